@@ -127,13 +127,20 @@ func (y *way) strike(call *Call) (kind BreakKind) {
 			if b.Operation != call.Operation || !b.concerns(call, y.w.rec) {
 				continue
 			}
-			n := y.passed[k]
-			if y.passed[k]++; kind == "" && n >= b.Skip && (b.Times == 0 || n < b.Skip+b.Times) {
+			if strikes(&y.passed[k], b.Skip, b.Times) && kind == "" {
 				kind = b.Kind
 			}
 		}
 	})
 	return kind
+}
+
+// strikes counts a call that a fault could strike, and reports whether it does: it skips some
+// calls, and strikes so many, all with 0.
+func strikes(passed *int, skip, times int) bool {
+	n := *passed
+	*passed++
+	return n >= skip && (times == 0 || n < skip+times)
 }
 
 func (b Break) concerns(call *Call, rec *recorder) bool {

@@ -113,14 +113,13 @@ type Violation struct {
 func Check(h *History) []Violation {
 	c := newChecker(h)
 	checks := []func(){
-		c.deletions, c.losses, c.deadLetters, c.repetitions, c.groups, c.responses,
-		c.attempts, c.bounds, c.calls, c.end, c.outcomes, c.spacing, c.waits, c.together, c.single, c.explained, c.spared, c.alone, c.deadlines, c.aborts, c.divided, c.keys,
+		c.deletions, c.losses, c.deadLetters, c.groups, c.attempts, c.bounds, c.end, c.handledOnce, c.single, c.explained, c.spared, c.alone, c.divided, c.keys,
 	}
 	if h.Plan.Polls() {
-		checks = []func(){
-			c.deletions, c.losses, c.deadLetters, c.handledTwice, c.groups, c.attempts, c.bounds, c.receives, c.hurries, c.extensions,
-			c.end, c.errs, c.pollOutcomes, c.pollSpacing, c.hidden, c.room, c.freed, c.swift, c.pauses, c.limits, c.pollTogether, c.single, c.explained, c.spared, c.alone, c.pollAborts, c.divided, c.keys,
-		}
+		checks = append(checks, c.handledTwice, c.receives, c.hurries, c.extensions, c.errs, c.pollOutcomes, c.pollSpacing, c.hidden, c.room,
+			c.freed, c.swift, c.pauses, c.limits, c.pollTogether, c.pollAborts)
+	} else {
+		checks = append(checks, c.repetitions, c.responses, c.calls, c.outcomes, c.spacing, c.waits, c.together, c.deadlines, c.aborts)
 	}
 	for _, check := range checks {
 		check()
@@ -147,6 +146,9 @@ type story struct {
 	function Function
 	sent     Event
 	gone     Event // Deleted, Redriven or Expired
+
+	deliveries []*delivery // in their order, as handlings
+	handlings  []*Handling
 }
 
 // delivery is one receive of a message, by its receipt handle.
@@ -182,7 +184,9 @@ func newChecker(h *History) *checker {
 			c.messages[m.id] = m
 			c.ordered = append(c.ordered, m)
 		case sqs.Received:
-			c.deliveries[e.ReceiptHandle] = &delivery{story: m, received: e}
+			d := &delivery{story: m, received: e}
+			c.deliveries[e.ReceiptHandle] = d
+			m.deliveries = append(m.deliveries, d)
 		case sqs.Deleted, sqs.Redriven, sqs.Expired:
 			m.gone = e
 		}
@@ -190,11 +194,6 @@ func newChecker(h *History) *checker {
 	for _, i := range h.Invocations {
 		for _, r := range i.Records {
 			c.deliveries[r.ReceiptHandle].invocation = i
-		}
-		for k := range i.Results {
-			if d := c.deliveries[i.Results[k].Receipt]; d != nil {
-				d.outcome = &i.Results[k]
-			}
 		}
 	}
 	for _, p := range h.Processes {
@@ -205,15 +204,20 @@ func newChecker(h *History) *checker {
 				}
 			}
 		}
-		for k := range p.Results {
-			if d := c.deliveries[p.Results[k].Receipt]; d != nil {
-				d.outcome = &p.Results[k]
+	}
+	for _, w := range h.works() {
+		for k := range w.Results {
+			if d := c.deliveries[w.Results[k].Receipt]; d != nil {
+				d.outcome = &w.Results[k]
 			}
 		}
 	}
 	for _, g := range h.Handlings {
 		if d := c.deliveries[g.Receipt]; d != nil {
 			d.handlings = append(d.handlings, g)
+		}
+		if m := c.messages[g.MessageID]; m != nil {
+			m.handlings = append(m.handlings, g)
 		}
 	}
 	return c
@@ -225,12 +229,16 @@ func (c *checker) violated(i Invariant, at Moment, format string, args ...any) {
 
 func (m *story) String() string { return fmt.Sprintf("message %d", m.plan.Number) }
 
-// succeeded reports whether the delivery's handler returned nil, or that nothing is left to
-// do, before a moment.
-func (d *delivery) succeeded(before Moment) bool {
-	return slices.ContainsFunc(d.handlings, func(g *Handling) bool { return g.End.done() && g.Ended.Before(before) })
+// ended reports whether a handler of the delivery ended in a way before a moment.
+func (d *delivery) ended(as func(End) bool, before Moment) bool {
+	return endedBefore(d.handlings, as, before)
 }
 
-func (d *delivery) endedAs(end End, before Moment) bool {
-	return slices.ContainsFunc(d.handlings, func(g *Handling) bool { return g.End == end && g.Ended.Before(before) })
+// ended reports whether a handler of the message ended in a way before a moment.
+func (m *story) ended(as func(End) bool, before Moment) bool {
+	return endedBefore(m.handlings, as, before)
+}
+
+func endedBefore(list []*Handling, as func(End) bool, before Moment) bool {
+	return slices.ContainsFunc(list, func(h *Handling) bool { return as(h.End) && h.Ended.Before(before) })
 }

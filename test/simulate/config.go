@@ -6,6 +6,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/longpoll"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -61,4 +62,29 @@ func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
+}
+
+// config is the replica's longpoll.Config, without hooks and client.
+func (r Replica) config(w *world, f Function, q Queue) longpoll.Config {
+	lambda := f.config(w)
+	if w.mutant.Config != nil {
+		w.mutant.Config(&lambda)
+	}
+	cfg := longpoll.Config{
+		Queue: w.server.QueueURL(q.Name),
+		Engine: batch.Config{
+			Concurrency: lambda.Concurrency, Reserve: lambda.Reserve, RecordTimeout: lambda.RecordTimeout,
+			Deadline: lambda.Deadline, MinRemaining: lambda.MinRemaining, Grace: lambda.Grace,
+		},
+		Failures: partialfailure.Config{
+			Outage: lambda.Outage, Backoff: lambda.Backoff, DeadLetterQueue: lambda.DeadLetterQueue,
+			MaxReceiveCount: lambda.MaxReceiveCount, OnPermanent: lambda.OnPermanent,
+		},
+		Wait: r.Wait, Prefetch: r.Prefetch, Visibility: r.Visibility, NoHeartbeat: r.NoHeartbeat,
+		DrainLimit: r.DrainLimit, MaxAbandoned: r.MaxAbandoned,
+	}
+	if r.ByName {
+		cfg.Queue = q.Name
+	}
+	return cfg
 }

@@ -23,7 +23,7 @@ type connection struct {
 	way *way
 	// kills tells which kill strikes a call, of those that strike calls. The invocation
 	// is nil in the long-poll mode.
-	kills func(i *Invocation, number int, operation string) KillKind
+	kills func(i *Invocation, number int, operation string) Ending
 }
 
 var errReset error = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}

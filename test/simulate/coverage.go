@@ -1,13 +1,18 @@
 package simulate
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
 // Coverage counts what occurred in histories, so that it can be seen that what
@@ -138,25 +143,20 @@ func (c Coverage) queue(q Queue, polled bool) {
 }
 
 func (c Coverage) function(f Function) {
-	c.config("config", f.JSON, "JSON")
-	c.config("config", f.Bulk > 0, "Bulk")
+	c.fields("config", f)
 	c.config("config", f.PerEnvironment > 1, "several invocations in one environment")
-	c.config("config", f.Concurrency > 0, "Concurrency")
-	c.config("config", f.MaxHandlers > 0, "MaxHandlers")
-	c.config("config", f.Reserve > 0, "Reserve")
-	c.config("config", f.RecordTimeout > 0, "RecordTimeout")
-	c.config("config", f.MinRemaining > 0, "MinRemaining")
-	c.config("config", f.Grace > 0, "Grace")
-	c.config("config", f.MaxReceiveCount > 0, "MaxReceiveCount")
-	c.config("config", f.ErrorIfAllFail, "ErrorIfAllFail")
-	c.config("config", f.DeleteSucceeded, "DeleteSucceeded")
-	c.config("config", f.LogSucceeded, "LogSucceeded")
-	c.config("config", f.SlowHook != "", "slow hook")
-	c.config("config", f.DeadLetterQueue != "", "DeadLetterQueue")
 	c.config("config", strings.HasPrefix(f.DeadLetterQueue, "arn:"), "DeadLetterQueue by ARN")
 	c["config: Deadline "+f.Deadline]++
 	c["config: Backoff "+f.Backoff]++
 	c["config: OnPermanent "+f.OnPermanent]++
+}
+
+// fields counts the fields of a struct that are set.
+func (c Coverage) fields(of string, v any) {
+	value := reflect.ValueOf(v)
+	for i := range value.NumField() {
+		c.config(of, !value.Field(i).IsZero(), value.Type().Field(i).Name)
+	}
 }
 
 // config counts something if it occurred.
@@ -173,7 +173,7 @@ func (c Coverage) invocation(i *Invocation) {
 		c["killed: "+string(i.How)]++
 	}
 	c.config("invocation", i.Err != nil, "answers with an error")
-	if i.Batch.Records > 0 && len(i.Records) > 0 && i.heldTwice(i.Records[0].MessageID) {
+	if len(i.Records) > 0 && i.heldTwice(i.Records[0].MessageID) {
 		c["message twice in one batch"]++
 	}
 	for _, o := range i.Results {
@@ -213,4 +213,186 @@ func (c Coverage) String() string {
 		fmt.Fprintf(&b, "%9d  %s\n", c[name], name)
 	}
 	return b.String()
+}
+
+// replica counts what a replica's configuration has.
+func (c Coverage) replica(p Plan, i int) {
+	r := p.Replicas[i]
+	c.fields("poll config", r)
+	c.config("poll config", r.Prefetch > 0, "more Prefetch")
+	c.config("poll config", r.Prefetch < 0, "no Prefetch")
+	for _, other := range p.Replicas[:i] {
+		c.config("poll", other.Queue == r.Queue, "replicas share a queue")
+	}
+}
+
+// process counts what happened to a process.
+func (c Coverage) process(h *History, p *Process) {
+	c["poll: process"]++
+	dies, abandoned := p.Killed.Came(), errors.Is(p.Err, longpoll.ErrAbandoned)
+	unusable := errors.As(p.Err, new(*longpoll.ConfigError))
+	c.config("poll", dies, "process dies")
+	c.config("poll", !dies && abandoned, "process ends with too many abandoned")
+	c.config("poll", !dies && unusable, "process ends since the queue cannot be used")
+	if !dies && !abandoned && !unusable {
+		c["poll: process ends by "+string(p.How)]++
+	}
+	for _, call := range p.Calls {
+		c.config("poll", dies && !call.Ended.Came() && call.Operation != "ReceiveMessage", "process dies in a call that settles")
+	}
+	c.config("poll", len(p.Paused) > 0, "process is paused")
+	busy := false
+	for _, g := range h.Handlings {
+		if g.Process != p {
+			continue
+		}
+		c.config("poll", g.Canceled.Came() && p.Stopping.Before(g.Canceled), "handler is cut off by a stop")
+		busy = busy || g.Started.Before(p.Stopping) && p.Stopping.Before(g.Ended)
+	}
+	c.config("poll", busy, "stop waits for a handler")
+	for _, o := range p.Results {
+		c["poll outcome: "+o.Outcome.String()]++
+	}
+	held := map[string]bool{}
+	for _, call := range p.Calls {
+		c.pollCall(call, held)
+		if call.Broken != "" && h.beats(p, call) {
+			c["poll fault: "+string(call.Broken)+" of a heartbeat"]++
+		}
+	}
+}
+
+// beats reports whether a call extends the visibility of a record that is handled.
+func (h *History) beats(p *Process, call *Call) bool {
+	return call.Operation == "ChangeMessageVisibilityBatch" && slices.ContainsFunc(h.Handlings, func(g *Handling) bool {
+		return g.Process == p && g.Started.Before(call.Began) && !g.Ended.Before(call.Began) &&
+			slices.ContainsFunc(call.Entries, func(e Entry) bool { return e.Receipt == g.Receipt })
+	})
+}
+
+func (c Coverage) pollCall(call *Call, held map[string]bool) {
+	c.call("poll ", call)
+	for _, e := range call.Entries {
+		if call.Operation != "ChangeMessageVisibilityBatch" || !e.OK {
+			continue
+		}
+		c.config("poll", e.Seconds == 0, "record is released")
+		c.config("poll", e.Seconds > 0 && held[e.Receipt], "record is extended again")
+		held[e.Receipt] = true
+	}
+	c.config("poll", len(call.Got) == call.Most && call.Most == 10, "receive is full")
+	c.config("poll", call.GivenUp && call.Operation == "ReceiveMessage", "receive is given up")
+}
+
+// aborts counts what was tried of batch.Abort.
+func (c Coverage) aborts(h *checker) {
+	for _, g := range h.Handlings {
+		after, aborts := g.abortsFor()
+		d := h.deliveries[g.Receipt]
+		if !aborts || d == nil {
+			continue
+		}
+		c.config("abort", d.queue.FIFO(), "FIFO")
+		c.config("abort", !d.queue.FIFO(), "standard")
+		c.config("abort", after == 0, "for no time")
+		c.config("abort", after > d.received.Visibility, "for longer than the visibility")
+		c.config("abort", after > longest, "for longer than SQS hides")
+		c.config("abort", d.story.failsLast(g), "at the last delivery of a group's head")
+	}
+	for _, i := range h.Invocations {
+		list := h.abortsIn(i)
+		for _, o := range i.Results {
+			c.config("abort", o.Aborted, "something was not started")
+			c.config("abort", o.Aborted && isFIFO(i.Queue), "something was not started of a FIFO queue")
+		}
+		c.config("abort", len(list) > 1, "several in one batch")
+		c.config("abort", slices.ContainsFunc(h.Handlings, func(g *Handling) bool {
+			return g.Invocation == i && slices.ContainsFunc(list, func(a *Handling) bool {
+				return g.Started.Before(a.Ended) && g.Ended.At.After(a.Ended.At)
+			})
+		}), "something goes on")
+	}
+	for _, p := range h.Processes {
+		c.delays(h, p)
+	}
+}
+
+func (c Coverage) delays(h *checker, p *Process) {
+	list := h.delaysOf(p)
+	for k, a := range list {
+		c.config("abort while polling", a.sure, "it must have an effect")
+		c.config("abort while polling", k > 0 && a.from.At.Before(list[k-1].until), "another before it is over")
+		c.config("abort while polling", p.Stopping.Came() && p.Stopping.At.After(a.from.At) && p.Stopping.At.Before(a.until), "a stop")
+		c.config("abort while polling", slices.ContainsFunc(p.Paused, func(q *Paused) bool {
+			return q.From.At.Before(a.until) && a.from.At.Before(q.Until.At)
+		}), "a pause")
+		c.config("abort while polling", slices.ContainsFunc(p.Calls, func(call *Call) bool {
+			return call.Operation == "ReceiveMessage" && call.Began.At.After(a.from.At.Add(time.Second)) && !call.Began.At.Before(a.until)
+		}), "it is over and receives go on")
+	}
+	for _, o := range p.Results {
+		c.config("abort while polling", o.Aborted, "something of a group was not started")
+	}
+	for _, d := range h.deliveries {
+		last := p.lastEntry(d.received.ReceiptHandle)
+		if len(list) == 0 || d.process != p || last == nil || !h.putOff(d, last.at.At.Add(last.hidden)) {
+			continue
+		}
+		for _, a := range list {
+			c.config("abort while polling", d.got.At.Before(a.from.At) && last.at.At.Before(a.until), "something waited")
+			c.config("abort while polling", d.got.At.After(a.from.At) && d.got.At.Before(a.until), "an open receive brings something")
+		}
+	}
+}
+
+// expectKeys expects each fault of each call to the idempotency store, in both modes.
+func (c Coverage) expectKeys() {
+	for _, mode := range []string{"", "poll "} {
+		for _, operation := range storeOperations {
+			expect(c, mode+"store fault: %s of "+operation, storeFaultKinds...)
+		}
+		expect(c, mode+"idempotency: %s", "function", "copy", "copy of another queue", "copy in its group", "work", "work is taken over",
+			"completion by one who lost the claim", "claim is renewed", "handler loses its claim", "permanent failure is kept", "record waits at its last attempt")
+	}
+}
+
+// keys counts what was tried of package idempotency.
+func (c Coverage) keys(h *checker) {
+	mode := ""
+	if h.Plan.Polls() {
+		mode = "poll "
+	}
+	is := func(what string, is bool) { c.config(mode+"idempotency", is, what) }
+	for _, f := range h.Plan.Functions {
+		is("function", f.Guard.On)
+	}
+	for _, m := range h.Plan.Messages {
+		if m.Key == 0 {
+			continue
+		}
+		of := h.Plan.message(m.Key - 1)
+		is("copy", true)
+		is("copy of another queue", m.Queue != of.Queue)
+		is("copy in its group", m.Queue == of.Queue && m.Group != "" && m.Group == of.Group)
+	}
+	for k, t := range h.Tasks {
+		is("work", true)
+		is("handler loses its claim", t.Handling.TakenOver)
+		is("permanent failure is kept", t.End == ForGood && h.deliveries[t.Receipt].function.Guard.KeepPermanent)
+		is("work is taken over", slices.ContainsFunc(h.Tasks[:k], func(before *Task) bool {
+			return before.Key == t.Key && (!before.Ended.Came() || t.Started.Before(before.Ended))
+		}))
+	}
+	claims := map[string]int{} // by receipt handle
+	for _, call := range h.StoreCalls {
+		if call.Struck != "" {
+			c[mode+"store fault: "+string(call.Struck)+" of "+call.Operation]++
+		}
+		is("completion by one who lost the claim", call.Operation == "Complete" && call.Refusal != nil)
+		is("claim is renewed", call.Operation == "Renew" && call.Done.Came() && call.Refusal == nil)
+		if call.Operation == "Claim" && call.State == idempotency.InProgress {
+			claims[call.Receipt]++
+			is("record waits at its last attempt", claims[call.Receipt] == 2)
+		}
+	}
 }

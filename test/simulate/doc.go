@@ -30,10 +30,9 @@
 //
 // That the checks see what they should is shown by mutants: handlers,
 // connections and pollers with one thing broken, each of which must be caught
-// by the invariant that it violates (mutants_test.go, pollmutants_test.go).
+// by the invariant that it violates (mutants_test.go).
 //
-// Read in this order: plan.go, pollplan.go, breaks.go, guard.go and store.go, run.go, lambda.go and
-// environment.go, polldriver.go and pollprocess.go (what is done), history.go
-// and pollhistory.go (what is known of it), check.go, invariants_*.go and
-// pollcheck_*.go.
+// Read in this order: plan.go, breaks.go, guard.go and store.go, run.go, environment.go, lambda.go
+// and poll.go (what is done), history.go (what is known of it), check.go and check_*.go. Where
+// the modes differ, a check has a function for each.
 package simulate

@@ -30,7 +30,7 @@ type Mutant struct {
 	Invoke func(next Invoke, connection http.RoundTripper) Invoke
 	// Transport wraps the toolkit's connection to SQS.
 	Transport func(next http.RoundTripper) http.RoundTripper
-	// Config changes the configuration.
+	// Config changes the configuration, of a poller as far as it has the same.
 	Config func(*handler.Config)
 
 	// Handler wraps what is given to the toolkit.
@@ -40,8 +40,16 @@ type Mutant struct {
 	Guard func(next batch.Handler) batch.Handler
 	Store func(next idempotency.Store) idempotency.Store
 
-	// In the long-poll mode Poll changes the configuration, and Poller wraps what
-	// the toolkit makes of it.
+	// In the long-poll mode Poll changes the rest of the configuration, and Poller wraps
+	// what the toolkit makes of it.
 	Poll   func(*longpoll.Config)
 	Poller func(next Poller, env *environment) Poller
+}
+
+// mutated is what a mutant makes of something.
+func mutated[T any](wrap func(T) T, next T) T {
+	if wrap == nil {
+		return next
+	}
+	return wrap(next)
 }

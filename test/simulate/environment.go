@@ -23,7 +23,7 @@ type environment struct {
 	invoke  Invoke
 	dead    chan struct{}
 	die     sync.Once
-	how     KillKind     // set before dead is closed
+	how     Ending       // set before dead is closed
 	inUse   int          // guarded by the pool
 	blocked atomic.Int64 // hooks that block now
 
@@ -46,7 +46,7 @@ func (e *environment) isDead() bool {
 }
 
 // kill ends the environment, for all invocations that it runs.
-func (e *environment) kill(how KillKind) {
+func (e *environment) kill(how Ending) {
 	e.die.Do(func() {
 		e.rec.locked(func() {
 			e.how = how
@@ -65,7 +65,7 @@ func (e *environment) kill(how KillKind) {
 }
 
 // killAt is kill in a call of an operation.
-func (e *environment) killAt(how KillKind, operation string) {
+func (e *environment) killAt(how Ending, operation string) {
 	if !e.isDead() {
 		e.rec.struck(string(how) + " of " + operation)
 	}
@@ -132,21 +132,14 @@ func (e *environment) run(ctx context.Context, i *Invocation, kill *Kill, payloa
 var errDead = errors.New("the environment is dead")
 
 // connect is an environment's way to SQS, as a mutant has it.
-func (w *world) connect(e *environment, kills func(*Invocation, int, string) KillKind, mutant Mutant) http.RoundTripper {
-	c := &connection{env: e, way: w.way, kills: kills}
-	if mutant.Transport != nil {
-		return mutant.Transport(c)
-	}
-	return c
+func (w *world) connect(e *environment, kills func(*Invocation, int, string) Ending) http.RoundTripper {
+	return mutated[http.RoundTripper](w.mutant.Transport, &connection{env: e, way: w.way, kills: kills})
 }
 
 // handler is a user's function in an environment, as a mutant has it.
-func (w *world) handler(f Function, e *environment, mutant Mutant) batch.Handler {
-	u := &user{recorder: w.rec, plan: w.plan, env: e, healed: w.healed.Load, store: w.store, mutant: mutant}
-	if mutant.Handler != nil {
-		return mutant.Handler(u.handler(f))
-	}
-	return u.handler(f)
+func (w *world) handler(f Function, e *environment) batch.Handler {
+	u := &user{recorder: w.rec, w: w, env: e}
+	return mutated(w.mutant.Handler, u.handler(f))
 }
 
 // pool are the environments of a function.

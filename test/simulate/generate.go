@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
 // Generate draws the plan of a seed.
@@ -273,31 +276,14 @@ func (g generator) act(timeout time.Duration) Act {
 		Takes: pick(g, 0, 0, time.Millisecond, 20*time.Millisecond, 70*time.Millisecond, timeout/3, timeout*9/10, timeout*6/5, timeout*2),
 		Heeds: !g.oneIn(3),
 	}
-	switch g.weighted(3, 6, 1, 3, 3, 1, 1, 1, 1, 1, 2, 1) {
-	case 0:
-		a.Verb = OK
-	case 1:
-		a.Verb = Fail
-	case 2:
-		a.Verb, a.Takes, a.Heeds = Late, timeout*2, true
-	case 3:
-		a.Verb = Permanent
-	case 4:
-		a.Verb, a.RetryAfter = RetryAfter, g.retryAfter()
-	case 5:
-		a.Verb, a.RetryAfter = PermanentAfter, g.retryAfter()
-	case 6:
-		a.Verb = Panic
-	case 7:
-		a.Verb = PanicError
-	case 8:
-		a.Verb = NilError
-	case 9:
-		a.Verb = Goexit
-	case 10:
-		a.Verb, a.RetryAfter = Abort, g.abortFor()
-	case 11:
-		a.Verb, a.RetryAfter = AbortAfter, g.abortFor()
+	verbs := []Verb{OK, Fail, Late, Permanent, RetryAfter, PermanentAfter, Panic, PanicError, NilError, Goexit, Abort, AbortAfter}
+	switch a.Verb = verbs[g.weighted(3, 6, 1, 3, 3, 1, 1, 1, 1, 1, 2, 1)]; a.Verb {
+	case Late:
+		a.Takes, a.Heeds = timeout*2, true
+	case RetryAfter, PermanentAfter:
+		a.RetryAfter = g.retryAfter()
+	case Abort, AbortAfter:
+		a.RetryAfter = g.abortFor()
 	}
 	return a
 }
@@ -316,4 +302,165 @@ func (g generator) abortFor() time.Duration {
 		return pick(g, 0, time.Millisecond, 30*time.Second, 4*time.Minute)
 	}
 	return g.retryAfter()
+}
+
+// poll makes a plan one of the long-poll mode.
+func (g generator) poll(p *Plan) {
+	p.Kills = nil
+	for i := range p.Functions {
+		f := &p.Functions[i]
+		f.Environments, f.PerEnvironment, f.ErrorIfAllFail, f.DeleteSucceeded, f.LogSucceeded = 0, 0, false, false, false
+	}
+	for i := range p.Queues {
+		q := &p.Queues[i]
+		q.BatchSize, q.Window, q.Concurrency, q.Report = 0, 0, 0, false
+		for range 1 + g.weighted(5, 3, 2) {
+			p.Replicas = append(p.Replicas, g.replica(i, q, p.Functions[q.Function]))
+		}
+	}
+	if len(p.Breaks) > 0 && g.oneIn(2) {
+		p.Breaks = append(p.Breaks, g.heartbeat(*p))
+	}
+	if g.oneIn(10) {
+		f := sqs.Fault{Operation: "GetQueueUrl", Times: pick(g, 1, 3), Probability: pick(g, 0, 0.5)}
+		g.kind(&f)
+		p.Faults = append(p.Faults, f)
+	}
+}
+
+func (g generator) replica(queue int, q *Queue, f Function) Replica {
+	r := Replica{
+		Queue:        queue,
+		ByName:       g.oneIn(4),
+		Starts:       sometimes(g, 2, time.Millisecond, time.Second, 20*time.Second),
+		Wait:         sometimes(g, 3, time.Second, 5*time.Second),
+		Prefetch:     sometimes(g, 2, -1, 1, 3, 20),
+		Visibility:   sometimes(g, 2, 3*time.Second, 5*time.Second, 30*time.Second, 10*time.Minute),
+		DrainLimit:   sometimes(g, 2, 100*time.Millisecond, f.Timeout/3, f.Timeout*2),
+		MaxAbandoned: sometimes(g, 3, 1, 3),
+	}
+	if g.oneIn(4) {
+		// What a record needs has to be less than the visibility: else nothing is ever
+		// started. What it may have is no more: that is refused.
+		r.NoHeartbeat = true
+		q.Visibility = max(q.Visibility, 4*time.Second, 2*f.MinRemaining, (f.RecordTimeout + time.Second - 1).Truncate(time.Second))
+		r.Visibility = sometimes(g, 2, max(4*time.Second, 2*f.Timeout), max(4*time.Second, 6*f.Timeout))
+	}
+	for range g.weighted(2, 3, 2, 1) {
+		r.Lives = append(r.Lives, g.life(f))
+	}
+	return r
+}
+
+func (g generator) life(f Function) Life {
+	l := Life{
+		Lasts:    pick(g, 10*time.Millisecond, time.Second, 3*time.Second, 10*time.Second, 25*time.Second, time.Minute),
+		How:      pick(g, Shutdown, Shutdown, Canceled, Hurried, Crash, BeforeCall, AfterCall),
+		Overlaps: g.oneIn(3),
+	}
+	// Ends fall together with what handlers do, or between.
+	l.Lasts += pick(g, 0, 5*time.Millisecond, 20*time.Millisecond, f.Timeout/3)
+	switch l.How {
+	case Hurried:
+		l.Patience = pick(g, 0, time.Millisecond, 100*time.Millisecond, 2*time.Second, f.Timeout)
+	case BeforeCall, AfterCall:
+		l.Call = g.IntN(pick(g, 3, 10, 40))
+		if g.oneIn(2) {
+			l.Operation, l.Call, l.Lasts = pick(g, settling...), g.IntN(3), time.Minute
+		}
+	}
+	if g.oneIn(3) {
+		for range 1 + g.IntN(2) {
+			l.Pauses = append(l.Pauses, Pause{
+				At:  pick(g, 0, 10*time.Millisecond, time.Second, 3*time.Second, 8*time.Second),
+				For: pick(g, 0, 50*time.Millisecond, time.Second, 10*time.Second, 30*time.Second),
+			})
+		}
+	}
+	return l
+}
+
+// faults are of calls by the function, the event source mapping, or both. What
+// the simulator itself sends is spared: SendMessageBatch has faults on
+// dead-letter queues only.
+func (g generator) faults(p Plan) []sqs.Fault {
+	var list []sqs.Fault
+	for range 1 + g.IntN(3) {
+		queue := pick(g, p.Queues...)
+		f := sqs.Fault{
+			Operation: pick(g, "ChangeMessageVisibilityBatch", "ChangeMessageVisibilityBatch", "SendMessageBatch", "SendMessageBatch",
+				"GetQueueAttributes", "SendMessageBatch", "ReceiveMessage", "ReceiveMessage", "DeleteMessageBatch"),
+			Probability: pick(g, 0, 0.1, 0.3, 0.6),
+			Times:       pick(g, 0, 1, 3, 10),
+			Skip:        sometimes(g, 3, 1, 5),
+		}
+		switch f.Operation {
+		case "SendMessageBatch":
+			dead := p.deadLetterQueues()
+			if len(dead) == 0 {
+				continue
+			}
+			f.Queue = pick(g, dead...)
+		case "ReceiveMessage":
+			f.Queue = sometimes(g, 2, queue.Name)
+			if f.Probability == 0 && f.Times == 0 {
+				f.Times = 3 // nothing could ever happen
+			}
+		default:
+			f.Queue = sometimes(g, 2, queue.Name)
+		}
+		g.kind(&f)
+		list = append(list, f)
+	}
+	return list
+}
+
+// faultKinds are what can go wrong with an operation. EmptyReceive strikes the
+// first receive of a process that polls, and the last of a batching window.
+func faultKinds(operation string) []sqs.FaultKind {
+	kinds := []sqs.FaultKind{sqs.Latency, sqs.Failure, sqs.Throttled, sqs.Refused, sqs.Hang, sqs.LostAnswer}
+	switch operation {
+	case "ReceiveMessage":
+		return append(kinds, sqs.EmptyReceive, sqs.OutOfOrder, sqs.DuplicateDelivery)
+	case "GetQueueAttributes", "GetQueueUrl":
+		return kinds
+	default:
+		return append(kinds, sqs.EntryFailure)
+	}
+}
+
+func (g generator) kind(f *sqs.Fault) {
+	kinds := faultKinds(f.Operation)
+	f.Kind = pick(g, append(kinds, kinds[len(kinds)-1])...) // the last ones twice as often
+	switch f.Kind {
+	case sqs.DuplicateDelivery:
+		f.Probability = max(f.Probability, 0.3)
+		fallthrough
+	case sqs.OutOfOrder, sqs.EmptyReceive:
+		if strings.HasSuffix(f.Queue, ".fifo") {
+			f.Queue = "" // it can strike standard queues only
+		}
+	case sqs.Latency:
+		f.Latency = pick(g, time.Millisecond, 80*time.Millisecond, 400*time.Millisecond, 2*time.Second, 10*time.Second)
+	case sqs.Failure:
+		f.Code = pick(g, "", "ServiceUnavailable", "AccessDenied")
+		f.RetryAfter = sometimes(g, 4, 300*time.Millisecond, 10*time.Second)
+	case sqs.Throttled:
+		f.RetryAfter = sometimes(g, 4, 300*time.Millisecond, 10*time.Second)
+	case sqs.EntryFailure:
+		f.Code = pick(g, "", "", "AccessDenied")
+	}
+}
+
+func (g generator) kill(p Plan) Kill {
+	timeout := pick(g, p.Functions...).Timeout
+	if g.oneIn(2) {
+		return Kill{Invocation: g.IntN(4), How: pick(g, BeforeCall, AfterCall), Operation: pick(g, settling...), Call: g.IntN(3)}
+	}
+	return Kill{
+		Invocation: g.IntN(12),
+		How:        pick(g, Crash, Crash, Freeze, BeforeCall, AfterCall, AfterCall, AtResponse),
+		After:      pick(g, 0, time.Millisecond, 25*time.Millisecond, timeout/3, timeout*17/20, timeout*19/20),
+		Call:       g.IntN(3),
+	}
 }

@@ -23,36 +23,25 @@ type Guard struct {
 	KeepPermanent bool
 }
 
-// prefix keeps the keys of queues apart, where they are not shared.
-func (q Queue) prefix(f Function) string {
-	return cmp.Or(f.Guard.Prefix, q.Name)
-}
-
 // key identifies the work of a message: copies have the same.
 func (m Message) key() string { return strconv.Itoa(cmp.Or(m.Key, m.Number+1)) }
 
-// keyOf is a message's key as it is stored.
+// keyOf is a message's key as it is stored. Those of queues are apart, where they are not shared.
 func (p *Plan) keyOf(m Message) string {
 	q := p.Queues[m.Queue]
-	return q.prefix(p.Functions[q.Function]) + "#" + m.key()
+	return cmp.Or(p.Functions[q.Function].Guard.Prefix, q.Name) + "#" + m.key()
 }
 
 // guard is the function's middleware.
 func (u *user) guard(f Function) func(batch.Handler) batch.Handler {
 	cfg := idempotency.Config{
 		Key: func(_ context.Context, r batch.Record) (string, error) {
-			return u.plan.message(u.numbers[r.Body]).key(), nil
+			return u.w.plan.message(u.numbers[r.Body]).key(), nil
 		},
 		Prefix: f.Guard.Prefix, Hash: idempotency.Plain, Lease: f.Guard.Lease, Grace: f.Guard.Grace, KeepPermanent: f.Guard.KeepPermanent,
 	}
-	middleware := idempotency.New(&wayToStore{u.store, u.env}, cfg)
-	return func(next batch.Handler) batch.Handler {
-		h := middleware(next)
-		if u.mutant.Guard != nil {
-			h = u.mutant.Guard(h)
-		}
-		return h
-	}
+	middleware := idempotency.New(&wayToStore{u.w.store, u.env}, cfg)
+	return func(next batch.Handler) batch.Handler { return mutated(u.w.mutant.Guard, middleware(next)) }
 }
 
 // Task is one call of a guarded function: work that was let in.
@@ -65,18 +54,10 @@ type Task struct {
 	End      End
 }
 
-// killed is when the process of a task died.
-func (t *Task) killed() Moment {
-	if t.Handling.Process != nil {
-		return t.Handling.Process.Killed
-	}
-	return t.Handling.Invocation.Killed
-}
-
 // over is when work on a task had ended, if its handler follows its context.
 func (t *Task) over() Moment {
 	first := t.Ended
-	for _, m := range []Moment{t.Canceled, t.killed()} {
+	for _, m := range []Moment{t.Canceled, t.work().Killed} {
 		if m.Before(first) {
 			first = m
 		}
@@ -89,7 +70,7 @@ type handlingKey struct{}
 
 // worked is middleware that notes the calls that the guard lets in.
 func (u *user) worked(next batch.Handler) batch.Handler {
-	return batch.HandlerFunc(func(ctx context.Context, r batch.Record) (err error) {
+	return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
 		t := u.begin(ctx, r)
 		if t == nil {
 			return errDead
@@ -102,24 +83,13 @@ func (u *user) worked(next batch.Handler) batch.Handler {
 				}
 			})
 		})()
-		end := Exited
-		defer func() {
-			v := recover()
-			if v != nil {
-				end = Panicked
-			}
+		return handle(ctx, r, next, func(end End, _ error) {
 			u.locked(func() {
 				if !u.env.isDead() {
 					t.Ended, t.End = u.moment(), end
 				}
 			})
-			if v != nil {
-				panic(v)
-			}
-		}()
-		err = next.Handle(ctx, r)
-		end = endOf(err)
-		return err
+		})
 	})
 }
 
@@ -129,7 +99,7 @@ func (u *user) begin(ctx context.Context, r batch.Record) (t *Task) {
 		if h == nil || u.env.isDead() {
 			return
 		}
-		t = &Task{Handling: h, Key: u.plan.keyOf(u.plan.message(u.numbers[r.Body])), Started: u.moment()}
+		t = &Task{Handling: h, Key: u.w.plan.keyOf(u.w.plan.message(u.numbers[r.Body])), Started: u.moment()}
 		u.h.Tasks = append(u.h.Tasks, t)
 	})
 	return t

@@ -1,11 +1,15 @@
 package simulate
 
 import (
+	"cmp"
+	"iter"
+	"slices"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
 // History is what happened while a plan was carried out.
@@ -67,7 +71,6 @@ type Handling struct {
 	Number     int      // of the message in the plan
 	MessageID  string
 	Receipt    string
-	Queue      string // name
 	Group      string
 	Attempt    int
 	Allowed    time.Time // the context's deadline
@@ -81,6 +84,14 @@ type Handling struct {
 	Told bool
 	// TakenOver: its guard ended its function's context, since the claim could not be renewed.
 	TakenOver bool
+}
+
+// work is what its invocation or process did.
+func (h *Handling) work() *Work {
+	if h.Process != nil {
+		return &h.Process.Work
+	}
+	return &h.Invocation.Work
 }
 
 // End is how a handler ended.
@@ -101,39 +112,66 @@ const (
 // done reports whether nothing is left to do with the record.
 func (e End) done() bool { return e == Succeeded || e == Repeated || e == Ended }
 
+func (e End) forGood() bool { return e == ForGood }
+
 // Invocation is one invocation of a function.
 type Invocation struct {
-	Number      int
+	Work
 	ID          string
 	Function    int
-	Queue       string
 	Environment int // of the simulator's, which die and are replaced
 	Records     []lambda.Record
-	Began       Moment
 	Deadline    time.Time
 	// Answered is when the toolkit returned its response or error; it may never
 	// have arrived.
 	Answered Moment
 	Response []byte
-	Err      error
-	// Killed is when its environment died.
-	Killed Moment
-	How    KillKind
+	How      Ending // of its environment
 	// Ended is when the event source mapping was done with it.
 	Ended  Moment
 	Result lambda.Ended
-
-	// What the toolkit told its hooks and its log.
-	Batch  batch.BatchInfo
-	Logged map[string]int64
-	Work
 }
 
 // Work is what the toolkit did in an invocation, or in a process that polls.
 type Work struct {
+	Number   int
+	Queue    string
+	Began    Moment
+	Killed   Moment // when its environment or process died
+	Err      error  // of Invoke or Run
 	Results  []Outcome
-	Finished map[string]int // calls of the RecordFinished hook, by receipt handle
+	Finished map[string]int   // calls of the RecordFinished hook, by receipt handle
+	Logged   map[string]int64 // counts in the log's line about an invocation
 	Calls    []*Call
+}
+
+// works are those of all invocations and processes.
+func (h *History) works() (list []*Work) {
+	for _, i := range h.Invocations {
+		list = append(list, &i.Work)
+	}
+	for _, p := range h.Processes {
+		list = append(list, &p.Work)
+	}
+	return list
+}
+
+// clean reports whether every call was answered well.
+func (w *Work) clean() bool {
+	return !slices.ContainsFunc(w.Calls, func(c *Call) bool { return !c.clean() })
+}
+
+// visibilities are the entries of calls that set a visibility, each with its call.
+func (w *Work) visibilities() iter.Seq2[*Call, Entry] {
+	return func(yield func(*Call, Entry) bool) {
+		for _, call := range w.Calls {
+			for _, e := range call.Entries {
+				if call.Operation == "ChangeMessageVisibilityBatch" && !yield(call, e) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Outcome is what the toolkit says happened to a record.
@@ -190,3 +228,106 @@ type DeadMessage struct {
 
 // arrived reports whether the function's response was a success and reached Lambda.
 func (i *Invocation) arrived() bool { return i.Ended.Came() && i.Result.Result.Error == nil }
+
+// Process is one run of a poller.
+type Process struct {
+	Work
+	Replica int
+	Limits  Limits
+	// Stopping is when it was asked to stop, How in which way, and Patience how
+	// long it may take.
+	Stopping Moment
+	How      Ending
+	Patience time.Duration
+	Returned Moment // Run
+	Paused   []*Paused
+}
+
+// Limits are what a process is configured to keep, defaults included.
+type Limits struct {
+	Concurrency, Prefetch                  int
+	Wait, RecordTimeout, Grace, DrainLimit time.Duration
+	EndGrace                               time.Duration // the grace at the end of the visibility, without heartbeats
+}
+
+// Paused is a time in which a process was paused.
+type Paused struct{ From, Until Moment }
+
+// limits says in the words of the documentation what the configuration means.
+func (p *Process) limits(cfg longpoll.Config, q Queue) {
+	l := Limits{
+		Concurrency: cfg.Engine.Concurrency, Prefetch: cfg.Prefetch,
+		Wait: cmp.Or(cfg.Wait, 20*time.Second), Grace: cmp.Or(cfg.Engine.Grace, time.Second), DrainLimit: cfg.DrainLimit,
+		RecordTimeout: cfg.Engine.RecordTimeout,
+	}
+	l.DrainLimit = cmp.Or(l.DrainLimit, max(time.Second, 25*time.Second-l.Grace))
+	l.Concurrency = cmp.Or(l.Concurrency, 10)
+	switch l.Prefetch {
+	case 0:
+		if l.Prefetch = max(l.Concurrency, 10); !q.FIFO() {
+			l.Prefetch = max(l.Prefetch, min(4*l.Concurrency, 320))
+		}
+	case -1:
+		l.Prefetch = 0
+	}
+	if l.EndGrace = l.Grace; cfg.NoHeartbeat {
+		// At the end of the visibility the grace is part of the margin.
+		hidden := cmp.Or(cfg.Visibility, q.Visibility)
+		l.EndGrace = min(l.Grace, hidden/10/4, 5*time.Second/4)
+	} else {
+		l.RecordTimeout = cmp.Or(l.RecordTimeout, 15*time.Minute)
+	}
+	p.Limits = l
+}
+
+// gone is when the process was no more.
+func (p *Process) gone() Moment {
+	if p.Killed.Before(p.Returned) {
+		return p.Killed
+	}
+	return p.Returned
+}
+
+// slow is how long a call may take that counts as answered well.
+const slow = 300 * time.Millisecond
+
+// clean reports whether every call of some operations was answered well and soon.
+func (p *Process) clean(operations ...string) bool {
+	return !slices.ContainsFunc(p.Calls, func(c *Call) bool {
+		switch {
+		case len(operations) > 0 && !slices.Contains(operations, c.Operation), c.Operation == "ReceiveMessage" && p.gaveUp(c):
+			return false
+		case c.Operation == "ReceiveMessage":
+			return !c.clean()
+		}
+		return !c.clean() || c.Ended.At.Sub(c.Began.At) > slow
+	})
+}
+
+// gaveUp reports whether the process did not wait for a receive any more.
+func (p *Process) gaveUp(c *Call) bool {
+	return c.GivenUp || !c.Ended.Came() && p.Returned.Came() && !p.Killed.Came()
+}
+
+// overIn is when a handling ended for all that its process knows, at the
+// earliest: it returned, or its context ended and it was given up after its grace.
+func (h *Handling) overIn() Moment { return h.overAfter(h.Process.Limits.EndGrace) }
+
+func (h *Handling) overAfter(grace time.Duration) Moment {
+	first := h.Ended
+	if h.Canceled.Came() {
+		if given := h.Canceled.At.Add(grace); !h.Ended.Came() || given.Before(h.Ended.At) {
+			first = Moment{At: given, Seq: h.Canceled.Seq}
+		}
+	}
+	if gone := h.Process.gone(); !first.Came() || gone.Came() && gone.At.Before(first.At) {
+		first = gone
+	}
+	return first
+}
+
+// fails reports whether its process may count a handling as a failure: it failed,
+// or may have been given up on before it succeeded.
+func (h *Handling) fails() bool {
+	return !h.End.done() || h.Canceled.Came() && !h.Ended.At.Before(h.overIn().At)
+}

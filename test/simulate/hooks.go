@@ -50,14 +50,11 @@ func (h *hooks) RecordStarted(_ context.Context, r *batch.Record) {
 func (h *hooks) Called(context.Context, batch.Call)    { h.block("Called", "") }
 func (h *hooks) Warned(context.Context, batch.Warning) { h.block("Warned", "") }
 
-func (h *hooks) BatchStarted(ctx context.Context, b batch.BatchInfo) {
-	h.block("BatchStarted", "")
-	h.note(ctx, func(i *Invocation) { i.Batch = b })
-}
+func (h *hooks) BatchStarted(context.Context, batch.BatchInfo) { h.block("BatchStarted", "") }
 
 func (h *hooks) RecordFinished(ctx context.Context, r batch.Result) {
 	h.block("RecordFinished", r.Record.ReceiptHandle)
-	h.noteWork(ctx, func(w *Work) { w.Finished[r.Record.ReceiptHandle]++ })
+	h.note(ctx, func(w *Work) { w.Finished[r.Record.ReceiptHandle]++ })
 }
 
 func (h *hooks) BatchSettled(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
@@ -70,28 +67,21 @@ func (h *hooks) BatchSettled(ctx context.Context, b batch.BatchInfo, results []b
 			Lost: errors.Is(r.Err, longpoll.ErrLost), Aborted: errors.Is(r.Err, batch.ErrAborted),
 		}
 	}
-	h.noteWork(ctx, func(w *Work) { w.Results = append(w.Results, list...) })
+	h.note(ctx, func(w *Work) { w.Results = append(w.Results, list...) })
 	h.block("BatchSettled", "")
 }
 
-// noteWork notes something of the process, or of the invocation that ctx belongs to.
-func (h *hooks) noteWork(ctx context.Context, f func(*Work)) {
-	if h.env.process == nil {
-		h.note(ctx, func(i *Invocation) { f(&i.Work) })
-		return
-	}
+// note notes something of the process, or of the invocation that ctx belongs to.
+func (h *hooks) note(ctx context.Context, f func(*Work)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.env.isDead() {
-		f(&h.env.process.Work)
-	}
-}
-
-func (h *hooks) note(ctx context.Context, f func(*Invocation)) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if i := h.byID[requestID(ctx)]; i != nil && !h.env.isDead() {
-		f(i)
+	i, p := h.byID[requestID(ctx)], h.env.process
+	switch {
+	case h.env.isDead():
+	case p != nil:
+		f(&p.Work)
+	case i != nil:
+		f(&i.Work)
 	}
 }
 
@@ -106,11 +96,11 @@ func (l logs) Handle(ctx context.Context, r slog.Record) error {
 	if r.Message != "batch" {
 		return nil
 	}
-	l.note(ctx, func(i *Invocation) {
-		i.Logged = map[string]int64{}
+	l.note(ctx, func(w *Work) {
+		w.Logged = map[string]int64{}
 		r.Attrs(func(a slog.Attr) bool {
 			if a.Value.Kind() == slog.KindInt64 {
-				i.Logged[a.Key] = a.Value.Int64()
+				w.Logged[a.Key] = a.Value.Int64()
 			}
 			return true
 		})

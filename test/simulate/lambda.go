@@ -16,7 +16,6 @@ import (
 // mappings.
 type onLambda struct {
 	w        *world
-	mutant   Mutant
 	mappings []lambda.Mapping
 	deployed []*lambda.Deployment
 	stop     context.CancelFunc
@@ -27,8 +26,8 @@ type onLambda struct {
 	passed       []int // calls that each of the plan's kills could have struck
 }
 
-func newOnLambda(w *world, mutant Mutant) (*onLambda, error) {
-	d := &onLambda{w: w, mutant: mutant, passed: make([]int, len(w.plan.Kills))}
+func newOnLambda(w *world) (*onLambda, error) {
+	d := &onLambda{w: w, passed: make([]int, len(w.plan.Kills))}
 	for number := range w.plan.Functions {
 		fn, err := d.deploy(number)
 		if err != nil {
@@ -93,7 +92,7 @@ func (d *onLambda) kill(i *Invocation) *Kill {
 }
 
 // kills tells which kill strikes a call of an invocation; "" for none.
-func (d *onLambda) kills(i *Invocation, number int, operation string) (how KillKind) {
+func (d *onLambda) kills(i *Invocation, number int, operation string) (how Ending) {
 	if d.w.healed.Load() {
 		return ""
 	}
@@ -123,22 +122,22 @@ func (d *onLambda) environment(f Function) (*environment, error) {
 	e := &environment{rec: d.w.rec, number: d.environments, dead: make(chan struct{})}
 	d.mu.Unlock()
 
-	connect := d.w.connect(e, d.kills, d.mutant)
+	connect := d.w.connect(e, d.kills)
 	told := &hooks{recorder: d.w.rec, world: d.w, env: e, function: f}
 	cfg := f.config(d.w)
 	cfg.Hooks = []any{told}
 	cfg.Logger = slog.New(logs{told})
 	cfg.SQS = d.w.client(&http.Client{Transport: connect})
-	if d.mutant.Config != nil {
-		d.mutant.Config(&cfg)
+	if d.w.mutant.Config != nil {
+		d.w.mutant.Config(&cfg)
 	}
-	h, err := handler.New(d.w.handler(f, e, d.mutant), cfg)
+	h, err := handler.New(d.w.handler(f, e), cfg)
 	if err != nil {
 		return nil, err
 	}
 	e.invoke = h.Invoke
-	if d.mutant.Invoke != nil {
-		e.invoke = d.mutant.Invoke(e.invoke, connect)
+	if d.w.mutant.Invoke != nil {
+		e.invoke = d.w.mutant.Invoke(e.invoke, connect)
 	}
 	return e, nil
 }

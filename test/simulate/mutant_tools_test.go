@@ -4,15 +4,177 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
+
+// event is what Lambda gives the function, read as far as mutants need it.
+type event struct{ Records []map[string]any }
+
+func (e event) bytes() []byte {
+	b, err := json.Marshal(e)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func readEvent(payload []byte) (e event) {
+	if err := json.Unmarshal(payload, &e); err != nil {
+		panic(err)
+	}
+	return e
+}
+
+type failure struct {
+	ItemIdentifier string `json:"itemIdentifier"`
+}
+
+type report struct {
+	BatchItemFailures []failure `json:"batchItemFailures"`
+}
+
+func readReport(response []byte) (r report) {
+	r.BatchItemFailures = []failure{}
+	_ = json.Unmarshal(response, &r)
+	return r
+}
+
+// invoking is a mutant that invokes the function in its own way.
+func invoking(invoke func(ctx context.Context, payload []byte, next Invoke, connection http.RoundTripper) ([]byte, error)) Mutant {
+	return Mutant{Invoke: func(next Invoke, connection http.RoundTripper) Invoke {
+		return func(ctx context.Context, payload []byte) ([]byte, error) {
+			return invoke(ctx, payload, next, connection)
+		}
+	}}
+}
+
+// wire is a mutant that makes calls to SQS in its own way.
+func wire(call func(r *http.Request, next http.RoundTripper) (*http.Response, error)) Mutant {
+	return Mutant{Transport: func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) { return call(r, next) })
+	}}
+}
+
+// respond is a mutant that changes the response.
+func respond(change func(report, event) report) Mutant {
+	return invoking(func(ctx context.Context, payload []byte, next Invoke, _ http.RoundTripper) ([]byte, error) {
+		response, err := next(ctx, payload)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(change(readReport(response), readEvent(payload)))
+	})
+}
+
+// ask is a mutant that changes the function's calls of an operation.
+func ask(operation string, change func(call map[string]any)) Mutant {
+	return wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !isCall(r, operation) {
+			return next.RoundTrip(r)
+		}
+		call := body(r)
+		change(call)
+		return next.RoundTrip(with(r, call))
+	})
+}
+
+func isCall(r *http.Request, operation string) bool {
+	return r.Header.Get("X-Amz-Target") == "AmazonSQS."+operation
+}
+
+// confirmed is an answer by which every entry of a batch call succeeded.
+func confirmed(r *http.Request) *http.Response {
+	var answer struct{ Successful []any }
+	for _, e := range entries(body(r)) {
+		answer.Successful = append(answer.Successful, map[string]any{"Id": e["Id"]})
+	}
+	text, _ := encoded(answer)
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: text, Request: r}
+}
+
+// decoded reads a body, and leaves it as it was.
+func decoded(text *io.ReadCloser) (v map[string]any) {
+	b, err := io.ReadAll(*text)
+	if err == nil {
+		err = json.Unmarshal(b, &v)
+	}
+	if err != nil {
+		panic(err)
+	}
+	*text = io.NopCloser(bytes.NewReader(b))
+	return v
+}
+
+// encoded is a body, and its length.
+func encoded(v any) (io.ReadCloser, int64) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return io.NopCloser(bytes.NewReader(b)), int64(len(b))
+}
+
+func body(r *http.Request) map[string]any { return decoded(&r.Body) }
+
+func with(r *http.Request, call map[string]any) *http.Request {
+	r = r.Clone(r.Context())
+	r.Body, r.ContentLength = encoded(call)
+	return r
+}
+
+func entries(call map[string]any) (list []map[string]any) {
+	for _, e := range call["Entries"].([]any) {
+		list = append(list, e.(map[string]any))
+	}
+	return list
+}
+
+// request is one to SQS.
+func request(ctx context.Context, operation string, call map[string]any) *http.Request {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://sqs/", http.NoBody)
+	if err != nil {
+		panic(err)
+	}
+	r = with(r, call)
+	r.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	r.Header.Set("X-Amz-Target", "AmazonSQS."+operation)
+	return r
+}
+
+// tell makes a call whose answer does not matter.
+func tell(connection http.RoundTripper, r *http.Request) {
+	if response, err := connection.RoundTrip(r); err == nil {
+		_ = response.Body.Close()
+	}
+}
+
+// queueURL is that of a record's queue.
+func queueURL(record map[string]any) string {
+	arn := strings.Split(record["eventSourceARN"].(string), ":")
+	return "http://sqs/" + arn[4] + "/" + arn[5]
+}
+
+// hide is a request that hides an event's records for a time.
+func hide(ctx context.Context, e event, seconds int) *http.Request {
+	var list []any
+	for i, r := range e.Records[:min(10, len(e.Records))] {
+		list = append(list, map[string]any{"Id": strconv.Itoa(i), "ReceiptHandle": r["receiptHandle"], "VisibilityTimeout": seconds})
+	}
+	return request(ctx, "ChangeMessageVisibilityBatch", map[string]any{"QueueUrl": queueURL(e.Records[0]), "Entries": list})
+}
 
 // onEvent is a mutant that changes the event.
 func onEvent(change func(event) event) Mutant {
@@ -124,7 +286,7 @@ func entryByEntry(r *http.Request, next http.RoundTripper) (*http.Response, erro
 		return next.RoundTrip(r)
 	}
 	call := body(r)
-	var all struct{ Successful, Failed []any }
+	all := map[string][]any{} // by Successful and Failed
 	var last *http.Response
 	for _, e := range entries(call) {
 		call["Entries"] = []any{e}
@@ -132,20 +294,14 @@ func entryByEntry(r *http.Request, next http.RoundTripper) (*http.Response, erro
 		if err != nil || response.StatusCode != http.StatusOK {
 			return response, err
 		}
-		b, err := io.ReadAll(response.Body)
-		if err != nil {
-			return nil, err
+		for name, one := range decoded(&response.Body) {
+			list, _ := one.([]any)
+			all[name] = append(all[name], list...)
 		}
-		var one struct{ Successful, Failed []any }
-		if err := json.Unmarshal(b, &one); err != nil {
-			return nil, err
-		}
-		all.Successful, all.Failed = append(all.Successful, one.Successful...), append(all.Failed, one.Failed...)
 		last = response
 	}
-	b, err := json.Marshal(all)
-	last.Body, last.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
-	return last, err
+	last.Body, last.ContentLength = encoded(all)
+	return last, nil
 }
 
 // again repeats a call that failed, a hundred times.
@@ -227,4 +383,248 @@ func swapOrigin(call map[string]any) {
 			attributes[partialfailure.OriginAttribute] = map[string]any{"DataType": "String", "StringValue": `{"v":1,"messageId":"another"}`}
 		}
 	}
+}
+
+// wrap is a mutant of the handler.
+func wrap(handle func(ctx context.Context, r batch.Record, next batch.Handler) error) Mutant {
+	return Mutant{Handler: around(handle)}
+}
+
+// around is middleware.
+func around(handle func(ctx context.Context, r batch.Record, next batch.Handler) error) func(batch.Handler) batch.Handler {
+	return func(next batch.Handler) batch.Handler {
+		return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return handle(ctx, r, next) })
+	}
+}
+
+// showsAbandoned makes a record visible as soon as its handler was given up.
+type showsAbandoned struct{ client *awssqs.Client }
+
+func (s showsAbandoned) BatchSettled(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
+	for _, r := range results {
+		if r.Outcome == batch.Abandoned {
+			arn := strings.Split(b.QueueARN, ":")
+			_, _ = s.client.ChangeMessageVisibility(ctx, &awssqs.ChangeMessageVisibilityInput{
+				QueueUrl: aws.String("http://sqs/" + arn[4] + "/" + arn[5]), ReceiptHandle: &r.Record.ReceiptHandle})
+		}
+	}
+}
+
+// poller is one with other methods.
+type poller struct {
+	Poller
+	env           *environment
+	run, shutdown func(context.Context) error
+	pause         func()
+}
+
+func (p *poller) Run(ctx context.Context) error      { return p.run(ctx) }
+func (p *poller) Shutdown(ctx context.Context) error { return p.shutdown(ctx) }
+func (p *poller) Pause()                             { p.pause() }
+
+// pollers is a mutant of the poller.
+func pollers(change func(*poller)) Mutant {
+	return Mutant{Poller: func(next Poller, env *environment) Poller {
+		p := &poller{Poller: next, env: env, run: next.Run, shutdown: next.Shutdown, pause: next.Pause}
+		change(p)
+		return p
+	}}
+}
+
+// answers is a mutant that changes SQS's answers.
+func answers(operation string, change func(answer map[string]any)) Mutant {
+	return wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		response, err := next.RoundTrip(r)
+		if err != nil || response.StatusCode != http.StatusOK || !isCall(r, operation) {
+			return response, err
+		}
+		answer := decoded(&response.Body)
+		change(answer)
+		response.Body, response.ContentLength = encoded(answer)
+		response.Header.Del("Content-Length")
+		return response, nil
+	})
+}
+
+func messagesOf(answer map[string]any) (list []map[string]any) {
+	messages, _ := answer["Messages"].([]any)
+	for _, m := range messages {
+		list = append(list, m.(map[string]any))
+	}
+	return list
+}
+
+// confirm is a mutant that answers some calls by itself.
+func confirm(which func(*http.Request) bool) Mutant {
+	return wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if which(r) {
+			return confirmed(r), nil
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// extends reports whether a call hides records for longer, as extensions and
+// backoffs do, and does not release them.
+func extends(r *http.Request) bool {
+	return isCall(r, "ChangeMessageVisibilityBatch") && entries(body(r))[0]["VisibilityTimeout"].(float64) > 0
+}
+
+// deleteAtOnce deletes what a receive returns.
+func deleteAtOnce(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	url := body(r)["QueueUrl"]
+	response, err := next.RoundTrip(r)
+	if err == nil && response.StatusCode == http.StatusOK && isCall(r, "ReceiveMessage") {
+		for _, m := range messagesOf(decoded(&response.Body)) {
+			tell(next, request(r.Context(), "DeleteMessage", map[string]any{"QueueUrl": url, "ReceiptHandle": m["ReceiptHandle"]}))
+		}
+	}
+	return response, err
+}
+
+// callLater makes a call a minute after each.
+func callLater(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	if isCall(r, "DeleteMessageBatch") {
+		late := with(r, body(r)).WithContext(context.WithoutCancel(r.Context()))
+		time.AfterFunc(time.Minute, func() { tell(next, late) })
+	}
+	return next.RoundTrip(r)
+}
+
+// extendMore makes every extension twenty times.
+func extendMore(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	if extends(r) {
+		for range 20 {
+			tell(next, with(r, body(r)))
+		}
+	}
+	return next.RoundTrip(r)
+}
+
+// patient does not end a receive that was begun.
+func patient(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	if isCall(r, "ReceiveMessage") {
+		r = r.WithContext(context.WithoutCancel(r.Context()))
+	}
+	return next.RoundTrip(r)
+}
+
+// onAbort is a mutant that takes another error for an abort. What its handler
+// said is noted before.
+func onAbort(change func(after time.Duration, err error) error) Mutant {
+	return wrap(func(ctx context.Context, r batch.Record, next batch.Handler) error {
+		err := next.Handle(ctx, r)
+		if v := batch.VerdictOf(err); v.Aborts {
+			return fmt.Errorf("changed: %w", change(v.After, err))
+		}
+		return err
+	})
+}
+
+// receiveLater makes a receive again a second later, whatever was said meanwhile.
+func receiveLater(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	if isCall(r, "ReceiveMessage") {
+		late := with(r, body(r)).WithContext(context.WithoutCancel(r.Context()))
+		time.AfterFunc(time.Second, func() { tell(next, late) })
+	}
+	return next.RoundTrip(r)
+}
+
+// whileBlocked answers some calls by itself while a hook blocks.
+func whileBlocked(which func(*http.Request) bool) Mutant {
+	return Mutant{Transport: func(next http.RoundTripper) http.RoundTripper {
+		env := next.(*connection).env
+		return confirm(func(r *http.Request) bool { return env.blocked.Load() > 0 && which(r) }).Transport(next)
+	}}
+}
+
+// awaitHooks waits until no hook blocks, for longer than anyone may.
+func (e *environment) awaitHooks() {
+	for range 200 {
+		if e.blocked.Load() > 0 {
+			time.Sleep(time.Second)
+		}
+	}
+}
+
+func guarded(handle func(ctx context.Context, r batch.Record, next batch.Handler) error) Mutant {
+	return Mutant{Guard: around(handle)}
+}
+
+// unfenced is a store that does not check whose a claim is: a late failure removes
+// the completion of the worker that has taken over.
+type unfenced struct {
+	idempotency.Store
+	mu     sync.Mutex
+	owners map[string]string
+	again  map[string]bool // keys that were forgotten
+}
+
+func (s *unfenced) owner(key string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.owners[key]
+}
+
+func (s *unfenced) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
+	s.mu.Lock()
+	forgotten := s.again[c.Key]
+	s.mu.Unlock()
+	found, err := s.Store.Claim(ctx, c)
+	if forgotten && found.State == idempotency.Completed {
+		found.State = idempotency.Claimed
+	}
+	if found.State == idempotency.Claimed {
+		s.mu.Lock()
+		if !forgotten {
+			s.owners[c.Key] = c.Owner
+		}
+		delete(s.again, c.Key)
+		s.mu.Unlock()
+	}
+	return found, err
+}
+
+func (s *unfenced) Complete(ctx context.Context, key, _ string, c idempotency.Completion) error {
+	return s.Store.Complete(ctx, key, s.owner(key), c)
+}
+
+func (s *unfenced) Release(ctx context.Context, key, _ string) error {
+	s.mu.Lock()
+	if s.again == nil {
+		s.again = map[string]bool{}
+	}
+	s.again[key] = true
+	s.mu.Unlock()
+	return s.Store.Release(ctx, key, s.owner(key))
+}
+
+// blind is a store that gives every claim to everyone.
+type blind struct{ idempotency.Store }
+
+func (s blind) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
+	found, err := s.Store.Claim(ctx, c)
+	if found.State == idempotency.InProgress {
+		found.State = idempotency.Claimed
+	}
+	return found, err
+}
+
+// short is a store whose claims end early.
+type short struct{ idempotency.Store }
+
+func (s short) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
+	c.Lease = min(c.Lease/10, 10*time.Millisecond)
+	return s.Store.Claim(ctx, c)
+}
+
+// hasty is a store that takes a claim for a completion.
+type hasty struct{ idempotency.Store }
+
+func (s hasty) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
+	found, err := s.Store.Claim(ctx, c)
+	if err == nil && found.State == idempotency.Claimed {
+		err = s.Store.Complete(ctx, c.Key, c.Owner, idempotency.Completion{Remember: c.Remember})
+	}
+	return found, err
 }

@@ -1,9 +1,11 @@
 package simulate
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -11,10 +13,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
+	"github.com/sqsbatch/sqsbatch/longpoll"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -43,7 +51,59 @@ var bothMutants = []mutantCase{
 	{"counts the backoff in half seconds", Spaced, visibility(func(s int) int { return s / 2 })},
 	{"sends dead letters twice", Single, wire(sendTwice)},
 	{"hides what was skipped for longer than what failed", Together, hideOthers()},
+	{"drops what belongs into the dead-letter queue", DeletedOnlyWhenDone, Mutant{Config: func(c *handler.Config) { c.OnPermanent = partialfailure.Drop }}},
+	{"has another backoff than is configured", Spaced, Mutant{Config: func(c *handler.Config) { c.Outage, c.Backoff = 0, partialfailure.Constant(time.Second) }}},
+	{"does not know the last attempt", Spared, Mutant{Config: func(c *handler.Config) { c.MaxReceiveCount = 1000 }}},
 	{"answers its visibility calls by itself", VisibilitySet, confirm(func(r *http.Request) bool { return isCall(r, "ChangeMessageVisibilityBatch") })},
+
+	// What batch.Abort promises.
+	{"starts the rest after an abort", Heeded, onAbort(func(after time.Duration, err error) error { return batch.RetryAfter(after, errors.Unwrap(err)) })},
+	{"releases at once after an abort", Heeded, visibility(func(int) int { return 0 })},
+	{"puts off for longer than an abort says", Heeded, visibility(func(s int) int { return s + 3 })},
+	{"puts off for half the time", Heeded, onAbort(func(after time.Duration, err error) error { return batch.Abort(after/2, errors.Unwrap(err)) })},
+
+	// What holds when calls break or are refused as a whole.
+	{"gives up where SQS refuses a call as a whole", Divided, wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		list, _ := body(r)["Entries"].([]any)
+		response, err := next.RoundTrip(r)
+		if err == nil && response.StatusCode == http.StatusBadRequest && len(list) > 1 {
+			response.Body = io.NopCloser(bytes.NewReader([]byte(`{"__type":"com.amazonaws.sqs#AccessDenied"}`)))
+		}
+		return response, err
+	})},
+	{"takes a connection that ends for a success", VisibilitySet, wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		again := with(r, body(r))
+		response, err := next.RoundTrip(r)
+		if errors.Is(err, syscall.ECONNRESET) && isCall(r, "ChangeMessageVisibilityBatch") {
+			return confirmed(again), nil
+		}
+		return response, err
+	})},
+
+	// What package idempotency promises.
+	{"completes and releases for anyone", WorkOnce, Mutant{Store: func(next idempotency.Store) idempotency.Store {
+		return &unfenced{Store: next, owners: map[string]string{}}
+	}}},
+	{"ignores claims", WorkAlone, Mutant{Store: func(next idempotency.Store) idempotency.Store { return blind{next} }}},
+	{"claims for less than it says", WorkAlone, Mutant{Store: func(next idempotency.Store) idempotency.Store { return short{next} }}},
+	{"completes before the function has returned", WorkKept, Mutant{Store: func(next idempotency.Store) idempotency.Store { return hasty{next} }}},
+	{"takes work in progress for a success", WorkKept, guarded(func(ctx context.Context, r batch.Record, next batch.Handler) error {
+		err := next.Handle(ctx, r)
+		if batch.VerdictOf(err).InProgress {
+			return nil
+		}
+		return err
+	})},
+	{"takes work in progress for a failure", Blameless, guarded(func(ctx context.Context, r batch.Record, next batch.Handler) error {
+		err := next.Handle(ctx, r)
+		if batch.VerdictOf(err).InProgress {
+			return errors.New("the work is in progress")
+		}
+		return err
+	})},
+	{"does not wait at the last attempt", Blameless, guarded(func(ctx context.Context, r batch.Record, next batch.Handler) error {
+		return next.Handle(context.WithValue(ctx, ctxkey.Runner{}, nil), r)
+	})},
 }
 
 // mutants are those of Lambda.
@@ -58,9 +118,6 @@ var mutants = []mutantCase{
 		return event{e.Records[:max(1, len(e.Records)-1)]}
 	})},
 	{"deletes before it sends to the dead-letter queue", DeletedOnlyWhenDone, deleteFirst()},
-	{"drops what belongs into the dead-letter queue", DeletedOnlyWhenDone, Mutant{Config: func(c *handler.Config) {
-		c.OnPermanent = partialfailure.Drop
-	}}},
 	{"forgets the attributes of dead letters", Kept, ask("SendMessageBatch", func(call map[string]any) {
 		for _, e := range entries(call) {
 			delete(e, "MessageAttributes")
@@ -106,9 +163,6 @@ var mutants = []mutantCase{
 		return e
 	})},
 	{"asks for a negative visibility", Bounded, visibility(func(int) int { return -1 })},
-	{"has another backoff than is configured", Spaced, Mutant{Config: func(c *handler.Config) {
-		c.Outage, c.Backoff = 0, partialfailure.Constant(time.Second)
-	}}},
 	{"takes its time", Prompt, afterwards(func(context.Context, report) { time.Sleep(20 * time.Millisecond) })},
 	{"goes on calling SQS after the response", Frugal, invoking(func(ctx context.Context, payload []byte, next Invoke, connection http.RoundTripper) ([]byte, error) {
 		late := hide(context.WithoutCancel(ctx), readEvent(payload), 30)
@@ -144,7 +198,6 @@ var mutants = []mutantCase{
 	{"tells its hooks twice", Once, Mutant{Config: func(c *handler.Config) { c.Hooks = append(c.Hooks, told{c.Hooks[0].(*hooks)}) }}},
 	{"hides what was not started", Together, visibility(func(s int) int { return max(s, 30) })},
 	{"does not say where a dead letter came from", Explained, ask("SendMessageBatch", forgetOrigin)},
-	{"does not know the last attempt", Spared, Mutant{Config: func(c *handler.Config) { c.MaxReceiveCount = 1000 }}},
 	{"shows what failed at once, abandoned or not", Alone, invoking(func(ctx context.Context, payload []byte, next Invoke, connection http.RoundTripper) ([]byte, error) {
 		response, err := next(ctx, payload)
 		if err == nil && len(readReport(response).BatchItemFailures) > 0 {
@@ -164,6 +217,124 @@ var mutants = []mutantCase{
 	{"logs a wrong count", Once, Mutant{Config: func(c *handler.Config) {
 		c.Logger = slog.New(miscount{c.Logger.Handler()})
 	}}},
+
+	// While hooks block or many invocations overlap.
+	{"waits for hooks that block", Punctual, invoking(func(ctx context.Context, payload []byte, next Invoke, way http.RoundTripper) ([]byte, error) {
+		defer way.(*connection).env.awaitHooks()
+		return next(ctx, payload)
+	})},
+	{"mixes up the answers of many invocations", Once, Mutant{Invoke: func(next Invoke, _ http.RoundTripper) Invoke {
+		var under atomic.Int64
+		return func(ctx context.Context, payload []byte) ([]byte, error) {
+			many := under.Add(1) > 32
+			defer under.Add(-1)
+			response, err := next(ctx, payload)
+			if many && err == nil {
+				response = []byte(`{"batchItemFailures":[]}`)
+			}
+			return response, err
+		}
+	}}},
+}
+
+// pollMutants are those of the long-poll mode.
+var pollMutants = []mutantCase{
+	{"deletes what it receives", DeletedOnlyWhenDone, wire(deleteAtOnce)},
+	{"takes failures for successes", DeletedOnlyWhenDone, wrap(func(ctx context.Context, r batch.Record, next batch.Handler) error {
+		_ = next.Handle(ctx, r)
+		return nil
+	})},
+	{"forgets the attributes of messages", Kept, answers("ReceiveMessage", func(answer map[string]any) {
+		for _, m := range messagesOf(answer) {
+			delete(m, "MessageAttributes")
+			delete(m, "MD5OfMessageAttributes")
+		}
+	})},
+	{"never deletes", Final, confirm(func(r *http.Request) bool { return isCall(r, "DeleteMessageBatch") })},
+	{"takes a group's records in the wrong order", Ordered, answers("ReceiveMessage", func(answer map[string]any) {
+		if list, ok := answer["Messages"].([]any); ok {
+			slices.Reverse(list)
+		}
+	})},
+	{"does not see groups", Ordered, answers("ReceiveMessage", func(answer map[string]any) {
+		for i, m := range messagesOf(answer) {
+			attributes := m["Attributes"].(map[string]any)
+			attributes["MessageGroupId"] = string(rune('A' + i))
+		}
+	})},
+	{"takes every attempt for the first", Counted, answers("ReceiveMessage", func(answer map[string]any) {
+		for _, m := range messagesOf(answer) {
+			m["Attributes"].(map[string]any)["ApproximateReceiveCount"] = "1"
+		}
+	})},
+	{"polls short", Frugal, ask("ReceiveMessage", func(call map[string]any) {
+		if wait, _ := call["WaitTimeSeconds"].(float64); wait > 1 {
+			call["WaitTimeSeconds"] = 1
+		}
+	})},
+	{"calls after it has stopped", Frugal, wire(callLater)},
+	{"extends all the time", Frugal, wire(extendMore)},
+	{"is stuck: nothing is ever started", Drained, wrap(func(ctx context.Context, _ batch.Record, _ batch.Handler) error {
+		return context.Canceled
+	})},
+	{"leaves a goroutine behind", Drained, pollers(func(p *poller) {
+		p.run = func(ctx context.Context) error {
+			go leftBehind()
+			return p.Poller.Run(ctx)
+		}
+	})},
+	{"handles every record twice", Once, wrap(func(ctx context.Context, r batch.Record, next batch.Handler) error {
+		_ = next.Handle(ctx, r)
+		return next.Handle(ctx, r)
+	})},
+	{"tells its hooks twice", Once, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, c.Engine.Hooks[0]) }}},
+	{"shows what it abandoned at once", Alone, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, showsAbandoned{c.SQS}) }}},
+	{"says that a dead letter was another message", Explained, ask("SendMessageBatch", swapOrigin)},
+	{"extends nothing", Hidden, confirm(extends)},
+	{"extends too late", Hidden, ask("ReceiveMessage", func(call map[string]any) { call["VisibilityTimeout"] = 3 })},
+	{"has a slot too many", WithinCapacity, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Concurrency = 2*max(c.Engine.Concurrency, 10) + 1 }}},
+	{"prefetches more than it may", WithinCapacity, Mutant{Poll: func(c *longpoll.Config) {
+		if c.Prefetch = 50; c.Engine.Concurrency == 0 {
+			c.Engine.Concurrency = 10
+		}
+	}}},
+	{"releases nothing", Freed, confirm(func(r *http.Request) bool {
+		return isCall(r, "ChangeMessageVisibilityBatch") && !extends(r)
+	})},
+	{"drains for longer than it may", Swift, Mutant{Poll: func(c *longpoll.Config) {
+		c.DrainLimit, c.Engine.RecordTimeout = 10*time.Minute, 0
+	}}},
+	{"ends its long polls when they are answered", Swift, wire(patient)},
+	{"does not hear that it shall stop", Swift, pollers(func(p *poller) {
+		p.shutdown = func(ctx context.Context) error {
+			time.Sleep(time.Minute)
+			return p.Poller.Shutdown(ctx)
+		}
+	})},
+	{"pauses late", Quiet, pollers(func(p *poller) {
+		p.pause = func() { time.AfterFunc(500*time.Millisecond, p.Poller.Pause) }
+	})},
+	{"gives handlers twice the time", Limited, Mutant{Poll: func(c *longpoll.Config) {
+		if !c.NoHeartbeat { // it would be refused
+			c.Engine.RecordTimeout = min(2*max(c.Engine.RecordTimeout, 15*time.Minute), 11*time.Hour)
+		}
+	}}},
+
+	// After an abort.
+	{"goes on receiving", Heeded, wire(receiveLater)},
+	{"gives back what waits for an abort of no time", Heeded, onAbort(func(after time.Duration, err error) error {
+		return batch.Abort(max(after, time.Millisecond), errors.Unwrap(err))
+	})},
+
+	// While hooks block.
+	{"extends nothing while a hook blocks", Hidden, whileBlocked(extends)},
+	{"deletes nothing while a hook blocks", Final, whileBlocked(func(r *http.Request) bool { return isCall(r, "DeleteMessageBatch") })},
+	{"waits for hooks that block", Swift, pollers(func(p *poller) {
+		p.run = func(ctx context.Context) error {
+			defer p.env.awaitHooks()
+			return p.Poller.Run(ctx)
+		}
+	})},
 }
 
 // within is how many histories it may take to catch a mutant.
@@ -171,7 +342,11 @@ const within = 4000
 
 // Every mutant is caught by the invariant that it breaks.
 func TestMutants(t *testing.T) {
-	catch(t, slices.Concat(mutants, bothMutants, abortMutants, breakMutants, wideMutants, keyMutants), Invariants, func(p Plan) bool { return !p.Polls() })
+	catch(t, slices.Concat(mutants, bothMutants), Invariants, func(p Plan) bool { return !p.Polls() })
+}
+
+func TestPollMutants(t *testing.T) {
+	catch(t, slices.Concat(pollMutants, bothMutants), PollInvariants, Plan.Polls)
 }
 
 // caughtFile has the history by which each mutant is caught, where that is not one

@@ -3,6 +3,8 @@ package simulate
 import (
 	"cmp"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -153,7 +155,7 @@ const (
 // Kill ends the environment of one invocation.
 type Kill struct {
 	Invocation int // counted over the whole history, from 0
-	How        KillKind
+	How        Ending
 	After      time.Duration // of Crash and Freeze, from the invocation's begin
 	// Of BeforeCall and AfterCall: the call to SQS in this invocation, from 0; with an
 	// operation, its call of that in this invocation or a later one.
@@ -161,19 +163,26 @@ type Kill struct {
 	Operation string
 }
 
-// KillKind is how an environment ends.
-type KillKind string
+// Ending is how an environment or a process that polls ends.
+type Ending string
 
 const (
-	Crash      KillKind = "crash"       // the process ends
-	Freeze     KillKind = "freeze"      // it stands still until Lambda's timeout
-	BeforeCall KillKind = "before-call" // it ends instead of a call to SQS
-	AfterCall  KillKind = "after-call"  // it ends when SQS has answered, before it sees that
-	AtResponse KillKind = "at-response" // it ends before its response is received
+	Crash      Ending = "crash"       // the process ends
+	BeforeCall Ending = "before-call" // it ends instead of a call to SQS
+	AfterCall  Ending = "after-call"  // it ends when SQS has answered, before it sees that
+
+	// On Lambda:
+	Freeze     Ending = "freeze"      // it stands still until Lambda's timeout
+	AtResponse Ending = "at-response" // it ends before its response is received
+
+	// While it polls:
+	Shutdown Ending = "shutdown" // Poller.Shutdown
+	Canceled Ending = "context"  // the context of Poller.Run ends
+	Hurried  Ending = "hurried"  // Poller.Shutdown with a context that ends
 )
 
 // inCall reports whether it strikes a call to SQS.
-func (k KillKind) inCall() bool { return k == BeforeCall || k == AfterCall }
+func (e Ending) inCall() bool { return e == BeforeCall || e == AfterCall }
 
 // faulty reports whether calls to SQS go wrong.
 func (p Plan) faulty() bool { return len(p.Faults)+len(p.Breaks) > 0 }
@@ -195,38 +204,104 @@ func (a Act) String() string {
 // String prints the plan a line for each part, leaving out what is zero.
 func (p Plan) String() string {
 	var b strings.Builder
-	for _, q := range p.Queues {
-		fmt.Fprintf(&b, "queue     %s\n", fields(q))
-	}
-	for i, f := range p.Functions {
-		fmt.Fprintf(&b, "function  %d: %s\n", i, fields(f))
-	}
-	for _, m := range p.Messages {
-		fmt.Fprintf(&b, "message   %s\n", fields(m))
-	}
-	for _, f := range p.Faults {
-		fmt.Fprintf(&b, "fault     %s\n", fields(f))
-	}
-	for _, k := range p.Breaks {
-		fmt.Fprintf(&b, "break     %s\n", fields(k))
-	}
-	for _, f := range p.StoreFaults {
-		fmt.Fprintf(&b, "store     %s\n", fields(f))
-	}
-	if p.StoreTakes > 0 {
-		fmt.Fprintf(&b, "store     takes %v\n", p.StoreTakes)
-	}
-	for _, k := range p.Kills {
-		fmt.Fprintf(&b, "kill      %s\n", fields(k))
-	}
-	for i, r := range p.Replicas {
-		lives := r.Lives
-		r.Lives = nil
-		fmt.Fprintf(&b, "replica   %d: %s\n", i, fields(r))
-		for _, l := range lives {
-			fmt.Fprintf(&b, "  process %s\n", fields(l))
+	plan := reflect.ValueOf(p)
+	for i := range plan.NumField() {
+		name, part := plan.Type().Field(i).Name, plan.Field(i)
+		switch {
+		case part.IsZero():
+		case part.Kind() == reflect.Slice:
+			for k := range part.Len() {
+				fmt.Fprintf(&b, "%-11s %d: %s\n", name, k, fields(part.Index(k)))
+			}
+		default:
+			fmt.Fprintf(&b, "%-11s %v\n", name, part)
 		}
 	}
-	fmt.Fprintf(&b, "heal      at %v\n", p.Heal)
 	return b.String()
+}
+
+func (l Life) String() string { return "{" + fields(reflect.ValueOf(l)) + "}" }
+
+// reaches reports whether a function's own dead-letter queue is one that takes
+// the records of a queue.
+func (p *Plan) reaches(own string, q Queue) bool {
+	name := strings.TrimPrefix(own, "arn:")
+	return name != "" && name != "no-such-queue" && name != q.Name
+}
+
+// deadLetterQueues are all that there are, each once.
+func (p *Plan) deadLetterQueues() []string {
+	var names []string
+	add := func(name string) {
+		isSource := slices.ContainsFunc(p.Queues, func(q Queue) bool { return q.Name == name })
+		if name != "" && name != "no-such-queue" && !isSource && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, q := range p.Queues {
+		add(q.DeadLetters)
+	}
+	for _, f := range p.Functions {
+		add(strings.TrimPrefix(f.DeadLetterQueue, "arn:"))
+	}
+	return names
+}
+
+// Replica is a place for one process at a time, as an orchestrator keeps it,
+// that polls a queue by longpoll. What its handler does, its backoff, dead
+// letters and limits are those of the queue's [Function]; of the function's
+// other fields Timeout is only the scale of the times in the plan.
+type Replica struct {
+	Queue  int
+	ByName bool // the poller is given the queue's name, not its URL
+	Starts time.Duration
+
+	// What follows is longpoll.Config's.
+	Wait         time.Duration
+	Prefetch     int
+	Visibility   time.Duration
+	NoHeartbeat  bool
+	DrainLimit   time.Duration
+	MaxAbandoned int
+
+	// Lives are its processes, one after another; a last one follows that lives
+	// until the history is over.
+	Lives []Life
+}
+
+// Life is how a process ends, and what is asked of it before.
+type Life struct {
+	Lasts time.Duration // until its end, whatever How
+	How   Ending
+	// Of BeforeCall and AfterCall: the process's call to SQS, from 0, of the operation
+	// if there is one; the process dies at Lasts at the latest.
+	Call      int
+	Operation string
+	// Patience is when the context of a Hurried shutdown ends.
+	Patience time.Duration
+	// Overlaps tells that the next process starts before this one has stopped.
+	Overlaps bool
+	Pauses   []Pause
+}
+
+// Pause is one call of Poller.Pause, and the call of Resume that follows.
+type Pause struct{ At, For time.Duration }
+
+// Polls tells which mode the plan is for: long poll, or Lambda.
+func (p Plan) Polls() bool { return len(p.Replicas) > 0 }
+
+// fields prints a struct's fields that are not zero: "Name=orders BatchSize=10".
+func fields(value reflect.Value) string {
+	var parts []string
+	for i := range value.NumField() {
+		name, field := value.Type().Field(i).Name, value.Field(i)
+		switch {
+		case field.IsZero():
+		case field.Kind() == reflect.Bool:
+			parts = append(parts, name)
+		default:
+			parts = append(parts, fmt.Sprintf("%s=%v", name, field))
+		}
+	}
+	return strings.Join(parts, " ")
 }

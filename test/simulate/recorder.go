@@ -129,8 +129,8 @@ func (r *recorder) began(queue Queue, told lambda.Invocation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	i := &Invocation{
-		Number: len(r.h.Invocations), ID: told.RequestID, Function: queue.Function, Queue: queue.Name,
-		Records: told.Records, Began: r.moment(), Work: Work{Finished: map[string]int{}},
+		ID: told.RequestID, Function: queue.Function, Records: told.Records,
+		Work: Work{Number: len(r.h.Invocations), Queue: queue.Name, Began: r.moment(), Finished: map[string]int{}},
 	}
 	r.h.Invocations = append(r.h.Invocations, i)
 	r.byID[i.ID] = i

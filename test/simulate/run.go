@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync/atomic"
+	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -14,6 +15,8 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 const (
@@ -29,10 +32,10 @@ const (
 // Run carries out a plan and returns what happened. It must be called in a
 // bubble of testing/synctest. The error is for plans that cannot be carried out.
 func Run(p Plan, mutant Mutant) (*History, error) {
-	w := &world{plan: p, rec: newRecorder(p), over: make(chan struct{}), tooMany: 5000}
+	w := &world{plan: p, mutant: mutant, rec: newRecorder(p), over: make(chan struct{}), tooMany: 5000}
 	w.server = sqs.New(sqs.Options{Seed: p.Seed, History: 5000, Observe: w.rec.observe})
 	defer func() { _ = w.server.Close() }() // without a socket it never fails
-	w.store = newStore(w, mutant)
+	w.store = &sharedStore{w: w, next: mutated[idempotency.Store](mutant.Store, idempotency.NewMemory()), passed: make([]int, len(p.StoreFaults))}
 	w.own = w.client(w.server.HTTPClient())
 	w.way = &way{w: w, next: w.server.HTTPClient().Transport, passed: make([]int, len(p.Breaks))}
 	if err := w.createQueues(); err != nil {
@@ -44,9 +47,9 @@ func Run(p Plan, mutant Mutant) (*History, error) {
 	}
 	var d driver
 	if p.Polls() {
-		d, err = newOnPoll(w, mutant)
+		d, err = newOnPoll(w)
 	} else {
-		d, err = newOnLambda(w, mutant)
+		d, err = newOnLambda(w)
 	}
 	if err != nil {
 		return nil, err
@@ -66,6 +69,7 @@ func Run(p Plan, mutant Mutant) (*History, error) {
 // world is what a plan is carried out in.
 type world struct {
 	plan    Plan
+	mutant  Mutant
 	rec     *recorder
 	server  *sqs.Server
 	own     *awssqs.Client // the simulator's
@@ -111,10 +115,7 @@ func (w *world) createQueues() error {
 
 func (w *world) create(name string, attributes map[string]string) error {
 	attributes["MessageRetentionPeriod"] = "1209600" // nothing may expire
-	if strings.HasSuffix(name, ".fifo") {
-		attributes["FifoQueue"] = "true"
-	}
-	_, err := w.own.CreateQueue(context.Background(), &awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
+	_, err := sqsqueue.Make(context.Background(), w.own, name, attributes)
 	return err
 }
 
@@ -218,4 +219,22 @@ func (w *world) readDead() error {
 		}
 	}
 	return nil
+}
+
+// RunInBubble carries out a plan in a bubble of its own, of which nothing may
+// be left at the end.
+func RunInBubble(t *testing.T, p Plan, mutant Mutant) (h *History, err error) {
+	t.Helper()
+	defer func() {
+		v := recover() // synctest panics when goroutines are left
+		switch {
+		case v == nil:
+		case h != nil:
+			h.Leaked = fmt.Sprint(v)
+		default:
+			panic(v)
+		}
+	}()
+	synctest.Test(t, func(*testing.T) { h, err = Run(p, mutant) })
+	return h, err
 }

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"encoding/json"
 	"reflect"
 	"slices"
 	"time"
@@ -183,16 +184,14 @@ func (p *Plan) sound() bool {
 	return len(p.Messages) > 0
 }
 
-func (p Plan) clone() Plan {
-	p.Queues, p.Functions = slices.Clone(p.Queues), slices.Clone(p.Functions)
-	p.Messages, p.Faults, p.Kills, p.Breaks = slices.Clone(p.Messages), slices.Clone(p.Faults), slices.Clone(p.Kills), slices.Clone(p.Breaks)
-	p.StoreFaults = slices.Clone(p.StoreFaults)
-	p.Replicas = slices.Clone(p.Replicas)
-	for i := range p.Replicas {
-		p.Replicas[i].Lives = slices.Clone(p.Replicas[i].Lives)
+// clone copies a plan, which is plain data.
+func (p Plan) clone() (same Plan) {
+	b, err := json.Marshal(p)
+	if err == nil {
+		err = json.Unmarshal(b, &same)
 	}
-	for i := range p.Messages {
-		p.Messages[i].Acts = slices.Clone(p.Messages[i].Acts)
+	if err != nil {
+		panic(err)
 	}
-	return p
+	return same
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // StoreFault is what goes wrong with calls to the idempotency store.
@@ -77,14 +78,6 @@ type sharedStore struct {
 	passed []int // calls that each of the plan's faults could have struck
 }
 
-func newStore(w *world, mutant Mutant) *sharedStore {
-	s := &sharedStore{w: w, next: idempotency.NewMemory(), passed: make([]int, len(w.plan.StoreFaults))}
-	if mutant.Store != nil {
-		s.next = mutant.Store(s.next)
-	}
-	return s
-}
-
 // strike returns what happens to a call; the zero value for nothing.
 func (s *sharedStore) strike(operation string) (struck StoreFault) {
 	if s.w.healed.Load() {
@@ -93,11 +86,7 @@ func (s *sharedStore) strike(operation string) (struck StoreFault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k, f := range s.w.plan.StoreFaults {
-		if f.Operation != operation {
-			continue
-		}
-		n := s.passed[k]
-		if s.passed[k]++; struck.Kind == "" && n >= f.Skip && (f.Times == 0 || n < f.Skip+f.Times) {
+		if f.Operation == operation && strikes(&s.passed[k], f.Skip, f.Times) && struck.Kind == "" {
 			struck = f
 		}
 	}
@@ -185,14 +174,15 @@ func (y *wayToStore) carry(ctx context.Context, call *StoreCall, do func(context
 
 // broken has a call go its way as a fault has it.
 func (y *wayToStore) broken(ctx context.Context, call *StoreCall, fault StoreFault, do func() error) error {
-	if err := wait(ctx, y.w.plan.StoreTakes); err != nil {
-		return err
+	if !sleep.For(ctx, y.w.plan.StoreTakes) {
+		return ctx.Err()
 	}
 	switch fault.Kind {
 	case StoreRefuses:
 		return errStore
 	case StoreHangs:
-		return wait(ctx, untilHeal)
+		sleep.For(ctx, untilHeal)
+		return ctx.Err()
 	case ArrivesLate:
 		done := make(chan error, 1)
 		time.AfterFunc(fault.Takes, func() { done <- do() })
@@ -211,29 +201,15 @@ func (y *wayToStore) broken(ctx context.Context, call *StoreCall, fault StoreFau
 	case LosesAnswer:
 		return errStore
 	case StoreSilent:
-		return wait(ctx, untilHeal)
+		sleep.For(ctx, untilHeal)
+		return ctx.Err()
 	case AnswersLate:
-		if late := wait(ctx, fault.Takes); late != nil {
-			return late
+		if !sleep.For(ctx, fault.Takes) {
+			return ctx.Err()
 		}
 	case DiesThen:
 		y.env.killAt(AfterCall, call.Operation)
 		return errDead
 	}
 	return err
-}
-
-// wait returns after a time, or with an error when ctx ends.
-func wait(ctx context.Context, d time.Duration) error {
-	if d == 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -5,20 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/bulk"
 )
 
 // user is the function of a user: it does what the plan says.
 type user struct {
 	*recorder
-	plan   Plan
-	env    *environment
-	healed func() bool
-	store  *sharedStore
-	mutant Mutant
-	acts   map[string]int // of functions of many, by message; guarded by the recorder's lock
+	w    *world
+	env  *environment
+	acts map[string]int // of functions of many, by message; guarded by the recorder's lock
 }
 
 // handler returns what is given to the toolkit.
@@ -53,7 +53,7 @@ func (u *user) single(f Function) batch.Handler {
 
 // watch is middleware that notes each call.
 func (u *user) watch(next batch.Handler) batch.Handler {
-	return batch.HandlerFunc(func(ctx context.Context, r batch.Record) (err error) {
+	return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
 		h := u.start(ctx, r)
 		if h == nil {
 			return errDead
@@ -61,25 +61,32 @@ func (u *user) watch(next batch.Handler) batch.Handler {
 		if h.Process != nil {
 			defer context.AfterFunc(ctx, func() { u.canceled(h) })()
 		}
-		end := Exited
-		defer func() {
-			v := recover()
-			if v != nil {
-				end = Panicked
-			}
-			u.finish(h, end, err)
-			if v != nil {
-				panic(v)
-			}
-		}()
 		before := u.actsOf(r.MessageID)
-		err = next.Handle(context.WithValue(ctx, handlingKey{}, h), r)
-		if end = endOf(err); peeked(err) {
+		err := handle(context.WithValue(ctx, handlingKey{}, h), r, next, func(end End, err error) { u.finish(h, end, err) })
+		if peeked(err) {
 			u.forget(h)
 		}
 		u.told(h, before)
 		return err
 	})
+}
+
+// handle calls a handler, and tells how it ends, also if it does not return.
+func handle(ctx context.Context, r batch.Record, h batch.Handler, ended func(End, error)) (err error) {
+	end := Exited
+	defer func() {
+		v := recover()
+		if v != nil {
+			end = Panicked
+		}
+		ended(end, err)
+		if v != nil {
+			panic(v)
+		}
+	}()
+	err = h.Handle(ctx, r)
+	end = endOf(err)
+	return err
 }
 
 func (u *user) start(ctx context.Context, r batch.Record) *Handling {
@@ -96,11 +103,6 @@ func (u *user) start(ctx context.Context, r batch.Record) *Handling {
 	h := &Handling{
 		Invocation: i, Process: p, Number: number, MessageID: r.MessageID, Receipt: r.ReceiptHandle,
 		Group: r.GroupID, Attempt: r.Attempt, Started: u.moment(),
-	}
-	if i != nil {
-		h.Queue = i.Queue
-	} else {
-		h.Queue = p.Queue
 	}
 	h.Allowed, _ = ctx.Deadline()
 	u.h.Handlings = append(u.h.Handlings, h)
@@ -144,8 +146,8 @@ func endOf(err error) End {
 
 // do performs the message's act for an attempt.
 func (u *user) do(ctx context.Context, number, attempt int) error {
-	acts := u.plan.message(number).Acts
-	if attempt < 1 || attempt > len(acts) || u.healed() {
+	acts := u.w.plan.message(number).Acts
+	if attempt < 1 || attempt > len(acts) || u.w.healed.Load() {
 		return nil
 	}
 	a := acts[attempt-1]
@@ -216,4 +218,83 @@ func (p *Plan) message(number int) Message {
 		}
 	}
 	return Message{Number: number}
+}
+
+// inBulk is the function of a user who writes many records at once: each item does
+// what the plan says, side by side.
+// unwrap is middleware inside of it; nil if there is none.
+func (u *user) inBulk(f Function, unwrap func(batch.Handler) batch.Handler) batch.Handler {
+	cfg := bulk.Config{MaxItems: f.Bulk, Parallel: bulkConcurrency / f.Bulk, Unwrap: unwrap}
+	if f.JSON {
+		return bulk.JSON(func(ctx context.Context, items []bulk.Item[struct{ N int }]) error {
+			return doAll(u, items, func(i int) error { return u.do(ctx, items[i].Value.N, items[i].Record.Attempt) })
+		}, cfg)
+	}
+	return bulk.New(func(_ context.Context, r batch.Record) (int, error) { return u.numbers[r.Body], nil },
+		func(ctx context.Context, items []bulk.Item[int]) error {
+			return doAll(u, items, func(i int) error { return u.do(ctx, items[i].Value, items[i].Record.Attempt) })
+		}, cfg)
+}
+
+// bulkConcurrency is what a bulk handler asks for: the default of every other.
+const bulkConcurrency = 10
+
+// doAll fails the items whose act does not return nil.
+func doAll[T any](u *user, items []bulk.Item[T], do func(i int) error) error {
+	var all sync.WaitGroup
+	for i := range items {
+		u.acted(items[i].Record)
+		all.Go(func() {
+			err := error(batch.ErrGoexit)
+			defer func() {
+				if v := recover(); v != nil {
+					err = &batch.PanicError{Value: v}
+				}
+				if err != nil {
+					items[i].Fail(err)
+				}
+			}()
+			err = do(i)
+		})
+	}
+	all.Wait()
+	return nil
+}
+
+// peeked reports whether a call was only a bulk handler's look at what is behind a
+// record of a FIFO group.
+func peeked(err error) bool {
+	return fmt.Sprint(err) == "bulk: the record is only decoded, since its turn has not come" // an error's own method may panic
+}
+
+// forget takes a call back that was none.
+func (u *user) forget(h *Handling) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.h.Handlings = slices.DeleteFunc(u.h.Handlings, func(other *Handling) bool { return other == h })
+}
+
+// acted notes that a record was written together with others.
+func (u *user) acted(r batch.Record) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.acts == nil {
+		u.acts = map[string]int{}
+	}
+	u.acts[r.MessageID]++
+}
+
+// actsOf is how often a message was written since its last handling.
+func (u *user) actsOf(id string) int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.acts[id]
+}
+
+// told notes whether a call had nothing to do that had not been done before it.
+func (u *user) told(h *Handling, before int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	h.Told = before > 0 && u.acts[h.MessageID] == before
+	delete(u.acts, h.MessageID)
 }

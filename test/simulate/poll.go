@@ -2,17 +2,19 @@ package simulate
 
 import (
 	"context"
+	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
+	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
 // onPoll runs the toolkit's pollers over the queues: each replica a process
 // after another, as an orchestrator does.
 type onPoll struct {
-	w      *world
-	mutant Mutant
+	w *world
 	// lives has how many of a replica's planned lives have begun.
 	lives []int
 
@@ -21,8 +23,8 @@ type onPoll struct {
 	alive   sync.Map // of *process, while its Run has not returned
 }
 
-func newOnPoll(w *world, mutant Mutant) (*onPoll, error) {
-	d := &onPoll{w: w, mutant: mutant, lives: make([]int, len(w.plan.Replicas))}
+func newOnPoll(w *world) (*onPoll, error) {
+	d := &onPoll{w: w, lives: make([]int, len(w.plan.Replicas))}
 	for i := range w.plan.Replicas {
 		if _, err := d.process(i); err != nil { // a configuration that is refused shows here
 			return nil, err
@@ -99,7 +101,10 @@ func (p *process) live(ctx context.Context, life Life, stopped chan<- struct{}) 
 	runCtx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	over := make(chan struct{})
-	p.rec.locked(p.begin)
+	p.rec.locked(func() {
+		p.is.Began, p.is.Number = p.rec.moment(), len(p.rec.h.Processes)
+		p.rec.h.Processes = append(p.rec.h.Processes, p.is)
+	})
 	go func() {
 		defer close(over)
 		err := p.poller.Run(runCtx)
@@ -108,9 +113,10 @@ func (p *process) live(ctx context.Context, life Life, stopped chan<- struct{}) 
 			p.env.exit()
 		})
 	}()
-	told := make(chan struct{})
+	running, told := context.WithCancel(context.Background())
+	defer told()
 	var telling sync.WaitGroup
-	telling.Go(func() { p.pause(life.Pauses, told) })
+	telling.Go(func() { p.pause(running, life.Pauses) })
 	end := life.How
 	p.planned.Store(&life)
 	var due <-chan time.Time
@@ -121,8 +127,8 @@ func (p *process) live(ctx context.Context, life Life, stopped chan<- struct{}) 
 	}
 	select {
 	case <-due:
-		if end.Kills() {
-			end = Dies
+		if end == Crash || end.inCall() {
+			end = Crash
 			if p.healed() {
 				end = Shutdown
 			}
@@ -132,11 +138,11 @@ func (p *process) live(ctx context.Context, life Life, stopped chan<- struct{}) 
 	case <-p.env.dead: // killed, or Run has returned
 		p.rec.locked(func() {
 			if end = ""; p.is.Killed.Came() {
-				end = Dies
+				end = Crash
 			}
 		})
 	}
-	close(told)
+	told()
 	close(stopped)
 	p.end(end, life.Patience, cancel)
 	<-over
@@ -155,7 +161,7 @@ func (p *process) end(how Ending, patience time.Duration, cancel context.CancelF
 		return
 	case Shutdown:
 		patience = time.Hour
-	case Dies:
+	case Crash:
 		p.env.kill(Crash)
 		patience = 0 // so that its goroutines end
 	}
@@ -164,21 +170,11 @@ func (p *process) end(how Ending, patience time.Duration, cancel context.CancelF
 	_ = p.poller.Shutdown(ctx) // Run tells the same, and p.is has when
 }
 
-// pause carries out the pauses of a life.
-func (p *process) pause(list []Pause, told <-chan struct{}) {
+// pause carries out the pauses of a life, until ctx ends.
+func (p *process) pause(ctx context.Context, list []Pause) {
 	began := time.Now()
-	wait := func(until time.Duration) bool {
-		timer := time.NewTimer(time.Until(began.Add(until)))
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			return true
-		case <-told:
-			return false
-		}
-	}
 	for _, pause := range list {
-		if !wait(pause.At) {
+		if !sleep.Until(ctx, began.Add(pause.At)) {
 			return
 		}
 		is := &Paused{}
@@ -187,11 +183,81 @@ func (p *process) pause(list []Pause, told <-chan struct{}) {
 			p.is.Paused = append(p.is.Paused, is)
 		})
 		p.poller.Pause()
-		resumed := wait(pause.At + pause.For)
+		resumed := sleep.Until(ctx, began.Add(pause.At+pause.For))
 		p.rec.locked(func() { is.Until = p.rec.moment() })
 		if !resumed {
 			return
 		}
 		p.poller.Resume()
 	}
+}
+
+// process is one that polls a queue, with a poller, a handler and an SQS client
+// of its own.
+type process struct {
+	driver  *onPoll
+	rec     *recorder
+	env     *environment
+	poller  Poller
+	planned atomic.Pointer[Life]
+	is      *Process // its part of the history
+
+	mu    sync.Mutex
+	calls map[string]int // by operation, and all by ""
+}
+
+// Poller is a longpoll.Poller.
+type Poller interface {
+	Run(context.Context) error
+	Shutdown(context.Context) error
+	Pause()
+	Resume()
+	Status() longpoll.Status
+}
+
+// process makes the next process of a replica.
+func (d *onPoll) process(replica int) (*process, error) {
+	r := d.w.plan.Replicas[replica]
+	q := d.w.plan.Queues[r.Queue]
+	f := d.w.plan.Functions[q.Function]
+	p := &process{
+		driver: d, rec: d.w.rec,
+		env:   &environment{rec: d.w.rec, dead: make(chan struct{})},
+		calls: map[string]int{},
+		is:    &Process{Replica: replica, Work: Work{Queue: q.Name, Finished: map[string]int{}}},
+	}
+	p.env.process = p.is
+	p.env.ctx, p.env.cut = context.WithCancel(context.Background())
+
+	connect := d.w.connect(p.env, p.kills)
+	cfg := r.config(d.w, f, q)
+	cfg.SQS = d.w.client(&http.Client{Transport: connect})
+	cfg.Engine.Hooks = []any{&hooks{recorder: d.w.rec, world: d.w, env: p.env, function: f}}
+	p.is.limits(cfg, q)
+	if d.w.mutant.Poll != nil {
+		d.w.mutant.Poll(&cfg)
+	}
+	poller, err := longpoll.New(d.w.handler(f, p.env), cfg)
+	if err != nil {
+		return nil, err
+	}
+	if p.poller = poller; d.w.mutant.Poller != nil {
+		p.poller = d.w.mutant.Poller(poller, p.env)
+	}
+	return p, nil
+}
+
+func (p *process) healed() bool { return p.driver.w.healed.Load() }
+
+// kills tells which end of the process strikes a call; "" for none.
+func (p *process) kills(_ *Invocation, _ int, operation string) (how Ending) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	life := p.planned.Load()
+	if life != nil && life.How.inCall() && !p.healed() && (life.Operation == "" || life.Operation == operation) && p.calls[life.Operation] == life.Call {
+		how = life.How
+	}
+	p.calls[""]++
+	p.calls[operation]++
+	return how
 }

@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 // deletions: DeletedOnlyWhenDone.
@@ -20,8 +22,8 @@ func (c *checker) deletions() {
 		switch {
 		case d == nil:
 			c.violated(DeletedOnlyWhenDone, e.Moment, "%v was deleted by a handle that no receive gave", m)
-		case c.Plan.Polls() && c.endedBefore(d, End.done, e.Moment): // perhaps as an earlier delivery
-		case d.succeeded(e.Moment), c.heldAtLast(m, e.Moment):
+		case c.Plan.Polls() && d.story.ended(End.done, e.Moment): // perhaps as an earlier delivery
+		case d.ended(End.done, e.Moment), c.heldAtLast(m, e.Moment):
 		case !c.forGood(d, e.Moment) && !c.endedLast(d, e.Moment):
 			c.violated(DeletedOnlyWhenDone, e.Moment, "%v was deleted, but its handler did not succeed", m)
 		case m.function.OnPermanent == "drop" && c.forGood(d, e.Moment):
@@ -34,14 +36,12 @@ func (c *checker) deletions() {
 // forGood reports whether a delivery failed for good, or perhaps an earlier one of
 // its message where that is kept in mind.
 func (c *checker) forGood(d *delivery, before Moment) bool {
-	return d.endedAs(ForGood, before) || c.Plan.Polls() && c.endedBefore(d, func(end End) bool { return end == ForGood }, before)
+	return d.ended(End.forGood, before) || c.Plan.Polls() && d.story.ended(End.forGood, before)
 }
 
 // endedLast reports whether a message failed the last time that SQS delivers it.
 func (c *checker) endedLast(d *delivery, before Moment) bool {
-	return slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
-		return h.MessageID == d.id && d.story.failsLast(h) && h.endsBefore(before)
-	})
+	return slices.ContainsFunc(d.story.handlings, func(h *Handling) bool { return d.story.failsLast(h) && h.endsBefore(before) })
 }
 
 // failsLast reports whether a handling of a message of a FIFO queue failed, or was given
@@ -54,12 +54,9 @@ func (m *story) failsLast(h *Handling) bool {
 // heldAtLast reports whether a message was dead-lettered in place since a hook kept its
 // handler from being called at the last delivery.
 func (c *checker) heldAtLast(m *story, before Moment) bool {
-	for _, d := range c.deliveries {
-		if d.story == m && c.Blocked[d.received.ReceiptHandle] && m.failsLast(&Handling{Attempt: d.received.ReceiveCount}) && c.sentDead(d, before) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.deliveries, func(d *delivery) bool {
+		return c.Blocked[d.received.ReceiptHandle] && m.failsLast(&Handling{Attempt: d.received.ReceiveCount}) && c.sentDead(d, before)
+	})
 }
 
 // late reports whether a handler outlasts its time, so that it may be given up.
@@ -208,9 +205,9 @@ func (c *checker) inTime(h *Handling) bool {
 // was received while it was not hidden by this delivery any more.
 func (c *checker) handledAgain(success *delivery) *Handling {
 	i := success.invocation
-	for _, g := range c.Handlings {
+	for _, g := range success.story.handlings {
 		d := c.deliveries[g.Receipt]
-		if g.MessageID == success.id && i.Ended.Before(g.Started) && d != nil && i.Ended.Before(d.received.Moment) && !c.shown(success, i.Ended) {
+		if i.Ended.Before(g.Started) && d != nil && i.Ended.Before(d.received.Moment) && !c.shown(success, i.Ended) {
 			return g
 		}
 	}
@@ -241,4 +238,85 @@ func (i *Invocation) heldTwice(id string) bool {
 		}
 	}
 	return n > 1
+}
+
+// single: Single.
+func (c *checker) single() {
+	if c.Plan.faulty() || slices.ContainsFunc(c.Invocations, func(i *Invocation) bool { return i.Killed.Came() || !i.arrived() }) ||
+		slices.ContainsFunc(c.Processes, func(p *Process) bool { return p.Killed.Came() || !p.clean() }) {
+		return
+	}
+	// A message whose visibility ends while its handler is at work may be sent
+	// there by it, and by anyone who receives it next or by SQS itself.
+	twice := map[string]bool{}
+	for _, m := range c.ordered {
+		twice[m.sent.Body] = twice[m.sent.Body] || m.gone.Kind == sqs.Redriven
+	}
+	for _, e := range c.Events {
+		if m := c.messages[e.MessageID]; m != nil && e.Kind == sqs.Returned && slices.ContainsFunc(c.Invocations, func(i *Invocation) bool {
+			return i.Began.Before(e.Moment) && e.Before(i.Answered) &&
+				slices.ContainsFunc(i.Records, func(r lambda.Record) bool { return r.MessageID == m.id })
+		}) {
+			twice[m.sent.Body] = true
+		}
+	}
+	count := map[string]int{}
+	for _, d := range c.Dead {
+		if count[d.Body]++; count[d.Body] == 2 && !twice[d.Body] {
+			c.violated(Single, c.last(), "a message is in dead-letter queues twice: %q", d.Body)
+		}
+	}
+}
+
+// maxAttributes is how many attributes a message can have.
+const maxAttributes = 10
+
+// explained: Explained.
+func (c *checker) explained() {
+	for _, m := range c.ordered {
+		d := c.deliveries[m.gone.ReceiptHandle]
+		if d == nil || d.outcome == nil || d.outcome.Outcome != batch.DeadLettered || m.plan.Attributes >= maxAttributes {
+			continue
+		}
+		if !slices.ContainsFunc(c.Dead, func(dead DeadMessage) bool { return dead.Body == m.sent.Body && dead.Origin == m.sent.MessageID }) {
+			c.violated(Explained, m.gone.Moment, "%v is a dead letter without its id in the attribute %s", m, partialfailure.OriginAttribute)
+		}
+	}
+}
+
+// repeats reports whether the plan has SQS deliver messages of a queue twice.
+func (c *checker) repeats(q Queue) bool {
+	return !q.FIFO() && slices.ContainsFunc(c.Plan.Faults, func(f sqs.Fault) bool {
+		return f.Kind == sqs.DuplicateDelivery && (f.Queue == "" || f.Queue == q.Name)
+	})
+}
+
+// handledTwice: Final.
+func (c *checker) handledTwice() {
+	for _, h := range c.Handlings {
+		if !h.End.done() || h.Canceled.Came() {
+			continue // no success for its process: its context had ended
+		}
+		m := c.messages[h.MessageID]
+		if m == nil {
+			continue
+		}
+		for _, again := range m.handlings {
+			if h.Ended.Before(again.Started) && !c.mayRepeat(m, h, again) {
+				c.violated(Final, again.Started, "message %d is handled by process %d, after it succeeded in process %d",
+					h.Number, again.Process.Number, h.Process.Number)
+			}
+		}
+	}
+}
+
+// mayRepeat reports whether something explains that a success was handled again:
+// its process died or was not answered before it could delete the message.
+// In the same process nothing does.
+func (c *checker) mayRepeat(m *story, success, again *Handling) bool {
+	p := success.Process
+	if again.Process == p {
+		return false
+	}
+	return p.Killed.Came() || c.repeats(m.queue) || !p.clean("DeleteMessageBatch") || !p.clean("ChangeMessageVisibilityBatch")
 }

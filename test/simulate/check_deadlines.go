@@ -4,7 +4,82 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
 )
+
+// reserve is what is kept back at the end of an invocation, by the words of
+// batch.Config.
+func (c *checker) reserve(i *Invocation) time.Duration {
+	remaining := i.Deadline.Sub(i.Began.At)
+	if r := c.Plan.Functions[i.Function].Reserve; r > 0 {
+		return min(r, remaining/2)
+	}
+	return min(max(remaining/10, 200*time.Millisecond), 2*time.Second, remaining/4)
+}
+
+// settleBy is when the batch must be settled: the last quarter of the reserve is for
+// the response.
+func (c *checker) settleBy(i *Invocation) time.Time { return i.Deadline.Add(-c.reserve(i) / 4) }
+
+// before is a time before an invocation's deadline, and a moment later, since
+// an invocation takes a moment to begin.
+func (c *checker) before(i *Invocation, reserve time.Duration) time.Time {
+	return i.Deadline.Add(-reserve + time.Millisecond)
+}
+
+// deadlines: Limited and WithinCapacity, of invocations.
+func (c *checker) deadlines() {
+	running, together := map[*Invocation][]span{}, map[[2]int][]span{} // by function and environment
+	for _, h := range c.Handlings {
+		i := h.Invocation
+		c.limited(h, c.Plan.Functions[i.Function].RecordTimeout)
+		if h.Allowed.After(c.before(i, c.reserve(i))) {
+			c.violated(Limited, h.Started, "message %d may take until %v before the invocation's deadline, %v are reserved", h.Number, i.Deadline.Sub(h.Allowed), c.reserve(i))
+		}
+		end := h.Allowed // it may be given up after that
+		if h.Ended.Came() && h.Ended.At.Before(end) {
+			end = h.Ended.At
+		}
+		if i.Killed.Came() && i.Killed.At.Before(end) {
+			end = i.Killed.At
+		}
+		running[i] = append(running[i], span{h.Started.At, end})
+		process := [2]int{i.Function, i.Environment}
+		together[process] = append(together[process], span{h.Started.At, end})
+	}
+	for i, list := range running {
+		limit := c.Plan.Functions[i.Function].concurrency()
+		if n, at := most(list); n > limit {
+			c.violated(WithinCapacity, Moment{At: at}, "invocation %d handles %d at a time, its Concurrency is %d", i.Number, n, limit)
+		}
+	}
+	for process, list := range together {
+		limit := c.Plan.Functions[process[0]].MaxHandlers
+		if n, at := most(list); limit > 0 && n > limit {
+			c.violated(WithinCapacity, Moment{At: at}, "the invocations of environment %d handle %d at a time, MaxHandlers is %d", process[1], n, limit)
+		}
+	}
+	for _, i := range c.Invocations {
+		c.graces(i)
+	}
+}
+
+// graces: Limited. A handler that ignores its deadline has its grace, unless the
+// batch ends before.
+func (c *checker) graces(i *Invocation) {
+	grace := cmp.Or(c.Plan.Functions[i.Function].Grace, time.Second)
+	for _, o := range i.Results {
+		d := c.deliveries[o.Receipt]
+		if o.Outcome != batch.Abandoned || d == nil || len(d.handlings) == 0 {
+			continue
+		}
+		due := d.handlings[0].Allowed.Add(grace)
+		if due.Before(c.before(i, c.reserve(i))) && o.FailedAt.Before(due) {
+			c.violated(Limited, i.Answered, "%v was given up %v after its deadline, the grace is %v", d.story, o.FailedAt.Sub(d.handlings[0].Allowed), grace)
+		}
+	}
+}
 
 // span is a time in which something is held.
 type span struct{ from, to time.Time }
@@ -77,15 +152,26 @@ func (c *checker) behindHook(d *delivery) bool {
 // heldBefore reports whether a delivery's message was the process's already, by
 // an earlier delivery, or only remains to be deleted: it is not held a second time.
 func (c *checker) heldBefore(d *delivery) bool {
-	for _, before := range c.deliveries {
-		if before.story != d.story || before.process != d.process || !before.got.Before(d.got) || len(before.handlings) == 0 {
+	for _, before := range d.story.deliveries {
+		if before.process != d.process || !before.got.Before(d.got) || len(before.handlings) == 0 {
 			continue
 		}
-		if h := before.handlings[0]; !h.Ended.Before(d.got) || h.End.done() || c.buried(h, d.got) {
+		if h := before.handlings[0]; !h.Ended.Before(d.got) || h.End.done() || c.buried(h, d.got) || before.comesBackBy(d) {
 			return true
 		}
 	}
 	return false
+}
+
+// comesBackBy reports whether the failure of a delivery was settled by the receipt handle of
+// a later one: its process was still sending it to the dead-letter queue when that came.
+func (d *delivery) comesBackBy(later *delivery) bool {
+	last := d.process.lastEntry(later.received.ReceiptHandle)
+	if last == nil || d.outcome == nil || len(later.handlings) > 0 {
+		return false
+	}
+	after := last.at.At.Add(last.hidden).Sub(d.handlings[0].Ended.At.Add(d.outcome.VisibleIn))
+	return after >= 0 && after <= time.Second+slow
 }
 
 // heldUntil is when a delivery needed no slot and no place any more.
@@ -111,7 +197,10 @@ func (c *checker) heldUntil(d *delivery) time.Time {
 		}
 	}
 	for _, call := range p.Calls {
-		if slices.ContainsFunc(call.Entries, func(e Entry) bool { return e.Receipt == d.received.ReceiptHandle && e.Seconds == 0 }) {
+		// An abort that comes before the call puts off what was to be released by it.
+		if slices.ContainsFunc(call.Entries, func(e Entry) bool {
+			return e.Receipt == d.received.ReceiptHandle && (e.Seconds == 0 || c.putOff(d, call.Began.At.Add(time.Duration(e.Seconds)*time.Second)))
+		}) {
 			since := call.Began
 			since.At = maxTime(d.got.At, since.At.Add(-sharesCall))
 			earlier(since)
@@ -143,17 +232,22 @@ func maxTime(a, b time.Time) time.Time {
 // limits: Limited.
 func (c *checker) limits() {
 	for _, h := range c.Handlings {
-		l := h.Process.Limits
+		c.limited(h, h.Process.Limits.RecordTimeout)
 		d := c.deliveries[h.Receipt]
-		given := h.Allowed.Sub(h.Started.At)
-		switch {
-		case h.Allowed.IsZero():
-			c.violated(Limited, h.Started, "message %d is handled without a deadline", h.Number)
-		case l.RecordTimeout > 0 && given > l.RecordTimeout:
-			c.violated(Limited, h.Started, "message %d is given %v, the record timeout is %v", h.Number, given, l.RecordTimeout)
-		case d != nil && !c.function(h.Process).slowStart() && c.Plan.Replicas[h.Process.Replica].NoHeartbeat && h.Allowed.After(c.hiddenAt(d, h.Started)) && !c.repeats(d.queue):
-			c.violated(Limited, h.Started, "message %d is given %v, longer than it is hidden", h.Number, given)
+		if d != nil && !c.function(h.Process).slowStart() && c.Plan.Replicas[h.Process.Replica].NoHeartbeat && h.Allowed.After(c.hiddenAt(d, h.Started)) && !c.repeats(d.queue) {
+			c.violated(Limited, h.Started, "message %d is given %v, longer than it is hidden", h.Number, h.Allowed.Sub(h.Started.At))
 		}
+	}
+}
+
+// limited: Limited, of both modes.
+func (c *checker) limited(h *Handling, timeout time.Duration) {
+	given := h.Allowed.Sub(h.Started.At)
+	switch {
+	case h.Allowed.IsZero():
+		c.violated(Limited, h.Started, "message %d is handled without a deadline", h.Number)
+	case timeout > 0 && given > timeout:
+		c.violated(Limited, h.Started, "message %d is given %v, the record timeout is %v", h.Number, given, timeout)
 	}
 }
 
@@ -168,7 +262,7 @@ func (c *checker) swift() {
 		switch p.How {
 		case Hurried:
 			limit = min(limit, p.Patience)
-		case Dies:
+		case Crash:
 			limit = 0
 		}
 		limit += 5*time.Second + p.Limits.Grace + 200*time.Millisecond
@@ -182,7 +276,7 @@ func (c *checker) swift() {
 				last = over
 			}
 		}
-		if p.How != Dies && !p.Killed.Came() && f.SlowHook == "" && p.instant() && p.Returned.At.Sub(last) > 300*time.Millisecond {
+		if p.How != Crash && !p.Killed.Came() && f.SlowHook == "" && p.instant() && p.Returned.At.Sub(last) > 300*time.Millisecond {
 			c.violated(Swift, p.Returned, "process %d stopped %v after its last handler was over", p.Number, p.Returned.At.Sub(last))
 		}
 	}

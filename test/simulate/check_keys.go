@@ -130,7 +130,7 @@ func (c *checker) blameless(d *delivery, h *Handling, calls []*StoreCall) {
 // waitedToTheEnd: Blameless. A message of which only others with its key were worked on
 // is no dead letter before it has used its own time at its last attempt.
 func (c *checker) waitedToTheEnd(m *story) {
-	d := c.lastDelivery(m)
+	d := m.lastDelivery()
 	switch {
 	case d == nil || len(d.handlings) == 0 || m.function.OnPermanent == "retry" || m.function.SlowHook != "":
 		return

@@ -1,11 +1,111 @@
 package simulate
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
+
+// abortsFor reports whether a handling ended with batch.Abort, and for how long
+// then nothing may be started: whole seconds, as SQS counts.
+func (h *Handling) abortsFor() (after time.Duration, ok bool) {
+	v := batch.VerdictOf(h.Err)
+	if !v.Aborts {
+		return 0, false
+	}
+	return (min(v.After, maxVisibility) + time.Second - 1).Truncate(time.Second), true
+}
+
+// longest is what is longer than SQS takes when some of its 12 hours are over.
+const longest = 11 * time.Hour
+
+// aborts checks that invocations follow an abort.
+func (c *checker) aborts() {
+	for _, i := range c.Invocations {
+		if i.Killed.Came() || !i.Answered.Came() {
+			continue
+		}
+		list := c.abortsIn(i)
+		c.startsAfter(i, list)
+		var by *Handling // the longest
+		after := time.Duration(0)
+		for _, h := range list {
+			if d, _ := h.abortsFor(); by == nil || d > after {
+				by, after = h, d
+			}
+		}
+		set := i.visibilitySet()
+		for _, o := range i.Results {
+			d, at := c.deliveries[o.Receipt], set[o.Receipt]
+			switch {
+			case d == nil || o.Outcome != batch.NotStarted:
+			case o.Aborted != (by != nil):
+				c.violated(Heeded, i.Answered, "%v was not started in invocation %d: that it was for an abort is said: %v, and is: %v", d.story, i.Number, o.Aborted, by != nil)
+			case by == nil || !at.set || !o.VisibilitySet || i.heldTwice(o.MessageID) || c.putOffFor(d, after) > longest:
+			case at.appears.Before(by.Ended.At.Add(after)):
+				c.violated(Heeded, i.Answered, "%v was not started for an abort of %v, and appears %v after that", d.story, after, at.appears.Sub(by.Ended.At))
+			case at.appears.After(i.Answered.At.Add(c.putOffFor(d, after) + time.Second)):
+				c.violated(Heeded, i.Answered, "%v was not started for an abort of %v, and appears %v after the response", d.story, after, at.appears.Sub(i.Answered.At))
+			}
+		}
+	}
+}
+
+// putOffFor is for how long at most an abort puts a record off that was not started: for
+// its time, or as a failure would be where that is longer.
+func (c *checker) putOffFor(d *delivery, after time.Duration) time.Duration {
+	if after == 0 {
+		return 0
+	}
+	backs := time.Second
+	switch b := backoff(d.function.Backoff, c.Plan.Seed); {
+	case d.function.Backoff == "outage":
+		outage := cmp.Or(d.function.Outage, partialfailure.Config{}.WithDefaults().Outage)
+		backs = max(outage*3/2, outage+3*time.Second)
+	case b != nil && d.function.Backoff != "panics":
+		for _, other := range c.deliveries { // what came together of a group comes back together
+			if other == d || d.queue.FIFO() && other.queue.Name == d.queue.Name && other.sent.MessageGroupID == d.sent.MessageGroupID {
+				backs = max(backs, b(other.received.ReceiveCount))
+			}
+		}
+	}
+	return max(after, backs)
+}
+
+// abortsIn are the aborts that an invocation has taken note of.
+func (c *checker) abortsIn(i *Invocation) (list []*Handling) {
+	for _, o := range i.Results {
+		d := c.deliveries[o.Receipt]
+		if d == nil || len(d.handlings) == 0 || o.Outcome != batch.Retry && o.Outcome != batch.DeadLettered {
+			continue
+		}
+		h := d.handlings[0]
+		if givenUp := h.Allowed.Add(cmp.Or(d.function.Grace, time.Second)); !h.Ended.Before(i.Answered) || h.Ended.At.After(givenUp) {
+			continue // it was abandoned, and dead-lettered
+		}
+		if _, ok := h.abortsFor(); ok {
+			list = append(list, d.handlings[0])
+		}
+	}
+	return list
+}
+
+// startsAfter: what ran goes on, and nothing else begins.
+func (c *checker) startsAfter(i *Invocation, list []*Handling) {
+	for _, abort := range list {
+		for _, h := range c.Handlings {
+			if h.Invocation == i && !h.Told && h.Started.At.After(abort.Ended.At) && !c.Blocked[h.Receipt] {
+				c.violated(Heeded, h.Started, "message %d is started %v after message %d has aborted invocation %d",
+					h.Number, h.Started.At.Sub(abort.Ended.At), abort.Number, i.Number)
+			}
+		}
+	}
+}
+
+func isFIFO(queue string) bool { return Queue{Name: queue}.FIFO() }
 
 // delay is an abort of a process.
 type delay struct {
@@ -100,7 +200,7 @@ func (c *checker) during(p *Process, a delay) {
 	// while its handler still ran comes again when that one's failure says.
 	var given []*delivery
 	for _, d := range c.deliveries {
-		if d.process == p && within(d.got) && p.beforeStop(d.got) && !c.repeats(d.queue) && !c.doneBefore(d) && !c.heldBefore(d) && !c.function(p).slowStart() {
+		if d.process == p && within(d.got) && p.beforeStop(d.got) && !c.repeats(d.queue) && !d.doneBefore() && !c.heldBefore(d) && !c.function(p).slowStart() {
 			given = append(given, d)
 		}
 	}
@@ -148,13 +248,10 @@ func (p *Process) couldNotHide(d *delivery, until Moment) bool {
 
 // doneBefore reports whether a process is given a message that it is done with, and
 // could not delete: then it is deleted by the new receipt handle, abort or not.
-func (c *checker) doneBefore(d *delivery) bool {
-	for _, before := range c.deliveries {
-		if before.story == d.story && before.process == d.process && (before.succeeded(d.got) || before.endedAs(ForGood, d.got)) {
-			return true
-		}
-	}
-	return false
+func (d *delivery) doneBefore() bool {
+	return slices.ContainsFunc(d.story.deliveries, func(before *delivery) bool {
+		return before.process == d.process && (before.ended(End.done, d.got) || before.ended(End.forGood, d.got))
+	})
 }
 
 // waits is for how long what waits for a slot of a standard queue does so at least.
@@ -204,14 +301,9 @@ type entry struct {
 
 // lastEntry is the last visibility that was set by a receipt handle.
 func (p *Process) lastEntry(receipt string) (last *entry) {
-	for _, call := range p.Calls {
-		if call.Operation != "ChangeMessageVisibilityBatch" {
-			continue
-		}
-		for _, e := range call.Entries {
-			if e.Receipt == receipt {
-				last = &entry{call.Began, time.Duration(e.Seconds) * time.Second}
-			}
+	for call, e := range p.visibilities() {
+		if e.Receipt == receipt {
+			last = &entry{call.Began, time.Duration(e.Seconds) * time.Second}
 		}
 	}
 	return last

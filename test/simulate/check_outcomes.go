@@ -7,14 +7,18 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
+// handledOnce: Once, of both modes.
+func (c *checker) handledOnce() {
+	for _, d := range c.deliveries {
+		if len(d.handlings) > 1 {
+			c.violated(Once, d.handlings[1].Started, "one delivery of %v is handled %d times", d.story, len(d.handlings))
+		}
+	}
+}
+
 // outcomes: Once.
 func (c *checker) outcomes() {
 	for _, i := range c.Invocations {
-		for _, r := range i.Records {
-			if d := c.deliveries[r.ReceiptHandle]; len(d.handlings) > 1 {
-				c.violated(Once, d.handlings[1].Started, "one delivery of %v is handled %d times", d.story, len(d.handlings))
-			}
-		}
 		if i.Killed.Came() || !i.Answered.Came() {
 			continue
 		}
@@ -50,6 +54,9 @@ var countNames = map[batch.Outcome]string{
 	batch.Duplicate: "duplicate", batch.Expired: "expired", batch.InProgress: "inProgress", batch.Dropped: "dropped", batch.NotStarted: "notStarted", batch.Skipped: "skipped", batch.Abandoned: "abandoned",
 }
 
+// endOfOutcome is how a handler ends for each outcome that has one way.
+var endOfOutcome = map[batch.Outcome]End{batch.Succeeded: Succeeded, batch.Duplicate: Repeated, batch.Expired: Ended, batch.InProgress: Waited, batch.Dropped: ForGood}
+
 // outcome compares what the toolkit says of a record with what its handler did.
 func (c *checker) outcome(i *Invocation, o Outcome) {
 	d := c.deliveries[o.Receipt]
@@ -59,22 +66,15 @@ func (c *checker) outcome(i *Invocation, o Outcome) {
 			end = h.End
 		}
 	}
-	ok := false
+	only, ok := endOfOutcome[o.Outcome]
+	ok = ok && end == only
 	switch o.Outcome {
-	case batch.Succeeded:
-		ok = end == Succeeded
-	case batch.Duplicate:
-		ok = end == Repeated
-	case batch.Expired:
-		ok = end == Ended
-	case batch.InProgress:
-		ok = end == Waited
 	case batch.Retry:
-		ok = handled && !end.done() && end != Waited && end != "" || !handled && d.startedLate()
+		ok = handled && !end.done() && end != Waited && end != "" || !handled && d.function.SlowHook != "" // its time was over when that was to begin
 	case batch.DeadLettered:
 		ok = (end == ForGood || handled && d.story.failsLast(d.handlings[0])) && c.sentDead(d, i.Answered) || c.heldAtLast(d.story, i.Answered)
 	case batch.Dropped:
-		ok = end == ForGood && d.function.OnPermanent == "drop"
+		ok = ok && d.function.OnPermanent == "drop"
 	case batch.NotStarted:
 		ok = !handled && !c.groupFailed(i, d, false)
 	case batch.Skipped:
@@ -162,6 +162,73 @@ func (c *checker) groupFailed(i *Invocation, d *delivery, orBuried bool) bool {
 	return false
 }
 
-// startedLate reports whether a record may fail without its handler having been
-// called: its time was over when that was to begin.
-func (d *delivery) startedLate() bool { return d.function.SlowHook != "" }
+// pollOutcomes: Once.
+func (c *checker) pollOutcomes() {
+	for _, p := range c.Processes {
+		told := map[string]int{}
+		for _, o := range p.Results {
+			if told[o.Receipt]++; told[o.Receipt] > 1 {
+				c.violated(Once, p.gone(), "process %d tells the outcome of a delivery of message %d twice", p.Number, c.number(o.MessageID))
+			}
+			if n := p.Finished[o.Receipt]; n > 1 {
+				c.violated(Once, p.gone(), "RecordFinished was called %d times for one delivery of message %d", n, c.number(o.MessageID))
+			}
+			h := c.handlingIn(p, o.MessageID)
+			if late := o.Outcome == batch.Retry && c.function(p).SlowHook != ""; !late && !c.agrees(o, h) {
+				c.violated(Once, p.gone(), "message %d is %v in process %d, but its handler did not end so", c.number(o.MessageID), o.Outcome, p.Number)
+			}
+		}
+		if p.Killed.Came() || !p.Returned.Came() || !p.clean() {
+			continue // a stop does not wait forever until SQS answers
+		}
+		for _, h := range c.Handlings {
+			if h.Process == p && !slices.ContainsFunc(p.Results, func(o Outcome) bool { return o.MessageID == h.MessageID }) {
+				c.violated(Once, p.Returned, "process %d handled message %d, and told no outcome", p.Number, h.Number)
+			}
+		}
+	}
+}
+
+func (c *checker) number(id string) int {
+	if m := c.messages[id]; m != nil {
+		return m.plan.Number
+	}
+	return -1
+}
+
+// handlingIn are the handlings of a message by a process.
+func (c *checker) handlingIn(p *Process, id string) (list []*Handling) {
+	for _, h := range c.Handlings {
+		if h.Process == p && h.MessageID == id {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// heldUp reports whether a hook kept a handler of a message from being called.
+func (c *checker) heldUp(id string) bool {
+	m := c.messages[id]
+	return m != nil && slices.ContainsFunc(m.deliveries, func(d *delivery) bool { return c.Blocked[d.received.ReceiptHandle] })
+}
+
+// agrees reports whether an outcome is one that a handling can have had. (A
+// receipt handle does not tell which: a delivery that comes again while the
+// first is handled is settled by the later handle.)
+func (c *checker) agrees(o Outcome, list []*Handling) bool {
+	ended := func(ends ...End) bool {
+		return slices.ContainsFunc(list, func(h *Handling) bool { return slices.Contains(ends, h.End) })
+	}
+	switch o.Outcome {
+	case batch.DeadLettered:
+		return c.heldUp(o.MessageID) || ended(ForGood) || slices.ContainsFunc(list, func(h *Handling) bool { return c.messages[h.MessageID].failsLast(h) })
+	case batch.Retry:
+		return o.Lost || ended(Failed, ForGood, Panicked, Exited)
+	case batch.Abandoned:
+		return len(list) > 0 || c.heldUp(o.MessageID)
+	case batch.Skipped, batch.NotStarted:
+		return !slices.ContainsFunc(list, func(h *Handling) bool { return h.Receipt == o.Receipt })
+	}
+	only, known := endOfOutcome[o.Outcome]
+	return known && ended(only)
+}
