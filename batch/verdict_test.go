@@ -85,7 +85,7 @@ func TestVerdictOf(t *testing.T) {
 		"not retryable, after":            {&foreign{after: 5}, batch.Verdict{Permanent: true}},
 		"the outermost method":            {&foreign{retryable: true, after: 5, err: &foreign{after: 9}}, batch.Verdict{After: 5, HasAfter: true}},
 		"one of two is not":               {errors.Join(&foreign{retryable: true}, &foreign{}), batch.Verdict{Permanent: true}},
-		"a method beside a verb":          {errors.Join(&foreign{}, batch.RetryAfter(1, boom)), after(1)},
+		"a method next to a verb":         {errors.Join(&foreign{}, batch.RetryAfter(1, boom)), after(1)},
 		"a verb in one with a method":     {&foreign{err: batch.Abort(1, boom)}, aborts(1)},
 		"not retryable, since canceled":   {&foreign{err: &url.Error{Err: context.Canceled}}, batch.Verdict{}},
 		"not retryable, since time is up": {&foreign{after: 7, err: context.DeadlineExceeded}, batch.Verdict{After: 7, HasAfter: true}},

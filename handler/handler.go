@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler/internal/sqsevent"
+	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
@@ -153,7 +154,7 @@ func (l *LambdaHandler) HandleEvent(ctx context.Context, event events.SQSEvent) 
 
 // process runs a batch, settles it, and returns the ids of the failed records.
 func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]string, error) {
-	ctx = q.policy.Context(ctx)
+	ctx = context.WithValue(ctx, ctxkey.Client{}, q.policy)
 	info := batch.BatchInfo{
 		Records:  len(records),
 		QueueARN: records[0].QueueARN,

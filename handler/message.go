@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/attribute"
 )
 
 // MessageFunc makes a [batch.Handler] of an existing function that handles an SQS message
@@ -34,13 +35,13 @@ func toMessage(r batch.Record) events.SQSMessage {
 		MessageAttributes:      make(map[string]events.SQSMessageAttribute, len(r.MessageAttributes)),
 	}
 	for name, a := range r.MessageAttributes {
-		attribute := events.SQSMessageAttribute{DataType: a.DataType, StringListValues: []string{}, BinaryListValues: [][]byte{}}
+		value := events.SQSMessageAttribute{DataType: a.DataType, StringListValues: []string{}, BinaryListValues: [][]byte{}}
 		if strings.HasPrefix(a.DataType, "Binary") {
-			attribute.BinaryValue = a.BinaryValue
+			value.BinaryValue = a.BinaryValue
 		} else {
-			attribute.StringValue = &a.StringValue
+			value.StringValue = &a.StringValue
 		}
-		m.MessageAttributes[name] = attribute
+		m.MessageAttributes[name] = value
 	}
 	return m
 }
@@ -79,22 +80,11 @@ func (f SDKMessageFunc) Handle(ctx context.Context, r batch.Record) error {
 
 func toSDKMessage(r batch.Record) types.Message {
 	m := types.Message{
-		MessageId: &r.MessageID, ReceiptHandle: &r.ReceiptHandle, Body: &r.Body, MD5OfBody: &r.MD5OfBody, Attributes: systemAttributes(r),
+		MessageId: &r.MessageID, ReceiptHandle: &r.ReceiptHandle, Body: &r.Body, MD5OfBody: &r.MD5OfBody,
+		Attributes: systemAttributes(r), MessageAttributes: attribute.SDK(r.MessageAttributes),
 	}
 	if r.MD5OfMessageAttributes != "" {
 		m.MD5OfMessageAttributes = &r.MD5OfMessageAttributes
-	}
-	for name, a := range r.MessageAttributes {
-		value := types.MessageAttributeValue{DataType: &a.DataType}
-		if strings.HasPrefix(a.DataType, "Binary") {
-			value.BinaryValue = a.BinaryValue
-		} else {
-			value.StringValue = &a.StringValue
-		}
-		if m.MessageAttributes == nil {
-			m.MessageAttributes = make(map[string]types.MessageAttributeValue, len(r.MessageAttributes))
-		}
-		m.MessageAttributes[name] = value
 	}
 	return m
 }

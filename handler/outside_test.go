@@ -48,7 +48,7 @@ func TestSAMLocalMakesNoCallForLaterAttemptsOrDeletes(t *testing.T) {
 		if !errors.As(err, &failed) || failed.Failed != 1 || time.Since(begin) > time.Second {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}
-		for _, word := range []string{"GetQueueAttributes", "DeleteMessage", "ChangeMessageVisibility", "cannot be called"} {
+		for _, word := range []string{"GetQueueAttributes", "DeleteMessage", "ChangeMessageVisibility", "cannot be called", "credentials"} {
 			if strings.Contains(log.String(), word) {
 				t.Errorf("the log tells of %s: %s", word, log.String())
 			}
@@ -74,7 +74,7 @@ func TestWithoutCredentialsOrRegionTheAnswerIsTheSame(t *testing.T) {
 		if took := time.Since(begin); took > time.Second {
 			t.Errorf("took %v", took)
 		}
-		if n := strings.Count(log.String(), "SQS cannot be called"); n != 1 {
+		if n := strings.Count(log.String(), "no AWS credentials"); n != 1 {
 			t.Errorf("said %d times: %s", n, log.String())
 		}
 	})

@@ -35,7 +35,7 @@ func TestAbandonedHandler_FreesItsSlot(t *testing.T) {
 			t.Errorf("status %+v", s)
 		}
 		if len(w.warnings) > 0 {
-			t.Errorf("warned of %q, beside the record's own line", w.warnings)
+			t.Errorf("warned of %q, next to the record's own line", w.warnings)
 		}
 		w.wantOutcomes(batch.Succeeded, batch.Succeeded, batch.Abandoned)
 		// It is extended after 20 s for a minute, and not when it was given up.
@@ -90,7 +90,7 @@ func TestTooManyAbandoned_RunEnds(t *testing.T) {
 			gone = gone || e.Body == "works"
 		}
 		if !gone {
-			t.Error("what ran beside them was not finished")
+			t.Error("what ran next to them was not finished")
 		}
 	})
 }

@@ -111,7 +111,7 @@ func TestSlowGroup_HoldsOneSlot(t *testing.T) {
 		w.start()
 		w.after(30 * time.Second)
 		if n := w.deleted(); n != 24 {
-			t.Errorf("%d deleted beside the slow group, want 24", n)
+			t.Errorf("%d deleted next to the slow group, want 24", n)
 		}
 		w.after(6 * time.Minute)
 		g.check(t, 5, 6)

@@ -169,7 +169,8 @@ func (p *Poller) Run(ctx context.Context) error {
 		return nil
 	}
 	defer context.AfterFunc(ctx, p.stop)()
-	base := context.WithValue(p.policy.Context(context.WithoutCancel(ctx)), ctxkey.Stopping{}, p.stopping.Done())
+	base := context.WithValue(context.WithoutCancel(ctx), ctxkey.Client{}, p.policy)
+	base = context.WithValue(base, ctxkey.Stopping{}, p.stopping.Done())
 	p.base, p.endBase = context.WithCancel(base)
 	p.beat, p.endBeat = context.WithCancel(p.base)
 	p.flushing, p.endFlush = context.WithCancel(p.base)

@@ -60,7 +60,7 @@ func TestSlowRecord_HoldsOneSlot(t *testing.T) {
 		w.start()
 		w.after(2 * time.Second)
 		if n := w.deleted(); n != 300 {
-			t.Errorf("%d were deleted beside the slow one, want 300", n)
+			t.Errorf("%d were deleted next to the slow one, want 300", n)
 		}
 		w.after(10 * time.Minute)
 		if n, calls := w.deleted(), w.count("ChangeMessageVisibilityBatch"); n != 301 || len(w.bodies()) != 301 || calls < 10*3-1 || calls > 10*3+1 {

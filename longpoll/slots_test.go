@@ -148,7 +148,7 @@ func TestSlowRecordsAndPanics_OtherSlotsStayBusy(t *testing.T) {
 		w.start()
 		w.after(30 * time.Second)
 		if n := w.deleted(); n != 197 {
-			t.Errorf("%d were deleted by one slot beside three slow records, want 197", n)
+			t.Errorf("%d were deleted by one slot next to three slow records, want 197", n)
 		}
 		w.after(5 * time.Minute)
 		w.Send(numbered(8, "more")...)

@@ -152,7 +152,7 @@ func TestOneRecordCannotBeDeleted_OthersGoOn(t *testing.T) {
 		w.sendMany(500)
 		w.after(3 * time.Second)
 		if n := w.deleted(); n < 490 {
-			t.Errorf("%d of 500 deleted beside it", n)
+			t.Errorf("%d of 500 deleted next to it", n)
 		}
 		w.wantHealth("polling", 200, 200)
 	})

@@ -95,7 +95,7 @@ func NewClient(client *sqs.Client, cfg Config) (*Client, error) {
 		cfg.Name = programName()
 	}
 	cfg.Prefix, cfg.Timeout = cmp.Or(cfg.Prefix, DefaultPrefix), cmp.Or(cfg.Timeout, defaultTimeout)
-	errs := []error{checkName("Name", cfg.Name), checkConfig(client, cfg.Prefix, cfg.Sender)}
+	errs := []error{checkName("Name", cfg.Name, longestName), checkConfig(client, cfg.Prefix, cfg.Sender)}
 	if cfg.Timeout < time.Second || cfg.Timeout > 12*time.Hour {
 		errs = append(errs, fmt.Errorf("reply: Timeout is %v, must be 1s to 12h", cfg.Timeout))
 	}
@@ -107,9 +107,11 @@ func NewClient(client *sqs.Client, cfg Config) (*Client, error) {
 	return c, nil
 }
 
-var names = map[string]*regexp.Regexp{
-	"Prefix": regexp.MustCompile(`^[A-Za-z0-9_-]{1,20}$`), "Name": regexp.MustCompile(`^[A-Za-z0-9_-]{1,30}$`),
-}
+// The lengths of the parts of a queue's name, which has up to 80 characters.
+const (
+	longestPrefix = 20
+	longestName   = 30
+)
 
 // checkConfig checks what clients and handlers have both.
 func checkConfig(client *sqs.Client, prefix string, cfg sender.Config) error {
@@ -117,13 +119,12 @@ func checkConfig(client *sqs.Client, prefix string, cfg sender.Config) error {
 	if cfg.Prepare != nil {
 		err = errors.Join(err, errors.New("reply: Sender.Prepare is set, must be nil: the other side does not undo what it does"))
 	}
-	return errors.Join(checkName("Prefix", prefix), err)
+	return errors.Join(checkName("Prefix", prefix, longestPrefix), err)
 }
 
-// checkName checks a part of a queue's name. A name has up to 80 characters.
-func checkName(field, value string) error {
-	if !names[field].MatchString(value) {
-		return fmt.Errorf("reply: %s is %q, must match %v, since it is in the names of queues", field, value, names[field])
+func checkName(field, value string, longest int) error {
+	if value == "" || len(value) > longest || notInNames.MatchString(value) {
+		return fmt.Errorf("reply: %s is %q, must be 1 to %d letters, digits, hyphens and underscores, since it is in the names of queues", field, value, longest)
 	}
 	return nil
 }
@@ -132,7 +133,7 @@ var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
 func programName() string {
 	name := notInNames.ReplaceAllString(filepath.Base(os.Args[0]), "-")
-	return name[:min(len(name), 30)]
+	return name[:min(len(name), longestName)]
 }
 
 // Call sends a request to a queue (a URL, an ARN or a name) and waits for the answer. The
@@ -186,7 +187,6 @@ func (c *Client) call(ctx context.Context, to string, req any) (body string, err
 	if err != nil {
 		return "", err
 	}
-	defer c.finish(id, outcome{})
 	sending, giveUp := context.WithCancel(ctx)
 	sent := make(chan error, 1)
 	go func() {
@@ -201,17 +201,19 @@ func (c *Client) call(ctx context.Context, to string, req any) (body string, err
 	select {
 	case o := <-got: // perhaps before the request is confirmed
 		return o.end()
-	case err := <-sent: // or ctx has ended
-		if err != nil {
-			return "", err
+	case err = <-sent: // or ctx has ended
+	}
+	if err == nil {
+		select {
+		case o := <-got:
+			return o.end()
+		case <-ctx.Done():
+			err = c.noAnswer(to, q, context.Cause(ctx))
 		}
 	}
-	select {
-	case o := <-got:
-		return o.end()
-	case <-ctx.Done():
-		return "", c.noAnswer(to, q, context.Cause(ctx))
-	}
+	c.finish(id, outcome{err: err}) // unless it was answered, or Close has ended it
+	o := <-got
+	return o.end()
 }
 
 func (o *outcome) end() (body string, err error) {

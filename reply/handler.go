@@ -150,7 +150,7 @@ func (a *answerer) Handle(ctx context.Context, r batch.Record) error {
 	err = a.next.Handle(valuectx.With(waited, resultKey{}, &got), r)
 	if gaveUp := ctx.Err() == nil && waited.Err() != nil; gaveUp {
 		if err != nil && !errors.Is(err, waited.Err()) {
-			warn(ctx, "the caller has given up, and does not hear of the error of its request", err, false)
+			runner.Warn(ctx, batch.Warning{Message: "the caller has given up, and does not hear of the error of its request", Err: err})
 		}
 		return fmt.Errorf("%w: the caller has given up while the request was handled", batch.ErrExpired)
 	}
@@ -163,20 +163,13 @@ func (a *answerer) Handle(ctx context.Context, r batch.Record) error {
 	default:
 		reply.Error = &Error{Text: shorten.To(err.Error(), maxText), Permanent: v.Permanent, RetryAfter: v.After}
 		got.body = []byte("null")
-		warn(ctx, "the request was answered with an error", err, v.Permanent)
+		runner.Warn(ctx, batch.Warning{Message: "the request was answered with an error", Err: err, Info: v.Permanent})
 		err = nil
 	}
 	if failed := a.send(waited, req, reply, got.body); failed != nil {
 		return failed
 	}
 	return err
-}
-
-// warn has the hooks hear of something that an operator should know.
-func warn(ctx context.Context, message string, err error, info bool) {
-	if view, ok := runner.From(ctx); ok {
-		view.Warn(ctx, batch.Warning{Message: message, Err: err, Info: info})
-	}
 }
 
 // verdictOf is the verdict of an error, by Config.Classify of the handler as well.
@@ -212,7 +205,7 @@ func (a *answerer) send(ctx context.Context, req request, reply answer, body []b
 	case sqserror.Of(err) == sqserror.NoQueue:
 		return fmt.Errorf("%w: the reply queue %s is gone", batch.ErrExpired, name)
 	case !time.Now().Before(req.Deadline):
-		warn(ctx, "the answer could not be sent before the caller gave up", err, false)
+		runner.Warn(ctx, batch.Warning{Message: "the answer could not be sent before the caller gave up", Err: err})
 		return fmt.Errorf("%w: the answer could not be sent before the caller gave up", batch.ErrExpired)
 	default:
 		return fmt.Errorf("reply: the answer was not sent to %s: %w", name, err)
@@ -223,8 +216,10 @@ func (a *answerer) client(ctx context.Context) (*sqs.Client, error) {
 	if a.cfg.SQS != nil {
 		return a.cfg.SQS, nil
 	}
-	if own, ok := ctx.Value(ctxkey.Client{}).(func(context.Context) (*sqs.Client, error)); ok {
-		return own(ctx)
+	if own, ok := ctx.Value(ctxkey.Client{}).(interface {
+		Client(context.Context) (*sqs.Client, error)
+	}); ok {
+		return own.Client(ctx)
 	}
 	return nil, errors.New("reply: HandlerConfig.SQS is nil, and package handler does not run the handler")
 }

@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	histories = flag.Int("histories", cases.Of(30, 150), "how many histories TestHistories draws")
+	histories = flag.Int("histories", cases.Of(10, 60), "how many histories TestHistories draws")
 	firstSeed = flag.Uint64("seed", 1, "the seed of the first one")
 )
 

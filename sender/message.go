@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/attribute"
 )
 
 const (
@@ -186,7 +187,9 @@ func validToken(id string) bool {
 
 // request returns the message as the entry of a call at a position, which is its id.
 func (m *Message) request(position int) types.SendMessageBatchRequestEntry {
-	in := types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(position)), MessageBody: &m.Body}
+	in := types.SendMessageBatchRequestEntry{
+		Id: aws.String(strconv.Itoa(position)), MessageBody: &m.Body, MessageSystemAttributes: attribute.Trace(m.TraceHeader),
+	}
 	if m.Group != "" {
 		in.MessageGroupId = &m.Group
 	}
@@ -195,11 +198,6 @@ func (m *Message) request(position int) types.SendMessageBatchRequestEntry {
 	}
 	if m.Delay > 0 {
 		in.DelaySeconds = int32(math.Ceil(m.Delay.Seconds()))
-	}
-	if m.TraceHeader != "" {
-		in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
-			string(types.MessageSystemAttributeNameForSendsAWSTraceHeader): {DataType: aws.String("String"), StringValue: &m.TraceHeader},
-		}
 	}
 	if len(m.Attributes) > 0 {
 		in.MessageAttributes = make(map[string]types.MessageAttributeValue, len(m.Attributes))

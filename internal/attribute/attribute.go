@@ -1,5 +1,6 @@
 // Package attribute reads SQS's system attributes of a message into a record,
-// as they come in a Lambda event and from ReceiveMessage.
+// as they come in a Lambda event and from ReceiveMessage, and makes the SDK's attributes
+// of a record's.
 package attribute
 
 import (

@@ -225,7 +225,7 @@ func TestSlots_AbandonedHandlerGivesItsSlotBack(t *testing.T) {
 		b.Add(many(3)...)
 		time.Sleep(3 * time.Second)
 		if n := len(b.Finished(nil)); n != 3 {
-			t.Errorf("%d of 3 were handled beside a handler that hangs", n)
+			t.Errorf("%d of 3 were handled next to a handler that hangs", n)
 		}
 		time.Sleep(2 * time.Hour)
 	})

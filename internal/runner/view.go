@@ -121,11 +121,14 @@ func (v View) HiddenFor() (left time.Duration) {
 	return left
 }
 
-// Warn notifies the hooks of a warning about the record.
-func (v View) Warn(ctx context.Context, w batch.Warning) {
-	d := v.delivery
-	w.MessageID, w.Queue = d.Record.MessageID, batch.QueueName(d.Record.QueueARN)
-	d.runner.Hooks.Warn(ctx, w)
+// Warn notifies the hooks of a warning about the record whose context ctx is. It does nothing
+// if ctx is not from a runner.
+func Warn(ctx context.Context, w batch.Warning) {
+	if v, ok := From(ctx); ok {
+		d := v.delivery
+		w.MessageID, w.Queue = d.Record.MessageID, batch.QueueName(d.Record.QueueARN)
+		d.runner.Hooks.Warn(ctx, w)
+	}
 }
 
 // Config returns the configuration of the runner.

@@ -123,12 +123,12 @@ func (b *Batch) Settle(results []batch.Result) (warn func()) {
 	}
 	s.lastTry = sooner(s.lastTry, time.Now().Add(patience))
 	defer time.AfterFunc(patience, s.stopAsks).Stop()
-	b.delete(results, batch.Succeeded, batch.Duplicate, batch.Expired)
+	b.delete(results, batch.Outcome.OK)
 	s.Flush(true)
 	b.releaseNotStarted(results)
 	b.wait()
 	// Even if there is no time left: a record that is not deleted then has a DeleteErr.
-	b.delete(results, batch.DeadLettered, batch.Dropped)
+	b.delete(results, func(o batch.Outcome) bool { return o.Done() && !o.OK() })
 	b.wait()
 	close(b.over)
 	return func() {
@@ -138,15 +138,15 @@ func (b *Batch) Settle(results []batch.Result) (warn func()) {
 	}
 }
 
-// delete deletes the records with one of some outcomes, see [Config].DeleteIfOthersFail.
-func (b *Batch) delete(results []batch.Result, by ...batch.Outcome) {
+// delete deletes the records with such an outcome, see [Config].DeleteIfOthersFail.
+func (b *Batch) delete(results []batch.Result, such func(batch.Outcome) bool) {
 	s := b.settler
 	failed := func(r batch.Result) bool { return !r.Outcome.Done() }
 	if !s.cfg.DeleteIfOthersFail || !slices.ContainsFunc(results, failed) {
 		return
 	}
 	for i := range results {
-		if r := &results[i]; slices.Contains(by, r.Outcome) {
+		if r := &results[i]; such(r.Outcome) {
 			r.DeleteErr = errNoTime // until there is an answer
 			e := entryOf(r, batch.Verdict{})
 			e.tries = &tries{} // it is not patient

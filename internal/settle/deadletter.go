@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/attribute"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -55,16 +55,9 @@ func (p *Policy) deadLetterQueue(arn string) (target string, err error) {
 func (c *call) deadLetter(k int, fifo bool) types.SendMessageBatchRequestEntry {
 	j := &c.jobs[k]
 	record := j.result.Record
-	attributes := make(map[string]types.MessageAttributeValue, len(record.MessageAttributes)+1)
-	e := types.SendMessageBatchRequestEntry{Id: idOf(k), MessageBody: &record.Body, MessageAttributes: attributes}
-	for name, a := range record.MessageAttributes {
-		v := types.MessageAttributeValue{DataType: aws.String(a.DataType)}
-		if strings.HasPrefix(a.DataType, "Binary") {
-			v.BinaryValue = a.BinaryValue
-		} else {
-			v.StringValue = aws.String(a.StringValue)
-		}
-		attributes[name] = v
+	attributes := attribute.SDK(record.MessageAttributes)
+	if attributes == nil {
+		attributes = map[string]types.MessageAttributeValue{}
 	}
 	// An earlier one is removed even if there is no room for another: it would be wrong.
 	delete(attributes, partialfailure.OriginAttribute)
@@ -72,10 +65,8 @@ func (c *call) deadLetter(k int, fifo bool) types.SendMessageBatchRequestEntry {
 	if origin, j.noOrigin = c.origin(&j.result); j.noOrigin == nil {
 		attributes[partialfailure.OriginAttribute] = origin
 	}
-	if record.TraceHeader != "" {
-		e.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
-			"AWSTraceHeader": {DataType: aws.String("String"), StringValue: &record.TraceHeader},
-		}
+	e := types.SendMessageBatchRequestEntry{
+		Id: idOf(k), MessageBody: &record.Body, MessageAttributes: attributes, MessageSystemAttributes: attribute.Trace(record.TraceHeader),
 	}
 	group := record.GroupID
 	if fifo {

@@ -136,7 +136,7 @@ func TestAHookForCallsIsNotWaitedFor(t *testing.T) {
 			l := &listener{takes: takes}
 			settled, told := f.settle(l, byBody)
 			if settled > 200*time.Millisecond {
-				t.Errorf("settling took %v beside a hook that takes %v", settled, takes)
+				t.Errorf("settling took %v next to a hook that takes %v", settled, takes)
 			}
 			if told < want || told > want+time.Second {
 				t.Errorf("the hook that takes %v was waited for %v, want about %v", takes, told, want)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
@@ -109,7 +108,7 @@ type queue struct {
 
 // queueAt returns the queue with an ARN or a URL.
 func (p *Policy) queueAt(ctx context.Context, arnOrURL string) (queue, error) {
-	client, err := p.client(ctx)
+	client, err := p.Client(ctx)
 	if err != nil {
 		return queue{}, fmt.Errorf("%w: %w", errNoClient, err)
 	}
@@ -134,13 +133,8 @@ func (p *Policy) queueAt(ctx context.Context, arnOrURL string) (queue, error) {
 	return q, nil
 }
 
-// Context returns a context by which handlers find the client, see [ctxkey.Client].
-func (p *Policy) Context(ctx context.Context) context.Context {
-	return context.WithValue(ctx, ctxkey.Client{}, p.client)
-}
-
-// client calls Config.Client, which is the user's code.
-func (p *Policy) client(ctx context.Context) (client *sqs.Client, err error) {
+// Client calls Config.Client, which is the user's code. Handlers find the Policy by ctxkey.Client.
+func (p *Policy) Client(ctx context.Context) (client *sqs.Client, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	defer func() {

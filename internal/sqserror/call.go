@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -26,6 +27,9 @@ func Once(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }
 func Passing(err error) bool {
 	if err == nil {
 		return false
+	}
+	if other := ofCredentials(err); other != nil {
+		return Passing(other)
 	}
 	switch Of(err) {
 	case Throttled, OverLimit, Expired:
@@ -55,8 +59,8 @@ func ofService(err error) bool {
 // Unsure reports whether a failed call, or a failed entry of a batch call, may have had its
 // effect: a message may have been sent, for example. nil is no failure. These are unsure:
 //
-//   - A call without an answer, or with one that cannot be read, unless there was no
-//     connection to make it on.
+//   - A call without an answer, or with one that cannot be read, unless there were no
+//     credentials for it, or no connection to make it on.
 //   - An error of the service, with status 500 or more: InternalError (InternalFailure in
 //     "Common Errors" of the API reference, "an unknown error, exception or failure"), and
 //     ServiceUnavailable. AWS does not say that SQS finds them before it stores a message.
@@ -68,11 +72,10 @@ func ofService(err error) bool {
 // These are certain: an error of the sender (status 4xx, or SenderFault true), which SQS
 // finds when it checks a request, and throttling, which denies a request, whatever its
 // status is. ServiceUnavailable (503) is no throttling: SQS has RequestThrottled for
-// that. Only the API reference of 2008 to 2011 says that SQS
-// throttles by 503.
+// that. Only the API reference of 2008 to 2011 says that SQS throttles by 503.
 func Unsure(err error) bool {
 	switch {
-	case err == nil:
+	case err == nil, ofCredentials(err) != nil:
 		return false
 	case Of(err) == None:
 		return !outOfReach(err)
@@ -96,6 +99,8 @@ func Divide[E any](list []E, call func(list []E) (left []E, err error)) {
 func noAnswer(err error) string {
 	var send *smithyhttp.RequestSendError
 	switch {
+	case ofCredentials(err) != nil:
+		return "there are no AWS credentials for the call: is a role or profile set, and is its session still valid?"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "no answer from SQS in time: is it slow or down, or is there no route to it? A function in a VPC needs a VPC endpoint or NAT"
 	case statusOf(err) != 0:
@@ -106,6 +111,22 @@ func noAnswer(err error) string {
 		return "the connection to SQS ended before its answer"
 	}
 	return NotSent
+}
+
+// ofCredentials returns why the SDK has no credentials for a call, and so has not made it: the
+// error of another service, such as STS or the metadata of an instance. It returns nil if there
+// is no such reason. The SDK has no type for this.
+func ofCredentials(err error) error {
+	var call *smithy.OperationError
+	if !errors.As(err, &call) {
+		return nil
+	}
+	for err = call.Err; err != nil; err = errors.Unwrap(err) {
+		if strings.HasPrefix(err.Error(), "get identity: ") {
+			return errors.Unwrap(err)
+		}
+	}
+	return nil
 }
 
 // outOfReach reports whether there was no connection to make a call on.

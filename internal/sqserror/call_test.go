@@ -7,8 +7,11 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
@@ -43,6 +46,40 @@ func TestPassing(t *testing.T) {
 	} {
 		if got := sqserror.Passing(c.err); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// What fails for lack of credentials was not sent to SQS, whatever the service that issues them
+// has answered.
+func TestNoCredentials(t *testing.T) {
+	imds := func(err error) error {
+		return &smithy.OperationError{ServiceID: "ec2imds", OperationName: "GetMetadata", Err: err}
+	}
+	sts := func(status int, code string) error {
+		return &smithy.OperationError{ServiceID: "STS", OperationName: "AssumeRoleWithWebIdentity", Err: answered(status, &smithy.GenericAPIError{Code: code})}
+	}
+	for name, c := range map[string]struct {
+		err     error
+		passing bool
+	}{
+		"the metadata refuses":         {imds(answered(403, errors.New("request to EC2 IMDS failed"))), false},
+		"the metadata is out of reach": {imds(&smithyhttp.RequestSendError{Err: &net.OpError{Op: "dial", Err: errors.New("refused")}}), true},
+		"the metadata is slow":         {imds(context.DeadlineExceeded), true},
+		"STS denies the role":          {sts(403, "AccessDenied"), false},
+		"STS throttles":                {sts(400, "Throttling"), true},
+		"STS fails":                    {sts(500, "InternalFailure"), true},
+		"no provider has any":          {errors.New("no EC2 IMDS role found"), false},
+	} {
+		client := sqs.New(sqs.Options{Region: "eu-west-1", Retryer: aws.NopRetryer{}, Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{}, c.err
+		})})
+		_, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String("https://sqs.eu-west-1.amazonaws.com/123456789012/orders"), MessageBody: aws.String("b")})
+		if sqserror.Passing(err) != c.passing || sqserror.Lasts(err) == c.passing || sqserror.Unsure(err) || sqserror.Of(err) != sqserror.None {
+			t.Errorf("%s: passing %v, lasts %v, unsure %v, kind %v: %v", name, sqserror.Passing(err), sqserror.Lasts(err), sqserror.Unsure(err), sqserror.Of(err), err)
+		}
+		if advice := sqserror.Advice(err, "sqs:SendMessage", "orders"); !strings.Contains(advice, "no AWS credentials") {
+			t.Errorf("%s: advised %q", name, advice)
 		}
 	}
 }

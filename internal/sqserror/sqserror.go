@@ -79,6 +79,9 @@ func Advice(err error, actions, queue string) string {
 // Lasts reports whether a failed call will fail again, whatever its entries are, until
 // something outside the program is changed.
 func Lasts(err error) bool {
+	if other := ofCredentials(err); other != nil {
+		return !Passing(other)
+	}
 	kind := Of(err)
 	return kinds[kind].lasts || err != nil && kind == None && noAnswer(err) == NotSent
 }
@@ -104,7 +107,7 @@ var parts = []struct {
 // SQS.
 func Code(err error) string {
 	var api smithy.APIError
-	if errors.As(err, &api) {
+	if errors.As(err, &api) && ofCredentials(err) == nil {
 		return api.ErrorCode()
 	}
 	return ""
