@@ -121,3 +121,19 @@ func TestEnvelopesOnAQueue(t *testing.T) {
 		}
 	}
 }
+
+type refused struct{ batch.HandlerFunc }
+
+func (refused) Validate() error { return errors.New("MaxItems is -1") }
+
+// What runs handlers asks them for mistakes in their options.
+func TestValidateAsksTheHandlerWithin(t *testing.T) {
+	h := batch.HandlerFunc(func(context.Context, batch.Record) error { return nil })
+	for name, unwrap := range map[string]func(batch.Handler) batch.Handler{"sns": sns.Unwrap, "eventbridge": eventbridge.Unwrap} {
+		for want, inner := range map[string]batch.Handler{"<nil>": h, "MaxItems is -1": refused{h}} {
+			if err := unwrap(inner).(interface{ Validate() error }).Validate(); fmt.Sprint(err) != want {
+				t.Errorf("%s: %v, want %s", name, err, want)
+			}
+		}
+	}
+}

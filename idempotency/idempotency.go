@@ -203,7 +203,7 @@ func (g *guard) Handle(ctx context.Context, r batch.Record) error {
 	found, until, err := g.claim(ctx, &c)
 	switch {
 	case err != nil && g.cfg.ProceedWithoutStore && ctx.Err() == nil:
-		warn(ctx, "the idempotency store does not answer: the record is handled without protection against duplicates", err)
+		runner.Warn(ctx, batch.Warning{Message: "the idempotency store does not answer: the record is handled without protection against duplicates", Err: err})
 		return g.next.Handle(ctx, r)
 	case err != nil:
 		if _, late := errors.AsType[lateError](err); late {
@@ -330,11 +330,4 @@ func (g *guard) lease(ctx context.Context, most time.Duration) time.Duration {
 	}
 	left := max(0, time.Until(deadline)) + g.cfg.Grace
 	return min(cmp.Or(most, left), left)
-}
-
-// warn has the hooks hear of something that an operator should know.
-func warn(ctx context.Context, message string, err error) {
-	if view, ok := runner.From(ctx); ok {
-		view.Warn(ctx, batch.Warning{Message: message, Err: err})
-	}
 }

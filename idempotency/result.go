@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
 // MaxResult is the size of the largest result that is kept, in bytes of JSON. Larger ones
@@ -58,7 +59,7 @@ func Kept[T any](fn func(ctx context.Context, v T) error) func(context.Context, 
 		}
 		var v T
 		if err := json.Unmarshal(result, &v); err != nil {
-			warn(ctx, fmt.Sprintf("the result that was kept for the record is not a %T: the duplicate is deleted without it", v), nil)
+			runner.Warn(ctx, batch.Warning{Message: fmt.Sprintf("the result that was kept for the record is not a %T: the duplicate is deleted without it", v)})
 			return nil
 		}
 		return fn(ctx, v)

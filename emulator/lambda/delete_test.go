@@ -90,43 +90,39 @@ func TestDeleteFailures(t *testing.T) {
 		{"the call, always", func(*world, int, []byte) (*http.Response, error) { return nil, lost }, 5, 0, "connection reset"},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			virtual(t, func(w *world) {
-				url := w.queue("orders", 30)
-				calls := 0
-				w.intercept = func(operation string, body []byte) (*http.Response, error) {
-					if operation != "DeleteMessageBatch" {
-						return nil, nil
-					}
-					calls++
-					return c.fail(w, calls, body)
+		virtualRun(t, c.name, func(w *world) {
+			url := w.queue("orders", 30)
+			calls := 0
+			w.intercept = func(operation string, body []byte) (*http.Response, error) {
+				if operation != "DeleteMessageBatch" {
+					return nil, nil
 				}
-				w.send(url, numbered(10)...)
-				stop := w.run(lambda.Mapping{Function: w.function(lambda.Function{}, succeed), QueueURL: url})
-				w.after(20 * time.Second)
-				stop()
-				if calls != c.calls || len(w.deleted) != c.deleted {
-					t.Errorf("%d calls deleted %d, want %d and %d", calls, len(w.deleted), c.calls, c.deleted)
+				calls++
+				return c.fail(w, calls, body)
+			}
+			w.send(url, numbered(10)...)
+			w.runUntil(20*time.Second, lambda.Mapping{QueueURL: url})
+			if calls != c.calls || len(w.deleted) != c.deleted {
+				w.Errorf("%d calls deleted %d, want %d and %d", calls, len(w.deleted), c.calls, c.deleted)
+			}
+			gone := 0
+			for _, v := range w.ended[0].Verdicts {
+				switch {
+				case v.Deleted && v.Err == nil:
+					gone++
+				case v.Deleted || v.Err == nil || !strings.Contains(v.Err.Error(), c.err):
+					w.Errorf("verdict %+v, want the error %q", v, c.err)
 				}
-				gone := 0
-				for _, v := range w.ended[0].Verdicts {
-					switch {
-					case v.Deleted && v.Err == nil:
-						gone++
-					case v.Deleted || v.Err == nil || !strings.Contains(v.Err.Error(), c.err):
-						t.Errorf("verdict %+v, want the error %q", v, c.err)
-					}
-				}
-				if gone != c.deleted {
-					t.Errorf("%d verdicts say deleted, want %d", gone, c.deleted)
-				}
-				switch told := len(w.pollErrors); {
-				case (c.err != "") != (told == 1):
-					t.Errorf("told %v", w.pollErrors)
-				case told == 1 && (w.pollErrors[0].Operation != "DeleteMessageBatch" || w.pollErrors[0].Messages != 10-c.deleted):
-					t.Errorf("told %v", w.pollErrors[0])
-				}
-			})
+			}
+			if gone != c.deleted {
+				w.Errorf("%d verdicts say deleted, want %d", gone, c.deleted)
+			}
+			switch told := len(w.pollErrors); {
+			case (c.err != "") != (told == 1):
+				w.Errorf("told %v", w.pollErrors)
+			case told == 1 && (w.pollErrors[0].Operation != "DeleteMessageBatch" || w.pollErrors[0].Messages != 10-c.deleted):
+				w.Errorf("told %v", w.pollErrors[0])
+			}
 		})
 	}
 }

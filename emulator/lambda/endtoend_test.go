@@ -17,17 +17,13 @@ import (
 // the mapping between them.
 func TestMappingWithAProcess(t *testing.T) {
 	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	defer server.Close()
 	connections := &http.Client{Transport: &http.Transport{}}
 	defer connections.CloseIdleConnections()
 	client := server.Client(func(o *awssqs.Options) { o.HTTPClient = connections })
 	queue, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("orders")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	for _, body := range []string{"good", "bad", "fine"} {
 		if _, err := client.SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: queue.QueueUrl, MessageBody: &body}); err != nil {
 			t.Fatal(err)
@@ -52,9 +48,7 @@ func TestMappingWithAProcess(t *testing.T) {
 		},
 		Errored: func(e *lambda.PollError) { t.Error(e) },
 	}
-	if err := m.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, m.Run(ctx))
 	if len(deleted) != 3 || !deleted["good"] || deleted["bad"] || !deleted["fine"] {
 		t.Errorf("deleted %v, want good and fine", deleted)
 	}

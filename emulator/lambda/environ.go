@@ -1,6 +1,7 @@
 package lambda
 
 import (
+	"cmp"
 	"maps"
 	"path/filepath"
 	"strconv"
@@ -43,8 +44,5 @@ func environ(fn Function, runtimeAPI, dir, logStream string) []string {
 
 // taskRoot returns the absolute folder that the process starts in.
 func taskRoot(dir, command string) (string, error) {
-	if dir == "" {
-		dir = filepath.Dir(command)
-	}
-	return filepath.Abs(dir)
+	return filepath.Abs(cmp.Or(dir, filepath.Dir(command)))
 }

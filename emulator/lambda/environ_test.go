@@ -37,9 +37,7 @@ func TestEnvironmentVariables(t *testing.T) {
 		env[name] = value
 	}
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	for name, want := range map[string]string{
 		"AWS_LAMBDA_FUNCTION_NAME": "worker", "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
 		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512", "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
@@ -66,13 +64,9 @@ func TestEnvironmentVariables(t *testing.T) {
 // A relative Command is the caller's, whatever Dir says.
 func TestWorkingDirectory(t *testing.T) {
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	relative, err := filepath.Rel(here, exe)
 	if err != nil {
 		t.Skip(err)

@@ -114,38 +114,34 @@ func TestFIFOFailureKeepsOrder(t *testing.T) {
 // what came before it failed.
 func TestFIFOPayloadCut(t *testing.T) {
 	for _, fails := range []bool{false, true} {
-		t.Run(fmt.Sprintf("fails=%v", fails), func(t *testing.T) {
-			virtual(t, func(w *world) {
-				url := w.queue("orders.fifo", 60)
-				g := &groups{T: t}
-				d := w.function(lambda.Function{Timeout: 30 * time.Second}, func(_ context.Context, e events.SQSEvent) (string, error) {
-					defer g.enter(e)()
-					time.Sleep(10 * time.Second)
-					if last := e.Records[len(e.Records)-1]; fails && strings.HasPrefix(last.Body, "a5") && last.Attributes["ApproximateReceiveCount"] == "1" {
-						return fmt.Sprintf(`{"batchItemFailures":[{"itemIdentifier":%q}]}`, last.MessageId), nil
-					}
-					return "", nil
-				})
-				for i := range 8 {
-					w.send(url, fmt.Sprintf("a%d", i)+strings.Repeat("x", 1_000_000))
+		virtualRun(t, fmt.Sprintf("fails=%v", fails), func(w *world) {
+			url := w.queue("orders.fifo", 60)
+			g := &groups{T: w.T}
+			d := w.function(lambda.Function{Timeout: 30 * time.Second}, func(_ context.Context, e events.SQSEvent) (string, error) {
+				defer g.enter(e)()
+				time.Sleep(10 * time.Second)
+				if last := e.Records[len(e.Records)-1]; fails && strings.HasPrefix(last.Body, "a5") && last.Attributes["ApproximateReceiveCount"] == "1" {
+					return fmt.Sprintf(`{"batchItemFailures":[{"itemIdentifier":%q}]}`, last.MessageId), nil
 				}
-				stop := w.run(lambda.Mapping{Function: d, QueueURL: url, ReportBatchItemFailures: true})
-				w.after(5 * time.Minute)
-				stop()
-				for i := range g.log {
-					g.log[i] = g.log[i][:2]
-				}
-				if fails {
-					w.wantTimes("0s:6", "1m0s:3")
-					g.want("a0", "a1", "a2", "a3", "a4", "a5", "a5", "a6", "a7")
-				} else {
-					w.wantTimes("0s:6", "10s:2")
-					g.want("a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7")
-				}
-				if len(w.deleted) != 8 {
-					t.Errorf("deleted %d, want 8", len(w.deleted))
-				}
+				return "", nil
 			})
+			for i := range 8 {
+				w.send(url, fmt.Sprintf("a%d", i)+strings.Repeat("x", 1_000_000))
+			}
+			w.runUntil(5*time.Minute, lambda.Mapping{Function: d, QueueURL: url, ReportBatchItemFailures: true})
+			for i := range g.log {
+				g.log[i] = g.log[i][:2]
+			}
+			if fails {
+				w.wantTimes("0s:6", "1m0s:3")
+				g.want("a0", "a1", "a2", "a3", "a4", "a5", "a5", "a6", "a7")
+			} else {
+				w.wantTimes("0s:6", "10s:2")
+				g.want("a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7")
+			}
+			if len(w.deleted) != 8 {
+				w.Errorf("deleted %d, want 8", len(w.deleted))
+			}
 		})
 	}
 }
@@ -170,9 +166,7 @@ func TestFIFOVisibleBeforeTheEnd(t *testing.T) {
 			return fmt.Sprintf(`{"batchItemFailures":[{"itemIdentifier":%q}]}`, r.MessageId), nil
 		})
 		w.send(url, "a1")
-		stop := w.run(lambda.Mapping{Function: d, QueueURL: url, ReportBatchItemFailures: true})
-		w.after(30 * time.Second)
-		stop()
+		w.runUntil(30*time.Second, lambda.Mapping{Function: d, QueueURL: url, ReportBatchItemFailures: true})
 		w.wantTimes("0s:1", "10s:1")
 		if n := w.invocations[1].Records[0].Attempt; n != 2 {
 			t.Errorf("attempt %d, want 2", n)
@@ -185,19 +179,14 @@ func TestFIFOVisibleBeforeTheEnd(t *testing.T) {
 func TestStandardQueueWithGroups(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 60)
-		d := w.function(lambda.Function{Timeout: 30 * time.Second}, func(context.Context, events.SQSEvent) (string, error) {
-			time.Sleep(10 * time.Second)
-			return "", nil
-		})
+		d := w.function(lambda.Function{Timeout: 30 * time.Second}, taking(10*time.Second))
 		group := "tenant"
 		for _, body := range []string{"a", "b"} {
 			if _, err := w.client.SendMessage(w.ctx, &awssqs.SendMessageInput{QueueUrl: &url, MessageBody: &body, MessageGroupId: &group}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		stop := w.run(lambda.Mapping{Function: d, QueueURL: url, BatchSize: 1})
-		w.after(30 * time.Second)
-		stop()
+		w.runUntil(30*time.Second, lambda.Mapping{Function: d, QueueURL: url, BatchSize: 1})
 		w.wantTimes("0s:1", "0s:1")
 	})
 }

@@ -19,10 +19,9 @@ import (
 func TestMappingFilters(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 30)
-		d := w.function(lambda.Function{}, succeed)
 		var filtered []string
 		m := lambda.Mapping{
-			Function: d, QueueURL: url, BatchSize: 3, Window: 10 * time.Second,
+			QueueURL: url, BatchSize: 3, Window: 10 * time.Second,
 			Filters: []string{`{"body": [{"prefix": "a"}]}`, `{"body": [{"suffix": "z"}]}`},
 			Filtered: func(f lambda.Filtered) {
 				for i, r := range f.Records {
@@ -54,7 +53,6 @@ func TestMappingFilters(t *testing.T) {
 func TestFilteredAndNotDeleted(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 30)
-		d := w.function(lambda.Function{}, succeed)
 		w.intercept = func(operation string, _ []byte) (*http.Response, error) {
 			if operation == "DeleteMessageBatch" {
 				return nil, http.ErrHandlerTimeout
@@ -64,7 +62,7 @@ func TestFilteredAndNotDeleted(t *testing.T) {
 		var told []lambda.Filtered
 		w.send(url, "plain")
 		stop := w.run(lambda.Mapping{
-			Function: d, QueueURL: url, Filters: []string{`{"body": {"a": [1]}}`},
+			QueueURL: url, Filters: []string{`{"body": {"a": [1]}}`},
 			Filtered: func(f lambda.Filtered) { told = append(told, f) },
 		})
 		w.after(time.Millisecond)
@@ -103,7 +101,6 @@ func TestFilterValidation(t *testing.T) {
 func TestFilteredFasterThanDeleted(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 30)
-		d := w.function(lambda.Function{}, succeed)
 		var open, most atomic.Int32
 		w.intercept = func(operation string, _ []byte) (*http.Response, error) {
 			if operation == "DeleteMessageBatch" {
@@ -115,9 +112,7 @@ func TestFilteredFasterThanDeleted(t *testing.T) {
 		}
 		bodies := numbered(300)
 		w.send(url, bodies...)
-		stop := w.run(lambda.Mapping{Function: d, QueueURL: url, Filters: []string{`{"body": {"a": [1]}}`}})
-		w.after(500 * time.Millisecond)
-		stop() // waits for what has begun
+		w.runUntil(500*time.Millisecond, lambda.Mapping{QueueURL: url, Filters: []string{`{"body": {"a": [1]}}`}}) // waits for what has begun
 		if most.Load() != 10 || len(w.deleted) < 100 || len(w.deleted) > 110 {
 			t.Errorf("%d deletions at a time, %d messages in the first second; want 10 of 10 each", most.Load(), len(w.deleted))
 		}

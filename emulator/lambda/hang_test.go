@@ -29,9 +29,7 @@ func send(t *testing.T, d *lambda.Deployment, do string) (r lambda.Result) {
 	t.Helper()
 	var err error
 	within(t, func() { r, err = d.Invoke(context.Background(), []byte(do)) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	return r
 }
 

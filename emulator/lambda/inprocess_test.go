@@ -22,9 +22,7 @@ func inProcess(t *testing.T, fn lambda.Function, handler func(ctx context.Contex
 	t.Helper()
 	fn.Handler = handler
 	d, err := lambda.Start(fn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	return d
 }
@@ -60,9 +58,7 @@ func TestHandlerResults(t *testing.T) {
 			d := inProcess(t, lambda.Function{}, c.handler)
 			for i, cold := range []bool{true, c.cold} {
 				r, err := d.Invoke(context.Background(), []byte("in"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				ok(t, err)
 				if r.ColdStart != cold || r.Environment != 1 {
 					t.Errorf("invocation %d: cold %v in environment %d, want %v in 1", i, r.ColdStart, r.Environment, cold)
 				}
@@ -79,9 +75,7 @@ func TestHandlerResults(t *testing.T) {
 func TestPanicHasItsStack(t *testing.T) {
 	d := inProcess(t, lambda.Function{}, func(context.Context, []byte) ([]byte, error) { panic("boom") })
 	r, err := d.Invoke(context.Background(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	if !strings.Contains(string(r.Error.StackTrace), "TestPanicHasItsStack") {
 		t.Errorf("stack %s", r.Error.StackTrace)
 	}
@@ -138,9 +132,7 @@ func TestHandlerTimeout(t *testing.T) {
 				})
 				begin := time.Now()
 				r, err := d.Invoke(t.Context(), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				ok(t, err)
 				mustFail(t, r, "Sandbox.Timedout", "RequestId: "+r.RequestID+" Error: Task timed out after 3.00 seconds")
 				if took := time.Since(begin); took != 3*time.Second {
 					t.Errorf("answered after %v", took)
@@ -163,9 +155,7 @@ func TestHandlerJustInTime(t *testing.T) {
 			return []byte("in time"), nil
 		})
 		r, err := d.Invoke(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		mustAnswer(t, r, "in time")
 		if r.Duration != 3*time.Second-1 {
 			t.Errorf("duration %v", r.Duration)

@@ -149,9 +149,7 @@ func meet(ctx context.Context) error {
 func (c command) payload(t testing.TB) []byte {
 	t.Helper()
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(c); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, json.NewEncoder(&buf).Encode(c))
 	return buf.Bytes()
 }
 
@@ -164,4 +162,12 @@ func failBad(_ context.Context, e events.SQSEvent) (r events.SQSEventResponse, e
 		}
 	}
 	return r, nil
+}
+
+// ok fails the test if err is not nil.
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -1,6 +1,7 @@
 package lambda
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +87,7 @@ type Mapping struct {
 // Validate returns an error that names the field that is wrong, its value and its bounds.
 // Run also validates, and checks what depends on the queue.
 func (m Mapping) Validate() error {
-	m.BatchSize = m.batchSize()
+	m.BatchSize = cmp.Or(m.BatchSize, defaultBatchSize)
 	fifo := m.fifo()
 	switch {
 	case m.Function == nil:
@@ -118,15 +119,6 @@ func (m Mapping) Validate() error {
 	}
 	_, err := parseFilters(m.Filters)
 	return err
-}
-
-func (m Mapping) pollers() int { return max(m.Pollers, 1) }
-
-func (m Mapping) batchSize() int {
-	if m.BatchSize == 0 {
-		return defaultBatchSize
-	}
-	return m.BatchSize
 }
 
 // fifo goes by the name: a MessageGroupId says nothing, fair queues have it too.
@@ -191,11 +183,7 @@ func (m Mapping) work(ctx context.Context) (*work, error) {
 		return nil, fmt.Errorf("lambda: queue %s: Queue visibility timeout: %d seconds is less than Function timeout: %v seconds",
 			m.QueueURL, seconds, timeout.Seconds())
 	}
-	limit := m.MaximumConcurrency
-	if limit == 0 {
-		limit = maxConcurrency
-	}
-	m.BatchSize = m.batchSize()
+	m.BatchSize = cmp.Or(m.BatchSize, defaultBatchSize)
 	filters, err := parseFilters(m.Filters)
 	if err != nil {
 		return nil, err
@@ -208,7 +196,7 @@ func (m Mapping) work(ctx context.Context) (*work, error) {
 		region:     region(m.QueueARN),
 		visibility: visibility,
 		shortPolls: wait == "" || wait == "0",
-		slots:      make(chan struct{}, limit),
+		slots:      make(chan struct{}, cmp.Or(m.MaximumConcurrency, maxConcurrency)),
 		deletions:  make(chan struct{}, deleteCalls),
 	}, nil
 }

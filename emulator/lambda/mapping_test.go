@@ -19,11 +19,7 @@ import (
 func succeed(context.Context, events.SQSEvent) (string, error) { return "", nil }
 
 func TestMappingValidation(t *testing.T) {
-	d, err := lambda.Start(lambda.Function{Handler: func(context.Context, []byte) ([]byte, error) { return nil, nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
+	d := inProcess(t, lambda.Function{}, func(context.Context, []byte) ([]byte, error) { return nil, nil })
 	good := func(change func(*lambda.Mapping)) lambda.Mapping {
 		m := lambda.Mapping{Function: d, SQS: awssqs.New(awssqs.Options{}), QueueURL: "http://localhost/000000000000/orders"}
 		change(&m)
@@ -89,14 +85,10 @@ func TestEventRecord(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 30)
 		var payload []byte
-		d, err := lambda.Start(lambda.Function{Handler: func(_ context.Context, p []byte) ([]byte, error) {
+		d := inProcess(w.T, lambda.Function{}, func(_ context.Context, p []byte) ([]byte, error) {
 			payload = append(payload, p...)
 			return nil, nil
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer d.Close()
+		})
 		sent, err := w.client.SendMessage(w.ctx, &awssqs.SendMessageInput{
 			QueueUrl: &url, MessageBody: aws.String(`<b>"é" & more</b>`), MessageGroupId: aws.String("tenant-1"),
 			MessageAttributes: map[string]types.MessageAttributeValue{
@@ -108,12 +100,8 @@ func TestEventRecord(t *testing.T) {
 				"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("Root=1-5759e988-bd862e3fe1be46a994272793")},
 			},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		stop := w.run(lambda.Mapping{Function: d, QueueURL: url})
-		w.after(time.Second)
-		stop()
+		ok(t, err)
+		w.runUntil(time.Second, lambda.Mapping{Function: d, QueueURL: url})
 
 		var event struct{ Records []map[string]any }
 		if err := json.Unmarshal(payload, &event); err != nil || len(event.Records) != 1 {
@@ -151,9 +139,7 @@ func TestEventRecord(t *testing.T) {
 			}
 		}
 		got, err := json.Marshal(r["messageAttributes"])
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		const want = `{"amount":{"binaryListValues":[],"dataType":"Number.int","stringListValues":[],"stringValue":"7"},` +
 			`"name":{"binaryListValues":[],"dataType":"String","stringListValues":[],"stringValue":"value"},` +
 			`"raw":{"binaryListValues":[],"binaryValue":"AAH/","dataType":"Binary","stringListValues":[]}}`
@@ -176,18 +162,12 @@ func TestEventRecordWithoutAttributes(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 30)
 		var payload string
-		d, err := lambda.Start(lambda.Function{Handler: func(_ context.Context, p []byte) ([]byte, error) {
+		d := inProcess(w.T, lambda.Function{}, func(_ context.Context, p []byte) ([]byte, error) {
 			payload = string(p)
 			return nil, nil
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer d.Close()
+		})
 		w.send(url, "plain")
-		stop := w.run(lambda.Mapping{Function: d, QueueURL: url, QueueARN: "arn:aws-cn:sqs:cn-north-1:111122223333:orders"})
-		w.after(time.Second)
-		stop()
+		w.runUntil(time.Second, lambda.Mapping{Function: d, QueueURL: url, QueueARN: "arn:aws-cn:sqs:cn-north-1:111122223333:orders"})
 		for _, want := range []string{`"messageAttributes":{}`, `"awsRegion":"cn-north-1"`, `"eventSourceARN":"arn:aws-cn:sqs:cn-north-1:111122223333:orders"`} {
 			if !strings.Contains(payload, want) {
 				t.Errorf("payload %s lacks %s", payload, want)

@@ -124,9 +124,7 @@ func TestOutputAfterTheEnd(t *testing.T) {
 		t.Fatalf("%d lines, the last %q", len(got), got[len(got)-1])
 	}
 	child, err := strconv.Atoi(strings.TrimPrefix(got[0], "stdout "))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	if !alive(child) {
 		t.Error("the child did not escape: the test shows nothing")
 	}

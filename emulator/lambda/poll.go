@@ -41,7 +41,7 @@ type poller struct {
 // poll runs the pollers until ctx ends and everything is settled.
 func (w *work) poll(ctx context.Context) {
 	var pollers sync.WaitGroup
-	for range w.pollers() {
+	for range max(w.Pollers, 1) {
 		p := &poller{work: w, runs: map[string]*groupRun{}}
 		pollers.Go(func() { p.poll(ctx) })
 	}

@@ -1,11 +1,8 @@
 package lambda_test
 
 import (
-	"context"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 )
@@ -15,8 +12,7 @@ func TestPollersSpreadMessages(t *testing.T) {
 	for pollers, want := range map[int][]string{0: {"5s:3"}, 3: {"5s:1", "5s:1", "5s:1"}} {
 		virtual(t, func(w *world) {
 			url := w.queue("orders", 30)
-			d := w.function(lambda.Function{}, succeed)
-			stop := w.run(lambda.Mapping{Function: d, QueueURL: url, Pollers: pollers, BatchSize: 10, Window: 5 * time.Second})
+			stop := w.run(lambda.Mapping{QueueURL: url, Pollers: pollers, BatchSize: 10, Window: 5 * time.Second})
 			w.after(0)
 			w.send(url, "a", "b", "c")
 			w.after(10 * time.Second)
@@ -32,10 +28,7 @@ func TestPollersSpreadMessages(t *testing.T) {
 func TestDisableAndEnable(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 60)
-		d := w.function(lambda.Function{Concurrency: 1, Timeout: 30 * time.Second}, func(context.Context, events.SQSEvent) (string, error) {
-			time.Sleep(10 * time.Second)
-			return "", nil
-		})
+		d := w.function(lambda.Function{Concurrency: 1, Timeout: 30 * time.Second}, taking(10*time.Second))
 		w.send(url, "a", "b", "c")
 		m := lambda.Mapping{Function: d, QueueURL: url, BatchSize: 1}
 		disable := w.run(m)

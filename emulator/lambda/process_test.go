@@ -19,9 +19,7 @@ import (
 func deploy(t *testing.T, mode string, change func(*lambda.Function)) *lambda.Deployment {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	fn := lambda.Function{
 		Name:    "worker",
 		Command: []string{exe},
@@ -32,9 +30,7 @@ func deploy(t *testing.T, mode string, change func(*lambda.Function)) *lambda.De
 		change(&fn)
 	}
 	d, err := lambda.Start(fn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	t.Cleanup(func() { _ = d.Close() })
 	return d
 }
@@ -173,16 +169,10 @@ func TestMissingProgram(t *testing.T) {
 func TestProcessThatEndsWhileIdle(t *testing.T) {
 	d := deploy(t, "worker", nil)
 	pid, err := strconv.Atoi(string(invoke(t, d, command{Do: "pid"}).Payload))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	process, err := os.FindProcess(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
+	ok(t, process.Kill())
 	d.AwaitExit()
 	r := invoke(t, d, command{Do: "echo", Text: "back"})
 	mustAnswer(t, r, `"back"`)

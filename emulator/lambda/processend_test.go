@@ -25,16 +25,12 @@ func TestCloseEndsWhatRuns(t *testing.T) {
 		done <- err
 	}()
 	child := lines.wait(t, func(l lambda.Line) bool { return l.RequestID != "" })
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, d.Close())
 	if err := <-done; !errors.Is(err, lambda.ErrClosed) {
 		t.Errorf("invocation under way: %v, want ErrClosed", err)
 	}
 	pid, err := strconv.Atoi(child.Text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	// A killed process takes a moment to be gone.
 	tick, patience := time.NewTicker(time.Millisecond), time.After(20*time.Second)
 	defer tick.Stop()

@@ -125,9 +125,7 @@ func TestRuntimeAPIRules(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.do, func(t *testing.T) {
 			r, err := d.Invoke(t.Context(), []byte(c.do))
-			if err != nil {
-				t.Fatal(err)
-			}
+			ok(t, err)
 			if c.errorType == "" {
 				mustAnswer(t, r, c.answer)
 			} else {
@@ -152,9 +150,7 @@ func TestRuntimeAPIRules(t *testing.T) {
 func TestInitErrorInItsOwnWords(t *testing.T) {
 	d := deploy(t, "init-error", nil)
 	r, err := d.Invoke(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	if ferr := mustFail(t, r, "Function.NoConfig", "no table name"); !ferr.Init {
 		t.Error("not an init error")
 	}
@@ -166,9 +162,7 @@ func TestInitTimeout(t *testing.T) {
 	d := deploy(t, "hang-at-start", func(f *lambda.Function) { f.Timeout = 100 * time.Millisecond })
 	d.SetInitTimeout(200 * time.Millisecond)
 	r, err := d.Invoke(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	if ferr := mustFail(t, r, "Sandbox.Timedout", "Task timed out after 0.30 seconds"); !ferr.Init {
 		t.Error("not an init error")
 	}

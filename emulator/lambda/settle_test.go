@@ -60,44 +60,41 @@ func TestSettling(t *testing.T) {
 		{"error with the setting", true, `{"batchItemFailures":[]}`, errFunction, none, "the warehouse is down"},
 	}
 	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			virtual(t, func(w *world) {
-				url := w.queue("orders", 30)
-				d := w.function(lambda.Function{}, func(_ context.Context, e events.SQSEvent) (string, error) {
-					response := c.response
-					for _, r := range e.Records {
-						response = strings.ReplaceAll(response, "«"+r.Body+"»", r.MessageId)
-					}
-					return response, c.err
-				})
-				w.send(url, "a", "b", "c")
-				stop := w.run(lambda.Mapping{Function: d, QueueURL: url, ReportBatchItemFailures: c.report})
-				w.after(29 * time.Second) // what stays is left alone until its visibility ends
-				stop()
-				w.wantDeleted(strings.Split(c.deleted, "")...)
-				if len(w.ended) != 1 {
-					t.Fatalf("%d invocations, want 1", len(w.ended))
+		virtualRun(t, c.name, func(w *world) {
+			url := w.queue("orders", 30)
+			d := w.function(lambda.Function{}, func(_ context.Context, e events.SQSEvent) (string, error) {
+				response := c.response
+				for _, r := range e.Records {
+					response = strings.ReplaceAll(response, "«"+r.Body+"»", r.MessageId)
 				}
-				end := w.ended[0]
-				if (end.AllFailed == "") != (c.why == "") || !strings.Contains(end.AllFailed, c.why) {
-					t.Errorf("AllFailed %q, want %q", end.AllFailed, c.why)
-				}
-				for i, r := range end.Records {
-					if v := end.Verdicts[i]; v.Deleted != strings.Contains(c.deleted, r.Body) || v.Err != nil {
-						t.Errorf("verdict on %s: %+v", r.Body, v)
-					}
-				}
-				w.after(31 * time.Second)
-				var left []string
-				for _, body := range []string{"a", "b", "c"} {
-					if !strings.Contains(c.deleted, body) {
-						left = append(left, body)
-					}
-				}
-				if got := w.visible(url); !slices.Equal(got, left) {
-					t.Errorf("in the queue %v, want %v", got, left)
-				}
+				return response, c.err
 			})
+			w.send(url, "a", "b", "c")
+			// What stays is left alone until its visibility ends.
+			w.runUntil(29*time.Second, lambda.Mapping{Function: d, QueueURL: url, ReportBatchItemFailures: c.report})
+			w.wantDeleted(strings.Split(c.deleted, "")...)
+			if len(w.ended) != 1 {
+				w.Fatalf("%d invocations, want 1", len(w.ended))
+			}
+			end := w.ended[0]
+			if (end.AllFailed == "") != (c.why == "") || !strings.Contains(end.AllFailed, c.why) {
+				w.Errorf("AllFailed %q, want %q", end.AllFailed, c.why)
+			}
+			for i, r := range end.Records {
+				if v := end.Verdicts[i]; v.Deleted != strings.Contains(c.deleted, r.Body) || v.Err != nil {
+					w.Errorf("verdict on %s: %+v", r.Body, v)
+				}
+			}
+			w.after(31 * time.Second)
+			var left []string
+			for _, body := range []string{"a", "b", "c"} {
+				if !strings.Contains(c.deleted, body) {
+					left = append(left, body)
+				}
+			}
+			if got := w.visible(url); !slices.Equal(got, left) {
+				w.Errorf("in the queue %v, want %v", got, left)
+			}
 		})
 	}
 }
@@ -108,23 +105,19 @@ func TestSettlingAfterACrash(t *testing.T) {
 		"hang":  func() { time.Sleep(time.Minute) },
 		"panic": func() { panic("boom") },
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual(t, func(w *world) {
-				url := w.queue("orders", 30)
-				d := w.function(lambda.Function{Timeout: 5 * time.Second}, func(context.Context, events.SQSEvent) (string, error) {
-					handle()
-					return "", nil
-				})
-				w.send(url, "a", "b")
-				stop := w.run(lambda.Mapping{Function: d, QueueURL: url, ReportBatchItemFailures: true})
-				w.after(29 * time.Second)
-				stop()
-				w.wantDeleted()
-				if len(w.ended) != 1 || w.ended[0].AllFailed == "" {
-					t.Errorf("ended %+v", w.ended)
-				}
-				w.after(2 * time.Minute)
+		virtualRun(t, name, func(w *world) {
+			url := w.queue("orders", 30)
+			d := w.function(lambda.Function{Timeout: 5 * time.Second}, func(context.Context, events.SQSEvent) (string, error) {
+				handle()
+				return "", nil
 			})
+			w.send(url, "a", "b")
+			w.runUntil(29*time.Second, lambda.Mapping{Function: d, QueueURL: url, ReportBatchItemFailures: true})
+			w.wantDeleted()
+			if len(w.ended) != 1 || w.ended[0].AllFailed == "" {
+				w.Errorf("ended %+v", w.ended)
+			}
+			w.after(2 * time.Minute)
 		})
 	}
 }
@@ -137,9 +130,7 @@ func TestLargestBatch(t *testing.T) {
 			return fmt.Sprintf(`{"batchItemFailures":[{"itemIdentifier":%q}]}`, e.Records[5000].MessageId), nil
 		})
 		w.send(url, numbered(10_000)...)
-		stop := w.run(lambda.Mapping{Function: d, QueueURL: url, BatchSize: 10_000, Window: 10 * time.Second, ReportBatchItemFailures: true})
-		w.after(time.Minute)
-		stop()
+		w.runUntil(time.Minute, lambda.Mapping{Function: d, QueueURL: url, BatchSize: 10_000, Window: 10 * time.Second, ReportBatchItemFailures: true})
 		w.wantTimes("0s:10000")
 		if len(w.deleted) != 9999 || w.ended[0].Verdicts[5000].Deleted {
 			t.Errorf("deleted %d, verdict on the failed one %+v", len(w.deleted), w.ended[0].Verdicts[5000])

@@ -149,9 +149,7 @@ func TestSharedHandlerClosed(t *testing.T) {
 			return nil, nil
 		})
 		r, err := d.Invoke(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		mustFail(t, r, "Sandbox.Timedout", "3.00")
 		begin := time.Now()
 		_ = d.Close()

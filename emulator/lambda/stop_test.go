@@ -1,13 +1,10 @@
 package lambda_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 )
@@ -17,10 +14,7 @@ import (
 func TestStop(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 300)
-		d := w.function(lambda.Function{Timeout: 30 * time.Second}, func(context.Context, events.SQSEvent) (string, error) {
-			time.Sleep(20 * time.Second)
-			return "", nil
-		})
+		d := w.function(lambda.Function{Timeout: 30 * time.Second}, taking(20*time.Second))
 		stop := w.run(lambda.Mapping{Function: d, QueueURL: url, BatchSize: 20, Window: 60 * time.Second})
 		w.send(url, numbered(23)...)
 		w.after(10 * time.Second)
@@ -45,14 +39,9 @@ func TestStop(t *testing.T) {
 func TestStopWhileThrottled(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 300)
-		d := w.function(lambda.Function{Concurrency: 1, Timeout: 30 * time.Second}, func(context.Context, events.SQSEvent) (string, error) {
-			time.Sleep(20 * time.Second)
-			return "", nil
-		})
+		d := w.function(lambda.Function{Concurrency: 1, Timeout: 30 * time.Second}, taking(20*time.Second))
 		w.send(url, numbered(20)...)
-		stop := w.run(lambda.Mapping{Function: d, QueueURL: url})
-		w.after(5 * time.Second)
-		stop()
+		w.runUntil(5*time.Second, lambda.Mapping{Function: d, QueueURL: url})
 		w.wantTimes("0s:10")
 		if got := w.visible(url); len(got) != 10 {
 			t.Errorf("released %d, want 10", len(got))
@@ -63,10 +52,7 @@ func TestStopWhileThrottled(t *testing.T) {
 // A long poll that finds nothing does not delay the end.
 func TestStopWhileIdle(t *testing.T) {
 	virtual(t, func(w *world) {
-		d := w.function(lambda.Function{}, succeed)
-		stop := w.run(lambda.Mapping{Function: d, QueueURL: w.queue("orders", 30)})
-		w.after(7 * time.Second)
-		stop()
+		w.runUntil(7*time.Second, lambda.Mapping{QueueURL: w.queue("orders", 30)})
 		if took := time.Since(w.begin); took != 7*time.Second {
 			t.Errorf("ended at %v, want 7s", took)
 		}

@@ -24,9 +24,7 @@ func TestMaximumConcurrency(t *testing.T) {
 			return "", nil
 		})
 		w.send(url, numbered(70)...)
-		stop := w.run(lambda.Mapping{Function: d, QueueURL: url, MaximumConcurrency: 3})
-		w.after(10 * time.Second)
-		stop()
+		w.runUntil(10*time.Second, lambda.Mapping{Function: d, QueueURL: url, MaximumConcurrency: 3})
 		w.wantTimes("0s:10", "0s:10", "0s:10", "1s:10", "1s:10", "1s:10", "2s:10")
 		if most.Load() != 3 {
 			t.Errorf("%d invocations at once, want 3", most.Load())
@@ -40,14 +38,9 @@ func TestMaximumConcurrency(t *testing.T) {
 func TestThrottledFunction(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 30)
-		d := w.function(lambda.Function{Concurrency: 1, Timeout: 20 * time.Second}, func(context.Context, events.SQSEvent) (string, error) {
-			time.Sleep(10 * time.Second)
-			return "", nil
-		})
+		d := w.function(lambda.Function{Concurrency: 1, Timeout: 20 * time.Second}, taking(10*time.Second))
 		w.send(url, numbered(40)...)
-		stop := w.run(lambda.Mapping{Function: d, QueueURL: url})
-		w.after(time.Minute)
-		stop()
+		w.runUntil(time.Minute, lambda.Mapping{Function: d, QueueURL: url})
 		w.wantTimes("0s:10", "10s:10", "20s:10", "30s:10")
 		w.wantDeleted(numbered(40)...)
 		for _, i := range w.invocations {

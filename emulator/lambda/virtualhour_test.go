@@ -90,20 +90,14 @@ func (p producer) hour(t *testing.T, messages int) {
 		o.Retryer = aws.NopRetryer{}
 	})
 	queue, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("orders")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	h, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error {
 		handled.Add(1)
 		return nil
 	}), handler.Config{SQS: client, Logger: slog.New(slog.NewJSONHandler(io.Discard, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	fn, err := lambda.Start(lambda.Function{Handler: h.Invoke})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	defer fn.Close()
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -137,7 +131,5 @@ func (p producer) send(t *testing.T, client *awssqs.Client, url *string, first i
 		}
 		_, err = client.SendMessageBatch(t.Context(), &awssqs.SendMessageBatchInput{QueueUrl: url, Entries: entries})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 }

@@ -58,6 +58,12 @@ func virtual(t *testing.T, test func(w *world)) {
 	})
 }
 
+// virtualRun is virtual as a subtest.
+func virtualRun(t *testing.T, name string, test func(w *world)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { virtual(t, test) })
+}
+
 // Do makes the world the client's HTTP client.
 func (w *world) Do(r *http.Request) (*http.Response, error) {
 	if w.intercept != nil && r.Body != nil {
@@ -81,9 +87,7 @@ func (w *world) queue(name string, visibility int) string {
 		attributes["FifoQueue"] = "true"
 	}
 	out, err := w.client.CreateQueue(w.ctx, &awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
-	if err != nil {
-		w.Fatal(err)
-	}
+	ok(w, err)
 	return *out.QueueUrl
 }
 
@@ -113,17 +117,27 @@ func (w *world) function(fn lambda.Function, handle func(ctx context.Context, e 
 		return []byte(response), err
 	}
 	d, err := lambda.Start(fn)
-	if err != nil {
-		w.Fatal(err)
-	}
+	ok(w, err)
 	w.Cleanup(func() { _ = d.Close() })
 	return d
 }
 
-// run starts the mapping and returns a function that stops it and waits.
+// taking is a function that takes so long, and succeeds.
+func taking(d time.Duration) func(context.Context, events.SQSEvent) (string, error) {
+	return func(context.Context, events.SQSEvent) (string, error) {
+		time.Sleep(d)
+		return "", nil
+	}
+}
+
+// run starts the mapping and returns a function that stops it and waits. Its function
+// is by default one that succeeds at once.
 func (w *world) run(m lambda.Mapping) (stop func()) {
 	w.Helper()
 	m.SQS = w.client
+	if m.Function == nil {
+		m.Function = w.function(lambda.Function{}, succeed)
+	}
 	m.Started = func(i lambda.Invocation) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -156,6 +170,14 @@ func (w *world) run(m lambda.Mapping) (stop func()) {
 	}
 	w.Cleanup(stop)
 	return stop
+}
+
+// runUntil runs the mapping until so long after the beginning.
+func (w *world) runUntil(d time.Duration, m lambda.Mapping) {
+	w.Helper()
+	stop := w.run(m)
+	w.after(d)
+	stop()
 }
 
 // after lets virtual time pass until so long after the beginning.
@@ -200,9 +222,7 @@ func (w *world) visible(queue string) (bodies []string) {
 	w.Helper()
 	for {
 		out, err := w.client.ReceiveMessage(w.ctx, &awssqs.ReceiveMessageInput{QueueUrl: &queue, MaxNumberOfMessages: 10})
-		if err != nil {
-			w.Fatal(err)
-		}
+		ok(w, err)
 		if len(out.Messages) == 0 {
 			slices.Sort(bodies)
 			return bodies

@@ -20,8 +20,7 @@ var parameters = strings.Fields(`QueueUrl QueueName QueueOwnerAWSAccountId Queue
 // none can mean anything by: each is answered in words or succeeds, the server
 // goes on, and no more is kept of it than was asked for.
 func TestEveryOperationTakesAbsurdParameters(t *testing.T) {
-	server := sqs.New(sqs.Options{History: 10})
-	defer server.Close()
+	server := newServer(t, sqs.Options{History: 10})
 	url := server.QueueURL("orders")
 	bodies := []string{`{}`, ` { } `, `{"":""}`, `{"Unknown":{"a":[1,2,{"b":null}]}}`}
 	for _, value := range []string{
@@ -61,8 +60,7 @@ func TestEveryOperationTakesAbsurdParameters(t *testing.T) {
 
 // Whatever a request calls its body, it is read as JSON.
 func TestContentTypesDoNotMatter(t *testing.T) {
-	server := sqs.New(sqs.Options{})
-	defer server.Close()
+	server := newServer(t, sqs.Options{})
 	for _, contentType := range []string{"", "application/json", "application/x-amz-json-1.1", "text/plain; charset=latin1", "multipart/form-data", "\x7f"} {
 		request := httptest.NewRequest(http.MethodPost, "/any/path?and=query", strings.NewReader("{}"))
 		request.Header.Set("Content-Type", contentType)

@@ -27,9 +27,7 @@ func TestTheSameAttemptGetsTheSameMessages(t *testing.T) {
 		b.sendFIFO(queue, "g", "1", "2", "3")
 		first := b.receive(queue, attempt("x"), atMost(2))
 		time.Sleep(20 * time.Second)
-		if got := b.receive(queue, attempt("y")); len(got) != 0 {
-			b.Fatalf("another attempt got %q of a locked group", bodies(got))
-		}
+		b.wantReceived(queue, "", attempt("y")) // another attempt gets nothing of a locked group
 		again := b.receive(queue, attempt("x"), atMost(2))
 		if bodies(again) != "1 2" || handles(again)[0] != handles(first)[0] || handles(again)[1] != handles(first)[1] {
 			b.Fatalf("received %q again, handles %v, want %v", bodies(again), handles(again), handles(first))
@@ -45,9 +43,7 @@ func TestTheSameAttemptGetsTheSameMessages(t *testing.T) {
 		}
 		time.Sleep(30*time.Second - time.Nanosecond) // counted from the second time
 		b.counts(queue, "1", "2", "0")
-		if err := b.delete(queue, first[0].ReceiptHandle); err != nil {
-			b.Error(err)
-		}
+		b.ok(b.delete(queue, first[0].ReceiptHandle))
 	})
 }
 
@@ -57,28 +53,20 @@ func TestAnAttemptThatIsNoLongerTheSame(t *testing.T) {
 		want      string // of the second receive
 	}{
 		"deleted": {func(b *bench, queue *string, got []types.Message) {
-			if err := b.delete(queue, got[0].ReceiptHandle); err != nil {
-				b.Fatal(err)
-			}
+			b.ok(b.delete(queue, got[0].ReceiptHandle))
 		}, ""},
 		"visibility changed": {func(b *bench, queue *string, got []types.Message) {
-			if err := b.hide(queue, got[1].ReceiptHandle, 500); err != nil {
-				b.Fatal(err)
-			}
+			b.ok(b.hide(queue, got[1].ReceiptHandle, 500))
 		}, ""},
 		"visible again": {func(_ *bench, _ *string, _ []types.Message) { time.Sleep(400 * time.Second) }, "1 2 3"},
 		"released": {func(b *bench, queue *string, got []types.Message) {
 			for _, m := range got {
-				if err := b.hide(queue, m.ReceiptHandle, 0); err != nil {
-					b.Fatal(err)
-				}
+				b.ok(b.hide(queue, m.ReceiptHandle, 0))
 			}
 		}, "1 2 3"},
 		"received since": {func(b *bench, queue *string, got []types.Message) {
 			for _, m := range got {
-				if err := b.hide(queue, m.ReceiptHandle, 0); err != nil {
-					b.Fatal(err)
-				}
+				b.ok(b.hide(queue, m.ReceiptHandle, 0))
 			}
 			b.receive(queue)
 		}, ""},
@@ -87,21 +75,15 @@ func TestAnAttemptThatIsNoLongerTheSame(t *testing.T) {
 			time.Sleep(5*time.Minute - time.Nanosecond)
 		}, "1 2"},
 		"purged": {func(b *bench, queue *string, _ []types.Message) {
-			if _, err := b.PurgeQueue(b.ctx, &awssqs.PurgeQueueInput{QueueUrl: queue}); err != nil {
-				b.Fatal(err)
-			}
+			b.ok(b.purge(queue))
 		}, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual(t, func(b *bench) {
-				queue := b.queue("orders.fifo", "VisibilityTimeout", "400")
-				b.sendFIFO(queue, "g", "1", "2", "3")
-				first := b.receive(queue, attempt("x"), atMost(2))
-				tc.meanwhile(b, queue, first)
-				if got := bodies(b.receive(queue, attempt("x"))); got != tc.want {
-					b.Errorf("received %q, want %q", got, tc.want)
-				}
-			})
+		virtualRun(t, name, func(b *bench) {
+			queue := b.queue("orders.fifo", "VisibilityTimeout", "400")
+			b.sendFIFO(queue, "g", "1", "2", "3")
+			first := b.receive(queue, attempt("x"), atMost(2))
+			tc.meanwhile(b, queue, first)
+			b.wantReceived(queue, tc.want, attempt("x"))
 		})
 	}
 }
@@ -111,20 +93,14 @@ func TestAnAttemptThatIsNoLongerTheSame(t *testing.T) {
 func TestTheFiveMinutesOfAnAttemptBeginOnce(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue := b.queue("orders.fifo", "VisibilityTimeout", "43200")
-		if got := b.receive(queue, attempt("x")); len(got) != 0 {
-			b.Fatal("a message in an empty queue")
-		}
+		b.wantReceived(queue, "", attempt("x"))
 		b.sendFIFO(queue, "g", "1")
 		for range 2 {
-			if got := bodies(b.receive(queue, attempt("x"))); got != "1" {
-				b.Errorf("received %q", got)
-			}
+			b.wantReceived(queue, "1", attempt("x"))
 			time.Sleep(2 * time.Minute)
 		}
 		time.Sleep(time.Minute)
-		if got := bodies(b.receive(queue, attempt("x"))); got != "" {
-			b.Errorf("after five minutes: %q", got)
-		}
+		b.wantReceived(queue, "", attempt("x")) // after five minutes
 		got := b.poll(queue)
 		b.sendFIFO(queue, "h", "2")
 		if m := <-got; bodies(m) != "2" {
@@ -138,16 +114,12 @@ func TestAttemptAfterALostAnswer(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue := b.queue("orders.fifo")
 		b.sendFIFO(queue, "g", "1")
-		if err := b.server.Inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: "ReceiveMessage", Times: 1}); err != nil {
-			b.Fatal(err)
-		}
+		b.ok(b.server.Inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: "ReceiveMessage", Times: 1}))
 		in := &awssqs.ReceiveMessageInput{QueueUrl: queue}
 		attempt("x")(in)
 		if _, err := b.ReceiveMessage(b.ctx, in); err == nil {
 			b.Fatal("the answer was not lost")
 		}
-		if got := bodies(b.receive(queue, attempt("x"))); got != "1" {
-			b.Errorf("received %q", got)
-		}
+		b.wantReceived(queue, "1", attempt("x"))
 	})
 }

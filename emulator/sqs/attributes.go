@@ -100,8 +100,8 @@ func parseSettings(values map[string]string) settings {
 		maxBytes:             number("MaximumMessageSize"),
 		contentDeduplication: values["ContentBasedDeduplication"] == "true",
 		deduplicateByGroup:   values["DeduplicationScope"] == "messageGroup",
-		redrive:              parseRedrivePolicy(values["RedrivePolicy"]),
-		allow:                parseAllowPolicy(values["RedriveAllowPolicy"]),
+		redrive:              parsePolicy[redrivePolicy](values["RedrivePolicy"]),
+		allow:                parsePolicy[allowPolicy](values["RedriveAllowPolicy"]),
 	}
 }
 

@@ -19,11 +19,10 @@ func readBody(w http.ResponseWriter, r *http.Request) (body []byte, err error) {
 	} else {
 		body, err = io.ReadAll(limited)
 	}
-	var tooLarge *http.MaxBytesError
-	switch {
-	case err == nil:
+	if err == nil {
 		return body, nil
-	case errors.As(err, &tooLarge):
+	}
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return nil, &apiError{shape: coralShape + "RequestEntityTooLargeException", queryCode: "RequestEntityTooLarge",
 			message: "The request is larger than " + strconv.Itoa(maxRequestBytes) + " bytes.",
 			status:  http.StatusRequestEntityTooLarge}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 
@@ -22,8 +21,7 @@ type told struct {
 }
 
 func tell(err error) (t told) {
-	var failure smithy.APIError
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[smithy.APIError](err); ok {
 		t.code, t.fault = failure.ErrorCode(), failure.ErrorFault()
 	}
 	var response interface{ HTTPStatusCode() int }
@@ -39,11 +37,8 @@ func TestInjectedErrorsAreGenuine(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue := b.queue("orders")
 		missing := *queue + "-missing"
-		purge := func() error {
-			_, err := b.PurgeQueue(b.ctx, &awssqs.PurgeQueueInput{QueueUrl: queue})
-			return err
-		}
-		_ = purge()
+		purge := func() error { return b.purge(queue) }
+		b.ok(purge())
 		fifo := b.queue("orders.fifo")
 		b.sendFIFO(fifo, "g", "a")
 		m := b.one(fifo, hiddenFor(1))

@@ -3,7 +3,6 @@ package sqs
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 )
@@ -15,7 +14,7 @@ type apiError struct {
 	shape     string
 	queryCode string
 	message   string
-	status    int // 0: 400
+	status    int
 	// unavailable tells that a receipt handle has no message whose visibility
 	// timeout could be changed.
 	unavailable bool
@@ -25,15 +24,8 @@ type apiError struct {
 
 func (e *apiError) Error() string { return e.queryCode + ": " + e.message }
 
-func (e *apiError) httpStatus() int {
-	if e.status == 0 {
-		return http.StatusBadRequest
-	}
-	return e.status
-}
-
 // senderFault reports whether the client is to blame.
-func (e *apiError) senderFault() bool { return e.httpStatus() < 500 }
+func (e *apiError) senderFault() bool { return e.status < 500 }
 
 func (e *apiError) fault() string {
 	if e.senderFault() {
@@ -44,8 +36,7 @@ func (e *apiError) fault() string {
 
 // asAPIError makes an answer of an error that was not meant to be one.
 func asAPIError(err error) *apiError {
-	var failure *apiError
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*apiError](err); ok {
 		return failure
 	}
 	return errorNamed("InternalFailure", err.Error())

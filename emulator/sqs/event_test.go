@@ -3,8 +3,6 @@ package sqs_test
 import (
 	"testing"
 	"time"
-
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
 func TestEventsTellAllOfAMessage(t *testing.T) {
@@ -13,9 +11,7 @@ func TestEventsTellAllOfAMessage(t *testing.T) {
 		b.sendFIFO(queue, "g", "a")
 		time.Sleep(3 * time.Second)
 		m := b.one(queue, hiddenFor(60))
-		if err := b.hide(queue, m.ReceiptHandle, 90); err != nil {
-			b.Fatal(err)
-		}
+		b.ok(b.hide(queue, m.ReceiptHandle, 90))
 		start := time.Now()
 		time.Sleep(2 * time.Minute)
 		events := b.events()
@@ -48,9 +44,7 @@ func TestEventsOfExpiryAndPurge(t *testing.T) {
 		b.send(queue, "a")
 		time.Sleep(time.Hour)
 		b.send(queue, "b")
-		if _, err := b.PurgeQueue(b.ctx, &awssqs.PurgeQueueInput{QueueUrl: queue}); err != nil {
-			b.Fatal(err)
-		}
+		b.ok(b.purge(queue))
 		if got := b.kinds(); got != "sent expired sent purged" {
 			b.Errorf("events %s", got)
 		}

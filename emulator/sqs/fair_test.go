@@ -14,13 +14,9 @@ func TestFairQueuesHoldANoisyTenantBack(t *testing.T) {
 		b.sendAs(queue, "quiet", 3)
 		b.send(queue, "none")
 		for range 3 {
-			if got := bodies(b.receive(queue)); got != "noisy noisy noisy noisy noisy noisy noisy noisy noisy noisy" {
-				b.Fatalf("before 30 are in flight: %q", got)
-			}
+			b.wantReceived(queue, "noisy noisy noisy noisy noisy noisy noisy noisy noisy noisy") // before 30 are in flight
 		}
-		if got := bodies(b.receive(queue)); got != "quiet quiet quiet none noisy noisy noisy noisy noisy noisy" {
-			b.Errorf("with 30 in flight: %q", got)
-		}
+		b.wantReceived(queue, "quiet quiet quiet none noisy noisy noisy noisy noisy noisy") // with 30 in flight
 		time.Sleep(30 * time.Second)
 		b.counts(queue, "54", "0", "0")
 		if got := b.receive(queue); len(got) != 10 {
@@ -39,9 +35,7 @@ func TestMessagesWithoutAGroupAreNoTenant(t *testing.T) {
 		for range 4 {
 			b.receive(queue)
 		}
-		if got := bodies(b.receive(queue)); got != "none quiet" {
-			b.Errorf("received %q, want the older first", got)
-		}
+		b.wantReceived(queue, "none quiet") // the older first
 	})
 }
 
@@ -53,25 +47,17 @@ func TestANoisyTenantIsServedWhenNoOtherIsThere(t *testing.T) {
 		for range 6 { // thirty of each: both are noisy then, the one with fewer goes first
 			b.receive(queue)
 		}
-		if got := bodies(b.receive(queue, atMost(3))); got != "a b a" {
-			b.Errorf("received %q", got)
-		}
+		b.wantReceived(queue, "a b a", atMost(3))
 		for range 2 {
 			b.receive(queue)
 		}
-		if got := b.receive(queue); len(got) != 0 {
-			b.Errorf("received %q of an empty queue", bodies(got))
-		}
+		b.wantReceived(queue, "")
 		b.sendAs(queue, "a", 3) // held back, and expired before anyone takes them
 		b.sendAs(queue, "c", 1)
-		if got := bodies(b.receive(queue, atMost(1))); got != "c" {
-			b.Errorf("received %q", got)
-		}
+		b.wantReceived(queue, "c", atMost(1))
 		time.Sleep(5 * time.Minute)
 		b.sendAs(queue, "a", 1)
-		if got := bodies(b.receive(queue)); got != "a" {
-			b.Errorf("received %q after the others expired", got)
-		}
+		b.wantReceived(queue, "a") // the others expired
 	})
 }
 
@@ -79,10 +65,7 @@ func TestANoisyTenantIsServedWhenNoOtherIsThere(t *testing.T) {
 func (b *bench) sendAs(queue *string, tenant string, n int) {
 	b.Helper()
 	for range n {
-		if _, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{
-			QueueUrl: queue, MessageBody: &tenant, MessageGroupId: &tenant}); err != nil {
-			b.Fatal(err)
-		}
+		b.sent(queue, awssqs.SendMessageInput{MessageBody: &tenant, MessageGroupId: &tenant})
 	}
 }
 
@@ -95,22 +78,16 @@ func TestFairQueuesHoldASlowTenantBack(t *testing.T) {
 		"slow":  {2 * time.Minute, "quiet none slow"},
 		"quick": {5 * time.Second, "slow quiet none"}, // too little to tell
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual(t, func(b *bench) {
-				queue := b.queue("orders", "VisibilityTimeout", "600")
-				b.sendAs(queue, "slow", 1)
-				m := b.one(queue)
-				b.sendAs(queue, "slow", 1)
-				time.Sleep(tc.processed)
-				if err := b.delete(queue, m.ReceiptHandle); err != nil {
-					b.Fatal(err)
-				}
-				b.sendAs(queue, "quiet", 1)
-				b.send(queue, "none")
-				if got := bodies(b.receive(queue)); got != tc.want {
-					b.Errorf("received %q, want %q", got, tc.want)
-				}
-			})
+		virtualRun(t, name, func(b *bench) {
+			queue := b.queue("orders", "VisibilityTimeout", "600")
+			b.sendAs(queue, "slow", 1)
+			m := b.one(queue)
+			b.sendAs(queue, "slow", 1)
+			time.Sleep(tc.processed)
+			b.ok(b.delete(queue, m.ReceiptHandle))
+			b.sendAs(queue, "quiet", 1)
+			b.send(queue, "none")
+			b.wantReceived(queue, tc.want)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -165,9 +166,5 @@ func (s *Server) ClearFaults() { s.faults.clear() }
 
 // answer is the error that Failure and EntryFailure answer with.
 func (f *Fault) answer() *apiError {
-	code := f.Code
-	if code == "" {
-		code = "InternalError"
-	}
-	return errorNamed(code, "A fault that was injected into the SQS emulator.")
+	return errorNamed(cmp.Or(f.Code, "InternalError"), "A fault that was injected into the SQS emulator.")
 }

@@ -20,9 +20,7 @@ import (
 
 func (b *bench) inject(faults ...sqs.Fault) {
 	b.Helper()
-	if err := b.server.Inject(faults...); err != nil {
-		b.Fatal(err)
-	}
+	b.ok(b.server.Inject(faults...))
 }
 
 // try sends a body and returns the error.
@@ -54,22 +52,20 @@ func TestFaultsThatHaveNoEffect(t *testing.T) {
 		}, "no answer"},
 	}
 	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			virtual(t, func(b *bench) {
-				queue := b.queue("orders")
-				c.fault.Operation = "SendMessage"
-				b.inject(c.fault)
-				ctx, cancel := context.WithTimeout(b.ctx, time.Hour)
-				defer cancel()
-				c.check(b, b.try(ctx, queue, "a"))
-				b.counts(queue, "0", "0", "0")
-				if calls := b.server.Calls("SendMessage"); len(calls) != 1 || calls[0].Error != c.ended || calls[0].Fault != c.fault.Kind {
-					b.Errorf("calls %+v", calls)
-				}
-				b.server.ClearFaults()
-				b.send(queue, "a")
-				b.counts(queue, "1", "0", "0")
-			})
+		virtualRun(t, name, func(b *bench) {
+			queue := b.queue("orders")
+			c.fault.Operation = "SendMessage"
+			b.inject(c.fault)
+			ctx, cancel := context.WithTimeout(b.ctx, time.Hour)
+			defer cancel()
+			c.check(b, b.try(ctx, queue, "a"))
+			b.counts(queue, "0", "0", "0")
+			if calls := b.server.Calls("SendMessage"); len(calls) != 1 || calls[0].Error != c.ended || calls[0].Fault != c.fault.Kind {
+				b.Errorf("calls %+v", calls)
+			}
+			b.server.ClearFaults()
+			b.send(queue, "a")
+			b.counts(queue, "1", "0", "0")
 		})
 	}
 }
@@ -77,38 +73,34 @@ func TestFaultsThatHaveNoEffect(t *testing.T) {
 // The SDK's own retries make good what is not the sender's fault.
 func TestClientsRetryFaults(t *testing.T) {
 	for _, kind := range []sqs.FaultKind{sqs.Throttled, sqs.Failure, sqs.Refused, sqs.LostAnswer} {
-		t.Run(string(kind), func(t *testing.T) {
-			virtual(t, func(b *bench) {
-				queue := b.queue("orders")
-				b.inject(sqs.Fault{Kind: kind, Operation: "DeleteMessage", Times: 2})
-				b.send(queue, "a")
-				retrying := awssqs.New(b.Options(), func(o *awssqs.Options) { o.Retryer = retry.NewStandard() })
-				_, err := retrying.DeleteMessage(b.ctx, &awssqs.DeleteMessageInput{QueueUrl: queue, ReceiptHandle: b.one(queue).ReceiptHandle})
-				if err != nil {
-					b.Error(err)
-				}
-				b.counts(queue, "0", "0", "0")
-				if n := len(b.server.Calls("DeleteMessage")); n != 3 { // the SDK's default number of tries
-					b.Errorf("%d calls, want 3", n)
-				}
-			})
+		virtualRun(t, string(kind), func(b *bench) {
+			queue := b.queue("orders")
+			b.inject(sqs.Fault{Kind: kind, Operation: "DeleteMessage", Times: 2})
+			b.send(queue, "a")
+			retrying := awssqs.New(b.Options(), func(o *awssqs.Options) { o.Retryer = retry.NewStandard() })
+			_, err := retrying.DeleteMessage(b.ctx, &awssqs.DeleteMessageInput{QueueUrl: queue, ReceiptHandle: b.one(queue).ReceiptHandle})
+			if err != nil {
+				b.Error(err)
+			}
+			b.counts(queue, "0", "0", "0")
+			if n := len(b.server.Calls("DeleteMessage")); n != 3 { // the SDK's default number of tries
+				b.Errorf("%d calls, want 3", n)
+			}
 		})
 	}
 }
 
 func TestRetryAfter(t *testing.T) {
 	for _, kind := range []sqs.FaultKind{sqs.Throttled, sqs.Failure} {
-		t.Run(string(kind), func(t *testing.T) {
-			virtual(t, func(b *bench) {
-				queue := b.queue("orders")
-				b.inject(sqs.Fault{Kind: kind, Operation: "SendMessage", Times: 1, RetryAfter: 1500 * time.Millisecond})
-				var answer *smithyhttp.ResponseError
-				if err := b.try(b.ctx, queue, "a"); !errors.As(err, &answer) || answer.Response.Header.Get("X-Amz-Retry-After") != "1500" {
-					b.Errorf("error %v, %+v", err, answer)
-				}
-				b.send(queue, "a")
-				b.counts(queue, "1", "0", "0")
-			})
+		virtualRun(t, string(kind), func(b *bench) {
+			queue := b.queue("orders")
+			b.inject(sqs.Fault{Kind: kind, Operation: "SendMessage", Times: 1, RetryAfter: 1500 * time.Millisecond})
+			var answer *smithyhttp.ResponseError
+			if err := b.try(b.ctx, queue, "a"); !errors.As(err, &answer) || answer.Response.Header.Get("X-Amz-Retry-After") != "1500" {
+				b.Errorf("error %v, %+v", err, answer)
+			}
+			b.send(queue, "a")
+			b.counts(queue, "1", "0", "0")
 		})
 	}
 }
@@ -142,9 +134,7 @@ func TestCloseEndsWhatHangs(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- b.try(b.ctx, queue, "a") }()
 		synctest.Wait()
-		if err := b.server.Close(); err != nil {
-			b.Error(err)
-		}
+		b.ok(b.server.Close())
 		b.wantCode(<-ended, "ServiceUnavailable")
 	})
 }
@@ -174,9 +164,7 @@ func TestEntryFailure(t *testing.T) {
 			{Id: aws.String("2"), MessageBody: aws.String("b")},
 			{Id: aws.String("3"), MessageBody: aws.String("c")},
 		}})
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.ok(err)
 		if len(out.Failed) != 1 || *out.Failed[0].Id != "2" || *out.Failed[0].Code != "InternalError" || out.Failed[0].SenderFault {
 			b.Errorf("failed %+v", out.Failed)
 		}
@@ -215,9 +203,7 @@ func TestCarriedOut(t *testing.T) {
 		if err != nil || len(out.Successful) != 1 || len(out.Failed) != 1 || *out.Failed[0].Id != "2" || out.Failed[0].SenderFault {
 			b.Errorf("%+v, %v", out, err)
 		}
-		if got := bodies(b.receive(queue)); got != "a b c" {
-			b.Errorf("received %q", got)
-		}
+		b.wantReceived(queue, "a b c")
 	})
 }
 
@@ -251,7 +237,7 @@ func TestInvalidFaults(t *testing.T) {
 			t.Errorf("Serve: %v", err)
 		}
 		if _, err := newClient(server).ListQueues(t.Context(), &awssqs.ListQueuesInput{}); err != nil {
-			t.Errorf("a fault was added beside an invalid one: %v", err)
+			t.Errorf("a fault was added next to an invalid one: %v", err)
 		}
 	}
 }

@@ -21,18 +21,14 @@ func TestDuplicateDelivery(t *testing.T) {
 		if bodies(second) != "b" || second[0].Attributes["ApproximateReceiveCount"] != "2" {
 			b.Fatalf("then %q", bodies(second))
 		}
-		if err := b.delete(queue, first[1].ReceiptHandle); err != nil {
-			b.Error(err) // an old handle: succeeds, and deletes nothing
-		}
+		b.ok(b.delete(queue, first[1].ReceiptHandle)) // an old handle: succeeds, and deletes nothing
 		b.counts(queue, "0", "3", "0")
 		// Order and exactly-once processing are what FIFO queues promise.
 		b.server.ClearFaults()
 		b.inject(sqs.Fault{Kind: sqs.DuplicateDelivery}, sqs.Fault{Kind: sqs.OutOfOrder}, sqs.Fault{Kind: sqs.EmptyReceive})
 		fifo := b.queue("orders.fifo")
 		b.sendFIFO(fifo, "g", "a", "b", "c")
-		if got := bodies(b.receive(fifo)); got != "a b c" {
-			b.Errorf("FIFO: %q", got)
-		}
+		b.wantReceived(fifo, "a b c")
 		b.counts(fifo, "0", "3", "0")
 	})
 }
@@ -50,9 +46,7 @@ func TestDuplicateDeliveryAfterTheDelete(t *testing.T) {
 				b.Fatalf("received %q", bodies(messages))
 			}
 			for _, m := range messages {
-				if err := b.delete(queue, m.ReceiptHandle); err != nil {
-					b.Error(err)
-				}
+				b.ok(b.delete(queue, m.ReceiptHandle))
 			}
 		}
 		b.counts(queue, "0", "0", "0")
@@ -63,9 +57,7 @@ func TestDuplicateDeliveryAfterTheDelete(t *testing.T) {
 		b.send(queue, "c")
 		b.one(queue)
 		b.one(queue, hiddenFor(5))
-		if got := b.receive(queue); len(got) != 0 {
-			b.Errorf("a copy of the copy: %q", bodies(got))
-		}
+		b.wantReceived(queue, "") // there is no copy of the copy
 		time.Sleep(5 * time.Second)
 		if m := b.one(queue); m.Attributes["ApproximateReceiveCount"] != "3" {
 			b.Errorf("%+v", m)
@@ -95,11 +87,7 @@ func TestEmptyReceive(t *testing.T) {
 		queue := b.queue("orders")
 		b.send(queue, "a")
 		b.inject(sqs.Fault{Kind: sqs.EmptyReceive})
-		if got := b.receive(queue); len(got) != 0 {
-			b.Errorf("a short poll received %q", bodies(got))
-		}
-		if got := bodies(b.receive(queue, waiting(1))); got != "a" {
-			b.Errorf("a long poll received %q", got)
-		}
+		b.wantReceived(queue, "")              // a short poll
+		b.wantReceived(queue, "a", waiting(1)) // a long poll finds it
 	})
 }

@@ -3,6 +3,7 @@ package sqs
 import (
 	"hash/fnv"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -91,12 +92,7 @@ func (f *injected) concerns(operation, queue string, kinds []FaultKind) bool {
 	if f.Operation != "" && f.Operation != operation || f.Queue != "" && f.Queue != queue {
 		return false
 	}
-	for _, kind := range kinds {
-		if f.Kind == kind {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(kinds, f.Kind)
 }
 
 // hit decides by a random number.

@@ -31,9 +31,7 @@ func TestFIFOParameters(t *testing.T) {
 			return err
 		}
 		b.wantCode(attempt(standard), "InvalidParameterValue")
-		if err := attempt(fifo); err != nil {
-			b.Error(err)
-		}
+		b.ok(attempt(fifo))
 	})
 }
 
@@ -51,9 +49,7 @@ func TestBatchesForFIFOQueuesNeedTheirIDs(t *testing.T) {
 		b.wantCode(send(queue, nil, aws.String("e")), "InvalidParameterValue")
 		b.wantCode(send(queue, aws.String("g"), nil), "InvalidParameterValue")
 		b.counts(queue, "0", "0", "0")
-		if err := send(byContent, aws.String("g"), nil); err != nil {
-			b.Error(err)
-		}
+		b.ok(send(byContent, aws.String("g"), nil))
 		b.counts(byContent, "2", "0", "0")
 	})
 }
@@ -61,16 +57,7 @@ func TestBatchesForFIFOQueuesNeedTheirIDs(t *testing.T) {
 func TestADuplicateIsAnsweredAsTheFirstSend(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue := b.queue("orders.fifo")
-		send := func(body string) *awssqs.SendMessageOutput {
-			in := fifoSend(body, "g", "same")
-			in.QueueUrl = queue
-			out, err := b.SendMessage(b.ctx, &in)
-			if err != nil {
-				b.Fatal(err)
-			}
-			return out
-		}
-		first, second := send("a"), send("b")
+		first, second := b.sent(queue, fifoSend("a", "g", "same")), b.sent(queue, fifoSend("b", "g", "same"))
 		if *first.MessageId != *second.MessageId || *first.SequenceNumber != *second.SequenceNumber {
 			b.Errorf("first %s %s, second %s %s", *first.MessageId, *first.SequenceNumber, *second.MessageId, *second.SequenceNumber)
 		}
@@ -89,13 +76,8 @@ func TestANewDelayOfAFIFOQueueReordersWhatIsHidden(t *testing.T) {
 		b.one(queue, hiddenFor(35))
 		b.sendFIFO(queue, "g", "1", "2")
 		time.Sleep(30 * time.Second)
-		if _, err := b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{
-			QueueUrl: queue, Attributes: map[string]string{"DelaySeconds": "32"}}); err != nil {
-			b.Fatal(err)
-		}
+		b.ok(b.set(queue, "DelaySeconds", "32"))
 		time.Sleep(2 * time.Second)
-		if got := bodies(b.receive(queue)); got != "1 2" {
-			b.Errorf("received %q", got)
-		}
+		b.wantReceived(queue, "1 2")
 	})
 }

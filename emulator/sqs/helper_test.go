@@ -42,48 +42,77 @@ func virtual(t *testing.T, test func(b *bench)) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var events []sqs.Event
-		server := sqs.New(sqs.Options{Observe: func(e sqs.Event) {
+		b := newBench(t, sqs.Options{Observe: func(e sqs.Event) {
 			mu.Lock()
 			defer mu.Unlock()
 			events = append(events, e)
 		}})
-		defer server.Close()
-		test(&bench{t, newClient(server), t.Context(), server, func() []sqs.Event {
+		b.events = func() []sqs.Event {
 			mu.Lock()
 			defer mu.Unlock()
 			return slices.Clone(events)
-		}})
+		}
+		test(b)
 	})
+}
+
+// virtualRun is virtual as a subtest.
+func virtualRun(t *testing.T, name string, test func(b *bench)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { virtual(t, test) })
+}
+
+// newServer is a server that ends with the test.
+func newServer(t testing.TB, o sqs.Options) *sqs.Server {
+	server := sqs.New(o)
+	t.Cleanup(func() { _ = server.Close() })
+	return server
+}
+
+// newBench is a bench without events.
+func newBench(t *testing.T, o sqs.Options) *bench {
+	server := newServer(t, o)
+	return &bench{T: t, Client: newClient(server), ctx: t.Context(), server: server}
 }
 
 func newClient(server *sqs.Server) *awssqs.Client {
 	return server.Client(func(o *awssqs.Options) { o.Retryer = aws.NopRetryer{} })
 }
 
+// ok fails if err is not nil.
+func (b *bench) ok(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
 // queue creates a queue, FIFO when its name says so, and returns its URL.
 // Attributes are given as name, value, name, value.
 func (b *bench) queue(name string, attributes ...string) *string {
 	b.Helper()
-	given := map[string]string{}
+	given := pairs(attributes)
 	if strings.HasSuffix(name, ".fifo") {
 		given["FifoQueue"] = "true"
 	}
-	for i := 0; i < len(attributes); i += 2 {
-		given[attributes[i]] = attributes[i+1]
-	}
 	out, err := b.CreateQueue(b.ctx, &awssqs.CreateQueueInput{QueueName: &name, Attributes: given})
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.ok(err)
 	return out.QueueUrl
+}
+
+// sent sends a message and returns the answer.
+func (b *bench) sent(queue *string, in awssqs.SendMessageInput) *awssqs.SendMessageOutput {
+	b.Helper()
+	in.QueueUrl = queue
+	out, err := b.SendMessage(b.ctx, &in)
+	b.ok(err)
+	return out
 }
 
 func (b *bench) send(queue *string, bodies ...string) {
 	b.Helper()
 	for _, body := range bodies {
-		if _, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{QueueUrl: queue, MessageBody: &body}); err != nil {
-			b.Fatal(err)
-		}
+		b.sent(queue, awssqs.SendMessageInput{MessageBody: &body})
 	}
 }
 
@@ -91,11 +120,7 @@ func (b *bench) send(queue *string, bodies ...string) {
 func (b *bench) sendFIFO(queue *string, group string, bodies ...string) {
 	b.Helper()
 	for _, body := range bodies {
-		_, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{
-			QueueUrl: queue, MessageBody: &body, MessageGroupId: &group, MessageDeduplicationId: &body})
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.sent(queue, fifoSend(body, group, body))
 	}
 }
 
@@ -111,9 +136,7 @@ func (b *bench) receive(queue *string, options ...func(*awssqs.ReceiveMessageInp
 		option(in)
 	}
 	out, err := b.ReceiveMessage(b.ctx, in)
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.ok(err)
 	return out.Messages
 }
 
@@ -127,6 +150,14 @@ func waiting(seconds int32) func(*awssqs.ReceiveMessageInput) {
 
 func hiddenFor(seconds int32) func(*awssqs.ReceiveMessageInput) {
 	return func(in *awssqs.ReceiveMessageInput) { in.VisibilityTimeout = seconds }
+}
+
+// wantReceived fails unless a receive gets messages with these bodies.
+func (b *bench) wantReceived(queue *string, want string, options ...func(*awssqs.ReceiveMessageInput)) {
+	b.Helper()
+	if got := bodies(b.receive(queue, options...)); got != want {
+		b.Errorf("received %q, want %q", got, want)
+	}
 }
 
 // one is receive for exactly one message.
@@ -150,13 +181,36 @@ func (b *bench) hide(queue, handle *string, seconds int32) error {
 	return err
 }
 
+func pairs(list []string) map[string]string {
+	m := map[string]string{}
+	for i := 0; i < len(list); i += 2 {
+		m[list[i]] = list[i+1]
+	}
+	return m
+}
+
+// set changes attributes, given as name, value, name, value.
+func (b *bench) set(queue *string, attributes ...string) error {
+	_, err := b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: queue, Attributes: pairs(attributes)})
+	return err
+}
+
+func (b *bench) purge(queue *string) error {
+	_, err := b.PurgeQueue(b.ctx, &awssqs.PurgeQueueInput{QueueUrl: queue})
+	return err
+}
+
+func (b *bench) deleteQueue(queue *string) {
+	b.Helper()
+	_, err := b.DeleteQueue(b.ctx, &awssqs.DeleteQueueInput{QueueUrl: queue})
+	b.ok(err)
+}
+
 func (b *bench) attributes(queue *string) map[string]string {
 	b.Helper()
 	out, err := b.GetQueueAttributes(b.ctx, &awssqs.GetQueueAttributesInput{
 		QueueUrl: queue, AttributeNames: []types.QueueAttributeName{"All"}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.ok(err)
 	return out.Attributes
 }
 

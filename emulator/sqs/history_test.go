@@ -20,11 +20,7 @@ func operations(calls []sqs.Call) string {
 
 // remembering runs a test with a server that keeps a history of a length.
 func remembering(t *testing.T, length int, test func(b *bench)) {
-	synctest.Test(t, func(t *testing.T) {
-		server := sqs.New(sqs.Options{History: length})
-		defer server.Close()
-		test(&bench{T: t, Client: newClient(server), ctx: t.Context(), server: server})
-	})
+	synctest.Test(t, func(t *testing.T) { test(newBench(t, sqs.Options{History: length})) })
 }
 
 func TestHistoryTellsWhatWasDeletedWhenByWhichReceipt(t *testing.T) {
@@ -33,9 +29,7 @@ func TestHistoryTellsWhatWasDeletedWhenByWhichReceipt(t *testing.T) {
 		b.send(queue, "a", "b")
 		first := b.one(queue, hiddenFor(5))
 		time.Sleep(3 * time.Second)
-		if err := b.delete(queue, first.ReceiptHandle); err != nil {
-			b.Fatal(err)
-		}
+		b.ok(b.delete(queue, first.ReceiptHandle))
 		deleted := b.server.Events(sqs.Deleted)
 		if len(deleted) != 1 || deleted[0].Body != "a" || deleted[0].ReceiptHandle != *first.ReceiptHandle || !deleted[0].Time.Equal(time.Now()) {
 			b.Errorf("deleted %+v", deleted)
@@ -101,9 +95,7 @@ func TestHistoryIsBoundedInBytes(t *testing.T) {
 		queue := b.queue("orders")
 		for i := range fit {
 			b.send(queue, bodyOf(i))
-			if err := b.delete(queue, b.one(queue).ReceiptHandle); err != nil {
-				b.Fatal(err)
-			}
+			b.ok(b.delete(queue, b.one(queue).ReceiptHandle))
 		}
 		if n := len(b.server.Events()); n != 3*fit {
 			b.Fatalf("%d events, want all of %d messages", n, fit)

@@ -33,8 +33,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // write writes an answer, or an error, in the request's protocol.
 func write(w http.ResponseWriter, r *http.Request, answer any, err error) {
-	var failure *apiError
-	if errors.As(err, &failure) && failure.retryAfter > 0 {
+	if failure, ok := errors.AsType[*apiError](err); ok && failure.retryAfter > 0 {
 		w.Header().Set("X-Amz-Retry-After", strconv.FormatInt(failure.retryAfter.Milliseconds(), 10))
 	}
 	id := newID()
@@ -45,9 +44,9 @@ func write(w http.ResponseWriter, r *http.Request, answer any, err error) {
 	}
 	status := http.StatusOK
 	if err != nil {
-		failure = asAPIError(err)
+		failure := asAPIError(err)
 		w.Header().Set("X-Amzn-Query-Error", failure.queryCode+";"+failure.fault())
-		status = failure.httpStatus()
+		status = failure.status
 		answer = map[string]string{"__type": failure.shape, "message": failure.message}
 	}
 	body, err := encode(answer)

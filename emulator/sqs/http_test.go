@@ -33,8 +33,7 @@ func postRaw(server http.Handler, target, body string) *httptest.ResponseRecorde
 }
 
 func TestGarbageIsAnsweredInWords(t *testing.T) {
-	server := sqs.New(sqs.Options{})
-	defer server.Close()
+	server := newServer(t, sqs.Options{})
 	deep := strings.Repeat(`{"a":`, 20_000)
 	for name, tc := range map[string]struct {
 		target, body string
@@ -68,8 +67,7 @@ func TestGarbageIsAnsweredInWords(t *testing.T) {
 }
 
 func TestOtherProtocolsAreToldWhatToUse(t *testing.T) {
-	server := sqs.New(sqs.Options{})
-	defer server.Close()
+	server := newServer(t, sqs.Options{})
 	for _, tc := range []struct {
 		method, contentType, want string
 		status                    int
@@ -93,8 +91,7 @@ type brokenBody struct{}
 func (brokenBody) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 func TestABodyThatBreaksOff(t *testing.T) {
-	server := sqs.New(sqs.Options{})
-	defer server.Close()
+	server := newServer(t, sqs.Options{})
 	w := httptest.NewRecorder()
 	request := httptest.NewRequest(http.MethodPost, "/", brokenBody{})
 	request.Header.Set("X-Amz-Target", "AmazonSQS.ListQueues")
@@ -117,8 +114,7 @@ func TestInvalidOptionsAreTheAnswer(t *testing.T) {
 }
 
 func TestOptionsAreInTheARN(t *testing.T) {
-	server := sqs.New(sqs.Options{Region: "eu-west-1", AccountID: "123456789012"})
-	defer server.Close()
+	server := newServer(t, sqs.Options{Region: "eu-west-1", AccountID: "123456789012"})
 	if got := server.QueueARN("orders"); got != "arn:aws:sqs:eu-west-1:123456789012:orders" {
 		t.Error(got)
 	}

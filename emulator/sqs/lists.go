@@ -86,19 +86,23 @@ func (s *Server) listDeadLetterSourceQueues(_ *call, in *struct {
 	pageRequest
 }) (any, error) {
 	return s.on(in.QueueURL, func(target *queue, _ time.Time) (any, *apiError) {
-		var names []string
-		for name, q := range s.queues {
-			if q.settings.redrive != nil && q.settings.redrive.TargetARN == target.arn {
-				names = append(names, name)
-			}
-		}
-		slices.Sort(names)
-		names, token, err := in.page(names)
+		names, token, err := in.page(s.sources(target))
 		return struct {
 			QueueURLs []string `json:"queueUrls"` // lower case, unlike in ListQueues
 			NextToken string   `json:",omitempty"`
 		}{s.queueURLs(names), token}, err
 	})
+}
+
+// sources returns the names of the queues whose RedrivePolicy names target, sorted.
+func (s *Server) sources(target *queue) (names []string) {
+	for name, q := range s.queues {
+		if q.settings.redrive != nil && q.settings.redrive.TargetARN == target.arn {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // tagLimit is the number of tags on a queue that the developer guide's quotas allow.

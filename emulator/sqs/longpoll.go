@@ -1,6 +1,10 @@
 package sqs
 
-import "time"
+import (
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+)
 
 // maxInFlight is the quota of messages in flight, of standard and FIFO queues.
 const maxInFlight = 120_000
@@ -38,12 +42,9 @@ func (r *receiver) finish(err error) {
 // says. Every receiver joins the line, so that receivers are served in the order in which
 // they came.
 func (s *Server) receive(c *call, in *receiveRequest) ([]delivery, error) {
-	r := &receiver{call: c, max: 1, visibility: in.VisibilityTimeout}
+	r := &receiver{call: c, max: 1, visibility: in.VisibilityTimeout, attempt: aws.ToString(in.ReceiveRequestAttemptID)}
 	if in.MaxNumberOfMessages != nil {
 		r.max = *in.MaxNumberOfMessages
-	}
-	if in.ReceiveRequestAttemptID != nil {
-		r.attempt = *in.ReceiveRequestAttemptID
 	}
 	_, err := s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
 		if r.attempt != "" && !q.fifo {

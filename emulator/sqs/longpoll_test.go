@@ -30,22 +30,20 @@ func TestLongPollEnds(t *testing.T) {
 		"a delay's end":                     {[]string{"DelaySeconds", "9"}, 20, time.Second, 10 * time.Second, "a"},
 		"a delay's end in the last instant": {[]string{"DelaySeconds", "15"}, 20, 5 * time.Second, 20 * time.Second, "a"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual(t, func(b *bench) {
-				queue := b.queue("orders", tc.attributes...)
-				if tc.sent >= 0 {
-					time.AfterFunc(tc.sent, func() {
-						if _, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{QueueUrl: queue, MessageBody: aws.String("a")}); err != nil {
-							b.Error(err)
-						}
-					})
-				}
-				start := time.Now()
-				got := bodies(b.receive(queue, waiting(tc.wait)))
-				if took := time.Since(start); got != tc.got || took != tc.took {
-					b.Errorf("received %q after %v, want %q after %v", got, took, tc.got, tc.took)
-				}
-			})
+		virtualRun(t, name, func(b *bench) {
+			queue := b.queue("orders", tc.attributes...)
+			if tc.sent >= 0 {
+				time.AfterFunc(tc.sent, func() {
+					if _, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{QueueUrl: queue, MessageBody: aws.String("a")}); err != nil {
+						b.Error(err)
+					}
+				})
+			}
+			start := time.Now()
+			got := bodies(b.receive(queue, waiting(tc.wait)))
+			if took := time.Since(start); got != tc.got || took != tc.took {
+				b.Errorf("received %q after %v, want %q after %v", got, took, tc.got, tc.took)
+			}
 		})
 	}
 }
@@ -97,9 +95,7 @@ func TestACancelledRequestIsNotSent(t *testing.T) {
 		cancel()
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, b.server.URL(),
 			strings.NewReader(`{"QueueUrl":"`+*queue+`","MessageBody":"a"}`))
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.ok(err)
 		request.Header.Set("X-Amz-Target", "AmazonSQS.SendMessage")
 		if _, err := b.server.HTTPClient().Transport.RoundTrip(request); !errors.Is(err, context.Canceled) {
 			b.Errorf("error %v, want context.Canceled", err)
@@ -116,9 +112,7 @@ func TestACancelledReceiverBehindAnother(t *testing.T) {
 		defer cancel()
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, b.server.URL(),
 			strings.NewReader(`{"QueueUrl":"`+*queue+`","WaitTimeSeconds":20}`))
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.ok(err)
 		request.Header.Set("X-Amz-Target", "AmazonSQS.ReceiveMessage")
 		start := time.Now()
 		_, err = b.server.HTTPClient().Transport.RoundTrip(request)
@@ -141,9 +135,7 @@ func TestDeletingTheQueueWakesReceivers(t *testing.T) {
 			failed <- err
 		}()
 		synctest.Wait()
-		if _, err := b.DeleteQueue(b.ctx, &awssqs.DeleteQueueInput{QueueUrl: queue}); err != nil {
-			b.Fatal(err)
-		}
+		b.deleteQueue(queue)
 		wantType[*types.QueueDoesNotExist](b, <-failed)
 	})
 }
@@ -157,9 +149,7 @@ func TestCloseWakesReceivers(t *testing.T) {
 		}()
 		synctest.Wait()
 		for range 2 {
-			if err := b.server.Close(); err != nil {
-				b.Error(err)
-			}
+			b.ok(b.server.Close())
 		}
 		b.wantCode(<-failed, "ServiceUnavailable")
 		if time.Since(start) != 0 {

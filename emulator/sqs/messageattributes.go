@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
 const maxMessageAttributes = 10
@@ -107,11 +109,7 @@ func validNumber(text string) bool {
 }
 
 func (v attributeValue) size() int {
-	n := len(v.DataType) + len(v.BinaryValue)
-	if v.StringValue != nil {
-		n += len(*v.StringValue)
-	}
-	return n
+	return len(v.DataType) + len(aws.ToString(v.StringValue)) + len(v.BinaryValue)
 }
 
 // attributesMD5 returns the digest of the developer guide's "Calculating the MD5 message

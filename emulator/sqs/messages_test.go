@@ -42,14 +42,12 @@ func TestSendMessageRefuses(t *testing.T) {
 		"empty group id":         {awssqs.SendMessageInput{MessageBody: aws.String("a"), MessageGroupId: aws.String("")}, "InvalidParameterValue"},
 		"empty deduplication id": {awssqs.SendMessageInput{MessageBody: aws.String("a"), MessageDeduplicationId: aws.String("")}, "InvalidParameterValue"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual(t, func(b *bench) {
-				queue := b.queue("orders")
-				tc.in.QueueUrl = queue
-				_, err := b.SendMessage(b.ctx, &tc.in)
-				b.wantCode(err, tc.code)
-				b.counts(queue, "0", "0", "0")
-			})
+		virtualRun(t, name, func(b *bench) {
+			queue := b.queue("orders")
+			tc.in.QueueUrl = queue
+			_, err := b.SendMessage(b.ctx, &tc.in)
+			b.wantCode(err, tc.code)
+			b.counts(queue, "0", "0", "0")
 		})
 	}
 }

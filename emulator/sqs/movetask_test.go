@@ -48,6 +48,12 @@ func (b *bench) move(dead, destination string, rate int32) (handle *string, err 
 	return out.TaskHandle, nil
 }
 
+func (b *bench) mustMove(dead, destination string, rate int32) {
+	b.Helper()
+	_, err := b.move(dead, destination, rate)
+	b.ok(err)
+}
+
 func (b *bench) tasks(dead string, limit int32) []types.ListMessageMoveTasksResultEntry {
 	b.Helper()
 	in := &awssqs.ListMessageMoveTasksInput{SourceArn: aws.String(b.server.QueueARN(dead))}
@@ -55,9 +61,7 @@ func (b *bench) tasks(dead string, limit int32) []types.ListMessageMoveTasksResu
 		in.MaxResults = &limit
 	}
 	out, err := b.ListMessageMoveTasks(b.ctx, in)
-	if err != nil {
-		b.Fatal(err)
-	}
+	b.ok(err)
 	return out.Results
 }
 
@@ -83,9 +87,7 @@ func TestMoveTaskGoesBackToTheSource(t *testing.T) {
 		old := b.one(dead, hiddenFor(1))
 		time.Sleep(time.Second)
 		started := time.Now()
-		if _, err := b.move("dead", "", 1); err != nil {
-			b.Fatal(err)
-		}
+		b.mustMove("dead", "", 1)
 		b.wantTask("dead", "RUNNING", 0, "")
 		time.Sleep(time.Second)
 		b.wantTask("dead", "RUNNING", 1, "")
@@ -125,20 +127,14 @@ func TestMoveTaskToADestinationKeepsWhatTheSenderGave(t *testing.T) {
 		queue := b.queue("orders.fifo", "VisibilityTimeout", "1", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead.fifo"), 1))
 		other := b.queue("other.fifo", "DelaySeconds", "5")
 		in := fifoSend("a", "g", "d")
-		in.QueueUrl = queue
 		in.MessageAttributes = map[string]types.MessageAttributeValue{"k": text("v")}
 		in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
 			"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("Root=1-5759e988-bd862e3fe1be46a994272793")}}
-		sent, err := b.SendMessage(b.ctx, &in)
-		if err != nil {
-			b.Fatal(err)
-		}
+		sent := b.sent(queue, in)
 		b.one(queue)
 		time.Sleep(time.Second)
 		b.receive(queue)
-		if _, err := b.move("dead.fifo", "other.fifo", 0); err != nil {
-			b.Fatal(err)
-		}
+		b.mustMove("dead.fifo", "other.fifo", 0)
 		time.Sleep(time.Second)
 		b.wantTask("dead.fifo", "COMPLETED", 1, "")
 		b.counts(other, "0", "0", "1") // the queue's delay is for every message that is new there
@@ -159,9 +155,7 @@ func TestMoveTaskWaitsForWhatIsInFlight(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue, dead := b.deadLetters(".fifo", "1", "2")
 		b.one(dead, hiddenFor(60)) // locks the group
-		if _, err := b.move("dead.fifo", "", 0); err != nil {
-			b.Fatal(err)
-		}
+		b.mustMove("dead.fifo", "", 0)
 		got := b.poll(queue)
 		start := time.Now()
 		time.Sleep(time.Second)
@@ -186,13 +180,9 @@ func TestMoveTaskGoesOnWhenAGroupIsUnlocked(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue, dead := b.deadLetters(".fifo", "1", "2")
 		m := b.one(dead, hiddenFor(600))
-		if _, err := b.move("dead.fifo", "", 0); err != nil {
-			b.Fatal(err)
-		}
+		b.mustMove("dead.fifo", "", 0)
 		time.Sleep(time.Minute)
-		if err := b.delete(dead, m.ReceiptHandle); err != nil {
-			b.Fatal(err)
-		}
+		b.ok(b.delete(dead, m.ReceiptHandle))
 		m = b.one(queue)
 		if *m.Body != "2" || m.Attributes["SentTimestamp"] != ms(time.Now()) {
 			b.Errorf("received %+v", m)
@@ -205,9 +195,7 @@ func TestMoveTaskIsCancelled(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue, dead := b.deadLetters("", "1", "2", "3")
 		handle, err := b.move("dead", "", 1)
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.ok(err)
 		time.Sleep(2 * time.Second)
 		cancel := func(handle *string) (int64, error) {
 			out, err := b.CancelMessageMoveTask(b.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: handle})
@@ -227,9 +215,7 @@ func TestMoveTaskIsCancelled(t *testing.T) {
 		wantType[*types.UnsupportedOperation](b, err)
 		_, err = cancel(aws.String(""))
 		b.wantCode(err, "MissingParameter")
-		if _, err := b.DeleteQueue(b.ctx, &awssqs.DeleteQueueInput{QueueUrl: dead}); err != nil {
-			b.Fatal(err)
-		}
+		b.deleteQueue(dead)
 		_, err = cancel(handle)
 		wantType[*types.ResourceNotFoundException](b, err)
 	})
@@ -239,20 +225,14 @@ func TestMoveTaskEndsWithWhatWasThereAtItsStart(t *testing.T) {
 	virtual(t, func(b *bench) {
 		_, dead := b.deadLetters("", "1", "2")
 		b.queue("other")
-		if _, err := b.move("dead", "other", 1); err != nil {
-			b.Fatal(err)
-		}
+		b.mustMove("dead", "other", 1)
 		b.send(dead, "later")
 		time.Sleep(time.Minute)
 		b.wantTask("dead", "COMPLETED", 2, "")
 		b.counts(dead, "1", "0", "0")
 		// A purge takes what a task would have moved.
-		if _, err := b.move("dead", "other", 1); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := b.PurgeQueue(b.ctx, &awssqs.PurgeQueueInput{QueueUrl: dead}); err != nil {
-			b.Fatal(err)
-		}
+		b.mustMove("dead", "other", 1)
+		b.ok(b.purge(dead))
 		b.wantTask("dead", "COMPLETED", 0, "")
 	})
 }

@@ -64,7 +64,7 @@ func (s *Server) startMessageMoveTask(_ *call, in *startMoveRequest) (any, error
 		switch {
 		case err != nil:
 			return nil, err
-		case !s.isDeadLetterQueue(q):
+		case len(s.sources(q)) == 0:
 			return nil, errInvalidParameter("Source queue must be configured as a Dead Letter Queue.")
 		case q.moving != nil:
 			return nil, errInvalidParameter("There is already a task running. Only one active task is allowed for a source queue arn at a given time.")
@@ -99,16 +99,6 @@ func (s *Server) moveDestination(source *queue, arn string) (*queue, *apiError) 
 		return nil, errValue(arn, "DestinationArn", "The source and the destination queue must be of the same type.")
 	}
 	return q, nil
-}
-
-// isDeadLetterQueue reports whether a queue's RedrivePolicy names target.
-func (s *Server) isDeadLetterQueue(target *queue) bool {
-	for _, q := range s.queues {
-		if q.settings.redrive != nil && q.settings.redrive.TargetARN == target.arn {
-			return true
-		}
-	}
-	return false
 }
 
 type listMovesRequest struct {

@@ -11,81 +11,54 @@ import (
 )
 
 func TestMoveTasksThatFail(t *testing.T) {
-	t.Run("sent to the dead-letter queue", func(t *testing.T) {
-		virtual(t, func(b *bench) {
-			_, dead := b.deadLetters("", "1")
-			b.send(dead, "sent")
-			if _, err := b.move("dead", "", 10); err != nil {
-				b.Fatal(err)
-			}
-			time.Sleep(time.Second)
-			b.wantTask("dead", "FAILED", 1, "CouldNotDetermineMessageSource")
-			b.counts(dead, "1", "0", "0")
-			b.queue("other")
-			if _, err := b.move("dead", "other", 10); err != nil {
-				b.Fatal(err)
-			}
-			time.Sleep(time.Second)
-			b.wantTask("dead", "COMPLETED", 1, "")
-		})
+	virtualRun(t, "sent to the dead-letter queue", func(b *bench) {
+		_, dead := b.deadLetters("", "1")
+		b.send(dead, "sent")
+		b.mustMove("dead", "", 10)
+		time.Sleep(time.Second)
+		b.wantTask("dead", "FAILED", 1, "CouldNotDetermineMessageSource")
+		b.counts(dead, "1", "0", "0")
+		b.queue("other")
+		b.mustMove("dead", "other", 10)
+		time.Sleep(time.Second)
+		b.wantTask("dead", "COMPLETED", 1, "")
 	})
-	t.Run("source deleted", func(t *testing.T) {
-		virtual(t, func(b *bench) {
-			queue, dead := b.deadLetters("", "1", "2")
-			b.queue("another", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 1))
-			if _, err := b.move("dead", "", 1); err != nil {
-				b.Fatal(err)
-			}
-			time.Sleep(time.Second)
-			if _, err := b.DeleteQueue(b.ctx, &awssqs.DeleteQueueInput{QueueUrl: queue}); err != nil {
-				b.Fatal(err)
-			}
-			time.Sleep(time.Second)
-			b.wantTask("dead", "FAILED", 1, "AWS.SimpleQueueService.NonExistentQueue")
-			b.counts(dead, "1", "0", "0")
-		})
+	virtualRun(t, "source deleted", func(b *bench) {
+		queue, dead := b.deadLetters("", "1", "2")
+		b.queue("another", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 1))
+		b.mustMove("dead", "", 1)
+		time.Sleep(time.Second)
+		b.deleteQueue(queue)
+		time.Sleep(time.Second)
+		b.wantTask("dead", "FAILED", 1, "AWS.SimpleQueueService.NonExistentQueue")
+		b.counts(dead, "1", "0", "0")
 	})
-	t.Run("destination deleted", func(t *testing.T) {
-		virtual(t, func(b *bench) {
-			b.deadLetters("", "1", "2")
-			other := b.queue("other")
-			if _, err := b.move("dead", "other", 1); err != nil {
-				b.Fatal(err)
-			}
-			if _, err := b.DeleteQueue(b.ctx, &awssqs.DeleteQueueInput{QueueUrl: other}); err != nil {
-				b.Fatal(err)
-			}
-			b.wantTask("dead", "FAILED", 0, "AWS.SimpleQueueService.NonExistentQueue")
-			if got := *b.tasks("dead", 0)[0].DestinationArn; got != b.server.QueueARN("other") {
-				b.Errorf("DestinationArn %s", got)
-			}
-		})
+	virtualRun(t, "destination deleted", func(b *bench) {
+		b.deadLetters("", "1", "2")
+		other := b.queue("other")
+		b.mustMove("dead", "other", 1)
+		b.deleteQueue(other)
+		b.wantTask("dead", "FAILED", 0, "AWS.SimpleQueueService.NonExistentQueue")
+		if got := *b.tasks("dead", 0)[0].DestinationArn; got != b.server.QueueARN("other") {
+			b.Errorf("DestinationArn %s", got)
+		}
 	})
-	t.Run("36 hours", func(t *testing.T) {
-		virtual(t, func(b *bench) {
-			_, dead := b.deadLetters("", "1")
-			if _, err := b.move("dead", "", 1); err != nil {
-				b.Fatal(err)
-			}
-			hide := func(handle *string, seconds int32) {
-				if err := b.hide(dead, handle, seconds); err != nil {
-					b.Fatal(err)
-				}
-			}
-			m := b.one(dead)
-			for range 3 {
-				hide(m.ReceiptHandle, 43_200-60)
-				time.Sleep(11 * time.Hour)
-				waiting := b.poll(dead) // a receiver that waits takes it before the task does
-				hide(m.ReceiptHandle, 0)
-				m = (<-waiting)[0]
-			}
-			hide(m.ReceiptHandle, 43_200-60)
-			time.Sleep(3*time.Hour - time.Nanosecond)
-			b.wantTask("dead", "RUNNING", 0, "")
-			time.Sleep(time.Nanosecond)
-			b.wantTask("dead", "FAILED", 0, "The task ran for 36 hours.")
-		})
+	virtualRun(t, "36 hours", func(b *bench) {
+		_, dead := b.deadLetters("", "1")
+		b.mustMove("dead", "", 1)
+		m := b.one(dead)
+		for range 3 {
+			b.ok(b.hide(dead, m.ReceiptHandle, 43_200-60))
+			time.Sleep(11 * time.Hour)
+			waiting := b.poll(dead) // a receiver that waits takes it before the task does
+			b.ok(b.hide(dead, m.ReceiptHandle, 0))
+			m = (<-waiting)[0]
+		}
+		b.ok(b.hide(dead, m.ReceiptHandle, 43_200-60))
+		time.Sleep(3*time.Hour - time.Nanosecond)
+		b.wantTask("dead", "RUNNING", 0, "")
+		time.Sleep(time.Nanosecond)
+		b.wantTask("dead", "FAILED", 0, "The task ran for 36 hours.")
 	})
 }
 
@@ -121,9 +94,7 @@ func TestTheLatestTenMoveTasksAreListed(t *testing.T) {
 		b.queue("other")
 		for i := range 12 {
 			b.send(dead, "a")
-			if _, err := b.move("dead", "other", int32(i)+1); err != nil {
-				b.Fatal(err)
-			}
+			b.mustMove("dead", "other", int32(i)+1)
 			time.Sleep(time.Second)
 		}
 		tasks := b.tasks("dead", 10)
@@ -146,14 +117,10 @@ func TestAnAccountHasAHundredActiveMoveTasks(t *testing.T) {
 			return err
 		}
 		for i := range 100 {
-			if err := start(i); err != nil {
-				b.Fatal(err)
-			}
+			b.ok(start(i))
 		}
 		wantType[*types.RequestThrottled](b, start(100))
 		time.Sleep(time.Second) // all are over
-		if err := start(101); err != nil {
-			b.Error(err)
-		}
+		b.ok(start(101))
 	})
 }

@@ -16,14 +16,13 @@ import (
 func observed(t *testing.T, o sqs.Options, test func(b *bench, calls *[]sqs.Call)) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls []sqs.Call
-		var server *sqs.Server
+		var b *bench
 		o.ObserveCall = func(c sqs.Call) {
 			calls = append(calls, c)
-			_ = server.Calls() // it may call the server
+			_ = b.server.Calls() // it may call the server
 		}
-		server = sqs.New(o)
-		defer server.Close()
-		test(&bench{T: t, Client: newClient(server), ctx: t.Context(), server: server}, &calls)
+		b = newBench(t, o)
+		test(b, &calls)
 	})
 }
 
@@ -49,7 +48,7 @@ func TestObserveCallTellsWhatTheHistoryHas(t *testing.T) {
 func TestObserveCallNeedsNoHistory(t *testing.T) {
 	observed(t, sqs.Options{History: -1}, func(b *bench, calls *[]sqs.Call) {
 		missing := *b.queue("orders") + "-missing"
-		_, err := b.PurgeQueue(b.ctx, &awssqs.PurgeQueueInput{QueueUrl: &missing})
+		err := b.purge(&missing)
 		b.wantCode(err, "AWS.SimpleQueueService.NonExistentQueue")
 		if len(*calls) != 2 {
 			b.Fatalf("observed %+v", *calls)

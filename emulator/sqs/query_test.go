@@ -93,8 +93,7 @@ func query(t *testing.T, server http.Handler, path, action string, parameters ..
 const ordersPath = "/000000000000/orders"
 
 func TestQueryMessages(t *testing.T) {
-	server := sqs.New(sqs.Options{})
-	defer server.Close()
+	server := newServer(t, sqs.Options{})
 	created := query(t, server, "/", "CreateQueue", "QueueName", "orders", "Attribute.1.Name", "VisibilityTimeout",
 		"Attribute.1.Value", "7", "Attribute.10.Name", "DelaySeconds", "Attribute.10.Value", "0", "Tag.1.Key", "team", "Tag.1.Value", "a & b")
 	if got := created.Result; got.XMLName.Local != "CreateQueueResult" || got.QueueURLs[0] != server.QueueURL("orders") {
@@ -128,8 +127,7 @@ func TestQueryMessages(t *testing.T) {
 }
 
 func TestQueryWritesAnEmptyResultAsAWSDoes(t *testing.T) {
-	server := sqs.New(sqs.Options{})
-	defer server.Close()
+	server := newServer(t, sqs.Options{})
 	query(t, server, "/", "CreateQueue", "QueueName", "orders")
 	w := httptest.NewRecorder()
 	server.ServeHTTP(w, httptest.NewRequest(http.MethodGet, ordersPath+"?Action=ReceiveMessage", nil))
@@ -139,8 +137,7 @@ func TestQueryWritesAnEmptyResultAsAWSDoes(t *testing.T) {
 }
 
 func TestQueryBatches(t *testing.T) {
-	server := sqs.New(sqs.Options{})
-	defer server.Close()
+	server := newServer(t, sqs.Options{})
 	query(t, server, "/", "CreateQueue", "QueueName", "orders")
 	const entry = "SendMessageBatchRequestEntry."
 	sent := query(t, server, ordersPath, "SendMessageBatch", entry+"2.Id", "b", entry+"2.MessageBody", "second",
@@ -166,8 +163,7 @@ func TestQueryBatches(t *testing.T) {
 }
 
 func TestQueryQueues(t *testing.T) {
-	server := sqs.New(sqs.Options{})
-	defer server.Close()
+	server := newServer(t, sqs.Options{})
 	query(t, server, "/", "CreateQueue", "QueueName", "orders")
 	query(t, server, ordersPath, "SetQueueAttributes", "Attribute.Name", "VisibilityTimeout", "Attribute.Value", "5")
 	query(t, server, ordersPath, "TagQueue", "Tag.1.Key", "a", "Tag.1.Value", "1", "Tag.2.Key", "b")
@@ -193,8 +189,7 @@ func TestQueryQueues(t *testing.T) {
 }
 
 func TestQueryErrors(t *testing.T) {
-	server := sqs.New(sqs.Options{})
-	defer server.Close()
+	server := newServer(t, sqs.Options{})
 	query(t, server, "/", "CreateQueue", "QueueName", "orders")
 	many := strings.Repeat("&a=b", 2001)
 	for name, tc := range map[string]struct {
@@ -237,8 +232,7 @@ func TestQueryErrors(t *testing.T) {
 // TestQueryFaults: what is injected strikes this protocol as well, and the
 // history has its calls.
 func TestQueryFaults(t *testing.T) {
-	server := sqs.New(sqs.Options{Faults: []sqs.Fault{{Kind: sqs.Failure, Operation: "SendMessage"}}})
-	defer server.Close()
+	server := newServer(t, sqs.Options{Faults: []sqs.Fault{{Kind: sqs.Failure, Operation: "SendMessage"}}})
 	query(t, server, "/", "CreateQueue", "QueueName", "orders")
 	status, answer := queryRaw(t, server, ordersPath, "Action=SendMessage&MessageBody=a")
 	if status != http.StatusInternalServerError || answer.Error.Type != "Receiver" {
@@ -263,8 +257,7 @@ func FuzzQuery(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, form string) {
 		synctest.Test(t, func(t *testing.T) {
-			server := sqs.New(sqs.Options{})
-			defer server.Close()
+			server := newServer(t, sqs.Options{})
 			query(t, server, "/", "CreateQueue", "QueueName", "orders")
 			query(t, server, ordersPath, "SendMessage", "MessageBody", "a")
 			status, answer := queryRaw(t, server, ordersPath, form)

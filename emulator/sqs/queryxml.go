@@ -41,7 +41,7 @@ func queryXML(id string, answer any, err error) (status int, text []byte) {
 	x.WriteString(xml.Header)
 	if err != nil {
 		failure := asAPIError(err)
-		status = failure.httpStatus()
+		status = failure.status
 		fmt.Fprintf(&x, `<ErrorResponse xmlns="%s"><Error>`, queryNamespace)
 		x.element("Type", failure.fault())
 		x.element("Code", failure.queryCode)

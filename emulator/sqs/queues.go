@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"cmp"
 	"maps"
 	"math/rand/v2"
 	"regexp"
@@ -127,10 +128,7 @@ func (s *Server) getQueueURL(_ *call, in *getQueueURLRequest) (any, error) {
 	if in.QueueName == "" {
 		return nil, errMissing("QueueName")
 	}
-	owner := in.QueueOwnerAWSAccountID
-	if owner == "" {
-		owner = s.options.AccountID
-	}
+	owner := cmp.Or(in.QueueOwnerAWSAccountID, s.options.AccountID)
 	return s.on(owner+"/"+in.QueueName, func(q *queue, _ time.Time) (any, *apiError) {
 		return queueURLAnswer{q.url}, nil
 	})

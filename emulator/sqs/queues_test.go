@@ -53,26 +53,19 @@ func TestAttributeValues(t *testing.T) {
 		"DeduplicationScope":           {[]string{"messageGroup", "queue"}, []string{"group"}},
 		"RedriveAllowPolicy":           {[]string{`{"redrivePermission":"allowAll"}`}, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			virtual(t, func(b *bench) {
-				queue := b.queue("orders.fifo")
-				set := func(value string) error {
-					_, err := b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{
-						QueueUrl: queue, Attributes: map[string]string{name: value}})
-					return err
+		virtualRun(t, name, func(b *bench) {
+			queue := b.queue("orders.fifo")
+			for _, value := range tc.good {
+				if err := b.set(queue, name, value); err != nil {
+					b.Errorf("%q: %v", value, err)
 				}
-				for _, value := range tc.good {
-					if err := set(value); err != nil {
-						b.Errorf("%q: %v", value, err)
-					}
-					if got := b.attributes(queue)[name]; got != value {
-						b.Errorf("%q reads back as %q", value, got)
-					}
+				if got := b.attributes(queue)[name]; got != value {
+					b.Errorf("%q reads back as %q", value, got)
 				}
-				for _, value := range tc.bad {
-					wantType[*types.InvalidAttributeValue](b, set(value))
-				}
-			})
+			}
+			for _, value := range tc.bad {
+				wantType[*types.InvalidAttributeValue](b, b.set(queue, name, value))
+			}
 		})
 	}
 }
@@ -80,26 +73,18 @@ func TestAttributeValues(t *testing.T) {
 func TestSetQueueAttributes(t *testing.T) {
 	virtual(t, func(b *bench) {
 		standard := b.queue("orders")
-		set := func(queue *string, attributes map[string]string) error {
-			_, err := b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: queue, Attributes: attributes})
-			return err
-		}
-		wantType[*types.InvalidAttributeName](b, set(standard, map[string]string{"DelaySeconds": "1", "Nope": "1"}))
+		wantType[*types.InvalidAttributeName](b, b.set(standard, "DelaySeconds", "1", "Nope", "1"))
 		if got := b.attributes(standard)["DelaySeconds"]; got != "0" {
 			b.Errorf("a refused request set DelaySeconds to %s", got)
 		}
 		created := time.Now()
 		time.Sleep(time.Minute)
-		if err := set(standard, map[string]string{"Policy": `{"Version":"2012-10-17"}`, "VisibilityTimeout": "5"}); err != nil {
-			b.Fatal(err)
-		}
+		b.ok(b.set(standard, "Policy", `{"Version":"2012-10-17"}`, "VisibilityTimeout", "5"))
 		got := b.attributes(standard)
 		if got["LastModifiedTimestamp"] != fmt.Sprint(time.Now().Unix()) || got["CreatedTimestamp"] != fmt.Sprint(created.Unix()) {
 			b.Errorf("timestamps %v", got)
 		}
-		if err := set(standard, map[string]string{"Policy": ""}); err != nil {
-			b.Fatal(err)
-		}
+		b.ok(b.set(standard, "Policy", ""))
 		if _, ok := b.attributes(standard)["Policy"]; ok {
 			b.Error("an empty value did not remove the policy")
 		}
@@ -160,9 +145,7 @@ func TestQueueURLs(t *testing.T) {
 func TestTagLimits(t *testing.T) {
 	virtual(t, func(b *bench) {
 		out, err := b.CreateQueue(b.ctx, &awssqs.CreateQueueInput{QueueName: aws.String("orders"), Tags: map[string]string{"team": "ship"}})
-		if err != nil {
-			b.Fatal(err)
-		}
+		b.ok(err)
 		many := map[string]string{}
 		for i := range 50 {
 			many[fmt.Sprint(i)] = ""

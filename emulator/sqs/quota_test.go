@@ -18,8 +18,7 @@ func TestInFlightQuota(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := sqs.New(sqs.Options{History: -1})
-				defer server.Close()
+				server := newServer(t, sqs.Options{History: -1})
 				queue := `"QueueUrl":"` + server.QueueURL(tc.name) + `"`
 				post(server, "AmazonSQS.CreateQueue", `{"QueueName":"`+tc.name+`","Attributes":{"VisibilityTimeout":"43200"`+tc.attributes+`}}`)
 				if err := sqs.FillInFlight(server, tc.name, 119_990); err != nil {

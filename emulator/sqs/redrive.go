@@ -76,16 +76,9 @@ func mustJSON(v any) string {
 	return string(text)
 }
 
-func parseRedrivePolicy(canonical string) *redrivePolicy {
-	policy := new(redrivePolicy)
-	if json.Unmarshal([]byte(canonical), policy) != nil {
-		return nil
-	}
-	return policy
-}
-
-func parseAllowPolicy(canonical string) *allowPolicy {
-	policy := new(allowPolicy)
+// parsePolicy returns nil for "".
+func parsePolicy[P redrivePolicy | allowPolicy](canonical string) *P {
+	policy := new(P)
 	if json.Unmarshal([]byte(canonical), policy) != nil {
 		return nil
 	}
@@ -96,7 +89,7 @@ func parseAllowPolicy(canonical string) *allowPolicy {
 // or does not allow it. source is the queue that will have the policy.
 func (s *Server) checkRedrive(source *queue, attributes map[string]string) *apiError {
 	text := attributes["RedrivePolicy"]
-	policy := parseRedrivePolicy(text)
+	policy := parsePolicy[redrivePolicy](text)
 	if policy == nil {
 		return nil
 	}

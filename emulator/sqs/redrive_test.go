@@ -25,9 +25,7 @@ func TestRedrive(t *testing.T) {
 		b.one(queue)
 		time.Sleep(10 * time.Second)
 		b.counts(queue, "1", "0", "0") // it moves when it would be received a third time
-		if got := b.receive(queue); len(got) != 0 {
-			b.Fatalf("received %q beyond maxReceiveCount", bodies(got))
-		}
+		b.wantReceived(queue, "")      // beyond maxReceiveCount
 		b.counts(queue, "0", "0", "0")
 		m := b.one(dead)
 		if got := b.kinds(); got != "sent received returned received returned redriven received" {
@@ -38,9 +36,7 @@ func TestRedrive(t *testing.T) {
 		}
 		// The handle of the source queue is not a handle of the dead-letter queue.
 		wantType[*types.ReceiptHandleIsInvalid](b, b.delete(dead, first.ReceiptHandle))
-		if err := b.delete(dead, m.ReceiptHandle); err != nil {
-			b.Error(err)
-		}
+		b.ok(b.delete(dead, m.ReceiptHandle))
 	})
 }
 
@@ -68,9 +64,7 @@ func TestRedriveWithoutATargetGoesOnDelivering(t *testing.T) {
 		queue := b.queue("orders", "VisibilityTimeout", "0", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 1))
 		b.send(queue, "a")
 		b.one(queue)
-		if _, err := b.DeleteQueue(b.ctx, &awssqs.DeleteQueueInput{QueueUrl: dead}); err != nil {
-			b.Fatal(err)
-		}
+		b.deleteQueue(dead)
 		b.one(queue)
 	})
 }
@@ -80,10 +74,7 @@ func TestRedriveInACircleEnds(t *testing.T) {
 		first, second := b.queue("first"), b.queue("second")
 		itself := b.queue("itself", "VisibilityTimeout", "0", "RedrivePolicy", redrivePolicy(b.server.QueueARN("itself"), 1))
 		for queue, target := range map[*string]string{first: "second", second: "first"} {
-			if _, err := b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: queue, Attributes: map[string]string{
-				"RedrivePolicy": redrivePolicy(b.server.QueueARN(target), 1), "VisibilityTimeout": "0"}}); err != nil {
-				b.Fatal(err)
-			}
+			b.ok(b.set(queue, "RedrivePolicy", redrivePolicy(b.server.QueueARN(target), 1), "VisibilityTimeout", "0"))
 		}
 		b.send(first, "a")
 		b.send(itself, "b")
@@ -114,9 +105,7 @@ func TestRedrivePolicies(t *testing.T) {
 		}
 		_, err := b.ListDeadLetterSourceQueues(b.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: dead, MaxResults: aws.Int32(1001)})
 		b.wantCode(err, "InvalidParameterValue")
-		if _, err := b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: text, Attributes: map[string]string{"RedrivePolicy": ""}}); err != nil {
-			b.Fatal(err)
-		}
+		b.ok(b.set(text, "RedrivePolicy", ""))
 		out, err := b.ListDeadLetterSourceQueues(b.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: dead})
 		if err != nil || len(out.QueueUrls) != 0 {
 			b.Errorf("sources after the policy was removed: %v, %v", out, err)

@@ -63,8 +63,7 @@ func FuzzBody(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		server := sqs.New(sqs.Options{History: -1})
-		defer server.Close()
+		server := newServer(t, sqs.Options{History: -1})
 		post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders"}`)
 		request := map[string]any{"QueueUrl": server.QueueURL("orders"), "MessageBody": text}
 		body, err := json.Marshal(request)

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"strings"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
 const (
@@ -129,12 +131,7 @@ func (in *sendEntry) draft(header string) *draft {
 	d.content = &content{
 		body: in.MessageBody, bodyMD5: d.answer.bodyMD5,
 		attributes: in.MessageAttributes, traceHeader: trace,
-	}
-	if in.MessageGroupID != nil {
-		d.content.groupID = *in.MessageGroupID
-	}
-	if in.MessageDeduplicationID != nil {
-		d.content.deduplicationID = *in.MessageDeduplicationID
+		groupID: aws.ToString(in.MessageGroupID), deduplicationID: aws.ToString(in.MessageDeduplicationID),
 	}
 	return d
 }

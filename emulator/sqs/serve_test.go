@@ -37,16 +37,14 @@ func serve(t *testing.T, o sqs.Options) *bench {
 }
 
 func TestADroppedConnectionTakesNothing(t *testing.T) {
-	server := sqs.New(sqs.Options{})
-	defer server.Close()
+	b := newBench(t, sqs.Options{})
 	began, ended := make(chan struct{}), make(chan struct{})
 	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		close(began)
-		server.ServeHTTP(w, r)
+		b.server.ServeHTTP(w, r)
 		close(ended)
 	}))
 	defer listening.Close()
-	b := &bench{T: t, server: server, ctx: t.Context(), Client: newClient(server)}
 	queue := b.queue("orders")
 	connection := longPoll(t, listening.URL, *queue)
 	<-began
@@ -187,8 +185,7 @@ func (c hostClient) Do(r *http.Request) (*http.Response, error) {
 
 // A server without a socket is asked by whatever name its user's client has.
 func TestWithoutASocketEveryHostWillDo(t *testing.T) {
-	server := sqs.New(sqs.Options{})
-	defer server.Close()
+	server := newServer(t, sqs.Options{})
 	request := httptest.NewRequest(http.MethodGet, "/?Action=ListQueues", http.NoBody)
 	request.Host = "sqs.eu-central-1.amazonaws.com"
 	if status, _ := answerOf(t, server, request); status != http.StatusOK {

@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -60,12 +61,8 @@ var (
 
 // complete fills in the defaults and validates.
 func (o Options) complete() (Options, error) {
-	if o.Region == "" {
-		o.Region = "us-east-1"
-	}
-	if o.AccountID == "" {
-		o.AccountID = "000000000000"
-	}
+	o.Region = cmp.Or(o.Region, "us-east-1")
+	o.AccountID = cmp.Or(o.AccountID, "000000000000")
 	if !regionPattern.MatchString(o.Region) {
 		return o, fmt.Errorf("sqs: Options.Region is %q: want lower-case letters, digits and hyphens, at most 63", o.Region)
 	}
@@ -75,9 +72,7 @@ func (o Options) complete() (Options, error) {
 	if o.MaxBatchBytes < 0 || o.MaxBatchBytes > maxMessageBytes {
 		return o, fmt.Errorf("sqs: Options.MaxBatchBytes is %d: want 1 to %d, or 0 for %[2]d", o.MaxBatchBytes, maxMessageBytes)
 	}
-	if o.MaxBatchBytes == 0 {
-		o.MaxBatchBytes = maxMessageBytes
-	}
+	o.MaxBatchBytes = cmp.Or(o.MaxBatchBytes, maxMessageBytes)
 	for i, f := range o.Faults {
 		if err := f.validate(); err != nil {
 			return o, fmt.Errorf("sqs: Options.Faults[%d]: %w", i, err)
@@ -88,9 +83,7 @@ func (o Options) complete() (Options, error) {
 			return o, fmt.Errorf("sqs: Options.AllowedHosts[%d]: %w", i, err)
 		}
 	}
-	if o.History == 0 {
-		o.History = defaultHistory
-	}
+	o.History = cmp.Or(o.History, defaultHistory)
 	return o, nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
 // MessageState is whether a message can be received.
@@ -119,11 +121,7 @@ func (m *message) snapshot() MessageSnapshot {
 		one.Attributes = make(map[string]MessageAttribute, len(c.attributes))
 	}
 	for name, v := range c.attributes {
-		attribute := MessageAttribute{DataType: v.DataType, Binary: slices.Clone(v.BinaryValue)}
-		if v.StringValue != nil {
-			attribute.String = *v.StringValue
-		}
-		one.Attributes[name] = attribute
+		one.Attributes[name] = MessageAttribute{DataType: v.DataType, String: aws.ToString(v.StringValue), Binary: slices.Clone(v.BinaryValue)}
 	}
 	return one
 }

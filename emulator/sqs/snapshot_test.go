@@ -41,9 +41,7 @@ func TestSnapshot_ShowsMessagesInEachState(t *testing.T) {
 		dead := b.queue("dead")
 		queue := b.queue("orders", "VisibilityTimeout", "30", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 1))
 		b.send(queue, "a", "b")
-		if _, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{QueueUrl: queue, MessageBody: aws.String("c"), DelaySeconds: 60}); err != nil {
-			b.Fatal(err)
-		}
+		b.sent(queue, awssqs.SendMessageInput{MessageBody: aws.String("c"), DelaySeconds: 60})
 		b.one(queue)
 		events := len(b.events())
 		for range 2 { // nothing changes by it
@@ -55,9 +53,7 @@ func TestSnapshot_ShowsMessagesInEachState(t *testing.T) {
 		b.counts(queue, "1", "1", "1")
 		time.Sleep(time.Minute) // without a request
 		b.wantSnapshot("dead 0/0/0:; orders 3/0/0: a visible 1 b visible 0 c visible 0")
-		if got := bodies(b.receive(queue)); got != "b c" {
-			b.Errorf("received %q", got)
-		}
+		b.wantReceived(queue, "b c")
 		b.wantSnapshot("dead 1/0/0: a visible 1; orders 0/2/0: b in flight 1 30s c in flight 1 30s")
 		if got := b.server.Snapshot()[0].Messages[0].SourceARN; got != b.server.QueueARN("orders") {
 			b.Errorf("a dead letter of %q", got)
@@ -70,14 +66,10 @@ func TestSnapshot_HasWhatTheSenderGave(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue := b.queue("orders.fifo", "VisibilityTimeout", "45")
 		in := fifoSend("a", "g", "d")
-		in.QueueUrl = queue
 		in.MessageAttributes = map[string]types.MessageAttributeValue{"text": text("v"), "raw": binary("\x00\xff")}
 		in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
 			"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("Root=1")}}
-		sent, err := b.SendMessage(b.ctx, &in)
-		if err != nil {
-			b.Fatal(err)
-		}
+		sent := b.sent(queue, in)
 		q := b.server.Snapshot()[0]
 		if q.URL != *queue || q.ARN != b.server.QueueARN("orders.fifo") || q.Attributes["VisibilityTimeout"] != "45" || len(q.Messages) != 1 {
 			b.Fatalf("%+v", q)

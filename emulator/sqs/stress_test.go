@@ -20,13 +20,11 @@ func TestAllOperationsAtOnce(t *testing.T) {
 	const clients, rounds = 6, 25
 	var mu sync.Mutex
 	seen := map[sqs.Kind]int{}
-	server := sqs.New(sqs.Options{History: 100, Observe: func(e sqs.Event) {
+	b := newBench(t, sqs.Options{History: 100, Observe: func(e sqs.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen[e.Kind]++
 	}})
-	defer server.Close()
-	b := &bench{T: t, Client: newClient(server), ctx: t.Context(), server: server}
 	var queues []*string
 	for _, suffix := range []string{"", ".fifo"} {
 		dead := b.queue("dead" + suffix)

@@ -13,9 +13,7 @@ import (
 func pattern(t *testing.T, seed uint64, n int, others bool, faults ...sqs.Fault) string {
 	var struck strings.Builder
 	synctest.Test(t, func(t *testing.T) {
-		server := sqs.New(sqs.Options{Seed: seed, Faults: faults})
-		defer server.Close()
-		b := &bench{T: t, Client: newClient(server), ctx: t.Context(), server: server}
+		b := newBench(t, sqs.Options{Seed: seed, Faults: faults})
 		queue := b.queue("orders")
 		for range n {
 			if others {
@@ -76,14 +74,12 @@ func TestFaultsAreIndependent(t *testing.T) {
 	struck := func(faults ...sqs.Fault) string { // only by the last of them
 		var seen strings.Builder
 		synctest.Test(t, func(t *testing.T) {
-			server := sqs.New(sqs.Options{Seed: 7, Faults: faults})
-			defer server.Close()
-			b := &bench{T: t, Client: newClient(server), ctx: t.Context(), server: server}
+			b := newBench(t, sqs.Options{Seed: 7, Faults: faults})
 			queue := b.queue("orders")
 			for range n {
 				_ = b.try(b.ctx, queue, "a")
 			}
-			for _, call := range server.Calls("SendMessage") {
+			for _, call := range b.server.Calls("SendMessage") {
 				seen.WriteByte(".x"[btoi(call.Fault == faults[len(faults)-1].Kind)])
 			}
 		})
@@ -97,7 +93,7 @@ func TestFaultsAreIndependent(t *testing.T) {
 		"of another error":     {Kind: sqs.Failure, Operation: "PurgeQueue"},
 	} {
 		if got := struck(other, failure); got != alone {
-			t.Errorf("beside a fault %s: %s, alone %s", name, got, alone)
+			t.Errorf("next to a fault %s: %s, alone %s", name, got, alone)
 		}
 	}
 	lost := sqs.Fault{Kind: sqs.LostAnswer, Operation: "SendMessage", Probability: 0.5}
@@ -108,11 +104,11 @@ func TestFaultsAreIndependent(t *testing.T) {
 		}
 	}
 	if got := struck(failure, lost); got != string(want) {
-		t.Errorf("beside failures: %s, want %s", got, want)
+		t.Errorf("next to failures: %s, want %s", got, want)
 	}
 	// What strikes instead of it takes a call, and none of the others.
 	if got := struck(sqs.Fault{Kind: sqs.Refused, Operation: "SendMessage", Times: 5}, failure); got != "....."+alone[5:] {
-		t.Errorf("beside five refused calls: %s, alone %s", got, alone)
+		t.Errorf("next to five refused calls: %s, alone %s", got, alone)
 	}
 	twice := struck(sqs.Fault{Kind: sqs.Refused, Operation: "SendMessage", Times: 5}, sqs.Fault{Kind: sqs.Failure, Operation: "SendMessage", Times: 2})
 	if !strings.HasPrefix(twice, ".....xx...") {

@@ -3,7 +3,6 @@ package eventbridge_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -188,19 +187,5 @@ func TestNoHandlerStaysNone(t *testing.T) {
 	}
 	if e, ok := eventbridge.From(eventbridge.With(t.Context(), events.EventBridgeEvent{ID: "1"})); !ok || e.ID != "1" {
 		t.Error("With's event is not found")
-	}
-}
-
-type refused struct{ batch.HandlerFunc }
-
-func (refused) Validate() error { return errors.New("MaxItems is -1") }
-
-// What runs handlers asks them for mistakes in their options.
-func TestValidateAsksTheHandlerWithin(t *testing.T) {
-	h := batch.HandlerFunc(func(context.Context, batch.Record) error { return nil })
-	for want, inner := range map[string]batch.Handler{"<nil>": h, "MaxItems is -1": refused{h}} {
-		if err := eventbridge.Unwrap(inner).(interface{ Validate() error }).Validate(); fmt.Sprint(err) != want {
-			t.Errorf("%v, want %s", err, want)
-		}
 	}
 }

@@ -42,13 +42,13 @@ func TestEach(t *testing.T) {
 		return nil
 	})
 	for name, body := range map[string]string{
-		"as S3 writes it":         notification("one.jpg", "two.jpg"),
-		"indented":                strings.ReplaceAll(notification("one.jpg", "two.jpg"), ",", " ,\n\t"),
-		"with what comes later":   strings.Replace(notification("one.jpg", "two.jpg"), `{"Records"`, `{"new":[1.5],"Records"`, 1),
-		"with new fields":         strings.ReplaceAll(notification("one.jpg", "two.jpg"), `"size"`, `"new":{"a":null},"size"`),
-		"of a service like S3":    strings.ReplaceAll(notification("one.jpg", "two.jpg"), "aws:s3\"", "minio:s3\""),
-		"twice, the last counts":  strings.Replace(notification("one.jpg", "two.jpg"), `{"Records"`, `{"Records":[{}],"Records"`, 1),
-		"with an Event beside it": strings.Replace(notification("one.jpg", "two.jpg"), `{"Records"`, `{"Event":"s3:TestEvent","Records"`, 1),
+		"as S3 writes it":          notification("one.jpg", "two.jpg"),
+		"indented":                 strings.ReplaceAll(notification("one.jpg", "two.jpg"), ",", " ,\n\t"),
+		"with what comes later":    strings.Replace(notification("one.jpg", "two.jpg"), `{"Records"`, `{"new":[1.5],"Records"`, 1),
+		"with new fields":          strings.ReplaceAll(notification("one.jpg", "two.jpg"), `"size"`, `"new":{"a":null},"size"`),
+		"of a service like S3":     strings.ReplaceAll(notification("one.jpg", "two.jpg"), "aws:s3\"", "minio:s3\""),
+		"twice, the last counts":   strings.Replace(notification("one.jpg", "two.jpg"), `{"Records"`, `{"Records":[{}],"Records"`, 1),
+		"with an Event next to it": strings.Replace(notification("one.jpg", "two.jpg"), `{"Records"`, `{"Event":"s3:TestEvent","Records"`, 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			got = nil

@@ -3,7 +3,6 @@ package sns_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -185,19 +184,5 @@ func TestNoHandlerStaysNone(t *testing.T) {
 	}
 	if n, ok := sns.From(sns.With(t.Context(), sns.Notification{Subject: "s"})); !ok || n.Subject != "s" {
 		t.Error("With's notification is not found")
-	}
-}
-
-type refused struct{ batch.HandlerFunc }
-
-func (refused) Validate() error { return errors.New("MaxItems is -1") }
-
-// What runs handlers asks them for mistakes in their options.
-func TestValidateAsksTheHandlerWithin(t *testing.T) {
-	h := batch.HandlerFunc(func(context.Context, batch.Record) error { return nil })
-	for want, inner := range map[string]batch.Handler{"<nil>": h, "MaxItems is -1": refused{h}} {
-		if err := sns.Unwrap(inner).(interface{ Validate() error }).Validate(); fmt.Sprint(err) != want {
-			t.Errorf("%v, want %s", err, want)
-		}
 	}
 }

@@ -65,7 +65,7 @@
 // # Failures
 //
 // A client may repeat a call whose answer was lost: the value names its owner. Errors name the
-// operation, never a key or a result. It is tested with Redis 7.0.
+// operation, never a key or a result. It is tested with Redis 7.0 and Valkey 8.0.
 package redisstore
 
 import (

@@ -9,8 +9,8 @@ type (
 	Stopping struct{}
 	// Runner is the key of the runner's view for package bulk, see runner.View.
 	Runner struct{}
-	// Client is the key of the function that returns the client of the record's queue, a
-	// func(context.Context) (*sqs.Client, error), see settle.Policy.Context.
+	// Client is the key of what returns the client of the record's queue by a method
+	// Client(context.Context) (*sqs.Client, error), see settle.Policy.
 	Client struct{}
 	// Sends is the key of the messages that a record has sent, see package sender. There is
 	// one for each sender.

@@ -1,7 +1,6 @@
 package docpage_test
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,7 +20,7 @@ var (
 
 // Every document of the repository links to files and headings that there are.
 func TestLinks_PointAtFilesAndHeadingsThatExist(t *testing.T) {
-	for _, path := range documents(t, "../..") {
+	for _, path := range pages(t) {
 		for _, m := range link.FindAllStringSubmatch(fenced.ReplaceAllString(docpage.Read(t, path), ""), -1) {
 			file, anchor := m[1], m[2]
 			if strings.Contains(file, ":") {
@@ -38,25 +37,6 @@ func TestLinks_PointAtFilesAndHeadingsThatExist(t *testing.T) {
 			}
 		}
 	}
-}
-
-func documents(t *testing.T, root string) (list []string) {
-	t.Helper()
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules"):
-			return filepath.SkipDir
-		case strings.HasSuffix(path, ".md"):
-			list = append(list, path)
-		}
-		return nil
-	})
-	if err != nil || len(list) == 0 {
-		t.Fatal(list, err)
-	}
-	return list
 }
 
 // anchors are those that GitHub gives the headings of a document.

@@ -1,6 +1,8 @@
 package docpage_test
 
 import (
+	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -47,18 +49,33 @@ var (
 	notNL  = regexp.MustCompile(`[^\n]`)
 )
 
+// files are those of the repository that keep takes, by their paths from its root. The folders
+// that skip takes are left out.
+func files(t *testing.T, skip, keep func(name string) bool) map[string]string {
+	t.Helper()
+	list := map[string]string{}
+	err := fs.WalkDir(os.DirFS("../.."), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && skip(d.Name()):
+			return fs.SkipDir
+		case !d.IsDir() && keep(name):
+			list[name] = filepath.Join("../..", name)
+		}
+		return nil
+	})
+	if err != nil || len(list) == 0 {
+		t.Fatal(list, err)
+	}
+	return list
+}
+
 // pages are the documents of the repository, by their paths from its root.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	list := map[string]string{}
-	for _, path := range documents(t, "../..") {
-		name, err := filepath.Rel("../..", path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list[filepath.ToSlash(name)] = path
-	}
-	return list
+	return files(t, func(folder string) bool { return strings.HasPrefix(folder, ".") || folder == "node_modules" },
+		func(name string) bool { return strings.HasSuffix(name, ".md") })
 }
 
 // The documents have none of the words that we do not write. A change log quotes what was,

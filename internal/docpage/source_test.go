@@ -3,7 +3,6 @@ package docpage_test
 import (
 	"go/scanner"
 	"go/token"
-	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -32,24 +31,9 @@ func TestProse_SourcesHaveNoneOfTheseWords(t *testing.T) {
 // paths from its root. Test data is left out.
 func sources(t *testing.T) map[string]string {
 	t.Helper()
-	list := map[string]string{}
-	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name := filepath.ToSlash(strings.TrimPrefix(path, "../../"))
-		switch {
-		case d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == ".aws-sam"):
-			return filepath.SkipDir
-		case !d.IsDir() && (strings.HasSuffix(name, ".go") || hasHashComments(name)):
-			list[name] = path
-		}
-		return nil
-	})
-	if err != nil || len(list) == 0 {
-		t.Fatal(list, err)
-	}
-	return list
+	left := []string{".git", "testdata", "node_modules", ".aws-sam"}
+	return files(t, func(folder string) bool { return slices.Contains(left, folder) },
+		func(name string) bool { return strings.HasSuffix(name, ".go") || hasHashComments(name) })
 }
 
 // hasHashComments reports whether a file's comments begin with "#".

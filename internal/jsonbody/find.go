@@ -171,7 +171,8 @@ func (f *finder) own(i int, t reflect.Type) (end int, bad *Fault) {
 		return end, nil
 	}
 	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && t.Kind() == reflect.Struct && f.text[i] == '{' && !f.inner {
-		if _, inner := (&finder{text: f.text, shapes: f.shapes, inner: true}).object(i, t); inner != nil && mismatch.Type != nil && inner.what == mismatched(f.text[inner.at], mismatch.Type) {
+		_, inner := (&finder{text: f.text, shapes: f.shapes, inner: true}).object(i, t)
+		if inner != nil && mismatch.Type != nil && inner.what == mismatched(f.text[inner.at], mismatch.Type) {
 			return i, inner
 		}
 	}

@@ -35,9 +35,7 @@ func choices(t *testing.T, dir string) []map[string]string {
 		}
 	}
 	config, err := os.ReadFile(filepath.Join(dir, "samconfig.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	overrides := regexp.MustCompile(`(?m)^parameter_overrides = "(.+)"$`).FindAllSubmatch(config, -1)
 	if len(overrides) < 2 {
 		t.Fatalf("samconfig.toml sets parameters in %d environments", len(overrides))
@@ -57,13 +55,9 @@ func choices(t *testing.T, dir string) []map[string]string {
 func check(t *testing.T, tmpl *template.Template, parameters map[string]string) lint.Result {
 	t.Helper()
 	st, err := tmpl.Stack(template.Options{Parameters: parameters})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	result, err := lint.Check(st)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	return result
 }
 
@@ -71,9 +65,7 @@ func check(t *testing.T, tmpl *template.Template, parameters map[string]string) 
 func TestDeployedTemplates_HaveNoFinding(t *testing.T) {
 	for _, dir := range deployed {
 		tmpl, err := template.Read(filepath.Join(dir, "template.yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		for _, parameters := range choices(t, dir) {
 			for _, f := range check(t, tmpl, parameters).Findings {
 				t.Errorf("with %v: %v", parameters, f)
@@ -85,9 +77,7 @@ func TestDeployedTemplates_HaveNoFinding(t *testing.T) {
 // Each mistake is found when it is made in template.yaml, where it stands.
 func TestMistakes_AreFound(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "template.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	fifo := map[string]string{"Fifo": "true", "BatchWindow": "5"}
 	const (
 		failures = "            FunctionResponseTypes: [ReportBatchItemFailures]\n"
@@ -126,9 +116,7 @@ func TestMistakes_AreFound(t *testing.T) {
 		}
 		changed := strings.Replace(string(text), c.old, c.changed, 1)
 		tmpl, err := template.Parse([]byte(changed))
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		found := check(t, tmpl, c.parameters).Findings
 		i := slices.IndexFunc(found, func(f lint.Finding) bool { return f.ID == c.id && strings.Contains(f.Message, c.want) })
 		if i < 0 {
@@ -168,9 +156,7 @@ Resources:
       Events: {E: {Type: SQS, Properties: {Queue: "arn:aws:sqs:eu-west-1:123456789012:far", FunctionResponseTypes: [ReportBatchItemFailures], MetricsConfig: {Metrics: [EventCount]}}}}
   Alarm: {Type: AWS::CloudWatch::Alarm, Properties: {MetricName: ApproximateAgeOfOldestMessage, Threshold: !Ref Free, Dimensions: [{Name: QueueName, Value: !GetAtt Q.QueueName}]}}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	result := check(t, tmpl, nil)
 	if len(result.Findings) > 0 {
 		t.Errorf("found %v", result.Findings)

@@ -125,3 +125,11 @@ func TestCheck_AliasesElsewhere(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// ok fails the test if err is not nil.
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

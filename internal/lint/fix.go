@@ -53,22 +53,6 @@ func property(of template.Resource, name string, value any) *Fix {
 // checked.
 func (f *Fix) Apply(src []byte) ([]byte, error) { return edit(src, f.Edits) }
 
-// Apply returns src with as many of the fixes as do not touch the same text, and how many
-// those are.
-func Apply(src []byte, fixes []*Fix) (out []byte, applied int, err error) {
-	var edits []Edit
-	for _, f := range fixes {
-		if !slices.ContainsFunc(f.Edits, func(e Edit) bool { return slices.ContainsFunc(edits, func(o Edit) bool { return touch(e, o) }) }) {
-			edits = append(edits, f.Edits...)
-			applied++
-		}
-	}
-	out, err = edit(src, edits)
-	return out, applied, err
-}
-
-func touch(e, o Edit) bool { return e.Start <= o.End && o.Start <= e.End }
-
 func edit(src []byte, edits []Edit) ([]byte, error) {
 	edits = slices.Clone(edits)
 	slices.SortStableFunc(edits, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })

@@ -95,17 +95,23 @@ func TestFixes_LeaveAlone(t *testing.T) {
 	}
 }
 
-// Fixes that do not touch are applied together, and their diff has a hunk for each.
-func TestApply_Several(t *testing.T) {
+// Of fixes that do not touch each can be applied to what the other left, and their diff has
+// a hunk for each.
+func TestFixes_OneAfterAnother(t *testing.T) {
 	text := example(t, "SB106", "bad")
 	text = strings.Replace(text, "            MetricsConfig: {Metrics: [EventCount]}\n", "            FilterCriteria: {Filters: [{Pattern: '{}'}]}\n", 1)
-	var fixes []*lint.Fix
-	for _, f := range checkText(t, text).Findings {
-		fixes = append(fixes, f.Fix, f.Fix)
-	}
-	out, applied, err := lint.Apply([]byte(text), fixes)
-	if err != nil || applied != 2 || len(checkText(t, string(out)).Findings) > 0 {
-		t.Errorf("%d applied, %v:\n%s", applied, err, out)
+	out := text
+	for applied := 0; ; applied++ {
+		findings := checkText(t, out).Findings
+		if len(findings) == 0 {
+			if applied != 2 {
+				t.Errorf("%d fixes", applied)
+			}
+			break
+		}
+		fixed, err := findings[0].Fix.Apply([]byte(out))
+		ok(t, err)
+		out = string(fixed)
 	}
 	const want = `--- a.yaml
 +++ a.yaml
@@ -124,10 +130,10 @@ func TestApply_Several(t *testing.T) {
              FilterCriteria: {Filters: [{Pattern: '{}'}]}
 +            MetricsConfig: {Metrics: [EventCount]}
 `
-	if got := lint.Diff("a.yaml", []byte(text), out); got != want {
+	if got := lint.Diff("a.yaml", []byte(text), []byte(out)); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	if _, err := fixes[0].Apply(nil); err == nil {
+	if _, err := checkText(t, text).Findings[0].Fix.Apply(nil); err == nil {
 		t.Error("a fix of another text is applied")
 	}
 }
@@ -182,9 +188,7 @@ func checked(t *testing.T, data []byte) (lint.Result, bool) {
 		return lint.Result{}, false
 	}
 	st, err := tmpl.Stack(template.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	result, err := lint.Check(st)
 	return result, err == nil // else it has too many expressions
 }

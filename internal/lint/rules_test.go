@@ -19,13 +19,9 @@ func checkText(t testing.TB, text string) lint.Result {
 		t.Fatalf("%v in\n%s", err, text)
 	}
 	st, err := tmpl.Stack(template.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	result, err := lint.Check(st)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	return result
 }
 
@@ -33,9 +29,7 @@ func checkText(t testing.TB, text string) lint.Result {
 func example(t testing.TB, id, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", id, name+".yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	return string(text)
 }
 
@@ -67,9 +61,7 @@ func TestRules_Examples(t *testing.T) {
 				t.Errorf("fixable is %v, and the fix %v", rule.Fixable, fix)
 			} else if fix != nil {
 				fixed, err := fix.Apply([]byte(bad))
-				if err != nil {
-					t.Fatal(err)
-				}
+				ok(t, err)
 				t.Log(fix.Says + "\n" + fix.Diff("bad.yaml", []byte(bad)))
 				if left := checkText(t, string(fixed)).Findings; slices.ContainsFunc(left, func(f lint.Finding) bool { return f.ID == rule.ID }) {
 					t.Errorf("after the fix: %v", left)
@@ -89,9 +81,7 @@ func TestRules_AreDescribed(t *testing.T) {
 		ids = append(ids, r.ID)
 	}
 	dirs, err := os.ReadDir("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	for _, d := range dirs {
 		if strings.HasPrefix(d.Name(), "SB") && !slices.Contains(ids, d.Name()) {
 			t.Errorf("testdata/%s is of no rule", d.Name())

@@ -47,13 +47,9 @@ func BenchmarkCheck(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				tmpl, err := template.Parse(text)
-				if err != nil {
-					b.Fatal(err)
-				}
+				ok(b, err)
 				st, err := tmpl.Stack(template.Options{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				ok(b, err)
 				if result, err := lint.Check(st); err != nil || len(result.Findings) < 100 {
 					b.Fatal(len(result.Findings), err)
 				}

@@ -147,17 +147,13 @@ func TestCheck_CDK(t *testing.T) {
 func TestDeadLetterQueue_Elsewhere(t *testing.T) {
 	text := deployedWith("", "", "", "  X: {Type: AWS::SQS::Queue, Properties: {ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: 'arn:aws:sqs:eu-west-1:123456789012:dead', maxReceiveCount: 5}}}")
 	tmpl, err := template.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	for _, c := range []struct {
 		region, account string
 		want            bool
 	}{{"", "", false}, {"eu-west-1", "", false}, {"eu-west-1", "123456789012", false}, {"us-east-1", "", true}, {"", "000000000001", true}} {
 		st, err := tmpl.Stack(template.Options{Region: c.region, AccountID: c.account})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		result, err := lint.Check(st)
 		if err != nil || (len(result.Findings) > 0) != c.want || c.want && result.Findings[0].ID != "SB203" {
 			t.Errorf("%+v: %v, %v", c, result.Findings, err)

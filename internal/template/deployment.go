@@ -1,6 +1,9 @@
 package template
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Options says what the template alone does not. The zero value is good for a
 // template with one SQS function whose parameters have defaults.
@@ -30,18 +33,10 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Region == "" {
-		o.Region = "us-east-1"
-	}
-	if o.AccountID == "" {
-		o.AccountID = "000000000000"
-	}
-	if o.StackName == "" {
-		o.StackName = "local"
-	}
-	if o.Endpoint == "" {
-		o.Endpoint = "https://sqs." + o.Region + ".amazonaws.com"
-	}
+	o.Region = cmp.Or(o.Region, "us-east-1")
+	o.AccountID = cmp.Or(o.AccountID, "000000000000")
+	o.StackName = cmp.Or(o.StackName, "local")
+	o.Endpoint = cmp.Or(o.Endpoint, "https://sqs."+o.Region+".amazonaws.com")
 	return o
 }
 

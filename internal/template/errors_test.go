@@ -53,9 +53,7 @@ func TestUnknownValues(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tmpl, err := template.Parse([]byte(function(tt.function, tt.queue)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			ok(t, err)
 			_, err = tmpl.Resolve(template.Options{})
 			if err == nil || !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("error %v, want %q", err, tt.err)
@@ -68,13 +66,9 @@ func TestUnknownValues(t *testing.T) {
 func resolveText(t *testing.T, text string, o template.Options) *template.Deployment {
 	t.Helper()
 	tmpl, err := template.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	d, err := tmpl.Resolve(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	return d
 }
 
@@ -112,9 +106,7 @@ func TestGrowth(t *testing.T) {
 	}
 	b.WriteString(strings.TrimPrefix(function("FunctionName: *l9", ""), "\n"))
 	tmpl, err := template.Parse([]byte(b.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	if _, err := tmpl.Resolve(template.Options{}); err == nil {
 		t.Error("no error")
 	}

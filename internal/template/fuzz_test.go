@@ -11,9 +11,7 @@ import (
 // a deployment is complete. So are the queues by themselves.
 func FuzzResolve(f *testing.F) {
 	full, err := os.ReadFile("testdata/full.yaml")
-	if err != nil {
-		f.Fatal(err)
-	}
+	ok(f, err)
 	f.Add(full)
 	f.Add([]byte(two))
 	f.Add([]byte(function("Timeout: !If [C, 1, 2]", "FifoQueue: true")))
@@ -25,9 +23,7 @@ func FuzzResolve(f *testing.F) {
 			return
 		}
 		st, err := tmpl.Stack(template.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		queues, _, err := st.Queues()
 		for _, q := range queues {
 			if err == nil && (q.ARN == "" || q.Attributes == nil) {

@@ -12,9 +12,7 @@ import (
 func queues(t *testing.T, text string, o template.Options) (names []string, all []template.Queue, warnings string, err error) {
 	t.Helper()
 	tmpl, err := template.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	st, err := tmpl.Stack(o)
 	if err != nil {
 		return nil, nil, "", err
@@ -45,9 +43,7 @@ Resources:
   Odd: {Type: AWS::SQS::Queue, Properties: {QueueName: !Ref Free}}
 `
 	names, all, warnings, err := queues(t, text, template.Options{Region: "eu-west-1", AccountID: "123456789012"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	if want := []string{"dead", "orders-dev", "far-dead.fifo", "Far.fifo"}; !slices.Equal(names, want) {
 		t.Errorf("queues %v, want %v", names, want)
 	}

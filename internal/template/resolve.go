@@ -1,6 +1,7 @@
 package template
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,10 +23,7 @@ type ChoiceError struct {
 
 // Error says what there is to choose from.
 func (e *ChoiceError) Error() string {
-	path := e.Path
-	if path == "" {
-		path = "the template"
-	}
+	path := cmp.Or(e.Path, "the template")
 	switch {
 	case len(e.Candidates) == 0:
 		return path + " has no function with an event of type SQS"

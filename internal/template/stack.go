@@ -134,9 +134,7 @@ func (st *Stack) resource(key, node *yaml.Node) Resource {
 // file's order. It returns an error when a condition is not known.
 func (st *Stack) Resources(types ...string) ([]Resource, error) {
 	var out []Resource
-	all := child(st.root, "Resources")
-	for i := 0; i+1 < len(all.Content); i += 2 {
-		r := st.resource(all.Content[i], all.Content[i+1])
+	for _, r := range st.All() {
 		if !slices.Contains(types, r.Type) {
 			continue
 		}

@@ -11,13 +11,9 @@ import (
 func stack(t *testing.T, text string) *template.Stack {
 	t.Helper()
 	tmpl, err := template.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	st, err := tmpl.Stack(template.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	return st
 }
 

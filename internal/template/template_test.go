@@ -21,13 +21,9 @@ func at(line, col int) template.Pos { return template.Pos{File: file, Line: line
 func resolve(t *testing.T, o template.Options) *template.Deployment {
 	t.Helper()
 	tmpl, err := template.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	d, err := tmpl.Resolve(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	return d
 }
 
@@ -137,9 +133,7 @@ func TestChoice(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tmpl, err := template.Parse([]byte(two))
-			if err != nil {
-				t.Fatal(err)
-			}
+			ok(t, err)
 			d, err := tmpl.Resolve(tt.o)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
@@ -147,9 +141,7 @@ func TestChoice(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			ok(t, err)
 			if d.Function.Name != tt.function || d.Source.Name != tt.from {
 				t.Errorf("got %s from %s", d.Function.Name, d.Source.Name)
 			}
@@ -169,9 +161,7 @@ func TestQueueElsewhere(t *testing.T) {
 
 func TestNoFunction(t *testing.T) {
 	tmpl, err := template.Parse([]byte("Resources: {Q: {Type: AWS::SQS::Queue}}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	_, err = tmpl.Resolve(template.Options{})
 	var choice *template.ChoiceError
 	if !errors.As(err, &choice) || len(choice.Candidates) != 0 {
@@ -185,16 +175,20 @@ func TestFind(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	sub := filepath.Join(dir, "sub")
-	if err := os.Mkdir(sub, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.Mkdir(sub, 0o755))
 	for _, name := range []string{"template.yml", "template.yaml"} {
 		want := filepath.Join(dir, name)
-		if err := os.WriteFile(want, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.WriteFile(want, nil, 0o600))
 		if got, err := template.Find(sub, dir); got != want || err != nil {
 			t.Errorf("got %s, %v", got, err)
 		}
+	}
+}
+
+// ok fails the test if err is not nil.
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

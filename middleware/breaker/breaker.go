@@ -33,6 +33,7 @@
 package breaker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,9 +98,7 @@ type breaker struct {
 }
 
 func newBreaker(settings gobreaker.Settings, o Options) *breaker {
-	if o.Hang == 0 {
-		o.Hang = defaultHang
-	}
+	o.Hang = cmp.Or(o.Hang, defaultHang)
 	b := &breaker{options: o, name: settings.Name, timeout: settings.Timeout}
 	if b.timeout <= 0 {
 		b.timeout = defaultTimeout

@@ -46,9 +46,9 @@ func ExampleNew() {
 
 // A worker in a process of its own stays there.
 func ExamplePost() {
-	beside := httptest.NewServer(http.HandlerFunc(work))
-	defer beside.Close()
-	h, err := httpworker.Post(beside.URL+"/jobs", nil, httpworker.Options{})
+	worker := httptest.NewServer(http.HandlerFunc(work))
+	defer worker.Close()
+	h, err := httpworker.Post(worker.URL+"/jobs", nil, httpworker.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

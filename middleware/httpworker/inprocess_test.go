@@ -113,9 +113,7 @@ func TestTheEndOfTheContext(t *testing.T) {
 
 func TestPanicsAreTheEngines(t *testing.T) {
 	engine, err := runner.New(inProcess(func(http.ResponseWriter, *http.Request) { findMe() }), batch.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	records := []batch.Record{{MessageID: "m-1"}}
 	got := engine.Run(t.Context(), records, batch.Times{}, nil)[0]
 	var panicked *batch.PanicError

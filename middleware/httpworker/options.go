@@ -1,6 +1,8 @@
 package httpworker
 
 import (
+	"cmp"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/classify/httpstatus"
 )
@@ -17,15 +19,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Path == "" {
-		o.Path = "/"
-	}
-	if o.ContentType == "" {
-		o.ContentType = "application/json"
-	}
-	if o.UserAgent == "" {
-		o.UserAgent = "aws-sqsd"
-	}
+	o.Path = cmp.Or(o.Path, "/")
+	o.ContentType = cmp.Or(o.ContentType, "application/json")
+	o.UserAgent = cmp.Or(o.UserAgent, "aws-sqsd")
 	return o
 }
 

@@ -55,8 +55,7 @@ func Post(target string, client *http.Client, o Options) (batch.HandlerFunc, err
 		}
 		defer func() { _ = response.Body.Close() }()
 		_, broken := io.CopyN(io.Discard, response.Body, maxDrained)
-		var status *httpstatus.Error
-		if errors.As(httpstatus.Check(response), &status) {
+		if status, ok := errors.AsType[*httpstatus.Error](httpstatus.Check(response)); ok {
 			return failed(status)
 		}
 		if broken != nil && broken != io.EOF { // the worker may have ended while it answered

@@ -24,9 +24,7 @@ func posting(t *testing.T, worker http.HandlerFunc) batch.HandlerFunc {
 	server := httptest.NewServer(worker)
 	t.Cleanup(server.Close)
 	h, err := httpworker.Post(server.URL+"/jobs?token=sesame", server.Client(), httpworker.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	return h
 }
 
@@ -61,9 +59,7 @@ func TestRedirectsByChoice(t *testing.T) {
 	defer server.Close()
 	client := &http.Client{Transport: server.Client().Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}
 	h, err := httpworker.Post(server.URL, client, httpworker.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	if err := h.Handle(t.Context(), batch.Record{Body: "x"}); err != nil {
 		t.Error(err)
 	}
@@ -71,15 +67,11 @@ func TestRedirectsByChoice(t *testing.T) {
 
 func TestPostFailures(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	refusing := listener.Addr().String()
 	_ = listener.Close()
 	silent, err := httpworker.Post("http://jane:sesame@"+refusing+"/jobs?token=sesame", nil, httpworker.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	for name, c := range map[string]struct {
 		h    batch.HandlerFunc
 		is   error
@@ -126,9 +118,7 @@ func TestConnectionsAreKept(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	h, err := httpworker.Post(server.URL, nil, httpworker.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	for range 20 {
 		if err := h.Handle(t.Context(), batch.Record{}); err != nil {
 			t.Error(err)
@@ -171,5 +161,13 @@ func TestPostLeavesTheClientAlone(t *testing.T) {
 	client := new(http.Client)
 	if _, err := httpworker.Post("http://127.0.0.1/", client, httpworker.Options{}); err != nil || client.CheckRedirect != nil || client.Transport != nil {
 		t.Errorf("%v, and the client is %+v", err, client)
+	}
+}
+
+// ok fails the test if err is not nil.
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -60,9 +60,7 @@ func seen(t *testing.T, o httpworker.Options, r batch.Record) (inProcess, posted
 	server := httptest.NewServer(worker)
 	defer server.Close()
 	h, err := httpworker.Post(server.URL+o.Path, server.Client(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	if err := h.Handle(t.Context(), r); err != nil {
 		t.Error(err)
 	}
@@ -115,9 +113,7 @@ func FuzzAttributes(f *testing.F) {
 		var got *http.Request
 		h := httpworker.New(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r }), httpworker.Options{})
 		r := batch.Record{MessageID: value, SenderID: value, QueueARN: value, MessageAttributes: map[string]batch.MessageAttribute{name: text(value)}}
-		if err := h.Handle(context.Background(), r); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, h.Handle(context.Background(), r))
 		var wire bytes.Buffer
 		if err := got.Write(&wire); err != nil {
 			t.Fatalf("%v of %q", err, got.Header)

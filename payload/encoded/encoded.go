@@ -65,10 +65,7 @@ func (c Config) Unwrap(h batch.Handler) batch.Handler {
 	if wrapped.IsNil(h) {
 		return nil
 	}
-	u := &unwrapper{next: h, attribute: c.attribute(), fallback: c.Default, max: c.MaxBytes}
-	if u.max == 0 {
-		u.max = MaxBytes
-	}
+	u := &unwrapper{next: h, attribute: c.attribute(), fallback: c.Default, max: cmp.Or(c.MaxBytes, MaxBytes)}
 	if u.max < 1 {
 		u.err = fmt.Errorf("encoded: MaxBytes is %d, must be 1 or more (0 for %d)", c.MaxBytes, MaxBytes)
 	}
@@ -78,12 +75,7 @@ func (c Config) Unwrap(h batch.Handler) batch.Handler {
 	return u
 }
 
-func (c Config) attribute() string {
-	if c.Attribute == "" {
-		return Attribute
-	}
-	return c.Attribute
-}
+func (c Config) attribute() string { return cmp.Or(c.Attribute, Attribute) }
 
 type unwrapper struct {
 	next      batch.Handler

@@ -28,9 +28,7 @@ func TestClientFromTheEnvironment(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	before := os.Stderr
 	os.Stderr = write
 	var body string

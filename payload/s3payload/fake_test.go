@@ -177,3 +177,11 @@ func size(n int) map[string]batch.MessageAttribute {
 }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// ok fails the test if err is not nil.
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -92,8 +92,7 @@ func (s *store) delete(ctx context.Context, p pointer) error {
 
 // getError turns an error of S3 into the record's error.
 func getError(p pointer, err error) error {
-	var api smithy.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		switch api.ErrorCode() {
 		case "NoSuchKey":
 			return batch.Permanent(fmt.Errorf("s3payload: %w in S3, bucket %q: %w", errMissing, p.Bucket, err))

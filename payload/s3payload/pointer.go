@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -112,12 +113,7 @@ func parsePointer(body string) (p pointer, err error) {
 
 // leaves reports whether key, as a path, leads to a place above its start.
 func leaves(key string) bool {
-	for part := range strings.FieldsFuncSeq(key, func(c rune) bool { return c == '/' || c == '\\' }) {
-		if part == ".." {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(strings.FieldsFunc(key, func(c rune) bool { return c == '/' || c == '\\' }), "..")
 }
 
 // text returns the pointer as a message's body.

@@ -54,14 +54,10 @@ func inPrepare(t *testing.T, queue string, transport func(*fakeS3) http.RoundTri
 			Region: "eu-west-1", BaseEndpoint: aws.String("http://s3.test"), UsePathStyle: true, HTTPClient: &http.Client{Transport: transport(f)},
 			Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
 		})})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		cfg.Queue, cfg.Prepare = server.QueueURL(queue), store.Prepare
 		s, err := sender.New(server.Client(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		script(t, s, server, f)
 	})
 }
@@ -73,13 +69,9 @@ func TestPrepare_BodiesAreStoredConcurrentlyAndShareACall(t *testing.T) {
 		began := time.Now()
 		sends := s.Begin(t.Context())
 		for i := range 10 {
-			if err := sends.Enqueue(sender.Text(fmt.Sprint(i) + strings.Repeat("x", 2_000_000))); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, sends.Enqueue(sender.Text(fmt.Sprint(i)+strings.Repeat("x", 2_000_000))))
 		}
-		if err := sends.Wait(); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, sends.Wait())
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("took %v, want 1 s for the uploads", took)
 		}
@@ -97,17 +89,13 @@ func TestPrepare_ASlowUploadKeepsTheOrderOfItsGroup(t *testing.T) {
 		for _, m := range []sender.Message{
 			{Group: "a", Body: strings.Repeat("x", size)}, {Group: "a", Body: "second"}, {Group: "b", Body: strings.Repeat("y", size/2)}, {Group: "b", Body: "fourth"},
 		} {
-			if err := s.Enqueue(t.Context(), m, nil); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, s.Enqueue(t.Context(), m, nil))
 		}
 		time.Sleep(time.Second)
 		if n := len(server.Snapshot()[0].Messages); n != 2 {
 			t.Errorf("%d messages, want those of group b", n)
 		}
-		if err := s.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, s.Flush(t.Context()))
 		var a []string
 		for _, m := range server.Snapshot()[0].Messages {
 			if m.MessageGroupID == "a" {
@@ -125,9 +113,7 @@ func TestPrepare_DeduplicationByContent(t *testing.T) {
 	transport := func(f *fakeS3) http.RoundTripper { return f }
 	inPrepare(t, "orders.fifo", transport, sender.Config{ContentBasedDeduplication: true}, func(t *testing.T, s *sender.Sender, server *sqs.Server, f *fakeS3) {
 		for _, first := range []string{"a", "a", "b"} {
-			if err := s.Send(t.Context(), sender.Message{Group: "g", Body: first + strings.Repeat("x", 300_000)}); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, s.Send(t.Context(), sender.Message{Group: "g", Body: first + strings.Repeat("x", 300_000)}))
 		}
 		if n := len(server.Snapshot()[0].Messages); n != 2 {
 			t.Errorf("%d messages, want 2", n)

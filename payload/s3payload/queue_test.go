@@ -26,9 +26,7 @@ func TestThroughAQueue(t *testing.T) {
 		q, f := testqueue.New(t, testqueue.Standard), newS3(t)
 		s := newSender(t, q, f, s3payload.SenderConfig{Threshold: 1000})
 		body, compressed, err := encoded.Gzip(strings.Repeat(order, 1000), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		large := strings.Repeat("large ", 500)
 		for _, in := range []*awssqs.SendMessageInput{
 			{MessageBody: &large}, {MessageBody: &body, MessageAttributes: compressed}, {MessageBody: aws.String("small")},

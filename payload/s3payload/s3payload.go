@@ -39,6 +39,7 @@
 package s3payload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -109,10 +110,7 @@ type store struct {
 
 func newStore(cfg Config, max int64) *store {
 	cfg.Buckets = slices.Clone(cfg.Buckets)
-	s := &store{cfg: cfg, max: cfg.MaxBytes, err: cfg.validate(), client: clientOf(cfg.Client)}
-	if s.max == 0 {
-		s.max = max
-	}
+	s := &store{cfg: cfg, max: cmp.Or(cfg.MaxBytes, max), err: cfg.validate(), client: clientOf(cfg.Client)}
 	if s.warnings.hook = cfg.Warnings; s.warnings.hook == nil {
 		s.warnings.hook = log.New(nil, log.Options{})
 	}

@@ -1,6 +1,7 @@
 package s3payload
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -89,9 +90,7 @@ func NewSender(cfg SenderConfig) (*Sender, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	if cfg.Threshold == 0 {
-		cfg.Threshold = Threshold
-	}
+	cfg.Threshold = cmp.Or(cfg.Threshold, Threshold)
 	return &Sender{cfg: cfg, s3: clientOf(cfg.S3), sqs: queueClientOf(cfg.SQS)}, nil
 }
 

@@ -22,9 +22,7 @@ func newSender(t testing.TB, q *testqueue.Queue, f *fakeS3, cfg s3payload.Sender
 	t.Helper()
 	cfg.Bucket, cfg.S3, cfg.SQS = "payloads", f.client(), q.Client
 	s, err := s3payload.NewSender(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	return s
 }
 
@@ -155,9 +153,7 @@ func TestSendMessageBatch(t *testing.T) {
 		got := map[string]bool{}
 		for _, r := range q.Receive(10) {
 			inner, _, err := handle(t.Context(), f, s3payload.Config{Buckets: buckets}, r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ok(t, err)
 			got[inner.Body] = true
 		}
 		for id, body := range bodies {

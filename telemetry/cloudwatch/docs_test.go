@@ -4,7 +4,6 @@ import (
 	"os"
 	"regexp"
 	"testing"
-	"testing/synctest"
 
 	"go.yaml.in/yaml/v3"
 
@@ -38,9 +37,7 @@ func TestThePagesMetricMath(t *testing.T) {
 	if err := yaml.Unmarshal(found[1], &queries); err != nil || len(queries) != 1 {
 		t.Fatal(queries, err)
 	}
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{t: t}
-		h := f.hook(cloudwatch.Options{})
+	virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
 		h.Polling(t.Context(), orders, func() batch.Load { return batch.Load{Slots: 10, Ended: true} })
 		h.Flush(t.Context())
 		asked := queries[0].MetricStat.Metric

@@ -2,6 +2,7 @@ package cloudwatch_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -77,13 +79,20 @@ func (f *fake) client() *sdk.Client {
 	})
 }
 
+// virtual runs a test in virtual time, with a hook whose calls and warnings go to f.
+func virtual(t *testing.T, f *fake, o cloudwatch.Options, test func(t *testing.T, f *fake, h *cloudwatch.Hook)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f.t = t
+		test(t, f, f.hook(o))
+	})
+}
+
 // hook is one whose calls and warnings come here.
 func (f *fake) hook(o cloudwatch.Options) *cloudwatch.Hook {
 	f.t.Helper()
 	o.Client, o.Warnings = f.client(), f
-	if o.Service == "" {
-		o.Service = "orders"
-	}
+	o.Service = cmp.Or(o.Service, "orders")
 	h := cloudwatch.New(o)
 	if err := h.Validate(); err != nil {
 		f.t.Fatal(err)

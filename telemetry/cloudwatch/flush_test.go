@@ -22,9 +22,7 @@ func flushed(h *cloudwatch.Hook, limit time.Duration) time.Duration {
 
 // At a stop everything is put, without the wait that spreads calls.
 func TestFlush(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{t: t}
-		h := f.hook(cloudwatch.Options{})
+	virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
 		time.Sleep(70 * time.Second)
 		settle(h, orders, time.Millisecond)
 		if took := flushed(h, 5*time.Second); took != 0 {
@@ -41,10 +39,8 @@ func TestFlush(t *testing.T) {
 
 // A flush tries again, soon, for as long as it may.
 func TestFlushTriesAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{t: t}
+	virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
 		f.answer = failing(http.StatusServiceUnavailable, "ServiceUnavailable", time.Now().Add(3*time.Second))
-		h := f.hook(cloudwatch.Options{})
 		settle(h, orders, time.Millisecond)
 		if took := flushed(h, 5*time.Second); took < 3*time.Second || took > 4*time.Second {
 			t.Errorf("took %v", took)
@@ -62,9 +58,7 @@ func TestFlushEnds(t *testing.T) {
 		"denied": func(context.Context, int) (int, string, error) { return 403, "AccessDenied", nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := &fake{t: t, answer: answer}
-				h := f.hook(cloudwatch.Options{})
+			virtual(t, &fake{answer: answer}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
 				for range 30 {
 					settle(h, orders, time.Millisecond)
 					time.Sleep(time.Minute)
@@ -123,9 +117,7 @@ func TestLambdaInTrouble(t *testing.T) {
 		"denied": {func(context.Context, int) (int, string, error) { return 403, "AccessDenied", nil }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := &fake{t: t, answer: c.answer}
-				h := f.hook(cloudwatch.Options{})
+			virtual(t, &fake{answer: c.answer}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
 				var all time.Duration
 				for range 600 {
 					settle(h, orders, time.Millisecond)

@@ -16,9 +16,7 @@ import (
 // While CloudWatch fails, what is observed waits, and is put with its own
 // minute when it works again, by few calls. It is reported once.
 func TestAnOutageLosesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{t: t}
-		h := f.hook(cloudwatch.Options{})
+	virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
 		begin := time.Now()
 		f.answer = failing(http.StatusServiceUnavailable, "ServiceUnavailable", begin.Add(30*time.Minute))
 		time.Sleep(20 * time.Second)
@@ -48,9 +46,7 @@ func TestAnOutageLosesNothing(t *testing.T) {
 
 // What waits has a bound. The newest is kept; the rest is counted, and told.
 func TestWhatWaitsHasABound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{t: t}
-		h := f.hook(cloudwatch.Options{})
+	virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
 		begin := time.Now()
 		f.answer = failing(http.StatusServiceUnavailable, "ServiceUnavailable", begin.Add(150*time.Minute))
 		const minutes, queues = 3 * 60, 20
@@ -133,10 +129,8 @@ func TestRefusals(t *testing.T) {
 		{413, proxy, "does not accept these metrics", 0, false},
 	} {
 		t.Run(fmt.Sprint(c.status, c.code), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := &fake{t: t}
+			virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
 				f.answer = failing(c.status, c.code, time.Now().Add(90*time.Minute))
-				h := f.hook(cloudwatch.Options{})
 				settle(h, orders, time.Millisecond)
 				time.Sleep(71*time.Second + c.within)
 				if w := f.warnings(); len(w) != 1 || !strings.Contains(w[0].Message, c.told) || !strings.Contains(w[0].Err.Error(), c.code) {
@@ -156,10 +150,8 @@ func TestRefusals(t *testing.T) {
 
 // Warnings about CloudWatch count as any others, once it works again.
 func TestWarningsAreCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{t: t}
+	virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
 		f.answer = failing(403, "AccessDenied", time.Now().Add(10*time.Minute))
-		h := f.hook(cloudwatch.Options{})
 		settle(h, orders, time.Millisecond)
 		time.Sleep(time.Hour)
 		of := f.of("Warnings")
@@ -173,9 +165,7 @@ func TestWarningsAreCounted(t *testing.T) {
 // learns from the answer, so that they are put nevertheless.
 func TestAClockThatIsWrong(t *testing.T) {
 	for _, ahead := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
-		synctest.Test(t, func(t *testing.T) {
-			f := &fake{t: t, ahead: ahead}
-			h := f.hook(cloudwatch.Options{})
+		virtual(t, &fake{ahead: ahead}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
 			for range 10 {
 				settle(h, orders, time.Millisecond)
 				time.Sleep(time.Minute)
@@ -262,9 +252,7 @@ func TestEachOutageIsTold(t *testing.T) {
 
 // An endpoint that does not answer delays no record.
 func TestSilenceDelaysNoRecord(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{t: t, answer: silent}
-		h := f.hook(cloudwatch.Options{})
+	virtual(t, &fake{answer: silent}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
 		for range 600 {
 			before := time.Now()
 			settle(h, orders, time.Millisecond)

@@ -55,13 +55,9 @@ func TestThePageShowsADocument(t *testing.T) {
 		t.Fatal("the page shows no document")
 	}
 	var line bytes.Buffer
-	if err := json.Compact(&line, []byte(found[1])); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, json.Compact(&line, []byte(found[1])))
 	d, err := parse(line.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	for name, unit := range d.units {
 		if m := metric.ByName(name); m == nil || string(m.Unit) != unit {
 			t.Errorf("%s in %s is not in the list", name, unit)

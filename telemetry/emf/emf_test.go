@@ -155,9 +155,7 @@ func TestDocumentsAreCutByTheirSize(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_LOG_LEVEL", "ERROR")
 	out := &output{}
 	h := emf.New(emf.Options{Writer: out, HighResolution: true, Properties: map[string]string{"much": strings.Repeat("x", 9_980)}})
-	if err := h.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, h.Validate())
 	var results []batch.Result
 	for i := range 4000 {
 		took := time.Duration(math.Exp(float64(i)/250) * float64(time.Microsecond))
@@ -276,4 +274,12 @@ func FuzzProperties(f *testing.F) {
 			t.Errorf("property %q: %q is %v", name, value, d[0].properties)
 		}
 	})
+}
+
+// ok fails the test if err is not nil.
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -3,7 +3,6 @@ package emf_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -12,54 +11,14 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/events"
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/telemetry/emf"
 )
 
-var quiet = slog.New(slog.DiscardHandler)
-
-// On Lambda each invocation writes its metrics, before it answers.
+// On Lambda each invocation writes its metrics in one line, before it answers. One that lasts
+// over full minutes does so too: what it called and warned of before them waits for its end.
 func TestOnLambdaAnInvocationIsALine(t *testing.T) {
-	t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
-	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "ship-orders")
-	out := &output{}
-	h, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }),
-		handler.Config{Logger: quiet, Hooks: []any{emf.New(emf.Options{Writer: out})}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	payload, err := events.FS.ReadFile("ten.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, id := range []string{"request-1", "request-2"} {
-		ctx, cancel := context.WithTimeout(lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: id}), time.Minute)
-		if _, err := h.Invoke(ctx, payload); err != nil {
-			t.Fatal(err)
-		}
-		cancel()
-		docs := read(t, out.take())
-		if len(docs) != 1 {
-			t.Fatalf("%d documents", len(docs))
-		}
-		d := docs[0]
-		if d.dimensions["Service"] != "ship-orders" || d.dimensions["Queue"] == "" || d.properties["requestId"] != id || d.properties["functionName"] != "ship-orders" {
-			t.Errorf("%s", d.line)
-		}
-		if cold := d.properties["coldStart"] == true; cold != (i == 0) || cold != (len(d.values["ColdStarts"]) == 1) {
-			t.Errorf("invocation %d is a cold start: %v", i, cold)
-		}
-		if d.values["RecordsSucceeded"][10] != 1 || d.values["BatchSize"][10] != 1 || d.values["Attempts"][1] == 0 {
-			t.Errorf("%s", d.line)
-		}
-	}
-}
-
-// An invocation that lasts over full minutes writes one line as any other does:
-// what it called and warned of before them waits for its end.
-func TestOnLambdaALongInvocationIsALine(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
 	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "ship-orders")
 	synctest.Test(t, func(t *testing.T) {
@@ -94,8 +53,16 @@ func TestOnLambdaALongInvocationIsALine(t *testing.T) {
 			if len(docs) != 1 || docs[0].properties["requestId"] != id {
 				t.Fatalf("invocation %d wrote %d documents: %+v", i, len(docs), docs)
 			}
-			if d := docs[0]; d.values["RecordsRetried"][2] != 1 || d.values["VisibilityEntries"][2] != 1 || d.values["BatchSize"][float64(len(records))] != 1 {
+			d := docs[0]
+			if d.dimensions["Service"] != "ship-orders" || d.dimensions["Queue"] == "" || d.properties["functionName"] != "ship-orders" {
 				t.Errorf("%s", d.line)
+			}
+			if d.values["RecordsSucceeded"][float64(len(records)-2)] != 1 || d.values["RecordsRetried"][2] != 1 || d.values["VisibilityEntries"][2] != 1 ||
+				d.values["BatchSize"][float64(len(records))] != 1 || d.values["Attempts"][1] == 0 {
+				t.Errorf("%s", d.line)
+			}
+			if cold := d.properties["coldStart"] == true; cold != (i == 0) || cold != (len(d.values["ColdStarts"]) == 1) {
+				t.Errorf("invocation %d is a cold start: %v", i, cold)
 			}
 			time.Sleep(time.Hour)
 			if after := out.take(); after != "" {

@@ -32,9 +32,7 @@ func TestAWriterThatPanics(t *testing.T) {
 		out := &panicky{}
 		h := emf.New(emf.Options{Writer: out})
 		hooks, err := hooks.New(h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		const rounds = 6
 		for range rounds {
 			hooks.BatchSettled(context.Background(), batch.BatchInfo{QueueARN: orders}, []batch.Result{record(batch.Succeeded, time.Second)})

@@ -37,9 +37,7 @@ func TestWhatIsWrappedInAnErrorIsTold(t *testing.T) {
 		"a decoder's own text":  {&batch.MalformedError{Reason: "at offset 3", Err: hidden{errors.New(`swordfish`)}}, `[{"type":"*batch.MalformedError"},{"type":"log_test.hidden"}]`},
 		"a panic with an error": {&batch.PanicError{Value: path, Stack: []byte("x")}, `[{"type":"*fs.PathError"}]`},
 	} {
-		lines := written(t, slog.LevelInfo, log.Options{}, func(h *log.Hook) {
-			h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{result("m", batch.Retry, c.err)})
-		})
+		lines := settled(t, slog.LevelInfo, result("m", batch.Retry, c.err))
 		got := ""
 		if lines[0]["errors"] != nil {
 			data, _ := json.Marshal(lines[0]["errors"])
@@ -62,9 +60,7 @@ func TestErrorsAreBounded(t *testing.T) {
 	for i := range many {
 		many[i] = hidden{fmt.Errorf("%d %s", i, strings.Repeat("x", 10_000))}
 	}
-	lines := written(t, slog.LevelInfo, log.Options{}, func(h *log.Hook) {
-		h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{result("m", batch.Retry, hidden{errors.Join(many...)})})
-	})
+	lines := settled(t, slog.LevelInfo, result("m", batch.Retry, hidden{errors.Join(many...)}))
 	data, _ := json.Marshal(lines[0]["errors"])
 	if n := len(lines[0]["errors"].([]any)); n < 5 || n > 16 || len(data) > 3<<10 {
 		t.Errorf("%d errors in %d bytes", n, len(data))
@@ -86,9 +82,7 @@ func TestAges(t *testing.T) {
 		r.Record.SentAt, r.Record.FirstReceivedAt = time.Now().Add(-90*time.Second), time.Now().Add(-time.Minute)
 		later := result("m", batch.Retry, nil)
 		later.Record.SentAt = time.Now().Add(time.Second) // clocks differ
-		lines := written(t, slog.LevelInfo, log.Options{}, func(h *log.Hook) {
-			h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{r, later})
-		})
+		lines := settled(t, slog.LevelInfo, r, later)
 		if lines[0]["ageMs"] != 90_000.0 || lines[0]["sinceFirstReceiveMs"] != 60_000.0 {
 			t.Errorf("%v", lines[0])
 		}

@@ -38,7 +38,7 @@ func TestEveryRecordHasItsLineWhenSuccessesAreLogged(t *testing.T) {
 func TestAVisibilityOfZeroIsLogged(t *testing.T) {
 	released := batch.Result{Record: &batch.Record{MessageID: "m"}, Outcome: batch.NotStarted, Err: errors.New("no time")}
 	released.VisibilitySet = true
-	lines := written(t, slog.LevelInfo, log.Options{}, func(h *log.Hook) { h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{released}) })
+	lines := settled(t, slog.LevelInfo, released)
 	if got := fmt.Sprint(lines[0]["visibleInMs"], lines[0]["queue"], lines[1]["queue"]); got != "0 <nil> <nil>" { // the queue is not known
 		t.Errorf("%v", lines[0])
 	}
@@ -50,7 +50,7 @@ func TestLinesThatTheLevelHidesDoNotCount(t *testing.T) {
 		results = append(results, result("m", batch.Retry, nil))
 	}
 	results = append(results, result("last", batch.DeadLettered, nil))
-	lines := written(t, slog.LevelError, log.Options{}, func(h *log.Hook) { h.BatchSettled(t.Context(), batch.BatchInfo{}, results) })
+	lines := settled(t, slog.LevelError, results...)
 	if len(lines) != 1 || lines[0]["messageId"] != "last" {
 		t.Errorf("%v", lines)
 	}

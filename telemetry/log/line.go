@@ -111,8 +111,7 @@ func appendError(line []slog.Attr, err error) (with []slog.Attr, size int) {
 	if links, n := chain(err, reason); len(links) > 0 {
 		with, size = append(with, slog.Any("errors", links)), size+n
 	}
-	var panicked *batch.PanicError
-	if errors.As(err, &panicked) {
+	if panicked, ok := errors.AsType[*batch.PanicError](err); ok {
 		stack, n := shortened(string(panicked.Stack), maxStack)
 		with, size = append(with, slog.String("stack", stack)), size+n
 	}

@@ -46,6 +46,12 @@ func written(t *testing.T, level slog.Level, opts log.Options, tell func(h *log.
 	return lines
 }
 
+// settled returns the lines of a batch of an unknown queue.
+func settled(t *testing.T, level slog.Level, results ...batch.Result) []map[string]any {
+	t.Helper()
+	return written(t, level, log.Options{}, func(h *log.Hook) { h.BatchSettled(t.Context(), batch.BatchInfo{}, results) })
+}
+
 func TestLinesAndLevels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		boom := errors.New("boom")
@@ -88,7 +94,7 @@ func TestSuccessesAreSilentAndStormsAreCut(t *testing.T) {
 	for i := range 1000 {
 		results = append(results, result("m", []batch.Outcome{batch.Succeeded, batch.Retry}[i%2], nil))
 	}
-	lines := written(t, slog.LevelInfo, log.Options{}, func(h *log.Hook) { h.BatchSettled(t.Context(), batch.BatchInfo{}, results) })
+	lines := settled(t, slog.LevelInfo, results...)
 	if len(lines) != 101 {
 		t.Fatalf("%d lines, want 100 records and the batch", len(lines))
 	}
@@ -96,7 +102,7 @@ func TestSuccessesAreSilentAndStormsAreCut(t *testing.T) {
 	if last["msg"] != "batch" || last["unlogged"] != 400.0 || last["retry"] != 500.0 || last["succeeded"] != 500.0 {
 		t.Errorf("%v", last)
 	}
-	lines = written(t, slog.LevelError, log.Options{}, func(h *log.Hook) { h.BatchSettled(t.Context(), batch.BatchInfo{}, results) })
+	lines = settled(t, slog.LevelError, results...)
 	if len(lines) != 0 {
 		t.Errorf("%d lines at level ERROR", len(lines))
 	}
@@ -121,11 +127,11 @@ func TestWarnings(t *testing.T) {
 // What waited for its turn when a container was stopped is no trouble.
 func TestWhatWasStoppedIsNoWarning(t *testing.T) {
 	results := []batch.Result{result("m", batch.NotStarted, batch.ErrStopped)}
-	lines := written(t, slog.LevelInfo, log.Options{}, func(h *log.Hook) { h.BatchSettled(t.Context(), batch.BatchInfo{}, results) })
+	lines := settled(t, slog.LevelInfo, results...)
 	if len(lines) != 1 || lines[0]["notStarted"] != 1.0 {
 		t.Errorf("lines %v, want the batch's alone", lines)
 	}
-	lines = written(t, slog.LevelDebug, log.Options{}, func(h *log.Hook) { h.BatchSettled(t.Context(), batch.BatchInfo{}, results) })
+	lines = settled(t, slog.LevelDebug, results...)
 	if len(lines) != 2 || lines[0]["level"] != "DEBUG" {
 		t.Errorf("lines %v, want the record's at level DEBUG", lines)
 	}

@@ -74,9 +74,7 @@ func (p panics) Error() string { panic(p.with) }
 func TestReasonsAreCutOnlyWhenTheyAreLong(t *testing.T) {
 	fits := strings.Repeat("x", 2048)
 	for text, want := range map[string]string{fits: fits, fits + "x": fits[:2045] + "…", fits[:2047] + "\n": fits[:2045] + "…"} {
-		lines := written(t, slog.LevelInfo, log.Options{}, func(h *log.Hook) {
-			h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{result("m", batch.Retry, errors.New(text))})
-		})
+		lines := settled(t, slog.LevelInfo, result("m", batch.Retry, errors.New(text)))
 		if lines[0]["reason"] != want || lines[0]["errors"] != nil {
 			t.Errorf("%d bytes: reason %v, errors %v", len(text), lines[0]["reason"], lines[0]["errors"])
 		}
@@ -86,9 +84,7 @@ func TestReasonsAreCutOnlyWhenTheyAreLong(t *testing.T) {
 // The cause at the end of a reason that is cut is among the wrapped errors.
 func TestTheCauseOfALongReasonIsTold(t *testing.T) {
 	cause := errors.New("connection refused")
-	lines := written(t, slog.LevelInfo, log.Options{}, func(h *log.Hook) {
-		h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{result("m", batch.Retry, fmt.Errorf("%s: %w", strings.Repeat("x", 5000), cause))})
-	})
+	lines := settled(t, slog.LevelInfo, result("m", batch.Retry, fmt.Errorf("%s: %w", strings.Repeat("x", 5000), cause)))
 	if got := fmt.Sprint(lines[0]["errors"]); got != "[map[text:connection refused type:*errors.errorString]]" {
 		t.Errorf("errors %s", got)
 	}

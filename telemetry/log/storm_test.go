@@ -61,7 +61,7 @@ func TestWhatIsLeftOutIsToldAtItsLevel(t *testing.T) {
 		for range 150 {
 			results = append(results, result("m", batch.Abandoned, nil), result("m", batch.Retry, nil))
 		}
-		lines := written(t, level, log.Options{}, func(h *log.Hook) { h.BatchSettled(t.Context(), batch.BatchInfo{}, results) })
+		lines := settled(t, level, results...)
 		if got := fmt.Sprint(count(lines)); got != want {
 			t.Errorf("%v: lines %v, want %v", level, got, want)
 		}
@@ -73,9 +73,7 @@ func TestWhatIsLeftOutIsToldAtItsLevel(t *testing.T) {
 			t.Errorf("%v: %v", level, got)
 		}
 	}
-	lines := written(t, slog.LevelWarn, log.Options{}, func(h *log.Hook) {
-		h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{result("m", batch.Retry, nil)})
-	})
+	lines := settled(t, slog.LevelWarn, result("m", batch.Retry, nil))
 	if got := fmt.Sprint(count(lines)); got != "map[record WARN:1]" {
 		t.Errorf("nothing was left out: lines %v", got)
 	}

@@ -1,6 +1,10 @@
 package metric
 
-import "github.com/sqsbatch/sqsbatch/batch"
+import (
+	"cmp"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
 
 // Records by outcome. Each record of a batch is counted in one of these.
 var (
@@ -148,28 +152,19 @@ func operationFor(action string) *operation {
 	return operations[action]
 }
 
-func byOperation(action, family, name, help string, poll bool) *Metric {
-	value := action
-	if value == "" {
-		value = "other"
-	}
-	return metric(Metric{Name: name, Unit: Count, Help: help, Family: family, Label: "operation", Value: value, Poll: poll})
-}
-
 func callsOf(action, name string, poll bool, help string) *Metric {
-	m := byOperation(action, "Calls", name, help, poll)
-	operationFor(action).calls = m
-	return m
+	return byOperation(&operationFor(action).calls, "Calls", action, name, help, poll)
 }
 
 func entriesOf(action, name string, poll bool, help string) *Metric {
-	m := byOperation(action, "CallEntries", name, help, poll)
-	operationFor(action).entries = m
-	return m
+	return byOperation(&operationFor(action).entries, "CallEntries", action, name, help, poll)
 }
 
 func failuresOf(action, name string, poll bool, help string) *Metric {
-	m := byOperation(action, "CallFailures", name, help, poll)
-	operationFor(action).failures = m
-	return m
+	return byOperation(&operationFor(action).failures, "CallFailures", action, name, help, poll)
+}
+
+func byOperation(to **Metric, family, action, name, help string, poll bool) *Metric {
+	*to = metric(Metric{Name: name, Unit: Count, Help: help, Family: family, Label: "operation", Value: cmp.Or(action, "other"), Poll: poll})
+	return *to
 }

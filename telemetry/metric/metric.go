@@ -1,5 +1,7 @@
 package metric
 
+import "cmp"
+
 // Kind is how a metric combines its observations.
 type Kind uint8
 
@@ -55,9 +57,7 @@ func (m *Metric) Index() int { return m.index }
 var All []*Metric
 
 func metric(m Metric) *Metric {
-	if m.Family == "" {
-		m.Family = m.Name
-	}
+	m.Family = cmp.Or(m.Family, m.Name)
 	m.index = len(All)
 	All = append(All, &m)
 	return &m

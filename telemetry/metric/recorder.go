@@ -105,15 +105,16 @@ func (r *Recorder) BatchSettled(_ context.Context, b batch.BatchInfo, results []
 		}
 	}
 	for o, n := range outcomes {
-		if m := byOutcome[o]; m != nil && n > 0 {
-			s.Add(m, float64(n))
-		}
+		add(s, byOutcome[o], n)
 	}
-	if last > 0 {
-		s.Add(RecordsLastAttempt, float64(last))
-	}
-	if panicked > 0 {
-		s.Add(RecordsPanicked, float64(panicked))
+	add(s, RecordsLastAttempt, last)
+	add(s, RecordsPanicked, panicked)
+}
+
+// add adds a number above 0 to a counter, if there is one.
+func add(s Series, m *Metric, n int) {
+	if m != nil && n > 0 {
+		s.Add(m, float64(n))
 	}
 }
 
@@ -162,15 +163,13 @@ func (r *Recorder) Called(_ context.Context, c batch.Call) {
 		o = operations[""]
 	}
 	s.Add(o.calls, 1)
-	if o.entries != nil && c.Entries > 0 {
-		s.Add(o.entries, float64(c.Entries))
-	}
+	add(s, o.entries, c.Entries)
 	failed := c.Failed
 	if c.Err != nil && failed == 0 {
 		failed = 1
 	}
-	if failed > 0 && !errors.Is(c.Err, context.Canceled) { // a receive that a stop abandoned
-		s.Add(o.failures, float64(failed))
+	if !errors.Is(c.Err, context.Canceled) { // a receive that a stop abandoned
+		add(s, o.failures, failed)
 	}
 	if c.Throttled > 0 || throttled(c.Err) {
 		s.Add(Throttles, 1)
@@ -183,12 +182,8 @@ func (r *Recorder) SenderCalled(c sender.Call) {
 	s.Observe(SendBatchSize, float64(c.Entries))
 	s.Observe(SendWait, float64(c.Waited.Microseconds())/1e3)
 	s.Add(SendBytes, float64(c.Bytes))
-	if c.Retried > 0 {
-		s.Add(SendRetries, float64(c.Retried))
-	}
-	if c.Failed > 0 {
-		s.Add(SendFailures, float64(c.Failed))
-	}
+	add(s, SendRetries, c.Retried)
+	add(s, SendFailures, c.Failed)
 	if c.Throttled > 0 || throttled(c.Err) {
 		s.Add(SendThrottles, 1)
 	}
@@ -268,10 +263,6 @@ func set(s Series, l batch.Load) {
 	s.Set(Undeleted, float64(l.Undeleted))
 	s.Set(AbandonedRunning, float64(l.AbandonedRunning))
 	s.Set(OldestRunning, float64(time.Duration(l.OldestSeconds*1e3))/1e3)
-	if l.Lost > 0 {
-		s.Add(RecordsLost, float64(l.Lost))
-	}
-	if l.Repeated > 0 {
-		s.Add(RecordsRepeated, float64(l.Repeated))
-	}
+	add(s, RecordsLost, l.Lost)
+	add(s, RecordsRepeated, l.Repeated)
 }

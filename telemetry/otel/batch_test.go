@@ -88,9 +88,7 @@ func TestARecordThatComesAfterItsBatch(t *testing.T) {
 func TestAnEngineByItself(t *testing.T) {
 	inWorld(t, false, otel.Options{}, func(w *world) {
 		engine, err := runner.New(batch.HandlerFunc(byBody), batch.Config{Hooks: []any{w.hook}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		records := numberedRecords(2)
 		records[1].Body = "fail"
 		engine.Run(context.Background(), records, batch.Times{}, nil)

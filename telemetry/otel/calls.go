@@ -13,7 +13,7 @@ import (
 )
 
 // callKey is the key of the attribute sets of calls to SQS.
-type callKey struct{ operation, url, failure string }
+type callKey struct{ operation, url string }
 
 // Called implements [batch.CallHook]: it measures a call to SQS. It ignores a call that a
 // stop abandoned.
@@ -21,14 +21,15 @@ func (h *Hook) Called(ctx context.Context, c batch.Call) {
 	if errors.Is(c.Err, context.Canceled) {
 		return
 	}
-	key := callKey{operation: c.Operation, url: c.URL}
+	failure := ""
 	switch {
 	case c.Err != nil:
-		key.failure = class(c.Err)
+		failure = class(c.Err)
 	case c.Failed > 0:
-		key.failure = "entries_failed"
+		failure = "entries_failed"
 	}
-	h.metrics.operation.Record(ctx, c.Duration.Seconds(), h.metrics.callSets.get(key, callAttributes).record...)
+	set := h.metrics.callSets.get(callKey{c.Operation, c.URL}, failure, callAttributes)
+	h.metrics.operation.Record(ctx, c.Duration.Seconds(), set.record...)
 }
 
 // operationTypes are the operation types of the conventions, for calls about messages.
@@ -56,14 +57,5 @@ func callAttributes(key callKey) []attribute.KeyValue {
 			attrs = append(attrs, semconv.ServerPort(port))
 		}
 	}
-	if key.failure != "" {
-		attrs = append(attrs, semconv.ErrorTypeKey.String(key.failure))
-	}
 	return attrs
-}
-
-func (k callKey) other() (callKey, bool) {
-	bounded := k
-	bounded.failure = "_OTHER"
-	return bounded, k.failure != "" && k != bounded
 }

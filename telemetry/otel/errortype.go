@@ -8,6 +8,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
+// otherError is the class of errors that are not told apart.
+const otherError = "_OTHER"
+
 // errorType returns the class of a record's failure, for error.type:
 //
 //   - abandoned, panic, goexit, malformed, timeout, canceled;
@@ -25,7 +28,7 @@ func errorType(r *batch.Result) string {
 func class(err error) (name string) {
 	defer func() {
 		if recover() != nil || name == "" {
-			name = "_OTHER"
+			name = otherError
 		}
 	}()
 	var panicked *batch.PanicError

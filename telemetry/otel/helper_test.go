@@ -49,6 +49,12 @@ func inWorld(t *testing.T, fifo bool, opts otel.Options, script func(*world)) {
 	})
 }
 
+// inWorldRun is inWorld as a subtest.
+func inWorldRun(t *testing.T, name string, fifo bool, opts otel.Options, script func(*world)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { inWorld(t, fifo, opts, script) })
+}
+
 func (w *world) observe(opts otel.Options) {
 	w.spans, w.reader = tracetest.NewInMemoryExporter(), sdkmetric.NewManualReader()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(w.spans))
@@ -77,16 +83,12 @@ func (w *world) onLambda(h batch.HandlerFunc, cfg handler.Config, wrap ...func(i
 		first = false
 		return run(ctx, payload)
 	}})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	ok(w.t, err)
 	defer fn.Close()
 	ctx, stop := context.WithCancel(w.t.Context())
 	err = lambda.Mapping{Function: fn, SQS: w.Client, QueueURL: w.URL, ReportBatchItemFailures: true,
 		Ended: func(lambda.Ended) { stop() }}.Run(ctx)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	ok(w.t, err)
 }
 
 type invoke = func(context.Context, []byte) ([]byte, error)
@@ -169,4 +171,12 @@ func outcomeOf(s tracetest.SpanStub) string {
 		out += ": " + s.Status.Description
 	}
 	return out
+}
+
+// ok fails the test if err is not nil.
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

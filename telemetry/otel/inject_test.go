@@ -28,9 +28,7 @@ func withSpan(t *testing.T, full bool) context.Context {
 			t.Fatal(err)
 		}
 		bag, err := baggage.Parse("customer=acme")
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		ctx = baggage.ContextWithBaggage(ctx, bag)
 	}
 	return trace.ContextWithSpanContext(ctx, trace.NewSpanContext(c))

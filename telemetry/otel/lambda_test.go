@@ -34,34 +34,32 @@ func TestOutcomesOnLambda(t *testing.T) {
 			"*errors.errorString abandoned: its handler was still running after 9.25s and ignores the end of its context",
 			"sqsbatch.allowed_ms=9000 sqsbatch.max_receive_count=5"},
 	} {
-		t.Run(c.body, func(t *testing.T) {
-			inWorld(t, false, otel.Options{}, func(w *world) {
-				w.Send("swordfish:" + c.body)
-				cfg := w.config()
-				cfg.Backoff = func(int) time.Duration { return time.Second }
-				began := time.Now()
-				w.onLambda(byBody, cfg)
-				records, batches := w.byID()
-				if len(records) != 1 || len(batches) != 1 {
-					t.Fatalf("%d spans of records, %d others", len(records), len(batches))
-				}
-				s := records[0]
-				if got := outcomeOf(s); got != c.outcome {
-					t.Errorf("outcome %q, want %q", got, c.outcome)
-				}
-				want := strings.ReplaceAll(c.more, "DLQ", w.DeadLetterURL)
-				if got := attrs(s.Attributes, "sqsbatch.allowed_ms", "sqsbatch.visible_in_ms", "sqsbatch.max_receive_count", "sqsbatch.dead_letter_queue"); got != want {
-					t.Errorf("attributes %q, want %q", got, want)
-				}
-				checkException(t, s, c.event)
-				took := s.EndTime.Sub(began)
-				if late := map[string]time.Duration{"slow": 9 * time.Second, "hang": 9250 * time.Millisecond}[c.body]; took != late {
-					t.Errorf("the span ends after %v, want %v", took, late)
-				}
-				if strings.Contains(attrs(s.Attributes)+s.Status.Description, "swordfish") {
-					t.Error("the body is in the span")
-				}
-			})
+		inWorldRun(t, c.body, false, otel.Options{}, func(w *world) {
+			w.Send("swordfish:" + c.body)
+			cfg := w.config()
+			cfg.Backoff = func(int) time.Duration { return time.Second }
+			began := time.Now()
+			w.onLambda(byBody, cfg)
+			records, batches := w.byID()
+			if len(records) != 1 || len(batches) != 1 {
+				w.t.Fatalf("%d spans of records, %d others", len(records), len(batches))
+			}
+			s := records[0]
+			if got := outcomeOf(s); got != c.outcome {
+				w.t.Errorf("outcome %q, want %q", got, c.outcome)
+			}
+			want := strings.ReplaceAll(c.more, "DLQ", w.DeadLetterURL)
+			if got := attrs(s.Attributes, "sqsbatch.allowed_ms", "sqsbatch.visible_in_ms", "sqsbatch.max_receive_count", "sqsbatch.dead_letter_queue"); got != want {
+				w.t.Errorf("attributes %q, want %q", got, want)
+			}
+			checkException(w.t, s, c.event)
+			took := s.EndTime.Sub(began)
+			if late := map[string]time.Duration{"slow": 9 * time.Second, "hang": 9250 * time.Millisecond}[c.body]; took != late {
+				w.t.Errorf("the span ends after %v, want %v", took, late)
+			}
+			if strings.Contains(attrs(s.Attributes)+s.Status.Description, "swordfish") {
+				w.t.Error("the body is in the span")
+			}
 		})
 	}
 }
@@ -125,21 +123,17 @@ func TestABatchOnLambda(t *testing.T) {
 
 // What is not handed to the handler has no span; the batch's tells of it.
 func TestRecordsThatAreNotHandled(t *testing.T) {
-	t.Run("not started", func(t *testing.T) {
-		inWorld(t, false, otel.Options{}, func(w *world) {
-			w.Send("hang", "ok", "ok")
-			cfg := w.config()
-			cfg.Concurrency = 1
-			w.onLambda(byBody, cfg)
-			checkUnhandled(t, w, "abandoned", "not-started", "sqsbatch.records.abandoned=1 sqsbatch.records.not_started=2")
-		})
+	inWorldRun(t, "not started", false, otel.Options{}, func(w *world) {
+		w.Send("hang", "ok", "ok")
+		cfg := w.config()
+		cfg.Concurrency = 1
+		w.onLambda(byBody, cfg)
+		checkUnhandled(w.t, w, "abandoned", "not-started", "sqsbatch.records.abandoned=1 sqsbatch.records.not_started=2")
 	})
-	t.Run("skipped", func(t *testing.T) {
-		inWorld(t, true, otel.Options{}, func(w *world) {
-			w.Send("a:fail", "a:ok", "a:ok")
-			w.onLambda(byBody, w.config())
-			checkUnhandled(t, w, "retry", "skipped", "sqsbatch.records.retry=1 sqsbatch.records.skipped=2")
-		})
+	inWorldRun(t, "skipped", true, otel.Options{}, func(w *world) {
+		w.Send("a:fail", "a:ok", "a:ok")
+		w.onLambda(byBody, w.config())
+		checkUnhandled(w.t, w, "retry", "skipped", "sqsbatch.records.retry=1 sqsbatch.records.skipped=2")
 	})
 }
 

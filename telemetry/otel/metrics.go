@@ -4,7 +4,6 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 )
@@ -21,14 +20,13 @@ type metrics struct {
 
 	recordSets sets[recordKeys]
 	callSets   sets[callKey]
-	sentSets   sets[sentKey]
+	sentSets   sets[string]
 }
 
 // recordKeys is the key of the attribute sets of records.
 type recordKeys struct {
 	queue   *queue
 	outcome batch.Outcome
-	failure string
 }
 
 func (m *metrics) init(meter metric.Meter) {
@@ -55,22 +53,12 @@ func handle(err error) {
 
 // processed measures a record. The context has its span, for exemplars.
 func (m *metrics) processed(s *recordSpan, r *batch.Result, failure string) {
-	set := m.recordSets.get(recordKeys{s.queue, r.Outcome, failure}, recordAttributes)
+	set := m.recordSets.get(recordKeys{s.queue, r.Outcome}, failure, recordAttributes)
 	m.duration.Record(s, r.Duration.Seconds(), set.record...)
 	m.consumed.Add(s, 1, set.add...)
 }
 
 func recordAttributes(key recordKeys) []attribute.KeyValue {
 	attrs := append(make([]attribute.KeyValue, 0, len(key.queue.attrs)+2), key.queue.attrs...)
-	attrs = append(attrs, outcomeKey.String(key.outcome.String()))
-	if key.failure != "" {
-		attrs = append(attrs, semconv.ErrorTypeKey.String(key.failure))
-	}
-	return attrs
-}
-
-func (k recordKeys) other() (recordKeys, bool) {
-	bounded := k
-	bounded.failure = "_OTHER"
-	return bounded, k.failure != "" && k != bounded
+	return append(attrs, outcomeKey.String(key.outcome.String()))
 }

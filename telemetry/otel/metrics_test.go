@@ -164,17 +164,15 @@ func TestErrorTypes(t *testing.T) {
 		"*otel_test.carrierError": errors.Join(fmt.Errorf("a: %w, %w", &carrierError{}, errors.New("b"))),
 		"*batch.permanentError":   batch.Permanent(nil),
 	} {
-		t.Run(want, func(t *testing.T) {
-			inWorld(t, false, otel.Options{}, func(w *world) {
-				w.Send("x")
-				cfg := w.config()
-				cfg.Backoff = func(int) time.Duration { return time.Hour }
-				w.inContainer(func(context.Context, batch.Record) error { return err }, cfg, time.Minute)
-				records, _ := w.byID()
-				if len(records) != 1 || attr(records[0].Attributes, "error.type") != want {
-					t.Errorf("%d spans, %s", len(records), attrs(records[0].Attributes))
-				}
-			})
+		inWorldRun(t, want, false, otel.Options{}, func(w *world) {
+			w.Send("x")
+			cfg := w.config()
+			cfg.Backoff = func(int) time.Duration { return time.Hour }
+			w.inContainer(func(context.Context, batch.Record) error { return err }, cfg, time.Minute)
+			records, _ := w.byID()
+			if len(records) != 1 || attr(records[0].Attributes, "error.type") != want {
+				w.t.Errorf("%d spans, %s", len(records), attrs(records[0].Attributes))
+			}
 		})
 	}
 }

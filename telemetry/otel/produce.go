@@ -33,7 +33,7 @@ func (h *Hook) TraceMessage(ctx context.Context, queue string, m *producer.Messa
 		kind = trace.SpanKindClient
 		opts = append(opts, trace.WithLinks(trace.Link{SpanContext: created}))
 	}
-	opts = append(opts, trace.WithSpanKind(kind), trace.WithAttributes(sentAttributes(sentKey{queue: name})...))
+	opts = append(opts, trace.WithSpanKind(kind), trace.WithAttributes(sentAttributes(name)...))
 	ctx, span := h.tracer.Start(ctx, "send "+name, opts...)
 	if !created.IsValid() {
 		carry(ctx, h, m)
@@ -54,17 +54,17 @@ func carry(ctx context.Context, h *Hook, m *producer.Message) {
 
 // sent ends the span of a message, and counts the message.
 func (h *Hook) sent(ctx context.Context, span trace.Span, queue string, r producer.Result) {
-	key := sentKey{queue: queue}
+	failure := ""
 	span.SetAttributes(triesKey.Int(r.Tries))
 	if r.MessageID != "" {
 		span.SetAttributes(semconv.MessagingMessageID(r.MessageID))
 	}
 	if r.Err != nil {
-		key.failure = sendFailure(r.Err)
-		span.SetAttributes(semconv.ErrorTypeKey.String(key.failure))
+		failure = sendFailure(r.Err)
+		span.SetAttributes(semconv.ErrorTypeKey.String(failure))
 		span.SetStatus(codes.Error, short(r.Err.Error(), maxText))
 	}
-	h.metrics.sent.Add(ctx, 1, h.metrics.sentSets.get(key, sentAttributes).add...)
+	h.metrics.sent.Add(ctx, 1, h.metrics.sentSets.get(queue, failure, sentAttributes).add...)
 	span.End()
 }
 
@@ -89,22 +89,9 @@ func sendFailure(err error) string {
 	return class(err)
 }
 
-// sentKey is the key of the attribute sets of sent messages.
-type sentKey struct{ queue, failure string }
-
-func (k sentKey) other() (sentKey, bool) {
-	bounded := k
-	bounded.failure = "_OTHER"
-	return bounded, k.failure != "" && k != bounded
-}
-
-func sentAttributes(k sentKey) []attribute.KeyValue {
-	attrs := []attribute.KeyValue{
+func sentAttributes(queue string) []attribute.KeyValue {
+	return []attribute.KeyValue{
 		semconv.MessagingSystemAWSSQS, semconv.MessagingOperationName("send"), semconv.MessagingOperationTypeSend,
-		semconv.MessagingDestinationName(k.queue),
+		semconv.MessagingDestinationName(queue),
 	}
-	if k.failure != "" {
-		attrs = append(attrs, semconv.ErrorTypeKey.String(k.failure))
-	}
-	return attrs
 }

@@ -42,9 +42,7 @@ func inSending(t *testing.T, script func(*sending)) {
 		}
 		var err error
 		w.s, err = sender.New(client, sender.Config{Queue: w.server.QueueURL(name), Trace: w.hook.TraceMessage, OnCall: w.hook.SenderCalled})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		script(w)
 	})
 }
@@ -70,9 +68,7 @@ func TestTraceMessage_InAHandler(t *testing.T) {
 	inSending(t, func(w *sending) {
 		record := batch.Record{MessageID: "m-1", QueueARN: "arn:aws:sqs:eu-west-1:123456789012:orders", TraceHeader: "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"}
 		ctx := batch.WithRecord(w.hook.RecordContext(w.t.Context(), &record), record)
-		if err := w.s.Send(ctx, sender.Text("hello")); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, w.s.Send(ctx, sender.Text("hello")))
 		w.hook.RecordFinished(ctx, batch.Result{Record: &record, Outcome: batch.Succeeded, Started: time.Now()})
 		process, send := w.one("process orders"), w.one("send mails")
 		if send.SpanKind != trace.SpanKindProducer || send.Parent.SpanID() != process.SpanContext.SpanID() || len(send.Links) > 0 || send.Status.Code != codes.Unset {
@@ -96,9 +92,7 @@ func TestTraceMessage_WithoutRoomTheSpanIsInAWSTraceHeader(t *testing.T) {
 			m.Attributes[fmt.Sprint("a", i)] = batch.MessageAttribute{DataType: "String", StringValue: "v"}
 		}
 		record := batch.WithRecord(w.t.Context(), batch.Record{TraceHeader: "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"})
-		if err := w.s.Send(record, m); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, w.s.Send(record, m))
 		id := w.one("send mails").SpanContext.SpanID().String()
 		if got := w.server.Snapshot()[0].Messages[0]; len(got.Attributes) != 10 || !strings.Contains(got.TraceHeader, id) {
 			t.Errorf("%+v, want the span %s", got, id)
@@ -110,9 +104,7 @@ func TestTraceMessage_AMessageThatWasCreatedInAnotherSpan(t *testing.T) {
 	inSending(t, func(w *sending) {
 		const header = "00-0102030405060708090a0b0c0d0e0f10-0102030405060708-01"
 		m := sender.Message{Body: "x", Attributes: map[string]batch.MessageAttribute{"traceparent": {DataType: "String", StringValue: header}}}
-		if err := w.s.Send(w.t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, w.s.Send(w.t.Context(), m))
 		send := w.one("send mails")
 		if send.SpanKind != trace.SpanKindClient || len(send.Links) != 1 || send.Links[0].SpanContext.SpanID().String() != "0102030405060708" {
 			t.Errorf("%+v", send)
@@ -125,17 +117,13 @@ func TestTraceMessage_AMessageThatWasCreatedInAnotherSpan(t *testing.T) {
 
 func TestTraceMessage_FailuresAndMetrics(t *testing.T) {
 	inSending(t, func(w *sending) {
-		if err := w.server.Inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Times: 1}, sqs.Fault{Kind: sqs.Throttled, Operation: "SendMessageBatch", Skip: 2}); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, w.server.Inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Times: 1}, sqs.Fault{Kind: sqs.Throttled, Operation: "SendMessageBatch", Skip: 2}))
 		ctx, cancel := context.WithTimeout(w.t.Context(), time.Second)
 		defer cancel()
 		for range 3 {
 			_ = w.s.Send(ctx, sender.Text("secret"))
 		}
-		if err := w.s.Enqueue(w.t.Context(), sender.Text("secret"), nil); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, w.s.Enqueue(w.t.Context(), sender.Text("secret"), nil))
 		w.s.Close(ctx)
 		var spans []string
 		for _, s := range w.spans.GetSpans() {

@@ -163,8 +163,7 @@ func short(text string, most int) string {
 // exception returns an error as the attributes of an exception event.
 func exception(err error) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{semconv.ExceptionType(typeName(err)), semconv.ExceptionMessage(short(err.Error(), maxText))}
-	var panicked *batch.PanicError
-	if errors.As(err, &panicked) {
+	if panicked, ok := errors.AsType[*batch.PanicError](err); ok {
 		attrs = append(attrs, semconv.ExceptionStacktrace(short(string(panicked.Stack), maxStack)))
 	}
 	return attrs

@@ -28,9 +28,7 @@ func TestSpansOfACall(t *testing.T) {
 	sqstest.RunWith(t, h, cfg, func(t *testing.T, q *sqstest.Queue) {
 		q.Start()
 		c, err := reply.NewClient(q.Client, reply.Config{Sender: traced})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		ctx, span := w.tracer.Start(t.Context(), "shop")
 		if n, err := reply.Call[int](ctx, c, q.URL, 7); err != nil || n != -7 {
 			t.Error(n, err)
@@ -58,9 +56,7 @@ func TestSpansOfACall(t *testing.T) {
 		}
 	}
 	var metrics metricdata.ResourceMetrics
-	if err := w.reader.Collect(t.Context(), &metrics); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, w.reader.Collect(t.Context(), &metrics))
 	if text := fmt.Sprintf("%+v", metrics); !strings.Contains(text, "sqsbatch-reply") || strings.Contains(text, "sqsbatch-reply-") {
 		t.Errorf("the metrics are not those of sqsbatch-reply:\n%s", text)
 	}

@@ -63,32 +63,30 @@ func TestRecordsLinkToTheirSenders(t *testing.T) {
 		{"both, Lambda", true, true, true},
 		{"both, container", true, true, false},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, false, otel.Options{}, func(w *world) {
-				sender := w.sent(c.inject, c.system)
-				customer := make(chan string, 1)
-				w.run(c.lambda, func(ctx context.Context, r batch.Record) error {
-					customer <- baggage.FromContext(ctx).Member("customer").Value()
-					return nil
-				})
-				records, others := w.byID()
-				if got := linked(records[0]); len(got) != 1 || got[0] != sender.SpanID().String() || !records[0].Links[0].SpanContext.IsSampled() {
-					t.Errorf("links %v, want one to %s", got, sender.SpanID())
-				}
-				if records[0].SpanContext.TraceID() == sender.TraceID() {
-					t.Error("the record is in the sender's trace")
-				}
-				if got, want := <-customer, map[bool]string{true: "acme corp"}[c.inject]; got != want {
-					t.Errorf("the handler has the baggage %q, want %q", got, want)
-				}
-				if c.lambda {
-					b := others[len(others)-1]
-					if len(b.Links) == 0 || b.Links[0].SpanContext.SpanID() != sender.SpanID() ||
-						attr(b.Links[0].Attributes, "messaging.message.id") != attr(records[0].Attributes, "messaging.message.id") {
-						t.Errorf("the batch's links are %v", b.Links)
-					}
-				}
+		inWorldRun(t, c.name, false, otel.Options{}, func(w *world) {
+			sender := w.sent(c.inject, c.system)
+			customer := make(chan string, 1)
+			w.run(c.lambda, func(ctx context.Context, r batch.Record) error {
+				customer <- baggage.FromContext(ctx).Member("customer").Value()
+				return nil
 			})
+			records, others := w.byID()
+			if got := linked(records[0]); len(got) != 1 || got[0] != sender.SpanID().String() || !records[0].Links[0].SpanContext.IsSampled() {
+				w.t.Errorf("links %v, want one to %s", got, sender.SpanID())
+			}
+			if records[0].SpanContext.TraceID() == sender.TraceID() {
+				w.t.Error("the record is in the sender's trace")
+			}
+			if got, want := <-customer, map[bool]string{true: "acme corp"}[c.inject]; got != want {
+				w.t.Errorf("the handler has the baggage %q, want %q", got, want)
+			}
+			if c.lambda {
+				b := others[len(others)-1]
+				if len(b.Links) == 0 || b.Links[0].SpanContext.SpanID() != sender.SpanID() ||
+					attr(b.Links[0].Attributes, "messaging.message.id") != attr(records[0].Attributes, "messaging.message.id") {
+					w.t.Errorf("the batch's links are %v", b.Links)
+				}
+			}
 		})
 	}
 }
@@ -113,31 +111,29 @@ func TestSenderAsParent(t *testing.T) {
 		{lambda: false, n: 2, parent: true},
 		{lambda: false, fifo: true, n: 2, parent: false},
 	} {
-		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
-			inWorld(t, c.fifo, otel.Options{SenderAsParent: true}, func(w *world) {
-				senders := map[trace.SpanID]trace.TraceID{}
-				for range c.n {
-					sc := w.sent(true, false)
-					senders[sc.SpanID()] = sc.TraceID()
+		inWorldRun(t, fmt.Sprintf("%+v", c), c.fifo, otel.Options{SenderAsParent: true}, func(w *world) {
+			senders := map[trace.SpanID]trace.TraceID{}
+			for range c.n {
+				sc := w.sent(true, false)
+				senders[sc.SpanID()] = sc.TraceID()
+			}
+			w.run(c.lambda, byBody)
+			records, _ := w.byID()
+			for _, s := range records {
+				if traceID, ok := senders[s.Parent.SpanID()]; ok != c.parent || ok && traceID != s.SpanContext.TraceID() {
+					w.t.Errorf("the record's parent is %v", s.Parent)
 				}
-				w.run(c.lambda, byBody)
-				records, _ := w.byID()
-				for _, s := range records {
-					if traceID, ok := senders[s.Parent.SpanID()]; ok != c.parent || ok && traceID != s.SpanContext.TraceID() {
-						t.Errorf("the record's parent is %v", s.Parent)
-					}
-					want := 1
-					if c.parent && c.lambda {
-						want = 2 // and the batch's span
-					}
-					if _, ok := senders[s.Links[0].SpanContext.SpanID()]; !ok || len(s.Links) != want {
-						t.Errorf("the record links to %v", linked(s))
-					}
+				want := 1
+				if c.parent && c.lambda {
+					want = 2 // and the batch's span
 				}
-				if len(records) != c.n {
-					t.Errorf("%d records", len(records))
+				if _, ok := senders[s.Links[0].SpanContext.SpanID()]; !ok || len(s.Links) != want {
+					w.t.Errorf("the record links to %v", linked(s))
 				}
-			})
+			}
+			if len(records) != c.n {
+				w.t.Errorf("%d records", len(records))
+			}
 		})
 	}
 }
@@ -166,24 +162,22 @@ func TestTheTraceOfTheInvocation(t *testing.T) {
 		{otel.InvocationLinked, "1", "link"},
 		{otel.InvocationLinked, "0", "link"},
 	} {
-		t.Run(fmt.Sprint(c.option, c.sampled), func(t *testing.T) {
-			inWorld(t, false, otel.Options{Invocation: c.option}, func(w *world) {
-				w.Send("ok")
-				w.onLambda(byBody, w.config(), withHeader(header+c.sampled))
-				_, batches := w.byID()
-				got := "nothing"
-				for _, b := range batches {
-					switch {
-					case b.Parent.SpanID().String() == "53995c3f42cd8ad8" && b.SpanContext.TraceID().String() == "5759e988bd862e3fe1be46a994272793":
-						got = "child"
-					case len(b.Links) == 1 && linked(b)[0] == "53995c3f42cd8ad8" && !b.Parent.IsValid():
-						got = "link"
-					}
+		inWorldRun(t, fmt.Sprint(c.option, c.sampled), false, otel.Options{Invocation: c.option}, func(w *world) {
+			w.Send("ok")
+			w.onLambda(byBody, w.config(), withHeader(header+c.sampled))
+			_, batches := w.byID()
+			got := "nothing"
+			for _, b := range batches {
+				switch {
+				case b.Parent.SpanID().String() == "53995c3f42cd8ad8" && b.SpanContext.TraceID().String() == "5759e988bd862e3fe1be46a994272793":
+					got = "child"
+				case len(b.Links) == 1 && linked(b)[0] == "53995c3f42cd8ad8" && !b.Parent.IsValid():
+					got = "link"
 				}
-				if got != c.want {
-					t.Errorf("%s, want %s", got, c.want)
-				}
-			})
+			}
+			if got != c.want {
+				w.t.Errorf("%s, want %s", got, c.want)
+			}
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package prometheus
 
 import (
+	"cmp"
 	"strings"
 	"time"
 	"unicode"
@@ -114,10 +115,7 @@ func newFamilies(o Options) *families {
 }
 
 func newFamily(m *metric.Metric, o Options) *family {
-	help := helps[m.Family]
-	if help == "" {
-		help = m.Help
-	}
+	help := cmp.Or(helps[m.Family], m.Help)
 	labels := []string{"queue"}
 	if m.Label != "" {
 		labels = append(labels, m.Label)

@@ -12,12 +12,10 @@ import (
 	"sync"
 	"time"
 
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-
-	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
+	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 // slack is what a slow machine may take longer than the toolkit promises.
@@ -118,45 +116,23 @@ func (k *check) count(kind diary.Kind, outcome diary.Outcome) (n int) {
 	return n
 }
 
-// await waits until something is so.
-func await(ctx context.Context, what string, is func() (bool, error)) error {
-	for began := time.Now(); ; {
-		if ok, err := is(); ok || err != nil {
-			return err
-		}
-		if time.Since(began) > patience {
-			return fmt.Errorf("after %v not yet: %s", patience, what)
-		}
-		if !sleep.For(ctx, 20*time.Millisecond) {
-			return ctx.Err()
-		}
-	}
-}
-
+// awaitCount waits until the diaries have so many lines of a kind.
 func (k *check) awaitCount(ctx context.Context, n int, kind diary.Kind, outcome diary.Outcome) error {
-	return await(ctx, fmt.Sprintf("%d times %s %s", n, kind, outcome), func() (bool, error) { return k.count(kind, outcome) >= n, nil })
+	return await.Until(ctx, patience, func() error {
+		if got := k.count(kind, outcome); got < n {
+			return fmt.Errorf("%d of %d times %s %s", got, n, kind, outcome)
+		}
+		return nil
+	})
 }
 
 // sizes are how many messages a queue has that can be received, and that are hidden.
 func (k *check) sizes(ctx context.Context, queue string) (visible, hidden int, err error) {
-	url := k.run.server.queueURL(queue)
-	out, err := k.run.server.client.GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{"All"}})
-	if err != nil {
-		return 0, 0, err
-	}
-	for name, n := range map[string]*int{"": &visible, "NotVisible": &hidden} {
-		if *n, err = strconv.Atoi(out.Attributes["ApproximateNumberOfMessages"+name]); err != nil {
-			return 0, 0, err
-		}
-	}
-	return visible, hidden, nil
+	return sqsqueue.Depth(ctx, k.run.server.client, k.run.server.queueURL(queue))
 }
 
 func (k *check) awaitEmpty(ctx context.Context) error {
-	return await(ctx, "the queue is empty", func() (bool, error) {
-		visible, hidden, err := k.sizes(ctx, k.queue)
-		return visible+hidden == 0, err
-	})
+	return await.Until(ctx, patience, func() error { return sqsqueue.RequireEmpty(ctx, k.run.server.client, k.run.server.queueURL(k.queue)) })
 }
 
 // stop sends SIGTERM, wants the end with the status, and returns how long it took.
@@ -173,16 +149,22 @@ func (w *single) stop(status int) (time.Duration, error) {
 	return time.Since(began), nil
 }
 
-// finish has a new worker do what is left, after which each order was done once.
-func (k *check) finish(ctx context.Context) error {
-	w, err := k.start()
+// drain has a new worker do what is left.
+func (k *check) drain(ctx context.Context, settings ...string) error {
+	w, err := k.start(settings...)
 	if err != nil {
 		return err
 	}
 	if err := k.awaitEmpty(ctx); err != nil {
 		return err
 	}
-	if _, err := w.stop(0); err != nil {
+	_, err = w.stop(0)
+	return err
+}
+
+// finish drains the queue, after which each order was done once.
+func (k *check) finish(ctx context.Context) error {
+	if err := k.drain(ctx); err != nil {
 		return err
 	}
 	if n := k.count(diary.End, diary.OK); n != len(k.orders) {
@@ -282,14 +264,7 @@ func givenUp(ctx context.Context, k *check) error {
 	); err != nil {
 		return err
 	}
-	w, err := k.start("SQSBATCH_RECORD_TIMEOUT=1s", "SQSBATCH_GRACE=200ms")
-	if err != nil {
-		return err
-	}
-	if err := k.awaitEmpty(ctx); err != nil {
-		return err
-	}
-	if _, err := w.stop(0); err != nil {
+	if err := k.drain(ctx, "SQSBATCH_RECORD_TIMEOUT=1s", "SQSBATCH_GRACE=200ms"); err != nil {
 		return err
 	}
 	visible, hidden, err := k.sizes(ctx, "dead-"+k.queue)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -48,14 +49,34 @@ func (s *story) handled(n int, p *process, attempt int, start, end float64, outc
 	s.handlings[n] = append(s.handlings[n], h)
 }
 
+// first tells of a message that one worker was given and handled.
+func (s *story) first(outcome diary.Outcome) {
+	s.event(1, sqs.Received, 1, 5*time.Second)
+	s.handled(hero, s.one, 1, 1.1, 1.2, outcome)
+}
+
+// second tells that the worker was given it again, and done with it.
+func (s *story) second() {
+	s.event(2, sqs.Received, 2, 5*time.Second)
+	s.handled(hero, s.one, 2, 2.1, 2.2, diary.OK)
+	s.event(3, sqs.Deleted, 2, 0)
+}
+
 // twice tells of a message that one worker handled, and then another.
 func (s *story) twice() {
-	s.event(1, sqs.Received, 1, 5*time.Second)
-	s.handled(hero, s.one, 1, 1.1, 1.2, diary.OK)
+	s.first(diary.OK)
 	s.event(6, sqs.Returned, 1, 0)
 	s.event(6.1, sqs.Received, 2, 5*time.Second)
 	s.handled(hero, s.other, 2, 6.2, 6.3, diary.OK)
 	s.event(6.5, sqs.Deleted, 2, 0)
+}
+
+// twiceWith tells the same, with a fault of a slot.
+func twiceWith(k kind, slot int, from, to float64) func(*story) {
+	return func(s *story) {
+		s.twice()
+		s.faults.list = []*fault{{kind: k, slot: slot, from: s.at(from), to: s.at(to)}}
+	}
 }
 
 func TestJudgeMessage(t *testing.T) {
@@ -66,26 +87,16 @@ func TestJudgeMessage(t *testing.T) {
 		why  string // it was handled again
 	}{
 		{"once", func(s *story) {
-			s.event(1, sqs.Received, 1, 5*time.Second)
-			s.handled(hero, s.one, 1, 1.1, 1.2, diary.OK)
+			s.first(diary.OK)
 			s.event(2, sqs.Deleted, 1, 0)
 		}, "", ""},
 		{"again after a failure", func(s *story) {
-			s.event(1, sqs.Received, 1, 5*time.Second)
-			s.handled(hero, s.one, 1, 1.1, 1.2, diary.Failed)
-			s.event(2, sqs.Received, 2, 5*time.Second)
-			s.handled(hero, s.one, 2, 2.1, 2.2, diary.OK)
-			s.event(3, sqs.Deleted, 2, 0)
+			s.first(diary.Failed)
+			s.second()
 		}, "", ""},
 		{"again without a reason", (*story).twice, "for no reason", "NO REASON"},
-		{"again, a fault before", func(s *story) {
-			s.twice()
-			s.faults.list = []*fault{{kind: reset, slot: 0, from: s.at(0), to: s.at(0.9)}}
-		}, "for no reason", "NO REASON"},
-		{"again, a fault of another slot", func(s *story) {
-			s.twice()
-			s.faults.list = []*fault{{kind: reset, slot: 1, from: s.at(2), to: s.at(3)}}
-		}, "for no reason", "NO REASON"},
+		{"again, a fault before", twiceWith(reset, 0, 0, 0.9), "for no reason", "NO REASON"},
+		{"again, a fault of another slot", twiceWith(reset, 1, 2, 3), "for no reason", "NO REASON"},
 		{"again, a SIGTERM", func(s *story) {
 			s.twice()
 			s.one.signaled = s.at(3)
@@ -99,14 +110,8 @@ func TestJudgeMessage(t *testing.T) {
 			s.twice()
 			s.failedCalls(3)
 		}, "", "calls failed by the server"},
-		{"again, a fault of its slot", func(s *story) {
-			s.twice()
-			s.faults.list = []*fault{{kind: reset, slot: 0, from: s.at(2), to: s.at(3)}}
-		}, "", "reset"},
-		{"again, a restart", func(s *story) {
-			s.twice()
-			s.faults.list = []*fault{{kind: restart, slot: -1, from: s.at(5), to: s.at(7)}}
-		}, "", "server restart"},
+		{"again, a fault of its slot", twiceWith(reset, 0, 2, 3), "", "reset"},
+		{"again, a restart", twiceWith(restart, -1, 5, 7), "", "server restart"},
 		{"again, the first one killed", func(s *story) {
 			s.twice()
 			s.one.signal, s.one.signaled = kill, s.at(1.3)
@@ -127,8 +132,7 @@ func TestJudgeMessage(t *testing.T) {
 			s.event(2, sqs.Deleted, 2, 0)
 		}, "", "delivered twice by the server"},
 		{"lost", func(s *story) {
-			s.event(1, sqs.Received, 1, 5*time.Second)
-			s.handled(hero, s.one, 1, 1.1, 1.2, diary.Failed)
+			s.first(diary.Failed)
 			s.event(2, sqs.Deleted, 1, 0)
 		}, "is LOST", ""},
 		{"never begun", func(s *story) { s.event(2, sqs.Deleted, 1, 0) }, "is LOST", ""},
@@ -138,8 +142,7 @@ func TestJudgeMessage(t *testing.T) {
 			s.handled(hero, s.one, 1, 1.1, 1.2, diary.OK)
 		}, "deleted before it was handled", ""},
 		{"left", func(s *story) {
-			s.event(1, sqs.Received, 1, 5*time.Second)
-			s.handled(hero, s.one, 1, 1.1, 1.2, diary.OK)
+			s.first(diary.OK)
 		}, "is not deleted", ""},
 		{"redriven", func(s *story) { s.event(1, sqs.Redriven, 1000, 0) }, "was redriven by the server", ""},
 		{"cut off by a stop", func(s *story) {
@@ -149,15 +152,11 @@ func TestJudgeMessage(t *testing.T) {
 			s.event(2, sqs.Deleted, 1, 0)
 		}, "ended in peace before the handler did", "NO REASON"},
 		{"cancelled", func(s *story) {
-			s.event(1, sqs.Received, 1, 5*time.Second)
-			s.handled(hero, s.one, 1, 1.1, 1.2, diary.Cancelled)
-			s.event(2, sqs.Received, 2, 5*time.Second)
-			s.handled(hero, s.one, 2, 2.1, 2.2, diary.OK)
-			s.event(3, sqs.Deleted, 2, 0)
+			s.first(diary.Cancelled)
+			s.second()
 		}, "was cancelled", ""},
 		{"dead-lettered, and good", func(s *story) {
-			s.event(1, sqs.Received, 1, 5*time.Second)
-			s.handled(hero, s.one, 1, 1.1, 1.2, diary.OK)
+			s.first(diary.OK)
 			s.copied(1.5)
 			s.event(2, sqs.Deleted, 1, 0)
 		}, "where it does not belong", ""},
@@ -201,10 +200,31 @@ func (s *story) copied(seconds float64) {
 
 func (s *story) permanent(copies ...float64) {
 	s.orders[hero].Permanent = true
-	s.event(1, sqs.Received, 1, 5*time.Second)
-	s.handled(hero, s.one, 1, 1.1, 1.2, diary.Permanent)
+	s.first(diary.Permanent)
 	for _, at := range copies {
 		s.copied(at)
 	}
 	s.event(2, sqs.Deleted, 1, 0)
+}
+
+// Half of all work is sent twice, and none more often.
+func TestCopies(t *testing.T) {
+	list := makeOrders(10_000, rand.New(rand.NewPCG(1, 0)))
+	copies(list, rand.New(rand.NewPCG(1, 2)))
+	times, twice := map[int]int{}, 0
+	for n := range list {
+		if list[n].N != n {
+			t.Errorf("order %d has the number %d", n, list[n].N)
+		}
+		work := list[n].workOf()
+		if times[work]++; times[work] == 2 {
+			twice++
+		}
+		if times[work] > 2 || list[work].Key > 0 {
+			t.Errorf("order %d is a copy of %d, which is one, or was copied before", n, work)
+		}
+	}
+	if share := float64(twice) / float64(len(times)); share < 0.45 || share > 0.55 {
+		t.Errorf("%d of %d works are sent twice", twice, len(times))
+	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -30,11 +31,7 @@ func (r *run) report(f *findings) {
 	if r.sending != nil {
 		r.reportSending()
 	}
-	struck := map[string]int{}
-	for _, fault := range r.faults.list {
-		struck[string(fault.kind)]++
-	}
-	table("fault", struck)
+	table("fault", r.faults.struck())
 	if r.server.state != nil {
 		injected := map[string]int{}
 		for _, c := range r.server.state.Calls() {
@@ -64,19 +61,25 @@ func (r *run) report(f *findings) {
 	}
 	fmt.Printf("the machine stood still for %.1f s of the driver's time, and %.1f s of the workers'\n", slept(r.stalls, r.began[calm], time.Now()).Seconds(), still.Seconds())
 
-	const most = 10
-	v := r.violations.list
-	if len(v) == 0 {
+	if !r.violations.print() {
 		fmt.Println("\n0 lost, 0 handled again without a reason, 0 stranded, every group in order")
-		return
 	}
-	fmt.Printf("\n%d promises were broken:\n", len(v))
-	for _, text := range v[:min(len(v), most)] {
+}
+
+// print prints the first of the promises that were broken, and reports whether there are any.
+func (v *violations) print() bool {
+	if len(v.list) == 0 {
+		return false
+	}
+	const most = 10
+	fmt.Printf("\n%d promises were broken:\n", len(v.list))
+	for _, text := range v.list[:min(len(v.list), most)] {
 		fmt.Printf("\n- %s\n", text)
 	}
-	if len(v) > most {
-		fmt.Printf("\nand %d more\n", len(v)-most)
+	if more := len(v.list) - most; more > 0 {
+		fmt.Printf("\nand %d more\n", more)
 	}
+	return true
 }
 
 func table(head string, counts map[string]int) {
@@ -97,13 +100,7 @@ func because(counts map[string]int) string {
 	return " (" + strings.Join(sorted(counts), ", ") + ")"
 }
 
-func sorted(counts map[string]int) (keys []string) {
-	for k := range counts {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func sorted(counts map[string]int) []string { return slices.Sorted(maps.Keys(counts)) }
 
 func sum(counts map[string]int) (n int) {
 	for _, c := range counts {

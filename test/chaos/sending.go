@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 	"github.com/sqsbatch/sqsbatch/sender"
+	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 // senderSlot is the network of package sender, after those of the workers.
@@ -40,9 +40,7 @@ type sent struct {
 func newSending(r *run) (*sending, error) {
 	s := &sending{results: make([]sent, r.messages)}
 	base := "http://" + r.fleet.networks[senderSlot].address()
-	client := awssqs.New(awssqs.Options{
-		Region: "us-east-1", BaseEndpoint: &base, Credentials: credentials.NewStaticCredentialsProvider("sender", "sender", ""),
-	})
+	client := sqsqueue.Client(base)
 	for q, name := range mainQueues {
 		var err error
 		// A hang lasts for up to 9 s, so a call is given up before and made again.
@@ -125,24 +123,17 @@ func (s *server) misbehaveToSenders() error {
 
 // finishCopies waits until second copies have been handled, too.
 func (r *run) finishCopies(ctx context.Context) error {
-	began := time.Now()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		left := r.ledger.copiesLeft()
-		if left == 0 {
-			return nil
+	err := await.Until(ctx, patience, func() error {
+		if left := r.ledger.copiesLeft(); left > 0 {
+			return fmt.Errorf("%d second copies are not deleted", left)
 		}
-		if time.Since(began) > patience {
-			r.violations.add("%d second copies are not deleted after %v", left, patience)
-			return errStuck
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		r.violations.add("%v", err)
+		return errStuck
 	}
+	return err
 }
 
 // judgeSending asks of every message whether the sender confirmed it once, whether the

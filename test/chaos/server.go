@@ -6,19 +6,18 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/test/chaos/httpstore"
 	"github.com/sqsbatch/sqsbatch/test/internal/elasticmq"
 	"github.com/sqsbatch/sqsbatch/test/internal/javaserver"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 // server is an SQS server with a socket for each slot, and one for package sender. A restart loses nothing.
@@ -44,22 +43,18 @@ type gate struct {
 
 func newServer(ctx context.Context, o options, l *ledger) (*server, error) {
 	s := &server{ledger: l, store: newStore(), ended: func() {}}
-	client := http.DefaultClient
 	if o.server == elasticMQ {
 		var err error
 		if s.elasticmq, err = elasticmq.Start(ctx); err != nil {
 			return nil, err
 		}
 		ctx, s.ended = context.WithCancel(context.WithoutCancel(ctx))
-		s.endpoint, s.handler = s.elasticmq.URL, &forward{ctx: ctx, url: s.elasticmq.URL, ledger: l}
+		s.endpoint, s.client = s.elasticmq.URL, sqsqueue.Client(s.elasticmq.URL)
+		s.handler = &forward{ctx: ctx, url: s.elasticmq.URL, ledger: l}
 	} else {
 		s.state = sqs.New(sqs.Options{Observe: l.observe, Seed: o.seed, History: max(10_000, o.messages)})
-		s.endpoint, s.handler, client = s.state.URL(), s.state, s.state.HTTPClient()
+		s.endpoint, s.client, s.handler = s.state.URL(), s.state.Client(), s.state
 	}
-	s.client = awssqs.New(awssqs.Options{
-		Region: "us-east-1", BaseEndpoint: &s.endpoint, HTTPClient: client,
-		Credentials: credentials.NewStaticCredentialsProvider("driver", "driver", ""),
-	})
 	for i := range s.gates {
 		s.gates[i].address = "127.0.0.1:0"
 	}
@@ -127,15 +122,7 @@ func (s *server) createQueues(ctx context.Context) error {
 }
 
 func (s *server) createQueue(ctx context.Context, name, dead string, maxReceives int) error {
-	attributes := map[string]string{}
-	if strings.HasSuffix(name, ".fifo") {
-		attributes["FifoQueue"] = "true"
-	}
-	if _, err := s.client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &dead, Attributes: attributes}); err != nil {
-		return err
-	}
-	attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:%s","maxReceiveCount":%d}`, dead, maxReceives)
-	_, err := s.client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
+	_, _, err := sqsqueue.MakePair(ctx, s.client, name, dead, maxReceives)
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/chaos/httpstore"
+	"github.com/sqsbatch/sqsbatch/test/internal/await"
 )
 
 // slots is how many workers run side by side.
@@ -57,17 +58,22 @@ func (f *fleet) start(slot int, visibility time.Duration) error {
 	if err != nil {
 		return err
 	}
-	for began := time.Now(); time.Since(began) < stopLimit; time.Sleep(10 * time.Millisecond) {
+	err = await.Until(context.Background(), stopLimit, func() error {
 		select {
 		case <-p.over:
 			return nil // which watch has told
 		default:
 		}
-		if c, err := net.Dial("tcp", p.health); err == nil {
-			return c.Close()
+		c, err := net.Dial("tcp", p.health)
+		if err != nil {
+			return err
 		}
+		return c.Close()
+	})
+	if err != nil {
+		return fmt.Errorf("%v does not serve its health: %w: %s", p, err, p.tail())
 	}
-	return fmt.Errorf("%v does not serve its health after %v: %s", p, stopLimit, p.tail())
+	return nil
 }
 
 func (f *fleet) launch(slot int, visibility time.Duration) (*process, error) {

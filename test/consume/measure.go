@@ -11,10 +11,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 // world is a server with a queue full of messages, and what was made of them.
@@ -78,14 +78,14 @@ func measure(c consumer, l load, messages int) (result, error) {
 	}
 	defer server.Close()
 	w := &world{load: l, handled: make(map[string]int, messages), total: messages, done: make(chan struct{})}
-	quiet := clientOf(server.URL(), nil)
+	quiet := server.Client()
 	if w.url, err = fill(quiet, messages); err != nil {
 		return result{}, err
 	}
 	if err := server.Inject(sqs.Fault{Kind: sqs.Latency, Latency: latency}); err != nil {
 		return result{}, err
 	}
-	w.client = clientOf(server.URL(), &w.requests)
+	w.client = clientOf(server, &w.requests)
 
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -124,7 +124,7 @@ func (w *world) wait(client *awssqs.Client) (held int, err error) {
 		case <-limit:
 			return 0, errors.New("the queue is not empty after two minutes")
 		case <-tick.C:
-			visible, hidden, err := depth(client, w.url)
+			visible, hidden, err := sqsqueue.Depth(context.Background(), client, w.url)
 			if err != nil {
 				return 0, err
 			}
@@ -136,28 +136,10 @@ func (w *world) wait(client *awssqs.Client) (held int, err error) {
 	}
 }
 
-func depth(client *awssqs.Client, url string) (visible, hidden int, err error) {
-	out, err := client.GetQueueAttributes(context.Background(), &awssqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{
-		types.QueueAttributeNameApproximateNumberOfMessages, types.QueueAttributeNameApproximateNumberOfMessagesNotVisible}})
-	if err != nil {
-		return 0, 0, err
-	}
-	visible, _ = strconv.Atoi(out.Attributes["ApproximateNumberOfMessages"])
-	hidden, _ = strconv.Atoi(out.Attributes["ApproximateNumberOfMessagesNotVisible"])
-	return visible, hidden, nil
-}
-
 // clientOf makes a client that counts its requests, the SDK's own tries included.
-func clientOf(url string, requests *atomic.Int64) *awssqs.Client {
+func clientOf(server *sqs.Server, requests *atomic.Int64) *awssqs.Client {
 	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = 64 })
-	options := awssqs.Options{
-		Region: "us-east-1", BaseEndpoint: &url, HTTPClient: transport,
-		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
-	}
-	if requests != nil {
-		options.HTTPClient = counting{transport, requests}
-	}
-	return awssqs.New(options)
+	return server.Client(func(o *awssqs.Options) { o.HTTPClient = counting{transport, requests} })
 }
 
 type counting struct {
@@ -173,12 +155,11 @@ func (c counting) Do(r *http.Request) (*http.Response, error) {
 // fill makes a queue and sends the messages.
 func fill(client *awssqs.Client, messages int) (url string, err error) {
 	ctx := context.Background()
-	out, err := client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: aws.String("work"), Attributes: map[string]string{"VisibilityTimeout": "60"}})
-	if err != nil {
+	if url, err = sqsqueue.Make(ctx, client, "work", map[string]string{"VisibilityTimeout": "60"}); err != nil {
 		return "", err
 	}
 	for n := 0; n < messages; n += 10 {
-		in := &awssqs.SendMessageBatchInput{QueueUrl: out.QueueUrl}
+		in := &awssqs.SendMessageBatchInput{QueueUrl: &url}
 		for i := n; i < n+10; i++ {
 			in.Entries = append(in.Entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: aws.String(strconv.Itoa(i))})
 		}
@@ -186,5 +167,5 @@ func fill(client *awssqs.Client, messages int) (url string, err error) {
 			return "", err
 		}
 	}
-	return *out.QueueUrl, nil
+	return url, nil
 }

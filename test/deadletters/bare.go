@@ -8,7 +8,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"golang.org/x/sync/errgroup"
@@ -21,9 +20,8 @@ const bareLoop = "bare"
 const bareLoops = 16 // the tool's --parallel
 
 func runBare(ctx context.Context, url, from, to string) error {
-	client := awssqs.New(awssqs.Options{
-		Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
-		HTTPClient: awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = bareLoops }),
+	client := newClient(url, func(o *awssqs.Options) {
+		o.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = bareLoops })
 	})
 	loops, ctx := errgroup.WithContext(ctx)
 	for range bareLoops {

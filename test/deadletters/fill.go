@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -29,15 +31,15 @@ type scene struct {
 }
 
 func newScene(o options, url string) *scene {
-	s := &scene{options: o, url: url, client: newClient(url), orders: "orders", returns: "returns", dead: "dead", ids: map[string]int{}}
+	s := &scene{options: o, url: url, client: newClient(url, wholebody.Use), orders: "orders", returns: "returns", dead: "dead", ids: map[string]int{}}
 	if o.fifo {
 		s.orders, s.returns, s.dead = "orders.fifo", "returns.fifo", "dead.fifo"
 	}
 	return s
 }
 
-func newClient(url string) *awssqs.Client {
-	return awssqs.New(awssqs.Options{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}, wholebody.Use)
+func newClient(url string, options ...func(*awssqs.Options)) *awssqs.Client {
+	return awssqs.New(awssqs.Options{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}, options...)
 }
 
 // Both servers have this account.
@@ -52,14 +54,10 @@ const workers = 8
 
 // fill makes the queues and fills the dead-letter queue.
 func (s *scene) fill(ctx context.Context) error {
-	if err := s.create(ctx, s.dead, nil); err != nil {
-		return err
-	}
-	if err := s.create(ctx, s.returns, nil); err != nil {
-		return err
-	}
 	policy := fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"1"}`, arn(s.dead))
-	if err := s.create(ctx, s.orders, map[string]string{"RedrivePolicy": policy, "VisibilityTimeout": "0"}); err != nil {
+	err := errors.Join(s.create(ctx, s.dead, nil), s.create(ctx, s.returns, nil),
+		s.create(ctx, s.orders, map[string]string{"RedrivePolicy": policy, "VisibilityTimeout": "0"}))
+	if err != nil {
 		return err
 	}
 	if err := s.sendAll(ctx); err != nil {
@@ -77,9 +75,7 @@ func (s *scene) fill(ctx context.Context) error {
 
 func (s *scene) create(ctx context.Context, name string, attributes map[string]string) error {
 	in := &awssqs.CreateQueueInput{QueueName: &name, Attributes: map[string]string{"VisibilityTimeout": "30"}}
-	for k, v := range attributes {
-		in.Attributes[k] = v
-	}
+	maps.Copy(in.Attributes, attributes)
 	if s.fifo {
 		in.Attributes["FifoQueue"] = "true"
 	}
@@ -112,9 +108,7 @@ func (s *scene) send(ctx context.Context, l letter) error {
 		in.MessageAttributes = map[string]types.MessageAttributeValue{
 			"sqsbatch": {DataType: aws.String("String"), StringValue: aws.String(l.origin(s))},
 		}
-		for name, a := range l.attributes {
-			in.MessageAttributes[name] = a
-		}
+		maps.Copy(in.MessageAttributes, l.attributes)
 	}
 	if l.trace != "" {
 		in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{"AWSTraceHeader": {DataType: aws.String("String"), StringValue: &l.trace}}

@@ -28,7 +28,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log"
 	"os"
 	"path/filepath"
@@ -125,8 +124,7 @@ func onServer(ctx context.Context, o options) (err error) {
 	if err := s.fill(ctx); err != nil {
 		return errors.Join(err, stop())
 	}
-	report := &lines{kind: o.kind(), w: os.Stdout}
-	return errors.Join((&replay{scene: s, proxy: p, lines: report}).run(ctx), stop())
+	return errors.Join((&replay{scene: s, proxy: p}).run(ctx), stop())
 }
 
 func (o *options) kind() string {
@@ -153,14 +151,4 @@ func start(ctx context.Context, o options) (url string, stop func() error, err e
 		return s.URL, s.Stop, nil
 	}
 	return "", nil, fmt.Errorf("-server is %q; it must be sqsbatch or %s", o.server, elasticMQ)
-}
-
-// lines prints what a run found, with the kind of its queues.
-type lines struct {
-	kind string
-	w    io.Writer
-}
-
-func (l *lines) print(format string, args ...any) {
-	fmt.Fprintf(l.w, "%-8s  %s\n", l.kind, fmt.Sprintf(format, args...))
 }

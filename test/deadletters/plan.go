@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -148,9 +149,7 @@ func (l *letter) difference(m *types.Message, body string, extra map[string]stri
 		return fmt.Sprintf("body %q, want %q", short(got), short(body))
 	}
 	want := map[string]types.MessageAttributeValue{}
-	for name, a := range l.attributes {
-		want[name] = a
-	}
+	maps.Copy(want, l.attributes)
 	for name, value := range extra {
 		want[name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &value}
 	}

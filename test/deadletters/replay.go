@@ -13,12 +13,16 @@ import (
 // A replay is the whole of what happens to one dead-letter queue.
 type replay struct {
 	*scene
-	*lines
 	proxy   *proxy
 	journal string
 	random  *rand.Rand
 	budget  int // messages that a run sends on average before its end
 	first   time.Time
+}
+
+// print prints what a run found, with the kind of its queues.
+func (r *replay) print(format string, args ...any) {
+	fmt.Printf("%-8s  %s\n", r.kind(), fmt.Sprintf(format, args...))
 }
 
 // share is how much of the selected messages the runs send that do not reach their end. The
@@ -87,11 +91,7 @@ func (r *replay) strike(ctx context.Context, resume bool, what func(*os.Process)
 	}
 	b.strike = func() { what(t.cmd.Process) }
 	r.proxy.arm(nil)
-	if err := t.cmd.Start(); err != nil {
-		return nil, 0, err
-	}
-	r.proxy.arm(b)
-	status, err = t.wait()
+	status, err = t.run(func() { r.proxy.arm(b) })
 	if err == nil && !r.proxy.struck() {
 		err = fmt.Errorf("the run ended before message %d of %s, with status %d: %s", b.nth, b.operation, status, t.output())
 	}
@@ -137,10 +137,7 @@ func (r *replay) finish(ctx context.Context) (out result, err error) {
 	began := time.Now()
 	r.proxy.arm(nil)
 	t := r.command(ctx, true)
-	if err := t.cmd.Start(); err != nil {
-		return out, err
-	}
-	status, err := t.wait()
+	status, err := t.run(func() {})
 	if err != nil {
 		return out, err
 	}
@@ -156,10 +153,7 @@ func (r *replay) finish(ctx context.Context) (out result, err error) {
 	}
 	r.print("the last run ended after %s with status %d", seconds(began), status)
 	again := r.command(ctx, true)
-	if err := again.cmd.Start(); err != nil {
-		return out, err
-	}
-	if status, err = again.wait(); err == nil && status != 2 {
+	if status, err = again.run(func() {}); err == nil && status != 2 {
 		err = fmt.Errorf("--resume of a run that ended has status %d, want 2: %s", status, again.output())
 	}
 	return out, err

@@ -42,8 +42,12 @@ func tool(ctx context.Context, program string, args ...string) *toolRun {
 	return t
 }
 
-// wait waits for the end and returns the exit status, -1 after a kill.
-func (t *toolRun) wait() (status int, err error) {
+// run runs it, and calls started meanwhile. It returns the exit status, -1 after a kill.
+func (t *toolRun) run(started func()) (status int, err error) {
+	if err := t.cmd.Start(); err != nil {
+		return 0, err
+	}
+	started()
 	err = t.cmd.Wait()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

@@ -17,14 +17,14 @@ import (
 	"log"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"time"
 
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 func main() {
@@ -53,8 +53,8 @@ func run(n, parallel int, seed uint64) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	bootstrap := filepath.Join(dir, "bootstrap")
-	if out, err := exec.Command("go", "build", "-tags", "lambda.norpc", "-o", bootstrap, "./examples/orders").CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
+	if err := module.Build(context.Background(), bootstrap, "./examples/orders"); err != nil {
+		return err
 	}
 	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
 	if err != nil {
@@ -62,7 +62,8 @@ func run(n, parallel int, seed uint64) error {
 	}
 	defer func() { _ = server.Close() }()
 
-	if err := createQueues(server); err != nil {
+	// The calls of the functions are answered, though the handles of these records are of no message.
+	if _, _, err := sqsqueue.MakePair(context.Background(), server.Client(), "orders", "orders-dead", 5); err != nil {
 		return err
 	}
 	timeouts := []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}
@@ -91,18 +92,6 @@ func run(n, parallel int, seed uint64) error {
 	}
 	if failed > 0 {
 		return fmt.Errorf("%d invocations were not answered in time", failed)
-	}
-	return nil
-}
-
-// createQueues makes the queues that the functions call: the calls are
-// answered, though the handles of these records are of no message.
-func createQueues(server *sqs.Server) error {
-	client := server.Client()
-	for _, name := range []string{"orders", "orders-dead"} {
-		if _, err := client.CreateQueue(context.Background(), &awssqs.CreateQueueInput{QueueName: &name}); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	_ "unsafe" // for go:linkname
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"gocloud.dev/pubsub/awssnssqs"
 	"gocloud.dev/pubsub/driver"
-
-	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
 // A harness is a test's server. A topic and its subscription are one queue.
@@ -78,3 +78,13 @@ func (h *harness) MaxBatchSizes() (int, int) { return 10, 10 }
 
 // SupportsMultipleSubscriptions: each would get every message. A queue is none.
 func (h *harness) SupportsMultipleSubscriptions() bool { return false }
+
+// The conformance tests take drivers, which awssnssqs does not export: they are
+// reached by their names in the linker. With another version than go.mod's these
+// may differ.
+
+//go:linkname openSQSTopic gocloud.dev/pubsub/awssnssqs.openSQSTopic
+func openSQSTopic(ctx context.Context, client *awssqs.Client, queueURL string, opts *awssnssqs.TopicOptions) driver.Topic
+
+//go:linkname openSubscription gocloud.dev/pubsub/awssnssqs.openSubscription
+func openSubscription(ctx context.Context, client *awssqs.Client, queueURL string, opts *awssnssqs.SubscriptionOptions) driver.Subscription

@@ -20,7 +20,6 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
-	"time"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/clients"
 	"github.com/sqsbatch/sqsbatch/test/integration/containers"
@@ -38,29 +37,22 @@ import (
 // check is one of the folders next to this file, whose doc comment says more.
 type check struct {
 	name, about string
-	steps       func(context.Context, *stage.Stage) []stage.Step
+	run         func(context.Context, *stage.Stage) error
 	flags       func(*flag.FlagSet) // nil for none
 }
 
 var checks = append([]check{
-	{name: "sam", about: "lint every template, build with SAM for both architectures", steps: sam.Steps},
-	{name: "samlocal", about: "sam local invoke of every sample event, in a container", steps: one(samlocal.Check)},
-	{name: "samdeploy", about: "sam deploy, an update and sam delete against moto", steps: one(samdeploy.Check)},
-	{name: "starter", about: "make a project with sam init; build, test and run it", steps: one(starter.Check)},
-	{name: "snippets", about: "the snippets of docs/deploying, and its commands and those of the runbooks", steps: one(snippets.Check)},
-	{name: "migrating", about: "the programs and commands of docs/migrating", steps: one(migrating.Check)},
-	{name: "containers", about: "deploy/ and the Dockerfile; build and run the image", steps: containers.Steps},
-	{name: "s3payload", about: "exchange messages in S3 with the SQS Extended Client for Python", steps: s3payload.Steps},
-	{name: "dynamodb", about: "idempotency/dynamostore against DynamoDB Local, two workers and a kill, Powertools on the same table", steps: dynamodb.Steps},
-	{name: "clients", about: "clients and libraries of others against sqsbatch sqs", steps: clients.Steps, flags: clients.Flags},
+	{name: "sam", about: "lint every template, build with SAM for both architectures", run: sam.Check},
+	{name: "samlocal", about: "sam local invoke of every sample event, in a container", run: samlocal.Check},
+	{name: "samdeploy", about: "sam deploy, an update and sam delete against moto", run: samdeploy.Check},
+	{name: "starter", about: "make a project with sam init; build, test and run it", run: starter.Check},
+	{name: "snippets", about: "the snippets of docs/deploying, and its commands and those of the runbooks", run: snippets.Check},
+	{name: "migrating", about: "the programs and commands of docs/migrating", run: migrating.Check},
+	{name: "containers", about: "deploy/ and the Dockerfile; build and run the image", run: containers.Check},
+	{name: "s3payload", about: "exchange messages in S3 with the SQS Extended Client for Python", run: s3payload.Check},
+	{name: "dynamodb", about: "idempotency/dynamostore against DynamoDB Local, two workers and a kill, Powertools on the same table", run: dynamodb.Check},
+	{name: "clients", about: "clients and libraries of others against sqsbatch sqs", run: clients.Check, flags: clients.Flags},
 }, onLinux...)
-
-// one makes a check of a single step.
-func one(run func(context.Context, *stage.Stage) error) func(context.Context, *stage.Stage) []stage.Step {
-	return func(ctx context.Context, s *stage.Stage) []stage.Step {
-		return []stage.Step{{Name: "all of it", Run: func() error { return run(ctx, s) }}}
-	}
-}
 
 func main() {
 	if len(os.Args) < 2 {
@@ -83,13 +75,14 @@ func main() {
 	_ = flags.Parse(os.Args[2:]) // it exits at an error
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	wrong, notRun := c.run(ctx)
-	err := errors.Join(append(wrong, notRun...)...)
+	errs := c.try(ctx)
+	err := errors.Join(errs...)
 	if err == nil {
 		return
 	}
 	fmt.Fprintf(os.Stderr, "%s: %v\n", c.name, err)
-	if len(wrong) == 0 && *reason != "" {
+	isWrong := func(err error) bool { return !errors.Is(err, stage.ErrNotRun) }
+	if !slices.ContainsFunc(errs, isWrong) && *reason != "" {
 		if err := os.WriteFile(*reason, []byte(err.Error()+"\n"), 0o644); err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", c.name, err)
 		}
@@ -97,29 +90,16 @@ func main() {
 	os.Exit(1)
 }
 
-// run runs all steps, whatever fails. notRun are errors that are no verdict.
-func (c check) run(ctx context.Context) (wrong, notRun []error) {
+// try runs the check, and returns what is wrong with each step, or that it is no verdict.
+func (c check) try(ctx context.Context) []error {
 	s, err := stage.New(ctx, c.name)
 	if err != nil {
-		return []error{err}, nil
+		return []error{err}
 	}
-	defer func() {
-		if err := s.Close(); err != nil {
-			wrong = append(wrong, err)
-		}
-	}()
-	for _, step := range c.steps(ctx, s) {
-		begin := time.Now()
-		fmt.Printf("\n%s\n", step.Name)
-		err := step.Run()
-		switch {
-		case errors.Is(err, stage.ErrNotRun):
-			notRun = append(notRun, fmt.Errorf("%s: %w", step.Name, err))
-		case err != nil:
-			wrong = append(wrong, fmt.Errorf("%s: %w", step.Name, err))
-		}
-		fmt.Printf("%s: %.1f s\n", step.Name, time.Since(begin).Seconds())
-	}
+	s.Step("all of it", func() error { return c.run(ctx, s) })
 	fmt.Printf("\nlog: %s\n", s.Log.Path)
-	return wrong, notRun
+	if err := s.Close(); err != nil {
+		s.Errs = append(s.Errs, err)
+	}
+	return s.Errs
 }

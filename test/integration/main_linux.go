@@ -7,6 +7,6 @@ import (
 
 // AWS's Runtime Interface Emulator is a program for Linux.
 var onLinux = []check{
-	{name: "rie", about: "the sample events and records that hang under AWS's Runtime Interface Emulator", steps: rie.Steps},
-	{name: "coldstart", about: "init, first invocation and memory compared with functions without sqsbatch", steps: one(coldstart.Check), flags: coldstart.Flags},
+	{name: "rie", about: "the sample events and records that hang under AWS's Runtime Interface Emulator", run: rie.Check},
+	{name: "coldstart", about: "init, first invocation and memory compared with functions without sqsbatch", run: coldstart.Check, flags: coldstart.Flags},
 }

@@ -5,7 +5,6 @@ go 1.26.0
 replace github.com/sqsbatch/sqsbatch => ../..
 
 require (
-	github.com/aws/aws-sdk-go-v2 v1.47.6
 	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.9
 	github.com/sqsbatch/sqsbatch v0.0.0
 	go.opentelemetry.io/otel v1.46.0
@@ -19,6 +18,7 @@ require (
 
 require (
 	github.com/aws/aws-lambda-go v1.55.1 // indirect
+	github.com/aws/aws-sdk-go-v2 v1.47.6 // indirect
 	github.com/aws/aws-sdk-go-v2/config v1.33.14 // indirect
 	github.com/aws/aws-sdk-go-v2/credentials v1.20.14 // indirect
 	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.20.6 // indirect

@@ -1,24 +1,18 @@
 package otlp
 
 import (
-	"os"
 	"strings"
 	"testing"
+
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
 )
 
 // docs/observability/traces.md shows the function's main as it is.
 func TestThePageShowsTheFunction(t *testing.T) {
-	page, err := os.ReadFile("../../docs/observability/traces.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := os.ReadFile("function/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, code, _ := strings.Cut(string(source), "\nfunc main() {")
+	page := docpage.Read(t, "../../docs/observability/traces.md")
+	_, code, _ := strings.Cut(docpage.Read(t, "function/main.go"), "\nfunc main() {")
 	code, _, _ = strings.Cut(code, "\nfunc ship(")
-	if !strings.Contains(string(page), "func main() {"+strings.TrimRight(code, "\n")+"\n```\n") {
+	if !strings.Contains(page, "func main() {"+strings.TrimRight(code, "\n")+"\n```\n") {
 		t.Errorf("the page does not show this:\nfunc main() {%s", code)
 	}
 }

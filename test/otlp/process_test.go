@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,14 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
+	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 // world is a queue with orders, and a process of function with its environment.
@@ -45,11 +46,9 @@ func newWorld(t *testing.T, bodies ...string) *world {
 		"AWS_ENDPOINT_URL_SQS": server.URL(), "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
 	}
 	w.client = server.Client()
-	out, err := w.client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("orders")})
-	if err != nil {
+	if w.url, err = sqsqueue.Make(t.Context(), w.client, "orders", nil); err != nil {
 		t.Fatal(err)
 	}
-	w.url = *out.QueueUrl
 	for _, body := range bodies {
 		if _, err := w.client.SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: &w.url, MessageBody: &body}); err != nil {
 			t.Fatal(err)
@@ -159,14 +158,14 @@ func TestAProcessInAContainer(t *testing.T) {
 // deleted, the other one has failed and waits for its backoff.
 func (w *world) untilHandled(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		out, err := w.client.GetQueueAttributes(t.Context(), &awssqs.GetQueueAttributesInput{QueueUrl: &w.url, AttributeNames: []types.QueueAttributeName{"All"}})
-		if err != nil {
-			t.Fatal(err)
+	err := await.Until(t.Context(), 30*time.Second, func() error {
+		visible, hidden, err := sqsqueue.Depth(t.Context(), w.client, w.url)
+		if err == nil && (visible != 0 || hidden != 1) {
+			err = fmt.Errorf("%d orders are visible, %d are hidden", visible, hidden)
 		}
-		if out.Attributes["ApproximateNumberOfMessages"] == "0" && out.Attributes["ApproximateNumberOfMessagesNotVisible"] == "1" {
-			return
-		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("the orders are not handled")
 }

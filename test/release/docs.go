@@ -3,11 +3,11 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"time"
 )
 
@@ -76,18 +76,11 @@ func ask(tool string, when time.Time, args ...string) ([]byte, error) {
 
 func docsIn(dir string) (names []string, err error) {
 	for _, pattern := range []string{"completions/*", "man/*"} {
-		found, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern)))
+		found, err := fs.Glob(os.DirFS(dir), pattern)
 		if err != nil {
 			return nil, err
 		}
-		for _, path := range found {
-			name, err := filepath.Rel(dir, path)
-			if err != nil {
-				return nil, err
-			}
-			names = append(names, filepath.ToSlash(name))
-		}
+		names = append(names, found...)
 	}
-	slices.Sort(names)
 	return names, nil
 }

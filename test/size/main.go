@@ -7,12 +7,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/sqsbatch/sqsbatch/test/internal/module"
 )
 
 func main() {
@@ -115,10 +117,8 @@ func (p program) size(dir, arch string) (int64, error) {
 
 func size(dir, arch, pkg string) (int64, error) {
 	out := filepath.Join(dir, "bootstrap")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", out, pkg)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("%s: %w: %s", pkg, err, text)
+	if err := module.BuildFunction(context.Background(), out, pkg, arch); err != nil {
+		return 0, err
 	}
 	info, err := os.Stat(out)
 	if err != nil {

@@ -6,7 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 // bound is how many times ElasticMQ's rate the emulator's must be.
@@ -79,7 +84,7 @@ func compareRates(ctx context.Context, o options, starters []starter) error {
 
 // measure sends for the duration to a new queue, and then receives for as long.
 func measure(ctx context.Context, s *process, o options, batch int, d time.Duration) (pair [2]float64, err error) {
-	queue, remove, err := newQueue(s.url)
+	queue, remove, err := newQueue(ctx, s.url)
 	if err != nil {
 		return pair, err
 	}
@@ -103,7 +108,7 @@ func measure(ctx context.Context, s *process, o options, batch int, d time.Durat
 
 // warm makes batch calls for the time of the warm-up, on a queue that is deleted again.
 func warm(ctx context.Context, s *process, o options) error {
-	queue, remove, err := newQueue(s.url)
+	queue, remove, err := newQueue(ctx, s.url)
 	if err != nil {
 		return err
 	}
@@ -147,4 +152,55 @@ func median(all []float64) float64 {
 
 func spread(rates []float64) string {
 	return fmt.Sprintf("%.0f (%.0f to %.0f)", median(rates), slices.Min(rates), slices.Max(rates))
+}
+
+// newQueue makes a queue for one measurement, and a function that deletes it.
+func newQueue(ctx context.Context, url string) (queue string, remove func() error, err error) {
+	client := sqsqueue.Client(url)
+	name := fmt.Sprintf("q%d", queues.Add(1)) // a deleted queue's name may not be used again within a minute
+	queue, err = sqsqueue.Make(ctx, client, name, map[string]string{"VisibilityTimeout": "600"})
+	return queue, func() error {
+		_, err := client.DeleteQueue(ctx, &awssqs.DeleteQueueInput{QueueUrl: &queue})
+		return err
+	}, err
+}
+
+var queues atomic.Int64
+
+// work is one call, or a receive with its delete; n is how many messages it was
+// about, and 0 ends the measurement of that connection.
+type work func(*client) (n int, err error)
+
+func sending(batch int) work {
+	return func(c *client) (int, error) { return batch, c.send(batch) }
+}
+
+func taking(batch int) work {
+	return func(c *client) (int, error) { return c.take(batch) }
+}
+
+// load has all clients do the work side by side for that long, and returns how
+// many messages it was about and the time until the last client had finished.
+func load(ctx context.Context, clients []*client, d time.Duration, do work) (messages int, took time.Duration, err error) {
+	var total atomic.Int64
+	errs := make([]error, len(clients))
+	var group sync.WaitGroup
+	began := time.Now()
+	for i, c := range clients {
+		group.Go(func() {
+			for time.Since(began) < d && ctx.Err() == nil {
+				n, err := do(c)
+				if err != nil {
+					errs[i] = err
+					return
+				}
+				if n == 0 {
+					return
+				}
+				total.Add(int64(n))
+			}
+		})
+	}
+	group.Wait()
+	return int(total.Load()), time.Since(began), errors.Join(append(errs, ctx.Err())...)
 }

@@ -30,6 +30,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -154,12 +155,8 @@ func (o options) run(ctx context.Context, stdout, stderr io.Writer) (failed bool
 // retries nothing, so that an error is reported and not repeated.
 func (o options) client(ctx context.Context, transport *http.Client) (*awssqs.Client, error) {
 	if o.endpoint != "" {
-		region := o.region
-		if region == "" {
-			region = "us-east-1"
-		}
 		return awssqs.New(awssqs.Options{
-			Region: region, BaseEndpoint: &o.endpoint, HTTPClient: transport, Retryer: aws.NopRetryer{},
+			Region: cmp.Or(o.region, "us-east-1"), BaseEndpoint: &o.endpoint, HTTPClient: transport, Retryer: aws.NopRetryer{},
 			Credentials: credentials.NewStaticCredentialsProvider("conformance", "conformance", ""),
 		}), nil
 	}

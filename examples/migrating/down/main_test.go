@@ -21,7 +21,7 @@ func TestAnOutage(t *testing.T) {
 			t.Errorf("%d shipped, %d deleted, want 10", len(shipped), len(deleted))
 		}
 		if c.refused < 3 || c.refused > 4 {
-			t.Errorf("%d calls while it was down, want the 3 that open the breaker and the one beside the last", c.refused)
+			t.Errorf("%d calls while it was down, want the 3 that open the breaker and the one next to the last", c.refused)
 		}
 		if dead := q.DeadLetters(); len(dead) != 0 {
 			t.Errorf("%d dead letters", len(dead))

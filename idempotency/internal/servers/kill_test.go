@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -86,9 +87,12 @@ func (p *program) deliver(ctx context.Context, id string) error {
 	return p.handler.Handle(ctx, batch.Record{MessageID: id, QueueARN: "arn:aws:sqs:eu-west-1:123456789012:orders"})
 }
 
-// leaseEnds has the time of a claim be over.
+// leaseEnds has the time of a claim be over. The server may have to start first.
 func (w *world) leaseEnds(id string) {
-	if _, err := w.db.Exec("UPDATE " + table + " SET ends = 0 WHERE NOT done AND " + w.keyIs(id)); err != nil {
+	if err := eventually(func() error {
+		_, err := w.db.Exec("UPDATE " + table + " SET ends = 0 WHERE NOT done AND " + w.keyIs(id))
+		return err
+	}); err != nil {
 		w.t.Error(err)
 	}
 }
@@ -108,7 +112,7 @@ type worker struct {
 	kills   int
 }
 
-func (w *worker) handle(ctx context.Context, id string) {
+func (w *worker) finish(ctx context.Context, id string) {
 	var last error
 	for delivery := 1; ; delivery++ {
 		if delivery > 50 {
@@ -206,7 +210,7 @@ func TestInTx_KilledAtEveryStatement(t *testing.T) {
 						}
 						return f
 					}}
-					one.handle(t.Context(), fmt.Sprint(n))
+					one.finish(t.Context(), fmt.Sprint(n))
 					if one.program != nil {
 						_ = one.program.db.Close()
 					}
@@ -229,25 +233,28 @@ func fates() (all []fate) {
 	return all
 }
 
-// random handles records in several workers at a time.
-func (w *world) random(records, workers int) (kills int) {
+func anyFate(r *rand.Rand) fate {
+	switch n := r.IntN(100); {
+	case n < 50:
+		return fate{}
+	case n < 98:
+		return fate{[]how{killedBefore, killedAfter, losesAnswer}[r.IntN(3)], 1 + r.IntN(statementsOfARecord)}
+	default:
+		return fate{freezes, 1 + r.IntN(statementsOfARecord)}
+	}
+}
+
+// handle handles records in several workers at a time, with fates that draw gives them. It
+// calls before for each record.
+func (w *world) handle(records, workers int, draw func(*rand.Rand) fate, before func(id int)) (kills int) {
 	var all, mu = sync.WaitGroup{}, sync.Mutex{}
 	ids := make(chan int)
 	for i := range workers {
 		r := rand.New(rand.NewPCG(1, uint64(i)))
-		one := &worker{world: w, fate: func() fate {
-			switch n := r.IntN(100); {
-			case n < 50:
-				return fate{}
-			case n < 98:
-				return fate{[]how{killedBefore, killedAfter, losesAnswer}[r.IntN(3)], 1 + r.IntN(statementsOfARecord)}
-			default:
-				return fate{freezes, 1 + r.IntN(statementsOfARecord)}
-			}
-		}}
+		one := &worker{world: w, fate: func() fate { return draw(r) }}
 		all.Go(func() {
 			for id := range ids {
-				one.handle(w.t.Context(), fmt.Sprint(id))
+				one.finish(w.t.Context(), fmt.Sprint(id))
 			}
 			if one.program != nil {
 				_ = one.program.db.Close()
@@ -258,6 +265,7 @@ func (w *world) random(records, workers int) (kills int) {
 		})
 	}
 	for id := range records {
+		before(id)
 		ids <- id
 	}
 	close(ids)
@@ -270,7 +278,7 @@ func TestInTx_Killed(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			w := newWorld(t, d, true)
 			began := time.Now()
-			kills := w.random(*killedRecords, 8)
+			kills := w.handle(*killedRecords, 8, anyFate, func(int) {})
 			wrong := w.judge(*killedRecords)
 			t.Logf("%d records, %d kills, %d not done exactly once, %v", *killedRecords, kills, wrong, time.Since(began).Round(time.Second))
 			if wrong != 0 || kills < *killedRecords/4 {
@@ -280,12 +288,44 @@ func TestInTx_Killed(t *testing.T) {
 	}
 }
 
+// A process of the server is killed while it serves workers: PostgreSQL ends all connections,
+// starts anew, and recovers what was committed.
+func TestInTx_ServerKilled(t *testing.T) {
+	for _, d := range databases(t) {
+		if d.dialect != sqlstore.PostgreSQL {
+			continue // SQLite has no server
+		}
+		t.Run(d.name, func(t *testing.T) {
+			w, kills := newWorld(t, d, true), 0
+			records := min(*killedRecords, 1000) // each kill takes half a second
+			w.handle(records, 8, func(*rand.Rand) fate { return fate{} }, func(id int) {
+				if id%50 == 25 && w.killServer() {
+					kills++
+				}
+			})
+			wrong := w.judge(records)
+			t.Logf("%d records, the server killed %d times, %d not done exactly once", records, kills, wrong)
+			if wrong != 0 || kills < records/100 {
+				t.Errorf("%d records were not done exactly once, with %d kills", wrong, kills)
+			}
+		})
+	}
+}
+
+// killServer kills the process of the server that serves one of the workers, if it is up and
+// there is one.
+func (w *world) killServer() bool {
+	var pid int
+	err := w.db.QueryRow("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY random() LIMIT 1").Scan(&pid)
+	return err == nil && syscall.Kill(pid, syscall.SIGKILL) == nil
+}
+
 // The test finds work that is done again when its completion is not in its transaction.
 func TestInTx_KilledWithoutIt(t *testing.T) {
 	for _, d := range databases(t) {
 		t.Run(d.name, func(t *testing.T) {
 			w := newWorld(t, d, false)
-			w.random(100, 4)
+			w.handle(100, 4, anyFate, func(int) {})
 			if wrong := w.judge(100); wrong == 0 {
 				t.Error("every record was done exactly once, although the work was not in the transaction")
 			}

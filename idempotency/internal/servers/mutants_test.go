@@ -1,11 +1,14 @@
 package servers_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/idempotency/internal/histories"
+	"github.com/sqsbatch/sqsbatch/idempotency/redisstore"
 	"github.com/sqsbatch/sqsbatch/idempotency/sqlstore"
 )
 
@@ -41,15 +44,57 @@ func TestSQL_HistoriesFindConditionsThatAreMissing(t *testing.T) {
 				return strings.ReplaceAll(statement, m.part, m.instead)
 			}
 			store := sqlstore.New(db, d.dialect, table)
-			c := historiesOf(t, d)
-			if m.part != "" {
-				c.Histories = 1000 // at most: the first one that shows it is enough
-			}
-			c.Store = func(f *histories.Faults) idempotency.Store { return f.Around(store) }
-			_, illegal := histories.Find(t, c)
-			if found := illegal != ""; found != (m.part != "") {
-				t.Errorf("found is %v\n%s", found, illegal)
-			}
+			wantFound(t, store, m.part != "")
+		})
+	}
+}
+
+// wantFound requires that a history shows a mistake of the store if it has one, and only then.
+func wantFound(t *testing.T, store idempotency.Store, mistake bool) {
+	t.Helper()
+	c := drawn()
+	if mistake {
+		c.Histories = 1000 // at most: the first one that shows it is enough
+	}
+	c.Store = func(f *histories.Faults) idempotency.Store { return f.Around(store) }
+	_, illegal := histories.Find(t, c)
+	if found := illegal != ""; found != mistake {
+		t.Errorf("found is %v\n%s", found, illegal)
+	}
+}
+
+// The same for the scripts.
+func TestRedis_HistoriesFindConditionsThatAreMissing(t *testing.T) {
+	if *redisServer == "" {
+		return // as servedBy
+	}
+	client := rawServer(t)
+	for name, m := range map[string]struct{ script, part, instead string }{
+		"Claim before the end":             {"new_ends", "ends < now", "true"},
+		"Claim never after the end":        {"new_ends", "ends < now", "false"},
+		"Claim does not change the owner":  {"new_ends", "owner = ARGV[1], in", "owner = item and item.owner or ARGV[1], in"},
+		"Claim makes others' claim longer": {"new_ends", "(not own and not ended)", "false"},
+		"Claim of the same owner is short": {"new_ends", "own and ends >= new_ends", "false"},
+		"Claim of a completion clears it":  {"new_ends", "not in_progress or (not own and not ended)", "in_progress and not own and not ended"},
+		"Renew by others":                  {"in_progress_expiration = now", "not own or", ""},
+		"Renew shortens":                   {"in_progress_expiration = now", "ends >= now + ARGV[2]", "false"},
+		"Complete by others":               {"COMPLETED", "not own", "not item"},
+		"Release by others":                {"DEL", "not own or", ""},
+		"Release of a completion":          {"DEL", " or not in_progress", ""},
+		"no mistake":                       {"", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := redisstore.New(func(ctx context.Context, script string, keys, args []string) (any, error) {
+				if m.part != "" && strings.Contains(script, m.script) {
+					if !strings.Contains(script, m.part) {
+						t.Errorf("no part %q in the script", m.part)
+					}
+					script = strings.ReplaceAll(script, m.part, m.instead)
+				}
+				return redis.NewScript(script).Run(ctx, client, keys, args).Result()
+			})
+			wantFound(t, store, m.part != "")
 		})
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/idempotency/internal/servers/clients"
 	"github.com/sqsbatch/sqsbatch/idempotency/redisstore"
 	"github.com/sqsbatch/sqsbatch/idempotency/storetest"
-	"github.com/sqsbatch/sqsbatch/internal/cases"
 	"github.com/valkey-io/valkey-go"
 )
 
@@ -101,15 +100,14 @@ func TestRedis_Histories(t *testing.T) {
 	for _, c := range servedBy(t) {
 		t.Run(c.name, func(t *testing.T) {
 			shared := c.store(t, nil)
-			histories.Check(t, histories.Config{
-				Histories: cases.Of(40, 400), AtOnce: 20, Lease: 300 * time.Millisecond, Lag: 10 * time.Millisecond, Slack: 2 * time.Millisecond,
-				Store: func(f *histories.Faults) idempotency.Store {
-					if c.name == "valkey-go" {
-						return f.Around(shared)
-					}
-					return c.store(t, f.Conn)
-				},
-			})
+			drawn := drawn()
+			drawn.Store = func(f *histories.Faults) idempotency.Store {
+				if c.name == "valkey-go" {
+					return f.Around(shared)
+				}
+				return c.store(t, f.Conn)
+			}
+			histories.Check(t, drawn)
 		})
 	}
 }

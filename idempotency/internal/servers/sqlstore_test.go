@@ -38,14 +38,20 @@ func TestSQL_Store(t *testing.T) {
 // historiesOf are histories with faults: before PostgreSQL's server, and before SQLite's store.
 func historiesOf(t *testing.T, d database) histories.Config {
 	store := migrated(t, d.open(t, nil), d)
+	c := drawn()
+	c.Store = func(f *histories.Faults) idempotency.Store {
+		if d.dialect == sqlstore.SQLite {
+			return f.Around(store)
+		}
+		return sqlstore.New(d.open(t, f.Conn), d.dialect, table)
+	}
+	return c
+}
+
+// drawn are histories of a server, whose clock is real.
+func drawn() histories.Config {
 	return histories.Config{
 		Histories: cases.Of(40, 400), AtOnce: 20, Lease: 300 * time.Millisecond, Lag: 10 * time.Millisecond, Slack: 2 * time.Millisecond,
-		Store: func(f *histories.Faults) idempotency.Store {
-			if d.dialect == sqlstore.SQLite {
-				return f.Around(store)
-			}
-			return sqlstore.New(d.open(t, f.Conn), d.dialect, table)
-		},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 // world is a server with a queue, and a client whose requests are counted.
@@ -43,7 +44,11 @@ func measure(p producer, l load, duration time.Duration) (result, error) {
 		o.Credentials = credentials.NewStaticCredentialsProvider("id", "secret", "")
 		o.HTTPClient = counting{transport, &w.requests}
 	})
-	if err := w.createQueue(ctx); err != nil {
+	name := "orders"
+	if l.fifo {
+		name += ".fifo"
+	}
+	if w.url, err = sqsqueue.Make(ctx, w.client, name, nil); err != nil {
 		return result{}, err
 	}
 	if !l.direct {
@@ -90,20 +95,6 @@ func measureStream(ctx context.Context, p producer, w *world, server *sqs.Server
 	return result{
 		rate: float64(n) / took.Seconds(), fill: float64(n) / float64(w.requests.Load()), processor: used / time.Duration(n),
 	}, nil
-}
-
-func (w *world) createQueue(ctx context.Context) error {
-	name := "orders"
-	in := &awssqs.CreateQueueInput{QueueName: &name}
-	if w.fifo {
-		name += ".fifo"
-		in.Attributes = map[string]string{"FifoQueue": "true"}
-	}
-	out, err := w.client.CreateQueue(ctx, in)
-	if err == nil {
-		w.url = *out.QueueUrl
-	}
-	return err
 }
 
 // requireMessages checks that the queue has as many messages as were confirmed.

@@ -6,10 +6,16 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
 
@@ -24,7 +30,7 @@ const (
 // from there as the bodies say, prints a line when its handler is called and when
 // that returns (see entry), and stops at SIGTERM.
 type consumer struct {
-	command func(endpoint string) *exec.Cmd
+	command func() *exec.Cmd // subprocess ends it
 	// exit is its exit code after SIGTERM.
 	exit int
 	// skips is for one that leaves the rest of a group when one of it fails.
@@ -51,8 +57,8 @@ func (c consumer) run(ctx context.Context, s *sqsserver.Server, p plan) error {
 		return err
 	}
 	book := newLedger(p)
-	cmd := c.command(s.URL)
-	cmd.Env = append(cmd.Env, "QUEUE_URL="+q.url, "NOTE="+note)
+	cmd := c.command()
+	cmd.Env = stage.Environment(append(cmd.Env, "AWS_ENDPOINT_URL_SQS="+s.URL, "QUEUE_URL="+q.url, "NOTE="+note)...)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err
@@ -75,7 +81,7 @@ func (c consumer) run(ctx context.Context, s *sqsserver.Server, p plan) error {
 	// No other goroutine has the book now.
 	err = errors.Join(append(book.wrong, err, judge(p, book.entries, c.skips))...)
 	if err == nil {
-		err = errors.Join(gone(ctx, q), q.deadLetters(ctx, p))
+		err = errors.Join(sqsqueue.RequireEmpty(ctx, q.client, q.url), q.deadLetters(ctx, p))
 	}
 	if err != nil {
 		return fmt.Errorf("%w\nit said last: %s", err, strings.Join(process.LastLines(), "\n"))
@@ -110,7 +116,7 @@ func drive(ctx context.Context, stdin io.Writer, q *queues, p plan, book *ledger
 	if err := wait("send all but the last task", book.sent); err != nil {
 		return err
 	}
-	if err := q.empty(ctx); err != nil {
+	if err := await.Until(ctx, planTime, func() error { return sqsqueue.RequireEmpty(ctx, q.client, q.url) }); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(stdin, lines(p.last)); err != nil {
@@ -119,11 +125,47 @@ func drive(ctx context.Context, stdin io.Writer, q *queues, p plan, book *ledger
 	return errors.Join(wait("send the last task", book.sent), wait("start the last task", book.started))
 }
 
-// gone wants the queue to be empty after the consumer's end.
-func gone(ctx context.Context, q *queues) error {
-	n, err := q.count(ctx, q.url)
-	if err == nil && n > 0 {
-		err = fmt.Errorf("%d messages are left after the end", n)
+type queues struct {
+	client    *awssqs.Client
+	url, dead string
+}
+
+func makeQueues(ctx context.Context, endpoint string, p plan) (q *queues, err error) {
+	q = &queues{client: sqsqueue.Client(endpoint)}
+	q.url, q.dead, err = sqsqueue.MakePair(ctx, q.client, p.queue, "dead-"+p.queue, maxReceives)
+	return q, err
+}
+
+// deadLetters wants the numbers in the dead-letter queue to be those of the plan.
+func (q *queues) deadLetters(ctx context.Context, p plan) error {
+	var want, got []string
+	for _, t := range p.all() {
+		if t.dead() {
+			want = append(want, strconv.Itoa(t.n))
+		}
 	}
-	return err
+	for {
+		out, err := q.client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{
+			QueueUrl: &q.dead, MaxNumberOfMessages: 10, MessageAttributeNames: []string{"All"},
+		})
+		if err != nil {
+			return err
+		}
+		if len(out.Messages) == 0 {
+			break
+		}
+		for _, m := range out.Messages {
+			number := ""
+			if a := m.MessageAttributes["number"]; a.StringValue != nil {
+				number = *a.StringValue
+			}
+			got = append(got, number)
+		}
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("dead letters %q, expected %q", got, want)
+	}
+	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -25,6 +26,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/nodejs"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/cached"
 	"github.com/sqsbatch/sqsbatch/test/internal/module"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
@@ -44,28 +46,29 @@ type client struct {
 	run  func(context.Context, *sqsserver.Server) error
 }
 
-func Steps(ctx context.Context, s *stage.Stage) []stage.Step {
+// Check is all of it.
+func Check(ctx context.Context, s *stage.Stage) error {
 	command := filepath.Join(s.Tmp, "sqsbatch")
 	all, err := install(ctx, s, command)
 	if err == nil {
 		err = module.Build(ctx, command, "./cmd/sqsbatch")
 	}
 	if err != nil {
-		return []stage.Step{{Name: "install", Run: func() error { return err }}}
+		return err
 	}
-	var steps []stage.Step
 	for _, c := range all {
-		if strings.HasPrefix(c.name, only) {
-			steps = append(steps, stage.Step{Name: c.name, Run: func() error {
-				server, err := sqsserver.Start(ctx, command)
-				if err != nil {
-					return err
-				}
-				return errors.Join(c.run(ctx, server), server.Stop())
-			}})
+		if !strings.HasPrefix(c.name, only) {
+			continue
 		}
+		s.Step(c.name, func() error {
+			server, err := sqsserver.Start(ctx, command)
+			if err != nil {
+				return err
+			}
+			return errors.Join(c.run(ctx, server), server.Stop())
+		})
 	}
-	return steps
+	return nil
 }
 
 // install fetches the clients, as far as they are not there yet.
@@ -106,8 +109,64 @@ func install(ctx context.Context, s *stage.Stage, command string) ([]client, err
 func pythonScript(env *pyenv.Env, script, command string) func(context.Context, *sqsserver.Server) error {
 	return func(ctx context.Context, s *sqsserver.Server) error {
 		cmd := env.Command(ctx, "-B", script) // -B: leaves no compiled files next to the script
-		cmd.Env = append(environment(s.URL), "SQSBATCH="+command)
+		cmd.Env = stage.Environment("AWS_ENDPOINT_URL_SQS="+s.URL, "SQSBATCH="+command)
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		return cmd.Run()
 	}
+}
+
+// The releases that the checks were written against.
+const (
+	sqsConsumerVersion = "15.0.3"
+	sqsProducerVersion = "8.0.4"
+	awsSDKForJS        = "3.1072.0"
+	celeryVersion      = "5.7.0"
+	kombuVersion       = "5.7.0"
+	springCloudVersion = "4.1.0" // springcloud/pom.xml says the same
+)
+
+// sqsConsumer is sqs-consumer with a Node.js of its own.
+func sqsConsumer(ctx context.Context, s *stage.Stage, dir string) (*consumer, error) {
+	env, err := nodejs.Install(ctx, s.Log, "sqs-consumer-"+sqsConsumerVersion+"-"+sqsProducerVersion+"-"+awsSDKForJS,
+		"sqs-consumer@"+sqsConsumerVersion, "sqs-producer@"+sqsProducerVersion, "@aws-sdk/client-sqs@"+awsSDKForJS)
+	if err != nil {
+		return nil, err
+	}
+	return &consumer{command: func() *exec.Cmd {
+		return env.Command(context.Background(), filepath.Join(dir, "sqsconsumer", "program.cjs"))
+	}}, nil
+}
+
+func celery(ctx context.Context, dir string) (*consumer, error) {
+	env, err := pyenv.Install(ctx, "celery-"+celeryVersion+"-kombu-"+kombuVersion, "celery=="+celeryVersion, "kombu[sqs]=="+kombuVersion)
+	if err != nil {
+		return nil, err
+	}
+	return &consumer{command: func() *exec.Cmd {
+		return env.Command(context.Background(), "-B", filepath.Join(dir, "celery", "program.py"))
+	}}, nil
+}
+
+// springCloud needs a JDK and, for the first use, Maven and Maven Central.
+func springCloud(ctx context.Context, s *stage.Stage, dir string) (*consumer, error) {
+	dir = filepath.Join(dir, "springcloud")
+	libs, err := cached.Dir("spring-cloud-aws-"+springCloudVersion, func(to string) error {
+		_, err := s.Log.Run(exec.CommandContext(ctx, "mvn", "--batch-mode", "--quiet", "--file", filepath.Join(dir, "pom.xml"),
+			"dependency:copy-dependencies", "-DoutputDirectory="+to))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	classes := filepath.Join(s.Tmp, "springcloud")
+	path := filepath.Join(libs, "*")
+	if _, err := s.Log.Run(exec.CommandContext(ctx, "javac", "-cp", path, "-d", classes, filepath.Join(dir, "Program.java"))); err != nil {
+		return nil, err
+	}
+	return &consumer{exit: 143, skips: true, command: func() *exec.Cmd {
+		return exec.Command("java",
+			"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", // starts sooner
+			"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+			"-cp", classes+string(filepath.ListSeparator)+path, "Program")
+	}}, nil
 }

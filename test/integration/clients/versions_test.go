@@ -1,11 +1,11 @@
 package clients
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/awscli"
 )
 
@@ -22,12 +22,9 @@ func TestVersions(t *testing.T) {
 			"| Spring Cloud AWS (Java) | " + springCloudVersion + " |",
 		},
 	} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := docpage.Read(t, file)
 		for _, s := range want {
-			if !strings.Contains(string(text), s) {
+			if !strings.Contains(text, s) {
 				t.Errorf("%s does not say %q", file, s)
 			}
 		}

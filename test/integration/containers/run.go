@@ -4,16 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/engine"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
+	"go.yaml.in/yaml/v3"
 )
 
 // settings are what deploy/kubernetes sets, read from the file that users copy.
@@ -139,7 +143,7 @@ func orders(ctx context.Context, e *engine.Engine, s *settings, q *queues) (err 
 	if err := q.send(ctx, `{"id":"o-x","sku":"unknown","quantity":1}`); err != nil {
 		return err
 	}
-	if err := wait(ctx, 30*time.Second, func() (string, bool) { return q.counts(ctx, 0, 0, 1) }); err != nil {
+	if err := await.Until(ctx, 30*time.Second, func() error { return q.counts(ctx, 0, 0, 1) }); err != nil {
 		return err
 	}
 	if _, err := e.Output(ctx, "exec", id, "/livez"); err != nil {
@@ -170,7 +174,7 @@ func stopAtWork(ctx context.Context, e *engine.Engine, s *settings, q *queues) (
 	if err := q.send(ctx, `{"id":"o-h","sku":"hang:1h","quantity":1}`); err != nil {
 		return err
 	}
-	if err := wait(ctx, 30*time.Second, func() (string, bool) { return q.counts(ctx, 0, 1, 1) }); err != nil {
+	if err := await.Until(ctx, 30*time.Second, func() error { return q.counts(ctx, 0, 1, 1) }); err != nil {
 		return err
 	}
 	code, took, err := stopContainer(ctx, e, id, s.grace)
@@ -184,8 +188,8 @@ func stopAtWork(ctx context.Context, e *engine.Engine, s *settings, q *queues) (
 	if code != 0 || took < limit || took > s.grace-500*time.Millisecond {
 		return fmt.Errorf("took %v and ended with %d: want from the drain limit %v to well before the kill at %v, and 0", took, code, limit, s.grace)
 	}
-	if said, ok := q.counts(ctx, 0, 1, 1); !ok {
-		return errors.New("after the stop the order is not left alone: " + said)
+	if err := q.counts(ctx, 0, 1, 1); err != nil {
+		return fmt.Errorf("after the stop the order is not left alone: %w", err)
 	}
 	fmt.Printf("a stop with a handler that hangs took %.1f s of %v, and the order is left alone\n", took.Seconds(), s.grace)
 	return q.purge(ctx)
@@ -220,16 +224,64 @@ func withLog(ctx context.Context, e *engine.Engine, id string, err error) error 
 	return fmt.Errorf("%w\nthe program said (%v):\n%s", err, logErr, said)
 }
 
-// wait waits until ok, and says what is missing when that takes too long.
-func wait(ctx context.Context, limit time.Duration, ok func() (string, bool)) error {
-	for begin := time.Now(); ; {
-		said, done := ok()
-		if done {
-			return nil
-		}
-		if time.Since(begin) > limit || ctx.Err() != nil {
-			return fmt.Errorf("not so after %v: %s", limit, said)
-		}
-		time.Sleep(100 * time.Millisecond)
+// queues are a queue and its dead-letter queue, on a server of their own.
+type queues struct {
+	server       *sqs.Server
+	client       *awssqs.Client
+	url, deadURL string
+}
+
+func serveQueues(ctx context.Context) (*queues, error) {
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	if err != nil {
+		return nil, err
 	}
+	q := &queues{server: server, client: server.Client()}
+	for name, url := range map[string]*string{"orders": &q.url, "orders-dead": &q.deadURL} {
+		if *url, err = sqsqueue.Make(ctx, q.client, name, nil); err != nil {
+			return nil, errors.Join(err, server.Close())
+		}
+	}
+	return q, nil
+}
+
+func (q *queues) close() { _ = q.server.Close() }
+
+func (q *queues) send(ctx context.Context, body string) error {
+	_, err := q.client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: &q.url, MessageBody: &body})
+	return err
+}
+
+func (q *queues) purge(ctx context.Context) error {
+	_, err := q.client.PurgeQueue(ctx, &awssqs.PurgeQueueInput{QueueUrl: &q.url})
+	return err
+}
+
+// counts wants so many messages to be visible, in flight and dead.
+func (q *queues) counts(ctx context.Context, visible, inFlight, dead int) error {
+	nowVisible, nowInFlight, err := sqsqueue.Depth(ctx, q.client, q.url)
+	if err != nil {
+		return err
+	}
+	nowDead, _, err := sqsqueue.Depth(ctx, q.client, q.deadURL)
+	if err == nil && (nowVisible != visible || nowInFlight != inFlight || nowDead != dead) {
+		err = fmt.Errorf("%d visible, %d in flight, %d dead", nowVisible, nowInFlight, nowDead)
+	}
+	return err
+}
+
+func get(ctx context.Context, url string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, answer.Status)
+	}
+	return nil
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/idempotency/dynamostore"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
-	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
 // rounds is how many batches of a kind are handled, whose median counts.
@@ -39,9 +38,6 @@ type costs struct {
 
 // cost counts the requests of batches, and compares their time with Powertools for Python.
 func (w *world) cost(ctx context.Context) error {
-	if w.local == nil {
-		return fmt.Errorf("%w: there is no DynamoDB Local", stage.ErrNotRun)
-	}
 	env, err := w.python(ctx)
 	if err != nil {
 		return err

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -18,11 +16,10 @@ import (
 	awsdynamodb "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
-	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/await"
 	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
 
@@ -39,9 +36,6 @@ const (
 
 // kill has two workers handle orders that were sent several times, and kills one of them.
 func (w *world) kill(ctx context.Context) (err error) {
-	if w.local == nil {
-		return fmt.Errorf("%w: there is no DynamoDB Local", stage.ErrNotRun)
-	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	program, tool := filepath.Join(w.stage.Tmp, "worker.exe"), filepath.Join(w.stage.Tmp, "sqsbatch.exe")
@@ -56,17 +50,16 @@ func (w *world) kill(ctx context.Context) (err error) {
 	if err := w.createTable(ctx, table); err != nil {
 		return err
 	}
-	client := awssqs.New(awssqs.Options{Region: "us-east-1", BaseEndpoint: &queues.URL, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")})
+	client := sqsqueue.Client(queues.URL)
 	url, err := send(ctx, client)
 	if err != nil {
 		return err
 	}
-	d := &diary{changed: make(chan struct{}, 1)}
+	d := &diary{}
 	var workers []*subprocess.Process
 	for i := range 2 {
 		cmd := exec.Command(program)
-		cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL_SQS="+queues.URL, "AWS_ENDPOINT_URL_DYNAMODB="+w.local.URL, "AWS_REGION=us-east-1",
-			"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "SQSBATCH_QUEUE_URL="+url, "TABLE="+table)
+		cmd.Env = w.environment("AWS_ENDPOINT_URL_SQS="+queues.URL, "SQSBATCH_QUEUE_URL="+url, "TABLE="+table)
 		p, err := subprocess.Start(cmd, func(_, text string) { d.line(i, text); fmt.Fprintf(w.stage.Log, "worker %d: %s\n", i, text) })
 		if err != nil {
 			return err
@@ -74,11 +67,11 @@ func (w *world) kill(ctx context.Context) (err error) {
 		defer p.Kill()
 		workers = append(workers, p)
 	}
-	if err := d.wait(ctx, func() bool { return d.ended >= killAfter }); err != nil {
+	if err := await.Until(ctx, patience, d.getsOn); err != nil {
 		return fmt.Errorf("%w\n%q", err, workers[0].LastLines())
 	}
 	workers[0].Kill()
-	if err := empty(ctx, client, url); err != nil {
+	if err := await.Until(ctx, patience, func() error { return sqsqueue.RequireEmpty(ctx, client, url) }); err != nil {
 		return err
 	}
 	workers[1].Stop(ctx)
@@ -100,13 +93,12 @@ func (w *world) createTable(ctx context.Context, name string) error {
 
 // client is one of DynamoDB Local.
 func (w *world) client(options ...func(*awsdynamodb.Options)) *awsdynamodb.Client {
-	return awsdynamodb.New(awsdynamodb.Options{Region: "us-east-1", BaseEndpoint: &w.local.URL, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}, options...)
+	return awsdynamodb.New(awsdynamodb.Options{Region: "us-east-1", BaseEndpoint: &w.url, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}, options...)
 }
 
 // send sends each order several times, the copies far from each other and close together.
 func send(ctx context.Context, client *awssqs.Client) (url string, err error) {
-	queue, err := client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: aws.String("orders"), Attributes: map[string]string{"VisibilityTimeout": "5"}})
-	if err != nil {
+	if url, err = sqsqueue.Make(ctx, client, "orders", map[string]string{"VisibilityTimeout": "5"}); err != nil {
 		return "", err
 	}
 	for i := range orders * copies {
@@ -115,40 +107,18 @@ func send(ctx context.Context, client *awssqs.Client) (url string, err error) {
 			id = i / copies // close
 		}
 		body := fmt.Sprintf(`{"ID":"%d","Millis":%d}`, id, millis)
-		if _, err := client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: queue.QueueUrl, MessageBody: &body}); err != nil {
+		if _, err := client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: &url, MessageBody: &body}); err != nil {
 			return "", err
 		}
 	}
-	return *queue.QueueUrl, nil
-}
-
-// empty waits until the queue has no message any more, also none in flight.
-func empty(ctx context.Context, client *awssqs.Client, url string) error {
-	for {
-		out, err := client.GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []sqstypes.QueueAttributeName{"All"}})
-		if err != nil {
-			return err
-		}
-		left := 0
-		for _, name := range []string{"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed"} {
-			n, _ := strconv.Atoi(out.Attributes[name])
-			left += n
-		}
-		if left == 0 {
-			return nil
-		}
-		if !sleep.For(ctx, 100*time.Millisecond) {
-			return fmt.Errorf("%d messages are left: %w", left, ctx.Err())
-		}
-	}
+	return url, nil
 }
 
 // diary is what the workers print, in the order in which it came.
 type diary struct {
-	mu      sync.Mutex
-	lines   []entry
-	ended   int
-	changed chan struct{}
+	mu    sync.Mutex
+	lines []entry
+	ended int
 }
 
 type entry struct {
@@ -172,26 +142,16 @@ func (d *diary) line(worker int, text string) {
 	if event == "end" {
 		d.ended++
 	}
-	select {
-	case d.changed <- struct{}{}:
-	default:
-	}
 }
 
-func (d *diary) wait(ctx context.Context, until func() bool) error {
-	for {
-		d.mu.Lock()
-		ok := until()
-		d.mu.Unlock()
-		if ok {
-			return nil
-		}
-		select {
-		case <-d.changed:
-		case <-ctx.Done():
-			return fmt.Errorf("the workers do not get on: %w", ctx.Err())
-		}
+// getsOn fails until so many orders have ended.
+func (d *diary) getsOn() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ended < killAfter {
+		return fmt.Errorf("only %d orders have ended", d.ended)
 	}
+	return nil
 }
 
 // judge wants every order to be done, none to begin after its completion, and none to begin

@@ -10,50 +10,38 @@ package dynamodb
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 	"github.com/sqsbatch/sqsbatch/test/internal/dynamodblocal"
-	"github.com/sqsbatch/sqsbatch/test/internal/javaserver"
 )
 
-// Steps are the steps of the check.
-func Steps(ctx context.Context, s *stage.Stage) []stage.Step {
-	w := &world{stage: s}
-	return []stage.Step{
-		{Name: "DynamoDB Local", Run: func() error { return w.start(ctx) }},
-		{Name: "the tests of idempotency/dynamostore", Run: func() error { return w.test(ctx) }},
-		{Name: "two workers, one of which is killed", Run: func() error { return w.kill(ctx) }},
-		{Name: "Powertools for Python " + powertoolsPython, Run: func() error { return w.shareWithPython(ctx) }},
-		{Name: "Powertools for TypeScript " + powertoolsTypeScript, Run: func() error { return w.shareWithTypeScript(ctx) }},
-		{Name: "batches of ten, and Powertools for Python", Run: func() error { return w.cost(ctx) }},
-		{Name: "stop", Run: w.stop},
+// Check is all of it. The error of the start wraps ErrNotRun, because only what this machine
+// does not have can fail there.
+func Check(ctx context.Context, s *stage.Stage) error {
+	local, err := dynamodblocal.Start(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", stage.ErrNotRun, err)
 	}
+	defer local.Stop()
+	w := &world{stage: s, url: local.URL}
+	s.Step("the tests of idempotency/dynamostore", func() error { return w.test(ctx) })
+	s.Step("two workers, one of which is killed", func() error { return w.kill(ctx) })
+	s.Step("Powertools for Python "+powertoolsPython, func() error { return w.shareWithPython(ctx) })
+	s.Step("Powertools for TypeScript "+powertoolsTypeScript, func() error { return w.shareWithTypeScript(ctx) })
+	s.Step("batches of ten, and Powertools for Python", func() error { return w.cost(ctx) })
+	return nil
 }
 
 // world is what the steps share.
 type world struct {
 	stage *stage.Stage
-	local *javaserver.Server
-}
-
-// start wraps ErrNotRun, because only what this machine does not have can fail here.
-func (w *world) start(ctx context.Context) (err error) {
-	if w.local, err = dynamodblocal.Start(ctx); err != nil {
-		return fmt.Errorf("%w: %w", stage.ErrNotRun, err)
-	}
-	return nil
+	url   string // of DynamoDB Local
 }
 
 // test runs the tests of the package, which run against a real server if it is named.
 func (w *world) test(ctx context.Context) error {
-	if w.local == nil {
-		return fmt.Errorf("%w: there is no DynamoDB Local", stage.ErrNotRun)
-	}
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-timeout=5m", "./idempotency/dynamostore", "-args", "-dynamodb="+w.local.URL)
-	cmd.Dir = w.stage.Root
-	out, err := w.stage.Log.Run(cmd)
+	out, err := w.stage.Go(ctx, w.stage.Root, "test", "-count=1", "-v", "-timeout=5m", "./idempotency/dynamostore", "-args", "-dynamodb="+w.url)
 	if err != nil {
 		return err
 	}
@@ -62,12 +50,5 @@ func (w *world) test(ctx context.Context) error {
 		return fmt.Errorf("only %d tests of the suite were run against DynamoDB Local, or no histories", passed)
 	}
 	fmt.Printf("%d tests of the suite, and histories\n", passed)
-	return nil
-}
-
-func (w *world) stop() error {
-	if w.local != nil {
-		w.local.Stop()
-	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -72,17 +71,12 @@ func (w *world) shareWithTypeScript(ctx context.Context) error {
 	}
 	program := filepath.Join(w.stage.Root, programs, "program.cjs")
 	return w.share(ctx, library{"TypeScript", idempotency.PowertoolsTypeScript, func(ctx context.Context, args ...string) *exec.Cmd {
-		cmd := env.Command(ctx, append([]string{program}, args...)...)
-		cmd.Env = []string{env.Find()}
-		return cmd
+		return env.Command(ctx, append([]string{program}, args...)...)
 	}})
 }
 
 // share tries every situation with keys of each kind.
 func (w *world) share(ctx context.Context, l library) error {
-	if w.local == nil {
-		return fmt.Errorf("%w: there is no DynamoDB Local", stage.ErrNotRun)
-	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := w.createTable(ctx, shared); err != nil {
@@ -106,17 +100,9 @@ func (w *world) share(ctx context.Context, l library) error {
 	return errors.Join(errs...)
 }
 
-// environment is what a program needs to find the server, and nothing of AWS's.
+// environment is what a program needs to find the server.
 func (w *world) environment(more ...string) []string {
-	var env []string
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "AWS_") {
-			env = append(env, v)
-		}
-	}
-	return append(append(env, more...), "AWS_ENDPOINT_URL_DYNAMODB="+w.local.URL, "AWS_REGION=us-east-1", "AWS_DEFAULT_REGION=us-east-1",
-		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull,
-		"AWS_EC2_METADATA_DISABLED=true", "POWERTOOLS_DEV=true", "PYTHONUTF8=1")
+	return stage.Environment(append(more, "AWS_ENDPOINT_URL_DYNAMODB="+w.url, "POWERTOOLS_DEV=true")...)
 }
 
 // call is an invocation of their function, in a process of its own.

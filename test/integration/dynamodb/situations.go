@@ -109,6 +109,14 @@ func (p *pair) complete(ctx context.Context) error {
 	return nil
 }
 
+// weWork has us do the work.
+func (p *pair) weWork(ctx context.Context) error {
+	if o := p.ours(ctx, long, work); !o.ran || o.err != nil {
+		return fmt.Errorf("our function did not do the work: called %v, %v", o.ran, o.err)
+	}
+	return nil
+}
+
 // duplicate wants our function not to be called, since the order was shipped by someone.
 func (p *pair) duplicate(ctx context.Context, by string) error {
 	o := p.ours(ctx, long, work)
@@ -151,8 +159,8 @@ func theyComplete(ctx context.Context, p *pair) error {
 }
 
 func weComplete(ctx context.Context, p *pair) error {
-	if o := p.ours(ctx, long, work); !o.ran || o.err != nil {
-		return fmt.Errorf("ours: called %v, %v", o.ran, o.err)
+	if err := p.weWork(ctx); err != nil {
+		return err
 	}
 	end, ran, err := p.theirs(ctx)
 	if err != nil || ran || end.Error != "" {
@@ -204,52 +212,46 @@ func weAreInProgress(ctx context.Context, p *pair) error {
 	return nil
 }
 
-// outlive has them claim the order and their claim time out, and us do the work. Their
-// invocation goes on.
-func (p *pair) outlive(ctx context.Context) (*call, error) {
+// theyAreLate has their claim time out while their function runs, and us do the work. Then
+// their function ends, with an error or with none.
+func (p *pair) theyAreLate(ctx context.Context, how, wantError string) error {
 	c, err := p.claim(ctx, short)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for {
-		switch o := p.ours(ctx, long, work); {
-		case o.ran && o.err == nil:
-			return c, p.duplicate(ctx, "by us")
-		case o.ran || !errors.Is(o.err, batch.ErrInProgress):
-			return nil, fmt.Errorf("ours: called %v, %v", o.ran, o.err)
-		case !sleep.For(ctx, batch.VerdictOf(o.err).After):
-			return nil, ctx.Err()
+	for o := p.ours(ctx, long, work); !o.ran || o.err != nil; o = p.ours(ctx, long, work) {
+		if o.ran || !errors.Is(o.err, batch.ErrInProgress) {
+			return fmt.Errorf("ours: called %v, %v", o.ran, o.err)
+		}
+		if !sleep.For(ctx, batch.VerdictOf(o.err).After) {
+			return ctx.Err()
 		}
 	}
+	if err := p.duplicate(ctx, "by us"); err != nil {
+		return err
+	}
+	if end, err := c.end(how); err != nil || end.Error != wantError {
+		return fmt.Errorf("theirs: %v, %v", end, err)
+	}
+	return nil
 }
 
 // Their failure deletes our completion, and the work is done again: they release without a
 // condition, which docs/idempotency.md says. If this fails, they have a fence now.
 func theyFailLate(ctx context.Context, p *pair) error {
-	c, err := p.outlive(ctx)
-	if err != nil {
+	if err := p.theyAreLate(ctx, "fail", "RuntimeError"); err != nil {
 		return err
-	}
-	if end, err := c.end("fail"); err != nil || end.Error != "RuntimeError" {
-		return fmt.Errorf("theirs: %v, %v", end, err)
 	}
 	if item, err := p.item(ctx); err != nil || item != nil {
 		return fmt.Errorf("after their failure the item is %v, %v; docs/idempotency.md says that it is gone", item, err)
 	}
-	if o := p.ours(ctx, long, work); !o.ran || o.err != nil {
-		return fmt.Errorf("ours, after that: called %v, %v", o.ran, o.err)
-	}
-	return nil
+	return p.weWork(ctx)
 }
 
 // Their success overwrites our completion. The work is still done, so nothing is done again.
 func theySucceedLate(ctx context.Context, p *pair) error {
-	c, err := p.outlive(ctx)
-	if err != nil {
+	if err := p.theyAreLate(ctx, "return", ""); err != nil {
 		return err
-	}
-	if end, err := c.end("return"); err != nil || end.Error != "" {
-		return fmt.Errorf("theirs: %v, %v", end, err)
 	}
 	return p.duplicate(ctx, p.order)
 }

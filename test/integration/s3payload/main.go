@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -31,27 +32,28 @@ const version = "1.0.1"
 // bucket is where payloads are.
 const bucket = "sqsbatch-payloads"
 
-func Steps(ctx context.Context, s *stage.Stage) []stage.Step {
+// Check is all of it.
+func Check(ctx context.Context, s *stage.Stage) (err error) {
 	w := &world{stage: s}
-	return []stage.Step{
-		{Name: "moto's S3 and an SQS", Run: func() error { return w.start(ctx) }},
-		{Name: "Python sends, Unwrap receives", Run: func() error { return w.run(ctx, pythonToUnwrap) }},
-		{Name: "Python sends, Stream receives", Run: func() error { return w.run(ctx, pythonToStream) }},
-		{Name: "Sender sends, Python receives", Run: func() error { return w.run(ctx, senderToPython) }},
-		{Name: "what S3 says of what is missing", Run: func() error { return w.run(ctx, missing) }},
-		{Name: "stop", Run: w.stop},
+	defer func() { err = errors.Join(err, w.stop()) }()
+	if err := w.start(ctx); err != nil {
+		return err
 	}
+	s.Step("Python sends, Unwrap receives", func() error { return w.run(ctx, pythonToUnwrap) })
+	s.Step("Python sends, Stream receives", func() error { return w.run(ctx, pythonToStream) })
+	s.Step("Sender sends, Python receives", func() error { return w.run(ctx, senderToPython) })
+	s.Step("what S3 says of what is missing", func() error { return w.run(ctx, missing) })
+	return nil
 }
 
 // world is what the steps share.
 type world struct {
-	stage   *stage.Stage
-	python  *pyenv.Env
-	moto    *moto.Server
-	sqs     *sqs.Server
-	s3      *s3.Client
-	queues  *awssqs.Client
-	started bool
+	stage  *stage.Stage
+	python *pyenv.Env
+	moto   *moto.Server
+	sqs    *sqs.Server
+	s3     *s3.Client
+	queues *awssqs.Client
 }
 
 func (w *world) start(ctx context.Context) error {
@@ -75,17 +77,10 @@ func (w *world) start(ctx context.Context) error {
 	if err := os.WriteFile(settings, []byte("[default]\ns3 =\n  addressing_style = path\n"), 0o600); err != nil {
 		return err
 	}
-	for name, value := range map[string]string{
-		"AWS_ENDPOINT_URL_S3": w.moto.URL, "AWS_ENDPOINT_URL_SQS": w.sqs.URL(), "AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1",
-		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_CONFIG_FILE": settings,
-		"AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_EC2_METADATA_DISABLED": "true", "PYTHONIOENCODING": "utf-8",
-	} {
+	os.Clearenv()
+	for _, v := range stage.Environment("AWS_ENDPOINT_URL_S3="+w.moto.URL, "AWS_ENDPOINT_URL_SQS="+w.sqs.URL(), "AWS_CONFIG_FILE="+settings) {
+		name, value, _ := strings.Cut(v, "=")
 		if err := os.Setenv(name, value); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{"AWS_PROFILE", "AWS_SESSION_TOKEN"} {
-		if err := os.Unsetenv(name); err != nil {
 			return err
 		}
 	}
@@ -96,18 +91,12 @@ func (w *world) start(ctx context.Context) error {
 	w.s3 = s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true })
 	w.queues = awssqs.NewFromConfig(cfg)
 	name = bucket
-	if _, err := w.s3.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &name}); err != nil {
-		return err
-	}
-	w.started = true
-	return nil
+	_, err = w.s3.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &name})
+	return err
 }
 
-// run is a step that needs what start has started, and leaves no object.
+// run is a step, which leaves no object.
 func (w *world) run(ctx context.Context, check func(context.Context, *world) error) error {
-	if !w.started {
-		return errors.New("not tried, since there is no S3 or SQS")
-	}
 	if err := check(ctx, w); err != nil {
 		return err
 	}
@@ -124,14 +113,6 @@ func (w *world) objects(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	return len(out.Contents), nil
-}
-
-func (w *world) queue(ctx context.Context, name string) (url string, err error) {
-	out, err := w.queues.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &name})
-	if err != nil {
-		return "", err
-	}
-	return *out.QueueUrl, nil
 }
 
 func (w *world) stop() error {

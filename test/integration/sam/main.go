@@ -13,13 +13,13 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
-func Steps(ctx context.Context, s *stage.Stage) []stage.Step {
+// Check is all of it.
+func Check(ctx context.Context, s *stage.Stage) error {
 	sam, err := samcli.Install(ctx)
 	if err != nil {
-		return []stage.Step{{Name: "install", Run: func() error { return err }}}
+		return err
 	}
-	return []stage.Step{
-		{Name: "templates", Run: func() error { return checkTemplates(ctx, s, sam) }},
-		{Name: "build", Run: func() error { return checkBuilds(ctx, s, sam) }},
-	}
+	s.Step("templates", func() error { return checkTemplates(ctx, s, sam) })
+	s.Step("build", func() error { return checkBuilds(ctx, s, sam) })
+	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,13 +48,9 @@ func newDeployer(ctx context.Context, s *stage.Stage) (*deployer, error) {
 	return d, err
 }
 
-// environ is a user's with an account, without what this machine has for AWS.
+// environ is a user's with an account.
 func (d *deployer) environ() []string {
-	others := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "AWS_") })
-	return append(others,
-		"AWS_ENDPOINT_URL="+d.server.URL, "AWS_DEFAULT_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
-		"AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull,
-		"SAM_CLI_TELEMETRY=0", "SAM_CLI_POLL_DELAY=0.2", "PYTHONUNBUFFERED=1")
+	return stage.Environment("AWS_ENDPOINT_URL="+d.server.URL, "SAM_CLI_TELEMETRY=0", "SAM_CLI_POLL_DELAY=0.2", "PYTHONUNBUFFERED=1")
 }
 
 // sam runs SAM. Without answers it must not ask anything.

@@ -1,7 +1,6 @@
 package samdeploy
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -82,15 +81,14 @@ func (d *deployer) resolved() ([]resource, error) {
 		return nil, err
 	}
 	var all []resource
-	lines := bufio.NewScanner(bytes.NewReader(content))
-	for lines.Buffer(nil, 1<<20); lines.Scan(); {
+	for line := range bytes.Lines(content) {
 		var r resource
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return nil, fmt.Errorf("%s: %w", lines.Bytes(), err)
+		if err := json.Unmarshal(line, &r); err != nil {
+			return nil, fmt.Errorf("%s: %w", line, err)
 		}
 		all = append(all, r)
 	}
-	return all, lines.Err()
+	return all, nil
 }
 
 // property is the latest value of a resource's property.

@@ -16,6 +16,8 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/awscli"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 var shell = regexp.MustCompile("(?s)```sh\n(.*?)```\n")
@@ -90,18 +92,12 @@ func serveQueues(ctx context.Context) (*sqs.Server, error) {
 		return nil, err
 	}
 	client := server.Client()
-	for _, q := range []awssqs.CreateQueueInput{
-		{QueueName: aws.String("orders-dead")},
-		{QueueName: aws.String("orders"), Attributes: map[string]string{
-			"RedrivePolicy": `{"deadLetterTargetArn":"` + server.QueueARN("orders-dead") + `","maxReceiveCount":5}`,
-		}},
-	} {
-		if _, err := client.CreateQueue(ctx, &q); err != nil {
-			return nil, errors.Join(err, server.Close())
-		}
+	_, dead, err := sqsqueue.MakePair(ctx, client, "orders", "orders-dead", 5)
+	if err != nil {
+		return nil, errors.Join(err, server.Close())
 	}
 	_, err = client.SendMessage(ctx, &awssqs.SendMessageInput{
-		QueueUrl: aws.String(server.QueueURL("orders-dead")), MessageBody: aws.String("{}"),
+		QueueUrl: &dead, MessageBody: aws.String("{}"),
 		MessageAttributes: map[string]types.MessageAttributeValue{"sqsbatch": {DataType: aws.String("String"), StringValue: aws.String(deadLetter)}},
 	})
 	if err != nil {
@@ -145,8 +141,7 @@ func runPage(ctx context.Context, p pageCommands, python, tmp string) error {
 	}
 	for _, c := range p.list {
 		cmd := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", c)
-		cmd.Env = append(os.Environ(), "PATH="+tmp+string(os.PathListSeparator)+os.Getenv("PATH"),
-			"AWS_DEFAULT_REGION=us-east-1", "AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any", "AWS_PAGER=",
+		cmd.Env = stage.Environment("PATH="+tmp+string(os.PathListSeparator)+os.Getenv("PATH"), "AWS_PAGER=",
 			"QUEUE_URL="+server.QueueURL("orders"), "QUEUE_ARN="+server.QueueARN("orders"),
 			"DEAD_LETTER_QUEUE_URL="+server.QueueURL("orders-dead"), "DEAD_LETTER_QUEUE_ARN="+server.QueueARN("orders-dead"),
 		)

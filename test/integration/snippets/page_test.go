@@ -2,37 +2,31 @@ package snippets
 
 import (
 	"maps"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
 )
 
 // The table has the template's parameters, with their defaults.
 func TestTheTableHasEveryParameter(t *testing.T) {
-	b, err := os.ReadFile("../../../template.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile("../../../docs/deploying/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := docpage.Read(t, "../../../docs/deploying/README.md")
 	var template struct {
 		Parameters map[string]struct {
 			Default string `yaml:"Default"`
 		} `yaml:"Parameters"`
 	}
-	if err := yaml.Unmarshal(b, &template); err != nil {
+	if err := yaml.Unmarshal([]byte(docpage.Read(t, "../../../template.yaml")), &template); err != nil {
 		t.Fatal(err)
 	}
 	want, got := map[string]string{}, map[string]string{}
 	for name, p := range template.Parameters {
 		want[name] = p.Default
 	}
-	_, section, _ := strings.Cut(string(page), "\n## Parameters\n")
+	_, section, _ := strings.Cut(page, "\n## Parameters\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	for _, m := range regexp.MustCompile("(?m)^\\| `([A-Za-z]+)` \\| (?:`([^`]*)`)? ?\\|").FindAllStringSubmatch(section, -1) {
 		got[m[1]] = m[2]

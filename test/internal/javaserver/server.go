@@ -1,20 +1,24 @@
+// Package javaserver runs servers that are written in Java, for checks: of a known version,
+// fetched by Maven into the user's cache directory on the first use, and on a free loopback
+// port. Packages elasticmq and dynamodblocal each have one.
 package javaserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
+	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/cached"
 )
-
-// startTimeout is for the program to answer: a few seconds on an idle machine.
-const startTimeout = time.Minute
 
 // Program is a server that is written in Java.
 type Program struct {
@@ -35,7 +39,7 @@ type Server struct {
 	// URL is the endpoint for clients.
 	URL string
 
-	program Program
+	header  map[string]string
 	process *subprocess.Process
 }
 
@@ -50,7 +54,7 @@ func Start(ctx context.Context, p Program) (*Server, error) {
 		return nil, err
 	}
 	port := make(chan string, 1)
-	s := &Server{program: p}
+	s := &Server{header: p.Header}
 	if s.process, err = subprocess.Start(exec.Command(command, p.Arguments(libs)...), func(_, text string) {
 		if found := p.Port.FindStringSubmatch(text); found != nil {
 			select {
@@ -63,44 +67,43 @@ func Start(ctx context.Context, p Program) (*Server, error) {
 	}
 	if err := s.await(ctx, port); err != nil {
 		s.process.Kill()
-		return nil, fmt.Errorf("%s: %w; it printed at last: %q", p.ID, err, s.process.LastLines())
+		return nil, fmt.Errorf("%s does not answer: %w", p.ID, err)
 	}
 	return s, nil
 }
 
 // await waits until the program says its port, and answers there.
 func (s *Server) await(ctx context.Context, port <-chan string) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	for s.URL == "" || !s.answers(ctx) {
+	return await.Ready(ctx, s.process, func() error {
 		select {
 		case p := <-port:
 			s.URL = "http://127.0.0.1:" + p
-		case <-s.process.Ended():
-			return fmt.Errorf("%s ended before it answered: %v", s.program.Name, s.process.Err())
 		default:
-			if !sleep.For(ctx, 50*time.Millisecond) {
-				return fmt.Errorf("%s does not answer: %w", s.program.Name, ctx.Err())
-			}
 		}
-	}
-	return nil
+		if s.URL == "" {
+			return errors.New("it has not said its port")
+		}
+		return s.answers(ctx)
+	})
 }
 
-func (s *Server) answers(ctx context.Context) bool {
+func (s *Server) answers(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader("{}"))
 	if err != nil {
-		return false
+		return err
 	}
-	for name, value := range s.program.Header {
+	for name, value := range s.header {
 		req.Header.Set(name, value)
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return false
+		return err
 	}
 	_ = res.Body.Close()
-	return res.StatusCode == http.StatusOK
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("it answers %s", res.Status)
+	}
+	return nil
 }
 
 // Stop ends the process. It may be called more than once.
@@ -108,4 +111,38 @@ func (s *Server) Stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	s.process.Stop(ctx)
+}
+
+const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>local</groupId>
+  <artifactId>%s</artifactId>
+  <version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>%s</groupId>
+      <artifactId>%s</artifactId>
+      <version>%s</version>
+    </dependency>
+  </dependencies>
+</project>
+`
+
+// install returns the directory with the program's jars, which it fills once.
+func (p *Program) install(ctx context.Context) (libs string, err error) {
+	return cached.Dir(p.ID+"-"+p.Version, func(dir string) error {
+		mvn, err := exec.LookPath("mvn")
+		if err != nil {
+			return fmt.Errorf("mvn is not on the PATH: install Maven (Debian: apt-get install maven), it fetches %s: %w", p.Name, err)
+		}
+		file := filepath.Join(dir, "pom.xml") // it stays there, next to the jars
+		if err := os.WriteFile(file, fmt.Appendf(nil, pom, p.ID, p.Group, p.Artifact, p.Version), 0o644); err != nil {
+			return err
+		}
+		cmd := exec.CommandContext(ctx, mvn, "--batch-mode", "--quiet", "--file", file, "dependency:copy-dependencies", "-DoutputDirectory="+dir)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("fetch it with Maven: %w\n%s", err, out)
+		}
+		return nil
+	})
 }

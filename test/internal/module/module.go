@@ -8,6 +8,7 @@ package module
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 )
@@ -22,15 +23,23 @@ func Root(ctx context.Context) (string, error) {
 }
 
 // Build builds a main package to a file, .exe for every system.
-func Build(ctx context.Context, file, pkg string) error {
+func Build(ctx context.Context, file, pkg string) error { return build(ctx, nil, "-o", file, pkg) }
+
+// BuildFunction builds a main package for Lambda, as template.yaml has it built.
+func BuildFunction(ctx context.Context, file, pkg, arch string) error {
+	return build(ctx, []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch, "GOFLAGS="},
+		"-trimpath", "-buildvcs=false", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", file, pkg)
+}
+
+func build(ctx context.Context, env []string, args ...string) error {
 	root, err := Root(ctx)
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", file, pkg)
-	cmd.Dir = root
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build"}, args...)...)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+		return fmt.Errorf("build %s: %w\n%s", args[len(args)-1], err, out)
 	}
 	return nil
 }

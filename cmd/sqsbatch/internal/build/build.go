@@ -21,6 +21,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 )
 
@@ -92,7 +93,8 @@ func (Go) Find(ctx context.Context, arg string) (*Package, error) {
 	if name := fields[0]; name != "main" && name != "" {
 		return nil, fmt.Errorf("%s is package %s; a Lambda function is a package main", arg, name)
 	}
-	switch why := unquote(fields[4]); {
+	why, _ := strconv.Unquote(fields[4]) // "" without an error
+	switch {
 	case why != "" && fields[3] == "": // no Go files
 		return nil, fmt.Errorf("there is no Go package %s; give the directory or import path of the function's main package. Go says: %s", arg, why)
 	case why != "":
@@ -154,9 +156,4 @@ func (p *Package) fromHere(out string) string {
 		}
 	}
 	return strings.Join(lines, "\n")
-}
-
-func unquote(s string) string {
-	s = strings.TrimSuffix(strings.TrimPrefix(s, `"`), `"`)
-	return strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`, `\\`, `\`).Replace(s)
 }

@@ -3,30 +3,20 @@ package build_test
 import (
 	"context"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
 // module writes a module with these files and makes it the working directory.
 func module(t *testing.T, files map[string]string) {
 	t.Helper()
-	dir := t.TempDir()
 	files["go.mod"] = "module example.com/m\n\ngo 1.26\n"
-	for name, text := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Chdir(dir)
+	t.Chdir(golden.Files(t, files))
 }
 
 const hello = "package main\n\nfunc main() { println(\"hello\") }\n"

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -19,7 +20,8 @@ func (a Assignments) Set(s string) error {
 	if !ok || key == "" || strings.ContainsAny(key, " \t") {
 		return errors.New("it must be written as KEY=VALUE")
 	}
-	if fields := strings.Fields(value); len(fields) > 1 && allAssign(fields[1:]) {
+	plain := func(field string) bool { return strings.Index(field, "=") < 1 }
+	if fields := strings.Fields(value); len(fields) > 1 && !slices.ContainsFunc(fields[1:], plain) {
 		a[key] = fields[0]
 		for _, f := range fields[1:] {
 			if err := a.Set(f); err != nil {
@@ -30,13 +32,4 @@ func (a Assignments) Set(s string) error {
 	}
 	a[key] = value
 	return nil
-}
-
-func allAssign(fields []string) bool {
-	for _, f := range fields {
-		if i := strings.Index(f, "="); i < 1 {
-			return false
-		}
-	}
-	return true
 }

@@ -36,6 +36,18 @@ type IO struct {
 	Interrupts <-chan os.Signal
 }
 
+// EachInterrupt calls f with 1, 2, … for each interrupt until ctx ends.
+func (tio IO) EachInterrupt(ctx context.Context, f func(n int)) {
+	for n := 1; ; n++ {
+		select {
+		case <-tio.Interrupts:
+			f(n)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // The help lists commands in the order in which they were added.
 func init() { cobra.EnableCommandSorting = false }
 
@@ -75,8 +87,8 @@ func Root(tio IO, commands ...*cobra.Command) *cobra.Command {
 	return root
 }
 
-// Run runs root and returns the exit status: 2 for a wrong command line, that of an
-// error with a method ExitStatus, and 1 for any other error.
+// Run runs root and returns the exit status: 2 for a wrong command line, that of a
+// [StatusError], and 1 for any other error.
 func Run(ctx context.Context, root *cobra.Command) int {
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
@@ -87,9 +99,9 @@ func Run(ctx context.Context, root *cobra.Command) int {
 	if errors.As(err, &wrong) {
 		return 2
 	}
-	var status interface{ ExitStatus() int }
+	var status *StatusError
 	if errors.As(err, &status) {
-		return status.ExitStatus()
+		return status.Status
 	}
 	return 1
 }
@@ -108,21 +120,22 @@ func prepare(cmd *cobra.Command) {
 	}
 	args := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, given []string) error {
-		var err error
 		if args != nil {
-			err = args(cmd, given)
+			var usage *UsageError
+			if err := args(cmd, given); errors.As(err, &usage) {
+				return err
+			} else if err != nil {
+				return Usagef(name(cmd), "the number of arguments is %d; write %s", len(given), cmd.UseLine())
+			}
 		}
-		if err == nil {
-			err = cmd.ValidateRequiredFlags()
-		}
+		err := cmd.ValidateRequiredFlags()
 		if err == nil {
 			err = cmd.ValidateFlagGroups()
 		}
-		var usage *UsageError
-		if err == nil || errors.As(err, &usage) {
-			return err
+		if err != nil {
+			return Usagef(name(cmd), "%v", err)
 		}
-		return Usagef(name(cmd), "%v", err)
+		return nil
 	}
 }
 

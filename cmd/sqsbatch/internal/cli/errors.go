@@ -29,6 +29,17 @@ func Usagef(command, format string, args ...any) error {
 	return &UsageError{Problem: fmt.Sprintf(format, args...), Hint: "`" + program + " -h` explains the flags"}
 }
 
+// A StatusError ends the program with an exit status.
+type StatusError struct {
+	Status int
+	Err    error
+}
+
+func (e *StatusError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *StatusError) Unwrap() error { return e.Err }
+
 // unknownCommand names the command that may be meant.
 func unknownCommand(parent *cobra.Command, written string) error {
 	var names []string

@@ -2,10 +2,13 @@ package cli
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/sqsbatch/sqsbatch/internal/webguard"
 )
 
 // heading is the annotation of a flag with the heading that it stands under.
@@ -43,11 +46,9 @@ type choice struct {
 }
 
 func (c *choice) Set(s string) error {
-	for _, v := range c.values {
-		if s == v {
-			*c.p = s
-			return nil
-		}
+	if slices.Contains(c.values, s) {
+		*c.p = s
+		return nil
 	}
 	last := len(c.values) - 1
 	return errors.New("it must be " + strings.Join(c.values[:last], ", ") + " or " + c.values[last])
@@ -84,13 +85,25 @@ func completeFlags(cmd *cobra.Command) {
 }
 
 // Texts is a flag that collects its values and may be repeated.
-func Texts(p *[]string, placeholder string) pflag.Value { return &texts{p, placeholder} }
+func Texts(p *[]string, placeholder string) pflag.Value { return &texts{p, placeholder, nil} }
+
+// Hosts is a flag that collects host names and may be repeated.
+func Hosts(p *[]string) pflag.Value { return &texts{p, "NAME", webguard.CheckName} }
 
 type texts struct {
 	p           *[]string
 	placeholder string
+	check       func(string) error // nil for none
 }
 
-func (t *texts) String() string     { return "" }
-func (t *texts) Set(s string) error { *t.p = append(*t.p, s); return nil }
-func (t *texts) Type() string       { return t.placeholder }
+func (t *texts) String() string { return "" }
+func (t *texts) Type() string   { return t.placeholder }
+func (t *texts) Set(s string) error {
+	if t.check != nil {
+		if err := t.check(s); err != nil {
+			return err
+		}
+	}
+	*t.p = append(*t.p, s)
+	return nil
+}

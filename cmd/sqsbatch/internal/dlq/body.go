@@ -2,7 +2,6 @@ package dlq
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
@@ -31,12 +30,9 @@ func (s *session) fetcher(buckets []string) func(*letter.Letter) *letter.Letter 
 			out.Body = r.Body
 			return nil
 		})
-		r := batch.Record{MessageID: l.ID, Body: l.Body, MessageAttributes: map[string]batch.MessageAttribute{}}
-		for name, a := range l.Attributes {
-			r.MessageAttributes[name] = batch.MessageAttribute{DataType: a.DataType, StringValue: a.String, BinaryValue: a.Binary}
-		}
+		r := batch.Record{MessageID: l.ID, Body: l.Body, MessageAttributes: l.Attributes}
 		if err := unwrap(take).Handle(s.kill, r); err != nil {
-			s.status.say(fmt.Sprintf("%s: its body in S3 cannot be read: %v", l.ID, err))
+			s.status.say("%s: its body in S3 cannot be read: %v", l.ID, err)
 		}
 		return &out
 	}

@@ -1,6 +1,7 @@
 package dlq
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -14,8 +15,7 @@ import (
 
 // deleting are the flags of delete.
 type deleting struct {
-	common
-	selecting
+	receiving
 	yes  bool
 	save string
 }
@@ -43,9 +43,6 @@ sqsbatch dlq delete orders-dead --reason timeout --save dead.ndjson.gz --yes`,
 }
 
 func (d *deleting) run(cmd *cobra.Command, tio cli.IO, name string) error {
-	if err := d.common.check(cmd); err != nil {
-		return err
-	}
 	selection, err := d.selection(cmd)
 	if err != nil {
 		return err
@@ -53,7 +50,7 @@ func (d *deleting) run(cmd *cobra.Command, tio cli.IO, name string) error {
 	if selection.All() && d.limit == 0 && d.yes && d.save == "" {
 		return usagef(cmd, "this deletes every message of %s and leaves no copy: select messages, or keep a copy with --save FILE", name)
 	}
-	s, err := d.open(cmd.Context(), tio, name, true)
+	s, err := d.openFor(cmd, tio, name, selection)
 	if err != nil {
 		return err
 	}
@@ -65,41 +62,35 @@ func (d *deleting) run(cmd *cobra.Command, tio cli.IO, name string) error {
 		}
 	}
 	r := &remover{
-		pick:   &picker{selection: selection, limit: d.limit, before: s.queue.Asked.Add(time.Second)},
+		pick:   &picker{selection: s.selection, limit: s.limit, before: s.queue.Asked.Add(time.Second)},
 		result: &result{}, dryRun: !d.yes, saved: saved,
 	}
 	r.scan = newScan(s.queue, s.workers)
 	r.scan.each = r.each
-	total := s.queue.Visible // the scan asks again
-	s.status.begin(func() (int, int, string) {
-		c := r.result.now()
-		n := c.Selected + c.NotSelected
-		return n, max(n, total), fmt.Sprintf("%s selected, %s deleted", number(c.Selected), number(c.Deleted))
+	a, err := s.scan(r.scan, r.result, func(c counts) string {
+		return fmt.Sprintf("%s selected, %s deleted", number(c.Selected), number(c.Deleted))
 	})
-	a, err := r.scan.run(s.soft, s.kill)
-	s.status.end()
 	if saved != nil {
-		err = first(err, saved.close())
+		err = cmp.Or(err, saved.close())
 	}
-	return d.end(s, r, a, first(s.interrupted(), err))
+	return d.end(s, r, a, err)
 }
 
 func (d *deleting) end(s *session, r *remover, a account, err error) error {
 	c := r.result.now()
-	out := &printer{session: s}
 	if r.dryRun {
-		out.print("%s of %s would be deleted", count(c.Selected), s.queue.Name())
+		s.print("%s of %s would be deleted", count(c.Selected), s.queue.Name())
 	} else {
-		out.print("%s of %s deleted", count(c.Deleted), s.queue.Name())
+		s.print("%s of %s deleted", count(c.Deleted), s.queue.Name())
 	}
-	out.rows(c, a)
+	s.rows(c, a)
 	if r.dryRun && err == nil {
-		out.print("Nothing was changed. To delete them, add --yes.")
+		s.print("Nothing was changed. To delete them, add --yes.")
 	}
-	if e := out.json(newDoneLine("delete", s, r.dryRun, c, a, err)); e != nil {
+	if e := s.json(newDoneLine("delete", s, r.dryRun, c, a, err)); e != nil {
 		return e
 	}
-	return out.verdict(c, a, err, r.pick.full())
+	return s.verdict(c, a, err, r.pick.full())
 }
 
 // A remover deletes messages.
@@ -121,7 +112,7 @@ func (r *remover) each(ctx context.Context, letters []letter.Letter) error {
 		}
 		v, err := r.pick.pick(l)
 		if err != nil {
-			r.result.failed(l, err)
+			r.result.failed(l.ID, err)
 			continue
 		}
 		if r.result.picked(v); v == take {
@@ -135,7 +126,7 @@ func (r *remover) each(ctx context.Context, letters []letter.Letter) error {
 		return nil
 	}
 	if r.saved != nil && len(chosen) > 0 {
-		if err := r.saved.write(chosen, r.scan.queue.ARN); err != nil {
+		if err := r.saved.write(chosen); err != nil {
 			return err
 		}
 	}
@@ -143,7 +134,7 @@ func (r *remover) each(ctx context.Context, letters []letter.Letter) error {
 }
 
 func (r *remover) delete(ctx context.Context, letters []*letter.Letter) error {
-	deleted, err := r.scan.delete(ctx, letters, r.result.failed)
+	deleted, err := r.scan.delete(ctx, letters, func(l *letter.Letter, err error) { r.result.failed(l.ID, err) })
 	r.result.deleted(len(deleted))
 	return err
 }

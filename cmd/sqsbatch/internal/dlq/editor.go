@@ -52,11 +52,11 @@ func newEditor(s *session) (editor, error) {
 			edited, err := letter.FromEdited(l, text)
 			if err == nil {
 				if diff := letter.Diff(l, edited); diff != "" {
-					s.status.say(strings.TrimSuffix(diff, "\n"))
+					s.status.say("%s", strings.TrimSuffix(diff, "\n"))
 				}
 				return edited, true, nil
 			}
-			s.status.say(fmt.Sprintf("%v; Enter edits it again, q leaves the message in the queue", err))
+			s.status.say("%v; Enter edits it again, q leaves the message in the queue", err)
 			if !again(s.soft, in) {
 				return l, false, nil
 			}

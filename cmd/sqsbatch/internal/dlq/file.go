@@ -2,6 +2,7 @@ package dlq
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -47,11 +48,11 @@ func createFile(path string, stdout io.Writer) (*file, error) {
 
 // write writes messages and hands them to the operating system, so that they are in the
 // file before they are deleted.
-func (f *file) write(letters []*letter.Letter, queueARN string) error {
+func (f *file) write(letters []*letter.Letter) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, l := range letters {
-		f.line = append(l.AppendJSON(f.line[:0], queueARN), '\n')
+		f.line = append(l.AppendJSON(f.line[:0]), '\n')
 		if _, err := f.buf.Write(f.line); err != nil {
 			return err
 		}
@@ -59,7 +60,7 @@ func (f *file) write(letters []*letter.Letter, queueARN string) error {
 	}
 	err := f.buf.Flush()
 	if f.gz != nil {
-		err = first(err, f.gz.Flush())
+		err = cmp.Or(err, f.gz.Flush())
 	}
 	return err
 }
@@ -69,11 +70,11 @@ func (f *file) close() error {
 	defer f.mu.Unlock()
 	err := f.buf.Flush()
 	if f.gz != nil {
-		err = first(err, f.gz.Close())
+		err = cmp.Or(err, f.gz.Close())
 	}
 	if f.f != nil {
-		err = first(err, f.f.Sync())
-		err = first(err, f.f.Close())
+		err = cmp.Or(err, f.f.Sync())
+		err = cmp.Or(err, f.f.Close())
 	}
 	return err
 }

@@ -58,12 +58,8 @@ func TestDryRun_CountsWhatWouldBeSent(t *testing.T) {
 // Refusals of single messages are one kind of failure, whatever the ids of the requests are.
 func TestFailures_AreGroupedWithoutRequestIDs(t *testing.T) {
 	virtual(t, func(b *bench) {
-		for _, body := range numbered(0, 30) {
-			b.buried("orders-dead", "", body, "x", "orders")
-		}
-		if err := b.server.Inject(sqs.Fault{Kind: sqs.Failure, Code: "InvalidParameterValue", Operation: "SendMessageBatch", Probability: 1}); err != nil {
-			t.Fatal(err)
-		}
+		b.bury(30)
+		b.inject(sqs.Fault{Kind: sqs.Failure, Code: "InvalidParameterValue", Operation: "SendMessageBatch", Probability: 1})
 		r := b.run("replay", "orders-dead", "--yes")
 		if n := strings.Count(r.stdout, "  left: "); n != 1 || strings.Contains(r.stdout, "RequestID") {
 			t.Errorf("%d kinds in %s", n, r)
@@ -74,9 +70,7 @@ func TestFailures_AreGroupedWithoutRequestIDs(t *testing.T) {
 // Ctrl-C ends an import at a rate at once, and --resume sends the rest.
 func TestImport_CanBeInterruptedAtARate(t *testing.T) {
 	virtual(t, func(b *bench) {
-		for _, body := range numbered(0, 100) {
-			b.buried("orders-dead", "", body, "x", "orders")
-		}
+		b.bury(100)
 		file := b.journal + ".ndjson"
 		b.must(0, "export", "orders-dead", "--file", file)
 		go func() {

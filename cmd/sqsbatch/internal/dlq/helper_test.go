@@ -54,7 +54,7 @@ func virtual(t *testing.T, test func(b *bench)) {
 		b := &bench{T: t, server: server, client: server.Client(sqserror.Once), journal: journal, interrupts: make(chan os.Signal, 2)}
 		dlq.Use(t, b.client)
 		for _, suffix := range []string{"", ".fifo"} {
-			b.create("parked"+suffix, nil)
+			b.create("parked"+suffix, map[string]string{})
 			b.create("orders-dead"+suffix, map[string]string{"MessageRetentionPeriod": "1209600"})
 			for _, name := range []string{"orders", "refunds"} {
 				b.create(name+suffix, map[string]string{"RedrivePolicy": fmt.Sprintf(
@@ -68,19 +68,11 @@ func virtual(t *testing.T, test func(b *bench)) {
 func (b *bench) create(name string, attributes map[string]string) {
 	b.Helper()
 	if strings.HasSuffix(name, ".fifo") {
-		attributes = mapsWith(attributes, "FifoQueue", "true")
+		attributes["FifoQueue"] = "true"
 	}
 	if _, err := b.client.CreateQueue(b.Context(), &awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes}); err != nil {
 		b.Fatal(err)
 	}
-}
-
-func mapsWith(m map[string]string, key, value string) map[string]string {
-	out := map[string]string{key: value}
-	for k, v := range m {
-		out[k] = v
-	}
-	return out
 }
 
 // send sends a message to a queue. A group of "" is none.
@@ -108,6 +100,23 @@ func (b *bench) buried(queue, group, body, reason, source string) (id string) {
 	}
 	value, _ := origin.Value(1000)
 	return b.send(queue, group, body, map[string]types.MessageAttributeValue{"sqsbatch": {DataType: aws.String("String"), StringValue: &value}})
+}
+
+// bury has n numbered messages buried that came from orders.
+func (b *bench) bury(n int) (bodies []string) {
+	b.Helper()
+	bodies = numbered(0, n)
+	for _, body := range bodies {
+		b.buried("orders-dead", "", body, "no such customer 17", "orders")
+	}
+	return bodies
+}
+
+func (b *bench) inject(faults ...sqs.Fault) {
+	b.Helper()
+	if err := b.server.Inject(faults...); err != nil {
+		b.Fatal(err)
+	}
 }
 
 // redriven sends messages to a queue and has SQS move them to its dead-letter queue.
@@ -139,6 +148,14 @@ func (b *bench) depth(queue string) (n int) {
 		}
 	}
 	return n
+}
+
+// depths checks how many messages orders and orders-dead have.
+func (b *bench) depths(sent, left int) {
+	b.Helper()
+	if s, l := b.depth("orders"), b.depth("orders-dead"); s != sent || l != left {
+		b.Errorf("%d sent, %d left; want %d and %d", s, l, sent, left)
+	}
 }
 
 // drain receives and deletes everything that is visible in a queue, in its order.
@@ -206,6 +223,15 @@ func (b *bench) runWith(ctx context.Context, args ...string) ran {
 	tio := cli.IO{Args: append([]string{"dlq"}, args...), Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Interrupts: b.interrupts}
 	status := cli.Run(ctx, cli.Root(tio, dlq.Command(tio, nil)))
 	return ran{status, stdout.String(), stderr.String(), time.Since(began)}
+}
+
+// runKilled runs a command, and ends it as a kill does after a time.
+func (b *bench) runKilled(after time.Duration, args ...string) ran {
+	b.Helper()
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	time.AfterFunc(after, cancel)
+	return b.runWith(ctx, args...)
 }
 
 // must runs a command that has to end with a status.

@@ -1,7 +1,6 @@
 package dlq_test
 
 import (
-	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -54,21 +53,20 @@ func history(b *bench, seed uint64) {
 			others = append(others, body)
 		}
 	}
-	if err := b.server.Inject(faults()...); err != nil {
-		b.Fatal(err)
-	}
+	b.inject(faults()...)
 	named := map[string]bool{}
 	args := []string{"replay", "orders-dead" + suffix, "--where", ".body.n % 17 < 11", "--by", "send", "--yes", "--output", "json", "--parallel", fmt.Sprint(1 + r.IntN(8))}
 	for tries := 0; ; tries++ {
-		ctx, cancel := context.WithCancel(b.Context())
+		after := 24 * time.Hour // its end comes before
 		if tries < 3 {
-			after := time.Duration(r.IntN(3000)) * time.Millisecond
-			time.AfterFunc(after, cancel)
+			after = time.Duration(r.IntN(3000)) * time.Millisecond
 		}
-		end := b.runWith(ctx, args...)
-		cancel()
+		end := b.runKilled(after, args...)
 		if strings.Contains(end.stdout, `"type":"result"`) {
-			b.name(named, end)
+			twice, _ := b.result(end)["sentTwice"].([]any)
+			for _, id := range twice {
+				named[id.(string)] = true
+			}
 			args = []string{"replay", "orders-dead" + suffix, "--resume", "--output", "json"}
 		}
 		if end.status == 0 || end.status == 3 && !strings.Contains(end.stderr, "--resume") {
@@ -88,19 +86,6 @@ func history(b *bench, seed uint64) {
 	}
 	if b.Failed() {
 		b.Logf("seed %d", seed)
-	}
-}
-
-// name notes the messages that a run names as perhaps sent twice.
-func (b *bench) name(named map[string]bool, r ran) {
-	b.Helper()
-	var result struct{ SentTwice []string }
-	lines := strings.Split(strings.TrimSpace(r.stdout), "\n")
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &result); err != nil {
-		b.Fatalf("%v in %s", err, r)
-	}
-	for _, id := range result.SentTwice {
-		named[id] = true
 	}
 }
 

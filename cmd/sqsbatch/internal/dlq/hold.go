@@ -2,6 +2,7 @@ package dlq
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/queue"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
@@ -116,14 +118,7 @@ func (h *hold) len() int {
 // extend extends the time of what is held until soft ends. Calls that it has made then are
 // not cut off, since SQS might carry one out after the message was released.
 func (h *hold) extend(soft, kill context.Context) {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-soft.Done():
-			return
-		}
+	for sleep.For(soft, time.Second) {
 		for soft.Err() == nil {
 			list := h.due(time.Now())
 			if len(list) == 0 {
@@ -174,9 +169,7 @@ func (h *hold) hide(ctx context.Context, list []*held, d time.Duration) (failed 
 	var calls errgroup.Group
 	calls.SetLimit(holdCalls)
 	var n atomic.Int64
-	for len(list) > 0 {
-		part := list[:min(10, len(list))]
-		list = list[len(part):]
+	for part := range slices.Chunk(list, 10) {
 		calls.Go(func() error {
 			still, handles := h.still(part)
 			for i, err := range h.queue.Hide(ctx, handles, d) {

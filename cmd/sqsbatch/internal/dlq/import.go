@@ -1,33 +1,28 @@
 package dlq
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/time/rate"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/journal"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/queue"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
 )
 
 // importing are the flags of import.
 type importing struct {
 	common
-	yes   bool
-	rate  int
-	steps journaling
+	sending
 }
 
 // importSettings are what a journal keeps.
@@ -49,44 +44,28 @@ sqsbatch dlq import orders dead.ndjson.gz --rate 50 --yes`,
 	}
 	cli.Section(cmd, "What is done", func(f *pflag.FlagSet) {
 		f.BoolVar(&v.yes, "yes", false, "do it; without this flag the command only reads the file and says what it would do")
-		f.IntVar(&v.rate, "rate", 0, "at most N messages a second (default: as fast as SQS takes them)")
+		v.rateFlag(f)
 	})
-	v.steps.flags(cmd, "go on with the import that was interrupted", "forget the run that was interrupted, and begin anew")
+	v.journalFlags(cmd, "go on with the import that was interrupted", "forget the run that was interrupted, and begin anew")
 	v.common.flags(cmd)
 	cli.Section(cmd, "What is shown", v.outputFlag)
 	return cmd
 }
 
-// An importer sends the messages of a file.
+// An importer sends the messages of a file. Their ids in the journal and in the output are
+// "line 17".
 type importer struct {
+	sender
 	to      *queue.Queue
-	limiter *rate.Limiter
-	journal *journal.Journal
-	known   map[string]*journal.Pending // lines that the interrupted run dealt with
-	result  *result
 	workers int
-
-	mu      sync.Mutex
 	blocked map[string]bool // groups of a FIFO queue of which a message could not be sent
 }
 
-// A numbered message is one of a line of a file.
-type numbered struct {
-	id string // "line 17"
-	message.Message
-}
-
 func (v *importing) run(cmd *cobra.Command, tio cli.IO, name, path string) (err error) {
-	if err := v.common.check(cmd); err != nil {
+	if err := v.sending.check(cmd); err != nil {
 		return err
 	}
-	switch {
-	case v.rate < 0:
-		return usagef(cmd, "--rate is %d; it must not be negative", v.rate)
-	case v.steps.resume && v.steps.discard:
-		return v.steps.bothGiven(cmd)
-	}
-	s, err := v.open(cmd.Context(), tio, name, false)
+	s, err := v.open(cmd, tio, name, false)
 	if err != nil {
 		return err
 	}
@@ -96,17 +75,10 @@ func (v *importing) run(cmd *cobra.Command, tio cli.IO, name, path string) (err 
 		return err
 	}
 	defer func() { _ = closeFile() }()
-	i := &importer{to: s.queue, result: &result{}, workers: s.workers}
-	if v.rate > 0 {
-		i.limiter = rate.NewLimiter(rate.Limit(v.rate), min(10, v.rate))
-	}
-	defer func() {
-		if i.journal != nil {
-			_ = i.journal.Close()
-		}
-	}()
-	if v.yes || v.steps.resume {
-		if err := v.openJournal(cmd, i, path); err != nil {
+	i := &importer{sender: sender{limiter: v.limiter(), result: &result{}}, to: s.queue, workers: s.workers, blocked: map[string]bool{}}
+	defer i.close()
+	if v.yes || v.resume {
+		if err := v.takeUp(cmd, i, path); err != nil {
 			return err
 		}
 	}
@@ -116,28 +88,28 @@ func (v *importing) run(cmd *cobra.Command, tio cli.IO, name, path string) (err 
 	})
 	err = i.read(s.soft, s.kill, letter.NewReader(in))
 	s.status.end()
-	return v.end(s, i, first(s.interrupted(), err))
+	return v.end(s, i, cmp.Or(s.interrupted(), err))
 }
 
-// openJournal begins a journal, or takes up that of the import that was interrupted.
-func (v *importing) openJournal(cmd *cobra.Command, i *importer, path string) (err error) {
+// takeUp begins a journal, or takes up that of the import that was interrupted.
+func (v *importing) takeUp(cmd *cobra.Command, i *importer, path string) (err error) {
 	set := importSettings{File: path}
 	if info, err := os.Stat(path); err == nil {
 		set.Size = info.Size()
 	}
-	if !v.steps.resume {
-		i.journal, err = v.steps.create(cmd, i.to, &set)
+	if !v.resume {
+		i.journal, err = v.createJournal(cmd, i.to, &set)
 		return err
 	}
 	var old importSettings
 	var state *journal.State
-	if i.journal, state, err = v.steps.open(cmd, i.to, &old, func(string) {}); err != nil {
+	if i.journal, state, err = v.openJournal(cmd, i.to, &old, func(string) {}); err != nil {
 		return err
 	}
 	if old != set {
 		return fmt.Errorf("the interrupted import is of %s (%d bytes), not of %s (%d bytes)", old.File, old.Size, set.File, set.Size)
 	}
-	i.known = state.Pending
+	i.pending = state.Pending
 	i.result.sent("", 0, state.Twice)
 	return nil
 }
@@ -149,7 +121,7 @@ const chunk = 200
 // group go one after another.
 func (i *importer) read(soft, kill context.Context, in *letter.Reader) error {
 	for n := 1; soft.Err() == nil; {
-		var list []numbered
+		var list []*parcel
 		bytes := 0
 		var end error
 		for ; len(list) < chunk && bytes < 16<<20 && end == nil; n++ {
@@ -157,19 +129,20 @@ func (i *importer) read(soft, kill context.Context, in *letter.Reader) error {
 			if end = err; err != nil {
 				break
 			}
-			id := fmt.Sprint("line ", n)
-			i.result.picked(take)
-			if p := i.known[id]; p != nil && p.Sent {
-				continue
-			}
-			if i.to.FIFO() && l.GroupID == "" {
-				i.result.failed(&letter.Letter{ID: id}, noGroup(i.to))
-				continue
-			}
 			if l.DeduplicationID == "" {
 				l.DeduplicationID = l.ID // it comes from a standard queue
 			}
-			list = append(list, numbered{id, l.Message})
+			l.ID = fmt.Sprint("line ", n)
+			i.result.picked(take)
+			known := i.pending[l.ID]
+			if known != nil && known.Sent {
+				continue
+			}
+			if i.to.FIFO() && l.GroupID == "" {
+				i.result.failed(l.ID, noGroup(i.to))
+				continue
+			}
+			list = append(list, &parcel{letter: &l, out: l.Message, unsure: known != nil})
 			bytes += l.Size()
 		}
 		if err := i.send(soft, kill, list); err != nil {
@@ -186,21 +159,23 @@ func (i *importer) read(soft, kill context.Context, in *letter.Reader) error {
 }
 
 // send sends a chunk.
-func (i *importer) send(soft, kill context.Context, list []numbered) error {
+func (i *importer) send(soft, kill context.Context, list []*parcel) error {
 	if i.journal == nil {
 		return nil // a dry run
 	}
-	for _, round := range rounds(list, i.to.FIFO(), func(m numbered) string { return m.GroupID }) {
+	for _, round := range rounds(list, i.to.FIFO()) {
 		var calls errgroup.Group
 		calls.SetLimit(i.workers)
-		for len(round) > 0 {
-			size := 10
-			if i.limiter != nil {
-				size = min(size, i.limiter.Burst())
-			}
-			part := round[:min(size, len(round))]
-			round = round[len(part):]
-			calls.Go(func() error { return i.sendPart(soft, kill, part) })
+		for part := range slices.Chunk(round, i.burst()) {
+			calls.Go(func() error {
+				part := i.unblocked(part)
+				if len(part) == 0 || !i.wait(soft, len(part)) {
+					return nil
+				}
+				_, failed, err := i.sendTo(kill, i.to, part)
+				i.block(failed)
+				return err
+			})
 		}
 		if err := calls.Wait(); err != nil {
 			return err
@@ -210,86 +185,39 @@ func (i *importer) send(soft, kill context.Context, list []numbered) error {
 }
 
 // unblocked leaves out messages behind one of their group that could not be sent.
-func (i *importer) unblocked(part []numbered) []numbered {
+func (i *importer) unblocked(part []*parcel) []*parcel {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(part), func(m numbered) bool {
-		if i.blocked[m.GroupID] {
+	return slices.DeleteFunc(slices.Clone(part), func(p *parcel) bool {
+		if i.blocked[p.letter.GroupID] {
 			i.result.picked(behind)
 		}
-		return i.blocked[m.GroupID]
+		return i.blocked[p.letter.GroupID]
 	})
 }
 
-// block keeps what follows a message in its group from being sent.
-func (i *importer) block(m numbered) {
-	if !i.to.FIFO() {
-		return
-	}
+// block keeps what follows messages in their groups from being sent.
+func (i *importer) block(failed []*letter.Letter) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.blocked == nil {
-		i.blocked = map[string]bool{}
+	for _, l := range failed {
+		i.blocked[l.GroupID] = i.to.FIFO()
 	}
-	i.blocked[m.GroupID] = true
-}
-
-func (i *importer) sendPart(soft, kill context.Context, part []numbered) error {
-	if part = i.unblocked(part); len(part) == 0 {
-		return nil
-	}
-	if i.limiter != nil {
-		if err := i.limiter.WaitN(soft, len(part)); err != nil {
-			return nil // the run is to end
-		}
-	}
-	entries, messages := make([]journal.Entry, len(part)), make([]message.Message, len(part))
-	for k, m := range part {
-		entries[k], messages[k] = journal.Entry{ID: m.id}, m.Message
-	}
-	if err := i.journal.Sending(i.to.ARN, entries); err != nil {
-		return err
-	}
-	errs, unsure := i.to.Send(kill, messages)
-	var sent, twice, failed []string
-	var err error
-	for k, m := range part {
-		p := i.known[m.id] // the interrupted run may have sent it
-		switch e := errs[k]; {
-		case e == nil:
-			sent = append(sent, m.id)
-			if (p != nil || unsure[k]) && !(i.to.FIFO() && m.DeduplicationID != "" && (p == nil || time.Since(p.At) < deduplication)) {
-				twice = append(twice, m.id)
-			}
-		case p != nil || unsure[k]:
-			i.block(m)
-			i.result.unsure(&letter.Letter{ID: m.id}, e)
-			err = first(err, fatal(e))
-		default:
-			i.block(m)
-			failed = append(failed, m.id)
-			i.result.failed(&letter.Letter{ID: m.id}, e)
-			err = first(err, fatal(e))
-		}
-	}
-	i.result.sent(i.to.ARN, len(sent), twice)
-	return first(err, errors.Join(i.journal.Sent(sent, twice), i.journal.Failed(failed)))
 }
 
 func (v *importing) end(s *session, i *importer, err error) error {
 	c := i.result.now()
-	out := &printer{session: s}
 	if i.journal == nil {
-		out.print("%s would be sent to %s", count(c.Selected-c.Failed), s.queue.Name())
+		s.print("%s would be sent to %s", count(c.Selected-c.Failed), s.queue.Name())
 	} else {
-		out.print("%s sent to %s", count(c.Sent), s.queue.Name())
+		s.print("%s sent to %s", count(c.Sent), s.queue.Name())
 	}
-	out.rows(c, account{})
-	out.row(len(c.SentTwice), "may have been sent twice: %s", someIDs(c.SentTwice))
+	s.rows(c, account{})
+	s.row(len(c.SentTwice), "may have been sent twice: %s", someIDs(c.SentTwice))
 	if i.journal == nil && err == nil {
-		out.print("Nothing was sent. To send them, add --yes.")
+		s.print("Nothing was sent. To send them, add --yes.")
 	}
-	if e := out.json(newDoneLine("import", s, i.journal == nil, c, account{}, err)); e != nil {
+	if e := s.json(newDoneLine("import", s, i.journal == nil, c, account{}, err)); e != nil {
 		return e
 	}
 	switch {
@@ -306,10 +234,9 @@ func (v *importing) end(s *session, i *importer, err error) error {
 		return partly("%s of the file were not sent, see above%s", count(n), again)
 	}
 	if i.journal != nil {
-		if err := i.journal.End(); err != nil {
+		if err := i.end(); err != nil {
 			return err
 		}
-		i.journal = nil
 	}
 	if n := len(c.SentTwice); n > 0 {
 		return partly("%s may have been sent twice, see above", count(n))

@@ -1,6 +1,7 @@
 package dlq
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +30,8 @@ type look struct {
 	result result
 }
 
-func (s *session) newLook(selection *letter.Selection, limit, workers int, see func(context.Context, *letter.Letter) error) *look {
-	v := &look{pick: &picker{selection: selection, limit: limit}, see: see}
+func (s *session) newLook(workers int, see func(context.Context, *letter.Letter) error) *look {
+	v := &look{pick: &picker{selection: s.selection, limit: s.limit}, see: see}
 	v.scan = newScan(s.queue, workers)
 	v.scan.each = v.each
 	return v
@@ -47,7 +48,7 @@ func (v *look) each(ctx context.Context, letters []letter.Letter) error {
 		v.seen.add(l.ID)
 		verdict, err := v.pick.pick(l)
 		if err != nil {
-			v.result.failed(l, err)
+			v.result.failed(l.ID, err)
 			continue
 		}
 		v.result.picked(verdict)
@@ -65,22 +66,14 @@ func (v *look) each(ctx context.Context, letters []letter.Letter) error {
 
 // run looks, with a status, and returns what was counted.
 func (v *look) run(s *session) (counts, account, error) {
-	total := s.queue.Visible // the scan asks again
-	s.status.begin(func() (int, int, string) {
-		c := v.result.now()
-		n := c.Selected + c.NotSelected
-		return n, max(n, total), count(c.Selected)
-	})
-	a, err := v.scan.run(s.soft, s.kill)
-	s.status.end()
-	return v.result.now(), a, first(s.interrupted(), err)
+	a, err := s.scan(v.scan, &v.result, func(c counts) string { return count(c.Selected) })
+	return v.result.now(), a, err
 }
 
 // stats
 
 type counting struct {
-	common
-	selecting
+	receiving
 	by string
 }
 
@@ -106,14 +99,7 @@ sqsbatch dlq stats orders-dead --by .body.customer --since 2h`,
 }
 
 func (v *counting) run(cmd *cobra.Command, tio cli.IO, name string) error {
-	if err := v.common.check(cmd); err != nil {
-		return err
-	}
-	selection, err := v.selection(cmd)
-	if err != nil {
-		return err
-	}
-	s, err := v.open(cmd.Context(), tio, name, true)
+	s, err := v.receive(cmd, tio, name)
 	if err != nil {
 		return err
 	}
@@ -123,8 +109,7 @@ func (v *counting) run(cmd *cobra.Command, tio cli.IO, name string) error {
 		return usagef(cmd, "%v", err)
 	}
 	visible, inFlight, delayed := s.queue.Visible, s.queue.InFlight, s.queue.Delayed
-	out := &printer{session: s}
-	look := s.newLook(selection, v.limit, s.workers, func(_ context.Context, l *letter.Letter) error {
+	look := s.newLook(s.workers, func(_ context.Context, l *letter.Letter) error {
 		return stats.Add(l, time.Now())
 	})
 	c, a, err := look.run(s)
@@ -132,18 +117,18 @@ func (v *counting) run(cmd *cobra.Command, tio cli.IO, name string) error {
 		return err
 	}
 	report := stats.Report(time.Now())
-	if e := out.json(statsLine{
+	if e := s.json(statsLine{
 		Type: "stats", Queue: s.queue.ARN, Visible: visible, InFlight: inFlight, Delayed: delayed, RetentionSeconds: int(s.queue.Retention.Seconds()),
 		Report: report, NotSelected: c.NotSelected, Unseen: a.Unseen, Failures: c.Failures,
 	}); e != nil {
 		return e
 	}
 	if s.output == "text" {
-		out.print("%s: about %s, %s in flight, %s delayed; kept for %s", s.queue.Name(), count(visible), number(inFlight), number(delayed), days(s.queue.Retention))
+		s.print("%s: about %s, %s in flight, %s delayed; kept for %s", s.queue.Name(), count(visible), number(inFlight), number(delayed), days(s.queue.Retention))
 		report.Text(tio.Stdout, view.Detect(tio.Stdout))
-		out.rows(c, a)
+		s.rows(c, a)
 	}
-	return out.verdict(c, a, err, look.pick.full())
+	return s.verdict(c, a, err, look.pick.full())
 }
 
 // statsLine is the JSON output of stats.
@@ -176,8 +161,7 @@ func days(d time.Duration) string {
 // show
 
 type showing struct {
-	common
-	selecting
+	receiving
 	buckets []string
 }
 
@@ -206,17 +190,10 @@ sqsbatch dlq show orders-dead --id 059f36b4-87a3-44ab-83d2-661975830a7d`,
 }
 
 func (v *showing) run(cmd *cobra.Command, tio cli.IO, name string) error {
-	if err := v.common.check(cmd); err != nil {
-		return err
-	}
 	if len(v.buckets) > 0 && v.output == "json" {
 		return usagef(cmd, "--output json writes messages as they are; leave --s3-bucket out")
 	}
-	selection, err := v.selection(cmd)
-	if err != nil {
-		return err
-	}
-	s, err := v.open(cmd.Context(), tio, name, true)
+	s, err := v.receive(cmd, tio, name)
 	if err != nil {
 		return err
 	}
@@ -225,17 +202,16 @@ func (v *showing) run(cmd *cobra.Command, tio cli.IO, name string) error {
 	if in, ok := tio.Stdin.(*os.File); ok && !cmd.Flags().Changed("limit") && v.output == "text" {
 		ask = term.IsTerminal(int(in.Fd())) && view.Detect(tio.Stdout).Redraw
 	}
-	limit := v.limit
 	if ask {
-		limit = 0
+		s.limit = 0
 	}
 	terminal := view.Detect(tio.Stdout)
 	fetch := s.fetcher(v.buckets)
 	shown := 0
 	var look *look
-	look = s.newLook(selection, limit, 1, func(_ context.Context, l *letter.Letter) error {
+	look = s.newLook(1, func(_ context.Context, l *letter.Letter) error {
 		if v.output == "json" {
-			_, err := tio.Stdout.Write(append(l.AppendJSON(nil, s.queue.ARN), '\n'))
+			_, err := tio.Stdout.Write(append(l.AppendJSON(nil), '\n'))
 			return err
 		}
 		if shown++; ask && shown > 1 && shown%pageSize == 1 {
@@ -250,19 +226,18 @@ func (v *showing) run(cmd *cobra.Command, tio cli.IO, name string) error {
 	})
 	a, err := look.scan.run(s.soft, s.kill)
 	c := look.result.now()
-	err = first(s.interrupted(), err)
-	out := &printer{session: s}
+	err = cmp.Or(s.interrupted(), err)
 	if v.output == "text" && c.Selected == 0 && err == nil {
-		out.print("%s: no message is selected of %s", s.queue.Name(), count(a.Received))
+		s.print("%s: no message is selected of %s", s.queue.Name(), count(a.Received))
 	}
 	if err != nil || c.Failed > 0 {
 		for _, f := range c.Failures {
-			s.status.say(fmt.Sprintf("%s: %s", count(f.Count), f.Error))
+			s.status.say("%s: %s", count(f.Count), f.Error)
 		}
-		return out.verdict(c, a, err, true)
+		return s.verdict(c, a, err, true)
 	}
 	if a.Hidden > 0 {
-		s.status.say(fmt.Sprintf("%s could not be given back; they are visible again in two minutes at most", count(a.Hidden)))
+		s.status.say("%s could not be given back; they are visible again in two minutes at most", count(a.Hidden))
 	}
 	return nil
 }
@@ -270,8 +245,7 @@ func (v *showing) run(cmd *cobra.Command, tio cli.IO, name string) error {
 // export
 
 type exporting struct {
-	common
-	selecting
+	receiving
 	file string
 }
 
@@ -296,14 +270,7 @@ sqsbatch dlq export orders-dead --reason 'no such customer' | jq -r .Body`,
 }
 
 func (v *exporting) run(cmd *cobra.Command, tio cli.IO, name string) error {
-	if err := v.common.check(cmd); err != nil {
-		return err
-	}
-	selection, err := v.selection(cmd)
-	if err != nil {
-		return err
-	}
-	s, err := v.open(cmd.Context(), tio, name, true)
+	s, err := v.receive(cmd, tio, name)
 	if err != nil {
 		return err
 	}
@@ -312,14 +279,13 @@ func (v *exporting) run(cmd *cobra.Command, tio cli.IO, name string) error {
 	if err != nil {
 		return err
 	}
-	look := s.newLook(selection, v.limit, s.workers, func(_ context.Context, l *letter.Letter) error {
-		return f.write([]*letter.Letter{l}, s.queue.ARN)
+	look := s.newLook(s.workers, func(_ context.Context, l *letter.Letter) error {
+		return f.write([]*letter.Letter{l})
 	})
 	c, a, err := look.run(s)
-	err = first(err, f.close())
+	err = cmp.Or(err, f.close())
 	s.output = "json" // what is said goes to standard error
-	out := &printer{session: s}
-	out.print("%s of %s written", count(f.n), s.queue.Name())
-	out.rows(c, a)
-	return out.verdict(c, a, err, look.pick.full())
+	s.print("%s of %s written", count(f.n), s.queue.Name())
+	s.rows(c, a)
+	return s.verdict(c, a, err, look.pick.full())
 }

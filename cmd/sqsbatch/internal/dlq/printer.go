@@ -4,73 +4,66 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/queue"
 )
 
-// A printer tells what a verb did.
-type printer struct{ *session }
-
 // print writes a line for people: to standard output, unless that is for JSON.
-func (p *printer) print(format string, args ...any) {
-	out := p.tio.Stdout
-	if p.output == "json" {
-		out = p.tio.Stderr
+func (s *session) print(format string, args ...any) {
+	out := s.tio.Stdout
+	if s.output == "json" {
+		out = s.tio.Stderr
 	}
 	fmt.Fprintf(out, format+"\n", args...)
 }
 
 // json writes an object, if the output is JSON.
-func (p *printer) json(v any) error {
-	if p.output != "json" {
+func (s *session) json(v any) error {
+	if s.output != "json" {
 		return nil
 	}
-	return writeJSON(p.tio.Stdout, v)
+	lines := json.NewEncoder(s.tio.Stdout)
+	lines.SetEscapeHTML(false)
+	return lines.Encode(v)
 }
 
-func (p *printer) row(n int, format string, args ...any) {
+func (s *session) row(n int, format string, args ...any) {
 	if n > 0 {
-		p.print("  %8s  %s", number(n), fmt.Sprintf(format, args...))
+		s.print("  %8s  %s", number(n), fmt.Sprintf(format, args...))
 	}
 }
 
 // rows say what became of messages that a verb did not act on.
-func (p *printer) rows(c counts, a account) {
-	p.row(c.NotSelected, "not selected")
-	p.row(c.LeftByEdit, "left by the edit")
-	p.row(c.Arrived, "left: they were sent after the run began")
-	p.row(c.Behind, "left: a message before them in their group stays")
+func (s *session) rows(c counts, a account) {
+	s.row(c.NotSelected, "not selected")
+	s.row(c.LeftByEdit, "left by the edit")
+	s.row(c.Arrived, "left: they were sent after the run began")
+	s.row(c.Behind, "left: a message before them in their group stays")
 	for _, f := range c.Failures {
-		p.row(f.Count, "left: %s (%s)", f.Error, strings.Join(f.Examples, ", "))
+		s.row(f.Count, "left: %s (%s)", f.Error, strings.Join(f.Examples, ", "))
 	}
-	p.row(a.Unseen, "not seen: %s", unseen(p.queue))
-	p.row(a.Newer, "not seen: they came while the command ended")
-	p.row(a.Elsewhere, "in flight elsewhere: another reader has them, or a run that was killed less than two minutes ago")
-	p.row(a.Hidden, "still hidden, for two minutes at most")
+	s.row(a.Unseen, "not seen: %s", unseen(s.queue))
+	s.row(a.Newer, "not seen: they came while the command ended")
+	s.row(a.Elsewhere, "in flight elsewhere: another reader has them, or a run that was killed less than two minutes ago")
+	s.row(a.Hidden, "still hidden, for two minutes at most")
 }
 
 // verdict is the error that a verb ends with. full says that the limit was reached, so that
 // further messages do not matter.
-func (p *printer) verdict(c counts, a account, err error, full bool) error {
+func (s *session) verdict(c counts, a account, err error, full bool) error {
 	switch {
 	case err != nil:
 		return asInterrupted(err)
 	case c.Failed > 0:
-		return partly("%s stay in %s, see above", count(c.Failed), p.queue.Name())
+		return partly("%s stay in %s, see above", count(c.Failed), s.queue.Name())
 	case a.Unseen > 0 && !full:
-		return partly("%s could not be seen: %s", count(a.Unseen), unseen(p.queue))
+		return partly("%s could not be seen: %s", count(a.Unseen), unseen(s.queue))
 	case len(c.SentTwice) > 0:
 		return partly("%s may have been sent twice, see above", count(len(c.SentTwice)))
 	}
 	return nil
-}
-
-func writeJSON(w io.Writer, v any) error {
-	lines := json.NewEncoder(w)
-	lines.SetEscapeHTML(false)
-	return lines.Encode(v)
 }
 
 // A done line is the last of the JSON output.
@@ -82,21 +75,14 @@ type doneLine struct {
 	By        string `json:"by"`
 	ElapsedMS int64  `json:"elapsedMs"`
 	counts
-	Received    int    `json:"received"`
-	Unseen      int    `json:"unseen"`
-	Newer       int    `json:"newer"`
-	Elsewhere   int    `json:"inFlightElsewhere"`
-	StillHidden int    `json:"stillHidden"`
-	NotDeleted  int    `json:"sentNotDeleted"`
-	Journal     string `json:"journal,omitempty"`
-	Error       string `json:"error,omitempty"`
+	account
+	NotDeleted int    `json:"sentNotDeleted"`
+	Journal    string `json:"journal,omitempty"`
+	Error      string `json:"error,omitempty"`
 }
 
 func newDoneLine(verb string, s *session, dryRun bool, c counts, a account, err error) *doneLine {
-	line := &doneLine{
-		Type: "result", Verb: verb, Queue: s.queue.ARN, DryRun: dryRun,
-		counts: c, Received: a.Received, Unseen: a.Unseen, Newer: a.Newer, Elsewhere: a.Elsewhere, StillHidden: a.Hidden,
-	}
+	line := &doneLine{Type: "result", Verb: verb, Queue: s.queue.ARN, DryRun: dryRun, counts: c, account: a}
 	if err != nil {
 		line.Error = err.Error()
 	}
@@ -123,16 +109,13 @@ func someIDs(ids []string) string {
 // asInterrupted gives an interruption its exit status.
 func asInterrupted(err error) error {
 	if errors.Is(err, errInterrupted) {
-		return &interruptedError{"interrupted"}
+		return interrupted("")
 	}
 	return err
 }
 
-// An interruptedError ends a command that was interrupted.
-type interruptedError struct{ text string }
-
-func (e *interruptedError) Error() string { return e.text }
-func (e *interruptedError) Unwrap() error { return errInterrupted }
-
-// ExitStatus is that of a program that SIGINT ended.
-func (e *interruptedError) ExitStatus() int { return 130 }
+// interrupted returns the error of a command that was interrupted, with the exit status of a
+// program that SIGINT ended.
+func interrupted(format string, args ...any) error {
+	return &cli.StatusError{Status: 130, Err: fmt.Errorf("interrupted"+format, args...)}
+}

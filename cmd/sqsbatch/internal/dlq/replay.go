@@ -1,12 +1,12 @@
 package dlq
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/time/rate"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/journal"
@@ -23,16 +23,14 @@ const (
 
 // moving are the flags of replay and move.
 type moving struct {
-	common
-	selecting
-	move   bool // the verb is move
-	to     string
-	rate   int
-	edit   string
-	editor bool
-	yes    bool
-	by     string
-	steps  journaling
+	receiving
+	sending
+	verb, did string // "replay", "replayed"
+	move      bool   // the verb is move
+	to        string
+	edit      string
+	editor    bool
+	by        string
 }
 
 // settings are what a journal keeps of the flags, so that a resumed run does the same.
@@ -48,7 +46,7 @@ type settings struct {
 }
 
 func replayCommand(tio cli.IO) *cobra.Command {
-	m := &moving{by: byAuto}
+	m := &moving{verb: "replay", did: "replayed", by: byAuto}
 	cmd := &cobra.Command{
 		Use:   "replay QUEUE",
 		Short: "send messages back to the queues that they came from",
@@ -65,7 +63,7 @@ sqsbatch dlq replay orders-dead --where '.body.customer == 17' \
 }
 
 func moveCommand(tio cli.IO) *cobra.Command {
-	m := &moving{move: true, by: byAuto}
+	m := &moving{verb: "move", did: "moved", move: true, by: byAuto}
 	cmd := &cobra.Command{
 		Use:   "move QUEUE --to QUEUE",
 		Short: "move messages to another queue as they are",
@@ -90,11 +88,11 @@ func (m *moving) flags(cmd *cobra.Command) {
 			f.Var(cli.Text(&m.edit, "JQ"), "edit", "a jq program that changes each message, such as '.body.customer = 18'; it yields the object that it reads, and 'empty' leaves the message in the queue")
 			f.BoolVar(&m.editor, "editor", false, "open each message in $VISUAL or $EDITOR; needs --yes")
 		}
-		f.IntVar(&m.rate, "rate", 0, "at most N messages a second (default: as fast as SQS takes them)")
+		m.rateFlag(f)
 		f.Var(cli.Choice(&m.by, byAuto, byTask, bySend), "by", "how messages are moved\ntask: SQS does it (StartMessageMoveTask), which takes all messages, up to 500 a second\nsend: this command sends and deletes\nauto: task if nothing is selected or edited and SQS can do it, else send")
 		m.forceFlag(f)
 	})
-	m.steps.flags(cmd, "go on with the run that was interrupted, with its selection, destination and edit",
+	m.journalFlags(cmd, "go on with the run that was interrupted, with its selection, destination and edit",
 		"forget the run that was interrupted, and begin anew: messages that it sent and did not delete are sent again")
 	m.common.flags(cmd)
 	cli.Section(cmd, "What is shown", m.outputFlag)
@@ -104,19 +102,15 @@ func (m *moving) flags(cmd *cobra.Command) {
 var given = []string{"where", "reason", "since", "until", "id", "limit", "to", "edit", "editor", "by"}
 
 func (m *moving) check(cmd *cobra.Command) error {
-	if err := m.common.check(cmd); err != nil {
+	if err := m.sending.check(cmd); err != nil {
 		return err
 	}
 	switch {
-	case m.rate < 0:
-		return usagef(cmd, "--rate is %d; it must not be negative", m.rate)
 	case m.edit != "" && m.editor:
 		return usagef(cmd, "both --edit and --editor change the messages; give one")
 	case m.editor && !m.yes:
 		return usagef(cmd, "--editor needs --yes: nothing would be done with what you edit")
-	case m.steps.resume && m.steps.discard:
-		return m.steps.bothGiven(cmd)
-	case m.steps.resume:
+	case m.resume:
 		for _, name := range given {
 			if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
 				return usagef(cmd, "--resume takes --%s from the interrupted run; leave it out", name)
@@ -136,22 +130,19 @@ func (m *moving) run(cmd *cobra.Command, tio cli.IO, name string) error {
 	if err != nil {
 		return err
 	}
-	s, err := m.open(cmd.Context(), tio, name, true)
+	s, err := m.open(cmd, tio, name, true)
 	if err != nil {
 		return err
 	}
 	defer s.close()
 	set := settings{Criteria: criteria, Limit: m.limit, To: m.to, Edit: m.edit, Editor: m.editor, By: m.by, Before: s.queue.Asked.Add(time.Second)}
-	t := &transfer{from: s.queue, move: m.move, dryRun: !m.yes && !m.steps.resume, result: &result{}}
-	defer func() {
-		if t.journal != nil {
-			_ = t.journal.Close()
-		}
-	}()
+	t := &transfer{from: s.queue, move: m.move, dryRun: !m.yes && !m.resume}
+	t.result, t.limiter = &result{}, m.limiter()
+	defer t.close()
 	var state *journal.State
-	if m.steps.resume {
+	if m.resume {
 		set = settings{}
-		if t.journal, state, err = m.steps.open(cmd, s.queue, &set, t.deleted.add); err != nil {
+		if t.journal, state, err = m.openJournal(cmd, s.queue, &set, t.deleted.add); err != nil {
 			return err
 		}
 	}
@@ -162,8 +153,8 @@ func (m *moving) run(cmd *cobra.Command, tio cli.IO, name string) error {
 	if err != nil {
 		return err
 	}
-	if !t.dryRun && !m.steps.resume {
-		if t.journal, err = m.steps.create(cmd, s.queue, &set); err != nil {
+	if !t.dryRun && !m.resume {
+		if t.journal, err = m.createJournal(cmd, s.queue, &set); err != nil {
 			return err
 		}
 	}
@@ -204,9 +195,6 @@ func (m *moving) prepare(cmd *cobra.Command, s *session, t *transfer, set *setti
 			return usagef(cmd, "%v", err)
 		}
 	}
-	if m.rate > 0 {
-		t.limiter = rate.NewLimiter(rate.Limit(m.rate), min(10, m.rate))
-	}
 	return nil
 }
 
@@ -234,17 +222,9 @@ func (m *moving) transfer(s *session, t *transfer, set *settings, state *journal
 		a, err = t.scan.run(s.soft, s.kill)
 		s.status.end()
 	}
-	err = first(s.interrupted(), err)
+	err = cmp.Or(s.interrupted(), err)
 	if err == nil && !t.dryRun && t.nothingOpen(a) {
-		err = t.journal.End()
-		t.journal = nil
+		err = t.end()
 	}
 	return out.end(a, err)
-}
-
-func (m *moving) verb() string {
-	if m.move {
-		return "move"
-	}
-	return "replay"
 }

@@ -1,7 +1,6 @@
 package dlq_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -79,10 +78,7 @@ func TestReplay_SelectsAndEdits(t *testing.T) {
 // A run that lasts longer than messages are hidden receives none of them twice.
 func TestReplay_KeepsItsRate(t *testing.T) {
 	virtual(t, func(b *bench) {
-		bodies := numbered(0, 3000)
-		for _, body := range bodies {
-			b.buried("orders-dead", "", body, "slow", "orders")
-		}
+		bodies := b.bury(3000)
 		r := b.must(0, "replay", "orders-dead", "--where", ".body.n < 2000", "--rate", "10", "--yes")
 		if r.elapsed < 195*time.Second || r.elapsed > 215*time.Second {
 			t.Errorf("2,000 messages at 10 a second took %s", r.elapsed)
@@ -154,10 +150,7 @@ func TestQueuesWithADeadLetterQueue_AreRefused(t *testing.T) {
 // Ctrl-C ends a run cleanly: nothing stays hidden, and --resume does the rest.
 func TestReplay_CanBeInterruptedAndResumed(t *testing.T) {
 	virtual(t, func(b *bench) {
-		bodies := numbered(0, 200)
-		for _, body := range bodies {
-			b.buried("orders-dead", "", body, "x", "orders")
-		}
+		bodies := b.bury(200)
 		go func() {
 			time.Sleep(5 * time.Second)
 			b.interrupts <- os.Interrupt
@@ -196,12 +189,8 @@ func TestReplay_ResumeReceivesWhatBecomesVisibleAtTheEnd(t *testing.T) {
 					}
 					b.buried("orders-dead"+suffix, group, body, "x", "orders"+suffix)
 				}
-				killed, kill := context.WithCancel(b.Context())
-				time.AfterFunc(5*time.Second, kill)
-				b.runWith(killed, "replay", "orders-dead"+suffix, "--by", "send", "--rate", "10", "--yes")
-				if err := b.server.Inject(sqs.Fault{Kind: sqs.Latency, Operation: "GetQueueAttributes", Latency: 15 * time.Second}); err != nil {
-					t.Fatal(err)
-				}
+				b.runKilled(5*time.Second, "replay", "orders-dead"+suffix, "--by", "send", "--rate", "10", "--yes")
+				b.inject(sqs.Fault{Kind: sqs.Latency, Operation: "GetQueueAttributes", Latency: 15 * time.Second})
 				b.run("replay", "orders-dead"+suffix, "--resume")
 				b.expect("orders"+suffix, bodies...)
 				b.expect("orders-dead" + suffix)
@@ -217,12 +206,10 @@ func TestADeliveryDuringTheDeletion_IsDeletedToo(t *testing.T) {
 		t.Run(args[0], func(t *testing.T) {
 			virtual(t, func(b *bench) {
 				b.buried("orders-dead", "", "one", "x", "orders")
-				if err := b.server.Inject(
+				b.inject(
 					sqs.Fault{Kind: sqs.DuplicateDelivery, Times: 1},
 					sqs.Fault{Kind: sqs.Latency, Operation: "DeleteMessageBatch", Latency: time.Second},
-				); err != nil {
-					t.Fatal(err)
-				}
+				)
 				b.must(0, append(args, "--yes", "--parallel", "4")...)
 				time.Sleep(3 * time.Minute)
 				b.expect("orders-dead")
@@ -240,9 +227,7 @@ func TestReplay_NamesWhatMayHaveBeenSentTwice(t *testing.T) {
 			t.Run(string(f.Kind)+", orders"+suffix, func(t *testing.T) {
 				virtual(t, func(b *bench) {
 					b.buried("orders-dead"+suffix, strings.TrimPrefix(suffix, "."), "one", "x", "orders"+suffix)
-					if err := b.server.Inject(f); err != nil {
-						t.Fatal(err)
-					}
+					b.inject(f)
 					r := b.must(status, "replay", "orders-dead"+suffix, "--by", "send", "--yes")
 					if said := strings.Contains(r.stdout, "may have been sent twice"); said != (status == 3) {
 						t.Errorf("%s", r)

@@ -15,31 +15,27 @@ import (
 
 // A report tells what a replay or move is going to do, and what it did.
 type report struct {
-	printer
+	*session
 	m     *moving
 	t     *transfer
 	began time.Time
 }
 
 func newReport(s *session, m *moving, t *transfer) *report {
-	return &report{printer: printer{s}, m: m, t: t, began: time.Now()}
+	return &report{session: s, m: m, t: t, began: time.Now()}
 }
 
-// words of a verb.
-func (r *report) words() (will, did string) {
-	if r.m.move {
-		return "move", "moved"
+// destination says where the messages go.
+func (r *report) destination() string {
+	if to := r.t.routes.to; to != nil {
+		return to.Name()
 	}
-	return "replay", "replayed"
+	return "the queues that they came from"
 }
-
-// note writes a line about the run itself.
-func (r *report) note(format string, args ...any) { r.status.say(fmt.Sprintf(format, args...)) }
 
 // plan says what a transfer is going to do.
 func (r *report) plan(set *settings, state *journal.State) {
 	q := r.queue
-	will, _ := r.words()
 	text := fmt.Sprintf("%s: about %s", q.Name(), count(q.Visible))
 	if q.InFlight > 0 {
 		text += fmt.Sprintf(", %s in flight", number(q.InFlight))
@@ -52,10 +48,6 @@ func (r *report) plan(set *settings, state *journal.State) {
 	if set.Limit > 0 {
 		which += fmt.Sprintf(", at most %s,", number(set.Limit))
 	}
-	to := "the queues that they came from"
-	if r.t.routes.to != nil {
-		to = r.t.routes.to.Name()
-	}
 	pace := "as fast as SQS takes them"
 	if r.m.rate > 0 {
 		pace = fmt.Sprintf("at most %s a second", number(r.m.rate))
@@ -65,7 +57,7 @@ func (r *report) plan(set *settings, state *journal.State) {
 			pace += fmt.Sprintf(", about %s", short(time.Duration(n/r.m.rate)*time.Second))
 		}
 	}
-	r.print("%s %s to %s, %s", will, which, to, pace)
+	r.print("%s %s to %s, %s", r.m.verb, which, r.destination(), pace)
 	if state != nil {
 		unsure, undeleted := 0, 0
 		for _, p := range state.Pending {
@@ -83,7 +75,6 @@ func (r *report) plan(set *settings, state *journal.State) {
 // begin shows how far the run is.
 func (r *report) begin(set *settings) {
 	total := r.queue.Visible
-	_, did := r.words()
 	r.status.begin(func() (done, of int, text string) {
 		c := r.t.result.now()
 		r.t.scan.mu.Lock()
@@ -93,7 +84,7 @@ func (r *report) begin(set *settings) {
 		if set.Limit > 0 && set.Limit < of && c.NotSelected == 0 {
 			done, of = c.Selected, set.Limit
 		}
-		n := c.Deleted
+		n, did := c.Deleted, r.m.did
 		if r.t.dryRun {
 			n, did = c.Selected, "selected"
 		}
@@ -111,7 +102,7 @@ func (r *report) begin(set *settings) {
 // end says what a transfer did, and returns the error that the command ends with.
 func (r *report) end(a account, err error) error {
 	c := r.t.result.now()
-	line := newDoneLine(r.m.verb(), r.session, r.t.dryRun, c, a, err)
+	line := newDoneLine(r.m.verb, r.session, r.t.dryRun, c, a, err)
 	line.By, line.ElapsedMS, line.NotDeleted = bySend, time.Since(r.began).Milliseconds(), r.t.undeleted()
 	if r.t.journal != nil {
 		line.Journal = r.t.journal.Path()
@@ -125,15 +116,14 @@ func (r *report) end(a account, err error) error {
 
 // text says it to people.
 func (r *report) text(d *doneLine, a account) {
-	will, did := r.words()
 	if r.t.dryRun {
 		n := 0
 		for _, to := range d.Destinations {
 			n += to
 		}
-		r.print("%s would be %s:", count(n), did)
+		r.print("%s would be %s:", count(n), r.m.did)
 	} else {
-		r.print("%s %s in %s:", count(d.Deleted), did, short(time.Since(r.began)))
+		r.print("%s %s in %s:", count(d.Deleted), r.m.did, short(time.Since(r.began)))
 	}
 	for _, arn := range slices.SortedFunc(maps.Keys(d.Destinations), func(a, b string) int { return d.Destinations[b] - d.Destinations[a] }) {
 		r.row(d.Destinations[arn], "to %s", batch.QueueName(arn))
@@ -145,7 +135,7 @@ func (r *report) text(d *doneLine, a account) {
 		r.print("\n%s", strings.TrimSpace(edit))
 	}
 	if r.t.dryRun && d.Error == "" {
-		r.print("Nothing was changed. To %s them, add --yes.", will)
+		r.print("Nothing was changed. To %s them, add --yes.", r.m.verb)
 	}
 }
 
@@ -157,7 +147,7 @@ func (r *report) verdict(d *doneLine, a account, err error) error {
 	}
 	switch left := d.Failed + d.Behind + d.NotDeleted; {
 	case errors.Is(err, errInterrupted):
-		return &interruptedError{fmt.Sprintf("interrupted: %s were %s, the others are in %s%s", count(d.Deleted), second(r.words()), r.queue.Name(), again)}
+		return interrupted(": %s were %s, the others are in %s%s", count(d.Deleted), r.m.did, r.queue.Name(), again)
 	case err != nil:
 		return fmt.Errorf("%w%s", err, again)
 	case left > 0 && r.t.dryRun:
@@ -165,10 +155,8 @@ func (r *report) verdict(d *doneLine, a account, err error) error {
 	case left > 0:
 		return partly("%s stay in %s, see above%s", count(left), r.queue.Name(), again)
 	}
-	return r.printer.verdict(d.counts, a, nil, r.t.pick.full())
+	return r.session.verdict(d.counts, a, nil, r.t.pick.full())
 }
-
-func second(_, b string) string { return b }
 
 // undeleted is how many messages were sent and not deleted.
 func (t *transfer) undeleted() (n int) {
@@ -185,26 +173,21 @@ func (t *transfer) undeleted() (n int) {
 // taskPlan says what SQS is going to do.
 func (r *report) taskPlan(last *queue.Task) error {
 	q := r.queue
-	will, _ := r.words()
 	r.print("%s: about %s", q.Name(), count(q.Visible))
 	if last != nil && last.Running() {
 		r.print("a task of SQS that began at %s is moving them already; following it", last.Started.Local().Format(time.DateTime))
 		return r.taskDryRun(0)
 	}
-	to := "the queues that they came from"
-	if r.t.routes.to != nil {
-		to = r.t.routes.to.Name()
-	}
 	pace := "as fast as SQS finds right"
 	if r.m.rate > 0 {
 		pace = fmt.Sprintf("%s a second, about %s", number(r.m.rate), short(time.Duration(q.Visible/r.m.rate)*time.Second))
 	}
-	r.print("%s all of them to %s by a message move task of SQS, %s", will, to, pace)
+	r.print("%s all of them to %s by a message move task of SQS, %s", r.m.verb, r.destination(), pace)
 	if r.t.routes.to == nil {
 		r.print("SQS knows this only of messages that it moved itself; those that sqsbatch dead-lettered are sent and deleted afterwards")
 	}
 	if r.t.dryRun {
-		r.print("Nothing was changed. To %s them, add --yes.", will)
+		r.print("Nothing was changed. To %s them, add --yes.", r.m.verb)
 	}
 	return r.taskDryRun(q.Visible)
 }
@@ -215,23 +198,22 @@ func (r *report) taskDryRun(n int) error {
 		return nil
 	}
 	return r.json(map[string]any{
-		"type": "result", "verb": r.m.verb(), "queue": r.queue.ARN, "dryRun": true, "by": byTask, "selected": n,
+		"type": "result", "verb": r.m.verb, "queue": r.queue.ARN, "dryRun": true, "by": byTask, "selected": n,
 	})
 }
 
 // taskEnd says what SQS did.
-func (r *report) taskEnd(task *queue.Task, interrupted error) error {
-	_, did := r.words()
-	r.print("%s %s by SQS in %s: %s%s", count(int(task.Moved)), did, short(time.Since(task.Started)), strings.ToLower(task.Status), reason(task.Reason))
+func (r *report) taskEnd(task *queue.Task, interruption error) error {
+	r.print("%s %s by SQS in %s: %s%s", count(int(task.Moved)), r.m.did, short(time.Since(task.Started)), strings.ToLower(task.Status), reason(task.Reason))
 	if err := r.json(map[string]any{
-		"type": "result", "verb": r.m.verb(), "queue": r.queue.ARN, "dryRun": false, "by": byTask,
+		"type": "result", "verb": r.m.verb, "queue": r.queue.ARN, "dryRun": false, "by": byTask,
 		"moved": task.Moved, "status": task.Status, "failureReason": task.Reason,
 	}); err != nil {
 		return err
 	}
 	switch {
-	case interrupted != nil:
-		return &interruptedError{fmt.Sprintf("interrupted: the task was cancelled; what it moved stays moved, the rest is in %s", r.queue.Name())}
+	case interruption != nil:
+		return interrupted(": the task was cancelled; what it moved stays moved, the rest is in %s", r.queue.Name())
 	case task.Status == "FAILED":
 		return partly("the task failed%s; what it moved stays moved, the rest is in %s", reason(task.Reason), r.queue.Name())
 	case task.Status == "CANCELLED":

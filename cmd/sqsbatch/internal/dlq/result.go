@@ -1,6 +1,7 @@
 package dlq
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -94,11 +95,11 @@ var requestID = regexp.MustCompile(`RequestID: [^,)]*, `)
 
 // failed counts a message that stays because of an error. Errors that only differ in the
 // ids of message and request are of one kind.
-func (r *result) failed(l *letter.Letter, err error) {
+func (r *result) failed(id string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Failed++
-	text := requestID.ReplaceAllString(strings.ReplaceAll(err.Error(), l.ID, "ID"), "")
+	text := requestID.ReplaceAllString(strings.ReplaceAll(err.Error(), id, "ID"), "")
 	i := slices.IndexFunc(r.Failures, func(f failure) bool { return f.Error == text })
 	if i < 0 {
 		i = len(r.Failures)
@@ -107,15 +108,15 @@ func (r *result) failed(l *letter.Letter, err error) {
 	f := &r.Failures[i]
 	f.Count++
 	if len(f.Examples) < failureExamples {
-		f.Examples = append(f.Examples, l.ID)
+		f.Examples = append(f.Examples, id)
 	}
 }
 
-func (r *result) unsure(l *letter.Letter, err error) {
-	r.failed(l, err)
+// unsure notes a message that stays and may have been sent.
+func (r *result) unsure(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.Unsure = append(r.Unsure, l.ID)
+	r.Unsure = append(r.Unsure, id)
 }
 
 // sent counts messages that SQS has confirmed, and those of them that may have been sent
@@ -142,14 +143,7 @@ func (r *result) now() counts {
 	defer r.mu.Unlock()
 	c := r.counts
 	c.Failures = slices.Clone(c.Failures)
-	for i := range c.Failures {
-		c.Failures[i].Examples = slices.Clone(c.Failures[i].Examples)
-	}
 	slices.SortStableFunc(c.Failures, func(a, b failure) int { return b.Count - a.Count })
-	destinations := make(map[string]int, len(c.Destinations))
-	for arn, n := range c.Destinations {
-		destinations[arn] = n
-	}
-	c.Destinations = destinations
+	c.Destinations = maps.Clone(c.Destinations)
 	return c
 }

@@ -1,6 +1,7 @@
 package dlq
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -63,19 +64,19 @@ func (s *scan) isStopped() bool { return s.receiving.Err() != nil }
 // An account says how a scan ended.
 type account struct {
 	// Received is how many messages were received.
-	Received int
+	Received int `json:"received"`
 	// Unseen is about how many messages were there and could not be received: those of
 	// FIFO groups behind messages that are held, and those beyond the number that may be
 	// in flight.
-	Unseen int
+	Unseen int `json:"unseen"`
 	// Newer is about how many messages became visible while the scan ended.
-	Newer int
+	Newer int `json:"newer"`
 	// Elsewhere is about how many messages another reader has in flight.
-	Elsewhere int
+	Elsewhere int `json:"inFlightElsewhere"`
 	// Hidden is how many messages could not be made visible; they appear by themselves.
-	Hidden int
+	Hidden int `json:"stillHidden"`
 	// Whole reports whether the queue was received to its end.
-	Whole bool
+	Whole bool `json:"-"`
 }
 
 // sawAll reports whether a message that was not received is not in the queue.
@@ -174,7 +175,7 @@ func (s *scan) delete(ctx context.Context, letters []*letter.Letter, failed func
 			l := letters[i]
 			if e != nil {
 				failed(l, e)
-				err = first(err, fatal(e))
+				err = cmp.Or(err, fatal(e))
 				continue
 			}
 			switch isNew, ok := s.hold.drop(l.ID, handles[i]); {

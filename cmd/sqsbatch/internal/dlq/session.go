@@ -1,6 +1,7 @@
 package dlq
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,13 +46,6 @@ func (c *common) forceFlag(f *pflag.FlagSet) {
 	f.BoolVar(&c.force, "force", false, "receive although the queue has a dead-letter queue of its own, to which SQS moves messages that were received too often")
 }
 
-func (c *common) check(cmd *cobra.Command) error {
-	if c.workers < 1 || c.workers > maxWorkers {
-		return usagef(cmd, "--parallel is %d; it must be 1 to %d", c.workers, maxWorkers)
-	}
-	return nil
-}
-
 func usagef(cmd *cobra.Command, format string, args ...any) error {
 	return cli.Usagef("dlq "+cmd.Name(), format, args...)
 }
@@ -92,15 +86,6 @@ func (s *selecting) criteria(cmd *cobra.Command, now time.Time) (c letter.Criter
 	return c, nil
 }
 
-// selection compiles the flags.
-func (s *selecting) selection(cmd *cobra.Command) (*letter.Selection, error) {
-	c, err := s.criteria(cmd, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	return compile(cmd, c)
-}
-
 func compile(cmd *cobra.Command, c letter.Criteria) (*letter.Selection, error) {
 	selection, err := c.Compile()
 	if err != nil {
@@ -109,44 +94,76 @@ func compile(cmd *cobra.Command, c letter.Criteria) (*letter.Selection, error) {
 	return selection, nil
 }
 
+// receiving are the flags of verbs that receive and select messages.
+type receiving struct {
+	common
+	selecting
+}
+
+// receive compiles the selection, and opens the queue.
+func (v *receiving) receive(cmd *cobra.Command, tio cli.IO, name string) (*session, error) {
+	selection, err := v.selection(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return v.openFor(cmd, tio, name, selection)
+}
+
+// openFor opens the queue to receive the messages of a selection.
+func (v *receiving) openFor(cmd *cobra.Command, tio cli.IO, name string, selection *letter.Selection) (*session, error) {
+	s, err := v.open(cmd, tio, name, true)
+	if err != nil {
+		return nil, err
+	}
+	s.selection, s.limit = selection, v.limit
+	return s, nil
+}
+
+func (v *receiving) selection(cmd *cobra.Command) (*letter.Selection, error) {
+	criteria, err := v.criteria(cmd, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return compile(cmd, criteria)
+}
+
 // A session is one run of a verb on a queue.
 type session struct {
 	*common
-	tio     cli.IO
-	account *queue.Account
-	queue   *queue.Queue
-	soft    context.Context // ended by the first interrupt
-	kill    context.Context // ended by the second
-	close   func()
-	status  *status
+	tio       cli.IO
+	account   *queue.Account
+	queue     *queue.Queue
+	selection *letter.Selection // of openFor
+	limit     int               // of openFor
+	soft      context.Context   // ended by the first interrupt
+	kill      context.Context   // ended by the second
+	close     func()
+	status    *status
 }
 
 var errInterrupted = errors.New("interrupted")
 
 // open finds the queue. It refuses one with a dead-letter queue of its own, unless forced:
 // every receive counts, and SQS would move what was received too often.
-func (c *common) open(ctx context.Context, tio cli.IO, name string, receives bool) (*session, error) {
-	soft, stop := context.WithCancelCause(ctx)
-	kill, stopNow := context.WithCancelCause(ctx)
+func (c *common) open(cmd *cobra.Command, tio cli.IO, name string, receives bool) (*session, error) {
+	if c.workers < 1 || c.workers > maxWorkers {
+		return nil, usagef(cmd, "--parallel is %d; it must be 1 to %d", c.workers, maxWorkers)
+	}
+	soft, stop := context.WithCancelCause(cmd.Context())
+	kill, stopNow := context.WithCancelCause(cmd.Context())
 	s := &session{common: c, tio: tio, soft: soft, kill: kill}
 	s.close = func() { stop(nil); stopNow(nil) }
 	s.status = newStatus(tio.Stderr, view.Detect(tio.Stderr))
-	go func() {
-		select {
-		case <-tio.Interrupts:
-			stop(errInterrupted)
-			s.status.say("finishing what is in hand and giving the rest back; interrupt again to stop at once")
-		case <-soft.Done():
+	go tio.EachInterrupt(kill, func(n int) {
+		if n > 1 {
+			stopNow(errInterrupted)
 			return
 		}
-		select {
-		case <-tio.Interrupts:
-			stopNow(errInterrupted)
-		case <-kill.Done():
-		}
-	}()
+		stop(errInterrupted)
+		s.status.say("finishing what is in hand and giving the rest back; interrupt again to stop at once")
+	})
 	err := s.find(soft, name)
-	err = first(s.interrupted(), err)
+	err = cmp.Or(s.interrupted(), err)
 	if err == nil && receives && s.queue.DeadLetterQueue != "" && !c.force {
 		err = fmt.Errorf("%s has a dead-letter queue of its own (%s): every look counts as a receive, and SQS moves what was received too often. "+
 			"If that is right, add --force", s.queue.Name(), s.queue.DeadLetterQueue)
@@ -177,16 +194,23 @@ func (s *session) interrupted() error {
 	return nil
 }
 
-// A partial error says that a verb did only a part of what it was to do.
-type partial struct{ text string }
+// scan runs a scan, and shows meanwhile how much of the queue was looked at, and text.
+func (s *session) scan(scan *scan, r *result, text func(counts) string) (account, error) {
+	total := s.queue.Visible // the scan asks again
+	s.status.begin(func() (int, int, string) {
+		c := r.now()
+		n := c.Selected + c.NotSelected
+		return n, max(n, total), text(c)
+	})
+	a, err := scan.run(s.soft, s.kill)
+	s.status.end()
+	return a, cmp.Or(s.interrupted(), err)
+}
 
-func (e *partial) Error() string { return e.text }
-
-// ExitStatus is the exit status of the program.
-func (e *partial) ExitStatus() int { return 3 }
-
-// partly returns a [*partial] error.
-func partly(format string, args ...any) error { return &partial{fmt.Sprintf(format, args...)} }
+// partly returns an error that says that a verb did only a part of what it was to do.
+func partly(format string, args ...any) error {
+	return &cli.StatusError{Status: 3, Err: fmt.Errorf(format, args...)}
+}
 
 // parseTime reads --since and --until: a time, or how long ago. "" is the zero time.
 func parseTime(text string, now time.Time) (time.Time, error) {

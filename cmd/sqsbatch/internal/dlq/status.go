@@ -1,43 +1,31 @@
 package dlq
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // A status shows how far a run is: on a terminal in a line that is drawn again, else in a
 // line every ten seconds.
 type status struct {
-	mu    sync.Mutex
-	w     io.Writer
-	term  view.Terminal
-	drawn bool
-	stop  chan struct{}
-	done  chan struct{}
+	out     *view.Text
+	redraws bool
+	stop    func() // nil unless it is shown
 }
 
-func newStatus(w io.Writer, t view.Terminal) *status { return &status{w: w, term: t} }
-
-// say writes a line above the status.
-func (s *status) say(line string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.clear()
-	fmt.Fprintln(s.w, line)
+func newStatus(w io.Writer, t view.Terminal) *status {
+	return &status{out: view.NewText(w, t), redraws: t.Redraw}
 }
 
-func (s *status) clear() {
-	if s.drawn {
-		_, _ = io.WriteString(s.w, "\r\x1b[K")
-		s.drawn = false
-	}
-}
+// say writes lines above the status, as they are: a difference may be among them.
+func (s *status) say(format string, args ...any) { s.out.Raw(fmt.Sprintf(format, args...)) }
 
 const (
 	redrawEvery = 200 * time.Millisecond
@@ -47,50 +35,29 @@ const (
 // begin shows what report returns until end is called. done and total are for the bar and
 // the time that is left; total is 0 if it is not known.
 func (s *status) begin(report func() (done, total int, text string)) {
-	s.stop, s.done = make(chan struct{}), make(chan struct{})
-	every := printEvery
-	if s.term.Redraw {
-		every = redrawEvery
+	every, show := printEvery, s.out.Say
+	if s.redraws {
+		every, show = redrawEvery, s.out.Status
 	}
+	ctx, cancel := context.WithCancel(context.Background())
 	began := time.Now()
-	go func() {
-		defer close(s.done)
-		ticker := time.NewTicker(every)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-			case <-s.stop:
-				return
-			}
+	var showing sync.WaitGroup
+	showing.Go(func() {
+		for sleep.For(ctx, every) {
 			done, total, text := report()
-			s.draw(line(done, total, time.Since(began), text))
+			show(line(done, total, time.Since(began), text))
 		}
-	}()
+	})
+	s.stop = func() { cancel(); showing.Wait() }
 }
 
 // end takes the status away.
 func (s *status) end() {
-	if s.stop == nil {
-		return
+	if s.stop != nil {
+		s.stop()
+		s.stop = nil
+		s.out.Status("")
 	}
-	close(s.stop)
-	<-s.done
-	s.stop = nil
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.clear()
-}
-
-func (s *status) draw(text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.term.Redraw {
-		fmt.Fprintln(s.w, text)
-		return
-	}
-	_, _ = io.WriteString(s.w, "\r"+s.term.Paint(view.Aside, show.Fit(text, s.term.Width()-1))+"\x1b[K")
-	s.drawn = true
 }
 
 // barWidth is that of the bar without its frame.

@@ -1,6 +1,7 @@
 package dlq
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -53,7 +54,7 @@ func (m *moving) task(s *session, t *transfer, set *settings, state *journal.Sta
 	if why == nil {
 		last, why = s.queue.LastTask(s.soft)
 	}
-	if err := first(s.interrupted(), passing(why)); err != nil {
+	if err := cmp.Or(s.interrupted(), passing(why)); err != nil {
 		return asInterrupted(err)
 	}
 	if why == nil {
@@ -68,7 +69,7 @@ func (m *moving) task(s *session, t *transfer, set *settings, state *journal.Sta
 		if ended != nil {
 			done := out.taskEnd(ended, s.interrupted())
 			if ended.Reason != noSource || set.By == byTask || s.interrupted() != nil {
-				return first(done, m.endJournal(t))
+				return cmp.Or(done, t.end())
 			}
 			why = errors.New("SQS does not know where some of the messages came from")
 		}
@@ -76,17 +77,11 @@ func (m *moving) task(s *session, t *transfer, set *settings, state *journal.Sta
 	if set.By == byTask {
 		return fmt.Errorf("--by task: %w", why)
 	}
-	out.note("%v: sending and deleting instead", why)
+	s.status.say("%v: sending and deleting instead", why)
 	if err := s.queue.Refresh(s.soft); err != nil {
 		return err
 	}
 	return m.transfer(s, t, set, state, out)
-}
-
-func (m *moving) endJournal(t *transfer) error {
-	j := t.journal
-	t.journal = nil
-	return j.End()
 }
 
 // noTask returns why SQS starts no task for the queue: it does so only for a queue that is

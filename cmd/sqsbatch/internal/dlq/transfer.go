@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"sync"
-	"time"
-
-	"golang.org/x/time/rate"
+	"slices"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/journal"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
@@ -25,6 +22,7 @@ import (
 // sending again what was sent. A message of which only the attempt is noted may have been
 // sent; it is sent again and named, unless a FIFO queue drops the copy.
 type transfer struct {
+	sender // its pending has what could not be deleted, too
 	from   *queue.Queue
 	routes *routes
 	pick   *picker
@@ -33,26 +31,12 @@ type transfer struct {
 	dryRun bool
 	// move leaves the attribute of sqsbatch on.
 	move    bool
-	limiter *rate.Limiter // nil for none
-	journal *journal.Journal
 	deleted ids // by the run that is resumed
 	scan    *scan
-	result  *result
-
-	mu      sync.Mutex
-	pending map[string]*journal.Pending // of the run that is resumed, and what could not be deleted
 }
 
 // An editor changes a message before it is sent. keep false leaves it in the queue.
 type editor func(ctx context.Context, l letter.Letter) (edited letter.Letter, keep bool, err error)
-
-// A parcel is a message on its way.
-type parcel struct {
-	letter *letter.Letter
-	to     *queue.Queue
-	out    message.Message
-	unsure bool // a killed run may have sent it
-}
 
 // each deals with messages that were received together.
 func (t *transfer) each(ctx context.Context, letters []letter.Letter) error {
@@ -61,11 +45,7 @@ func (t *transfer) each(ctx context.Context, letters []letter.Letter) error {
 	for i := range letters {
 		l := &letters[i]
 		p, known := t.known(l)
-		switch {
-		case known && p == nil: // SQS delivered it once more, after it was deleted
-			sent = append(sent, l)
-			continue
-		case known && p.Sent:
+		if known && (p == nil || p.Sent) { // nil: SQS delivered it once more, after it was deleted
 			sent = append(sent, l)
 			continue
 		}
@@ -82,7 +62,7 @@ func (t *transfer) each(ctx context.Context, letters []letter.Letter) error {
 		return nil
 	}
 	stuck := map[string]bool{} // groups of which a message could not be sent
-	for _, round := range rounds(parcels, t.pick.ordered, func(p *parcel) string { return p.letter.GroupID }) {
+	for _, round := range rounds(parcels, t.pick.ordered) {
 		delivered, err := t.send(ctx, round, stuck)
 		sent = append(sent, delivered...)
 		if err != nil {
@@ -141,7 +121,7 @@ func (t *transfer) prepare(ctx context.Context, l *letter.Letter, again bool) (*
 	if !again {
 		v, err := t.pick.pick(l)
 		if err != nil {
-			t.result.failed(l, err)
+			t.result.failed(l.ID, err)
 			return nil, nil
 		}
 		t.result.picked(v)
@@ -163,7 +143,7 @@ func (t *transfer) prepare(ctx context.Context, l *letter.Letter, again bool) (*
 		if ctx.Err() != nil || sqserror.Passing(err) {
 			return nil, err
 		}
-		t.result.failed(l, err)
+		t.result.failed(l.ID, err)
 		return nil, nil
 	}
 	to, err := t.routes.of(ctx, l)
@@ -206,26 +186,6 @@ func (t *transfer) outgoing(l, edited *letter.Letter, to *queue.Queue) message.M
 	return m
 }
 
-// rounds divides messages into parts that are sent one after another. In a round, no group
-// of an ordered queue has two messages: the entries of a call fail one by one, so the second
-// could arrive without the first.
-func rounds[M any](messages []M, ordered bool, groupOf func(M) string) (rounds [][]M) {
-	if !ordered {
-		return [][]M{messages}
-	}
-	next := map[string]int{} // the round of a group's next message
-	for _, m := range messages {
-		group := groupOf(m)
-		n := next[group]
-		next[group] = n + 1
-		if n == len(rounds) {
-			rounds = append(rounds, nil)
-		}
-		rounds[n] = append(rounds[n], m)
-	}
-	return rounds
-}
-
 // send sends parcels, each to its queue, and returns the letters whose copies SQS has
 // confirmed. It adds the groups of others to stuck. An error says that the run cannot go
 // on.
@@ -239,96 +199,25 @@ func (t *transfer) send(ctx context.Context, parcels []*parcel, stuck map[string
 		byQueue[p.to] = append(byQueue[p.to], p)
 	}
 	for to, list := range byQueue {
-		for len(list) > 0 && err == nil {
-			n := min(len(list), t.burst())
-			var part []*letter.Letter
-			part, err = t.sendTo(ctx, to, list[:n], stuck)
-			delivered = append(delivered, part...)
-			list = list[n:]
-		}
-	}
-	return delivered, err
-}
-
-// burst is how many messages are sent at once.
-func (t *transfer) burst() int {
-	if t.limiter == nil {
-		return 10
-	}
-	return min(10, t.limiter.Burst())
-}
-
-func (t *transfer) sendTo(ctx context.Context, to *queue.Queue, parcels []*parcel, stuck map[string]bool) (delivered []*letter.Letter, err error) {
-	if t.limiter != nil {
-		if err := t.limiter.WaitN(t.scan.ending, len(parcels)); err != nil {
-			return nil, nil // the run is to end
-		}
-	}
-	entries, messages := make([]journal.Entry, len(parcels)), make([]message.Message, len(parcels))
-	for i, p := range parcels {
-		entries[i] = journal.Entry{ID: p.letter.ID, Handle: t.scan.hold.handle(p.letter)}
-		messages[i] = p.out
-	}
-	began := time.Now()
-	if err := t.journal.Sending(to.ARN, entries); err != nil {
-		return nil, err
-	}
-	errs, unsure := to.Send(ctx, messages)
-	var sent, twice, failed []string
-	for i, p := range parcels {
-		id := p.letter.ID
-		switch e := errs[i]; {
-		case e == nil:
-			sent = append(sent, id)
-			delivered = append(delivered, p.letter)
-			if (p.unsure || unsure[i]) && !t.dropsCopy(to, id, began) {
-				twice = append(twice, id)
+		for part := range slices.Chunk(list, t.burst()) {
+			if !t.wait(t.scan.ending, len(part)) {
+				continue // the run is to end
 			}
-			continue
-		case p.unsure || unsure[i]: // it may have been sent, so the journal keeps it open
-			t.result.unsure(p.letter, e)
-			err = first(err, fatal(e))
-		default:
-			failed = append(failed, id)
-			t.result.failed(p.letter, e)
-			err = first(err, fatal(e))
+			for _, p := range part {
+				p.letter.Handle = t.scan.hold.handle(p.letter)
+			}
+			sent, failed, err := t.sendTo(ctx, to, part)
+			delivered = append(delivered, sent...)
+			for _, l := range failed {
+				t.pick.stays(l)
+				stuck[l.GroupID] = true
+			}
+			if err != nil {
+				return delivered, err
+			}
 		}
-		t.pick.stays(p.letter)
-		stuck[p.letter.GroupID] = true
 	}
-	t.result.sent(to.ARN, len(sent), twice)
-	return delivered, errors.Join(err, t.journal.Sent(sent, twice), t.journal.Failed(failed))
-}
-
-// deduplication is how long a FIFO queue remembers a deduplication id.
-const deduplication = 5 * time.Minute
-
-// dropsCopy reports whether a FIFO queue has dropped the second copy of a message that may
-// have been sent before: it does for five minutes after the first.
-func (t *transfer) dropsCopy(to *queue.Queue, id string, sending time.Time) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	first := sending
-	if p := t.pending[id]; p != nil {
-		first = p.At
-	}
-	return to.FIFO() && time.Since(first) < deduplication
-}
-
-// fatal returns an error that every further message would meet, else nil.
-func fatal(err error) error {
-	if err != nil && (sqserror.Lasts(err) || sqserror.Passing(err)) {
-		return err
-	}
-	return nil
-}
-
-// first is the first error of two.
-func first(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
+	return delivered, nil
 }
 
 // delete deletes what was sent.

@@ -1,6 +1,7 @@
 package dlq
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -18,8 +19,7 @@ import (
 
 // trying are the flags of try.
 type trying struct {
-	common
-	selecting
+	receiving
 	trial local.Trial
 }
 
@@ -58,14 +58,7 @@ sqsbatch dlq try orders-dead --reason timeout --limit 1000 ./cmd/orders`,
 }
 
 func (v *trying) run(cmd *cobra.Command, tio cli.IO, builder build.Builder, name string) error {
-	if err := v.common.check(cmd); err != nil {
-		return err
-	}
-	selection, err := v.selection(cmd)
-	if err != nil {
-		return err
-	}
-	s, err := v.open(cmd.Context(), tio, name, true)
+	s, err := v.receive(cmd, tio, name)
 	if err != nil {
 		return err
 	}
@@ -73,7 +66,7 @@ func (v *trying) run(cmd *cobra.Command, tio cli.IO, builder build.Builder, name
 	var ids []string
 	var messages []message.Message
 	bytes := 0
-	look := s.newLook(selection, v.limit, s.workers, func(_ context.Context, l *letter.Letter) error {
+	look := s.newLook(s.workers, func(_ context.Context, l *letter.Letter) error {
 		if bytes += l.Size(); bytes > tryBytes {
 			return fmt.Errorf("the messages have more than %d MiB together: select fewer, or give --limit", tryBytes>>20)
 		}
@@ -81,20 +74,19 @@ func (v *trying) run(cmd *cobra.Command, tio cli.IO, builder build.Builder, name
 		return nil
 	})
 	c, a, err := look.run(s)
-	out := &printer{session: s}
 	if err != nil {
-		return out.verdict(c, a, err, look.pick.full())
+		return s.verdict(c, a, err, look.pick.full())
 	}
 	if len(messages) == 0 {
-		out.print("%s: no message is selected of %s", s.queue.Name(), count(a.Received))
+		s.print("%s: no message is selected of %s", s.queue.Name(), count(a.Received))
 		return nil
 	}
 	// The queue has its messages back; from here on, only the copies are used.
 	results, err := v.trial.Run(s.soft, s.kill, tio, builder, messages)
-	if e := v.show(out, ids, results); e != nil {
+	if e := v.show(s, ids, results); e != nil {
 		return e
 	}
-	if err := first(s.interrupted(), err); err != nil {
+	if err := cmp.Or(s.interrupted(), err); err != nil {
 		return asInterrupted(err)
 	}
 	if n := failing(results); n > 0 {
@@ -114,7 +106,7 @@ type tried struct {
 }
 
 // show says what became of the messages, those that would fail in groups.
-func (v *trying) show(out *printer, ids []string, results []local.TrialResult) error {
+func (v *trying) show(s *session, ids []string, results []local.TrialResult) error {
 	type group struct {
 		outcome, reason string
 		ids             []string
@@ -122,7 +114,7 @@ func (v *trying) show(out *printer, ids []string, results []local.TrialResult) e
 	var groups []group
 	good := 0
 	for i, r := range results {
-		if err := out.json(tried{"message", ids[i], r.Outcome, r.Reason, r.Blocked}); err != nil {
+		if err := s.json(tried{"message", ids[i], r.Outcome, r.Reason, r.Blocked}); err != nil {
 			return err
 		}
 		if succeeds(r) {
@@ -137,13 +129,13 @@ func (v *trying) show(out *printer, ids []string, results []local.TrialResult) e
 		}
 		groups[at].ids = append(groups[at].ids, ids[i])
 	}
-	out.row(good, "would succeed now")
+	s.row(good, "would succeed now")
 	slices.SortStableFunc(groups, func(a, b group) int { return len(b.ids) - len(a.ids) })
 	for _, g := range groups {
 		if g.outcome == "" {
 			g.outcome = "not tried"
 		}
-		out.row(len(g.ids), "%s%s (%s)", g.outcome, colon(g.reason), someIDs(g.ids))
+		s.row(len(g.ids), "%s%s (%s)", g.outcome, colon(g.reason), someIDs(g.ids))
 	}
 	blocked := 0
 	for _, r := range results {
@@ -151,7 +143,7 @@ func (v *trying) show(out *printer, ids []string, results []local.TrialResult) e
 			blocked++
 		}
 	}
-	out.row(blocked, "would wait behind a message of their FIFO group that fails")
+	s.row(blocked, "would wait behind a message of their FIFO group that fails")
 	return nil
 }
 

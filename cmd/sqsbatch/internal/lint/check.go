@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	rules "github.com/sqsbatch/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
@@ -184,18 +185,6 @@ func (o *options) tally(files []*file) (n tally) {
 // found is how many findings count.
 func (n tally) found() int { return n.errors + n.warnings + n.notes }
 
-// A failure is why the command did not end with status 0.
-type failure struct {
-	status int
-	error
-}
-
-// Unwrap returns the cause.
-func (f failure) Unwrap() error { return f.error }
-
-// ExitStatus is the exit status of the program.
-func (f failure) ExitStatus() int { return f.status }
-
 // Exit statuses besides those of all commands.
 const (
 	foundSome  = 1
@@ -213,18 +202,10 @@ func (o *options) outcome(files []*file) error {
 	n := o.tally(files)
 	switch {
 	case len(problems) > 0:
-		return failure{unreadable, errors.Join(problems...)}
+		return &cli.StatusError{Status: unreadable, Err: errors.Join(problems...)}
 	case n.found() > 0:
-		return failure{foundSome, fmt.Errorf("%s of severity %s or above", count(n.found(), "finding"), o.severity)}
+		return &cli.StatusError{Status: foundSome, Err: fmt.Errorf("%s of severity %s or above", show.Count(n.found(), "finding"), o.severity)}
 	default:
 		return nil
 	}
-}
-
-// count is "1 error", "2 errors".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -16,11 +16,11 @@ const notFixed = "not fixed: "
 // fixAll writes the fixes of a file's findings, and checks it again. It leaves the file
 // alone, with a note, if that is not safe.
 func (o *options) fixAll(f *file) {
-	if f.err != nil || !o.fixable(f) {
+	if _, fixable := o.nextFix(f, nil); f.err != nil || !fixable {
 		return
 	}
-	if reason := f.unsafe(); reason != "" {
-		f.notes = append(f.notes, notFixed+reason)
+	if f.generated {
+		f.notes = append(f.notes, notFixed+"a tool wrote this file and will write it anew; change its source")
 		return
 	}
 	before, result := f.src, f.Result
@@ -41,20 +41,6 @@ func (o *options) fixAll(f *file) {
 		f.src, f.Result, f.fixed = before, result, nil
 		f.err = fmt.Errorf("--fix cannot write %s: %w", f.path, err)
 	}
-}
-
-// fixable says whether the file has a finding with a fix.
-func (o *options) fixable(f *file) bool {
-	_, ok := o.nextFix(f, nil)
-	return ok
-}
-
-// unsafe says why the file must not be changed, "" if it may be.
-func (f *file) unsafe() string {
-	if f.generated {
-		return "a tool wrote this file and will write it anew; change its source"
-	}
-	return ""
 }
 
 // nextFix is the first finding with a fix that is not refused.
@@ -82,8 +68,9 @@ func (f *file) fix(x rules.Finding) bool {
 		return false
 	}
 	result, err := apply(t, f.parameters)
-	if err != nil || occurrences(result, x) >= occurrences(f.Result, x) ||
-		errorsIn(result) > errorsIn(f.Result) || len(result.Unknown) > len(f.Unknown) {
+	like := func(other rules.Finding) bool { return other.ID == x.ID && other.Resource == x.Resource } // the message may have a value
+	isError := func(other rules.Finding) bool { return other.Severity == rules.Error }
+	if err != nil || number(result, like) >= number(f.Result, like) || number(result, isError) > number(f.Result, isError) || len(result.Unknown) > len(f.Unknown) {
 		return false
 	}
 	f.src, f.Result = src, result
@@ -91,18 +78,10 @@ func (f *file) fix(x rules.Finding) bool {
 	return true
 }
 
-func occurrences(r rules.Result, x rules.Finding) (n int) {
-	for _, other := range r.Findings {
-		if other.ID == x.ID && other.Resource == x.Resource { // the message may have a value
-			n++
-		}
-	}
-	return n
-}
-
-func errorsIn(r rules.Result) (n int) {
+// number is how many findings are of a kind.
+func number(r rules.Result, is func(rules.Finding) bool) (n int) {
 	for _, x := range r.Findings {
-		if x.Severity == rules.Error {
+		if is(x) {
 			n++
 		}
 	}

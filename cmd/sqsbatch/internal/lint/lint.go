@@ -129,7 +129,7 @@ func (o *options) positional(args []string) error {
 func (o *options) run(stdout, stderr io.Writer) error {
 	found, err := inputs(o.paths)
 	if err != nil {
-		return failure{unreadable, err}
+		return &cli.StatusError{Status: unreadable, Err: err}
 	}
 	var files []*file
 	for _, in := range found {

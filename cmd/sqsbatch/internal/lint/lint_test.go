@@ -31,22 +31,6 @@ func runIn(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	return status, out.String(), errs.String()
 }
 
-// write writes files below a new directory, and returns its path.
-func write(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 // A row is what a test reads of a line of the JSON output.
 type row struct{ Type, Rule, File, Stack, Resource string }
 
@@ -112,7 +96,7 @@ Resources:
 )
 
 func TestExitStatus(t *testing.T) {
-	dir := write(t, map[string]string{
+	dir := golden.Files(t, map[string]string{
 		"clean.yaml": clean, "warning.yaml": retention, "error.yaml": otherType, "broken.yaml": "Resources: {\n", "other.yaml": "a: 1\n",
 		"empty/readme.md":   "",
 		"sam/template.yaml": clean, "sam/samconfig.toml": "[prod.deploy.parameters]\n", "bad/template.yaml": clean, "bad/samconfig.toml": "=",
@@ -148,7 +132,7 @@ func TestExitStatus(t *testing.T) {
 
 // A template that cannot be read does not hide what is found in others.
 func TestUnreadable_OthersAreChecked(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"a.yaml": "[]", "b.yaml": otherType}))
+	t.Chdir(golden.Files(t, map[string]string{"a.yaml": "[]", "b.yaml": otherType}))
 	for _, output := range []string{"text", "json", "sarif", "github"} {
 		status, stdout, _ := run(t, "a.yaml", "b.yaml", "--output", output)
 		if status != 3 || !strings.Contains(stdout, "SB203") {
@@ -170,7 +154,7 @@ func TestInputs(t *testing.T) {
 		"assembly-prod": {"type": "cdk:cloud-assembly", "properties": {"directoryName": "assembly-prod"}},
 		"Tree": {"type": "cdk:tree", "properties": {"file": "tree.json"}}}}`
 	const stage = `{"version": "52.0.0", "artifacts": {"prod": {"type": "aws:cloudformation:stack", "properties": {"templateFile": "prod.template.json"}}}}`
-	t.Chdir(write(t, map[string]string{
+	t.Chdir(golden.Files(t, map[string]string{
 		"sam/template.yaml": otherType, "sam/other.yaml": "[]",
 		"yml/template.yml": otherType, "json/template.json": stack,
 		"plain/a.template.json": stack, "plain/b.template.json": stack, "plain/c.json": "[]",
@@ -211,7 +195,7 @@ func TestInputs(t *testing.T) {
 
 // Without an argument the current directory is checked.
 func TestInputs_CurrentDirectory(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"template.yml": otherType}))
+	t.Chdir(golden.Files(t, map[string]string{"template.yml": otherType}))
 	if status, stdout, _ := run(t); status != 1 || !strings.Contains(stdout, "template.yml:2:") {
 		t.Errorf("status %d\n%s", status, stdout)
 	}
@@ -219,7 +203,7 @@ func TestInputs_CurrentDirectory(t *testing.T) {
 
 // A parameter has the value of the command line, else of samconfig.toml, else its default.
 func TestParameters(t *testing.T) {
-	t.Chdir(write(t, map[string]string{
+	t.Chdir(golden.Files(t, map[string]string{
 		"template.yaml":  retention,
 		"samconfig.toml": "[default.deploy.parameters]\nparameter_overrides = \"Count=3\"\n[prod.deploy.parameters]\nparameter_overrides = [\"Count=2\"]\n",
 	}))
@@ -240,7 +224,7 @@ func TestParameters(t *testing.T) {
 // The fingerprint of a finding stays when its lines move, and differs by resource and file.
 func TestSARIF_Fingerprints(t *testing.T) {
 	two := strings.ReplaceAll(otherType, "  Q:", "  P: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true, RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 5}}}\n  Q:")
-	t.Chdir(write(t, map[string]string{"a.yaml": two, "b.yaml": two}))
+	t.Chdir(golden.Files(t, map[string]string{"a.yaml": two, "b.yaml": two}))
 	first := fingerprints(t, "a.yaml", "b.yaml")
 	if len(first) != 4 {
 		t.Fatalf("%q", first)
@@ -294,7 +278,7 @@ func fingerprints(t *testing.T, args ...string) (all []string) {
 // URIs are relative to the workspace, so that GitHub finds the file from wherever the
 // command ran.
 func TestSARIF_URIs(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(write(t, map[string]string{"a b/template.yaml": otherType}))
+	dir, err := filepath.EvalSymlinks(golden.Files(t, map[string]string{"a b/template.yaml": otherType}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +299,7 @@ func TestSARIF_URIs(t *testing.T) {
 
 // What is special in annotations is escaped, so that no template writes a command.
 func TestGitHub_Escapes(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"a,b%.yaml": strings.ReplaceAll(otherType, "  Q:", "  \"Q\\n::warning::x,%\":")}))
+	t.Chdir(golden.Files(t, map[string]string{"a,b%.yaml": strings.ReplaceAll(otherType, "  Q:", "  \"Q\\n::warning::x,%\":")}))
 	_, stdout, _ := run(t, "a,b%.yaml", "--output", "github", "--severity", "error")
 	lines := strings.Split(stdout, "\n")
 	if !strings.HasPrefix(lines[0], "::error file=a%2Cb%25.yaml,line=2,") || !strings.Contains(lines[0], "%0A::warning::x,%25") {
@@ -328,7 +312,7 @@ func TestGitHub_Escapes(t *testing.T) {
 
 // No template moves the cursor.
 func TestText_ShowsControlCharacters(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"t.yaml": strings.ReplaceAll(otherType, "  Q:", "  \"\\e[2J\u202eQ\":")}))
+	t.Chdir(golden.Files(t, map[string]string{"t.yaml": strings.ReplaceAll(otherType, "  Q:", "  \"\\e[2J\u202eQ\":")}))
 	_, stdout, _ := run(t, "t.yaml")
 	if !strings.Contains(stdout, `\u001b[2J`) || strings.ContainsAny(stdout, "\x1b\u202e") {
 		t.Errorf("%q", stdout)
@@ -337,7 +321,7 @@ func TestText_ShowsControlCharacters(t *testing.T) {
 
 // A template without any queue is not just clean.
 func TestNothingToCheck_IsSaid(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"t.yaml": "Resources: {B: {Type: AWS::S3::Bucket}}"}))
+	t.Chdir(golden.Files(t, map[string]string{"t.yaml": "Resources: {B: {Type: AWS::S3::Bucket}}"}))
 	if status, stdout, _ := run(t, "t.yaml"); status != 0 || !strings.Contains(stdout, "nothing to check") {
 		t.Errorf("status %d: %s", status, stdout)
 	}
@@ -345,7 +329,7 @@ func TestNothingToCheck_IsSaid(t *testing.T) {
 
 // An output that cannot be written is an error.
 func TestOutput_ClosedPipe(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"t.yaml": clean}))
+	t.Chdir(golden.Files(t, map[string]string{"t.yaml": clean}))
 	for _, output := range []string{"text", "json", "sarif", "github"} {
 		tio := cli.IO{Args: []string{"lint", "t.yaml", "--output", output}, Stdout: closed{}, Stderr: io.Discard}
 		if status := cli.Run(t.Context(), cli.Root(tio, lint.Command(tio, ""))); status != 1 {
@@ -395,7 +379,7 @@ func TestFix(t *testing.T) {
 	}
 	text := strings.ReplaceAll(string(shop), "\r\n", "\n")
 	for _, output := range []string{"text", "json", "sarif", "github"} {
-		path := filepath.Join(write(t, map[string]string{"unix.yaml": text, "windows.yaml": strings.ReplaceAll(text, "\n", "\r\n")}), "unix.yaml")
+		path := filepath.Join(golden.Files(t, map[string]string{"unix.yaml": text, "windows.yaml": strings.ReplaceAll(text, "\n", "\r\n")}), "unix.yaml")
 		windows := filepath.Join(filepath.Dir(path), "windows.yaml")
 		status, stdout, stderr := run(t, "--fix", "--severity", "note", "--output", output, path, windows)
 		if status != 1 || !strings.Contains(stdout+stderr, "set maxReceiveCount to 5") {
@@ -415,7 +399,7 @@ func TestFix(t *testing.T) {
 
 // The output has what was fixed, and what is left.
 func TestFix_TellsBoth(t *testing.T) {
-	t.Chdir(write(t, map[string]string{"t.yaml": retention + "  U: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true, RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 5}}}\n"}))
+	t.Chdir(golden.Files(t, map[string]string{"t.yaml": retention + "  U: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true, RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 5}}}\n"}))
 	status, stdout, _ := run(t, "--fix", "--output", "json", "t.yaml")
 	if got := found(t, stdout, "fixed"); status != 1 || !slices.Contains(got, "SB204 D") {
 		t.Errorf("status %d, fixed %q", status, got)

@@ -200,7 +200,7 @@ func (w *writer) summary(o *options, n tally) string {
 	if o.severity == string(rules.Error) {
 		parts = parts[:1]
 	}
-	text := count(n.files, "template") + ": " + strings.Join(parts, ", ")
+	text := show.Count(n.files, "template") + ": " + strings.Join(parts, ", ")
 	for _, part := range []struct {
 		n    int
 		text string
@@ -212,7 +212,7 @@ func (w *writer) summary(o *options, n tally) string {
 		}
 	}
 	if n.unknown > 0 {
-		text += ", " + count(n.unknown, "place") + " not checked" + unless(o.verbose, " (--verbose lists them)")
+		text += ", " + show.Count(n.unknown, "place") + " not checked" + unless(o.verbose, " (--verbose lists them)")
 	}
 	if n.hidden > 0 {
 		text += fmt.Sprintf(", %d of lower severity not shown (--severity note shows them)", n.hidden)
@@ -229,7 +229,7 @@ func unless(not bool, text string) string {
 
 func (w *writer) amount(n int, noun string, s rules.Severity) string {
 	if n == 0 {
-		return count(n, noun)
+		return show.Count(n, noun)
 	}
-	return w.term.Paint(colour(s), count(n, noun))
+	return w.term.Paint(colour(s), show.Count(n, noun))
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	rules "github.com/sqsbatch/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/internal/template"
@@ -62,11 +63,7 @@ func TestText_OnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := out.String()
-	for _, want := range []string{"\x1b[31merror SB1\x1b[0m bad", "[stack shop]", "\x1b[31m^\x1b[0m\n", "\x1b[31m1 error\x1b[0m, 0 warnings\n"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not in\n%s", want, text)
-		}
-	}
+	golden.Says(t, "the output", text, "\x1b[31merror SB1\x1b[0m bad", "[stack shop]", "\x1b[31m^\x1b[0m\n", "\x1b[31m1 error\x1b[0m, 0 warnings\n")
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, "some words") && len(line) > 60+len("\x1b[2m\x1b[0m\n") {
 			t.Errorf("%d characters: %q", len(line), line)

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
 // orders makes input of so many orders with an sku.
@@ -262,10 +263,6 @@ func TestPollCannotStart(t *testing.T) {
 			t.Errorf("%q: no error", tt.args)
 			continue
 		}
-		for _, want := range tt.want {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%q: the error does not say %q:\n%v", tt.args, want, err)
-			}
-		}
+		golden.Says(t, fmt.Sprint(tt.args), err.Error(), tt.want...)
 	}
 }

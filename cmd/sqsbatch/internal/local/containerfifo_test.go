@@ -2,9 +2,10 @@ package local_test
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
 // inEvent writes an event file of records with these bodies.
@@ -14,15 +15,11 @@ func inEvent(t *testing.T, attributes map[string]string, bodies ...string) (path
 	for i, body := range bodies {
 		records = append(records, map[string]any{"messageId": string(rune('a' + i)), "body": body, "attributes": attributes})
 	}
-	path = filepath.Join(t.TempDir(), "event.json")
 	text, err := json.Marshal(map[string]any{"Records": records})
-	if err == nil {
-		err = os.WriteFile(path, text, 0o600)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return path
+	return golden.File(t, "event.json", string(text))
 }
 
 // TestPollFIFO: a group waits for its failed record in a container too.

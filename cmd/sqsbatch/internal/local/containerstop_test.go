@@ -6,12 +6,12 @@ import (
 	"context"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
 // TestPollStubborn: a process is given its drain limit and a little more, and is
@@ -19,8 +19,7 @@ import (
 func TestPollStubborn(t *testing.T) {
 	t.Setenv("AWS_PROFILE", "mine")
 	t.Setenv("SQSBATCH_WAIT", "1s")
-	interrupts := make(chan os.Signal, 1)
-	out := &cancelOn{what: "that is all", f: func() { interrupts <- os.Interrupt }}
+	out, interrupts := interruptAt("that is all", 1)
 	err := runLocal(context.Background(), []string{
 		"testdata/stubborn", "--mode", "poll", "--template", "testdata/stubborn.yaml", "--no-samples", "--timeout", "2m", "--env", "ADDED=1",
 	}, cli.IO{Stdin: strings.NewReader(""), Stdout: out, Stderr: io.Discard, Interrupts: interrupts})
@@ -69,17 +68,9 @@ func TestRetriesAreSpacedOverSeconds(t *testing.T) {
 		for _, mode := range []string{"lambda", "poll"} {
 			t.Run(mode+", "+name, func(t *testing.T) {
 				t.Parallel()
-				template := filepath.Join(t.TempDir(), "template.yaml")
 				text := strings.Replace(string(stubborn), "{MINE:", "{"+cmp.Or(c.variable, "ANY: thing")+", MINE:", 1)
-				if err := os.WriteFile(template, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				interrupts := make(chan os.Signal, 2)
-				out := &cancelOn{what: "that is all", f: func() {
-					interrupts <- os.Interrupt
-					interrupts <- os.Interrupt
-				}}
-				args := append([]string{"testdata/stubborn", "--mode", mode, "--template", template, "--timeout", "1m", "-"}, c.args...)
+				out, interrupts := interruptAt("that is all", 2)
+				args := append([]string{"testdata/stubborn", "--mode", mode, "--template", golden.File(t, "template.yaml", text), "--timeout", "1m", "-"}, c.args...)
 				if err := runLocal(context.Background(), args, cli.IO{Stdin: strings.NewReader("x\n"), Stdout: out, Stderr: io.Discard, Interrupts: interrupts}); err != nil {
 					t.Fatal(err)
 				}
@@ -99,11 +90,7 @@ func TestRetriesAreSpacedOverSeconds(t *testing.T) {
 // TestPollSecondInterrupt: nothing is waited for.
 func TestPollSecondInterrupt(t *testing.T) {
 	t.Parallel()
-	interrupts := make(chan os.Signal, 2)
-	out := &cancelOn{what: "that is all", f: func() {
-		interrupts <- os.Interrupt
-		interrupts <- os.Interrupt
-	}}
+	out, interrupts := interruptAt("that is all", 2)
 	var side bytes.Buffer
 	err := runLocal(context.Background(), []string{
 		"testdata/stubborn", "--mode", "poll", "--template", "testdata/stubborn.yaml", "--no-samples", "--timeout", "1m",

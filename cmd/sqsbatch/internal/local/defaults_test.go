@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
 // ordersPackage names the example by its import path: no template is looked for above it.
@@ -37,16 +38,12 @@ func TestNoTemplate_RunsWithDefaults(t *testing.T) {
 			if strings.Contains(out.String(), "sqsbatch lint") {
 				t.Errorf("there are findings:\n%s", out.String())
 			}
-			for _, want := range []string{
-				": " + ordersPackage + ", timeout 10s, 256 MB, batches of 10, 10 at a time\n",
-				"settings     " + tt.settings + "\n",
+			golden.Says(t, "the output", out.String(),
+				": "+ordersPackage+", timeout 10s, 256 MB, batches of 10, 10 at a time\n",
+				"settings     "+tt.settings+"\n",
 				"(visibility 1m)\n", "-dead  (after 5 receives)\n",
 				"2 messages sent: 1 succeeded, 1 dead-lettered",
-			} {
-				if !strings.Contains(out.String(), want) {
-					t.Errorf("it does not print %q:\n%s", want, out.String())
-				}
-			}
+			)
 		})
 	}
 }

@@ -3,12 +3,12 @@ package local_test
 import (
 	"bytes"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
 // TestUsersErrors: each mistake is answered with what to do about it.
@@ -18,16 +18,8 @@ func TestUsersErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	noEvent := write("none.yaml", "Resources: {F: {Type: AWS::Serverless::Function}}")
-	wideBatch := write("wide.yaml", `
+	noEvent := golden.File(t, "none.yaml", "Resources: {F: {Type: AWS::Serverless::Function}}")
+	wideBatch := golden.File(t, "wide.yaml", `
 Resources:
   Q: {Type: AWS::SQS::Queue}
   F: {Type: AWS::Serverless::Function, Properties: {Events: {E: {Type: SQS, Properties: {Queue: !GetAtt Q.Arn, BatchSize: 11}}}}}`)
@@ -52,9 +44,9 @@ Resources:
 		{"visibility below timeout", []string{"testdata/foreign", "--function", "Slow", "--no-samples"}, []string{filepath.Join("testdata", "foreign", "template.yaml") + ":6: queue Work", "VisibilityTimeout of 1 seconds", "Timeout of 40", "Set it to 240"}},
 		{"port in use", []string{"--template", own, "--addr", taken.Addr().String()}, []string{taken.Addr().String(), "another address with --addr"}},
 		{"not loopback", []string{"--template", own, "--addr", "0.0.0.0:0"}, []string{"--addr 0.0.0.0:0", "loopback"}},
-		{"exits at once", []string{"testdata/exits", "--template", own, "--event", write("one.json", `{"id":1}`)}, []string{"cannot start", "exit status 3", "no configuration", "handler.Run"}},
+		{"exits at once", []string{"testdata/exits", "--template", own, "--event", golden.File(t, "one.json", `{"id":1}`)}, []string{"cannot start", "exit status 3", "no configuration", "handler.Run"}},
 		{"no event file", []string{"--template", own, "--event", "nope.json"}, []string{"--event", "nope.json"}},
-		{"no event", []string{"--template", own, "--event", write("e.json", `{"Records":null}`)}, []string{"--event ", "e.json: not an SQS event: its Records are null", "aws sqs receive-message"}},
+		{"no event", []string{"--template", own, "--event", golden.File(t, "e.json", `{"Records":null}`)}, []string{"--event ", "e.json: not an SQS event: its Records are null", "aws sqs receive-message"}},
 		{"no samples", []string{"testdata/foreign", "--function", "Foreign"}, []string{
 			"testdata/foreign names no samples", "\n  sqsbatch local testdata/foreign --function Foreign --timeout 1m --event FILE\n",
 			"| sqsbatch local testdata/foreign --function Foreign --timeout 1m -\n", "--no-samples\n", "\n  //sqsbatch:samples events/one.json",
@@ -68,11 +60,7 @@ Resources:
 			if err == nil {
 				t.Fatalf("no error; it printed\n%s", out.String())
 			}
-			for _, w := range tt.want {
-				if !strings.Contains(err.Error(), w) {
-					t.Errorf("the error does not say %q:\n%v", w, err)
-				}
-			}
+			golden.Says(t, "the error", err.Error(), tt.want...)
 		})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/events"
 )
 
@@ -86,11 +86,7 @@ func firstInvocation(t *testing.T, name string) []line {
 	if strings.HasPrefix(name, "fifo") {
 		args = append(args, "--parameter-overrides", "Fifo=true")
 	}
-	interrupts := make(chan os.Signal, 2)
-	out := &cancelOn{what: `"type":"invocation"`, f: func() {
-		interrupts <- os.Interrupt
-		interrupts <- os.Interrupt
-	}}
+	out, interrupts := interruptAt(`"type":"invocation"`, 2)
 	if err := runLocal(context.Background(), args, cli.IO{Stdout: out, Stderr: io.Discard, Interrupts: interrupts}); err != nil {
 		t.Fatal(err)
 	}
@@ -112,18 +108,8 @@ func firstInvocation(t *testing.T, name string) []line {
 func TestFIFO(t *testing.T) {
 	t.Parallel()
 	first, second := `{"id":"o-1","sku":"flaky:2","quantity":1}`, `{"id":"o-2","sku":"ok","quantity":1}`
-	event := filepath.Join(t.TempDir(), "event.json")
-	text, err := json.Marshal(map[string]any{"Records": []any{
-		map[string]any{"messageId": "1", "body": first, "attributes": map[string]string{"MessageGroupId": "g"}},
-		map[string]any{"messageId": "2", "body": second, "attributes": map[string]string{"MessageGroupId": "g"}},
-	}})
-	if err == nil {
-		err = os.WriteFile(event, text, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := run(t, "", "--template", filepath.Join(root, "template.yaml"), "--parameter-overrides", "Fifo=true", "--event", event, "--once", "--timeout", "1m")
+	lines, err := run(t, "", "--template", filepath.Join(root, "template.yaml"), "--parameter-overrides", "Fifo=true",
+		"--event", inEvent(t, map[string]string{"MessageGroupId": "g"}, first, second), "--once", "--timeout", "1m")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,11 +126,7 @@ func TestNothingToSend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"has no records: nothing is sent", "0 messages sent"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the output does not say %q:\n%s", want, out.String())
-		}
-	}
+	golden.Says(t, "the output", out.String(), "has no records: nothing is sent", "0 messages sent")
 }
 
 // TestManyMessages: more than one batch, in several processes side by side.

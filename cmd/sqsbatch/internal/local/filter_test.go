@@ -2,6 +2,7 @@ package local_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
 var filtering = []string{"testdata/foreign", "--template", "testdata/filter.yaml", "--once", "--timeout", "1m", "-"}
@@ -54,15 +56,11 @@ func TestFilterCriteriaForPeople(t *testing.T) {
 	if err := runLocal(t.Context(), filtering, cli.IO{Stdin: strings.NewReader(filterable), Stdout: &out, Stderr: &side}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{
+	golden.Says(t, "the output", out.String(),
 		`filter       {"body": {"status": ["paid"]}}`,
 		"open 8            it matches no filter of the event: deleted, the function never sees it",
 		"4 messages sent: 2 succeeded, 2 filtered out ",
-	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the output does not say %q:\n%s", want, out.String())
-		}
-	}
+	)
 	for _, w := range []string{"got open", "warning"} {
 		if strings.Contains(out.String(), w) {
 			t.Errorf("the output says %q:\n%s", w, out.String())
@@ -83,24 +81,16 @@ func TestWrongFilterCriteria(t *testing.T) {
 		`{body: [paid]}`:              {"wrong.yaml:21: the Pattern of filter 2 of event Work of Foreign is a mapping; it must be a string of JSON"},
 		`!Ref AWS::NoValue`:           {"filter 2 of event Work of Foreign has no Pattern; give one"},
 	} {
-		path := filepath.Join(t.TempDir(), "wrong.yaml")
-		if err := os.WriteFile(path, []byte(strings.Replace(string(good), second, wrong, 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		path := golden.File(t, "wrong.yaml", strings.Replace(string(good), second, wrong, 1))
 		err := runLocal(t.Context(), []string{"testdata/foreign", "--template", path, "--no-samples", "--timeout", "1m"}, cli.IO{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}})
-		for _, w := range want {
-			if err == nil || !strings.Contains(err.Error(), w) {
-				t.Errorf("%s: the error does not say %q:\n%v", wrong, w, err)
-			}
-		}
+		golden.Says(t, wrong, fmt.Sprint(err), want...)
 	}
 }
 
 // A dead letter that a move task brings back is in the queue again.
 func TestMovedBack(t *testing.T) {
 	t.Parallel()
-	interrupts := make(chan os.Signal, 1)
-	out := &cancelOn{what: "by a message move task", f: func() { interrupts <- os.Interrupt }}
+	out, interrupts := interruptAt("by a message move task", 1)
 	var moving sync.WaitGroup
 	first := &cancelOn{what: "sqs  dead-letter ", f: func() {
 		endpoint := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(out.text.String())
@@ -125,11 +115,7 @@ func TestMovedBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := out.text.String()
-	for _, want := range []string{"from Dead to Work by a message move task", "1 message sent: 0 succeeded, 1 still in the queue"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the output does not say %q:\n%s", want, text)
-		}
-	}
+	golden.Says(t, "the output", text, "from Dead to Work by a message move task", "1 message sent: 0 succeeded, 1 still in the queue")
 }
 
 // both writes to each of two, the first one first.

@@ -3,12 +3,12 @@ package local_test
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
 // mistaken is a template with findings of all kinds.
@@ -77,10 +77,7 @@ func TestFindings_OfWhatRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := filepath.Join(t.TempDir(), "template.yaml")
-			if err := os.WriteFile(path, []byte(strings.Replace(mistaken, c.old, c.changed, 1)), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			path := golden.File(t, "template.yaml", strings.Replace(mistaken, c.old, c.changed, 1))
 			var out bytes.Buffer
 			args := append([]string{ordersPackage, "--template", path, "--function", "Orders", "--queue", "Work", "--once", "--timeout", "1m", "-"}, c.args...)
 			if err := runLocal(t.Context(), args, cli.IO{Stdin: strings.NewReader(`{"id":"o-1","sku":"ok","quantity":1}` + "\n"), Stdout: &out, Stderr: os.Stderr}); err != nil {

@@ -10,27 +10,16 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
 const fileRecord = `{"messageId":"1","body":"record","eventSourceARN":"arn:aws:sqs:eu-west-1:123456789012:orders.fifo","attributes":{"MessageGroupId":"g"}}`
-
-// folder writes files into a directory of its own.
-func folder(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
 
 // TestEventForms: what --event takes, and what is said of it.
 func TestEventForms(t *testing.T) {
 	t.Parallel()
 	one := []string{"1 succeeded"}
-	dir := folder(t, map[string]string{
+	dir := golden.Files(t, map[string]string{
 		"event.json":    `{"Records":[` + fileRecord + `]}`,
 		"here.json":     `{"Records":[{"messageId":"1","body":"here","eventSourceARN":"arn:aws:sqs:us-east-1:123456789012:Work"}]}`,
 		"received.json": `{"Messages":[{"MessageId":"1","ReceiptHandle":"r","Body":"received"}]}`,
@@ -63,11 +52,7 @@ func TestEventForms(t *testing.T) {
 			continue
 		}
 		checkFates(t, parseLines(t, out.String()), tt.want)
-		for _, want := range tt.says {
-			if !strings.Contains(side.String(), want) {
-				t.Errorf("%s: it does not say %q:\n%s", tt.event, want, side.String())
-			}
-		}
+		golden.Says(t, tt.event, side.String(), tt.says...)
 		if tt.not != "" && strings.Contains(side.String(), tt.not) {
 			t.Errorf("%s: it says %q:\n%s", tt.event, tt.not, side.String())
 		}
@@ -77,8 +62,8 @@ func TestEventForms(t *testing.T) {
 // TestWrongEvents: an error names the file and what was expected, and nothing of a body.
 func TestWrongEvents(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, map[string]string{"a.json": `{"id":1}`, "b.json": `{"secret": [`})
-	empty := folder(t, map[string]string{"c.txt": "a"})
+	dir := golden.Files(t, map[string]string{"a.json": `{"id":1}`, "b.json": `{"secret": [`})
+	empty := golden.Files(t, map[string]string{"c.txt": "a"})
 	for event, want := range map[string][]string{
 		dir:                             {"--event " + filepath.Join(dir, "b.json") + ": it begins like JSON, and is not", "a file must be an SQS event"},
 		empty:                           {"has no file *.json", "a file must be an SQS event"},

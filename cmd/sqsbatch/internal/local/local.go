@@ -20,7 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +29,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 var (
@@ -60,7 +61,7 @@ func runWith(ctx context.Context, o options, tio cli.IO, builder build.Builder) 
 		text = view.NewText(stdout, view.Detect(tio.Stdout))
 		v = text
 	}
-	go interrupts(kill, tio.Interrupts, func(n int) {
+	go tio.EachInterrupt(kill, func(n int) {
 		cancel(errInterrupted)
 		if n > 1 {
 			stopNow()
@@ -75,18 +76,6 @@ func runWith(ctx context.Context, o options, tio cli.IO, builder build.Builder) 
 		err = json.Err()
 	}
 	return err
-}
-
-// interrupts calls f with 1, 2, … for each interrupt until ctx ends.
-func interrupts(ctx context.Context, in <-chan os.Signal, f func(n int)) {
-	for n := 1; ; n++ {
-		select {
-		case <-in:
-			f(n)
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 type run struct {
@@ -129,11 +118,8 @@ func (r *run) run(ctx context.Context) error {
 	r.view.Header(s.header())
 
 	begun := time.Now()
-	background, stopBackground := context.WithCancel(context.Background())
-	defer stopBackground()
-	tracked, ticked := make(chan struct{}), make(chan struct{})
-	go func() { defer close(tracked); tracker.Run(background) }()
-	go func() { defer close(ticked); r.ticks(background, tracker) }()
+	stopTracking := inBackground(tracker, func() { r.view.Tick(tracker.Progress()) })
+	defer stopTracking()
 
 	stopSaying := context.AfterFunc(ctx, func() {
 		if errors.Is(context.Cause(ctx), errInterrupted) && tracker.Progress().InFlight > 0 {
@@ -142,9 +128,7 @@ func (r *run) run(ctx context.Context) error {
 	})
 	err = r.work(ctx, s, tracker)
 	stopSaying()
-	stopBackground()
-	<-tracked
-	<-ticked
+	stopTracking()
 	sum := view.Summary{
 		Progress: tracker.Progress(), Dead: tracker.Dead(), DeadName: s.deadName(), Elapsed: time.Since(begun),
 	}
@@ -215,17 +199,17 @@ func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error 
 	}
 }
 
-func (r *run) ticks(ctx context.Context, tracker *track.Tracker) {
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			r.view.Tick(tracker.Progress())
-		case <-ctx.Done():
-			return
+// inBackground runs a tracker, and calls show every tick, until stop is called.
+func inBackground(tracker *track.Tracker, show func()) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var both sync.WaitGroup
+	both.Go(func() { tracker.Run(ctx) })
+	both.Go(func() {
+		for sleep.For(ctx, tick) {
+			show()
 		}
-	}
+	})
+	return func() { cancel(); both.Wait() }
 }
 
 // notInterrupted replaces err by the reason for which ctx ended, if it did.

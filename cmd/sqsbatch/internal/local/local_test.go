@@ -14,6 +14,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
 // root is the repository's, from here.
@@ -176,12 +177,8 @@ func TestForeignFunction(t *testing.T) {
 func TestLateEvent(t *testing.T) {
 	t.Parallel()
 	const record = `{"messageId":"m%d","body":%q,"attributes":{"ApproximateReceiveCount":"%d"}}`
-	event := filepath.Join(t.TempDir(), "event.json")
 	text := fmt.Sprintf(`{"Records":[`+record+`,`+record+`,`+record+`]}`, 1, "a", 1, 2, "b", 2, 3, "fail", 2)
-	if err := os.WriteFile(event, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	lines, err := run(t, "", "testdata/foreign", "--function", "Foreign", "--once", "--timeout", "1m", "--event", event)
+	lines, err := run(t, "", "testdata/foreign", "--function", "Foreign", "--once", "--timeout", "1m", "--event", golden.File(t, "event.json", text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,12 +244,21 @@ func (c *cancelOn) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// interruptAt interrupts a run n times when a line of its output contains what.
+func interruptAt(what string, n int) (*cancelOn, chan os.Signal) {
+	interrupts := make(chan os.Signal, n)
+	return &cancelOn{what: what, f: func() {
+		for range n {
+			interrupts <- os.Interrupt
+		}
+	}}, interrupts
+}
+
 // TestInterrupt: Ctrl-C is a good end, with a summary; with --once it is none.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	for _, once := range []bool{false, true} {
-		interrupts := make(chan os.Signal, 1)
-		out := &cancelOn{what: "retry", f: func() { interrupts <- os.Interrupt }}
+		out, interrupts := interruptAt("retry", 1)
 		args := []string{"testdata/foreign", "--function", "Foreign", "--template", "testdata/endless.yaml", "--timeout", "1m", "-"}
 		if once {
 			args = append(args, "--once")
@@ -264,10 +270,6 @@ func TestInterrupt(t *testing.T) {
 			t.Errorf("once %v: error %v", once, err)
 		}
 		text := out.text.String()
-		for _, w := range []string{"endpoint ", "http://127.0.0.1:", "│ got fail", "1 message sent: 0 succeeded, 1 still in the queue"} {
-			if !strings.Contains(text, w) {
-				t.Errorf("the output does not say %q:\n%s", w, text)
-			}
-		}
+		golden.Says(t, "the output", text, "endpoint ", "http://127.0.0.1:", "│ got fail", "1 message sent: 0 succeeded, 1 still in the queue")
 	}
 }

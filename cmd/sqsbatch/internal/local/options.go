@@ -17,7 +17,7 @@ type options struct {
 	event     string
 	noSamples bool
 	addr      string
-	hosts     cli.Hosts
+	hosts     []string
 	mode      string // modeLambda or modePoll
 	processes int
 	once      bool
@@ -116,7 +116,7 @@ func (o *options) flags(cmd *cobra.Command) {
 		f.Var(cli.Choice(&o.mode, modeLambda, modePoll), "mode", "how the function runs\nlambda: in invocations, as Lambda does\npoll: as in a container, in a process that polls the queues of all SQS events of the function")
 		f.IntVar(&o.processes, "processes", o.processes, "with --mode poll: how many processes")
 		f.Var(cli.Text(&o.addr, "HOST:PORT"), "addr", "where the SQS endpoint listens, on loopback only; port 0 is a free one")
-		f.Var(&o.hosts, "allow-host", "a name by which clients may reach the endpoint, besides localhost, such as host.docker.internal from a container; may be repeated")
+		f.Var(cli.Hosts(&o.hosts), "allow-host", "a name by which clients may reach the endpoint, besides localhost, such as host.docker.internal from a container; may be repeated")
 	})
 	cli.Section(cmd, "How it ends", func(f *pflag.FlagSet) {
 		f.BoolVar(&o.once, "once", false, "end when every message is deleted or dead-lettered")

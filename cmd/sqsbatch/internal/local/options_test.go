@@ -1,7 +1,6 @@
 package local_test
 
 import (
-	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -15,16 +14,12 @@ func TestCommandLine(t *testing.T) {
 		args string
 		want string
 	}{
-		{"--bogus", "unknown flag --bogus"},
-		{"--timeout soon", "timeout"},
 		{"--timeout -1s", "--timeout is -1s"},
-		{"--output xml", `--output is "xml"; it must be text or json`},
 		{"a b", "two packages, a and b"},
 		{"a --once b", "two packages, a and b"},
 		{"- --event x", "give one"},
 		{"--no-samples -", "give one"},
 		{"--no-samples --once", "give one"},
-		{"--mode ecs", `--mode is "ecs"; it must be lambda or poll`},
 		{"--mode poll --processes 0", "--processes is 0; it must be 1 to 100"},
 		{"--processes 2", "--processes is for --mode poll"},
 		{"--env X", "KEY=VALUE"},
@@ -40,18 +35,5 @@ func TestCommandLine(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
 		})
-	}
-}
-
-// TestHelp: the help names every flag and goes to standard output.
-func TestHelp(t *testing.T) {
-	var out bytes.Buffer
-	if err := runLocal(t.Context(), []string{"./x", "-h"}, cli.IO{Stdout: &out}); err != nil {
-		t.Fatal(err)
-	}
-	for _, flag := range []string{"event", "no-samples", "template", "function", "queue", "parameter-overrides", "env", "mode", "processes", "addr", "allow-host", "once", "timeout", "output"} {
-		if !strings.Contains(out.String(), "  --"+flag+" ") {
-			t.Errorf("the help does not explain --%s", flag)
-		}
 	}
 }

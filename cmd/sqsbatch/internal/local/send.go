@@ -5,17 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
+	"github.com/sqsbatch/sqsbatch/internal/attribute"
 )
 
 // localGroup is the message group, on a FIFO queue, of messages without one.
@@ -73,48 +72,38 @@ func (r *run) sendLines(ctx context.Context, s *stack, tracker *track.Tracker) {
 
 // send sends one message. If SQS refuses it, send shows that and counts it.
 func (r *run) send(ctx context.Context, s *stack, m message.Message) (sent bool, err error) {
-	in := s.sendInput(m)
-	if !utf8.ValidString(m.Body) { // the client would alter it, and then doubt the answer
+	id, refusal, err := s.send(ctx, m)
+	if refusal != "" {
 		r.refused.Add(1)
-		r.view.Say(fmt.Sprintf("not sent: %s: %.60q", notUTF8, m.Body))
-		return false, nil
+		r.view.Say(fmt.Sprintf("not sent: %s: %.60q", refusal, m.Body))
 	}
-	began := time.Now()
-	_, err = s.client.SendMessage(ctx, in)
-	r.stats.Own("SendMessage", began)
-	var refusal smithy.APIError
-	if errors.As(err, &refusal) {
-		r.refused.Add(1)
-		r.view.Say(fmt.Sprintf("not sent: %s: %s: %.60q", refusal.ErrorCode(), refusal.ErrorMessage(), m.Body))
-		return false, nil
-	}
-	return err == nil, err
+	return id != "", err
 }
 
-// notUTF8 is why a body cannot be sent.
-const notUTF8 = "it is not UTF-8"
+// send sends one message. refusal says why SQS does not take it.
+func (s *stack) send(ctx context.Context, m message.Message) (id, refusal string, err error) {
+	if !utf8.ValidString(m.Body) { // the client would alter it, and then doubt the answer
+		return "", "it is not UTF-8", nil
+	}
+	began := time.Now()
+	out, err := s.client.SendMessage(ctx, s.sendInput(m))
+	s.stats.Own("SendMessage", began)
+	var refused smithy.APIError
+	switch {
+	case errors.As(err, &refused):
+		return "", refused.ErrorCode() + ": " + refused.ErrorMessage(), nil
+	case err != nil:
+		return "", "", err
+	}
+	return *out.MessageId, "", nil
+}
 
 // sendInput is the call that sends a message to the source queue. On a FIFO queue, a
 // message that has no group or no deduplication id gets one.
 func (s *stack) sendInput(m message.Message) *awssqs.SendMessageInput {
 	in := &awssqs.SendMessageInput{
-		QueueUrl:          &s.deployment.Source.URL,
-		MessageBody:       &m.Body,
-		MessageAttributes: map[string]types.MessageAttributeValue{},
-	}
-	for name, a := range m.Attributes {
-		v := types.MessageAttributeValue{DataType: aws.String(a.DataType)}
-		if strings.HasPrefix(a.DataType, "Binary") {
-			v.BinaryValue = a.Binary
-		} else {
-			v.StringValue = aws.String(a.String)
-		}
-		in.MessageAttributes[name] = v
-	}
-	if m.TraceHeader != "" {
-		in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
-			"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String(m.TraceHeader)},
-		}
+		QueueUrl: &s.deployment.Source.URL, MessageBody: &m.Body,
+		MessageAttributes: attribute.SDK(m.Attributes), MessageSystemAttributes: attribute.Trace(m.TraceHeader),
 	}
 	if m.GroupID != "" {
 		in.MessageGroupId = aws.String(m.GroupID)

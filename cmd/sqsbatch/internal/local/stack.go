@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
@@ -37,6 +38,7 @@ const region = "us-east-1"
 // A stack has the queues, and the function that receives from them.
 type stack struct {
 	*plan
+	stats   *runstats.Stats
 	found   []lint.Finding
 	server  *sqs.Server
 	client  *awssqs.Client
@@ -54,7 +56,7 @@ type stack struct {
 
 // start builds the function and starts everything but what feeds it.
 func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *stack, err error) {
-	s := &stack{plan: p, broken: make(chan error, 1)}
+	s := &stack{plan: p, stats: r.stats, broken: make(chan error, 1)}
 	defer func() {
 		if err != nil {
 			s.close()

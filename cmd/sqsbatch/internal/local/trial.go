@@ -72,13 +72,9 @@ type TrialResult struct {
 	Outcome string
 	// Reason is the handler's error, or what else explains the outcome; "" for a success.
 	Reason string
-	// Shared says that Reason is about the whole invocation, not about this message.
-	Shared bool
 	// Blocked says that a message before this one in its FIFO group failed. In production
 	// this message would wait until the other one is dead-lettered or succeeds.
 	Blocked bool
-	// Duration is how long the handler took. Negative if it is not known.
-	Duration time.Duration
 }
 
 // NotSent is the outcome of a message that the emulated queue refuses, as SQS would.
@@ -153,15 +149,9 @@ func (t *Trial) Run(ctx, kill context.Context, tio cli.IO, builder build.Builder
 	text.Say(fmt.Sprintf("messages to try: %d; function %s: %s, timeout %s, batches of %d; settings: %s",
 		len(messages), function.Name, p.pkgName, function.Timeout, p.deployment.Event.BatchSize, p.settings))
 
-	background, stopBackground := context.WithCancel(context.Background())
-	defer stopBackground()
-	tracked, ticked := make(chan struct{}), make(chan struct{})
-	go func() { defer close(tracked); tracker.Run(background) }()
-	go func() { defer close(ticked); c.ticks(background) }()
+	stopTracking := inBackground(tracker, func() { text.Status(c.progress()) })
 	err = c.run(ctx, kill, t.timeout)
-	stopBackground()
-	<-tracked
-	<-ticked
+	stopTracking()
 	text.Status("")
 	return c.results, err
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -195,23 +194,17 @@ func (c *trialCourse) next(ctx context.Context, lane int) error {
 func (c *trialCourse) send(ctx context.Context, lane, i int) (sent bool, err error) {
 	m := c.messages[i]
 	m.DeduplicationID = "" // the queue gets a unique one, the function its own
-	in := c.stack.sendInput(m)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !utf8.ValidString(m.Body) {
-		c.result(i, TrialResult{Outcome: NotSent, Reason: notUTF8, Duration: -1})
-		return false, nil
-	}
-	out, err := c.stack.client.SendMessage(ctx, in)
-	var refusal smithy.APIError
+	id, refusal, err := c.stack.send(ctx, m)
 	switch {
-	case errors.As(err, &refusal):
-		c.result(i, TrialResult{Outcome: NotSent, Reason: refusal.ErrorCode() + ": " + refusal.ErrorMessage(), Duration: -1})
-		return false, nil
 	case err != nil:
 		return false, err
+	case refusal != "":
+		c.result(i, TrialResult{Outcome: NotSent, Reason: refusal})
+		return false, nil
 	}
-	c.sent[*out.MessageId] = &delivery{message: i, lane: lane}
+	c.sent[id] = &delivery{message: i, lane: lane}
 	return true, nil
 }
 
@@ -377,26 +370,12 @@ func (c *trialCourse) outcomes(records []track.Record) {
 
 // outcome makes a record the result of its message. The caller holds mu.
 func (c *trialCourse) outcome(d *delivery, r track.Record) {
-	result := TrialResult{Outcome: r.Outcome, Reason: r.Reason, Shared: r.Shared, Duration: r.Duration, Blocked: c.fifo && c.failed[d.lane]}
+	result := TrialResult{Outcome: r.Outcome, Reason: r.Reason, Blocked: c.fifo && c.failed[d.lane]}
 	if r.Shared && c.cut[r.RequestID] {
 		result.Outcome = track.CutOff
 	}
 	c.result(d.message, result)
 	c.failed[d.lane] = c.failed[d.lane] || d.inQueue
-}
-
-// ticks shows the progress until ctx ends.
-func (c *trialCourse) ticks(ctx context.Context) {
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			c.text.Status(c.progress())
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // progress is the account so far, in words.

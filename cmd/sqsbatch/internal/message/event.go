@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"strconv"
+
+	"github.com/sqsbatch/sqsbatch/batch"
 )
 
 type event struct {
@@ -39,13 +41,6 @@ func (a systemAttributes) message(body string) Message {
 	m := Message{Body: body, GroupID: a.GroupID, DeduplicationID: a.DeduplicationID, TraceHeader: a.TraceHeader}
 	m.Attempt, _ = strconv.Atoi(a.ReceiveCount) // without a number it is a first attempt
 	return m
-}
-
-func (m *Message) set(name string, a Attribute) {
-	if m.Attributes == nil {
-		m.Attributes = map[string]Attribute{}
-	}
-	m.Attributes[name] = a
 }
 
 // Event reads an SQS event as Lambda passes it to a function. sources are the ARNs of
@@ -90,11 +85,11 @@ func (r record) message() (Message, error) {
 	}
 	m := r.Attributes.message(*r.Body)
 	for name, a := range r.MessageAttributes {
-		out := Attribute{DataType: a.DataType, Binary: a.BinaryValue}
+		out := batch.MessageAttribute{DataType: a.DataType, BinaryValue: a.BinaryValue}
 		if a.StringValue != nil {
-			out.String = *a.StringValue
+			out.StringValue = *a.StringValue
 		}
-		m.set(name, out)
+		m.SetAttribute(name, out)
 	}
 	return m, nil
 }

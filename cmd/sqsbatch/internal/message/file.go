@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sqsbatch/sqsbatch/batch"
 )
 
 // A File has the messages of a file that is to be sent.
@@ -196,7 +198,7 @@ func received(raw json.RawMessage) (messages []Message, counted bool, err error)
 		m := r.Attributes.message(*r.Body)
 		counted, m.Attempt = counted || m.Attempt > 1, 0
 		for name, a := range r.MessageAttributes {
-			m.set(name, Attribute{DataType: a.DataType, String: a.StringValue, Binary: a.BinaryValue})
+			m.SetAttribute(name, batch.MessageAttribute{DataType: a.DataType, StringValue: a.StringValue, BinaryValue: a.BinaryValue})
 		}
 		messages = append(messages, m)
 	}

@@ -7,10 +7,12 @@
 // to a record (ids, receipt handles, digests), because the queue makes new ones.
 package message
 
+import "github.com/sqsbatch/sqsbatch/batch"
+
 // A Message is one message to send.
 type Message struct {
 	Body            string
-	Attributes      map[string]Attribute
+	Attributes      map[string]batch.MessageAttribute
 	GroupID         string
 	DeduplicationID string
 	TraceHeader     string
@@ -18,19 +20,20 @@ type Message struct {
 	Attempt int
 }
 
-// An Attribute is Binary when DataType begins with "Binary", else String.
-type Attribute struct {
-	DataType string
-	String   string
-	Binary   []byte
-}
-
 // Size is what SQS counts: the bytes of the body, and of the name, type and value of each
 // attribute.
 func (m *Message) Size() int {
 	size := len(m.Body)
 	for name, a := range m.Attributes {
-		size += len(name) + len(a.DataType) + len(a.String) + len(a.Binary)
+		size += len(name) + len(a.DataType) + len(a.StringValue) + len(a.BinaryValue)
 	}
 	return size
+}
+
+// SetAttribute sets or replaces an attribute.
+func (m *Message) SetAttribute(name string, a batch.MessageAttribute) {
+	if m.Attributes == nil {
+		m.Attributes = map[string]batch.MessageAttribute{}
+	}
+	m.Attributes[name] = a
 }

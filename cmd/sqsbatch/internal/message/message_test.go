@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
 	"github.com/sqsbatch/sqsbatch/events"
 )
@@ -25,9 +26,9 @@ func TestEvent(t *testing.T) {
 	want := []message.Message{
 		{
 			Body: "a", GroupID: "g", DeduplicationID: "d", TraceHeader: "Root=1", Attempt: 4,
-			Attributes: map[string]message.Attribute{
-				"s": {DataType: "String", String: "x"},
-				"b": {DataType: "Binary.png", Binary: []byte{0, 1}},
+			Attributes: map[string]batch.MessageAttribute{
+				"s": {DataType: "String", StringValue: "x"},
+				"b": {DataType: "Binary.png", BinaryValue: []byte{0, 1}},
 			},
 		},
 		{},
@@ -133,13 +134,13 @@ func TestFile(t *testing.T) {
 		{`{"Records":[{"messageId":"1","body":"a"},{"messageId":"2","body":"b"}]}`, "", []message.Message{{Body: "a"}, {Body: "b"}}},
 		{`{"Messages":[{"MessageId":"1","ReceiptHandle":"r","MD5OfBody":"x","Body":"a\nb","Attributes":{"ApproximateReceiveCount":"3","MessageGroupId":"g","SentTimestamp":"1"},
 			"MessageAttributes":{"s":{"StringValue":"x","DataType":"String"},"b":{"BinaryValue":"AAE=","DataType":"Binary"}}},{"Body":""}]}`, "",
-			[]message.Message{{Body: "a\nb", GroupID: "g", Attributes: map[string]message.Attribute{
-				"s": {DataType: "String", String: "x"}, "b": {DataType: "Binary", Binary: []byte{0, 1}},
+			[]message.Message{{Body: "a\nb", GroupID: "g", Attributes: map[string]batch.MessageAttribute{
+				"s": {DataType: "String", StringValue: "x"}, "b": {DataType: "Binary", BinaryValue: []byte{0, 1}},
 			}}, {}}},
 		// The lines of a file with dead letters.
 		{`{"Queue":"arn:dead","MessageId":"1","Body":"a\nb","Attributes":{"ApproximateReceiveCount":"3","MessageGroupId":"g","AWSTraceHeader":"Root=1"},
 			"MessageAttributes":{"s":{"DataType":"Number.x","StringValue":"7"}}}` + "\n" + `{"Queue":"arn:dead","MessageId":"2","Body":""}` + "\r\n", "",
-			[]message.Message{{Body: "a\nb", GroupID: "g", TraceHeader: "Root=1", Attributes: map[string]message.Attribute{"s": {DataType: "Number.x", String: "7"}}}, {}}},
+			[]message.Message{{Body: "a\nb", GroupID: "g", TraceHeader: "Root=1", Attributes: map[string]batch.MessageAttribute{"s": {DataType: "Number.x", StringValue: "7"}}}, {}}},
 		{`{"MessageId":"1","Body":"a"}` + "\n\n" + `{"MessageId":"2","Body":"b","ReceiptHandle":"r"}`, "", []message.Message{{Body: "a"}, {Body: "b"}}},
 		{`{"Queue":"arn:dead","MessageId":"1","Body":"a"}` + "\n", "", []message.Message{{Body: "a"}}},
 		{`{"MessageId":"1","Body":"a"}`, "a JSON object", []message.Message{{Body: `{"MessageId":"1","Body":"a"}`}}},

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -53,11 +52,12 @@ type sweep struct {
 	client  *sqs.Client
 	out     io.Writer
 
-	dead, alive, other, deleted, failed int
+	states          map[string]int // how many queues are dead, alive, other
+	deleted, failed int
 }
 
 func sweepCommand(tio cli.IO) *cobra.Command {
-	s := &sweep{prefix: reply.DefaultPrefix, age: time.Hour, output: "text", out: tio.Stdout}
+	s := &sweep{states: map[string]int{}, prefix: reply.DefaultPrefix, age: time.Hour, output: "text", out: tio.Stdout}
 	cmd := &cobra.Command{
 		Use: "sweep", Short: "delete the reply queues of processes that were killed", Long: aboutSweep, Args: cobra.NoArgs,
 		Example: "sqsbatch reply sweep\nsqsbatch reply sweep --older-than 24h --yes",
@@ -67,13 +67,7 @@ func sweepCommand(tio cli.IO) *cobra.Command {
 			}
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
-			go func() {
-				select {
-				case <-tio.Interrupts:
-					cancel()
-				case <-ctx.Done():
-				}
-			}()
+			go tio.EachInterrupt(ctx, func(int) { cancel() })
 			return s.run(ctx)
 		},
 	}
@@ -94,25 +88,31 @@ func (s *sweep) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.client, err = account.Client(ctx, s.prefix); err != nil {
+	if s.client, err = account.Client(ctx, ""); err != nil {
 		return err
 	}
-	retries := func(o *sqs.Options) { o.Retryer = retry.NewStandard() }
-	pages := sqs.NewListQueuesPaginator(s.client, &sqs.ListQueuesInput{QueueNamePrefix: &s.prefix, MaxResults: aws.Int32(1000)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx, retries)
+	in := &sqs.ListQueuesInput{QueueNamePrefix: &s.prefix, MaxResults: aws.Int32(1000)}
+	for {
+		page, err := queue.Call(ctx, queue.Opening, s.client.ListQueues, in)
 		if err != nil {
-			return fmt.Errorf("ListQueues: %s (%w)", sqserror.Advice(err, "sqs:ListQueues", "*"), err)
+			return advise(err, "ListQueues", "*")
 		}
 		for _, url := range page.QueueUrls {
 			if err := ctx.Err(); err != nil {
 				return errors.New("interrupted")
 			}
-			s.queue(ctx, url, retries)
+			s.queue(ctx, url)
 			sleep.For(ctx, 50*time.Millisecond)
 		}
+		if in.NextToken = page.NextToken; aws.ToString(in.NextToken) == "" {
+			return s.summary()
+		}
 	}
-	return s.summary()
+}
+
+// advise adds to the error of a call what to do about it. The output names the queue.
+func advise(err error, operation, queue string) error {
+	return fmt.Errorf("%s: %s (%w)", operation, sqserror.Advice(err, "sqs:"+operation, queue), err)
 }
 
 // line is a queue in the output.
@@ -126,17 +126,14 @@ type line struct {
 }
 
 // queue looks at a queue, and deletes it if its process is dead.
-func (s *sweep) queue(ctx context.Context, url string, retries func(*sqs.Options)) {
+func (s *sweep) queue(ctx context.Context, url string) {
 	l := line{Queue: batch.QueueName(url), State: "other"}
-	fail := func(operation string, err error) {
-		l.Error = fmt.Sprintf("%s: %s (%v)", operation, sqserror.Advice(err, "sqs:"+operation, l.Queue), err)
-	}
-	tags, err := s.client.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url}, retries)
+	tags, err := queue.Call(ctx, queue.Opening, s.client.ListQueueTags, &sqs.ListQueueTagsInput{QueueUrl: &url})
 	if sqserror.Of(err) == sqserror.NoQueue {
 		return // its process has deleted it
 	}
 	if err != nil {
-		fail("ListQueueTags", err)
+		l.Error = advise(err, "ListQueueTags", l.Queue).Error()
 	} else if at, err := time.Parse(time.RFC3339, tags.Tags[reply.AliveTag]); err == nil {
 		l.Alive, l.State = &at, "alive"
 		if time.Since(at) > s.age {
@@ -144,30 +141,20 @@ func (s *sweep) queue(ctx context.Context, url string, retries func(*sqs.Options
 		}
 	}
 	if l.State == "dead" && s.yes {
-		if _, err := s.client.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url}, retries); err != nil && sqserror.Of(err) != sqserror.NoQueue {
-			fail("DeleteQueue", err)
+		_, err := queue.Call(ctx, queue.Opening, s.client.DeleteQueue, &sqs.DeleteQueueInput{QueueUrl: &url})
+		if err != nil && sqserror.Of(err) != sqserror.NoQueue {
+			l.Error = advise(err, "DeleteQueue", l.Queue).Error()
 		}
 		l.Deleted = l.Error == ""
 	}
-	s.count(l)
-	s.print(l)
-}
-
-func (s *sweep) count(l line) {
-	switch l.State {
-	case "dead":
-		s.dead++
-	case "alive":
-		s.alive++
-	default:
-		s.other++
-	}
+	s.states[l.State]++
 	if l.Deleted {
 		s.deleted++
 	}
 	if l.Error != "" {
 		s.failed++
 	}
+	s.print(l)
 }
 
 func (s *sweep) print(l line) {
@@ -191,8 +178,8 @@ func (s *sweep) print(l line) {
 
 func (s *sweep) summary() error {
 	if s.output == "text" {
-		fmt.Fprintf(s.out, "%d of dead processes, %d of live ones, %d without the tag. Deleted: %d\n", s.dead, s.alive, s.other, s.deleted)
-		if s.dead > 0 && !s.yes {
+		fmt.Fprintf(s.out, "%d of dead processes, %d of live ones, %d without the tag. Deleted: %d\n", s.states["dead"], s.states["alive"], s.states["other"], s.deleted)
+		if s.states["dead"] > 0 && !s.yes {
 			fmt.Fprintln(s.out, "Nothing was deleted. With --yes, those of dead processes are.")
 		}
 	}

@@ -18,8 +18,16 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 )
 
-// session runs the command, has use work with it, and returns the further lines.
-func session(t *testing.T, use func(*awssqs.Client, string), args ...string) []string {
+// A served command writes its output to a pipe.
+type served struct {
+	out    *bufio.Reader // after the line with the endpoint
+	pipe   *io.PipeReader
+	client *awssqs.Client
+	urls   string // of queues, before their names
+	end    func() error
+}
+
+func serveTo(t *testing.T, args ...string) *served {
 	t.Helper()
 	r, w := io.Pipe()
 	interrupts := make(chan os.Signal, 1)
@@ -29,33 +37,38 @@ func session(t *testing.T, use func(*awssqs.Client, string), args ...string) []s
 		ran <- errors.Join(err, w.Close())
 	}()
 	out := bufio.NewReader(r)
-	var endpoint string
-	for endpoint == "" {
-		line, err := out.ReadString('\n')
-		if err != nil {
-			t.Fatal(err, <-ran)
-		}
-		endpoint = regexp.MustCompile(`http://127.0.0.1:\d+`).FindString(line)
+	line, err := out.ReadString('\n')
+	if err != nil {
+		t.Fatal(err, <-ran)
 	}
-	rest := make(chan []byte, 1)
-	go func() {
-		text, _ := io.ReadAll(out) // a pipe has no other end than the writer's
-		rest <- text
-	}()
+	endpoint := regexp.MustCompile(`http://127.0.0.1:\d+`).FindString(line)
 	for name, value := range map[string]string{"AWS_ENDPOINT_URL_SQS": endpoint, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"} {
 		t.Setenv(name, value)
 	}
-	use(newClient(t), endpoint+"/000000000000/")
-	interrupts <- os.Interrupt
-	text := <-rest
-	if err := <-ran; err != nil {
+	return &served{
+		out: out, pipe: r, client: newClient(t), urls: endpoint + "/000000000000/",
+		end: func() error { interrupts <- os.Interrupt; return <-ran },
+	}
+}
+
+// session runs the command, has use work with it, and returns the further lines.
+func session(t *testing.T, use func(*awssqs.Client, string), args ...string) []string {
+	t.Helper()
+	s := serveTo(t, args...)
+	rest := make(chan []byte, 1)
+	go func() {
+		text, _ := io.ReadAll(s.out) // a pipe has no other end than the writer's
+		rest <- text
+	}()
+	use(s.client, s.urls)
+	if err := s.end(); err != nil {
 		t.Fatal(err)
 	}
-	_, after, ok := strings.Cut(string(text), "ready\n")
-	if !ok {
-		after = string(text)
+	text := string(<-rest)
+	if _, after, ok := strings.Cut(text, "ready\n"); ok {
+		text = after
 	}
-	return strings.Split(strings.TrimSuffix(after, "\n"), "\n")
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
 // lifeOfTwo has one message dead-lettered and another deleted.
@@ -175,55 +188,36 @@ func TestMovesAreShown(t *testing.T) {
 	}
 }
 
-// servedTo runs the command with an output without a reader, has it observe
-// messages, and returns the rest of the output and how to end the command.
-func servedTo(t *testing.T, messages int) (out *bufio.Reader, pipe *io.PipeReader, end func() error) {
+// unread runs the command with an output without a reader, and has it observe messages.
+func unread(t *testing.T, messages int) *served {
 	t.Helper()
-	r, w := io.Pipe()
-	interrupts := make(chan os.Signal, 1)
-	ran := make(chan error, 1)
-	go func() {
-		err := runServe(t.Context(), []string{"--addr", "127.0.0.1:0", "--output", "json", "--verbose", "--queue", "orders"},
-			cli.IO{Stdout: w, Stderr: io.Discard, Interrupts: interrupts})
-		ran <- errors.Join(err, w.Close())
-	}()
-	out = bufio.NewReader(r)
-	first, err := out.ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	endpoint := regexp.MustCompile(`http://127.0.0.1:\d+`).FindString(first)
-	for name, value := range map[string]string{"AWS_ENDPOINT_URL_SQS": endpoint, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"} {
-		t.Setenv(name, value)
-	}
-	client := newClient(t)
+	s := serveTo(t, "--output", "json", "--verbose", "--queue", "orders")
 	var entries []types.SendMessageBatchRequestEntry
 	for i := range 10 {
 		entries = append(entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: aws.String("a")})
 	}
 	for range messages / 10 {
-		if _, err := client.SendMessageBatch(t.Context(), &awssqs.SendMessageBatchInput{QueueUrl: aws.String(endpoint + "/000000000000/orders"), Entries: entries}); err != nil {
+		if _, err := s.client.SendMessageBatch(t.Context(), &awssqs.SendMessageBatchInput{QueueUrl: aws.String(s.urls + "orders"), Entries: entries}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return out, r, func() error { interrupts <- os.Interrupt; return <-ran }
+	return s
 }
 
 // The server goes on for its clients, and the end says what was wrong.
 func TestAnOutputThatCannotBeWritten(t *testing.T) {
-	_, pipe, end := servedTo(t, 10)
-	if err := pipe.CloseWithError(errors.New("disk full")); err != nil {
+	s := unread(t, 10)
+	if err := s.pipe.CloseWithError(errors.New("disk full")); err != nil {
 		t.Fatal(err)
 	}
-	if err := end(); err == nil || !strings.Contains(err.Error(), "--verbose: disk full") {
+	if err := s.end(); err == nil || !strings.Contains(err.Error(), "--verbose: disk full") {
 		t.Errorf("error %v", err)
 	}
 }
 
 // TestAnOutputThatIsNotRead: the end does not wait for it.
 func TestAnOutputThatIsNotRead(t *testing.T) {
-	_, _, end := servedTo(t, 10)
-	if err := end(); err != nil {
+	if err := unread(t, 10).end(); err != nil {
 		t.Error(err)
 	}
 }
@@ -231,10 +225,10 @@ func TestAnOutputThatIsNotRead(t *testing.T) {
 // The server goes on, and the output tells how many events it has lost.
 func TestAnOutputThatIsTooSlow(t *testing.T) {
 	const sent = 10_000
-	out, _, end := servedTo(t, sent)
+	s := unread(t, sent)
 	events, lost := 0, 0
 	for events+lost < sent { // before the end, which does not wait for long
-		line, err := out.ReadString('\n')
+		line, err := s.out.ReadString('\n')
 		if err != nil {
 			t.Fatalf("after %d events, %d lost: %v", events, lost, err)
 		}
@@ -252,8 +246,8 @@ func TestAnOutputThatIsTooSlow(t *testing.T) {
 	if events+lost != sent || lost == 0 || events == 0 {
 		t.Errorf("%d events, %d lost of %d", events, lost, sent)
 	}
-	go func() { _, _ = io.Copy(io.Discard, out) }()
-	if err := end(); err != nil {
+	go func() { _, _ = io.Copy(io.Discard, s.out) }()
+	if err := s.end(); err != nil {
 		t.Error(err)
 	}
 }

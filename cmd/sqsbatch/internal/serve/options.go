@@ -13,7 +13,7 @@ const command = "sqs"
 
 type options struct {
 	addr       string
-	hosts      cli.Hosts
+	hosts      []string
 	queues     queueFlags
 	template   string
 	parameters cli.Assignments
@@ -75,7 +75,7 @@ sqsbatch sqs --template template.yaml --verbose`,
 func (o *options) flags(cmd *cobra.Command) {
 	cli.Section(cmd, "Where it listens", func(f *pflag.FlagSet) {
 		f.Var(cli.Text(&o.addr, "HOST:PORT"), "addr", "on loopback only; port 0 is a free one")
-		f.Var(&o.hosts, "allow-host", "a name by which clients may reach it, besides localhost, such as host.docker.internal from a container; may be repeated")
+		f.Var(cli.Hosts(&o.hosts), "allow-host", "a name by which clients may reach it, besides localhost, such as host.docker.internal from a container; may be repeated")
 		f.Var(cli.Text(&o.region, "NAME"), "region", "the region in the queues' ARNs")
 		f.Var(cli.Text(&o.account, "DIGITS"), "account", "the account in ARNs and URLs, 12 digits")
 	})

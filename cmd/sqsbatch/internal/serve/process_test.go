@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
 // The SDK works with the printed variables; the queues are as the flags say.
@@ -116,11 +118,7 @@ func TestAPortInUse(t *testing.T) {
 	if status != 1 || out != "" || strings.Count(message, "\n") != 1 {
 		t.Errorf("exit status %d, output %q, %q", status, out, message)
 	}
-	for _, want := range []string{"sqsbatch sqs: --addr " + taken.Addr().String(), "another sqsbatch sqs", "port 0"} {
-		if !strings.Contains(message, want) {
-			t.Errorf("the error does not say %q: %s", want, message)
-		}
-	}
+	golden.Says(t, "the output", message, "sqsbatch sqs: --addr "+taken.Addr().String(), "another sqsbatch sqs", "port 0")
 	if text, err := os.ReadFile(ready); string(text) != "the first's" {
 		t.Errorf("ready file %q, %v", text, err)
 	}

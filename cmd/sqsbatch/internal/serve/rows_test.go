@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
@@ -35,11 +36,7 @@ func TestRows_FitTheTerminal(t *testing.T) {
 			}
 		}
 		words := strings.Join(strings.Fields(text), " ")
-		for _, want := range []string{"group customer-7, hidden for 1m30s", "to dead.fifo", "AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist."} {
-			if !strings.Contains(words, want) {
-				t.Errorf("%d columns: no %q in\n%s", width, want, text)
-			}
-		}
+		golden.Says(t, fmt.Sprint(width, " columns"), words, "group customer-7, hidden for 1m30s", "to dead.fifo", "AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist.")
 	}
 }
 
@@ -50,9 +47,5 @@ func TestRows_HaveColours(t *testing.T) {
 	for _, e := range shownEvents {
 		fmt.Fprintln(&text, rows.row(e))
 	}
-	for _, want := range []string{"\x1b[31mredriven    \x1b[0m", "\x1b[32mdeleted     \x1b[0m", "\x1b[31mrefused     \x1b[0m", "\x1b[2mto dead.fifo\x1b[0m"} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("no %q in\n%s", want, text.String())
-		}
-	}
+	golden.Says(t, "the output", text.String(), "\x1b[31mredriven    \x1b[0m", "\x1b[32mdeleted     \x1b[0m", "\x1b[31mrefused     \x1b[0m", "\x1b[2mto dead.fifo\x1b[0m")
 }

@@ -82,16 +82,8 @@ func TestWarnings(t *testing.T) {
 
 // TestErrors: each names the flag, its value and what to do.
 func TestErrors(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	none := write("none.yaml", "Resources: {F: {Type: AWS::Lambda::Function}}")
-	odd := write("odd.yaml", "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: 50000}}}")
+	none := golden.File(t, "none.yaml", "Resources: {F: {Type: AWS::Lambda::Function}}")
+	odd := golden.File(t, "odd.yaml", "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: 50000}}}")
 	q := func(spec string) []string { return []string{"--queue", spec} }
 	tests := []struct {
 		name  string
@@ -122,7 +114,7 @@ func TestErrors(t *testing.T) {
 		{"no queues", []string{"--template", none}, false, []string{"none.yaml has no queue"}},
 		{"template value", []string{"--template", odd}, false, []string{"odd.yaml: queue Q: ", "VisibilityTimeout"}},
 		{"unknown parameter", []string{"--template", odd, "--parameter-overrides", "A=1"}, false, []string{"no parameter A"}},
-		{"ready file", []string{"--ready-file", filepath.Join(dir, "no", "ready")}, false, []string{"--ready-file: "}},
+		{"ready file", []string{"--ready-file", filepath.Join(t.TempDir(), "no", "ready")}, false, []string{"--ready-file: "}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -131,11 +123,7 @@ func TestErrors(t *testing.T) {
 			if err == nil || errors.As(err, &usage) != tt.usage {
 				t.Fatalf("error %v, a usage error: %v", err, !tt.usage)
 			}
-			for _, want := range tt.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("the error does not say %q:\n%v", want, err)
-				}
-			}
+			golden.Says(t, "the error", err.Error(), tt.want...)
 		})
 	}
 }

@@ -37,15 +37,13 @@ func (v variable) assignment(system string) string {
 
 // started prints where the server listens.
 func (o *options) started(w io.Writer, server *sqs.Server, queues []queue) error {
-	var err error
 	switch {
 	case o.quiet:
+		return nil
 	case o.output == "json":
-		err = o.startedJSON(w, server, queues)
-	default:
-		err = o.startedText(w, server, queues)
+		return o.startedJSON(w, server, queues)
 	}
-	return err
+	return o.startedText(w, server, queues)
 }
 
 func (o *options) startedText(w io.Writer, server *sqs.Server, queues []queue) error {

@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
+	"iter"
 	"strconv"
 	"strings"
 	"unicode"
@@ -66,33 +66,30 @@ func join(members []member) string {
 }
 
 // parseObject lists the members of a JSON object in order; false for anything else.
-func parseObject(s string) ([]member, bool) {
-	if !strings.HasPrefix(strings.TrimSpace(s), "{") {
+func parseObject(s string) (members []member, ok bool) {
+	if !strings.HasPrefix(strings.TrimSpace(s), "{") || !json.Valid([]byte(s)) {
 		return nil, false
 	}
-	d := json.NewDecoder(strings.NewReader(s))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, false
+	for key, value := range Members([]byte(s)) {
+		members = append(members, member{Clean(key), scalar(value)})
 	}
-	var out []member
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return nil, false
+	return members, true
+}
+
+// Members goes through the members of a JSON object in order.
+func Members(object []byte) iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		d := json.NewDecoder(bytes.NewReader(object))
+		_, _ = d.Token() // the brace
+		for d.More() {
+			key, _ := d.Token()
+			name, _ := key.(string)
+			var value json.RawMessage
+			if d.Decode(&value) != nil || !yield(name, value) {
+				return
+			}
 		}
-		var value json.RawMessage
-		if err := d.Decode(&value); err != nil {
-			return nil, false
-		}
-		out = append(out, member{Clean(fmt.Sprint(key)), scalar(value)})
 	}
-	if _, err := d.Token(); err != nil {
-		return nil, false
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, false // something follows the object
-	}
-	return out, true
 }
 
 // Log is a line of the function's output. If it is JSON, as slog writes it, Log has
@@ -143,14 +140,8 @@ func scalar(raw json.RawMessage) string {
 
 // Clean makes control characters visible, so that no text moves the cursor.
 func Clean(s string) string {
-	plain := true
-	for _, r := range s {
-		if r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			plain = false
-			break
-		}
-	}
-	if plain {
+	hidden := func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, hidden) {
 		return s
 	}
 	var b strings.Builder
@@ -158,13 +149,21 @@ func Clean(s string) string {
 		switch {
 		case r == '\t', r == '\n', r == '\r':
 			b.WriteByte(' ')
-		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+		case hidden(r):
 			fmt.Fprintf(&b, "\\u%04x", r)
 		default:
 			b.WriteRune(r)
 		}
 	}
 	return b.String()
+}
+
+// Count is "1 record", "2 records".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // Fit cuts s to at most width characters; width 0 leaves it whole. It cuts between

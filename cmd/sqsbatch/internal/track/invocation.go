@@ -76,15 +76,8 @@ func (t *Tracker) line(l lambda.Line) {
 		inv.settled = true
 	case r.Message == "record" || r.Message == "batch":
 		// of an invocation that is final: too late to matter
-	case r.news():
-		t.emit(Log{Invocation: number, Stream: l.Stream, Text: r.Message})
 	default:
-		w := r.warning()
-		w.MessageID = r.MessageID
-		if m := t.messages[r.MessageID]; m != nil {
-			w.Body = m.body
-		}
-		t.emit(w)
+		t.said(r, Log{Invocation: number, Stream: l.Stream, Text: r.Message})
 	}
 }
 
@@ -162,8 +155,7 @@ func (t *Tracker) finish(inv *invocation) {
 		} else {
 			e.Back++
 		}
-		t.settle(m, r)
-		t.emit(r)
+		t.final(m, r)
 	}
 	t.emit(e)
 }
@@ -175,10 +167,8 @@ func (inv *invocation) outcome(d lambda.Record, m *message, left bool, failed st
 	said, ok := inv.reports[d.MessageID]
 	r := said
 	if !ok {
-		r = Record{
-			Invocation: inv.number, RequestID: inv.RequestID, MessageID: d.MessageID, Body: d.Body,
-			Attempt: d.Attempt, Outcome: Succeeded, Duration: -1, Allowed: -1, VisibleIn: -1,
-		}
+		r = m.unlogged(d.Attempt, Succeeded, "")
+		r.Invocation, r.RequestID = inv.number, inv.RequestID
 	}
 	switch {
 	case left && r.Done():
@@ -196,6 +186,6 @@ func (inv *invocation) outcome(d lambda.Record, m *message, left bool, failed st
 	if !r.Done() && r.VisibleIn < 0 {
 		r.VisibleIn = max(0, time.Until(m.due))
 	}
-	r.Final, r.Repeats = true, ok && r.Outcome == said.Outcome
+	r.Repeats = ok && r.Outcome == said.Outcome
 	return r
 }

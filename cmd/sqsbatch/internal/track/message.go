@@ -94,10 +94,19 @@ func (t *Tracker) redriven(m *message, e sqs.Event) {
 	if m.reason != "" {
 		reason = m.reason + " (" + reason + ")"
 	}
-	r := Record{
-		MessageID: m.id, Body: m.body, Attempt: m.received, Outcome: DeadLetter, Reason: reason,
-		Duration: -1, Allowed: -1, VisibleIn: -1, DeadLetterQueue: e.DeadLetterQueue, Final: true,
-	}
+	r := m.unlogged(m.received, DeadLetter, reason)
+	r.DeadLetterQueue = e.DeadLetterQueue
+	t.final(m, r)
+}
+
+// unlogged is a record of which the function has logged nothing.
+func (m *message) unlogged(attempt int, outcome, reason string) Record {
+	return Record{MessageID: m.id, Body: m.body, Attempt: attempt, Outcome: outcome, Reason: reason, Duration: -1, Allowed: -1, VisibleIn: -1}
+}
+
+// final counts and emits a record with its final outcome.
+func (t *Tracker) final(m *message, r Record) {
+	r.Final = true
 	t.settle(m, r)
 	t.emit(r)
 }

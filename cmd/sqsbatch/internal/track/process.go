@@ -27,33 +27,30 @@ func (t *Tracker) Process(c container.Change) {
 			t.emit(p)
 			return
 		}
-		cut := t.cutOff(p)
+		cut := t.cutOff()
 		p.CutOff = len(cut)
 		t.emit(p)
-		for _, r := range cut {
-			t.emit(r)
+		now := time.Now()
+		for _, m := range cut {
+			r := m.unlogged(m.received, CutOff, "its process ended ("+p.Ended+")")
+			r.Process, r.VisibleIn = p.Process, m.due.Sub(now)
+			t.final(m, r)
 		}
 		t.settleUnreported()
 	})
 }
 
-// cutOff gives what was held by the only process an outcome for this attempt.
-func (t *Tracker) cutOff(p Process) (list []Record) {
+// cutOff takes the messages that were held by the only process.
+func (t *Tracker) cutOff() (list []*message) {
 	now := time.Now()
 	for _, m := range t.alive {
-		if !m.held || !m.due.After(now) {
-			continue
+		if m.held && m.due.After(now) {
+			m.held = false
+			list = append(list, m)
 		}
-		m.held = false
-		r := Record{
-			Process: p.Process, MessageID: m.id, Body: m.body, Attempt: m.received, Outcome: CutOff,
-			Reason: "its process ended (" + p.Ended + ")", Duration: -1, Allowed: -1, VisibleIn: m.due.Sub(now), Final: true,
-		}
-		t.settle(m, r)
-		list = append(list, r)
 	}
-	slices.SortFunc(list, func(a, b Record) int {
-		return cmp.Or(cmp.Compare(a.Body, b.Body), cmp.Compare(a.MessageID, b.MessageID))
+	slices.SortFunc(list, func(a, b *message) int {
+		return cmp.Or(cmp.Compare(a.body, b.body), cmp.Compare(a.id, b.id))
 	})
 	return list
 }
@@ -70,17 +67,9 @@ func (t *Tracker) ProcessLine(process int, stream, text string) {
 			t.reported(process, r)
 		case r.Message == "batch" || r.Message == "batches":
 			t.toolkit = true // sums; each record had its line
-		case r.news():
-			t.toolkit = true
-			t.emit(Log{Process: process, Stream: stream, Text: r.Message})
 		default:
 			t.toolkit = true
-			w := r.warning()
-			w.MessageID = r.MessageID
-			if m := t.messages[r.MessageID]; m != nil {
-				w.Body = m.body
-			}
-			t.emit(w)
+			t.said(r, Log{Process: process, Stream: stream, Text: r.Message})
 		}
 	})
 }
@@ -107,15 +96,11 @@ func (t *Tracker) reported(process int, line report) {
 		if r.VisibleIn < 0 {
 			r.VisibleIn = max(0, time.Until(m.due))
 		}
-		r.Final = true
-		t.settle(m, r)
-		t.emit(r)
+		t.final(m, r)
 	case m.settled && !again: // it was settled without this line, which comes late
 	case m.deleted:
 		delete(t.unreported, m.id)
-		r.Final = true
-		t.settle(m, r)
-		t.emit(r)
+		t.final(m, r)
 	default: // its deletion failed and is tried again
 		t.emit(r)
 	}
@@ -128,9 +113,8 @@ func (t *Tracker) deleted(m *message, at time.Time) {
 	case m.settled:
 	case m.lastReport != nil && m.lastReport.Done():
 		r := *m.lastReport
-		r.Final, r.Repeats = true, true
-		t.settle(m, r)
-		t.emit(r)
+		r.Repeats = true
+		t.final(m, r)
 	case m.held:
 		t.unreported[m.id] = m
 	default:
@@ -170,11 +154,6 @@ func (t *Tracker) settleUnreported() {
 			t.remove(m)
 			continue
 		}
-		r := Record{
-			MessageID: m.id, Body: m.body, Attempt: m.received, Outcome: Succeeded, Reason: "it was deleted; nothing was logged of it",
-			Duration: -1, Allowed: -1, VisibleIn: -1, Final: true,
-		}
-		t.settle(m, r)
-		t.emit(r)
+		t.final(m, m.unlogged(m.received, Succeeded, "it was deleted; nothing was logged of it"))
 	}
 }

@@ -42,9 +42,6 @@ func parseReport(line string) (report, bool) {
 	return r, true
 }
 
-// news reports whether the line is neither a result nor a warning.
-func (r report) news() bool { return r.Level == "INFO" || r.Level == "DEBUG" }
-
 func (r report) record() Record {
 	out := Record{
 		RequestID: r.RequestID, MessageID: r.MessageID, Attempt: r.Attempt,
@@ -57,12 +54,20 @@ func (r report) record() Record {
 	return out
 }
 
-func (r report) warning() Warning {
-	text := r.Message
-	if r.Reason != "" {
-		text += ": " + r.Reason
+// said emits a line that is not about a result: news as a line of the log, else a warning.
+func (t *Tracker) said(r report, news Log) {
+	if r.Level == "INFO" || r.Level == "DEBUG" {
+		t.emit(news)
+		return
 	}
-	return Warning{Text: text, Serious: r.Level == "ERROR"}
+	w := Warning{Text: r.Message, MessageID: r.MessageID, Serious: r.Level == "ERROR"}
+	if r.Reason != "" {
+		w.Text += ": " + r.Reason
+	}
+	if m := t.messages[r.MessageID]; m != nil {
+		w.Body = m.body
+	}
+	t.emit(w)
 }
 
 // panickedAt returns the line that panicked, as in "orders/main.go:31": the first in the

@@ -31,13 +31,7 @@ func (t *Tracker) filtered(d lambda.Record) {
 		m.settled, m.removed = false, false
 		t.progress.Removed--
 	}
-	r := Record{
-		MessageID: m.id, Body: m.body, Attempt: d.Attempt, Outcome: Filtered,
-		Reason:   "it matches no filter of the event: deleted, the function never sees it",
-		Duration: -1, Allowed: -1, VisibleIn: -1, Final: true,
-	}
-	t.settle(m, r)
-	t.emit(r)
+	t.final(m, m.unlogged(d.Attempt, Filtered, "it matches no filter of the event: deleted, the function never sees it"))
 }
 
 // moved: a move task took a message from the source queue, or brought one there.

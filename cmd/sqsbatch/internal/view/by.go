@@ -30,7 +30,7 @@ func (t *Text) process(p track.Process) {
 	case p.Asked:
 		line := by(0, p.Process) + t.paint(dim, "stopped: "+p.Ended)
 		if p.CutOff > 0 {
-			line += t.paint(red, fmt.Sprintf(", while it held %s", count(p.CutOff, "record")))
+			line += t.paint(red, fmt.Sprintf(", while it held %s", show.Count(p.CutOff, "record")))
 		}
 		t.line(line)
 	default:

@@ -13,17 +13,17 @@ import (
 // JSON writes a line for each final record, invocation, move and process, and at the
 // end "metrics" and "summary". Everything else goes to a Text.
 type JSON struct {
-	mu    sync.Mutex
-	enc   *json.Encoder
-	err   error
-	aside *Text
+	*Text
+	mu  sync.Mutex
+	enc *json.Encoder
+	err error
 }
 
 // NewJSON returns a JSON that writes its lines to w, and everything else to aside.
 func NewJSON(w io.Writer, aside *Text) *JSON {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	return &JSON{enc: enc, aside: aside}
+	return &JSON{Text: aside, enc: enc}
 }
 
 type metricsLine struct {
@@ -38,12 +38,6 @@ type summaryLine struct {
 	DurationMs float64 `json:"durationMs"`
 }
 
-// Say implements [View].
-func (j *JSON) Say(line string) { j.aside.Say(line) }
-
-// Header implements [View].
-func (j *JSON) Header(h Header) { j.aside.Header(h) }
-
 // Tick implements [View].
 func (j *JSON) Tick(track.Progress) {}
 
@@ -57,7 +51,7 @@ func (j *JSON) Event(e track.Event) {
 	case track.Ended, track.Process, sqs.Event:
 		j.write(e)
 	case track.Log, track.Warning:
-		j.aside.Event(e)
+		j.Text.Event(e)
 	}
 }
 

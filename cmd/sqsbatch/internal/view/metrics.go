@@ -55,7 +55,7 @@ func outcomes(r *runstats.Report) string {
 }
 
 func calls(r *runstats.Report) string {
-	parts := []string{count(r.Requests, "request")}
+	parts := []string{show.Count(r.Requests, "request")}
 	for _, operation := range slices.Sorted(maps.Keys(r.Calls)) {
 		c := r.Calls[operation]
 		part := fmt.Sprintf("%s %d", operation, c.Calls)
@@ -63,7 +63,7 @@ func calls(r *runstats.Report) string {
 			part += fmt.Sprintf(", %d of them failed", c.Errors)
 		}
 		if c.Failed > 0 {
-			part += fmt.Sprintf(", %s refused", count(c.Failed, "message"))
+			part += fmt.Sprintf(", %s refused", show.Count(c.Failed, "message"))
 		}
 		parts = append(parts, part)
 	}

@@ -39,6 +39,13 @@ func (t *Text) Say(line string) {
 	t.line(line)
 }
 
+// Raw writes text as it is, without breaking its lines.
+func (t *Text) Raw(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.raw(text)
+}
+
 // Header implements [View].
 func (t *Text) Header(h Header) {
 	t.mu.Lock()
@@ -65,7 +72,7 @@ func (t *Text) Header(h Header) {
 		row("filter", "%s", show.Clean(f))
 	}
 	if h.DeadLetterURL != "" {
-		row("dead letters", "%s  (after %s)", h.DeadLetterURL, count(h.MaxReceiveCount, "receive"))
+		row("dead letters", "%s  (after %s)", h.DeadLetterURL, show.Count(h.MaxReceiveCount, "receive"))
 	}
 	if h.Outage > 0 {
 		row("retries", "spaced over %s here (SQSBATCH_OUTAGE), %s when deployed", short(h.Outage), short(partialfailure.Config{}.WithDefaults().Outage))
@@ -112,7 +119,7 @@ func (t *Text) Event(e track.Event) {
 		if len(e.Bodies) == 1 && !e.ColdStart {
 			return // its record and its end say it all
 		}
-		line := number(e.Invocation) + count(len(e.Bodies), "record")
+		line := number(e.Invocation) + show.Count(len(e.Bodies), "record")
 		if e.ColdStart {
 			line += ", cold start"
 		}
@@ -247,26 +254,33 @@ func (t *Text) Status(line string) {
 	t.redraw(line)
 }
 
+// A fate counts messages of which the same became.
+type fate struct {
+	n            int
+	colour, what string
+}
+
+// fates are those of messages that are done.
+func fates(p track.Progress) []fate {
+	return []fate{
+		{p.Succeeded, green, "succeeded"},
+		{p.Duplicates, dim, "duplicates"},
+		{p.Expired, dim, "expired"},
+		{p.DeadLettered, red, "dead-lettered"},
+		{p.Dropped, red, "dropped"},
+		{p.Lost, red, "lost"},
+		{p.Filtered, dim, "filtered out"},
+		{p.Moved, dim, "moved to another queue"},
+		{p.Removed, dim, "removed by others"},
+	}
+}
+
 // progressLine is the account so far, in words.
 func progressLine(p track.Progress) string {
 	parts := []string{fmt.Sprintf("%d sent", p.Sent)}
-	for _, c := range []struct {
-		n    int
-		what string
-	}{
-		{p.Succeeded, "succeeded"},
-		{p.Duplicates, "duplicates"},
-		{p.Expired, "expired"},
-		{p.DeadLettered, "dead-lettered"},
-		{p.Dropped, "dropped"},
-		{p.Lost, "lost"},
-		{p.Filtered, "filtered out"},
-		{p.Moved, "moved to another queue"},
-		{p.Removed, "removed by others"},
-		{p.InFlight, "in flight"},
-	} {
-		if c.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.what))
+	for _, f := range append(fates(p), fate{p.InFlight, "", "in flight"}) {
+		if f.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", f.n, f.what))
 		}
 	}
 	switch {
@@ -284,28 +298,18 @@ func (t *Text) Summary(s Summary) {
 	defer t.mu.Unlock()
 	t.redraw("")
 	t.line("")
-	parts := []string{t.paint(green, fmt.Sprintf("%d succeeded", s.Succeeded))}
-	add := func(n int, colour, what string) {
-		if n > 0 {
-			parts = append(parts, t.paint(colour, fmt.Sprintf("%d %s", n, what)))
+	var parts []string
+	for i, f := range append(fates(s.Progress), fate{s.HandledAgain, yellow, "handled again"}, fate{s.Remaining(), yellow, "still in the queue"}) {
+		if f.n > 0 || i == 0 {
+			parts = append(parts, t.paint(f.colour, fmt.Sprintf("%d %s", f.n, f.what)))
 		}
 	}
-	add(s.Duplicates, dim, "duplicates")
-	add(s.Expired, dim, "expired")
-	add(s.DeadLettered, red, "dead-lettered")
-	add(s.Dropped, red, "dropped")
-	add(s.Lost, red, "lost")
-	add(s.Filtered, dim, "filtered out")
-	add(s.Moved, dim, "moved to another queue")
-	add(s.Removed, dim, "removed by others")
-	add(s.HandledAgain, yellow, "handled again")
-	add(s.Remaining(), yellow, "still in the queue")
-	ran := count(s.Invocations, "invocation")
+	ran := show.Count(s.Invocations, "invocation")
 	if s.Starts > 0 {
 		ran = startsAndCrashes(s.Progress)
 	}
-	t.line(t.paint(bold, count(s.Sent, "message")+" sent: ") + strings.Join(parts, ", ") +
-		t.paint(dim, fmt.Sprintf("  (%s, %s back to the queue, %s)", ran, count(s.Retried, "time"), short(s.Elapsed))))
+	t.line(t.paint(bold, show.Count(s.Sent, "message")+" sent: ") + strings.Join(parts, ", ") +
+		t.paint(dim, fmt.Sprintf("  (%s, %s back to the queue, %s)", ran, show.Count(s.Retried, "time"), short(s.Elapsed))))
 	t.dead(s)
 	t.metrics(s.Metrics)
 }

@@ -210,11 +210,7 @@ func replay(t *testing.T, out string) []string {
 func TestColour(t *testing.T) {
 	var out bytes.Buffer
 	play(view.NewText(&out, view.Terminal{Colour: true}))
-	for _, want := range []string{"\x1b[32msucceeded   \x1b[0m", "\x1b[33mretry       \x1b[0m", "\x1b[31mdead-letter \x1b[0m"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q", want)
-		}
-	}
+	golden.Says(t, "the output", out.String(), "\x1b[32msucceeded   \x1b[0m", "\x1b[33mretry       \x1b[0m", "\x1b[31mdead-letter \x1b[0m")
 	if strings.Contains(out.String(), "\x1b[31mred") {
 		t.Error("the function's output changes the colour")
 	}
@@ -246,11 +242,7 @@ func TestJSON(t *testing.T) {
 			t.Errorf("%v: %s", err, line)
 		}
 	}
-	for _, want := range []string{"endpoint", "│ INFO shipping it id=o-1", "warning: near the end"} {
-		if !strings.Contains(aside.String(), want) {
-			t.Errorf("beside it there is no %q:\n%s", want, aside.String())
-		}
-	}
+	golden.Says(t, "the output", aside.String(), "endpoint", "│ INFO shipping it id=o-1", "warning: near the end")
 }
 
 type failing struct{}

@@ -38,14 +38,6 @@ func short(d time.Duration) string {
 	}
 }
 
-// count is "1 record", "2 records".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 func plural(n int, one, several string) string {
 	if n == 1 {
 		return "1 " + one

@@ -148,9 +148,7 @@ var batchChecks = []Check{
 		ID: "batch/delete-partly", Page: api("DeleteMessageBatch"),
 		Must: "An entry with what is no receipt handle fails on its own; the others are deleted.",
 		run: func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			q.send("a")
-			m := q.one()
+			q, m := e.received("VisibilityTimeout", "600")
 			out, err := e.DeleteMessageBatch(e.ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: q.url, Entries: []types.DeleteMessageBatchRequestEntry{
 				{Id: aws.String("bad"), ReceiptHandle: aws.String("no handle")}, {Id: aws.String("good"), ReceiptHandle: m.ReceiptHandle}}})
 			e.must("DeleteMessageBatch", err)
@@ -181,9 +179,7 @@ var batchChecks = []Check{
 		ID: "batch/change-partly", Page: api("ChangeMessageVisibilityBatch"),
 		Must: "An entry whose timeout cannot be changed fails on its own; the others are changed.",
 		run: func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			q.send("a")
-			m := q.one()
+			q, m := e.received("VisibilityTimeout", "600")
 			out, err := e.ChangeMessageVisibilityBatch(e.ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: q.url,
 				Entries: []types.ChangeMessageVisibilityBatchRequestEntry{
 					{Id: aws.String("bad"), ReceiptHandle: aws.String("no handle"), VisibilityTimeout: 1},

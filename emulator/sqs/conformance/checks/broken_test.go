@@ -77,12 +77,7 @@ func (c *call) entries() []map[string]any {
 }
 
 func (c *call) is(ops ...string) bool {
-	for _, op := range ops {
-		if c.op == op {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(ops, c.op)
 }
 
 // object is a field that is a JSON object; nil when it is none.

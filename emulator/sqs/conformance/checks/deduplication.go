@@ -168,15 +168,13 @@ var tokenChecks = []Check{
 		ID: "ids/group", Page: api("SendMessage"),
 		Recorded: localStack("2025-07-30", "test_send_message_to_standard_queue_with_invalid_message_group_id[too_long], [spaces]"),
 	}, "MessageGroupId", func(q *queue, id string) error {
-		_, err := q.trySend("a", inGroup(id), withID(fmt.Sprint(len(id))))
-		return err
+		return q.trySend("a", inGroup(id), withID(fmt.Sprint(len(id))))
 	}),
 	tokens(Check{
 		ID: "ids/deduplication", Page: api("SendMessage"),
 		Recorded: localStack("2025-07-30", "test_message_deduplication_id_invalid[too_long], [spaces]"),
 	}, "MessageDeduplicationId", func(q *queue, id string) error {
-		_, err := q.trySend("a", inGroup("g"), withID(id))
-		return err
+		return q.trySend("a", inGroup("g"), withID(id))
 	}),
 	tokens(Check{ID: "ids/attempt", Page: api("ReceiveMessage"), Reading: true}, "ReceiveRequestAttemptId", func(q *queue, id string) error {
 		_, err := q.tryReceive(attempt(id))

@@ -101,8 +101,7 @@ var delayChecks = []Check{
 		ID: "delay/fifo-message", Page: api("SendMessage"),
 		Must: "A FIFO queue refuses a delay of a single message.",
 		run: func(e *env) {
-			_, err := e.fifo().trySend("a", inGroup("g"), withID("a"), delayed(1))
-			e.refused("SendMessage with DelaySeconds to a FIFO queue", err)
+			e.refused("SendMessage with DelaySeconds to a FIFO queue", e.fifo().trySend("a", inGroup("g"), withID("a"), delayed(1)))
 		},
 	},
 }

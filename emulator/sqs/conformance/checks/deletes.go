@@ -40,9 +40,7 @@ var deleteChecks = []Check{
 		ID: "delete/old-handle", Page: api("DeleteMessage"),
 		Must: "DeleteMessage with the handle of an earlier receive succeeds on a standard queue.",
 		run: func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			q.send("a")
-			old := q.one()
+			q, old := e.received("VisibilityTimeout", "600")
 			e.must("ChangeMessageVisibility", q.hide(old, 0))
 			q.one()
 			e.must("DeleteMessage with the first receive's handle", q.delete(old))
@@ -62,9 +60,7 @@ var deleteChecks = []Check{
 		ID: "delete/twice", Page: api("DeleteMessage"), Undocumented: true,
 		Must: "DeleteMessage can be repeated: a message that is gone is no error.",
 		run: func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			q.send("a")
-			m := q.one()
+			q, m := e.received("VisibilityTimeout", "600")
 			e.must("DeleteMessage", q.delete(m))
 			e.must("DeleteMessage again", q.delete(m))
 		},

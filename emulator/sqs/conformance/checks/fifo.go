@@ -42,8 +42,7 @@ var fifoChecks = []Check{
 		Must: "A message to a FIFO queue must have a MessageGroupId.",
 		run: func(e *env) {
 			q := e.fifo()
-			_, err := q.trySend("a", withID("a"))
-			e.refused("SendMessage without MessageGroupId", err)
+			e.refused("SendMessage without MessageGroupId", q.trySend("a", withID("a")))
 			out, err := q.sendBatch(entry("a", "a"))
 			if err == nil {
 				e.failedEntry("a", out.Failed)
@@ -55,8 +54,7 @@ var fifoChecks = []Check{
 		ID: "fifo/id-required", Page: api("SendMessage"),
 		Must: "Without content-based deduplication a message must have a MessageDeduplicationId.",
 		run: func(e *env) {
-			_, err := e.fifo().trySend("a", inGroup("g"))
-			e.refused("SendMessage without MessageDeduplicationId", err)
+			e.refused("SendMessage without MessageDeduplicationId", e.fifo().trySend("a", inGroup("g")))
 		},
 	}, {
 		ID: "fifo/sequence", Page: api("SendMessage"),

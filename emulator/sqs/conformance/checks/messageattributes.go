@@ -62,7 +62,7 @@ var messageAttributeChecks = []Check{
 		Recorded: localStackValidated("test_invalid_string_attributes_cause_invalid_parameter_value_error"),
 		Must:     "A control character in a string attribute is InvalidParameterValue.",
 		run: func(e *env) {
-			_, err := e.queue().trySend("a", withAttributes(map[string]types.MessageAttributeValue{"attr1": text("Invalid-\b,\v")}))
+			err := e.queue().trySend("a", withAttributes(attributes{"attr1": text("Invalid-\b,\v")}))
 			e.refused("SendMessage", err)
 			var failure interface{ ErrorCode() string }
 			if errors.As(err, &failure) {
@@ -126,8 +126,7 @@ func refuses(id, must string, bad map[string]map[string]types.MessageAttributeVa
 	return Check{ID: "attributes-of-messages/" + id, Must: must, Page: pageMetadata, run: func(e *env) {
 		q := e.queue()
 		for what, attributes := range bad {
-			_, err := q.trySend("a", withAttributes(attributes))
-			e.refused("SendMessage with "+what, err)
+			e.refused("SendMessage with "+what, q.trySend("a", withAttributes(attributes)))
 		}
 		q.none("the queue of messages that were refused")
 	}}

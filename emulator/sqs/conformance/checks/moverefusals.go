@@ -20,8 +20,7 @@ var moveRefusals = []Check{
 		ID: "moves/no-dead-letter-queue", Page: api("StartMessageMoveTask"),
 		Must: "Only a queue that is the dead-letter queue of another can be the source of a task.",
 		run: func(e *env) {
-			_, err := e.queue().move()
-			e.refused("StartMessageMoveTask from a queue that no redrive policy names", err)
+			e.refused("StartMessageMoveTask from a queue that no redrive policy names", e.queue().tryMove())
 		},
 	}, {
 		ID: "moves/unknown-source", Page: api("StartMessageMoveTask"),
@@ -35,25 +34,22 @@ var moveRefusals = []Check{
 		Must: "StartMessageMoveTask to a queue that does not exist is ResourceNotFoundException.",
 		run: func(e *env) {
 			_, dead := e.pair(false, 1)
-			_, err := dead.move(toQueue(nowhere(e)))
-			refusedAs[*types.ResourceNotFoundException](e, "StartMessageMoveTask", err)
+			refusedAs[*types.ResourceNotFoundException](e, "StartMessageMoveTask", dead.tryMove(toQueue(nowhere(e))))
 		},
 	}, {
 		ID: "moves/other-type", Page: pageRedrive,
 		Must: "The destination must be of the dead-letter queue's type.",
 		run: func(e *env) {
 			_, dead := e.pair(false, 1)
-			_, err := dead.move(toQueue(e.fifo().arn()))
-			e.refused("StartMessageMoveTask from a standard to a FIFO queue", err)
+			e.refused("StartMessageMoveTask from a standard to a FIFO queue", dead.tryMove(toQueue(e.fifo().arn())))
 		},
 	}, {
 		ID: "moves/one-at-a-time", Page: api("StartMessageMoveTask"), Recorded: localStackMoves("2024-04-30", "test_start_multiple_move_tasks"),
 		Must: "A queue has one active task at most.",
 		run: func(e *env) {
 			dead, handle := e.slowTask()
-			_, err := dead.move()
-			e.refused("StartMessageMoveTask while one is running", err)
-			_, err = e.CancelMessageMoveTask(e.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: &handle})
+			e.refused("StartMessageMoveTask while one is running", dead.tryMove())
+			_, err := e.CancelMessageMoveTask(e.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: &handle})
 			e.must("CancelMessageMoveTask", err)
 		},
 	}, {
@@ -61,10 +57,8 @@ var moveRefusals = []Check{
 		Must: "MaxNumberOfMessagesPerSecond is 500 at most.",
 		run: func(e *env) {
 			_, dead := e.pair(false, 1)
-			_, err := dead.move(atRate(501))
-			e.refused("StartMessageMoveTask with 501 messages per second", err)
-			_, err = dead.move(atRate(500))
-			e.must("StartMessageMoveTask with 500 messages per second", err)
+			e.refused("StartMessageMoveTask with 501 messages per second", dead.tryMove(atRate(501)))
+			e.must("StartMessageMoveTask with 500 messages per second", dead.tryMove(atRate(500)))
 		},
 	}, {
 		ID: "moves/list-unknown", Page: api("ListMessageMoveTasks"),
@@ -95,10 +89,9 @@ var moveRefusals = []Check{
 		run: func(e *env) {
 			source, dead := e.pair(false, 1)
 			dead.bury(source, "poison")
-			handle, err := dead.move()
-			e.must("StartMessageMoveTask", err)
+			handle := dead.move()
 			state := aws.ToString(dead.latest("COMPLETED").Status)
-			_, err = e.CancelMessageMoveTask(e.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: &handle})
+			_, err := e.CancelMessageMoveTask(e.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: &handle})
 			e.refused(fmt.Sprintf("CancelMessageMoveTask of a task that is %s", state), err)
 		},
 	},

@@ -10,19 +10,26 @@ import (
 )
 
 // move starts a task that moves a dead-letter queue's messages.
-func (dead *queue) move(options ...func(*awssqs.StartMessageMoveTaskInput)) (handle string, err error) {
+func (dead *queue) move(options ...func(*awssqs.StartMessageMoveTaskInput)) (handle string) {
+	out, err := dead.start(options)
+	dead.must("StartMessageMoveTask", err)
+	if aws.ToString(out.TaskHandle) == "" {
+		dead.fail("StartMessageMoveTask: want a TaskHandle, got none")
+	}
+	return *out.TaskHandle
+}
+
+func (dead *queue) tryMove(options ...func(*awssqs.StartMessageMoveTaskInput)) error {
+	_, err := dead.start(options)
+	return err
+}
+
+func (dead *queue) start(options []func(*awssqs.StartMessageMoveTaskInput)) (*awssqs.StartMessageMoveTaskOutput, error) {
 	in := &awssqs.StartMessageMoveTaskInput{SourceArn: aws.String(dead.arn())}
 	for _, option := range options {
 		option(in)
 	}
-	out, err := dead.StartMessageMoveTask(dead.ctx, in)
-	if err != nil {
-		return "", err
-	}
-	if aws.ToString(out.TaskHandle) == "" {
-		dead.fail("StartMessageMoveTask: want a TaskHandle, got none")
-	}
-	return *out.TaskHandle, nil
+	return dead.StartMessageMoveTask(dead.ctx, in)
 }
 
 func toQueue(arn string) func(*awssqs.StartMessageMoveTaskInput) {
@@ -67,9 +74,7 @@ func (e *env) slowTask() (dead *queue, handle string) {
 	dead.bury(source, "one", "two", "three", "four", "five")
 	dead.counts(5, 0, 0)
 	destination := e.queue("VisibilityTimeout", "600")
-	handle, err := dead.move(toQueue(destination.arn()), atRate(1))
-	e.must("StartMessageMoveTask", err)
-	return dead, handle
+	return dead, dead.move(toQueue(destination.arn()), atRate(1))
 }
 
 var moveChecks = []Check{
@@ -82,8 +87,7 @@ var moveChecks = []Check{
 			other := e.queue("RedrivePolicy", policy(dead.arn(), 1), "VisibilityTimeout", "600")
 			dead.bury(source, "of the first")
 			dead.bury(other, "of the second")
-			_, err := dead.move()
-			e.must("StartMessageMoveTask", err)
+			dead.move()
 			want(e, "in the first queue", *source.one().Body, "of the first")
 			want(e, "in the second queue", *other.one().Body, "of the second")
 			dead.counts(0, 0, 0)
@@ -97,8 +101,7 @@ var moveChecks = []Check{
 			source.waste("poison", 1)
 			e.must("ChangeMessageVisibility", dead.hide(dead.arrives(source), 0))
 			destination := e.queue("VisibilityTimeout", "600")
-			_, err := dead.move(toQueue(destination.arn()))
-			e.must("StartMessageMoveTask", err)
+			dead.move(toQueue(destination.arn()))
 			m := destination.one()
 			want(e, "body", *m.Body, "poison")
 			e.sameAttributes(m.MessageAttributes, sample())
@@ -114,8 +117,7 @@ var moveChecks = []Check{
 			first := source.waste("poison", 1)
 			e.must("ChangeMessageVisibility", dead.hide(dead.arrives(source), 0))
 			e.sleep(time.Second)
-			_, err := dead.move()
-			e.must("StartMessageMoveTask", err)
+			dead.move()
 			m := source.one()
 			if *m.MessageId == *sent.MessageId {
 				e.fail("MessageId: want another than before, got %s again", *m.MessageId)
@@ -136,8 +138,7 @@ var moveChecks = []Check{
 				source.counts(0, 0, 0)
 			}
 			destination := e.fifo("VisibilityTimeout", "600")
-			_, err := dead.move(toQueue(destination.arn()))
-			e.must("StartMessageMoveTask", err)
+			dead.move(toQueue(destination.arn()))
 			destination.inOrder("a", "b", "c")
 		},
 	}, {
@@ -147,8 +148,7 @@ var moveChecks = []Check{
 			source, dead := e.pair(false, 1)
 			dead.bury(source, "poison")
 			destination := e.queue("VisibilityTimeout", "600")
-			_, err := dead.move(toQueue(destination.arn()), atRate(500))
-			e.must("StartMessageMoveTask", err)
+			dead.move(toQueue(destination.arn()), atRate(500))
 			destination.one()
 			task := dead.latest("COMPLETED")
 			want(e, "SourceArn", aws.ToString(task.SourceArn), dead.arn())
@@ -166,8 +166,7 @@ var moveChecks = []Check{
 		run: func(e *env) {
 			source, dead := e.pair(false, 1)
 			dead.bury(source, "poison")
-			_, err := dead.move()
-			e.must("StartMessageMoveTask", err)
+			dead.move()
 			task := dead.latest("COMPLETED")
 			if task.DestinationArn != nil || task.MaxNumberOfMessagesPerSecond != nil {
 				e.fail("want null, got the destination %s and the rate %d",
@@ -180,8 +179,7 @@ var moveChecks = []Check{
 		run: func(e *env) {
 			_, dead := e.pair(false, 1)
 			for rate := int32(101); rate <= 103; rate++ {
-				_, err := dead.move(atRate(rate))
-				e.must("StartMessageMoveTask", err)
+				dead.move(atRate(rate))
 				dead.latest("COMPLETED")
 				e.sleep(1100 * time.Millisecond) // two starts must differ in time
 			}

@@ -20,17 +20,22 @@ type queue struct {
 }
 
 func (q *queue) send(body string, options ...func(*awssqs.SendMessageInput)) *awssqs.SendMessageOutput {
-	out, err := q.trySend(body, options...)
+	out, err := q.SendMessage(q.ctx, q.message(body, options))
 	q.must("SendMessage", err)
 	return out
 }
 
-func (q *queue) trySend(body string, options ...func(*awssqs.SendMessageInput)) (*awssqs.SendMessageOutput, error) {
+func (q *queue) trySend(body string, options ...func(*awssqs.SendMessageInput)) error {
+	_, err := q.SendMessage(q.ctx, q.message(body, options))
+	return err
+}
+
+func (q *queue) message(body string, options []func(*awssqs.SendMessageInput)) *awssqs.SendMessageInput {
 	in := &awssqs.SendMessageInput{QueueUrl: q.url, MessageBody: &body}
 	for _, option := range options {
 		option(in)
 	}
-	return q.SendMessage(q.ctx, in)
+	return in
 }
 
 // sendTo sends bodies to a FIFO group; each body is its own deduplication id.
@@ -129,6 +134,13 @@ func (q *queue) some(options ...receiving) []types.Message {
 
 // one is take for a single message.
 func (q *queue) one(options ...receiving) types.Message { return q.take(1, options...)[0] }
+
+// received creates a standard queue, and receives the one message that it has.
+func (e *env) received(attributes ...string) (*queue, types.Message) {
+	q := e.queue(attributes...)
+	q.send("a")
+	return q, q.one()
+}
 
 // none ends the check if a receive that waits a second gets anything.
 func (q *queue) none(why string, options ...receiving) {

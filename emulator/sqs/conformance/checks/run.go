@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -85,9 +86,7 @@ func (c Config) complete() (Config, error) {
 	if c.Parallel < 0 {
 		return c, fmt.Errorf("checks: Config.Parallel is %d: want 0 or more", c.Parallel)
 	}
-	if c.Parallel == 0 {
-		c.Parallel = 64
-	}
+	c.Parallel = cmp.Or(c.Parallel, 64)
 	return c, nil
 }
 

@@ -71,16 +71,14 @@ var sendChecks = []Check{
 		run: func(e *env) {
 			q := e.queue()
 			for _, bad := range []string{"\x00", "\x01", "\x08", "\x0b", "\x1f", "\ufffe", "\uffff"} {
-				_, err := q.trySend("a" + bad + "b")
-				refusedAs[*types.InvalidMessageContents](e, fmt.Sprintf("SendMessage with %+q in the body", bad), err)
+				refusedAs[*types.InvalidMessageContents](e, fmt.Sprintf("SendMessage with %+q in the body", bad), q.trySend("a"+bad+"b"))
 			}
 		},
 	}, {
 		ID: "send/empty", Page: api("SendMessage"),
 		Must: "The minimum size of a message is one character.",
 		run: func(e *env) {
-			_, err := e.queue().trySend("")
-			e.refused("SendMessage with an empty body", err)
+			e.refused("SendMessage with an empty body", e.queue().trySend(""))
 		},
 	}, {
 		ID: "send/delay-bounds", Page: api("SendMessage"), Recorded: quoted("2022-11-30", "aws-samples/amazon-sqs-dlq-replay-backoff/issues/8"),
@@ -88,8 +86,7 @@ var sendChecks = []Check{
 		run: func(e *env) {
 			q := e.queue()
 			delayed := func(seconds int32) error {
-				_, err := q.trySend("a", func(in *awssqs.SendMessageInput) { in.DelaySeconds = seconds })
-				return err
+				return q.trySend("a", func(in *awssqs.SendMessageInput) { in.DelaySeconds = seconds })
 			}
 			e.must("SendMessage with DelaySeconds 900", delayed(900))
 			e.refused("SendMessage with DelaySeconds 901", delayed(901))
@@ -131,14 +128,13 @@ var sendChecks = []Check{
 		ID: "send/trace-header-type", Page: pageMetadata,
 		Must: "AWSTraceHeader's type must be String.",
 		run: func(e *env) {
-			_, err := e.queue().trySend("a", traced("1", "Number"))
-			e.refused("SendMessage with an AWSTraceHeader of type Number", err)
+			e.refused("SendMessage with an AWSTraceHeader of type Number", e.queue().trySend("a", traced("1", "Number")))
 		},
 	}, {
 		ID: "send/system-attributes", Page: api("SendMessage"),
 		Must: "AWSTraceHeader is the only system attribute that can be sent.",
 		run: func(e *env) {
-			_, err := e.queue().trySend("a", func(in *awssqs.SendMessageInput) {
+			err := e.queue().trySend("a", func(in *awssqs.SendMessageInput) {
 				in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
 					"SenderId": {DataType: aws.String("String"), StringValue: aws.String("me")}}
 			})

@@ -22,8 +22,7 @@ var sizeChecks = []Check{
 		ID: "size/over-1-MiB", Page: api("SendMessage"),
 		Must: "A message of 1,048,577 bytes is refused.",
 		run: func(e *env) {
-			_, err := e.queue().trySend(strings.Repeat("x", mebibyte+1))
-			e.refused("SendMessage of 1 MiB and a byte", err)
+			e.refused("SendMessage of 1 MiB and a byte", e.queue().trySend(strings.Repeat("x", mebibyte+1)))
 		},
 	}, {
 		ID: "size/queue-limit", Page: api("CreateQueue"),
@@ -31,8 +30,7 @@ var sizeChecks = []Check{
 		run: func(e *env) {
 			q := e.queue("MaximumMessageSize", "1024")
 			q.send(strings.Repeat("x", 1024))
-			_, err := q.trySend(strings.Repeat("x", 1025))
-			e.refused("SendMessage of 1025 bytes to a queue for 1024", err)
+			e.refused("SendMessage of 1025 bytes to a queue for 1024", q.trySend(strings.Repeat("x", 1025)))
 		},
 	}, {
 		ID: "size/bytes", Page: api("CreateQueue"),
@@ -40,8 +38,7 @@ var sizeChecks = []Check{
 		run: func(e *env) {
 			q := e.queue("MaximumMessageSize", "1024")
 			q.send(strings.Repeat("é", 512))
-			_, err := q.trySend(strings.Repeat("é", 513))
-			e.refused("SendMessage of 513 characters with 2 bytes each to a queue for 1024", err)
+			e.refused("SendMessage of 513 characters with 2 bytes each to a queue for 1024", q.trySend(strings.Repeat("é", 513)))
 		},
 	}, {
 		ID: "size/attributes-count", Page: pageMetadata,
@@ -50,15 +47,13 @@ var sizeChecks = []Check{
 			q := e.queue("MaximumMessageSize", "1024")
 			one := withAttributes(map[string]types.MessageAttributeValue{"name": text("value")}) // 4 + 6 + 5 bytes
 			q.send(strings.Repeat("x", 1024-15), one)
-			_, err := q.trySend(strings.Repeat("x", 1024-14), one)
-			e.refused("SendMessage of 1010 bytes with an attribute of 15 to a queue for 1024", err)
+			e.refused("SendMessage of 1010 bytes with an attribute of 15 to a queue for 1024", q.trySend(strings.Repeat("x", 1024-14), one))
 		},
 	}, {
 		ID: "size/system-attributes-do-not", Page: pageMetadata,
 		Must: "A message system attribute does not count towards a message's size.",
 		run: func(e *env) {
-			_, err := e.queue("MaximumMessageSize", "1024").trySend(strings.Repeat("x", 1024), traced(traceHeader, "String"))
-			e.must("SendMessage of 1024 bytes and a trace header to a queue for 1024", err)
+			e.must("SendMessage of 1024 bytes and a trace header to a queue for 1024", e.queue("MaximumMessageSize", "1024").trySend(strings.Repeat("x", 1024), traced(traceHeader, "String")))
 		},
 	},
 }

@@ -40,7 +40,7 @@ var textChecks = []Check{
 		ID: "texts/empty-attribute", Page: api("SendMessage"), Recorded: localStack("2024-04-30", "test_send_message_with_empty_string_attribute[sqs]"),
 		Must: "The message for a message attribute without a value names the attribute and its type.",
 		run: func(e *env) {
-			_, err := e.queue().trySend("a", withAttributes(map[string]types.MessageAttributeValue{
+			err := e.queue().trySend("a", withAttributes(map[string]types.MessageAttributeValue{
 				"ErrorDetails": {DataType: aws.String("String"), StringValue: aws.String("")}}))
 			e.said("SendMessage", err, "Message (user) attribute 'ErrorDetails' must contain a non-empty value of type 'String'.")
 		},
@@ -48,8 +48,7 @@ var textChecks = []Check{
 		ID: "texts/too-large", Page: api("SendMessage"), Recorded: localStack("2024-04-30", "test_send_message_with_updated_maximum_message_size[sqs]"),
 		Must: "The message for a message that is too large says that parameters are invalid.",
 		run: func(e *env) {
-			_, err := e.queue("MaximumMessageSize", "1024").trySend(strings.Repeat("x", 1025))
-			e.said("SendMessage", err, "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.")
+			e.said("SendMessage", e.queue("MaximumMessageSize", "1024").trySend(strings.Repeat("x", 1025)), "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes.")
 		},
 	}, {
 		ID: "texts/too-large-in-a-batch", Page: api("SendMessageBatch"), Recorded: localStack("2024-04-30", "test_send_batch_message_size"),

@@ -66,9 +66,7 @@ var visibilityChecks = []Check{
 		ID: "visibility/extend", Page: pageVisibility,
 		Must: "A longer timeout hides the message for so long, counted from the call.",
 		run: func(e *env) {
-			q := e.queue("VisibilityTimeout", "2")
-			q.send("a")
-			m := q.one()
+			q, m := e.received("VisibilityTimeout", "2")
 			e.sleep(time.Second)
 			began := time.Now()
 			e.must("ChangeMessageVisibility", q.hide(m, 4))
@@ -80,9 +78,7 @@ var visibilityChecks = []Check{
 		ID: "visibility/shorten", Page: pageVisibility,
 		Must: "A shorter timeout makes the message visible sooner.",
 		run: func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			q.send("a")
-			m := q.one()
+			q, m := e.received("VisibilityTimeout", "600")
 			began := time.Now()
 			e.must("ChangeMessageVisibility", q.hide(m, 2))
 			q.one()
@@ -117,9 +113,7 @@ var visibilityChecks = []Check{
 		ID: "visibility/change-bounds", Page: api("ChangeMessageVisibility"), Reading: true,
 		Must: "The timeout of ChangeMessageVisibility is 0 to 43,200.",
 		run: func(e *env) {
-			q := e.queue()
-			q.send("a")
-			m := q.one()
+			q, m := e.received()
 			for _, seconds := range []int32{-1, 43_201} {
 				e.refused(fmt.Sprintf("ChangeMessageVisibility to %d", seconds), q.hide(m, seconds))
 			}
@@ -128,9 +122,7 @@ var visibilityChecks = []Check{
 		ID: "visibility/total-12h", Page: pageVisibility, Recorded: quoted("2017-11-14", "aws/aws-sdk-net/issues/794"),
 		Must: "12 hours from the receive are the most: a timeout beyond that is refused, and not cut.",
 		run: func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			q.send("a")
-			m := q.one()
+			q, m := e.received("VisibilityTimeout", "600")
 			e.sleep(3 * time.Second)
 			e.refused("ChangeMessageVisibility to 43200, 3 s after the receive", q.hide(m, 43_200))
 			e.must("ChangeMessageVisibility to 43100, 3 s after the receive", q.hide(m, 43_100))
@@ -139,9 +131,7 @@ var visibilityChecks = []Check{
 		ID: "visibility/total-is-not-reset", Page: pageVisibility,
 		Must: "Extending a timeout does not begin the 12 hours anew.",
 		run: func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			q.send("a")
-			m := q.one()
+			q, m := e.received("VisibilityTimeout", "600")
 			e.sleep(2 * time.Second)
 			e.must("ChangeMessageVisibility to 43100", q.hide(m, 43_100))
 			e.sleep(time.Second)
@@ -158,9 +148,7 @@ var visibilityChecks = []Check{
 		Recorded: localStack("2024-04-30", "test_change_message_visibility_after_visibility_timeout_expiration[sqs]"),
 		Must:     "ChangeMessageVisibility succeeds on a standard queue after the timeout, while the message was not received again.",
 		run: func(e *env) {
-			q := e.queue("VisibilityTimeout", "1")
-			q.send("a")
-			m := q.one()
+			q, m := e.received("VisibilityTimeout", "1")
 			e.sleep(2 * time.Second)
 			e.must("ChangeMessageVisibility, a second after the timeout", q.hide(m, 2))
 		},
@@ -169,9 +157,7 @@ var visibilityChecks = []Check{
 		ID: "visibility/deleted-in-a-batch", Page: api("ChangeMessageVisibilityBatch"), Recorded: goCloud("2026-03-19", "TestConformanceSQSTopic/TestDoubleAck"),
 		Must: "An entry of ChangeMessageVisibilityBatch whose message was deleted fails as ReceiptHandleIsInvalid, by the sender's fault.",
 		run: func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			q.send("a")
-			m := q.one()
+			q, m := e.received("VisibilityTimeout", "600")
 			e.must("DeleteMessage", q.delete(m))
 			out, err := e.ChangeMessageVisibilityBatch(e.ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: q.url,
 				Entries: []types.ChangeMessageVisibilityBatchRequestEntry{{Id: aws.String("a"), ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: 1}}})
@@ -185,9 +171,7 @@ var visibilityChecks = []Check{
 		Recorded: localStackValidated("test_change_visibility_on_deleted_message_raises_invalid_parameter_value"),
 		Must:     "ChangeMessageVisibility of a message that was deleted is InvalidParameterValue.",
 		run: func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			q.send("a")
-			m := q.one()
+			q, m := e.received("VisibilityTimeout", "600")
 			e.must("DeleteMessage", q.delete(m))
 			err := q.hide(m, 1)
 			e.said("ChangeMessageVisibility", err, "Value "+*m.ReceiptHandle+

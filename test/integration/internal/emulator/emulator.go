@@ -19,6 +19,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/await"
 )
 
 // An Emulator is a running one with a function in it.
@@ -52,28 +53,20 @@ func Start(ctx context.Context, rie, program string, env []string) (*Emulator, e
 	// Both: the program would not find the Runtime API if it came first.
 	if err := errors.Join(e.listens(ctx, front), e.listens(ctx, runtimeAPI)); err != nil {
 		e.Stop()
-		return nil, fmt.Errorf("%w\n%s", err, e.Log())
+		return nil, fmt.Errorf("start the Runtime Interface Emulator: %w\n%s", err, e.Log())
 	}
 	return e, nil
 }
 
 // listens waits until something listens on the address.
 func (e *Emulator) listens(ctx context.Context, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	for {
+	return await.Ready(ctx, e.process, func() error {
 		c, err := net.Dial("tcp", address)
-		if err == nil {
-			return c.Close()
+		if err != nil {
+			return err
 		}
-		select {
-		case <-e.process.Ended():
-			return errors.New("the Runtime Interface Emulator ended at once")
-		case <-ctx.Done():
-			return fmt.Errorf("the Runtime Interface Emulator does not listen on %s: %w", address, ctx.Err())
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+		return c.Close()
+	})
 }
 
 // Invoke sends an event to the function and returns its answer, or its error.

@@ -30,15 +30,15 @@ func addBridge(ctx context.Context) (*bridge, error) {
 			continue
 		}
 		b := &bridge{ip: ip, name: fmt.Sprintf("sqsbatch%d", n)}
-		if err := run(exec.CommandContext(ctx, ip, "link", "add", "name", b.name, "type", "bridge")); err != nil {
+		if err := stage.Run(exec.CommandContext(ctx, ip, "link", "add", "name", b.name, "type", "bridge")); err != nil {
 			if _, taken := net.InterfaceByName(b.name); taken == nil {
 				continue // by another check, which has not given it its address yet
 			}
 			return nil, fmt.Errorf("%w: make a network for containers: %w", stage.ErrNotRun, err)
 		}
 		if err := errors.Join(
-			run(exec.CommandContext(ctx, ip, "address", "add", address.String()+"/24", "dev", b.name)),
-			run(exec.CommandContext(ctx, ip, "link", "set", b.name, "up")),
+			stage.Run(exec.CommandContext(ctx, ip, "address", "add", address.String()+"/24", "dev", b.name)),
+			stage.Run(exec.CommandContext(ctx, ip, "link", "set", b.name, "up")),
 		); err != nil {
 			return nil, errors.Join(fmt.Errorf("%w: make a network for containers: %w", stage.ErrNotRun, err), b.remove())
 		}
@@ -61,5 +61,5 @@ func (b *bridge) remove() error {
 	if b == nil {
 		return nil
 	}
-	return run(exec.Command(b.ip, "link", "delete", b.name))
+	return stage.Run(exec.Command(b.ip, "link", "delete", b.name))
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/await"
 )
 
 // Options: by default containers have the machine's network or none.
@@ -82,19 +83,10 @@ func Start(ctx context.Context, dir string, o Options) (_ *Engine, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", stage.ErrNotRun, err)
 	}
-	for range 60 {
-		if e.Docker(ctx, "version").Run() == nil {
-			return e, nil
-		}
-		select {
-		case <-e.daemon.Ended():
-			return nil, fmt.Errorf("%w: dockerd ended with %v: %q", stage.ErrNotRun, e.daemon.Err(), e.daemon.LastLines())
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), e.kill())
-		case <-time.After(500 * time.Millisecond):
-		}
+	if err := await.Ready(ctx, e.daemon, func() error { return e.Docker(ctx, "version").Run() }); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: dockerd does not answer: %w", stage.ErrNotRun, err), e.kill())
 	}
-	return nil, errors.Join(fmt.Errorf("%w: dockerd does not answer: %q", stage.ErrNotRun, e.daemon.LastLines()), e.kill())
+	return e, nil
 }
 
 // Stop ends the daemon, and with it what runs in it, and takes away its network.
@@ -118,7 +110,7 @@ func (e *Engine) unmount() error {
 	}
 	for line := range strings.Lines(string(mounts)) {
 		if at := strings.Fields(line); len(at) > 1 && strings.HasPrefix(at[1], e.dir+"/") {
-			err = errors.Join(err, run(exec.Command("umount", at[1])))
+			err = errors.Join(err, stage.Run(exec.Command("umount", at[1])))
 		}
 	}
 	return err

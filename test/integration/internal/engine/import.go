@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
@@ -37,7 +36,7 @@ func (e *Engine) Import(ctx context.Context, image string, changes []string, wri
 		}
 		written <- errors.Join(err, in.Close())
 	}()
-	return errors.Join(run(cmd), <-written)
+	return errors.Join(stage.Run(cmd), <-written)
 }
 
 // Busybox writes Debian's static busybox as the only program, under these names.
@@ -89,12 +88,4 @@ func WriteFile(w *tar.Writer, name, to string) error {
 	}
 	_, err = io.Copy(w, f)
 	return err
-}
-
-// run runs a command whose output matters only when it fails.
-func run(cmd *exec.Cmd) error {
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", filepath.Base(cmd.Path), err, out)
-	}
-	return nil
 }

@@ -8,17 +8,15 @@ package moto
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/await"
 )
 
 // A Server is moto's, in a process of its own.
@@ -41,26 +39,23 @@ func Start(ctx context.Context, s *stage.Stage, sam *samcli.CLI, script string, 
 	// By its name: below an address the SDK would not put a bucket into the path.
 	m := &Server{URL: "http://localhost:" + port}
 	cmd := sam.Python(context.WithoutCancel(ctx), append([]string{filepath.Join(s.Root, filepath.FromSlash(script)), port}, args...)...)
-	cmd.Env = append(os.Environ(), "AWS_DEFAULT_REGION=us-east-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test")
+	cmd.Env = stage.Environment()
 	if m.process, err = subprocess.Start(cmd, func(_, text string) { fmt.Fprintln(s.Log, text) }); err != nil {
 		return nil, err
 	}
-	for range 600 {
-		if res, err := http.Get(m.URL + "/moto-api/data.json"); err == nil {
-			res.Body.Close()
-			return m, nil
-		}
-		select {
-		case <-m.process.Ended():
-			return nil, fmt.Errorf("moto's server ended: %w", m.process.Err())
-		case <-ctx.Done():
-			m.Stop()
-			return nil, ctx.Err()
-		case <-time.After(100 * time.Millisecond):
-		}
+	if err := await.Ready(ctx, m.process, m.answers); err != nil {
+		m.Stop()
+		return nil, fmt.Errorf("moto's server does not answer: %w", err)
 	}
-	m.Stop()
-	return nil, errors.New("moto's server does not answer after a minute")
+	return m, nil
+}
+
+func (m *Server) answers() error {
+	res, err := http.Get(m.URL + "/moto-api/data.json")
+	if err != nil {
+		return err
+	}
+	return res.Body.Close()
 }
 
 // Stop ends the server, which has nothing to save.

@@ -2,7 +2,8 @@
 // of its own, both installed into the user's cache directory:
 //
 //	env, err := nodejs.Install(ctx, s.Log, "sqs-consumer-15.0.3", "sqs-consumer@15.0.3")
-//	err = env.Command(ctx, "program.cjs").Run()
+//	cmd := env.Command(ctx, "program.cjs")
+//	cmd.Env = stage.Environment(cmd.Env...)
 //
 // It needs Python 3 with its venv module, since Node.js comes from PyPI, and on the first use
 // PyPI and npm's registry.
@@ -11,7 +12,6 @@ package nodejs
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -49,12 +49,9 @@ func Install(ctx context.Context, log *stage.Log, name string, packages ...strin
 	return env, err
 }
 
-// Command is a run of Node.js. Its Env is that of this process and what finds the packages.
+// Command is a run of Node.js. Its Env is only what finds the packages.
 func (e *Env) Command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, e.node, args...)
-	cmd.Env = append(os.Environ(), e.Find())
+	cmd.Env = []string{"NODE_PATH=" + filepath.Join(e.modules, "node_modules")}
 	return cmd
 }
-
-// Find is the environment variable that finds the packages, for a Command with another Env.
-func (e *Env) Find() string { return "NODE_PATH=" + filepath.Join(e.modules, "node_modules") }

@@ -8,7 +8,6 @@
 package pyenv
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 	"github.com/sqsbatch/sqsbatch/test/internal/cached"
 )
 
@@ -30,10 +30,10 @@ func Install(ctx context.Context, name string, packages ...string) (*Env, error)
 		if err != nil {
 			return err
 		}
-		if err := run(ctx, python, "-m", "venv", dir); err != nil {
+		if err := stage.Run(exec.CommandContext(ctx, python, "-m", "venv", dir)); err != nil {
 			return fmt.Errorf("make a Python environment (on Debian: apt-get install python3-venv): %w", err)
 		}
-		if err := run(ctx, pythonIn(dir), append([]string{"-m", "pip", "install", "--quiet"}, packages...)...); err != nil {
+		if err := stage.Run(exec.CommandContext(ctx, pythonIn(dir), append([]string{"-m", "pip", "install", "--quiet"}, packages...)...)); err != nil {
 			return fmt.Errorf("from PyPI: %w", err)
 		}
 		return nil
@@ -62,15 +62,4 @@ func find() (string, error) {
 		}
 	}
 	return "", errors.New("python3 is not on the PATH: install Python 3")
-}
-
-// run runs a command whose output matters only when it fails.
-func run(ctx context.Context, name string, args ...string) error {
-	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%w\n%s", err, out.Bytes())
-	}
-	return nil
 }

@@ -9,6 +9,8 @@ package samcli
 
 import (
 	"context"
+	_ "embed"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
 // The releases that the checks were written against. moto plays AWS's part when
@@ -64,4 +67,98 @@ func (c *CLI) RIE(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return path, nil
+}
+
+// Copy makes a copy of the repository in dir (what git knows, and would add), whose
+// template.yaml asks for the architecture, unless that is "".
+func Copy(ctx context.Context, s *stage.Stage, dir, arch string) error {
+	files, err := s.Files(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		if err := copyFile(filepath.Join(s.Root, name), filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	if arch == "" {
+		return nil
+	}
+	path := filepath.Join(dir, "template.yaml")
+	template, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	const asked = "\n      Architectures: [arm64]"
+	if strings.Count(string(template), asked) != 1 {
+		return fmt.Errorf("template.yaml no longer has one line %q", strings.TrimSpace(asked))
+	}
+	changed := strings.Replace(string(template), asked, "\n      Architectures: ["+arch+"]", 1)
+	return os.WriteFile(path, []byte(changed), 0o644)
+}
+
+func copyFile(from, to string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, 0o644)
+}
+
+// Architecture is this machine's, as SAM calls it.
+func Architecture() (string, error) {
+	arch, ok := map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
+	if !ok {
+		return "", fmt.Errorf("Lambda runs on amd64 and arm64, this is %s", runtime.GOARCH)
+	}
+	return arch, nil
+}
+
+//go:embed translate.py
+var translate string
+
+// A Template is one in JSON, with intrinsic functions in their long form.
+type Template struct {
+	Text      []byte `json:"-"`
+	Resources map[string]struct {
+		Type       string
+		Properties any
+	}
+}
+
+// Of are the properties of the resources whose type begins so.
+func (t *Template) Of(kind string) map[string]any {
+	found := map[string]any{}
+	for id, r := range t.Resources {
+		if strings.HasPrefix(r.Type, kind) {
+			found[id] = r.Properties
+		}
+	}
+	return found
+}
+
+// Translate returns a SAM template as it is, and as SAM's own translator makes it
+// CloudFormation. Parameters have their defaults.
+func (c *CLI) Translate(ctx context.Context, path string) (source, plain *Template, err error) {
+	cmd := c.env.Command(ctx, "-c", translate, path)
+	cmd.Env = append(os.Environ(), "AWS_DEFAULT_REGION=us-east-1")
+	out, err := cmd.Output()
+	if err != nil {
+		if exit, ok := err.(*exec.ExitError); ok {
+			err = fmt.Errorf("%w\n%s", err, exit.Stderr)
+		}
+		return nil, nil, fmt.Errorf("translate %s: %w", path, err)
+	}
+	var both struct{ Source, Plain json.RawMessage }
+	if err := json.Unmarshal(out, &both); err != nil {
+		return nil, nil, err
+	}
+	source, plain = &Template{Text: both.Source}, &Template{Text: both.Plain}
+	if err := json.Unmarshal(both.Source, source); err != nil {
+		return nil, nil, err
+	}
+	return source, plain, json.Unmarshal(both.Plain, plain)
 }

@@ -10,6 +10,7 @@ import (
 	"path"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/sqsbatch/sqsbatch/events"
 )
@@ -29,8 +30,8 @@ func Names() (all []string, err error) {
 // Refused reports whether an event must fail the invocation.
 func Refused(name string) bool { return strings.HasPrefix(name, "refused/") }
 
-// Check says what the answer to an event is, or what is wrong with it, by events/answers.
-func Check(name string, answer []byte) (said string, err error) {
+// check says what the answer to an event is, or what is wrong with it, by events/answers.
+func check(name string, answer []byte) (said string, err error) {
 	if Refused(name) {
 		var failure struct{ ErrorType, ErrorMessage string }
 		if json.Unmarshal(answer, &failure) != nil || failure.ErrorMessage == "" || failure.ErrorType == "" {
@@ -50,6 +51,23 @@ func Check(name string, answer []byte) (said string, err error) {
 		return "", fmt.Errorf("%s: answer is %s, want %s", name, answer, want)
 	}
 	return fmt.Sprintf("as documented, lists %d", bytes.Count(answer, []byte("itemIdentifier"))), nil
+}
+
+// Timeout is what a function has: it is short, and within what events/README.md promises the
+// answers for.
+const Timeout = 3 * time.Second
+
+// Check prints what the answer to an event is. It must be right, and in time.
+func Check(name string, answer []byte, took time.Duration) error {
+	said, err := check(name, answer)
+	if err != nil {
+		return err
+	}
+	if took >= Timeout {
+		return fmt.Errorf("%s: took %v, the timeout is %v", name, took, Timeout)
+	}
+	fmt.Printf("%-28s %5d ms  %s\n", name, took.Milliseconds(), said)
+	return nil
 }
 
 // CheckSilence says which record's body is in a log, where none belongs.

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/sqsbatch/sqsbatch/test/internal/cached"
 	"github.com/sqsbatch/sqsbatch/test/internal/module"
@@ -27,12 +28,17 @@ type Stage struct {
 	Root string // the module's directory
 	Tmp  string // removed at the end, and without symbolic links
 	Log  *Log
+	Errs []error // of the steps
 }
 
-// A Step is a part with a verdict of its own.
-type Step struct {
-	Name string
-	Run  func() error
+// Step runs a part with a verdict of its own. Whatever it says, the next one may run.
+func (s *Stage) Step(name string, run func() error) {
+	begin := time.Now()
+	fmt.Printf("\n%s\n", name)
+	if err := run(); err != nil {
+		s.Errs = append(s.Errs, fmt.Errorf("%s: %w", name, err))
+	}
+	fmt.Printf("%s: %.1f s\n", name, time.Since(begin).Seconds())
 }
 
 // New makes a stage. Close removes what is in its scratch directory.
@@ -68,6 +74,32 @@ func (s *Stage) Files(ctx context.Context, patterns ...string) ([]string, error)
 		_, err := os.Stat(filepath.Join(s.Root, name))
 		return err != nil
 	}), nil
+}
+
+// Environment is this process's with any credentials, without what it has of AWS, and with
+// these variables.
+func Environment(own ...string) []string {
+	others := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "AWS_") })
+	return append(append(others,
+		"AWS_REGION=us-east-1", "AWS_DEFAULT_REGION=us-east-1", // Python's
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
+		"AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull, "AWS_EC2_METADATA_DISABLED=true", "PYTHONUTF8=1",
+	), own...)
+}
+
+// Run runs a command whose output matters only when it fails.
+func Run(cmd *exec.Cmd) error {
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", filepath.Base(cmd.Path), err, out)
+	}
+	return nil
+}
+
+// Go runs the go command in a folder.
+func (s *Stage) Go(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	return s.Log.Run(cmd)
 }
 
 // FreeAddress is one of the loopback interface on which nothing listens.

@@ -18,6 +18,7 @@ package journal
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,6 +28,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // version changes if the meaning of a line changes.
@@ -91,9 +94,10 @@ type Journal struct {
 	size  int64 // of the whole lines
 	torn  error // a line could not be written, and its beginning not removed
 	dirty bool
-	stop  chan struct{}
-	done  chan struct{}
 	err   error // the first failure to flush
+
+	flushing sync.WaitGroup
+	stop     func() // of flushing
 }
 
 // Create begins a journal at path, in place of one of a run that ended. It returns an
@@ -186,7 +190,7 @@ func open(path string) (*Journal, error) {
 		_ = f.Close()
 		return nil, fmt.Errorf("%w (journal %s is locked: %w)", ErrLocked, path, err)
 	}
-	return &Journal{path: path, f: f, stop: make(chan struct{}), done: make(chan struct{})}, nil
+	return &Journal{path: path, f: f}, nil
 }
 
 // cutTorn removes a last line that was not written to its end, for instance because the
@@ -260,8 +264,8 @@ func (j *Journal) End() error {
 
 // Close closes the file. A run without End can be resumed.
 func (j *Journal) Close() error {
-	close(j.stop)
-	<-j.done
+	j.stop()
+	j.flushing.Wait()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return errors.Join(j.err, j.f.Sync(), j.f.Close())
@@ -292,16 +296,10 @@ func (j *Journal) write(v any) error {
 
 // start flushes the file to the disk once a second.
 func (j *Journal) start() {
-	go func() {
-		defer close(j.done)
-		ticker := time.NewTicker(time.Second)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-			case <-j.stop:
-				return
-			}
+	ctx, cancel := context.WithCancel(context.Background())
+	j.stop = cancel
+	j.flushing.Go(func() {
+		for sleep.For(ctx, time.Second) {
 			j.mu.Lock()
 			dirty := j.dirty
 			j.dirty = false
@@ -315,13 +313,12 @@ func (j *Journal) start() {
 				j.mu.Unlock()
 			}
 		}
-	}()
+	})
 }
 
 // A Pending message was sent, or about to be sent, and is not known to be deleted.
 type Pending struct {
 	Entry
-	To   string
 	At   time.Time // when it was first about to be sent
 	Sent bool      // SQS confirmed it
 }
@@ -330,8 +327,8 @@ type Pending struct {
 type State struct {
 	// Pending are by id.
 	Pending map[string]*Pending
-	// Sent is how many messages SQS confirmed, Deleted how many were deleted.
-	Sent, Deleted int
+	// Sent is how many messages SQS confirmed.
+	Sent int
 	// Twice are the ids of messages that may have been sent twice.
 	Twice []string
 }
@@ -394,7 +391,7 @@ func (s *State) add(l *line, deleted func(id string)) {
 		for _, e := range l.Entries {
 			p := s.Pending[e.ID]
 			if p == nil {
-				p = &Pending{To: l.To, At: l.At}
+				p = &Pending{At: l.At}
 				s.Pending[e.ID] = p
 			}
 			p.Entry = e
@@ -415,7 +412,6 @@ func (s *State) add(l *line, deleted func(id string)) {
 	case opDeleted:
 		for _, id := range l.IDs {
 			delete(s.Pending, id)
-			s.Deleted++
 			deleted(id)
 		}
 	}

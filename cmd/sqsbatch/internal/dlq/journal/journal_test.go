@@ -73,11 +73,11 @@ func TestResume_KnowsWhatWasDone(t *testing.T) {
 			if h.Verb != "replay" || string(h.Settings) != `{"limit":7}` || j.Path() != path {
 				t.Errorf("%+v", h)
 			}
-			if ids := slices.Sorted(maps.Keys(state.Pending)); !slices.Equal(ids, []string{"sent", "unsure"}) || state.Sent != 2 || state.Deleted != 1 ||
+			if ids := slices.Sorted(maps.Keys(state.Pending)); !slices.Equal(ids, []string{"sent", "unsure"}) || state.Sent != 2 ||
 				!slices.Equal(state.Twice, []string{"sent"}) || !slices.Equal(deleted, []string{"deleted"}) {
 				t.Errorf("%v, %+v, deleted %v", ids, state, deleted)
 			}
-			if sent, unsure := state.Pending["sent"], state.Pending["unsure"]; !sent.Sent || unsure.Sent || unsure.Handle != "h-unsure" || unsure.To != "orders" || unsure.At.IsZero() {
+			if sent, unsure := state.Pending["sent"], state.Pending["unsure"]; !sent.Sent || unsure.Sent || unsure.Handle != "h-unsure" || unsure.At.IsZero() {
 				t.Errorf("%+v, %+v", sent, unsure)
 			}
 			must(t, j.Close())

@@ -9,14 +9,14 @@ import (
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
+	"github.com/sqsbatch/sqsbatch/internal/linediff"
 )
 
 // Bounds of a difference, so that it stays short for large bodies.
 const (
-	diffContext = 2       // unchanged lines before and after a change
-	diffLines   = 400     // lines that are shown
-	diffWidth   = 200     // characters that are shown of a line
-	diffWork    = 4 << 20 // comparisons, else all changed lines are shown as replaced
+	diffContext = 2   // unchanged lines before and after a change
+	diffLines   = 400 // lines that are shown
+	diffWidth   = 200 // characters that are shown of a line
 )
 
 // Diff returns what an edit changes in body, attributes and group, in lines that begin with
@@ -36,7 +36,7 @@ func Diff(before, after Letter) string {
 		if i > end {
 			out.WriteString("  …\n")
 		}
-		fmt.Fprintf(&out, "%c %s\n", edits[i].kind, clip(edits[i].text, edits[i].from))
+		fmt.Fprintf(&out, "%c %s\n", edits[i].Sign, clip(edits[i].Text, edits[i].from))
 		end = i + 1
 	}
 	if shown > diffLines {
@@ -48,7 +48,7 @@ func Diff(before, after Letter) string {
 // nearChange reports whether a line changed, or is shown since one near it did.
 func nearChange(edits []lineEdit, i int) bool {
 	near := edits[max(0, i-diffContext):min(len(edits), i+diffContext+1)]
-	return slices.ContainsFunc(near, func(e lineEdit) bool { return e.kind != ' ' })
+	return slices.ContainsFunc(near, func(e lineEdit) bool { return e.Sign != ' ' })
 }
 
 // lines is what Diff compares, without characters that control a terminal.
@@ -56,9 +56,9 @@ func (l *Letter) lines() []string {
 	lines := strings.Split(pretty(l.Body), "\n")
 	for _, name := range slices.Sorted(maps.Keys(l.Attributes)) {
 		a := l.Attributes[name]
-		value := a.String
+		value := a.StringValue
 		if kindOf(a.DataType) == "Binary" {
-			value = hexOf(a.Binary, len(a.Binary))
+			value = hexOf(a.BinaryValue, len(a.BinaryValue))
 		}
 		lines = append(lines, fmt.Sprintf("attribute %s (%s): %s", name, a.DataType, value))
 	}
@@ -89,37 +89,17 @@ func hexOf(data []byte, limit int) string {
 	return text
 }
 
-// A lineEdit is a line that stays (' '), goes ('-') or comes ('+').
 type lineEdit struct {
-	kind byte
-	text string
+	linediff.Line
 	from int // the character from which a changed line differs from the one it replaces
 }
 
-// compareLines lists the lines of a and b by their longest common subsequence.
+// compareLines lists the lines of a and b.
 func compareLines(a, b []string) []lineEdit {
 	var edits []lineEdit
-	add := func(kind byte, lines []string) {
-		for _, line := range lines {
-			edits = append(edits, lineEdit{kind: kind, text: line})
-		}
+	for _, line := range linediff.Compare(a, b) {
+		edits = append(edits, lineEdit{Line: line})
 	}
-	head := commonPrefix(a, b)
-	add(' ', a[:head])
-	a, b = a[head:], b[head:]
-	tail := 0
-	for tail < min(len(a), len(b)) && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
-	rest := a[len(a)-tail:]
-	a, b = a[:len(a)-tail], b[:len(b)-tail]
-	if len(a)*len(b) > diffWork {
-		add('-', a)
-		add('+', b)
-	} else {
-		edits = append(edits, longestCommon(a, b)...)
-	}
-	add(' ', rest)
 	pair(edits)
 	return edits
 }
@@ -131,37 +111,6 @@ func commonPrefix[T comparable](a, b []T) (n int) {
 	return n
 }
 
-// longestCommon compares by a table of the lengths of common subsequences of the lines from
-// i and j on.
-func longestCommon(a, b []string) (edits []lineEdit) {
-	width := len(b) + 1
-	table := make([]int32, (len(a)+1)*width)
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
-				table[i*width+j] = table[(i+1)*width+j+1] + 1
-			} else {
-				table[i*width+j] = max(table[(i+1)*width+j], table[i*width+j+1])
-			}
-		}
-	}
-	i, j := 0, 0
-	for i < len(a) || j < len(b) {
-		switch {
-		case i < len(a) && j < len(b) && a[i] == b[j]:
-			edits = append(edits, lineEdit{kind: ' ', text: a[i]})
-			i, j = i+1, j+1
-		case j == len(b) || i < len(a) && table[(i+1)*width+j] >= table[i*width+j+1]:
-			edits = append(edits, lineEdit{kind: '-', text: a[i]})
-			i++
-		default:
-			edits = append(edits, lineEdit{kind: '+', text: b[j]})
-			j++
-		}
-	}
-	return edits
-}
-
 // pair finds where a removed line and the added line that replaces it begin to differ.
 func pair(edits []lineEdit) {
 	for i := 0; i < len(edits); {
@@ -169,7 +118,7 @@ func pair(edits []lineEdit) {
 		added := run(edits[i+removed:], '+')
 		for n := range min(removed, added) {
 			old, replaced := &edits[i+n], &edits[i+removed+n]
-			old.from = commonPrefix([]rune(old.text), []rune(replaced.text))
+			old.from = commonPrefix([]rune(old.Text), []rune(replaced.Text))
 			replaced.from = old.from
 		}
 		i += max(1, removed+added)
@@ -178,7 +127,7 @@ func pair(edits []lineEdit) {
 
 // run counts the edits of a kind that the list begins with.
 func run(edits []lineEdit, kind byte) (n int) {
-	for n < len(edits) && edits[n].kind == kind {
+	for n < len(edits) && edits[n].Sign == kind {
 		n++
 	}
 	return n

@@ -12,7 +12,7 @@ import (
 
 	"github.com/itchyny/gojq"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
@@ -134,31 +134,28 @@ func (l Letter) with(body string, attributes, group any) (Letter, error) {
 			}
 			a = changed
 		}
-		if edited.Attributes == nil {
-			edited.Attributes = make(map[string]message.Attribute, len(values))
-		}
-		edited.Attributes[name] = a
+		edited.SetAttribute(name, a)
 	}
 	edited.readOrigin()
 	return edited, edited.Validate()
 }
 
 // attributeOf is an attribute with a new value. dataType is its old type, "" if it is new.
-func attributeOf(value any, dataType string) (a message.Attribute, err error) {
+func attributeOf(value any, dataType string) (a batch.MessageAttribute, err error) {
 	kind := kindOf(dataType)
 	switch value := value.(type) {
 	case string:
 		if kind == "Binary" {
-			a.Binary, err = base64.StdEncoding.DecodeString(value)
+			a.BinaryValue, err = base64.StdEncoding.DecodeString(value)
 			if err != nil {
 				return a, errors.New("its value is not base64, as that of a binary attribute must be")
 			}
 			a.DataType = dataType
 			return a, nil
 		}
-		a.DataType, a.String = "String", value
+		a.DataType, a.StringValue = "String", value
 	case int, float64, json.Number, *big.Int:
-		a.DataType, a.String = "Number", string(marshal(value))
+		a.DataType, a.StringValue = "Number", string(marshal(value))
 	default:
 		return a, fmt.Errorf("its value is %s; it must be a string or a number", aValue(value))
 	}

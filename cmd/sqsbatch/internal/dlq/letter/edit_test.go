@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -40,7 +40,7 @@ func TestEditBody(t *testing.T) {
 		{`17`, `.body += 1`, `18`},
 	} {
 		l := moved(tt.body)
-		got, keep, err := mustCompileEdit(t, tt.program).Apply(*l, now)
+		got, keep, err := must(letter.CompileEdit(tt.program)).Apply(*l, now)
 		if err != nil || !keep || got.Body != tt.want {
 			t.Errorf("%s | %s: %s, %v, %v\nwant %s", tt.body, tt.program, got.Body, keep, err, tt.want)
 		}
@@ -49,30 +49,30 @@ func TestEditBody(t *testing.T) {
 
 func TestEditAttributes(t *testing.T) {
 	origin := order().Attributes
-	with := func(name string, a message.Attribute) map[string]message.Attribute {
-		out := map[string]message.Attribute{"tenant": origin["tenant"], "cents": origin["cents"], "raw": origin["raw"]}
+	with := func(name string, a batch.MessageAttribute) map[string]batch.MessageAttribute {
+		out := map[string]batch.MessageAttribute{"tenant": origin["tenant"], "cents": origin["cents"], "raw": origin["raw"]}
 		if out[name] = a; a.DataType == "" {
 			delete(out, name)
 		}
 		return out
 	}
-	for program, want := range map[string]map[string]message.Attribute{
+	for program, want := range map[string]map[string]batch.MessageAttribute{
 		`.`:                                      origin,
 		`.attributes.cents = 150.0`:              origin,
-		`.attributes.tenant = "bob"`:             with("tenant", message.Attribute{DataType: "String.name", String: "bob"}),
-		`.attributes.tenant = 7`:                 with("tenant", message.Attribute{DataType: "Number", String: "7"}),
-		`.attributes.cents += 1`:                 with("cents", message.Attribute{DataType: "Number.EUR", String: "151"}),
-		`.attributes.cents = "much"`:             with("cents", message.Attribute{DataType: "String", String: "much"}),
-		`.attributes.raw = "AQI="`:               with("raw", message.Attribute{DataType: "Binary", Binary: []byte{1, 2}}),
-		`.attributes.new = "x"`:                  with("new", message.Attribute{DataType: "String", String: "x"}),
-		`.attributes.new = 12345678901234567890`: with("new", message.Attribute{DataType: "Number", String: "12345678901234567890"}),
-		`.attributes.raw = null`:                 with("raw", message.Attribute{}),
-		`del(.attributes.raw)`:                   with("raw", message.Attribute{}),
+		`.attributes.tenant = "bob"`:             with("tenant", batch.MessageAttribute{DataType: "String.name", StringValue: "bob"}),
+		`.attributes.tenant = 7`:                 with("tenant", batch.MessageAttribute{DataType: "Number", StringValue: "7"}),
+		`.attributes.cents += 1`:                 with("cents", batch.MessageAttribute{DataType: "Number.EUR", StringValue: "151"}),
+		`.attributes.cents = "much"`:             with("cents", batch.MessageAttribute{DataType: "String", StringValue: "much"}),
+		`.attributes.raw = "AQI="`:               with("raw", batch.MessageAttribute{DataType: "Binary", BinaryValue: []byte{1, 2}}),
+		`.attributes.new = "x"`:                  with("new", batch.MessageAttribute{DataType: "String", StringValue: "x"}),
+		`.attributes.new = 12345678901234567890`: with("new", batch.MessageAttribute{DataType: "Number", StringValue: "12345678901234567890"}),
+		`.attributes.raw = null`:                 with("raw", batch.MessageAttribute{}),
+		`del(.attributes.raw)`:                   with("raw", batch.MessageAttribute{}),
 		`.attributes = null`:                     nil,
 		`.attributes = {}`:                       nil,
 	} {
 		l := order()
-		got, keep, err := mustCompileEdit(t, program).Apply(*l, now)
+		got, keep, err := must(letter.CompileEdit(program)).Apply(*l, now)
 		if err != nil || !keep || !reflect.DeepEqual(got.Attributes, want) || got.Body != l.Body || got.GroupID != "g-1" {
 			t.Errorf("%s: %v, %v\n got %+v\nwant %+v", program, keep, err, got.Attributes, want)
 		}
@@ -85,16 +85,16 @@ func TestEditAttributes(t *testing.T) {
 func TestEditRest(t *testing.T) {
 	l := order()
 	value, _ := l.Origin.Value(1024)
-	l.Attributes[partialfailure.OriginAttribute] = message.Attribute{DataType: "String", String: value}
-	got, _, err := mustCompileEdit(t, `.group = "g-2"`).Apply(*l, now)
+	l.Attributes[partialfailure.OriginAttribute] = batch.MessageAttribute{DataType: "String", StringValue: value}
+	got, _, err := must(letter.CompileEdit(`.group = "g-2"`)).Apply(*l, now)
 	if err != nil || got.GroupID != "g-2" || got.Reason() != "no customer 17" || got.ID != l.ID || got.Attempt != l.Attempt {
 		t.Errorf("%+v, %v", got, err)
 	}
-	got, _, err = mustCompileEdit(t, `.group = null | del(.attributes.sqsbatch)`).Apply(*l, now)
+	got, _, err = must(letter.CompileEdit(`.group = null | del(.attributes.sqsbatch)`)).Apply(*l, now)
 	if err != nil || got.GroupID != "" || got.Origin != nil {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, keep, err := mustCompileEdit(t, `if .reason == "no customer 17" then empty else . end`).Apply(*l, now); keep || err != nil || !reflect.DeepEqual(got, *l) {
+	if got, keep, err := must(letter.CompileEdit(`if .reason == "no customer 17" then empty else . end`)).Apply(*l, now); keep || err != nil || !reflect.DeepEqual(got, *l) {
 		t.Errorf("empty: %v, %v, %+v", keep, err, got)
 	}
 }
@@ -132,8 +132,8 @@ func TestEditErrors(t *testing.T) {
 		`error("secret")`:    "the program calls error",
 	} {
 		l := moved("17")
-		l.Attributes = map[string]message.Attribute{"raw": {DataType: "Binary", Binary: []byte{1}}}
-		got, keep, err := mustCompileEdit(t, program).Apply(*l, now)
+		l.Attributes = map[string]batch.MessageAttribute{"raw": {DataType: "Binary", BinaryValue: []byte{1}}}
+		got, keep, err := must(letter.CompileEdit(program)).Apply(*l, now)
 		if err == nil || keep || !strings.HasPrefix(err.Error(), "--edit ") || !strings.Contains(err.Error(), " message dead-2: ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want %q", program, err, want)
 		}
@@ -177,7 +177,7 @@ func TestEditor(t *testing.T) {
 	text = strings.NewReplacer("\"a\",\n      ", "", "alice", "bob", "g-1", "", "\n", "\r\n").Replace(text)
 	got, err := letter.FromEdited(*l, []byte("\xef\xbb\xbf"+text))
 	if want := `{"customer":9007199254740993,"price":1.50,"tags":["b"],"note":"<b>"}`; err != nil || got.Body != want || got.GroupID != "" ||
-		got.Attributes["tenant"].String != "bob" || got.Attributes["tenant"].DataType != "String.name" || got.Attributes["cents"].String != "+0150" {
+		got.Attributes["tenant"].StringValue != "bob" || got.Attributes["tenant"].DataType != "String.name" || got.Attributes["cents"].StringValue != "+0150" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for text, want := range map[string]string{
@@ -201,7 +201,7 @@ func TestEditor(t *testing.T) {
 
 // A letter that nobody edits is sent as it was, by the editor and by jq.
 func TestUnchanged(t *testing.T) {
-	identity := mustCompileEdit(t, ".")
+	identity := must(letter.CompileEdit("."))
 	rapid.Check(t, func(t *rapid.T) {
 		l := anyLetter().Draw(t, "letter")
 		byEditor, err := letter.FromEdited(l, letter.Editable(l))
@@ -242,15 +242,15 @@ func anyLetter() *rapid.Generator[letter.Letter] {
 			return "{" + strings.Join(list, ",\t") + "}"
 		})
 	})
-	attribute := rapid.Custom(func(t *rapid.T) message.Attribute {
+	attribute := rapid.Custom(func(t *rapid.T) batch.MessageAttribute {
 		label := rapid.SampledFrom([]string{"", ".label", ".a.b"}).Draw(t, "label")
 		switch rapid.IntRange(0, 2).Draw(t, "kind") {
 		case 0:
-			return message.Attribute{DataType: "Binary" + label, Binary: rapid.SliceOfN(rapid.Byte(), 1, 20).Draw(t, "bytes")}
+			return batch.MessageAttribute{DataType: "Binary" + label, BinaryValue: rapid.SliceOfN(rapid.Byte(), 1, 20).Draw(t, "bytes")}
 		case 1:
-			return message.Attribute{DataType: "Number" + label, String: rapid.StringMatching(`[+-]?([0-9]{1,20}\.?[0-9]{0,5}|\.[0-9]{1,5})([eE][+-]?[0-9]{1,2})?`).Draw(t, "number")}
+			return batch.MessageAttribute{DataType: "Number" + label, StringValue: rapid.StringMatching(`[+-]?([0-9]{1,20}\.?[0-9]{0,5}|\.[0-9]{1,5})([eE][+-]?[0-9]{1,2})?`).Draw(t, "number")}
 		default:
-			return message.Attribute{DataType: "String" + label, String: text.Draw(t, "string")}
+			return batch.MessageAttribute{DataType: "String" + label, StringValue: text.Draw(t, "string")}
 		}
 	})
 	return rapid.Custom(func(t *rapid.T) letter.Letter {
@@ -266,7 +266,7 @@ func anyLetter() *rapid.Generator[letter.Letter] {
 
 func TestDiff(t *testing.T) {
 	l := order()
-	edited, _, err := mustCompileEdit(t, `.body.price = 2 | .attributes.tenant = "bob\u009b2J" | .attributes.new = 1 | .group = ""`).Apply(*l, now)
+	edited, _, err := must(letter.CompileEdit(`.body.price = 2 | .attributes.tenant = "bob\u009b2J" | .attributes.new = 1 | .group = ""`)).Apply(*l, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,32 +335,4 @@ func FuzzFromEdited(f *testing.F) {
 			t.Errorf("%+v, %v", again, err)
 		}
 	})
-}
-
-func mustCompileEdit(t *testing.T, program string) *letter.Edit {
-	t.Helper()
-	e, err := letter.CompileEdit(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
-}
-
-func ExampleEdit_Apply() {
-	l := letter.Letter{ID: "1", Message: message.Message{Body: `{"qty": "3", "sku": 9007199254740993}`}}
-	e, err := letter.CompileEdit(`.body.qty |= tonumber`)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	edited, _, err := e.Apply(l, now)
-	fmt.Println(edited.Body, err)
-	fmt.Print(letter.Diff(l, edited))
-	// Output:
-	// {"qty":3,"sku":9007199254740993} <nil>
-	//   {
-	// -   "qty": "3",
-	// +   "qty": 3,
-	//     "sku": 9007199254740993
-	//   }
 }

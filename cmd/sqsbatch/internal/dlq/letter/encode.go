@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/itchyny/gojq"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 // same reports whether two JSON values are equal. Large numbers are
@@ -98,15 +100,7 @@ func encodeArray(dst []byte, v []any, old any, raw []byte) []byte {
 // membersOf returns the names of a JSON object's members in order, and the JSON of each.
 func membersOf(object []byte) (names []string, values map[string]json.RawMessage) {
 	values = make(map[string]json.RawMessage)
-	d := json.NewDecoder(bytes.NewReader(object))
-	_, _ = d.Token() // the brace: object is valid JSON
-	for d.More() {
-		key, _ := d.Token()
-		name, _ := key.(string)
-		var value json.RawMessage
-		if d.Decode(&value) != nil {
-			break
-		}
+	for name, value := range show.Members(object) {
 		if _, twice := values[name]; !twice {
 			names = append(names, name)
 		}

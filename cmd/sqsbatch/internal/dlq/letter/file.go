@@ -8,13 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
 )
 
@@ -38,22 +36,18 @@ type fileAttribute struct {
 	BinaryValue *string `json:",omitempty"` // base64
 }
 
-// AppendJSON appends l as a line of a file, without the line feed. queueARN is the
-// dead-letter queue; "" for [Letter.Queue].
-func (l *Letter) AppendJSON(dst []byte, queueARN string) []byte {
-	if queueARN == "" {
-		queueARN = l.Queue
-	}
-	m := fileMessage{Queue: queueARN, MessageID: l.ID, Body: &l.Body, Attributes: l.system()}
+// AppendJSON appends l as a line of a file, without the line feed.
+func (l *Letter) AppendJSON(dst []byte) []byte {
+	m := fileMessage{Queue: l.Queue, MessageID: l.ID, Body: &l.Body, Attributes: l.System}
 	if len(l.Attributes) > 0 {
 		m.MessageAttributes = make(map[string]fileAttribute, len(l.Attributes))
 	}
 	for name, a := range l.Attributes {
 		out := fileAttribute{DataType: a.DataType}
 		if kindOf(a.DataType) == "Binary" {
-			out.BinaryValue = aws.String(base64.StdEncoding.EncodeToString(a.Binary))
+			out.BinaryValue = aws.String(base64.StdEncoding.EncodeToString(a.BinaryValue))
 		} else {
-			out.StringValue = &a.String
+			out.StringValue = &a.StringValue
 		}
 		m.MessageAttributes[name] = out
 	}
@@ -62,42 +56,6 @@ func (l *Letter) AppendJSON(dst []byte, queueARN string) []byte {
 	e.SetEscapeHTML(false)
 	_ = e.Encode(m) // it has strings and bytes only
 	return bytes.TrimSuffix(line.Bytes(), []byte("\n"))
-}
-
-// system returns the system attributes for a file. The letter's fields say what can be edited.
-func (l *Letter) system() map[string]string {
-	system := maps.Clone(l.System)
-	if system == nil {
-		system = make(map[string]string)
-	}
-	for name, value := range map[string]string{
-		"MessageGroupId":         l.GroupID,
-		"MessageDeduplicationId": l.DeduplicationID,
-		"AWSTraceHeader":         l.TraceHeader,
-	} {
-		if system[name] = value; value == "" {
-			delete(system, name)
-		}
-	}
-	known := func(name, value string) {
-		if _, ok := system[name]; !ok && value != "" {
-			system[name] = value
-		}
-	}
-	known("SentTimestamp", millisecondsText(l.Sent))
-	known("ApproximateFirstReceiveTimestamp", millisecondsText(l.FirstReceived))
-	known("DeadLetterQueueSourceArn", l.Source)
-	if l.Attempt > 0 {
-		known("ApproximateReceiveCount", strconv.Itoa(l.Attempt))
-	}
-	return system
-}
-
-func millisecondsText(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return strconv.FormatInt(t.UnixMilli(), 10)
 }
 
 // letter returns the letter that a file has.
@@ -115,16 +73,13 @@ func (m *fileMessage) letter() (Letter, error) {
 		if err != nil {
 			return Letter{}, fmt.Errorf("attribute %q has %w", name, err)
 		}
-		if l.Attributes == nil {
-			l.Attributes = make(map[string]message.Attribute, len(m.MessageAttributes))
-		}
-		l.Attributes[name] = out
+		l.SetAttribute(name, out)
 	}
 	l.readOrigin()
 	return l, nil
 }
 
-func (a fileAttribute) attribute() (out message.Attribute, err error) {
+func (a fileAttribute) attribute() (out batch.MessageAttribute, err error) {
 	out.DataType = a.DataType
 	switch kind := kindOf(a.DataType); {
 	case kind != "String" && kind != "Number" && kind != "Binary":
@@ -132,11 +87,11 @@ func (a fileAttribute) attribute() (out message.Attribute, err error) {
 	case kind != "Binary" && a.StringValue == nil:
 		return out, errors.New("no StringValue")
 	case kind != "Binary":
-		out.String = *a.StringValue
+		out.StringValue = *a.StringValue
 	case a.BinaryValue == nil:
 		return out, errors.New("no BinaryValue")
 	default:
-		if out.Binary, err = base64.StdEncoding.DecodeString(*a.BinaryValue); err != nil {
+		if out.BinaryValue, err = base64.StdEncoding.DecodeString(*a.BinaryValue); err != nil {
 			return out, errors.New("a BinaryValue that is not base64")
 		}
 	}

@@ -29,7 +29,7 @@ import (
 //   - source, sourceName: the ARN and the name of the queue it came from, or ""
 //   - group: the message group, or ""
 //   - sent, firstReceived, failedAt: times as RFC 3339 in UTC
-//   - queue: the ARN of the dead-letter queue, for letters from a file
+//   - queue: the ARN of the dead-letter queue, if it is known
 //
 // Age and times are null if they are not known. Numbers keep all their digits.
 func (l *Letter) Input(now time.Time) map[string]any {
@@ -92,11 +92,11 @@ func (l *Letter) attributeValues() map[string]any {
 	for name, a := range l.Attributes {
 		switch kindOf(a.DataType) {
 		case "Binary":
-			values[name] = base64.StdEncoding.EncodeToString(a.Binary)
+			values[name] = base64.StdEncoding.EncodeToString(a.BinaryValue)
 		case "Number":
-			values[name] = numberOf(a.String)
+			values[name] = numberOf(a.StringValue)
 		default:
-			values[name] = a.String
+			values[name] = a.StringValue
 		}
 	}
 	return values

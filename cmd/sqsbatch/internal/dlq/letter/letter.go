@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
@@ -28,7 +29,7 @@ type Letter struct {
 	FirstReceived time.Time
 	// Source is the ARN of the queue from which SQS moved it, "" if SQS did not move it.
 	Source string
-	// Queue is the ARN of the dead-letter queue, for a letter from a file. "" if it is not known.
+	// Queue is the ARN of the dead-letter queue. "" if it is not known.
 	Queue string
 	// System are the system attributes as SQS returned them, for files. The fields above
 	// are read from them.
@@ -48,10 +49,7 @@ func FromSQS(m *types.Message) Letter {
 	}
 	l.readSystem(m.Attributes)
 	for name, a := range m.MessageAttributes {
-		if l.Attributes == nil {
-			l.Attributes = make(map[string]message.Attribute, len(m.MessageAttributes))
-		}
-		l.Attributes[name] = message.Attribute{DataType: aws.ToString(a.DataType), String: aws.ToString(a.StringValue), Binary: a.BinaryValue}
+		l.SetAttribute(name, batch.MessageAttribute{DataType: aws.ToString(a.DataType), StringValue: aws.ToString(a.StringValue), BinaryValue: a.BinaryValue})
 	}
 	l.readOrigin()
 	return l
@@ -72,7 +70,7 @@ func (l *Letter) readSystem(system map[string]string) {
 // readOrigin sets Origin from the attributes.
 func (l *Letter) readOrigin() {
 	if a, ok := l.Attributes[partialfailure.OriginAttribute]; ok {
-		if origin, err := partialfailure.ParseOrigin(a.String); err == nil {
+		if origin, err := partialfailure.ParseOrigin(a.StringValue); err == nil {
 			l.Origin = &origin
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
 	"github.com/sqsbatch/sqsbatch/envelope/eventbridge"
 	"github.com/sqsbatch/sqsbatch/envelope/sns"
 	"github.com/sqsbatch/sqsbatch/payload/encoded"
@@ -28,10 +27,7 @@ type envelope struct {
 // open returns a letter's innermost body, and the envelopes around it, the outermost one
 // first. note says why the body could not be opened further, or where it is stored.
 func (l *Letter) open() (body string, envelopes []envelope, note string) {
-	r := batch.Record{MessageID: l.ID, Body: l.Body, MessageAttributes: make(map[string]batch.MessageAttribute, len(l.Attributes))}
-	for name, a := range l.Attributes {
-		r.MessageAttributes[name] = batch.MessageAttribute{DataType: a.DataType, StringValue: a.String, BinaryValue: a.Binary}
-	}
+	r := batch.Record{MessageID: l.ID, Body: l.Body, MessageAttributes: l.Attributes}
 	for len(envelopes) < maxOpened {
 		inner, e, err := openOne(r)
 		if err != nil {
@@ -88,8 +84,7 @@ func notificationEnvelope(n sns.Notification, outer, inner batch.Record) envelop
 	for _, name := range slices.Sorted(maps.Keys(inner.MessageAttributes)) {
 		a := inner.MessageAttributes[name]
 		if _, ofMessage := outer.MessageAttributes[name]; !ofMessage {
-			text := attributeText(message.Attribute{DataType: a.DataType, String: a.StringValue, Binary: a.BinaryValue})
-			details = append(details, [2]string{"attribute " + name, text})
+			details = append(details, [2]string{"attribute " + name, attributeText(a)})
 		}
 	}
 	return envelope{kind: "SNS notification", details: details}

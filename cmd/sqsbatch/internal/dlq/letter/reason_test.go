@@ -1,7 +1,6 @@
 package letter_test
 
 import (
-	"fmt"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -29,10 +28,11 @@ func TestReasonGroup(t *testing.T) {
 		"commit deadbeef12 at 0xc000123":                                     "commit ID at ID",
 		"key 01ARZ3NDEKTSV4RRFFQ69G5FAV":                                     "key ID",
 		"table arn:aws:dynamodb:eu-west-1:111122223333:table/orders, item 3": "table arn:aws:dynamodb:…, item N",
+		`order "o-1": api error ThrottlingException, StatusCode: 400`:        `order "…": api error ThrottlingException, StatusCode: 400`,
 		"StatusCode: 503, RequestID: ABCDEFGH12345678":                       "StatusCode: 503, RequestID: ID",
-		"HTTP 404 from S3":                                                   "HTTP 404 from S3",
-		"internationalization of base64 failed":                              "internationalization of base64 failed",
-		"customer12345 is gone":                                              "customerN is gone",
+		"HTTP 404 from S3":                      "HTTP 404 from S3",
+		"internationalization of base64 failed": "internationalization of base64 failed",
+		"customer12345 is gone":                 "customerN is gone",
 	} {
 		if got := letter.ReasonGroup(reason); got != want {
 			t.Errorf("%q: %q, want %q", reason, got, want)
@@ -52,12 +52,4 @@ func TestReasonGroupOfGroup(t *testing.T) {
 			t.Fatalf("%q: the group %q has the group %q", reason, group, again)
 		}
 	})
-}
-
-func ExampleReasonGroup() {
-	fmt.Println(letter.ReasonGroup("no customer 17"))
-	fmt.Println(letter.ReasonGroup(`order "o-1": api error ThrottlingException, StatusCode: 400`))
-	// Output:
-	// no customer N
-	// order "…": api error ThrottlingException, StatusCode: 400
 }

@@ -49,7 +49,7 @@ func (r Report) summary(out *strings.Builder, t view.Terminal) {
 		wrapped(out, t, "no dead letters")
 		return
 	}
-	line := counted(r.Total, "dead letter")
+	line := show.Count(r.Total, "dead letter")
 	if !r.Oldest.IsZero() {
 		line += fmt.Sprintf(", sent %s to %s ago", age(r.At.Sub(r.Oldest)), age(r.At.Sub(r.Newest)))
 	}
@@ -128,7 +128,7 @@ func (r Report) groups(out *strings.Builder, t view.Terminal) {
 		for _, g := range more {
 			letters += g.Count
 		}
-		fmt.Fprintf(out, "%*d  in %s\n", width, letters, counted(len(more), "more group"))
+		fmt.Fprintf(out, "%*d  in %s\n", width, letters, show.Count(len(more), "more group"))
 	}
 }
 
@@ -168,7 +168,7 @@ func (r Report) plot(out *strings.Builder, t view.Terminal) {
 		fmt.Fprintf(out, "%s  %s %d\n", moment(b.Start), t.Paint(view.Bad, bar), b.Count)
 	}
 	if r.OutsideHours > 0 {
-		fmt.Fprintf(out, "%s of unknown time, or more than 14 days ago\n", counted(r.OutsideHours, "letter"))
+		fmt.Fprintf(out, "%s of unknown time, or more than 14 days ago\n", show.Count(r.OutsideHours, "letter"))
 	}
 }
 
@@ -189,14 +189,6 @@ func periods(hours []Hour) (bars []Hour, each int) {
 		}
 	}
 	return bars, each
-}
-
-// counted is "1 group", "2 groups".
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // age is a time span in its two largest units.

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
@@ -32,7 +32,7 @@ func Show(w io.Writer, l *Letter, now time.Time, t view.Terminal) error {
 		s.title(e.kind)
 		s.rows("  ", e.details)
 	}
-	s.title(fmt.Sprintf("body, %s", counted(len(body), "byte")))
+	s.title(fmt.Sprintf("body, %s", show.Count(len(body), "byte")))
 	if note != "" {
 		out.WriteString("  " + t.Paint(view.Waiting, show.Clean(note)) + "\n")
 	}
@@ -48,7 +48,6 @@ func Show(w io.Writer, l *Letter, now time.Time, t view.Terminal) error {
 func (l *Letter) header(now time.Time) [][2]string {
 	rows := [][2]string{
 		{"message", l.ID},
-		{"queue", l.Queue},
 		{"from", l.SourceARN()},
 		{"sent", ago(l.Sent, now)},
 		{"first received", ago(l.FirstReceived, now)},
@@ -62,7 +61,7 @@ func (l *Letter) header(now time.Time) [][2]string {
 	if o := l.Origin; o != nil {
 		failed := ago(o.FailedAt, now)
 		if o.Attempts > 0 {
-			failed = strings.TrimSpace(failed + " after " + counted(o.Attempts, "attempt"))
+			failed = strings.TrimSpace(failed + " after " + show.Count(o.Attempts, "attempt"))
 		}
 		rows = append(rows, [][2]string{{"reason", o.Reason}, {"failed", failed}, {"in", o.By}, {"original id", o.MessageID}}...)
 	}
@@ -117,13 +116,13 @@ func (s shower) attributes(l *Letter) {
 }
 
 // attributeText is an attribute's value, with its type unless that is String.
-func attributeText(a message.Attribute) string {
+func attributeText(a batch.MessageAttribute) string {
 	switch {
 	case kindOf(a.DataType) == "Binary":
-		return fmt.Sprintf("%s of %s: %s", a.DataType, counted(len(a.Binary), "byte"), hexOf(a.Binary, shownBytes))
+		return fmt.Sprintf("%s of %s: %s", a.DataType, show.Count(len(a.BinaryValue), "byte"), hexOf(a.BinaryValue, shownBytes))
 	case a.DataType == "String":
-		return a.String
+		return a.StringValue
 	default:
-		return a.String + " (" + a.DataType + ")"
+		return a.StringValue + " (" + a.DataType + ")"
 	}
 }

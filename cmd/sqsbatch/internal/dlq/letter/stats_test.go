@@ -3,13 +3,13 @@ package letter_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
@@ -55,7 +55,7 @@ func failed(id, reason string, at time.Time) *letter.Letter {
 }
 
 func TestStats(t *testing.T) {
-	s := mustStats(t, "", 4*24*time.Hour, false)
+	s := must(letter.NewStats("", 4*24*time.Hour, false))
 	for _, l := range []*letter.Letter{
 		failed("1", "no customer 17", now.Add(-3*time.Hour)),
 		failed("2", "no customer 18", now.Add(-5*time.Hour)),
@@ -71,12 +71,12 @@ func TestStats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare(t, "testdata/stats.json", string(got)+"\n")
+	golden.Check(t, "stats.json", string(got)+"\n")
 }
 
 func TestStatsExpiring(t *testing.T) {
 	for _, fifo := range []bool{false, true} {
-		s := mustStats(t, "shape", 24*time.Hour, fifo)
+		s := must(letter.NewStats("shape", 24*time.Hour, fifo))
 		for i, left := range []time.Duration{-time.Minute, time.Hour, time.Hour + 1, 24 * time.Hour} {
 			l := &letter.Letter{ID: fmt.Sprint(i), Sent: now.Add(left - 24*time.Hour)}
 			if err := s.Add(l, now); err != nil {
@@ -91,11 +91,11 @@ func TestStatsExpiring(t *testing.T) {
 			t.Error(text)
 		}
 	}
-	s := mustStats(t, "shape", 0, false)
+	s := must(letter.NewStats("shape", 0, false))
 	if err := s.Add(order(), now); err != nil || s.Report(now).Expiring != nil {
 		t.Errorf("an unknown retention: %+v, %v", s.Report(now).Expiring, err)
 	}
-	s = mustStats(t, "shape", 14*24*time.Hour, false)
+	s = must(letter.NewStats("shape", 14*24*time.Hour, false))
 	if err := s.Add(order(), now); err != nil || s.Report(now).Expiring.Later != 1 {
 		t.Errorf("14 days: %+v, %v", s.Report(now).Expiring, err)
 	}
@@ -115,13 +115,13 @@ func TestStatsBy(t *testing.T) {
 		`empty`:          "(none)",
 		`"x" * 300`:      strings.Repeat("x", 199) + "…",
 	} {
-		s := mustStats(t, by, 0, false)
+		s := must(letter.NewStats(by, 0, false))
 		if err := s.Add(order(), now); err != nil || s.Report(now).Groups[0].Name != want {
 			t.Errorf("%s: %+v, %v", by, s.Report(now).Groups, err)
 		}
 	}
 	for by, want := range map[string]string{"source": "(unknown source)", "hour": "(unknown time)", "reason": "empty"} {
-		s := mustStats(t, by, 0, false)
+		s := must(letter.NewStats(by, 0, false))
 		if err := s.Add(&letter.Letter{}, now); err != nil || s.Report(now).Groups[0].Name != want {
 			t.Errorf("%s: %+v, %v", by, s.Report(now).Groups, err)
 		}
@@ -129,7 +129,7 @@ func TestStatsBy(t *testing.T) {
 	if _, err := letter.NewStats("raeson", 0, false); err == nil || !strings.Contains(err.Error(), "--by raeson: ") || !strings.Contains(err.Error(), "takes reason, shape") {
 		t.Error(err)
 	}
-	s := mustStats(t, ".body.a.b", 0, false)
+	s := must(letter.NewStats(".body.a.b", 0, false))
 	if err := s.Add(moved(`{"a": "secret"}`), now); err == nil || strings.Contains(err.Error(), "secret") || s.Report(now).Total != 0 {
 		t.Errorf("%v, %+v", err, s.Report(now))
 	}
@@ -139,12 +139,12 @@ func TestStatsBy(t *testing.T) {
 func TestGroupNameSelects(t *testing.T) {
 	for _, reason := range []string{"no customer 17", strings.Repeat("no customer 17, ", 30)} {
 		l := failed("1", reason, now)
-		s := mustStats(t, "", 0, false)
+		s := must(letter.NewStats("", 0, false))
 		if err := s.Add(l, now); err != nil {
 			t.Fatal(err)
 		}
 		name := s.Report(now).Groups[0].Name
-		if ok, err := mustCompile(t, letter.Criteria{Reason: name}).Matches(l, now); !ok || err != nil {
+		if ok, err := must(letter.Criteria{Reason: name}.Compile()).Matches(l, now); !ok || err != nil {
 			t.Errorf("%q: %v, %v", name, ok, err)
 		}
 	}
@@ -152,7 +152,7 @@ func TestGroupNameSelects(t *testing.T) {
 
 // However many groups and hours there are, a Stats stays small.
 func TestStatsBounds(t *testing.T) {
-	s := mustStats(t, ".id", 0, false)
+	s := must(letter.NewStats(".id", 0, false))
 	for i := range 10_500 {
 		l := &letter.Letter{ID: fmt.Sprint(i), Sent: now.Add(-time.Duration(i) * time.Hour), Source: fmt.Sprint("arn:", i)}
 		if err := s.Add(l, now); err != nil {
@@ -171,9 +171,8 @@ func TestStatsBounds(t *testing.T) {
 	}
 }
 
-// UPDATE=1 rewrites testdata.
 func TestReportText(t *testing.T) {
-	s := mustStats(t, "", 4*24*time.Hour, false)
+	s := must(letter.NewStats("", 4*24*time.Hour, false))
 	add := func(n int, l *letter.Letter) {
 		for range n {
 			if err := s.Add(l, now); err != nil {
@@ -189,14 +188,14 @@ func TestReportText(t *testing.T) {
 	add(1, &letter.Letter{ID: "x\x1b[2J"})
 	for _, width := range []int{0, 120, 60, 30} {
 		text := reportText(t, s.Report(now), width)
-		compare(t, fmt.Sprintf("testdata/report-%d.txt", width), text)
+		golden.Check(t, fmt.Sprintf("report-%d.txt", width), text)
 		for line := range strings.SplitSeq(text, "\n") {
 			if strings.Contains(line, "\x1b") || width > 40 && utf8.RuneCountInString(line) > width {
 				t.Errorf("width %d: %q", width, line)
 			}
 		}
 	}
-	if text := reportText(t, mustStats(t, "", 0, false).Report(now), 0); text != "no dead letters\n" {
+	if text := reportText(t, must(letter.NewStats("", 0, false)).Report(now), 0); text != "no dead letters\n" {
 		t.Errorf("nothing: %q", text)
 	}
 }
@@ -212,44 +211,4 @@ func reportText(t *testing.T, r letter.Report, width int) string {
 		t.Fatal(err)
 	}
 	return out.String()
-}
-
-// compare compares with a file; UPDATE=1 rewrites it.
-func compare(t *testing.T, path, got string) {
-	t.Helper()
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.ReplaceAll(string(want), "\r\n", "\n") != got {
-		t.Errorf("%s differs (UPDATE=1 rewrites it):\n got\n%s\nwant\n%s", path, got, want)
-	}
-}
-
-func mustStats(t *testing.T, by string, retention time.Duration, fifo bool) *letter.Stats {
-	t.Helper()
-	s, err := letter.NewStats(by, retention, fifo)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func BenchmarkStats(b *testing.B) {
-	s, err := letter.NewStats("", 24*time.Hour, false)
-	if err != nil {
-		b.Fatal(err)
-	}
-	l := order()
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := s.Add(l, now); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

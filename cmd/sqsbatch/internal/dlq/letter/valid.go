@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
+	"github.com/sqsbatch/sqsbatch/batch"
 )
 
 // Limits of SQS ("Amazon SQS message quotas").
@@ -36,7 +36,7 @@ func (l *Letter) Validate() error {
 		if err := checkAttribute(name, a); err != nil {
 			return fmt.Errorf("attribute %q: %w", name, err)
 		}
-		size += len(name) + len(a.DataType) + len(a.String) + len(a.Binary)
+		size += len(name) + len(a.DataType) + len(a.StringValue) + len(a.BinaryValue)
 	}
 	if size > maxSize {
 		return fmt.Errorf("body and attributes have %d bytes; SQS takes at most %d", size, maxSize)
@@ -69,20 +69,20 @@ var (
 
 // checkAttribute applies the rules of "Amazon SQS message attributes" in the developer guide.
 // The error does not quote the value.
-func checkAttribute(name string, a message.Attribute) error {
+func checkAttribute(name string, a batch.MessageAttribute) error {
 	lower := strings.ToLower(name)
 	switch {
 	case utf8.RuneCountInString(name) > 256 || !attributeName.MatchString(name):
 		return errors.New("a name has up to 256 letters, digits, underscores, hyphens and single periods, and no period first or last")
 	case strings.HasPrefix(lower, "aws.") || strings.HasPrefix(lower, "amazon."):
 		return errors.New("names that begin with AWS. or Amazon. are reserved")
-	case a.String == "" && len(a.Binary) == 0:
+	case a.StringValue == "" && len(a.BinaryValue) == 0:
 		return errors.New("its value is empty; SQS takes no empty values. null removes an attribute")
 	}
-	if at := refusedCharacter(a.String); at != "" {
+	if at := refusedCharacter(a.StringValue); at != "" {
 		return fmt.Errorf("its value has %s, which SQS does not take", at)
 	}
-	if kindOf(a.DataType) == "Number" && !validNumber(a.String) {
+	if kindOf(a.DataType) == "Number" && !validNumber(a.StringValue) {
 		return errors.New("its value is not a number that SQS takes: up to 38 digits, between 10^-128 and 10^126")
 	}
 	return nil

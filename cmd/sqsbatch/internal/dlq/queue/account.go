@@ -25,6 +25,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go/logging"
 	"github.com/spf13/pflag"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
@@ -62,7 +63,10 @@ func Connect(ctx context.Context, s Settings) (*Account, error) {
 	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = connections
 	})
-	options := []func(*config.LoadOptions) error{config.WithHTTPClient(transport)}
+	options := []func(*config.LoadOptions) error{
+		config.WithHTTPClient(transport),
+		config.WithLogger(logging.Nop{}), // it has steps of finding credentials, which an error names anyway
+	}
 	if s.Region != "" {
 		options = append(options, config.WithRegion(s.Region))
 	}
@@ -104,14 +108,15 @@ func onLoopback(base string) bool {
 // asEmulator adds what the SDK wants and an emulator does not check.
 func asEmulator(ctx context.Context, cfg *aws.Config) {
 	cfg.Region = cmp.Or(cfg.Region, "us-east-1")
-	if cfg.Credentials == nil {
-		cfg.Credentials = credentials.NewStaticCredentialsProvider("test", "test", "")
-	} else if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
-		cfg.Credentials = credentials.NewStaticCredentialsProvider("test", "test", "")
+	if cfg.Credentials != nil {
+		if _, err := cfg.Credentials.Retrieve(ctx); err == nil {
+			return
+		}
 	}
+	cfg.Credentials = credentials.NewStaticCredentialsProvider("test", "test", "")
 }
 
-// Client returns the client for a queue's URL, ARN or name.
+// Client returns the client for a queue's URL, ARN or name, or for no queue in particular.
 func (a *Account) Client(ctx context.Context, name string) (*sqs.Client, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -126,7 +131,7 @@ func (a *Account) Client(ctx context.Context, name string) (*sqs.Client, error) 
 		asEmulator(ctx, &cfg)
 	}
 	if cfg.Region == "" {
-		return nil, fmt.Errorf("no region for queue %s: give --region, set AWS_REGION, or name the queue by its URL or ARN", name)
+		return nil, errors.New("no region: give --region, or set AWS_REGION; a queue's URL or ARN has it as well")
 	}
 	key := clientKey{cfg.Region, base}
 	if a.clients[key] == nil {
@@ -158,14 +163,11 @@ func (a *Account) Open(ctx context.Context, name string, patience time.Duration)
 	case strings.HasPrefix(name, "arn:") || strings.ContainsAny(name, "/: "):
 		return nil, fmt.Errorf("%q is not a queue's name, URL or ARN", name)
 	default:
-		err = retry(ctx, patience, func(ctx context.Context) error {
-			out, err := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
-			if err == nil {
-				q.URL = aws.ToString(out.QueueUrl)
-			}
-			return err
-		})
-		err = advice(err, "GetQueueUrl", name)
+		out, err := Call(ctx, patience, client.GetQueueUrl, &sqs.GetQueueUrlInput{QueueName: &name})
+		if err != nil {
+			return nil, Advise(err, "GetQueueUrl", name)
+		}
+		q.URL = aws.ToString(out.QueueUrl)
 	}
 	if err != nil {
 		return nil, err

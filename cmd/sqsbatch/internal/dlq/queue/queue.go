@@ -16,6 +16,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
+	"github.com/sqsbatch/sqsbatch/internal/attribute"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
@@ -52,15 +53,11 @@ func (q *Queue) FIFO() bool { return strings.HasSuffix(q.ARN, ".fifo") }
 func (q *Queue) Refresh(ctx context.Context) error { return q.refresh(ctx, Patience) }
 
 func (q *Queue) refresh(ctx context.Context, patience time.Duration) error {
-	var out *sqs.GetQueueAttributesOutput
-	err := retry(ctx, patience, func(ctx context.Context) (err error) {
-		out, err = q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
-			QueueUrl: &q.URL, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
-		})
-		return err
+	out, err := Call(ctx, patience, q.client.GetQueueAttributes, &sqs.GetQueueAttributesInput{
+		QueueUrl: &q.URL, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
 	})
 	if err != nil {
-		return advice(err, "GetQueueAttributes", q.URL)
+		return Advise(err, "GetQueueAttributes", q.URL)
 	}
 	number := func(name types.QueueAttributeName) int {
 		n, _ := strconv.Atoi(out.Attributes[string(name)]) // 0 if a server does not say
@@ -85,19 +82,17 @@ func (q *Queue) refresh(ctx context.Context, patience time.Duration) error {
 
 // Sources are the ARNs or URLs of the queues whose dead-letter queue this one is.
 func (q *Queue) Sources(ctx context.Context) (urls []string, err error) {
-	pages := sqs.NewListDeadLetterSourceQueuesPaginator(q.client, &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &q.URL, MaxResults: aws.Int32(1000)})
-	for pages.HasMorePages() {
-		var page *sqs.ListDeadLetterSourceQueuesOutput
-		err := retry(ctx, Patience, func(ctx context.Context) (err error) {
-			page, err = pages.NextPage(ctx)
-			return err
-		})
+	in := &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &q.URL, MaxResults: aws.Int32(1000)}
+	for {
+		page, err := Call(ctx, Patience, q.client.ListDeadLetterSourceQueues, in)
 		if err != nil {
-			return nil, advice(err, "ListDeadLetterSourceQueues", q.Name())
+			return nil, Advise(err, "ListDeadLetterSourceQueues", q.Name())
 		}
 		urls = append(urls, page.QueueUrls...)
+		if in.NextToken = page.NextToken; aws.ToString(in.NextToken) == "" {
+			return urls, nil
+		}
 	}
-	return urls, nil
 }
 
 // receiveWait is how long a receive waits for a message. SQS asks all its servers only if
@@ -107,25 +102,26 @@ const receiveWait = 1 * time.Second
 
 // Receive receives up to n messages, at most ten, and hides them for a time.
 func (q *Queue) Receive(ctx context.Context, n int, hide time.Duration) ([]letter.Letter, error) {
-	var out *sqs.ReceiveMessageOutput
-	err := retry(ctx, Patience, func(ctx context.Context) (err error) {
-		out, err = q.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
-			QueueUrl: &q.URL, MaxNumberOfMessages: int32(n),
-			VisibilityTimeout: int32(hide / time.Second), WaitTimeSeconds: int32(receiveWait / time.Second),
-			MessageAttributeNames:       []string{"All"},
-			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
-		})
+	receive := func(ctx context.Context, in *sqs.ReceiveMessageInput, options ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
+		out, err := q.client.ReceiveMessage(ctx, in, options...)
 		if sqserror.Unsure(err) {
 			q.Hidden(hide)
 		}
-		return err
+		return out, err
+	}
+	out, err := Call(ctx, Patience, receive, &sqs.ReceiveMessageInput{
+		QueueUrl: &q.URL, MaxNumberOfMessages: int32(n),
+		VisibilityTimeout: int32(hide / time.Second), WaitTimeSeconds: int32(receiveWait / time.Second),
+		MessageAttributeNames:       []string{"All"},
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 	})
 	if err != nil {
-		return nil, advice(err, "ReceiveMessage", q.Name())
+		return nil, Advise(err, "ReceiveMessage", q.Name())
 	}
 	letters := make([]letter.Letter, len(out.Messages))
 	for i := range out.Messages {
 		letters[i] = letter.FromSQS(&out.Messages[i])
+		letters[i].Queue = q.ARN
 	}
 	return letters, nil
 }
@@ -208,29 +204,14 @@ func (q *Queue) Send(ctx context.Context, messages []message.Message) (errs []er
 
 // entry is a message as it is sent. A standard queue takes no deduplication id.
 func (q *Queue) entry(position int, m *message.Message) types.SendMessageBatchRequestEntry {
-	e := types.SendMessageBatchRequestEntry{Id: entryID(position), MessageBody: &m.Body}
-	if len(m.Attributes) > 0 {
-		e.MessageAttributes = make(map[string]types.MessageAttributeValue, len(m.Attributes))
-	}
-	for name, a := range m.Attributes {
-		v := types.MessageAttributeValue{DataType: aws.String(a.DataType)}
-		if strings.HasPrefix(a.DataType, "Binary") {
-			v.BinaryValue = a.Binary
-		} else {
-			v.StringValue = aws.String(a.String)
-		}
-		e.MessageAttributes[name] = v
+	e := types.SendMessageBatchRequestEntry{
+		Id: entryID(position), MessageBody: &m.Body, MessageAttributes: attribute.SDK(m.Attributes), MessageSystemAttributes: attribute.Trace(m.TraceHeader),
 	}
 	if m.GroupID != "" {
 		e.MessageGroupId = &m.GroupID
 	}
 	if m.DeduplicationID != "" && q.FIFO() {
 		e.MessageDeduplicationId = &m.DeduplicationID
-	}
-	if m.TraceHeader != "" {
-		e.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
-			"AWSTraceHeader": {DataType: aws.String("String"), StringValue: &m.TraceHeader},
-		}
 	}
 	return e
 }
@@ -251,7 +232,7 @@ func fitting(messages []message.Message, positions []int) (chunks [][]int) {
 
 func (q *Queue) advise(errs []error, operation string) []error {
 	for i, err := range errs {
-		errs[i] = advice(err, operation, q.Name())
+		errs[i] = Advise(err, operation, q.Name())
 	}
 	return errs
 }

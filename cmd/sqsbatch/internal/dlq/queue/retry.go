@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
@@ -27,22 +29,22 @@ const (
 	lastDelay   = 5 * time.Second
 )
 
-// retry makes a call until it succeeds, fails for good, or patience or ctx ends.
-func retry(ctx context.Context, patience time.Duration, call func(context.Context) error) error {
+// Call makes a call of the SDK until it succeeds, fails for good, or patience or ctx ends.
+func Call[In, Out any](ctx context.Context, patience time.Duration, call func(context.Context, *In, ...func(*sqs.Options)) (*Out, error), in *In) (out *Out, err error) {
 	end := time.Now().Add(patience)
 	for delay := firstDelay; ; delay = min(2*delay, lastDelay) {
-		err := once(ctx, callTimeout, call)
+		once(ctx, func(ctx context.Context) { out, err = call(ctx, in) })
 		if err == nil || ctx.Err() != nil || !sqserror.Passing(err) || !pause(ctx, delay, end) {
-			return err
+			return out, err
 		}
 	}
 }
 
 // once makes one try.
-func once(ctx context.Context, timeout time.Duration, call func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+func once(ctx context.Context, call func(context.Context)) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return call(ctx)
+	call(ctx)
 }
 
 // pause waits for about delay. It returns false if end or the end of ctx comes first.
@@ -51,8 +53,8 @@ func pause(ctx context.Context, delay time.Duration, end time.Time) bool {
 	return time.Now().Add(delay).Before(end) && sleep.For(ctx, delay)
 }
 
-// advice adds to the error of a call what to do about it. It returns nil for nil.
-func advice(err error, operation, queue string) error {
+// Advise adds to the error of a call what to do about it. It returns nil for nil.
+func Advise(err error, operation, queue string) error {
 	if err == nil {
 		return nil
 	}
@@ -84,10 +86,8 @@ func batchOf(ctx context.Context, n int, divide func(positions []int) [][]int, c
 			sqserror.Divide(chunk, func(part []int) ([]int, error) {
 				var confirmed []*string
 				var failed []types.BatchResultErrorEntry
-				err := once(ctx, callTimeout, func(ctx context.Context) (err error) {
-					confirmed, failed, err = call(ctx, part)
-					return err
-				})
+				var err error
+				once(ctx, func(ctx context.Context) { confirmed, failed, err = call(ctx, part) })
 				for _, i := range part {
 					errs[i] = err
 					if err == nil {
@@ -114,13 +114,7 @@ func batchOf(ctx context.Context, n int, divide func(positions []int) [][]int, c
 }
 
 // inTens divides positions into chunks of ten.
-func inTens(positions []int) (chunks [][]int) {
-	for len(positions) > 10 {
-		chunks = append(chunks, positions[:10:10])
-		positions = positions[10:]
-	}
-	return append(chunks, positions)
-}
+func inTens(positions []int) [][]int { return slices.Collect(slices.Chunk(positions, 10)) }
 
 func entryID(position int) *string {
 	id := strconv.Itoa(position)

@@ -13,19 +13,45 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/time/rate"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/journal"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/queue"
 )
 
-// journaling are the flags of verbs that keep a journal. The verb is the command's name.
-type journaling struct {
+// sending are the flags of verbs that send messages, and keep a journal of it. The verb is the
+// command's name.
+type sending struct {
+	yes             bool
+	rate            int
 	resume, discard bool
 	file            string
 }
 
-func (v *journaling) flags(cmd *cobra.Command, resume, discard string) {
+func (v *sending) rateFlag(f *pflag.FlagSet) {
+	f.IntVar(&v.rate, "rate", 0, "at most N messages a second (default: as fast as SQS takes them)")
+}
+
+// limiter is that of --rate, nil without it.
+func (v *sending) limiter() *rate.Limiter {
+	if v.rate == 0 {
+		return nil
+	}
+	return rate.NewLimiter(rate.Limit(v.rate), min(10, v.rate))
+}
+
+func (v *sending) check(cmd *cobra.Command) error {
+	switch {
+	case v.rate < 0:
+		return usagef(cmd, "--rate is %d; it must not be negative", v.rate)
+	case v.resume && v.discard:
+		return usagef(cmd, "--resume goes on with the interrupted run, and --discard forgets it; give one")
+	}
+	return nil
+}
+
+func (v *sending) journalFlags(cmd *cobra.Command, resume, discard string) {
 	cli.Section(cmd, "After an interruption", func(f *pflag.FlagSet) {
 		f.BoolVar(&v.resume, "resume", false, resume)
 		f.BoolVar(&v.discard, "discard", false, discard)
@@ -33,13 +59,8 @@ func (v *journaling) flags(cmd *cobra.Command, resume, discard string) {
 	})
 }
 
-// bothGiven is the error of --resume with --discard.
-func (v *journaling) bothGiven(cmd *cobra.Command) error {
-	return usagef(cmd, "--resume goes on with the interrupted run, and --discard forgets it; give one")
-}
-
-// path is the file of --journal, or that of the queue.
-func (v *journaling) path(q *queue.Queue) (string, error) {
+// journalPath is the file of --journal, or that of the queue.
+func (v *sending) journalPath(q *queue.Queue) (string, error) {
 	if v.file != "" {
 		return v.file, nil
 	}
@@ -63,13 +84,13 @@ func stateDir() (string, error) {
 	return filepath.Join(home, ".local", "state"), err
 }
 
-// create begins the journal of a new run with its settings.
-func (v *journaling) create(cmd *cobra.Command, q *queue.Queue, settings any) (*journal.Journal, error) {
+// createJournal begins the journal of a new run with its settings.
+func (v *sending) createJournal(cmd *cobra.Command, q *queue.Queue, settings any) (*journal.Journal, error) {
 	text, err := json.Marshal(settings)
 	if err != nil {
 		return nil, err
 	}
-	path, err := v.path(q)
+	path, err := v.journalPath(q)
 	if err != nil {
 		return nil, err
 	}
@@ -96,10 +117,10 @@ func resuming(cmd *cobra.Command, verb string) string {
 	return fmt.Sprintf("`%s %s QUEUE%s --resume`", cmd.Parent().CommandPath(), verb, file)
 }
 
-// open takes up the journal of the run that was interrupted, and reads its settings. It
+// openJournal takes up the journal of the run that was interrupted, and reads its settings. It
 // calls deleted with the id of each message that the run has deleted.
-func (v *journaling) open(cmd *cobra.Command, q *queue.Queue, settings any, deleted func(id string)) (*journal.Journal, *journal.State, error) {
-	path, err := v.path(q)
+func (v *sending) openJournal(cmd *cobra.Command, q *queue.Queue, settings any, deleted func(id string)) (*journal.Journal, *journal.State, error) {
+	path, err := v.journalPath(q)
 	if err != nil {
 		return nil, nil, err
 	}
