@@ -2,7 +2,6 @@ package longpoll_test
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -251,8 +250,8 @@ func TestShutdownBeforeRun_RunReceivesNothing(t *testing.T) {
 		if err := w.p.Run(ended); err != nil {
 			t.Errorf("Run by a context that has ended: %v", err)
 		}
-		if slices.Contains(w.Calls(), "ReceiveMessage") {
-			t.Errorf("Run called %v", w.Calls())
+		if calls := w.Calls(); len(calls) != 0 {
+			t.Errorf("Run by a context that has ended called %v", calls)
 		}
 	})
 }

@@ -164,6 +164,9 @@ func (p *Poller) Run(ctx context.Context) error {
 		return ErrRunTwice
 	}
 	defer close(p.over)
+	if ctx.Err() != nil {
+		p.stop()
+	}
 	if p.stopping.Err() != nil {
 		p.phase = stopped
 		return nil
@@ -198,9 +201,8 @@ func (p *Poller) loop() {
 			f()
 		case <-p.runner.Wake():
 		case <-timer.C:
-		case <-stop:
+		case <-stop: // step begins it
 			stop = nil
-			p.beginStop()
 		case <-force:
 			force = nil
 		}
@@ -214,7 +216,7 @@ func (p *Poller) loop() {
 
 // step does everything that is due, and reports whether the poller has stopped.
 func (p *Poller) step(now time.Time) (over bool) {
-	if p.fatal != nil {
+	if p.fatal != nil || p.stopping.Err() != nil {
 		p.beginStop()
 	}
 	p.heedPause(now)
