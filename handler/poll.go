@@ -163,7 +163,11 @@ func (p *Poller) Shutdown(ctx context.Context) error {
 		select {
 		case <-p.over:
 		case <-ctx.Done():
-			return ctx.Err()
+			select {
+			case <-p.over: // at the same time
+			default:
+				return ctx.Err()
+			}
 		}
 	}
 	return cmp.Or(errs...)

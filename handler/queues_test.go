@@ -324,6 +324,13 @@ func TestPollerShutdownBeforeRun_RunEndsAtOnce(t *testing.T) {
 		if err := errors.Join(p.Shutdown(context.Background()), p.Run(context.Background()), p.Shutdown(context.Background())); err != nil || time.Since(began) > time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		for range 100 { // which of two ends it sees first is up to chance
+			if err := p.Shutdown(over); err != nil {
+				t.Fatalf("Shutdown after Run has returned, by a context that has ended: %v", err)
+			}
+		}
 	})
 }
 
