@@ -25,6 +25,11 @@ func (s *Sender) Flush(ctx context.Context) error {
 	select {
 	case <-f.done:
 		return nil
+	default: // ctx may have ended at the same time
+	}
+	select {
+	case <-f.done:
+		return nil
 	case <-ctx.Done():
 		return cause(ctx)
 	}

@@ -111,6 +111,12 @@ func TestFlush_WaitsForWhatWasThereAndNoMore(t *testing.T) {
 		if err := s.Flush(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Flush whose context ends: %v", err)
 		}
+		w.flush(s)
+		for range 100 { // which of two ends it sees first is up to chance
+			if err := s.Flush(ctx); err != nil {
+				t.Fatalf("Flush of an empty buffer, by a context that has ended: %v", err)
+			}
+		}
 	})
 }
 
