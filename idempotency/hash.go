@@ -27,7 +27,7 @@ func Plain(key string) string { return key }
 // what Python makes of the function: "<function>.<module>.<qualified name>", or its key_prefix.
 //
 // Powertools completes and releases without looking at the owner: a worker of theirs that is
-// late can delete or overwrite a completion of ours. [Config.Validate] compares with
+// late can delete or overwrite a completion of ours. [Config.Content] compares with
 // functions of this package only.
 func PowertoolsPython(key string) string {
 	sum := md5.Sum(quote(key, true))

@@ -67,10 +67,10 @@ type Config struct {
 	// [PowertoolsTypeScript] are for tables that functions of other languages share.
 	Hash func(key string) string
 
-	// Validate returns what must be the same in all records with the same key, as [Body]
+	// Content returns what must be the same in all records with the same key, as [Body]
 	// does. A record with the key of another and a different content is a permanent failure,
 	// see [ErrDifferentContent]. The store has its SHA-256. Defaults to no comparison.
-	Validate KeyFunc
+	Content KeyFunc
 
 	// Remember is for how long a completion is remembered. Defaults to 15 days, which is
 	// longer than SQS keeps one message. A dead letter that is replayed is a new message.
@@ -132,7 +132,7 @@ var (
 	// ErrNoKey is wrapped by the error of a record that has no key.
 	ErrNoKey = errors.New("idempotency: the record has no key")
 	// ErrDifferentContent is wrapped by the error of a record whose key was used with a
-	// different content, see [Config.Validate].
+	// different content, see [Config.Content].
 	ErrDifferentContent = errors.New("idempotency: the key was used with a different content")
 	// ErrTakenOver is the cause (context.Cause) with which the context of a handler ends
 	// whose claim was lost, and is wrapped, with [batch.ErrInProgress], by the error of a

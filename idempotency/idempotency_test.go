@@ -301,7 +301,7 @@ func TestNoKey_IsPermanentUnlessAllowed(t *testing.T) {
 
 func TestDifferentContent_IsPermanent(t *testing.T) {
 	s := &shop{}
-	h := s.guarded(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Field("id"), Validate: idempotency.Body})
+	h := s.guarded(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Field("id"), Content: idempotency.Body})
 	sqstest.Run(t, h, func(t *testing.T, q *sqstest.Queue) {
 		q.Send(`{"id":"1","to":"Ann"}`)
 		q.UntilIdle()

@@ -94,7 +94,7 @@ func DeduplicationID(_ context.Context, r batch.Record) (string, error) {
 // id, and is done again. Prefer an id of the sender's.
 func MessageID(_ context.Context, r batch.Record) (string, error) { return r.MessageID, nil }
 
-// Body is the whole body: for [Config.Validate], or as a key where equal bodies mean the
+// Body is the whole body: for [Config.Content], or as a key where equal bodies mean the
 // same work.
 func Body(_ context.Context, r batch.Record) (string, error) { return r.Body, nil }
 
@@ -106,8 +106,8 @@ func (c *Config) identify(ctx context.Context, r *batch.Record) (key, content st
 	if key, err = c.Key(ctx, *r); err == nil && key == "" {
 		err = ErrNoKey
 	}
-	if err == nil && c.Validate != nil {
-		if content, err = c.Validate(ctx, *r); err == nil {
+	if err == nil && c.Content != nil {
+		if content, err = c.Content(ctx, *r); err == nil {
 			content = SHA256(content)
 		}
 	}
