@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"sync"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go/logging"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 )
 
@@ -24,7 +26,7 @@ func (c *Config) client() func(context.Context) (*sqs.Client, error) {
 		}
 		// On Lambda the credentials are in the environment. If they are missing, asking the
 		// EC2 metadata service would only take seconds.
-		cfg, err := config.LoadDefaultConfig(context.Background(), config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
+		cfg, err := config.LoadDefaultConfig(context.Background(), config.WithEC2IMDSClientEnableState(imds.ClientDisabled), config.WithLogger(c.sdkLogger()))
 		return sqs.NewFromConfig(cfg), err
 	})
 	return func(context.Context) (*sqs.Client, error) { return client() }
@@ -39,7 +41,7 @@ func (c *Config) pollClient(ctx context.Context, queue string) (*sqs.Client, err
 	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = 64 // a busy poller makes up to this many calls at the same time
 	})
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(transport))
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(transport), config.WithLogger(c.sdkLogger()))
 	if err != nil {
 		return nil, fmt.Errorf("handler: no AWS configuration: %w", err)
 	}
@@ -58,4 +60,16 @@ func (c *Config) pollClient(ctx context.Context, queue string) (*sqs.Client, err
 			o.EndpointOptions.UseDualStackEndpoint = aws.DualStackEndpointStateDisabled
 		}
 	}), nil
+}
+
+// sdkLogger returns a logger for the SDK, which would write plain text to standard error
+// otherwise, such as when it asks for credentials by an older protocol.
+func (c *Config) sdkLogger() logging.Logger {
+	return logging.LoggerFunc(func(class logging.Classification, format string, v ...any) {
+		level := slog.LevelDebug
+		if class == logging.Warn {
+			level = slog.LevelWarn
+		}
+		c.Logger.Log(context.Background(), level, fmt.Sprintf(format, v...), "logger", "aws-sdk-go-v2")
+	})
 }

@@ -1,6 +1,9 @@
 package handler
 
 import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -61,6 +64,32 @@ func TestAQueuesNameNeedsARegion(t *testing.T) {
 	bare(t)
 	if _, err := (&Config{}).pollClient(t.Context(), "orders"); err == nil || !strings.Contains(err.Error(), "set AWS_REGION") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// An instance's metadata service that refuses tokens has the SDK write a warning.
+func TestWhatTheSDKLogs_IsInTheLog(t *testing.T) {
+	bare(t)
+	metadata := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	defer metadata.Close()
+	for name, value := range map[string]string{
+		"AWS_EC2_METADATA_SERVICE_ENDPOINT": metadata.URL, "AWS_EC2_METADATA_DISABLED": "false",
+		"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_WEB_IDENTITY_TOKEN_FILE": "",
+		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "", "AWS_CONTAINER_CREDENTIALS_FULL_URI": "",
+	} {
+		t.Setenv(name, value)
+	}
+	var text strings.Builder
+	c := &Config{Logger: slog.New(slog.NewJSONHandler(&text, nil))}
+	client, err := c.pollClient(t.Context(), metadata.URL+"/1/orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.ListQueues(t.Context(), &sqs.ListQueuesInput{}); err == nil {
+		t.Error("a call without credentials succeeded")
+	}
+	if got := text.String(); !strings.Contains(got, `"level":"WARN","msg":"falling back to IMDSv1`) || !strings.Contains(got, `"logger":"aws-sdk-go-v2"`) {
+		t.Errorf("log: %s", got)
 	}
 }
 
