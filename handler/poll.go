@@ -17,6 +17,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/notify"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
@@ -159,16 +160,8 @@ func (p *Poller) Shutdown(ctx context.Context) error {
 		all.Go(func() { errs[i] = q.Shutdown(ctx) })
 	}
 	all.Wait()
-	if p.begun.Load() {
-		select {
-		case <-p.over:
-		case <-ctx.Done():
-			select {
-			case <-p.over: // at the same time
-			default:
-				return ctx.Err()
-			}
-		}
+	if p.begun.Load() && !sleep.Closed(ctx, p.over) {
+		return ctx.Err()
 	}
 	return cmp.Or(errs...)
 }

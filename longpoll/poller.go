@@ -15,6 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/notify"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // Errors of [Poller.Run] and of records.
@@ -164,10 +165,7 @@ func (p *Poller) Run(ctx context.Context) error {
 		return ErrRunTwice
 	}
 	defer close(p.over)
-	if ctx.Err() != nil {
-		p.stop()
-	}
-	if p.stopping.Err() != nil {
+	if p.stopping.Err() != nil || ctx.Err() != nil {
 		p.phase = stopped
 		return nil
 	}
@@ -367,15 +365,8 @@ func (p *Poller) Shutdown(ctx context.Context) error {
 	if !p.begun.Load() {
 		return nil
 	}
-	select {
-	case <-p.over:
+	if sleep.Closed(ctx, p.over) {
 		return nil
-	default: // ctx may have ended at the same time
-	}
-	select {
-	case <-p.over:
-		return nil
-	case <-ctx.Done():
 	}
 	p.force()
 	<-p.over

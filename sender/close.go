@@ -1,6 +1,10 @@
 package sender
 
-import "context"
+import (
+	"context"
+
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
+)
 
 // flush waits until messages have left the buffer.
 type flush struct {
@@ -22,17 +26,10 @@ func (s *Sender) Flush(ctx context.Context) error {
 		defer s.mu.Unlock()
 		s.flushing--
 	}()
-	select {
-	case <-f.done:
-		return nil
-	default: // ctx may have ended at the same time
-	}
-	select {
-	case <-f.done:
-		return nil
-	case <-ctx.Done():
+	if !sleep.Closed(ctx, f.done) {
 		return cause(ctx)
 	}
+	return nil
 }
 
 func (s *Sender) newFlush() *flush {

@@ -1,4 +1,4 @@
-// Package sleep is time.Sleep that ends with a context. It imports the standard
+// Package sleep has waits that end with a context. It imports the standard
 // library only, so that every package may use it.
 //
 //	if !sleep.For(ctx, 200*time.Millisecond) {
@@ -29,3 +29,19 @@ func For(ctx context.Context, d time.Duration) bool {
 
 // Until is [For] until t.
 func Until(ctx context.Context, t time.Time) bool { return For(ctx, time.Until(t)) }
+
+// Closed waits until done is closed, and returns true. It returns false if ctx ends before
+// that; if both are over already, it returns true.
+func Closed(ctx context.Context, done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+	}
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}

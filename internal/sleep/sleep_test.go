@@ -42,3 +42,42 @@ func TestFor(t *testing.T) {
 		}
 	}
 }
+
+func TestClosed(t *testing.T) {
+	const never, before = time.Hour, -time.Second
+	for _, c := range []struct {
+		name         string
+		closes, ends time.Duration // when done is closed, and when the context ends
+		want         bool
+		wantPassed   time.Duration
+	}{
+		{"closed first", time.Second, time.Minute, true, time.Second},
+		{"the context ends first", time.Minute, time.Second, false, time.Second},
+		{"closed already", before, never, true, 0},
+		{"the context has ended", never, before, false, 0},
+		{"both are over", before, before, true, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				done := make(chan struct{})
+				if c.closes <= 0 {
+					close(done)
+				} else {
+					defer time.AfterFunc(c.closes, func() { close(done) }).Stop()
+				}
+				for range 50 { // a choice by chance would show
+					ctx, cancel := context.WithTimeout(t.Context(), c.ends)
+					began := time.Now()
+					got := sleep.Closed(ctx, done)
+					cancel()
+					if got != c.want || time.Since(began) != c.wantPassed {
+						t.Fatalf("got %v after %v, want %v after %v", got, time.Since(began), c.want, c.wantPassed)
+					}
+					if c.wantPassed > 0 {
+						return
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,4 +1,4 @@
-// Command stubborn prints its environment and does not heed SIGTERM.
+// Command stubborn prints its environment and ignores SIGTERM.
 package main
 
 import (
