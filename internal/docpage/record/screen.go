@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -69,42 +70,27 @@ type screen struct {
 var token = regexp.MustCompile(`(?s)\x1b\[([0-9;]*)([A-Za-z])|.`)
 
 // lines are the rows at the end of the output, those that have scrolled away included.
-// Empty ones at the end are left out.
+// Empty ones at the end are left out. Chunks may cut characters and sequences in two.
 func lines(output []chunk) []line {
 	s := screen{lines: make([]line, 1)}
-	rest := "" // what a chunk may have cut in two
+	text := ""
+	var ends []int // of the chunks in the text
 	for _, c := range output {
-		text := rest + c.text
-		text, rest = whole(text)
-		for _, m := range token.FindAllStringSubmatch(text, -1) {
-			s.write(m[0], m[1], m[2], c.at)
+		text += c.text
+		ends = append(ends, len(text))
+	}
+	for _, m := range token.FindAllStringSubmatchIndex(text, -1) {
+		last, _ := slices.BinarySearch(ends, m[1])
+		parameters, final := "", ""
+		if m[2] >= 0 {
+			parameters, final = text[m[2]:m[3]], text[m[4]:m[5]]
 		}
+		s.write(text[m[0]:m[1]], parameters, final, output[last].at)
 	}
 	for len(s.lines) > 0 && s.lines[len(s.lines)-1].String() == "" {
 		s.lines = s.lines[:len(s.lines)-1]
 	}
 	return s.lines
-}
-
-var partial = regexp.MustCompile(`\x1b(?:\[[0-9;]*)?$`)
-
-// whole cuts off the beginning of an escape sequence, or of a character, at the text's end.
-func whole(text string) (complete, rest string) {
-	if at := partial.FindStringIndex(text); at != nil {
-		return text[:at[0]], text[at[0]:]
-	}
-	complete = text
-	for n := 1; n <= 3 && n <= len(text); n++ {
-		if b := text[len(text)-n]; b >= 0xC0 { // the first byte of a character
-			if !strings.HasSuffix(strings.ToValidUTF8(text, ""), text[len(text)-n:]) {
-				complete = text[:len(text)-n]
-			}
-			break
-		} else if b < 0x80 {
-			break
-		}
-	}
-	return complete, text[len(complete):]
 }
 
 func (s *screen) write(token, parameters, final string, at time.Time) {
