@@ -15,6 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
 	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
@@ -150,14 +151,10 @@ func (w *single) stop(status int) (time.Duration, error) {
 }
 
 // drain has a new worker do what is left.
-func (k *check) drain(ctx context.Context, settings ...string) error {
-	w, err := k.start(settings...)
-	if err != nil {
-		return err
-	}
-	if err := k.awaitEmpty(ctx); err != nil {
-		return err
-	}
+func (k *check) drain(ctx context.Context, settings ...string) (err error) {
+	defer must.Return(&err)
+	w := must.Get(k.start(settings...))
+	must.Do(k.awaitEmpty(ctx))
 	_, err = w.stop(0)
 	return err
 }
@@ -175,21 +172,14 @@ func (k *check) finish(ctx context.Context) error {
 
 // idleStop: a process that waits for messages ends at once. The best of three
 // counts, as the machine may be busy with something else.
-func idleStop(ctx context.Context, k *check) error {
+func idleStop(ctx context.Context, k *check) (err error) {
+	defer must.Return(&err)
 	const promised = 500 * time.Millisecond // 0.3 s in the toolkit, the rest for the end of a process
 	best := time.Hour
 	for i := range 3 {
-		w, err := k.start()
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(k.give(ctx, 1, diary.Order{}), k.awaitCount(ctx, i+1, diary.End, diary.OK), k.awaitEmpty(ctx)); err != nil {
-			return err
-		}
-		took, err := w.stop(0)
-		if err != nil {
-			return err
-		}
+		w := must.Get(k.start())
+		must.Do(errors.Join(k.give(ctx, 1, diary.Order{}), k.awaitCount(ctx, i+1, diary.End, diary.OK), k.awaitEmpty(ctx)))
+		took := must.Get(w.stop(0))
 		best = min(best, took)
 	}
 	fmt.Printf("%s took %d ms\n", k.queue, best.Milliseconds())
@@ -201,22 +191,13 @@ func idleStop(ctx context.Context, k *check) error {
 
 // stopAtLimit: handlers that take longer than a stop are cancelled, their messages
 // released. One that does not respect that is abandoned, its message left alone.
-func stopAtLimit(ctx context.Context, k *check) error {
+func stopAtLimit(ctx context.Context, k *check) (err error) {
+	defer must.Return(&err)
 	const limit = time.Second
-	if err := errors.Join(k.give(ctx, 4, diary.Order{Millis: 60_000, Once: true}), k.give(ctx, 1, diary.Order{Millis: 60_000, Once: true, Deaf: true})); err != nil {
-		return err
-	}
-	w, err := k.start("SQSBATCH_DRAIN_LIMIT=" + limit.String())
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(k.awaitCount(ctx, 5, diary.Start, ""), k.give(ctx, 10, diary.Order{})); err != nil {
-		return err
-	}
-	took, err := w.stop(0)
-	if err != nil {
-		return err
-	}
+	must.Do(errors.Join(k.give(ctx, 4, diary.Order{Millis: 60_000, Once: true}), k.give(ctx, 1, diary.Order{Millis: 60_000, Once: true, Deaf: true})))
+	w := must.Get(k.start("SQSBATCH_DRAIN_LIMIT=" + limit.String()))
+	must.Do(errors.Join(k.awaitCount(ctx, 5, diary.Start, ""), k.give(ctx, 10, diary.Order{})))
+	took := must.Get(w.stop(0))
 	if took < limit || took > limit+5*time.Second+slack {
 		return fmt.Errorf("the stop took %v, want %v and at most 5 s more", took, limit)
 	}
@@ -228,25 +209,14 @@ func stopAtLimit(ctx context.Context, k *check) error {
 }
 
 // secondSignal ends the process at once; its messages come back later.
-func secondSignal(ctx context.Context, k *check) error {
-	if err := k.give(ctx, 5, diary.Order{Millis: 60_000, Once: true}); err != nil {
-		return err
-	}
-	w, err := k.start()
-	if err != nil {
-		return err
-	}
-	if err := k.awaitCount(ctx, 5, diary.Start, ""); err != nil {
-		return err
-	}
-	if err := w.command.Process.Signal(os.Interrupt); err != nil {
-		return err
-	}
+func secondSignal(ctx context.Context, k *check) (err error) {
+	defer must.Return(&err)
+	must.Do(k.give(ctx, 5, diary.Order{Millis: 60_000, Once: true}))
+	w := must.Get(k.start())
+	must.Do(k.awaitCount(ctx, 5, diary.Start, ""))
+	must.Do(w.command.Process.Signal(os.Interrupt))
 	time.Sleep(200 * time.Millisecond)
-	took, err := w.stop(1)
-	if err != nil {
-		return err
-	}
+	took := must.Get(w.stop(1))
 	if said := strings.Join(w.LastLines(), "\n"); took > slack || !strings.Contains(said, "second signal") {
 		return fmt.Errorf("it took %v and said %q, want the reason at once", took, said)
 	}
@@ -254,19 +224,16 @@ func secondSignal(ctx context.Context, k *check) error {
 }
 
 // givenUp: SQS moves what fails, takes too long or hangs each time, and no more.
-func givenUp(ctx context.Context, k *check) error {
+func givenUp(ctx context.Context, k *check) (err error) {
+	defer must.Return(&err)
 	const bad = 3
-	if err := errors.Join(
+	must.Do(errors.Join(
 		k.give(ctx, 20, diary.Order{}),
 		k.give(ctx, 1, diary.Order{Fails: checkReceives}),
 		k.give(ctx, 1, diary.Order{Millis: 60_000}),
 		k.give(ctx, 1, diary.Order{Millis: 3000, Deaf: true, Fails: checkReceives}),
-	); err != nil {
-		return err
-	}
-	if err := k.drain(ctx, "SQSBATCH_RECORD_TIMEOUT=1s", "SQSBATCH_GRACE=200ms"); err != nil {
-		return err
-	}
+	))
+	must.Do(k.drain(ctx, "SQSBATCH_RECORD_TIMEOUT=1s", "SQSBATCH_GRACE=200ms"))
 	visible, hidden, err := k.sizes(ctx, "dead-"+k.queue)
 	starts, done := k.count(diary.Start, ""), k.count(diary.End, diary.OK)
 	if good := len(k.orders) - bad; err != nil || visible+hidden != bad || done != good || starts != good+bad*checkReceives {

@@ -49,6 +49,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
 	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 type options struct {
@@ -113,39 +114,28 @@ func fatal(err error) {
 
 // chaos is the whole run. It reports whether a promise was broken.
 func chaos(o options, folder string) (broken bool, err error) {
+	defer must.Return(&err)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	binary := filepath.Join(folder, "worker")
-	if err := module.Build(ctx, binary, "./worker"); err != nil {
-		return false, err
-	}
+	must.Do(module.Build(ctx, binary, "./worker"))
 	r := &run{options: o, orders: makeOrders(o.messages, rand.New(rand.NewPCG(o.seed, 0))), ledger: newLedger(o.messages)}
 	if o.guarded {
 		copies(r.orders, rand.New(rand.NewPCG(o.seed, 2)))
 	}
-	if r.server, err = newServer(ctx, o, r.ledger); err != nil {
-		return false, err
-	}
+	r.server = must.Get(newServer(ctx, o, r.ledger))
 	defer r.server.close()
 	r.fleet = &fleet{binary: binary, folder: folder, server: r.server, violations: &r.violations, guarded: o.guarded}
 	for i := range r.fleet.networks {
-		if r.fleet.networks[i], err = newNetwork(i, r.server.gates[i].address); err != nil {
-			return false, err
-		}
+		r.fleet.networks[i] = must.Get(newNetwork(i, r.server.gates[i].address))
 	}
 	defer r.fleet.close()
-	if err := r.server.createQueues(ctx); err != nil {
-		return false, err
-	}
+	must.Do(r.server.createQueues(ctx))
 	if o.sender {
-		if r.sending, err = newSending(r); err != nil {
-			return false, err
-		}
+		r.sending = must.Get(newSending(r))
 	}
 	if !o.guarded && !o.sender {
-		if err := r.checks(ctx); err != nil {
-			return false, err
-		}
+		must.Do(r.checks(ctx))
 	}
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // Visibility timeouts: a long one where no process is killed, so that what is stranded
@@ -50,38 +51,25 @@ type run struct {
 	slept     map[*process][]diary.Line
 }
 
-func (r *run) play(ctx context.Context) error {
+func (r *run) play(ctx context.Context) (err error) {
+	defer must.Return(&err)
 	random := rand.New(rand.NewPCG(r.seed, 1))
 	r.began[calm] = time.Now()
 	// What phase A costs is counted, so its queue is full when it begins.
-	if err := r.send(ctx, r.of(calm)); err != nil {
-		return err
-	}
+	must.Do(r.send(ctx, r.of(calm)))
 	if r.sending != nil {
-		if err := r.sending.flush(ctx); err != nil {
-			return err
-		}
+		must.Do(r.sending.flush(ctx))
 	}
-	if err := r.startAll(r.long()); err != nil {
-		return err
-	}
-	if err := r.finish(ctx, calm); err != nil {
-		return err
-	}
+	must.Do(r.startAll(r.long()))
+	must.Do(r.finish(ctx, calm))
 	r.began[stops] = time.Now()
-	if err := r.phaseStops(ctx); err != nil {
-		return err
-	}
+	must.Do(r.phaseStops(ctx))
 	for slot := range slots {
 		r.stopAndLook(slot)
 	}
 	r.began[everything] = time.Now()
-	if err := r.startAll(shortVisibility); err != nil {
-		return err
-	}
-	if err := r.phaseEverything(ctx, random); err != nil {
-		return err
-	}
+	must.Do(r.startAll(shortVisibility))
+	must.Do(r.phaseEverything(ctx, random))
 	r.began[phases] = time.Now()
 	for slot := range slots {
 		r.stopAndLook(slot)
@@ -103,15 +91,12 @@ func (r *run) startAll(visibility time.Duration) error {
 }
 
 // phaseStops stops the workers in turn, every fourth time all of them.
-func (r *run) phaseStops(ctx context.Context) error {
-	if err := r.send(ctx, r.of(stops)); err != nil {
-		return err
-	}
+func (r *run) phaseStops(ctx context.Context) (err error) {
+	defer must.Return(&err)
+	must.Do(r.send(ctx, r.of(stops)))
 	count := len(r.of(stops))
 	for i := 0; i < r.stopsWanted; {
-		if err := r.reach(ctx, stops, count*(i+1)/(r.stopsWanted+1)); err != nil {
-			return err
-		}
+		must.Do(r.reach(ctx, stops, count*(i+1)/(r.stopsWanted+1)))
 		list := []int{i % slots}
 		if i%4 == 3 {
 			list = []int{0, 1, 2}
@@ -120,9 +105,7 @@ func (r *run) phaseStops(ctx context.Context) error {
 			r.stopAndLook(slot)
 		}
 		for _, slot := range list {
-			if err := r.fleet.start(slot, r.long()); err != nil {
-				return err
-			}
+			must.Do(r.fleet.start(slot, r.long()))
 		}
 		i += len(list)
 	}
@@ -132,14 +115,11 @@ func (r *run) phaseStops(ctx context.Context) error {
 // phaseEverything sends while faults strike, each when a share of the phase is
 // done, on any machine. After every tenth part the queues run nearly empty, so that
 // faults meet waiting consumers.
-func (r *run) phaseEverything(ctx context.Context, random *rand.Rand) error {
-	if err := r.server.misbehave(); err != nil {
-		return err
-	}
+func (r *run) phaseEverything(ctx context.Context, random *rand.Rand) (err error) {
+	defer must.Return(&err)
+	must.Do(r.server.misbehave())
 	if r.sending != nil {
-		if err := r.server.misbehaveToSenders(); err != nil {
-			return err
-		}
+		must.Do(r.server.misbehaveToSenders())
 	}
 	list, count := makeFaults(r.faultsWanted, random), len(r.of(everything))
 	saboteur := newSaboteur(r.fleet, r.server, &r.faults, r.sending != nil)
@@ -149,9 +129,7 @@ func (r *run) phaseEverything(ctx context.Context, random *rand.Rand) error {
 	defer cancel()
 	go func() { sent <- r.feed(ctx, r.of(everything)) }()
 	for i, k := range list {
-		if err := r.reach(ctx, everything, count*i/len(list)); err != nil {
-			return err
-		}
+		must.Do(r.reach(ctx, everything, count*i/len(list)))
 		saboteur.strike(k, random)
 	}
 	if err := <-sent; err != nil {
@@ -165,18 +143,15 @@ func (r *run) phaseEverything(ctx context.Context, random *rand.Rand) error {
 	}
 	r.server.behave()
 	if r.sending != nil {
-		if err := r.sending.close(ctx); err != nil {
-			return err
-		}
-		if err := r.finishCopies(ctx); err != nil {
-			return err
-		}
+		must.Do(r.sending.close(ctx))
+		must.Do(r.finishCopies(ctx))
 	}
 	return r.finish(ctx, everything)
 }
 
 // feed sends the last phase's orders, with no more than backlog of them undone.
-func (r *run) feed(ctx context.Context, orders []order) error {
+func (r *run) feed(ctx context.Context, orders []order) (err error) {
+	defer must.Return(&err)
 	const backlog, part, nearlyEmpty = 4000, 100, 200
 	lulls := 10
 	if len(orders) < 20_000 {
@@ -187,12 +162,8 @@ func (r *run) feed(ctx context.Context, orders []order) error {
 		if lull := len(orders) / lulls; at > 0 && at/lull != (at-part)/lull {
 			most = at - nearlyEmpty
 		}
-		if err := r.reach(ctx, everything, most); err != nil {
-			return err
-		}
-		if err := r.send(ctx, orders[at:min(at+part, len(orders))]); err != nil {
-			return err
-		}
+		must.Do(r.reach(ctx, everything, most))
+		must.Do(r.send(ctx, orders[at:min(at+part, len(orders))]))
 	}
 	return nil
 }

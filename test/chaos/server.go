@@ -17,6 +17,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/chaos/httpstore"
 	"github.com/sqsbatch/sqsbatch/test/internal/elasticmq"
 	"github.com/sqsbatch/sqsbatch/test/internal/javaserver"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
@@ -127,7 +128,8 @@ func (s *server) createQueue(ctx context.Context, name, dead string, maxReceives
 }
 
 // send sends orders, in their order, those of a group to the second queue.
-func (s *server) send(ctx context.Context, orders []order, queues [2]string) error {
+func (s *server) send(ctx context.Context, orders []order, queues [2]string) (err error) {
+	defer must.Return(&err)
 	var batch [2][]types.SendMessageBatchRequestEntry
 	urls := [2]string{s.queueURL(queues[0]), s.queueURL(queues[1])}
 	flush := func(q int) error {
@@ -149,15 +151,11 @@ func (s *server) send(ctx context.Context, orders []order, queues [2]string) err
 			q, e.MessageGroupId, e.MessageDeduplicationId = 1, &o.group, &id
 		}
 		if batch[q] = append(batch[q], e); len(batch[q]) == 10 {
-			if err := flush(q); err != nil {
-				return err
-			}
+			must.Do(flush(q))
 		}
 	}
 	for q := range batch {
-		if err := flush(q); err != nil {
-			return err
-		}
+		must.Do(flush(q))
 	}
 	return nil
 }

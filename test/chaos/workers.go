@@ -15,6 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/chaos/httpstore"
 	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // slots is how many workers run side by side.
@@ -76,7 +77,8 @@ func (f *fleet) start(slot int, visibility time.Duration) error {
 	return nil
 }
 
-func (f *fleet) launch(slot int, visibility time.Duration) (*process, error) {
+func (f *fleet) launch(slot int, visibility time.Duration) (_ *process, err error) {
+	defer must.Return(&err)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -85,10 +87,7 @@ func (f *fleet) launch(slot int, visibility time.Duration) (*process, error) {
 	p := &process{index: len(f.processes), slot: slot, visibility: visibility, over: make(chan struct{}), started: time.Now()}
 	p.diary = filepath.Join(f.folder, fmt.Sprintf("worker-%03d.diary", p.index))
 	p.output = filepath.Join(f.folder, fmt.Sprintf("worker-%03d.log", p.index))
-	var err error
-	if p.health, err = freeAddress(); err != nil {
-		return nil, err
-	}
+	p.health = must.Get(freeAddress())
 	base := "http://" + f.networks[slot].address() + account
 	settings := []string{}
 	if f.guarded {
@@ -97,9 +96,7 @@ func (f *fleet) launch(slot int, visibility time.Duration) (*process, error) {
 	p.command = f.worker(p.diary, base+standardName+","+base+fifoName, append(settings, "SQSBATCH_CONCURRENCY=32",
 		"SQSBATCH_VISIBILITY="+visibility.String(), "SQSBATCH_HEALTH_ADDR="+p.health)...)
 	f.server.gates[slot].process.Store(int64(p.index))
-	if p.Process, err = launch(p.command, p.output); err != nil {
-		return nil, err
-	}
+	p.Process = must.Get(launch(p.command, p.output))
 	f.processes = append(f.processes, p)
 	f.current[slot] = p
 	go f.watch(p)
@@ -107,14 +104,10 @@ func (f *fleet) launch(slot int, visibility time.Duration) (*process, error) {
 }
 
 // launch starts a worker, which ends when this process does. Its output is a file.
-func launch(c *exec.Cmd, path string) (*subprocess.Process, error) {
-	output, err := os.Create(path)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := c.StdinPipe(); err != nil {
-		return nil, err
-	}
+func launch(c *exec.Cmd, path string) (_ *subprocess.Process, err error) {
+	defer must.Return(&err)
+	output := must.Get(os.Create(path))
+	must.Get(c.StdinPipe())
 	p, err := subprocess.Start(c, func(_, line string) { fmt.Fprintln(output, line) })
 	if err == nil {
 		go func() {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sqsbatch/sqsbatch/internal/wholebody"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // A scene is a server with a dead-letter queue and the two queues that its messages came
@@ -53,19 +54,13 @@ func (s *scene) queueURL(name string) *string { return aws.String(s.url + "/" + 
 const workers = 8
 
 // fill makes the queues and fills the dead-letter queue.
-func (s *scene) fill(ctx context.Context) error {
+func (s *scene) fill(ctx context.Context) (err error) {
+	defer must.Return(&err)
 	policy := fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"1"}`, arn(s.dead))
-	err := errors.Join(s.create(ctx, s.dead, nil), s.create(ctx, s.returns, nil),
-		s.create(ctx, s.orders, map[string]string{"RedrivePolicy": policy, "VisibilityTimeout": "0"}))
-	if err != nil {
-		return err
-	}
-	if err := s.sendAll(ctx); err != nil {
-		return err
-	}
-	if err := s.exhaust(ctx); err != nil {
-		return err
-	}
+	must.Do(errors.Join(s.create(ctx, s.dead, nil), s.create(ctx, s.returns, nil),
+		s.create(ctx, s.orders, map[string]string{"RedrivePolicy": policy, "VisibilityTimeout": "0"})))
+	must.Do(s.sendAll(ctx))
+	must.Do(s.exhaust(ctx))
 	visible, hidden, err := s.counts(ctx, s.dead)
 	if err == nil && (visible != s.messages || hidden != 0) {
 		err = fmt.Errorf("the dead-letter queue was filled with %d messages and %d hidden ones, want %d", visible, hidden, s.messages)
@@ -155,14 +150,9 @@ func (s *scene) exhaust(ctx context.Context) error {
 
 // counts are how many messages of a queue are visible, and hidden.
 func (s *scene) counts(ctx context.Context, queue string) (visible, hidden int, err error) {
-	out, err := s.client.GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{QueueUrl: s.queueURL(queue), AttributeNames: []types.QueueAttributeName{"All"}})
-	if err != nil {
-		return 0, 0, err
-	}
-	visible, err = strconv.Atoi(out.Attributes["ApproximateNumberOfMessages"])
-	if err != nil {
-		return 0, 0, err
-	}
+	defer must.Return(&err)
+	out := must.Get(s.client.GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{QueueUrl: s.queueURL(queue), AttributeNames: []types.QueueAttributeName{"All"}}))
+	visible = must.Get(strconv.Atoi(out.Attributes["ApproximateNumberOfMessages"]))
 	hidden, err = strconv.Atoi(out.Attributes["ApproximateNumberOfMessagesNotVisible"])
 	return visible, hidden, err
 }

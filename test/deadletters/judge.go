@@ -8,6 +8,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // deduplication is how long a FIFO queue drops second copies.
@@ -42,7 +44,8 @@ func (j *judgment) wrong(n int, kind, format string, details ...any) {
 }
 
 // judge reads both sides of the server. last is what the last run said.
-func (r *replay) judge(ctx context.Context, last result) error {
+func (r *replay) judge(ctx context.Context, last result) (err error) {
+	defer must.Return(&err)
 	took := time.Since(r.first)
 	j := &judgment{
 		replay: r, move: expected(r.messages, r.fifo), copies: make([]int, r.messages), stayed: make([]int, r.messages),
@@ -63,17 +66,11 @@ func (r *replay) judge(ctx context.Context, last result) error {
 		return err
 	}
 	for _, queue := range []string{r.orders, r.returns} {
-		if err := r.drain(ctx, queue, func(m *types.Message) { j.arrived(queue, m) }); err != nil {
-			return err
-		}
+		must.Do(r.drain(ctx, queue, func(m *types.Message) { j.arrived(queue, m) }))
 	}
-	if err := r.drain(ctx, r.dead, j.left); err != nil {
-		return err
-	}
+	must.Do(r.drain(ctx, r.dead, j.left))
 	extra := j.count()
-	if err := j.verdict(); err != nil {
-		return err
-	}
+	must.Do(j.verdict())
 	return j.duplicates(extra, took)
 }
 

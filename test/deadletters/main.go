@@ -35,6 +35,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/test/internal/elasticmq"
 	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
 
@@ -79,14 +80,11 @@ func check(err error) {
 }
 
 func run(ctx context.Context, o options) (err error) {
-	if o.dir, err = os.MkdirTemp("", "deadletters"); err != nil {
-		return err
-	}
+	defer must.Return(&err)
+	o.dir = must.Get(os.MkdirTemp("", "deadletters"))
 	defer func() { _ = os.RemoveAll(o.dir) }()
 	o.program = filepath.Join(o.dir, "sqsbatch.exe")
-	if err := module.Build(ctx, o.program, "./cmd/sqsbatch"); err != nil {
-		return err
-	}
+	must.Do(module.Build(ctx, o.program, "./cmd/sqsbatch"))
 	if o.speed {
 		return measure(ctx, o)
 	}
@@ -136,18 +134,13 @@ func (o *options) kind() string {
 
 // start starts the server as a process of its own.
 func start(ctx context.Context, o options) (url string, stop func() error, err error) {
+	defer must.Return(&err)
 	switch o.server {
 	case elasticMQ:
-		s, err := elasticmq.Start(ctx)
-		if err != nil {
-			return "", nil, err
-		}
+		s := must.Get(elasticmq.Start(ctx))
 		return s.URL, func() error { s.Stop(); return nil }, nil
 	case "sqsbatch":
-		s, err := sqsserver.Start(ctx, o.program)
-		if err != nil {
-			return "", nil, err
-		}
+		s := must.Get(sqsserver.Start(ctx, o.program))
 		return s.URL, s.Stop, nil
 	}
 	return "", nil, fmt.Errorf("-server is %q; it must be sqsbatch or %s", o.server, elasticMQ)

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // A proxy stands between the command and the server. It counts the messages in the calls of
@@ -38,15 +40,10 @@ type blow struct {
 	struck   bool
 }
 
-func newProxy(server string) (*proxy, error) {
-	target, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
+func newProxy(server string) (_ *proxy, err error) {
+	defer must.Return(&err)
+	target := must.Get(url.Parse(server))
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))
 	p := &proxy{url: "http://" + listener.Addr().String(), done: make(chan struct{}), messages: map[string]int{}, calls: map[string]int{}}
 	p.next = &httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },

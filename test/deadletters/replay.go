@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // A replay is the whole of what happens to one dead-letter queue.
@@ -29,7 +31,8 @@ func (r *replay) print(format string, args ...any) {
 // others are hidden by killed runs, or left for the last one.
 const share = 0.4
 
-func (r *replay) run(ctx context.Context) error {
+func (r *replay) run(ctx context.Context) (err error) {
+	defer must.Return(&err)
 	name := "standard.journal"
 	if r.fifo {
 		name = "fifo.journal"
@@ -44,9 +47,7 @@ func (r *replay) run(ctx context.Context) error {
 	}
 	r.budget = max(1, int(share*float64(moved)/float64(r.kills+1)))
 	r.print("%d messages, %d of them to be replayed", r.messages, moved)
-	if err := r.interrupt(ctx); err != nil {
-		return err
-	}
+	must.Do(r.interrupt(ctx))
 	r.first = time.Now()
 	for n := range r.kills {
 		if err := r.kill(ctx); err != nil {
@@ -54,10 +55,7 @@ func (r *replay) run(ctx context.Context) error {
 		}
 	}
 	r.print("%d kills in %s; the last run waits for what they have hidden", r.kills, seconds(r.first))
-	last, err := r.finish(ctx)
-	if err != nil {
-		return err
-	}
+	last := must.Get(r.finish(ctx))
 	return r.judge(ctx, last)
 }
 
@@ -99,15 +97,10 @@ func (r *replay) strike(ctx context.Context, resume bool, what func(*os.Process)
 }
 
 // interrupt begins the replay. The first run meets a Ctrl-C, after which no message is hidden.
-func (r *replay) interrupt(ctx context.Context) error {
-	t, status, err := r.strike(ctx, false, func(p *os.Process) { _ = p.Signal(os.Interrupt) })
-	if err != nil {
-		return err
-	}
-	out, err := t.result()
-	if err != nil {
-		return err
-	}
+func (r *replay) interrupt(ctx context.Context) (err error) {
+	defer must.Return(&err)
+	t, status := must.Get2(r.strike(ctx, false, func(p *os.Process) { _ = p.Signal(os.Interrupt) }))
+	out := must.Get(t.result())
 	_, hidden, err := r.counts(ctx, r.dead)
 	switch {
 	case err != nil:
@@ -134,16 +127,12 @@ func (r *replay) kill(ctx context.Context) error {
 
 // finish goes on with the replay to its end.
 func (r *replay) finish(ctx context.Context) (out result, err error) {
+	defer must.Return(&err)
 	began := time.Now()
 	r.proxy.arm(nil)
 	t := r.command(ctx, true)
-	status, err := t.run(func() {})
-	if err != nil {
-		return out, err
-	}
-	if out, err = t.result(); err != nil {
-		return out, err
-	}
+	status := must.Get(t.run(func() {}))
+	out = must.Get(t.result())
 	want := 0
 	if out.Behind+out.Unseen+len(out.SentTwice) > 0 {
 		want = 3

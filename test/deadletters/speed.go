@@ -16,6 +16,8 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // What is to be reached.
@@ -49,19 +51,15 @@ func measure(ctx context.Context, o options) error {
 }
 
 // requests counts the tool's calls for each message, when all are replayed and when none is.
-func (c *course) requests(ctx context.Context) error {
-	p, err := newProxy(c.url)
-	if err != nil {
-		return err
-	}
+func (c *course) requests(ctx context.Context) (err error) {
+	defer must.Return(&err)
+	p := must.Get(newProxy(c.url))
 	defer p.close()
 	counted := *c
 	counted.endpoint = p.url
 	for _, all := range []bool{true, false} {
 		p.arm(nil)
-		if _, _, err := counted.lap(ctx, true, counting, 100, all); err != nil {
-			return err
-		}
+		must.Get2(counted.lap(ctx, true, counting, 100, all))
 		fmt.Printf("requests for each of %d messages, replayed %v:", counting, all)
 		for _, op := range slices.Sorted(maps.Keys(p.calls)) {
 			fmt.Printf(" %s %.3f", op, float64(p.calls[op])/counting)
@@ -117,18 +115,13 @@ func (c *course) memory(ctx context.Context, what string, messages, size int, al
 
 // lap fills a new queue and has the tool, or the bare loop, move it to another one.
 func (c *course) lap(ctx context.Context, isTool bool, messages, size int, all bool) (took time.Duration, memory int64, err error) {
+	defer must.Return(&err)
 	c.queues++
 	from, to := fmt.Sprint("dead-", c.queues), fmt.Sprint("orders-", c.queues)
-	if err := c.create(ctx, from, nil); err != nil {
-		return 0, 0, err
-	}
+	must.Do(c.create(ctx, from, nil))
 	policy := fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"3"}`, arn(from))
-	if err := c.create(ctx, to, map[string]string{"RedrivePolicy": policy}); err != nil {
-		return 0, 0, err
-	}
-	if err := c.sendCopies(ctx, from, messages, size); err != nil {
-		return 0, 0, err
-	}
+	must.Do(c.create(ctx, to, map[string]string{"RedrivePolicy": policy}))
+	must.Do(c.sendCopies(ctx, from, messages, size))
 	cmd := exec.CommandContext(ctx, os.Args[0], bareLoop, c.url, *c.queueURL(from), *c.queueURL(to))
 	if isTool {
 		args := []string{"replay", from, "--endpoint-url", c.endpoint, "--journal", fmt.Sprintf("%s/%s.journal", c.dir, from), "--by", "send", "--yes"}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // member is a file of an archive.
@@ -36,41 +38,29 @@ func writeArchive(path string, files []member, when time.Time) (err error) {
 	return writeTar(out, files, when)
 }
 
-func writeZip(out io.Writer, files []member, when time.Time) error {
+func writeZip(out io.Writer, files []member, when time.Time) (err error) {
+	defer must.Return(&err)
 	z := zip.NewWriter(out)
 	for _, f := range files {
 		header := &zip.FileHeader{Name: f.Name, Method: zip.Deflate, Modified: when}
 		header.SetMode(f.Mode)
-		w, err := z.CreateHeader(header)
-		if err != nil {
-			return err
-		}
-		if err := copyFrom(w, f.Path); err != nil {
-			return err
-		}
+		w := must.Get(z.CreateHeader(header))
+		must.Do(copyFrom(w, f.Path))
 	}
 	return z.Close()
 }
 
-func writeTar(out io.Writer, files []member, when time.Time) error {
+func writeTar(out io.Writer, files []member, when time.Time) (err error) {
+	defer must.Return(&err)
 	compressed := gzip.NewWriter(out)
 	t := tar.NewWriter(compressed)
 	for _, f := range files {
-		info, err := os.Stat(f.Path)
-		if err != nil {
-			return err
-		}
+		info := must.Get(os.Stat(f.Path))
 		header := &tar.Header{Name: f.Name, Size: info.Size(), Mode: int64(f.Mode), ModTime: when, Uname: "root", Gname: "root"}
-		if err := t.WriteHeader(header); err != nil {
-			return err
-		}
-		if err := copyFrom(t, f.Path); err != nil {
-			return err
-		}
+		must.Do(t.WriteHeader(header))
+		must.Do(copyFrom(t, f.Path))
 	}
-	if err := t.Close(); err != nil {
-		return err
-	}
+	must.Do(t.Close())
 	return compressed.Close()
 }
 

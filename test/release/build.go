@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 type target struct{ OS, Arch string }
@@ -98,35 +100,26 @@ func build(root string, t target, binary string) error {
 
 // writeChecksums writes checksums.txt, in the form of sha256sum, for the archives and
 // SBOMs of a folder.
-func writeChecksums(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
+func writeChecksums(dir string) (err error) {
+	defer must.Return(&err)
+	entries := must.Get(os.ReadDir(dir))
 	var lines []string
 	for _, e := range entries {
 		if e.IsDir() || e.Name() == "checksums.txt" {
 			continue
 		}
-		sum, err := sha256File(filepath.Join(dir, e.Name()))
-		if err != nil {
-			return err
-		}
+		sum := must.Get(sha256File(filepath.Join(dir, e.Name())))
 		lines = append(lines, fmt.Sprintf("%s  %s\n", sum, e.Name()))
 	}
 	slices.SortFunc(lines, func(a, b string) int { return strings.Compare(a[64:], b[64:]) })
 	return os.WriteFile(filepath.Join(dir, "checksums.txt"), []byte(strings.Join(lines, "")), 0o644)
 }
 
-func sha256File(path string) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
+func sha256File(path string) (_ string, err error) {
+	defer must.Return(&err)
+	file := must.Get(os.Open(path))
 	defer file.Close()
 	sum := sha256.New()
-	if _, err := io.Copy(sum, file); err != nil {
-		return "", err
-	}
+	must.Get(io.Copy(sum, file))
 	return fmt.Sprintf("%x", sum.Sum(nil)), nil
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // shells have a completion in the archives and the Homebrew cask.
@@ -17,15 +19,10 @@ var shells = []string{"bash", "zsh", "fish"}
 // writeDocs writes the completions and man pages that the tool makes of itself, below
 // dir, and returns their paths from there, sorted. The day in the man pages is that of
 // the commit.
-func writeDocs(root, dir string, when time.Time) ([]string, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, err
-	}
-	scratch, err := os.MkdirTemp("", "sqsbatch")
-	if err != nil {
-		return nil, err
-	}
+func writeDocs(root, dir string, when time.Time) (_ []string, err error) {
+	defer must.Return(&err)
+	dir = must.Get(filepath.Abs(dir))
+	scratch := must.Get(os.MkdirTemp("", "sqsbatch"))
 	defer os.RemoveAll(scratch)
 	tool := filepath.Join(scratch, program(runtime.GOOS))
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", tool, "./cmd/sqsbatch")
@@ -34,30 +31,20 @@ func writeDocs(root, dir string, when time.Time) ([]string, error) {
 		return nil, fmt.Errorf("go build: %w: %s", err, out)
 	}
 	for _, sub := range []string{"completions", "man"} {
-		if err := os.RemoveAll(filepath.Join(dir, sub)); err != nil {
-			return nil, err
-		}
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
-			return nil, err
-		}
+		must.Do(os.RemoveAll(filepath.Join(dir, sub)))
+		must.Do(os.MkdirAll(filepath.Join(dir, sub), 0o755))
 	}
-	if err := askForAll(tool, dir, when); err != nil {
-		return nil, err
-	}
+	must.Do(askForAll(tool, dir, when))
 	return docsIn(dir)
 }
 
-func askForAll(tool, dir string, when time.Time) error {
+func askForAll(tool, dir string, when time.Time) (err error) {
+	defer must.Return(&err)
 	for _, shell := range shells {
-		script, err := ask(tool, when, "completion", shell)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, "completions", "sqsbatch."+shell), script, 0o644); err != nil {
-			return err
-		}
+		script := must.Get(ask(tool, when, "completion", shell))
+		must.Do(os.WriteFile(filepath.Join(dir, "completions", "sqsbatch."+shell), script, 0o644))
 	}
-	_, err := ask(tool, when, "man", filepath.Join(dir, "man"))
+	_, err = ask(tool, when, "man", filepath.Join(dir, "man"))
 	return err
 }
 

@@ -20,6 +20,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 func main() {
@@ -29,22 +31,17 @@ func main() {
 	}
 }
 
-func run(args []string, stdout io.Writer) error {
+func run(args []string, stdout io.Writer) (err error) {
+	defer must.Return(&err)
 	switch {
 	case len(args) == 1 && args[0] == "docs":
-		_, when, err := head()
-		if err != nil {
-			return err
-		}
+		_, when := must.Get2(head())
 		_, err = writeDocs(".", ".", when)
 		return err
 	case len(args) == 3 && args[0] == "sbom":
 		return writeSBOM(args[1], args[2])
 	case len(args) == 2 && args[0] == "notes":
-		text, err := os.ReadFile("CHANGELOG.md")
-		if err != nil {
-			return err
-		}
+		text := must.Get(os.ReadFile("CHANGELOG.md"))
 		section, err := notes(string(text), args[1])
 		if err == nil {
 			_, err = io.WriteString(stdout, section)
@@ -53,9 +50,7 @@ func run(args []string, stdout io.Writer) error {
 	}
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	out := flags.String("o", "dist", "the folder to write; it is emptied first")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
+	must.Do(flags.Parse(args))
 	if flags.NArg() > 0 {
 		return fmt.Errorf("%q: there are docs, sbom BINARY FILE and notes VERSION", flags.Args())
 	}
@@ -63,19 +58,12 @@ func run(args []string, stdout io.Writer) error {
 }
 
 // release builds what HEAD of the working tree is: the tag's version, or a snapshot.
-func release(out string) error {
-	version, when, err := head()
-	if err != nil {
-		return err
-	}
-	if err := os.RemoveAll(out); err != nil {
-		return err
-	}
+func release(out string) (err error) {
+	defer must.Return(&err)
+	version, when := must.Get2(head())
+	must.Do(os.RemoveAll(out))
 	docs := filepath.Join(out, "docs")
-	files, err := writeDocs(".", docs, when)
-	if err != nil {
-		return err
-	}
+	files := must.Get(writeDocs(".", docs, when))
 	d := distribution{Root: ".", Out: out, Version: version, Time: when, Docs: docs, DocFiles: files}
 	for _, t := range targets {
 		if err := d.add(t); err != nil {
@@ -88,14 +76,9 @@ func release(out string) error {
 // head returns the version of the tag at HEAD, without its v, and the time of the commit.
 // Without a tag the version is "snapshot".
 func head() (version string, when time.Time, err error) {
-	seconds, err := git("log", "-1", "--format=%ct")
-	if err != nil {
-		return "", when, err
-	}
-	unix, err := strconv.ParseInt(seconds, 10, 64)
-	if err != nil {
-		return "", when, err
-	}
+	defer must.Return(&err)
+	seconds := must.Get(git("log", "-1", "--format=%ct"))
+	unix := must.Get(strconv.ParseInt(seconds, 10, 64))
 	version = "snapshot"
 	if tag, err := git("describe", "--tags", "--exact-match", "--match=v[0-9]*"); err == nil {
 		version = strings.TrimPrefix(tag, "v")

@@ -8,6 +8,8 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // An SBOM in CycloneDX's JSON form, https://cyclonedx.org/docs/1.6/json/, as far as Go's
@@ -47,23 +49,12 @@ type license struct {
 	} `json:"license"`
 }
 
-func writeSBOM(binary, path string) error {
-	info, err := buildinfo.ReadFile(binary)
-	if err != nil {
-		return err
-	}
-	sum, err := sha256File(binary)
-	if err != nil {
-		return err
-	}
-	list, err := describe(info, sum)
-	if err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(list, "", "  ")
-	if err != nil {
-		return err
-	}
+func writeSBOM(binary, path string) (err error) {
+	defer must.Return(&err)
+	info := must.Get(buildinfo.ReadFile(binary))
+	sum := must.Get(sha256File(binary))
+	list := must.Get(describe(info, sum))
+	text := must.Get(json.MarshalIndent(list, "", "  "))
 	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 

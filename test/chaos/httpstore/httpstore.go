@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // The operations.
@@ -41,18 +42,10 @@ type Answer struct {
 type Client struct{ URL string }
 
 func (c Client) call(ctx context.Context, ask Request) (answer Answer, err error) {
-	body, err := json.Marshal(ask)
-	if err != nil {
-		return answer, err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(body))
-	if err != nil {
-		return answer, err
-	}
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return answer, err
-	}
+	defer must.Return(&err)
+	body := must.Get(json.Marshal(ask))
+	r := must.Get(http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(body)))
+	response := must.Get(http.DefaultClient.Do(r))
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return answer, fmt.Errorf("the store answers %s", response.Status)

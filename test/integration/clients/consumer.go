@@ -15,6 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
@@ -48,25 +49,17 @@ func (c consumer) check(ctx context.Context, s *sqsserver.Server) error {
 	return errors.Join(wrong...)
 }
 
-func (c consumer) run(ctx context.Context, s *sqsserver.Server, p plan) error {
+func (c consumer) run(ctx context.Context, s *sqsserver.Server, p plan) (err error) {
+	defer must.Return(&err)
 	begin := time.Now()
 	limited, cancel := context.WithTimeoutCause(ctx, planTime, fmt.Errorf("not done within %v", planTime))
 	defer cancel()
-	q, err := makeQueues(ctx, s.URL, p)
-	if err != nil {
-		return err
-	}
+	q := must.Get(makeQueues(ctx, s.URL, p))
 	book := newLedger(p)
 	cmd := c.command()
 	cmd.Env = stage.Environment(append(cmd.Env, "AWS_ENDPOINT_URL_SQS="+s.URL, "QUEUE_URL="+q.url, "NOTE="+note)...)
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	process, err := subprocess.Start(cmd, book.line)
-	if err != nil {
-		return err
-	}
+	stdin := must.Get(cmd.StdinPipe())
+	process := must.Get(subprocess.Start(cmd, book.line))
 	err = drive(limited, stdin, q, p, book, process.Ended())
 	stopping, kill := context.WithTimeout(ctx, stopTime)
 	defer kill()
@@ -99,7 +92,8 @@ func (c consumer) run(ctx context.Context, s *sqsserver.Server, p plan) error {
 
 // drive has a consumer send and handle a plan, and returns when its handler is
 // at the last task: that must finish, and be deleted, although SIGTERM comes.
-func drive(ctx context.Context, stdin io.Writer, q *queues, p plan, book *ledger, ended <-chan struct{}) error {
+func drive(ctx context.Context, stdin io.Writer, q *queues, p plan, book *ledger, ended <-chan struct{}) (err error) {
+	defer must.Return(&err)
 	wait := func(what string, c <-chan struct{}) error {
 		select {
 		case <-c:
@@ -110,18 +104,10 @@ func drive(ctx context.Context, stdin io.Writer, q *queues, p plan, book *ledger
 			return fmt.Errorf("%s: %w", what, context.Cause(ctx))
 		}
 	}
-	if _, err := io.WriteString(stdin, lines(p.tasks...)); err != nil {
-		return err
-	}
-	if err := wait("send all but the last task", book.sent); err != nil {
-		return err
-	}
-	if err := await.Until(ctx, planTime, func() error { return sqsqueue.RequireEmpty(ctx, q.client, q.url) }); err != nil {
-		return err
-	}
-	if _, err := io.WriteString(stdin, lines(p.last)); err != nil {
-		return err
-	}
+	must.Get(io.WriteString(stdin, lines(p.tasks...)))
+	must.Do(wait("send all but the last task", book.sent))
+	must.Do(await.Until(ctx, planTime, func() error { return sqsqueue.RequireEmpty(ctx, q.client, q.url) }))
+	must.Get(io.WriteString(stdin, lines(p.last)))
 	return errors.Join(wait("send the last task", book.sent), wait("start the last task", book.started))
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 	"github.com/sqsbatch/sqsbatch/test/internal/cached"
 	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
 
@@ -72,28 +73,14 @@ func Check(ctx context.Context, s *stage.Stage) error {
 }
 
 // install fetches the clients, as far as they are not there yet.
-func install(ctx context.Context, s *stage.Stage, command string) ([]client, error) {
-	env, err := awscli.Install(ctx)
-	if err != nil {
-		return nil, err
-	}
-	old, err := pyenv.Install(ctx, "boto3-"+oldBoto3, "boto3=="+oldBoto3)
-	if err != nil {
-		return nil, err
-	}
+func install(ctx context.Context, s *stage.Stage, command string) (_ []client, err error) {
+	defer must.Return(&err)
+	env := must.Get(awscli.Install(ctx))
+	old := must.Get(pyenv.Install(ctx, "boto3-"+oldBoto3, "boto3=="+oldBoto3))
 	dir := filepath.Join(s.Root, "test", "integration", "clients")
-	node, err := sqsConsumer(ctx, s, dir)
-	if err != nil {
-		return nil, err
-	}
-	python, err := celery(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	java, err := springCloud(ctx, s, dir)
-	if err != nil {
-		return nil, err
-	}
+	node := must.Get(sqsConsumer(ctx, s, dir))
+	python := must.Get(celery(ctx, dir))
+	java := must.Get(springCloud(ctx, s, dir))
 	script := filepath.Join(dir, "python")
 	return []client{
 		{"boto3 " + awscli.Boto3, pythonScript(env, script, command)},
@@ -148,21 +135,17 @@ func celery(ctx context.Context, dir string) (*consumer, error) {
 }
 
 // springCloud needs a JDK and, for the first use, Maven and Maven Central.
-func springCloud(ctx context.Context, s *stage.Stage, dir string) (*consumer, error) {
+func springCloud(ctx context.Context, s *stage.Stage, dir string) (_ *consumer, err error) {
+	defer must.Return(&err)
 	dir = filepath.Join(dir, "springcloud")
-	libs, err := cached.Dir("spring-cloud-aws-"+springCloudVersion, func(to string) error {
+	libs := must.Get(cached.Dir("spring-cloud-aws-"+springCloudVersion, func(to string) error {
 		_, err := s.Log.Run(exec.CommandContext(ctx, "mvn", "--batch-mode", "--quiet", "--file", filepath.Join(dir, "pom.xml"),
 			"dependency:copy-dependencies", "-DoutputDirectory="+to))
 		return err
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	classes := filepath.Join(s.Tmp, "springcloud")
 	path := filepath.Join(libs, "*")
-	if _, err := s.Log.Run(exec.CommandContext(ctx, "javac", "-cp", path, "-d", classes, filepath.Join(dir, "Program.java"))); err != nil {
-		return nil, err
-	}
+	must.Get(s.Log.Run(exec.CommandContext(ctx, "javac", "-cp", path, "-d", classes, filepath.Join(dir, "Program.java"))))
 	return &consumer{exit: 143, skips: true, command: func() *exec.Cmd {
 		return exec.Command("java",
 			"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", // starts sooner

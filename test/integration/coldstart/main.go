@@ -32,6 +32,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // programs are what is measured; the first is compared with the others.
@@ -68,26 +69,16 @@ func Flags(f *flag.FlagSet) {
 }
 
 // Check is all of it.
-func Check(ctx context.Context, s *stage.Stage) error {
+func Check(ctx context.Context, s *stage.Stage) (err error) {
+	defer must.Return(&err)
 	if rounds < 1 {
 		return fmt.Errorf("-rounds is %d, must be at least 1", rounds)
 	}
-	payload, err := events.FS.ReadFile("one.json")
-	if err != nil {
-		return err
-	}
-	cli, err := samcli.Install(ctx)
-	if err != nil {
-		return err
-	}
-	runtime, err := cli.RIE(ctx)
-	if err != nil {
-		return err
-	}
+	payload := must.Get(events.FS.ReadFile("one.json"))
+	cli := must.Get(samcli.Install(ctx))
+	runtime := must.Get(cli.RIE(ctx))
 	for _, p := range programs {
-		if err := module.BuildFunction(ctx, filepath.Join(s.Tmp, p.name), p.pkg, goruntime.GOARCH); err != nil {
-			return err
-		}
+		must.Do(module.BuildFunction(ctx, filepath.Join(s.Tmp, p.name), p.pkg, goruntime.GOARCH))
 	}
 
 	results := make([][]start, len(programs))
@@ -183,11 +174,9 @@ func invoke(ctx context.Context, e *emulator.Emulator, program string, payload [
 }
 
 // peakMemory is VmHWM of the emulator's child that runs the program, in KiB.
-func peakMemory(emulator int, program string) (float64, error) {
-	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", emulator))
-	if err != nil {
-		return 0, err
-	}
+func peakMemory(emulator int, program string) (_ float64, err error) {
+	defer must.Return(&err)
+	tasks := must.Get(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", emulator)))
 	for _, task := range tasks {
 		children, err := os.ReadFile(task)
 		if err != nil {
@@ -197,10 +186,7 @@ func peakMemory(emulator int, program string) (float64, error) {
 			if exe, err := os.Readlink("/proc/" + child + "/exe"); err != nil || filepath.Base(exe) != filepath.Base(program) {
 				continue
 			}
-			status, err := os.ReadFile("/proc/" + child + "/status")
-			if err != nil {
-				return 0, err
-			}
+			status := must.Get(os.ReadFile("/proc/" + child + "/status"))
 			m := regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindSubmatch(status)
 			if m == nil {
 				return 0, errors.New("the process's status has no VmHWM")

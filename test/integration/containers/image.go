@@ -19,16 +19,15 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/elfcheck"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/engine"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 const image = "sqsbatch.example/orders:here"
 
 // checkImage builds the image as the Dockerfile says, looks into it, and runs it.
 func checkImage(ctx context.Context, s *stage.Stage) (err error) {
-	e, err := engine.Start(ctx, filepath.Join(s.Tmp, "engine"), engine.Options{})
-	if err != nil {
-		return err
-	}
+	defer must.Return(&err)
+	e := must.Get(engine.Start(ctx, filepath.Join(s.Tmp, "engine"), engine.Options{}))
 	defer func() { err = errors.Join(err, e.Stop()) }()
 	begin := time.Now()
 	if err := importBase(ctx, e, s); err != nil {
@@ -37,10 +36,8 @@ func checkImage(ctx context.Context, s *stage.Stage) (err error) {
 	fmt.Printf("an image with this machine's Go: %.1f s\n", time.Since(begin).Seconds())
 
 	begin = time.Now()
-	if _, err := s.Log.Run(e.Docker(ctx, "build", "--progress=plain", "--network=none", "--build-arg", "GO_IMAGE="+goImage,
-		"--build-arg", "GOPROXY=file:///"+modules, "--tag", image, s.Root)); err != nil {
-		return err
-	}
+	must.Get(s.Log.Run(e.Docker(ctx, "build", "--progress=plain", "--network=none", "--build-arg", "GO_IMAGE="+goImage,
+		"--build-arg", "GOPROXY=file:///"+modules, "--tag", image, s.Root)))
 	fmt.Printf("docker build: %.1f s\n", time.Since(begin).Seconds())
 	if err := checkConfig(ctx, e); err != nil {
 		return fmt.Errorf("the image: %w", err)
@@ -53,20 +50,16 @@ func checkImage(ctx context.Context, s *stage.Stage) (err error) {
 	return checkRuns(ctx, e, s.Root)
 }
 
-func checkConfig(ctx context.Context, e *engine.Engine) error {
-	out, err := e.Output(ctx, "image", "inspect", image)
-	if err != nil {
-		return err
-	}
+func checkConfig(ctx context.Context, e *engine.Engine) (err error) {
+	defer must.Return(&err)
+	out := must.Get(e.Output(ctx, "image", "inspect", image))
 	var all []struct {
 		Config struct {
 			User, StopSignal string
 			Entrypoint, Cmd  []string
 		}
 	}
-	if err := json.Unmarshal([]byte(out), &all); err != nil {
-		return err
-	}
+	must.Do(json.Unmarshal([]byte(out), &all))
 	c := all[0].Config
 	if c.User != "65532:65532" || c.StopSignal != "SIGTERM" || !slices.Equal(c.Entrypoint, []string{"/app"}) || len(c.Cmd) > 0 {
 		return fmt.Errorf("is run as %+v", c)
@@ -75,18 +68,14 @@ func checkConfig(ctx context.Context, e *engine.Engine) error {
 }
 
 // checkFiles returns the size of all files in the image.
-func checkFiles(ctx context.Context, e *engine.Engine) (int64, error) {
-	id, err := e.Output(ctx, "create", "--network=none", image)
-	if err != nil {
-		return 0, err
-	}
+func checkFiles(ctx context.Context, e *engine.Engine) (_ int64, err error) {
+	defer must.Return(&err)
+	id := must.Get(e.Output(ctx, "create", "--network=none", image))
 	archive, err := e.Docker(ctx, "export", id).Output()
 	if err != nil {
 		return 0, fmt.Errorf("docker export: %w", err)
 	}
-	if _, err := e.Output(ctx, "rm", id); err != nil {
-		return 0, err
-	}
+	must.Get(e.Output(ctx, "rm", id))
 	var names []string
 	var size int64
 	for r := tar.NewReader(bytes.NewReader(archive)); ; {
@@ -130,18 +119,14 @@ const certificates = "/etc/ssl/certs/ca-certificates.crt"
 
 // importBase gives the engine an image for the official one of Go: this machine's
 // Go, certificates, a shell, and the modules of the build.
-func importBase(ctx context.Context, e *engine.Engine, s *stage.Stage) error {
+func importBase(ctx context.Context, e *engine.Engine, s *stage.Stage) (err error) {
+	defer must.Return(&err)
 	if _, err := os.Stat(certificates); err != nil {
 		return fmt.Errorf("%w: %w (Debian: ca-certificates)", stage.ErrNotRun, err)
 	}
-	goroot, err := goEnv(ctx, "GOROOT")
-	if err != nil {
-		return err
-	}
+	goroot := must.Get(goEnv(ctx, "GOROOT"))
 	cache := filepath.Join(s.Tmp, modules)
-	if err := downloadModules(ctx, s, cache); err != nil {
-		return err
-	}
+	must.Do(downloadModules(ctx, s, cache))
 	env := []string{"ENV PATH=/usr/local/go/bin:/bin GOPATH=/go GOTOOLCHAIN=local"}
 	return e.Import(ctx, goImage, env, func(w *tar.Writer) error {
 		if err := engine.Busybox(w, "sh"); err != nil {
@@ -165,15 +150,10 @@ func importBase(ctx context.Context, e *engine.Engine, s *stage.Stage) error {
 }
 
 // downloadModules fills a module cache with what the module needs.
-func downloadModules(ctx context.Context, s *stage.Stage, cache string) error {
-	have, err := goEnv(ctx, "GOMODCACHE")
-	if err != nil {
-		return err
-	}
-	proxy, err := goEnv(ctx, "GOPROXY")
-	if err != nil {
-		return err
-	}
+func downloadModules(ctx context.Context, s *stage.Stage, cache string) (err error) {
+	defer must.Return(&err)
+	have := must.Get(goEnv(ctx, "GOMODCACHE"))
+	proxy := must.Get(goEnv(ctx, "GOPROXY"))
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-modcacherw")
 	cmd.Dir = s.Root
 	cmd.Env = append(os.Environ(), "GOMODCACHE="+cache, "GOPROXY=file://"+filepath.ToSlash(filepath.Join(have, "cache", "download"))+","+proxy)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // Check is all of it.
@@ -45,17 +46,13 @@ func runUpstream(ctx context.Context, root, rendered string) error {
 }
 
 // checkManifests holds Kubernetes' own kinds against their schemas.
-func checkManifests(ctx context.Context, s *stage.Stage, rendered string) error {
+func checkManifests(ctx context.Context, s *stage.Stage, rendered string) (err error) {
+	defer must.Return(&err)
 	if _, err := os.Stat(rendered); err != nil {
 		return fmt.Errorf("%w: Kustomize made nothing", stage.ErrNotRun)
 	}
-	env, err := pyenv.Install(ctx, "kubernetes-validate-"+kubernetesValidate, "kubernetes-validate=="+kubernetesValidate)
-	if err != nil {
-		return err
-	}
-	if _, err := s.Log.Run(env.Command(ctx, "-m", "kubernetes_validate", "--strict", "--no-warn", rendered)); err != nil {
-		return err
-	}
+	env := must.Get(pyenv.Install(ctx, "kubernetes-validate-"+kubernetesValidate, "kubernetes-validate=="+kubernetesValidate))
+	must.Get(s.Log.Run(env.Command(ctx, "-m", "kubernetes_validate", "--strict", "--no-warn", rendered)))
 	fmt.Println("the manifests are as the schemas of Kubernetes " + kubernetesValidate + " want them")
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/engine"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 	"go.yaml.in/yaml/v3"
 )
@@ -26,11 +27,9 @@ type settings struct {
 	grace time.Duration // after which the platform kills
 }
 
-func readSettings(root string) (*settings, error) {
-	text, err := os.ReadFile(filepath.Join(root, "deploy", "kubernetes", "deployment.yaml"))
-	if err != nil {
-		return nil, err
-	}
+func readSettings(root string) (_ *settings, err error) {
+	defer must.Return(&err)
+	text := must.Get(os.ReadFile(filepath.Join(root, "deploy", "kubernetes", "deployment.yaml")))
 	var d struct {
 		Spec struct {
 			Template struct {
@@ -46,9 +45,7 @@ func readSettings(root string) (*settings, error) {
 			} `yaml:"template"`
 		} `yaml:"spec"`
 	}
-	if err := yaml.Unmarshal(text, &d); err != nil {
-		return nil, err
-	}
+	must.Do(yaml.Unmarshal(text, &d))
 	s := &settings{env: map[string]string{}, grace: time.Duration(d.Spec.Template.Spec.Grace) * time.Second}
 	for _, c := range d.Spec.Template.Spec.Containers {
 		for _, v := range c.Env {
@@ -101,15 +98,10 @@ func exitCode(ctx context.Context, e *engine.Engine, id string) (int, error) {
 }
 
 // checkRuns has the image handle orders, be asked for its health, and stop.
-func checkRuns(ctx context.Context, e *engine.Engine, root string) error {
-	s, err := readSettings(root)
-	if err != nil {
-		return err
-	}
-	q, err := serveQueues(ctx)
-	if err != nil {
-		return err
-	}
+func checkRuns(ctx context.Context, e *engine.Engine, root string) (err error) {
+	defer must.Return(&err)
+	s := must.Get(readSettings(root))
+	q := must.Get(serveQueues(ctx))
 	defer q.close()
 	for _, c := range []struct {
 		what string
@@ -270,15 +262,10 @@ func (q *queues) counts(ctx context.Context, visible, inFlight, dead int) error 
 	return err
 }
 
-func get(ctx context.Context, url string) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return err
-	}
+func get(ctx context.Context, url string) (err error) {
+	defer must.Return(&err)
+	r := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, url, nil))
+	answer := must.Get(http.DefaultClient.Do(r))
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s: %s", url, answer.Status)

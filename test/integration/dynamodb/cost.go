@@ -21,6 +21,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/idempotency/dynamostore"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // rounds is how many batches of a kind are handled, whose median counts.
@@ -37,38 +38,24 @@ type costs struct {
 }
 
 // cost counts the requests of batches, and compares their time with Powertools for Python.
-func (w *world) cost(ctx context.Context) error {
-	env, err := w.python(ctx)
-	if err != nil {
-		return err
-	}
-	if err := w.createTable(ctx, shared); err != nil {
-		return err
-	}
+func (w *world) cost(ctx context.Context) (err error) {
+	defer must.Return(&err)
+	env := must.Get(w.python(ctx))
+	must.Do(w.createTable(ctx, shared))
 	for _, distance := range distances {
 		fmt.Printf("each request takes %v longer:\n", distance)
-		if err := w.compare(ctx, env, distance); err != nil {
-			return err
-		}
+		must.Do(w.compare(ctx, env, distance))
 	}
 	return nil
 }
 
-func (w *world) compare(ctx context.Context, env *pyenv.Env, distance time.Duration) error {
-	one, err := w.ourCosts(ctx, 1, distance)
-	if err != nil {
-		return err
-	}
-	ten, err := w.ourCosts(ctx, 10, distance)
-	if err != nil {
-		return err
-	}
+func (w *world) compare(ctx context.Context, env *pyenv.Env, distance time.Duration) (err error) {
+	defer must.Return(&err)
+	one := must.Get(w.ourCosts(ctx, 1, distance))
+	ten := must.Get(w.ourCosts(ctx, 10, distance))
 	cmd := env.Command(ctx, "-B", filepath.Join(w.stage.Root, programs, "batch.py"), strconv.Itoa(rounds), strconv.FormatInt(distance.Milliseconds(), 10))
 	cmd.Env = w.environment()
-	out, err := w.stage.Log.Run(cmd)
-	if err != nil {
-		return err
-	}
+	out := must.Get(w.stage.Log.Run(cmd))
 	var theirs bill
 	if err := json.Unmarshal([]byte(out), &theirs); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
@@ -95,26 +82,20 @@ type bill struct{ New, Again costs }
 
 // ourCosts handles batches of n records by a function that does nothing.
 func (w *world) ourCosts(ctx context.Context, n int, distance time.Duration) (b bill, err error) {
+	defer must.Return(&err)
 	counter := &counting{client: awshttp.NewBuildableClient(), distance: distance}
 	store := dynamostore.New(w.client(func(o *awsdynamodb.Options) { o.HTTPClient = counter }), shared)
 	nothing := batch.JSON(func(context.Context, order) error { return nil })
-	h, err := handler.New(batch.Chain(nothing, idempotency.New(store, idempotency.Config{Key: idempotency.Field("orderId"), Prefix: fmt.Sprintf("%d records, %v", n, distance)})),
-		handler.Config{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return b, err
-	}
+	h := must.Get(handler.New(batch.Chain(nothing, idempotency.New(store, idempotency.Config{Key: idempotency.Field("orderId"), Prefix: fmt.Sprintf("%d records, %v", n, distance)})),
+		handler.Config{Logger: slog.New(slog.DiscardHandler)}))
 	batches := make([][]byte, rounds+1)
 	for i := range batches {
-		if batches[i], err = event(i, n); err != nil {
-			return b, err
-		}
+		batches[i] = must.Get(event(i, n))
 	}
 	if _, err = measure(ctx, h, counter, batches[:1]); err != nil { // opens the connections
 		return b, err
 	}
-	if b.New, err = measure(ctx, h, counter, batches[1:]); err != nil {
-		return b, err
-	}
+	b.New = must.Get(measure(ctx, h, counter, batches[1:]))
 	b.Again, err = measure(ctx, h, counter, batches[1:])
 	return b, err
 }

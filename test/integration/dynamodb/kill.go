@@ -19,6 +19,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/internal/await"
 	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
@@ -36,34 +37,22 @@ const (
 
 // kill has two workers handle orders that were sent several times, and kills one of them.
 func (w *world) kill(ctx context.Context) (err error) {
+	defer must.Return(&err)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	program, tool := filepath.Join(w.stage.Tmp, "worker.exe"), filepath.Join(w.stage.Tmp, "sqsbatch.exe")
-	if err := errors.Join(module.Build(ctx, program, "./test/integration/dynamodb/worker"), module.Build(ctx, tool, "./cmd/sqsbatch")); err != nil {
-		return err
-	}
-	queues, err := sqsserver.Start(ctx, tool)
-	if err != nil {
-		return err
-	}
+	must.Do(errors.Join(module.Build(ctx, program, "./test/integration/dynamodb/worker"), module.Build(ctx, tool, "./cmd/sqsbatch")))
+	queues := must.Get(sqsserver.Start(ctx, tool))
 	defer func() { err = errors.Join(err, queues.Stop()) }()
-	if err := w.createTable(ctx, table); err != nil {
-		return err
-	}
+	must.Do(w.createTable(ctx, table))
 	client := sqsqueue.Client(queues.URL)
-	url, err := send(ctx, client)
-	if err != nil {
-		return err
-	}
+	url := must.Get(send(ctx, client))
 	d := &diary{}
 	var workers []*subprocess.Process
 	for i := range 2 {
 		cmd := exec.Command(program)
 		cmd.Env = w.environment("AWS_ENDPOINT_URL_SQS="+queues.URL, "SQSBATCH_QUEUE_URL="+url, "TABLE="+table)
-		p, err := subprocess.Start(cmd, func(_, text string) { d.line(i, text); fmt.Fprintf(w.stage.Log, "worker %d: %s\n", i, text) })
-		if err != nil {
-			return err
-		}
+		p := must.Get(subprocess.Start(cmd, func(_, text string) { d.line(i, text); fmt.Fprintf(w.stage.Log, "worker %d: %s\n", i, text) }))
 		defer p.Kill()
 		workers = append(workers, p)
 	}
@@ -71,9 +60,7 @@ func (w *world) kill(ctx context.Context) (err error) {
 		return fmt.Errorf("%w\n%q", err, workers[0].LastLines())
 	}
 	workers[0].Kill()
-	if err := await.Until(ctx, patience, func() error { return sqsqueue.RequireEmpty(ctx, client, url) }); err != nil {
-		return err
-	}
+	must.Do(await.Until(ctx, patience, func() error { return sqsqueue.RequireEmpty(ctx, client, url) }))
 	workers[1].Stop(ctx)
 	return d.judge()
 }
@@ -98,18 +85,15 @@ func (w *world) client(options ...func(*awsdynamodb.Options)) *awsdynamodb.Clien
 
 // send sends each order several times, the copies far from each other and close together.
 func send(ctx context.Context, client *awssqs.Client) (url string, err error) {
-	if url, err = sqsqueue.Make(ctx, client, "orders", map[string]string{"VisibilityTimeout": "5"}); err != nil {
-		return "", err
-	}
+	defer must.Return(&err)
+	url = must.Get(sqsqueue.Make(ctx, client, "orders", map[string]string{"VisibilityTimeout": "5"}))
 	for i := range orders * copies {
 		id := i % orders // far
 		if i%2 == 0 {
 			id = i / copies // close
 		}
 		body := fmt.Sprintf(`{"ID":"%d","Millis":%d}`, id, millis)
-		if _, err := client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: &url, MessageBody: &body}); err != nil {
-			return "", err
-		}
+		must.Get(client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: &url, MessageBody: &body}))
 	}
 	return url, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/nodejs"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // The releases that the checks were written against.
@@ -126,22 +127,15 @@ func (s said) String() string {
 
 // start invokes their function with so much time left, and returns its first line: the
 // function was called, or the invocation ended without that.
-func (p *pair) start(ctx context.Context, left time.Duration) (*call, said, error) {
+func (p *pair) start(ctx context.Context, left time.Duration) (_ *call, _ said, err error) {
+	defer must.Return(&err)
 	c := &call{cmd: p.command(ctx, fmt.Sprint(left.Milliseconds()), p.body()), stderr: &strings.Builder{}}
 	c.cmd.Env = p.world.environment(c.cmd.Env...)
 	c.cmd.Stderr = c.stderr
-	var err error
-	if c.input, err = c.cmd.StdinPipe(); err != nil {
-		return nil, said{}, err
-	}
-	output, err := c.cmd.StdoutPipe()
-	if err != nil {
-		return nil, said{}, err
-	}
+	c.input = must.Get(c.cmd.StdinPipe())
+	output := must.Get(c.cmd.StdoutPipe())
 	c.output = json.NewDecoder(output)
-	if err := c.cmd.Start(); err != nil {
-		return nil, said{}, err
-	}
+	must.Do(c.cmd.Start())
 	first, err := c.next()
 	return c, first, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/idempotency/dynamostore"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // situations are those of one order that their function and ours are given.
@@ -169,12 +170,10 @@ func weComplete(ctx context.Context, p *pair) error {
 	return sameResult(end.Result, "by us")
 }
 
-func theyAreInProgress(ctx context.Context, p *pair) error {
+func theyAreInProgress(ctx context.Context, p *pair) (err error) {
+	defer must.Return(&err)
 	started := time.Now()
-	c, err := p.claim(ctx, long)
-	if err != nil {
-		return err
-	}
+	c := must.Get(p.claim(ctx, long))
 	o := p.ours(ctx, long, work)
 	if o.ran || !errors.Is(o.err, batch.ErrInProgress) {
 		return fmt.Errorf("ours: called %v, %v; want in progress", o.ran, o.err)
@@ -185,9 +184,7 @@ func theyAreInProgress(ctx context.Context, p *pair) error {
 	if left < least || left > most {
 		return fmt.Errorf("%v are left of their claim, want %v to %v", left, least, most)
 	}
-	if _, err := c.end("return"); err != nil {
-		return err
-	}
+	must.Get(c.end("return"))
 	return p.duplicate(ctx, p.order)
 }
 
@@ -214,11 +211,9 @@ func weAreInProgress(ctx context.Context, p *pair) error {
 
 // theyAreLate has their claim time out while their function runs, and us do the work. Then
 // their function ends, with an error or with none.
-func (p *pair) theyAreLate(ctx context.Context, how, wantError string) error {
-	c, err := p.claim(ctx, short)
-	if err != nil {
-		return err
-	}
+func (p *pair) theyAreLate(ctx context.Context, how, wantError string) (err error) {
+	defer must.Return(&err)
+	c := must.Get(p.claim(ctx, short))
 	for o := p.ours(ctx, long, work); !o.ran || o.err != nil; o = p.ours(ctx, long, work) {
 		if o.ran || !errors.Is(o.err, batch.ErrInProgress) {
 			return fmt.Errorf("ours: called %v, %v", o.ran, o.err)
@@ -227,9 +222,7 @@ func (p *pair) theyAreLate(ctx context.Context, how, wantError string) error {
 			return ctx.Err()
 		}
 	}
-	if err := p.duplicate(ctx, "by us"); err != nil {
-		return err
-	}
+	must.Do(p.duplicate(ctx, "by us"))
 	if end, err := c.end(how); err != nil || end.Error != wantError {
 		return fmt.Errorf("theirs: %v, %v", end, err)
 	}

@@ -20,43 +20,30 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // A page is one document of docs/migrating.
 type page struct{ name, text string }
 
 func readPages(root string) (pages []page, err error) {
-	found, err := filepath.Glob(filepath.Join(root, "docs", "migrating", "*.md"))
-	if err != nil {
-		return nil, err
-	}
+	defer must.Return(&err)
+	found := must.Get(filepath.Glob(filepath.Join(root, "docs", "migrating", "*.md")))
 	for _, path := range found {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
+		text := must.Get(os.ReadFile(path))
 		pages = append(pages, page{"docs/migrating/" + filepath.Base(path), string(text)})
 	}
 	return pages, nil
 }
 
 // Check is all of it.
-func Check(ctx context.Context, s *stage.Stage) error {
-	pages, err := readPages(s.Root)
-	if err != nil {
-		return err
-	}
-	if err := build(ctx, s, pages); err != nil {
-		return err
-	}
+func Check(ctx context.Context, s *stage.Stage) (err error) {
+	defer must.Return(&err)
+	pages := must.Get(readPages(s.Root))
+	must.Do(build(ctx, s, pages))
 	tool := filepath.Join(s.Tmp, "sqsbatch.exe")
-	if err := module.Build(ctx, tool, "./cmd/sqsbatch"); err != nil {
-		return err
-	}
-	commands, err := parse(pages)
-	if err != nil {
-		return err
-	}
+	must.Do(module.Build(ctx, tool, "./cmd/sqsbatch"))
+	commands := must.Get(parse(pages))
 	// Most of the time of one goes into building its function.
 	errs := make([]error, len(commands))
 	places := make(chan struct{}, max(2, runtime.NumCPU()))
@@ -71,9 +58,7 @@ func Check(ctx context.Context, s *stage.Stage) error {
 		})
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
+	must.Do(errors.Join(errs...))
 	fmt.Printf("%d commands end as the pages say\n", len(commands))
 	return nil
 }
@@ -82,7 +67,8 @@ var shown = regexp.MustCompile("(?s)<!-- file: \\.\\./\\.\\./examples/migrating/
 
 // build builds the programs that the pages show as one who copies them: in a
 // module that has nothing but them.
-func build(ctx context.Context, s *stage.Stage, pages []page) error {
+func build(ctx context.Context, s *stage.Stage, pages []page) (err error) {
+	defer must.Return(&err)
 	dir := filepath.Join(s.Tmp, "moved")
 	var files [][]string
 	for _, p := range pages {
@@ -93,17 +79,11 @@ func build(ctx context.Context, s *stage.Stage, pages []page) error {
 	}
 	for _, f := range files {
 		file := filepath.Join(dir, filepath.FromSlash(f[1]))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, []byte(f[2]), 0o644); err != nil {
-			return err
-		}
+		must.Do(os.MkdirAll(filepath.Dir(file), 0o755))
+		must.Do(os.WriteFile(file, []byte(f[2]), 0o644))
 	}
 	mod := fmt.Sprintf("module example.com/moved\n\ngo 1.26\n\nrequire github.com/sqsbatch/sqsbatch v0.0.0\n\nreplace github.com/sqsbatch/sqsbatch => %q\n", s.Root)
-	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o644); err != nil {
-		return err
-	}
+	must.Do(os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o644))
 	for _, args := range [][]string{{"mod", "tidy"}, {"vet", "./..."}} {
 		if _, err := s.Go(ctx, dir, args...); err != nil {
 			return fmt.Errorf("the programs of docs/migrating in a module of their own: %w", err)

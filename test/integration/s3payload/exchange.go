@@ -24,6 +24,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/payload/s3payload"
 	"github.com/sqsbatch/sqsbatch/telemetry/log"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
@@ -57,15 +58,10 @@ func pythonToStream(ctx context.Context, w *world) error {
 }
 
 // fromPython lets the library send, and a handler receive until all is there.
-func fromPython(ctx context.Context, w *world, name string, made func(note func(string, batch.Record)) batch.Handler) error {
-	url, err := sqsqueue.Make(ctx, w.queues, name, nil)
-	if err != nil {
-		return err
-	}
-	sent, err := w.extended(ctx, "send", url, bucket)
-	if err != nil {
-		return err
-	}
+func fromPython(ctx context.Context, w *world, name string, made func(note func(string, batch.Record)) batch.Handler) (err error) {
+	defer must.Return(&err)
+	url := must.Get(sqsqueue.Make(ctx, w.queues, name, nil))
+	sent := must.Get(w.extended(ctx, "send", url, bucket))
 	if n, err := w.objects(ctx); err != nil || n < 7 {
 		return errors.Join(err, fmt.Errorf("the library has put only %d objects into S3", n))
 	}
@@ -80,33 +76,23 @@ func fromPython(ctx context.Context, w *world, name string, made func(note func(
 			time.AfterFunc(time.Second, stop) // the last is settled, and there is no more
 		}
 	})
-	err = handler.Poll(ctx, h, handler.Config{
+	must.Do(handler.Poll(ctx, h, handler.Config{
 		SQS: w.queues, Logger: w.logger(), Poll: handler.PollConfig{Queues: []string{url}, Wait: time.Second},
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	return same(sent, got)
 }
 
 // senderToPython sends in both generations, one by one and together.
-func senderToPython(ctx context.Context, w *world) error {
-	url, err := sqsqueue.Make(ctx, w.queues, "python", nil)
-	if err != nil {
-		return err
-	}
+func senderToPython(ctx context.Context, w *world) (err error) {
+	defer must.Return(&err)
+	url := must.Get(sqsqueue.Make(ctx, w.queues, "python", nil))
 	var sent []message
 	for _, legacy := range []bool{false, true} {
-		s, err := s3payload.NewSender(s3payload.SenderConfig{Bucket: bucket, Prefix: "orders/", Legacy: legacy})
-		if err != nil {
-			return err
-		}
+		s := must.Get(s3payload.NewSender(s3payload.SenderConfig{Bucket: bucket, Prefix: "orders/", Legacy: legacy}))
 		for i, body := range []string{"small", strings.Repeat("large ", 60_000), strings.Repeat("ü", 140_000)} {
 			attributes := map[string]string{"kind": "order", "n": strconv.Itoa(i)}
 			in := &awssqs.SendMessageInput{QueueUrl: &url, MessageBody: &body, MessageAttributes: typed(attributes)}
-			if _, err := s.SendMessage(ctx, in); err != nil {
-				return err
-			}
+			must.Get(s.SendMessage(ctx, in))
 			sent = append(sent, newMessage(body, attributes))
 		}
 		in := &awssqs.SendMessageBatchInput{QueueUrl: &url}
@@ -115,10 +101,7 @@ func senderToPython(ctx context.Context, w *world) error {
 			in.Entries = append(in.Entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: &body})
 			sent = append(sent, newMessage(body, map[string]string{}))
 		}
-		out, err := s.SendMessageBatch(ctx, in)
-		if err != nil {
-			return err
-		}
+		out := must.Get(s.SendMessageBatch(ctx, in))
 		if len(out.Failed) > 0 {
 			return fmt.Errorf("%d entries failed: %s", len(out.Failed), aws.ToString(out.Failed[0].Message))
 		}
@@ -126,10 +109,7 @@ func senderToPython(ctx context.Context, w *world) error {
 	if n, err := w.objects(ctx); err != nil || n < 8 {
 		return errors.Join(err, fmt.Errorf("only %d objects are in S3", n))
 	}
-	got, err := w.extended(ctx, "receive", url, bucket, strconv.Itoa(len(sent)))
-	if err != nil {
-		return err
-	}
+	got := must.Get(w.extended(ctx, "receive", url, bucket, strconv.Itoa(len(sent))))
 	return same(sent, got)
 }
 

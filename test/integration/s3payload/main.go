@@ -24,6 +24,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // version is the library's that the checks were written against.
@@ -56,38 +57,23 @@ type world struct {
 	queues *awssqs.Client
 }
 
-func (w *world) start(ctx context.Context) error {
-	sam, err := samcli.Install(ctx)
-	if err != nil {
-		return err
-	}
+func (w *world) start(ctx context.Context) (err error) {
+	defer must.Return(&err)
+	sam := must.Get(samcli.Install(ctx))
 	name := "sqs-extended-client-" + version + "-boto3-" + awscli.Boto3
-	if w.python, err = pyenv.Install(ctx, name, "amazon-sqs-extended-client=="+version, "boto3=="+awscli.Boto3); err != nil {
-		return err
-	}
-	if w.moto, err = moto.Start(ctx, w.stage, sam, "test/integration/s3payload/python/server.py"); err != nil {
-		return err
-	}
-	if w.sqs, err = sqs.Serve("127.0.0.1:0", sqs.Options{}); err != nil {
-		return err
-	}
+	w.python = must.Get(pyenv.Install(ctx, name, "amazon-sqs-extended-client=="+version, "boto3=="+awscli.Boto3))
+	w.moto = must.Get(moto.Start(ctx, w.stage, sam, "test/integration/s3payload/python/server.py"))
+	w.sqs = must.Get(sqs.Serve("127.0.0.1:0", sqs.Options{}))
 	// The clients are those that payload/s3payload makes by itself, and Python's,
 	// which would put the bucket's name before the host's otherwise.
 	settings := filepath.Join(w.stage.Tmp, "aws")
-	if err := os.WriteFile(settings, []byte("[default]\ns3 =\n  addressing_style = path\n"), 0o600); err != nil {
-		return err
-	}
+	must.Do(os.WriteFile(settings, []byte("[default]\ns3 =\n  addressing_style = path\n"), 0o600))
 	os.Clearenv()
 	for _, v := range stage.Environment("AWS_ENDPOINT_URL_S3="+w.moto.URL, "AWS_ENDPOINT_URL_SQS="+w.sqs.URL(), "AWS_CONFIG_FILE="+settings) {
 		name, value, _ := strings.Cut(v, "=")
-		if err := os.Setenv(name, value); err != nil {
-			return err
-		}
+		must.Do(os.Setenv(name, value))
 	}
-	cfg, err := config.LoadDefaultConfig(ctx)
-	if err != nil {
-		return err
-	}
+	cfg := must.Get(config.LoadDefaultConfig(ctx))
 	w.s3 = s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true })
 	w.queues = awssqs.NewFromConfig(cfg)
 	name = bucket

@@ -14,6 +14,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/elfcheck"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -43,14 +44,13 @@ func checkBuilds(ctx context.Context, s *stage.Stage, sam *samcli.CLI) error {
 	return nil
 }
 
-func build(ctx context.Context, s *stage.Stage, sam *samcli.CLI, source, arch string, environment []string) ([]byte, error) {
+func build(ctx context.Context, s *stage.Stage, sam *samcli.CLI, source, arch string, environment []string) (_ []byte, err error) {
+	defer must.Return(&err)
 	cmd := sam.Command(ctx, "build")
 	cmd.Dir = source
 	cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "CGO_ENABLED=") || strings.HasPrefix(v, "GOFLAGS=") })
 	cmd.Env = append(cmd.Env, environment...)
-	if _, err := s.Log.Run(cmd); err != nil {
-		return nil, err
-	}
+	must.Get(s.Log.Run(cmd))
 	built := filepath.Join(source, ".aws-sam", "build")
 	dir := filepath.Join(built, "OrdersFunction")
 	files, err := os.ReadDir(dir)
@@ -60,10 +60,7 @@ func build(ctx context.Context, s *stage.Stage, sam *samcli.CLI, source, arch st
 	if len(files) != 1 || files[0].Name() != "bootstrap" {
 		return nil, fmt.Errorf("packs %v, want the bootstrap alone", files)
 	}
-	asked, err := builtArchitecture(filepath.Join(built, "template.yaml"))
-	if err != nil {
-		return nil, err
-	}
+	asked := must.Get(builtArchitecture(filepath.Join(built, "template.yaml")))
 	if asked != arch {
 		return nil, fmt.Errorf("deploys it for %s", asked)
 	}
@@ -75,22 +72,15 @@ func build(ctx context.Context, s *stage.Stage, sam *samcli.CLI, source, arch st
 }
 
 // checkBootstrap looks for what keeps a binary from starting on Lambda.
-func checkBootstrap(path, arch string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
+func checkBootstrap(path, arch string) (err error) {
+	defer must.Return(&err)
+	info := must.Get(os.Stat(path))
 	if info.Mode()&0o111 == 0 {
 		return errors.New("is not executable")
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
+	f := must.Get(os.Open(path))
 	defer f.Close()
-	if err := elfcheck.Check(f, arch); err != nil {
-		return err
-	}
+	must.Do(elfcheck.Check(f, arch))
 	return checkSettings(path)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // checkTemplates lints every template, and what SAM makes of its own.
@@ -37,20 +38,15 @@ type template struct {
 func (t template) sam() bool { return strings.Contains(t.text, "AWS::Serverless-2016-10-31") }
 
 // templates are all but those that tests read, which are wrong on purpose.
-func templates(ctx context.Context, s *stage.Stage) ([]template, error) {
-	files, err := s.Files(ctx, "*.yaml", "*.yml", "*.json")
-	if err != nil {
-		return nil, err
-	}
+func templates(ctx context.Context, s *stage.Stage) (_ []template, err error) {
+	defer must.Return(&err)
+	files := must.Get(s.Files(ctx, "*.yaml", "*.yml", "*.json"))
 	var found []template
 	for _, name := range files {
 		if strings.Contains("/"+name, "/testdata/") {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(s.Root, name))
-		if err != nil {
-			return nil, err
-		}
+		text := must.Get(os.ReadFile(filepath.Join(s.Root, name)))
 		if t := (template{name: name, text: string(text)}); t.sam() || strings.Contains(t.text, "AWSTemplateFormatVersion") {
 			found = append(found, t)
 		}
@@ -61,15 +57,14 @@ func templates(ctx context.Context, s *stage.Stage) ([]template, error) {
 	return found, nil
 }
 
-func (t template) check(ctx context.Context, s *stage.Stage, sam *samcli.CLI) error {
+func (t template) check(ctx context.Context, s *stage.Stage, sam *samcli.CLI) (err error) {
+	defer must.Return(&err)
 	if strings.Contains(t.text, "ignore_checks") {
 		return errors.New("has cfn-lint ignore something")
 	}
 	path := filepath.Join(s.Root, t.name)
 	if !t.sam() {
-		if err := lint(ctx, s, sam, path); err != nil {
-			return err
-		}
+		must.Do(lint(ctx, s, sam, path))
 		fmt.Printf("%s: cfn-lint finds nothing\n", t.name)
 		return nil
 	}
@@ -84,9 +79,7 @@ func (t template) check(ctx context.Context, s *stage.Stage, sam *samcli.CLI) er
 		}
 		cmd := sam.Command(ctx, args...)
 		cmd.Dir = filepath.Dir(path)
-		if _, err := s.Log.Run(cmd); err != nil {
-			return err
-		}
+		must.Get(s.Log.Run(cmd))
 	}
 	fmt.Printf("%s: valid in %d environments, sam validate --lint finds nothing\n", t.name, len(environments))
 	return t.checkTranslation(ctx, s, sam, path)
@@ -94,15 +87,11 @@ func (t template) check(ctx context.Context, s *stage.Stage, sam *samcli.CLI) er
 
 // checkTranslation lints what SAM makes of a template, and compares roles: SAM adds
 // to one of its own what events need, for all queues.
-func (t template) checkTranslation(ctx context.Context, s *stage.Stage, sam *samcli.CLI, path string) error {
-	source, plain, err := sam.Translate(ctx, path)
-	if err != nil {
-		return err
-	}
+func (t template) checkTranslation(ctx context.Context, s *stage.Stage, sam *samcli.CLI, path string) (err error) {
+	defer must.Return(&err)
+	source, plain := must.Get2(sam.Translate(ctx, path))
 	translated := filepath.Join(s.Tmp, strings.NewReplacer("/", "-", "{", "", "}", "").Replace(t.name)+".json")
-	if err := os.WriteFile(translated, plain.Text, 0o600); err != nil {
-		return err
-	}
+	must.Do(os.WriteFile(translated, plain.Text, 0o600))
 	if err := lint(ctx, s, sam, translated); err != nil {
 		return fmt.Errorf("what SAM makes of it: %w", err)
 	}

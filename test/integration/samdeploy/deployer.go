@@ -15,6 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/moto"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 type parameters map[string]string
@@ -35,15 +36,11 @@ type deployer struct {
 	source  string
 }
 
-func newDeployer(ctx context.Context, s *stage.Stage) (*deployer, error) {
-	sam, err := samcli.Install(ctx)
-	if err != nil {
-		return nil, err
-	}
+func newDeployer(ctx context.Context, s *stage.Stage) (_ *deployer, err error) {
+	defer must.Return(&err)
+	sam := must.Get(samcli.Install(ctx))
 	d := &deployer{stage: s, cli: sam, source: filepath.Join(s.Tmp, "source"), changes: filepath.Join(s.Tmp, "resolved")}
-	if err := samcli.Copy(ctx, s, d.source, ""); err != nil {
-		return nil, err
-	}
+	must.Do(samcli.Copy(ctx, s, d.source, ""))
 	d.server, err = moto.Start(ctx, s, sam, "test/integration/samdeploy/python/server.py", d.changes)
 	return d, err
 }

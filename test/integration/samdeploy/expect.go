@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // defaults are those of template.yaml's parameters.
@@ -22,13 +24,11 @@ var defaults = parameters{
 const arn = "arn:aws:%s:us-east-1:123456789012:"
 
 // expect compares a stack with what its parameters ask for.
-func (d *deployer) expect(ctx context.Context, stack, status string, set parameters) error {
+func (d *deployer) expect(ctx context.Context, stack, status string, set parameters) (err error) {
+	defer must.Return(&err)
 	p := maps.Clone(defaults)
 	maps.Copy(p, set)
-	s, err := d.describe(ctx, stack)
-	if err != nil {
-		return err
-	}
+	s := must.Get(d.describe(ctx, stack))
 	c := &comparison{stack: stack, parameters: p, state: s}
 	c.equal("status", s.Status, status)
 	c.equal("parameters", s.Parameters, map[string]string(p))
@@ -40,10 +40,7 @@ func (d *deployer) expect(ctx context.Context, stack, status string, set paramet
 	for _, r := range []struct{ resource, property string }{
 		{"OrdersDeadLetterQueue", "RedriveAllowPolicy"}, {"OrdersFunction", "LoggingConfig"}, {"OrdersFunction", "Architectures"},
 	} {
-		value, err := d.property(stack, r.resource, r.property)
-		if err != nil {
-			return err
-		}
+		value := must.Get(d.property(stack, r.resource, r.property))
 		c.equal(r.resource+"'s "+r.property, value, c.property(r.property))
 	}
 	if err := errors.Join(c.wrong...); err != nil {

@@ -16,18 +16,15 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // Check is all of it.
-func Check(ctx context.Context, s *stage.Stage) error {
-	d, err := newDeployer(ctx, s)
-	if err != nil {
-		return err
-	}
+func Check(ctx context.Context, s *stage.Stage) (err error) {
+	defer must.Return(&err)
+	d := must.Get(newDeployer(ctx, s))
 	defer d.server.Stop()
-	if err := d.sam(ctx, nil, "build"); err != nil {
-		return err
-	}
+	must.Do(d.sam(ctx, nil, "build"))
 	for _, step := range []struct {
 		what string
 		run  func(context.Context, *deployer) error
@@ -74,26 +71,17 @@ func environments(ctx context.Context, d *deployer) error {
 
 // update changes parameters of a stack; others keep their values. A deployment of
 // what stands already changes nothing and fails nothing.
-func update(ctx context.Context, d *deployer) error {
+func update(ctx context.Context, d *deployer) (err error) {
+	defer must.Return(&err)
 	set := parameters{"FunctionTimeout": "60", "BatchSize": "50", "BatchWindow": "5", "MaximumConcurrency": "7", "LogLevel": "INFO", "OldestMessageSeconds": "120", "MaxReceiveCount": "6"}
 	deploy := append([]string{"deploy", "--config-env", "dev", "--parameter-overrides"}, set.list()...)
-	if err := d.sam(ctx, nil, deploy...); err != nil {
-		return err
-	}
-	if err := d.expect(ctx, "orders-dev", "UPDATE_COMPLETE", set); err != nil {
-		return err
-	}
-	before, err := d.resolved()
-	if err != nil {
-		return err
-	}
+	must.Do(d.sam(ctx, nil, deploy...))
+	must.Do(d.expect(ctx, "orders-dev", "UPDATE_COMPLETE", set))
+	before := must.Get(d.resolved())
 	if err := d.sam(ctx, nil, deploy...); err != nil {
 		return fmt.Errorf("the same again: %w", err)
 	}
-	after, err := d.resolved()
-	if err != nil {
-		return err
-	}
+	after := must.Get(d.resolved())
 	if len(after) != len(before) {
 		return errors.New("the same again changes something")
 	}
@@ -111,23 +99,16 @@ func fifo(ctx context.Context, d *deployer) error {
 
 // guided answers the questions of --guided, Enter wherever there is a default:
 // as README.md says it, and for who starts from nothing, without samconfig.toml.
-func guided(ctx context.Context, d *deployer) error {
+func guided(ctx context.Context, d *deployer) (err error) {
+	defer must.Return(&err)
 	g := *d
 	g.source = filepath.Join(d.stage.Tmp, "guided")
-	if err := samcli.Copy(ctx, d.stage, g.source, ""); err != nil {
-		return err
-	}
-	if err := g.sam(ctx, nil, "build"); err != nil {
-		return err
-	}
+	must.Do(samcli.Copy(ctx, d.stage, g.source, ""))
+	must.Do(g.sam(ctx, nil, "build"))
 	for _, stack := range []string{"orders-readme", "orders-guided"} {
 		a := &answers{to: map[string]string{"Stack Name": stack}}
-		if err := g.sam(ctx, a, "deploy", "--guided"); err != nil {
-			return err
-		}
-		if err := d.expect(ctx, stack, "CREATE_COMPLETE", parameters{}); err != nil {
-			return err
-		}
+		must.Do(g.sam(ctx, a, "deploy", "--guided"))
+		must.Do(d.expect(ctx, stack, "CREATE_COMPLETE", parameters{}))
 		if stack == "orders-readme" {
 			if err := os.Remove(filepath.Join(g.source, "samconfig.toml")); err != nil { // with what was saved
 				return err
@@ -143,19 +124,15 @@ func guided(ctx context.Context, d *deployer) error {
 }
 
 // deleteAll leaves nothing of any stack.
-func deleteAll(ctx context.Context, d *deployer) error {
+func deleteAll(ctx context.Context, d *deployer) (err error) {
+	defer must.Return(&err)
 	for _, stack := range []string{"orders", "orders-dev", "orders-prod", "orders-fifo", "orders-readme", "orders-guided"} {
-		if err := d.sam(ctx, nil, "delete", "--stack-name", stack, "--region", "us-east-1", "--no-prompts"); err != nil {
-			return err
-		}
+		must.Do(d.sam(ctx, nil, "delete", "--stack-name", stack, "--region", "us-east-1", "--no-prompts"))
 		if left, err := d.describe(ctx, stack); err != nil || left.Status != "" {
 			return fmt.Errorf("after sam delete there is still %s: %s (%v)", stack, left.Status, err)
 		}
 	}
-	left, err := d.left(ctx)
-	if err != nil {
-		return err
-	}
+	left := must.Get(d.left(ctx))
 	for kind, names := range left {
 		if len(names) > 0 {
 			return fmt.Errorf("%s are left: %v", kind, names)

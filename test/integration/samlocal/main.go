@@ -27,37 +27,27 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/sample"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // Check is all of it.
 func Check(ctx context.Context, s *stage.Stage) (err error) {
-	sam, err := samcli.Install(ctx)
-	if err != nil {
-		return err
-	}
+	defer must.Return(&err)
+	sam := must.Get(samcli.Install(ctx))
 	arch, err := samcli.Architecture()
 	if err != nil {
 		return fmt.Errorf("%w: %w", stage.ErrNotRun, err)
 	}
-	e, err := engine.Start(ctx, filepath.Join(s.Tmp, "engine"), engine.Options{Bridge: true})
-	if err != nil {
-		return err
-	}
+	e := must.Get(engine.Start(ctx, filepath.Join(s.Tmp, "engine"), engine.Options{Bridge: true}))
 	defer func() { err = errors.Join(err, e.Stop()) }()
-	if err := importBase(ctx, e, arch); err != nil {
-		return err
-	}
+	must.Do(importBase(ctx, e, arch))
 
 	source := filepath.Join(s.Tmp, "source")
-	if err := samcli.Copy(ctx, s, source, arch); err != nil {
-		return err
-	}
+	must.Do(samcli.Copy(ctx, s, source, arch))
 	begin := time.Now()
 	build := sam.Command(ctx, "build")
 	build.Dir = source
-	if _, err := s.Log.Run(build); err != nil {
-		return err
-	}
+	must.Get(s.Log.Run(build))
 	fmt.Printf("sam build for %s: %.1f s\n", arch, time.Since(begin).Seconds())
 
 	return all(ctx, &invoker{stage: s, sam: sam, engine: e, source: source})
@@ -125,33 +115,26 @@ var report = regexp.MustCompile(`(?m)^REPORT RequestId: .*\tDuration: ([0-9.]+) 
 // does not wait for the log's end. It ends an invocation at the timeout. No body
 // may be in the log.
 func (i *invoker) invoke(ctx context.Context, name string) (answer []byte, took time.Duration, err error) {
+	defer must.Return(&err)
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	cmd := i.sam.Command(ctx, "local", "invoke", "OrdersFunction", "--event", filepath.Join("events", filepath.FromSlash(name)),
 		"--skip-pull-image", "--parameter-overrides", "FunctionTimeout="+strconv.Itoa(int(sample.Timeout.Seconds())))
 	cmd.Dir = i.source
 	cmd.Env = append(cmd.Env, "DOCKER_HOST="+i.engine.Host, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test")
-	said, err := os.Create(filepath.Join(i.stage.Tmp, strings.ReplaceAll(name, "/", "-")+".log"))
-	if err != nil {
-		return nil, 0, err
-	}
+	said := must.Get(os.Create(filepath.Join(i.stage.Tmp, strings.ReplaceAll(name, "/", "-")+".log")))
 	defer said.Close()
 	var stdout bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, said
 	runErr := cmd.Run()
-	log, err := os.ReadFile(said.Name())
-	if err != nil {
-		return nil, 0, err
-	}
+	log := must.Get(os.ReadFile(said.Name()))
 	fmt.Fprintf(i.stage.Log, "\n$ sam local invoke --event events/%s\n%s\n%s", name, stdout.Bytes(), log)
 	answer = stdout.Bytes()
 	if runErr != nil || !json.Valid(answer) || bytes.Contains(log, []byte("timed out")) {
 		return nil, 0, fmt.Errorf("sam local invoke --event events/%s: %v; answer %q\n%s", name, runErr, answer, log)
 	}
 	if found := report.FindSubmatch(log); found != nil {
-		if took, err = time.ParseDuration(string(found[1]) + "ms"); err != nil {
-			return nil, 0, err
-		}
+		took = must.Get(time.ParseDuration(string(found[1]) + "ms"))
 	}
 	return answer, took, sample.CheckSilence(string(log))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/awscli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
@@ -50,22 +51,14 @@ type pageCommands struct {
 // queueCommands are the commands for SQS of docs/deploying, of the runbooks and of the page
 // about dead letters, which can be run without an account.
 func queueCommands(docs string) (found []pageCommands, err error) {
-	pages, err := deploying(docs)
-	if err != nil {
-		return nil, err
-	}
-	runbooks, err := filepath.Glob(filepath.Join(docs, "runbooks", "*.md"))
-	if err != nil {
-		return nil, err
-	}
+	defer must.Return(&err)
+	pages := must.Get(deploying(docs))
+	runbooks := must.Get(filepath.Glob(filepath.Join(docs, "runbooks", "*.md")))
 	for _, file := range runbooks {
 		pages = append(pages, filepath.Join("runbooks", filepath.Base(file)))
 	}
 	for _, name := range append(pages, filepath.Join("observability", "dead-letters.md")) {
-		page, err := os.ReadFile(filepath.Join(docs, name))
-		if err != nil {
-			return nil, err
-		}
+		page := must.Get(os.ReadFile(filepath.Join(docs, name)))
 		p := pageCommands{page: name}
 		for _, c := range commands(string(page)) {
 			if strings.HasPrefix(c, "aws sqs ") {
@@ -108,15 +101,10 @@ func serveQueues(ctx context.Context) (*sqs.Server, error) {
 
 // runQueueCommands runs these commands with the AWS CLI, page by page in their order, each
 // page against queues of its own in emulator/sqs.
-func runQueueCommands(ctx context.Context, docs, tmp string) error {
-	all, err := queueCommands(docs)
-	if err != nil {
-		return err
-	}
-	env, err := awscli.Install(ctx)
-	if err != nil {
-		return err
-	}
+func runQueueCommands(ctx context.Context, docs, tmp string) (err error) {
+	defer must.Return(&err)
+	all := must.Get(queueCommands(docs))
+	env := must.Get(awscli.Install(ctx))
 	count := 0
 	for _, p := range all {
 		if err := runPage(ctx, p, env.Command(ctx).Path, tmp); err != nil {
@@ -128,17 +116,13 @@ func runQueueCommands(ctx context.Context, docs, tmp string) error {
 	return nil
 }
 
-func runPage(ctx context.Context, p pageCommands, python, tmp string) error {
-	server, err := serveQueues(ctx)
-	if err != nil {
-		return err
-	}
+func runPage(ctx context.Context, p pageCommands, python, tmp string) (err error) {
+	defer must.Return(&err)
+	server := must.Get(serveQueues(ctx))
 	defer server.Close()
 	// Version 1 of the CLI has no variable for the endpoint.
 	script := fmt.Sprintf("#!/bin/sh\nexec '%s' -m awscli --endpoint-url '%s' \"$@\"\n", python, server.URL())
-	if err := os.WriteFile(filepath.Join(tmp, "aws"), []byte(script), 0o755); err != nil {
-		return err
-	}
+	must.Do(os.WriteFile(filepath.Join(tmp, "aws"), []byte(script), 0o755))
 	for _, c := range p.list {
 		cmd := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", c)
 		cmd.Env = stage.Environment("PATH="+tmp+string(os.PathListSeparator)+os.Getenv("PATH"), "AWS_PAGER=",

@@ -13,31 +13,22 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // Check is all of it.
-func Check(ctx context.Context, s *stage.Stage) error {
+func Check(ctx context.Context, s *stage.Stage) (err error) {
+	defer must.Return(&err)
 	docs := filepath.Join(s.Root, "docs")
-	all, err := allParts(docs)
-	if err != nil {
-		return err
-	}
-	sam, err := samcli.Install(ctx)
-	if err != nil {
-		return err
-	}
+	all := must.Get(allParts(docs))
+	sam := must.Get(samcli.Install(ctx))
 	// One process for all of them, which is what "sam validate --lint" calls.
 	lint := []string{"-c", "import sys, cfnlint.runner; sys.exit(cfnlint.runner.main())", "--regions", "us-east-1", "--"}
 	for _, p := range all {
-		template, err := p.assemble(docs)
-		if err != nil {
-			return err
-		}
+		template := must.Get(p.assemble(docs))
 		name := strings.ReplaceAll(strings.TrimSuffix(filepath.ToSlash(p.page), ".md"), "/", "-")
 		file := filepath.Join(s.Tmp, fmt.Sprintf("%s-line%d.yaml", name, p.line))
-		if err := os.WriteFile(file, template, 0o644); err != nil {
-			return err
-		}
+		must.Do(os.WriteFile(file, template, 0o644))
 		lint = append(lint, file)
 	}
 	if _, err := s.Log.Run(sam.Python(ctx, lint...)); err != nil {

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // deploying are the pages of docs/deploying, from docs, in the order of their names.
@@ -44,21 +46,13 @@ var snippet = regexp.MustCompile("(?s)(?:<!-- part: (\\S+) -->\n)?```yaml\n(.*?)
 
 // allParts finds the snippets of all pages, which are in the directory docs: those
 // of docs/deploying, and docs/managed-instances.md.
-func allParts(docs string) ([]part, error) {
-	pages, err := deploying(docs)
-	if err != nil {
-		return nil, err
-	}
+func allParts(docs string) (_ []part, err error) {
+	defer must.Return(&err)
+	pages := must.Get(deploying(docs))
 	var all []part
 	for _, name := range append(pages, "managed-instances.md") {
-		text, err := os.ReadFile(filepath.Join(docs, name))
-		if err != nil {
-			return nil, err
-		}
-		found, err := parts(name, string(text))
-		if err != nil {
-			return nil, err
-		}
+		text := must.Get(os.ReadFile(filepath.Join(docs, name)))
+		found := must.Get(parts(name, string(text)))
 		all = append(all, found...)
 	}
 	return all, nil

@@ -13,31 +13,24 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 const name = "my-signups"
 
 // Check is all of it.
-func Check(ctx context.Context, s *stage.Stage) error {
-	cli, err := samcli.Install(ctx)
-	if err != nil {
-		return err
-	}
+func Check(ctx context.Context, s *stage.Stage) (err error) {
+	defer must.Return(&err)
+	cli := must.Get(samcli.Install(ctx))
 	c := &sam{cli: cli, stage: s}
 
 	folder := filepath.Join(s.Tmp, "folder")
-	if err := c.init(ctx, s.Root, folder); err != nil {
-		return err
-	}
+	must.Do(c.init(ctx, s.Root, folder))
 	fmt.Println("sam init: fine")
 
 	p := &project{stage: s, dir: filepath.Join(folder, name)}
-	if err := p.use(ctx); err != nil {
-		return err
-	}
-	if err := p.try(ctx); err != nil {
-		return err
-	}
+	must.Do(p.use(ctx))
+	must.Do(p.try(ctx))
 	return c.build(ctx, p.dir)
 }
 
@@ -67,15 +60,12 @@ func (s *sam) init(ctx context.Context, location, dir string) error {
 	return s.run(ctx, dir, "init", "--location", location, "--name", name, "--no-input")
 }
 
-func (s *sam) build(ctx context.Context, dir string) error {
+func (s *sam) build(ctx context.Context, dir string) (err error) {
+	defer must.Return(&err)
 	for _, env := range []string{"default", "dev", "prod"} {
-		if err := s.run(ctx, dir, "validate", "--lint", "--config-env", env); err != nil {
-			return err
-		}
+		must.Do(s.run(ctx, dir, "validate", "--lint", "--config-env", env))
 	}
-	if err := s.run(ctx, dir, "build"); err != nil {
-		return err
-	}
+	must.Do(s.run(ctx, dir, "build"))
 	files, err := os.ReadDir(filepath.Join(dir, ".aws-sam", "build", "Function"))
 	if err != nil || len(files) != 1 || files[0].Name() != "bootstrap" {
 		return fmt.Errorf("sam build packs %v (%v), want the bootstrap alone", files, err)
@@ -105,21 +95,17 @@ func (p *project) use(ctx context.Context) error {
 }
 
 // try runs what the project's README.md says, apart from what needs SAM.
-func (p *project) try(ctx context.Context) error {
+func (p *project) try(ctx context.Context) (err error) {
+	defer must.Return(&err)
 	unformatted, err := p.run(ctx, "gofmt", "-l", ".")
 	if err != nil || unformatted != "" {
 		return fmt.Errorf("gofmt would change %s(%v)", unformatted, err)
 	}
-	if _, err := p.run(ctx, "make", "test"); err != nil {
-		return err
-	}
+	must.Get(p.run(ctx, "make", "test"))
 	fmt.Println("go vet, go test: fine")
 	for _, mode := range []string{"lambda", "poll"} {
-		out, err := p.run(ctx, "go", "tool", "sqsbatch", "local", "--mode", mode, "--once", "--timeout", "2m",
-			"--output", "json", "--event", "events/signups.json")
-		if err != nil {
-			return err
-		}
+		out := must.Get(p.run(ctx, "go", "tool", "sqsbatch", "local", "--mode", mode, "--once", "--timeout", "2m",
+			"--output", "json", "--event", "events/signups.json"))
 		var summary struct{ Type, Sent, Succeeded, DeadLettered, Remaining any }
 		lines := strings.Split(strings.TrimSpace(out), "\n")
 		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &summary); err != nil {

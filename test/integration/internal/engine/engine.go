@@ -27,6 +27,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // Options: by default containers have the machine's network or none.
@@ -50,6 +51,7 @@ type Engine struct {
 // Start starts an engine with all that it has in dir, and returns when it
 // answers. The error wraps [stage.ErrNotRun] when that cannot be done on this machine.
 func Start(ctx context.Context, dir string, o Options) (_ *Engine, err error) {
+	defer must.Return(&err)
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
 		return nil, fmt.Errorf("%w: a Docker engine of one's own takes Linux and root", stage.ErrNotRun)
 	}
@@ -62,15 +64,11 @@ func Start(ctx context.Context, dir string, o Options) (_ *Engine, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: there is no docker (Debian: docker.io)", stage.ErrNotRun)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
+	must.Do(os.MkdirAll(dir, 0o700))
 	e := &Engine{dir: dir, cli: cli, Host: "unix://" + filepath.Join(dir, "socket")}
 	network := "none"
 	if o.Bridge {
-		if e.bridge, err = addBridge(ctx); err != nil {
-			return nil, err
-		}
+		e.bridge = must.Get(addBridge(ctx))
 		network = e.bridge.name
 	}
 	defer func() {

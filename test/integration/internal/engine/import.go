@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // Import gives the engine an image with the files that write puts into it. The
@@ -73,19 +74,12 @@ func WriteTree(w *tar.Writer, from, to string) error {
 }
 
 // WriteFile writes what name is, or links to.
-func WriteFile(w *tar.Writer, name, to string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
+func WriteFile(w *tar.Writer, name, to string) (err error) {
+	defer must.Return(&err)
+	f := must.Get(os.Open(name))
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if err := w.WriteHeader(&tar.Header{Name: to, Mode: int64(info.Mode().Perm()), Size: info.Size(), ModTime: info.ModTime()}); err != nil {
-		return err
-	}
+	info := must.Get(f.Stat())
+	must.Do(w.WriteHeader(&tar.Header{Name: to, Mode: int64(info.Mode().Perm()), Size: info.Size(), ModTime: info.ModTime()}))
 	_, err = io.Copy(w, f)
 	return err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // A Server is moto's, in a process of its own.
@@ -27,22 +28,15 @@ type Server struct {
 
 // Start returns when the server answers. script is a path in the repository; its
 // arguments are the port and those that are given here. What it prints is logged.
-func Start(ctx context.Context, s *stage.Stage, sam *samcli.CLI, script string, args ...string) (*Server, error) {
-	address, err := stage.FreeAddress()
-	if err != nil {
-		return nil, err
-	}
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
+func Start(ctx context.Context, s *stage.Stage, sam *samcli.CLI, script string, args ...string) (_ *Server, err error) {
+	defer must.Return(&err)
+	address := must.Get(stage.FreeAddress())
+	_, port := must.Get2(net.SplitHostPort(address))
 	// By its name: below an address the SDK would not put a bucket into the path.
 	m := &Server{URL: "http://localhost:" + port}
 	cmd := sam.Python(context.WithoutCancel(ctx), append([]string{filepath.Join(s.Root, filepath.FromSlash(script)), port}, args...)...)
 	cmd.Env = stage.Environment()
-	if m.process, err = subprocess.Start(cmd, func(_, text string) { fmt.Fprintln(s.Log, text) }); err != nil {
-		return nil, err
-	}
+	m.process = must.Get(subprocess.Start(cmd, func(_, text string) { fmt.Fprintln(s.Log, text) }))
 	if err := await.Ready(ctx, m.process, m.answers); err != nil {
 		m.Stop()
 		return nil, fmt.Errorf("moto's server does not answer: %w", err)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // The releases that the checks were written against. moto plays AWS's part when
@@ -71,24 +72,17 @@ func (c *CLI) RIE(ctx context.Context) (string, error) {
 
 // Copy makes a copy of the repository in dir (what git knows, and would add), whose
 // template.yaml asks for the architecture, unless that is "".
-func Copy(ctx context.Context, s *stage.Stage, dir, arch string) error {
-	files, err := s.Files(ctx)
-	if err != nil {
-		return err
-	}
+func Copy(ctx context.Context, s *stage.Stage, dir, arch string) (err error) {
+	defer must.Return(&err)
+	files := must.Get(s.Files(ctx))
 	for _, name := range files {
-		if err := copyFile(filepath.Join(s.Root, name), filepath.Join(dir, name)); err != nil {
-			return err
-		}
+		must.Do(copyFile(filepath.Join(s.Root, name), filepath.Join(dir, name)))
 	}
 	if arch == "" {
 		return nil
 	}
 	path := filepath.Join(dir, "template.yaml")
-	template, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
+	template := must.Get(os.ReadFile(path))
 	const asked = "\n      Architectures: [arm64]"
 	if strings.Count(string(template), asked) != 1 {
 		return fmt.Errorf("template.yaml no longer has one line %q", strings.TrimSpace(asked))
@@ -97,14 +91,10 @@ func Copy(ctx context.Context, s *stage.Stage, dir, arch string) error {
 	return os.WriteFile(path, []byte(changed), 0o644)
 }
 
-func copyFile(from, to string) error {
-	content, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
+func copyFile(from, to string) (err error) {
+	defer must.Return(&err)
+	content := must.Get(os.ReadFile(from))
+	must.Do(os.MkdirAll(filepath.Dir(to), 0o755))
 	return os.WriteFile(to, content, 0o644)
 }
 
@@ -143,6 +133,7 @@ func (t *Template) Of(kind string) map[string]any {
 // Translate returns a SAM template as it is, and as SAM's own translator makes it
 // CloudFormation. Parameters have their defaults.
 func (c *CLI) Translate(ctx context.Context, path string) (source, plain *Template, err error) {
+	defer must.Return(&err)
 	cmd := c.env.Command(ctx, "-c", translate, path)
 	cmd.Env = append(os.Environ(), "AWS_DEFAULT_REGION=us-east-1")
 	out, err := cmd.Output()
@@ -153,12 +144,8 @@ func (c *CLI) Translate(ctx context.Context, path string) (source, plain *Templa
 		return nil, nil, fmt.Errorf("translate %s: %w", path, err)
 	}
 	var both struct{ Source, Plain json.RawMessage }
-	if err := json.Unmarshal(out, &both); err != nil {
-		return nil, nil, err
-	}
+	must.Do(json.Unmarshal(out, &both))
 	source, plain = &Template{Text: both.Source}, &Template{Text: both.Plain}
-	if err := json.Unmarshal(both.Source, source); err != nil {
-		return nil, nil, err
-	}
+	must.Do(json.Unmarshal(both.Source, source))
 	return source, plain, json.Unmarshal(both.Plain, plain)
 }

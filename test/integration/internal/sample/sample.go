@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/events"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // Names are the events, with those below "refused/", which must fail the invocation.
@@ -71,20 +72,15 @@ func Check(name string, answer []byte, took time.Duration) error {
 }
 
 // CheckSilence says which record's body is in a log, where none belongs.
-func CheckSilence(log string) error {
+func CheckSilence(log string) (err error) {
+	defer must.Return(&err)
 	log = strings.ReplaceAll(log, `\"`, `"`) // as it is quoted in a JSON line
-	all, err := Names()
-	if err != nil {
-		return err
-	}
+	all := must.Get(Names())
 	for _, name := range all {
 		if Refused(name) {
 			continue // it may have no records
 		}
-		payload, err := events.FS.ReadFile(name)
-		if err != nil {
-			return err
-		}
+		payload := must.Get(events.FS.ReadFile(name))
 		var event struct{ Records []struct{ Body string } }
 		if err := json.Unmarshal(payload, &event); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
