@@ -39,14 +39,9 @@ func checkImage(ctx context.Context, s *stage.Stage) (err error) {
 	must.Get(s.Log.Run(e.Docker(ctx, "build", "--progress=plain", "--network=none", "--build-arg", "GO_IMAGE="+goImage,
 		"--build-arg", "GOPROXY=file:///"+modules, "--tag", image, s.Root)))
 	fmt.Printf("docker build: %.1f s\n", time.Since(begin).Seconds())
-	if err := checkConfig(ctx, e); err != nil {
+	if err := errors.Join(checkConfig(ctx, e), checkFiles(ctx, e)); err != nil {
 		return fmt.Errorf("the image: %w", err)
 	}
-	size, err := checkFiles(ctx, e)
-	if err != nil {
-		return fmt.Errorf("the image: %w", err)
-	}
-	fmt.Printf("the image has static programs and certificates, %.1f MB\n", float64(size)/1e6)
 	return checkRuns(ctx, e, s.Root)
 }
 
@@ -67,13 +62,13 @@ func checkConfig(ctx context.Context, e *engine.Engine) (err error) {
 	return nil
 }
 
-// checkFiles returns the size of all files in the image.
-func checkFiles(ctx context.Context, e *engine.Engine) (_ int64, err error) {
+// checkFiles wants static programs and certificates, and nothing else.
+func checkFiles(ctx context.Context, e *engine.Engine) (err error) {
 	defer must.Return(&err)
 	id := must.Get(e.Output(ctx, "create", "--network=none", image))
 	archive, err := e.Docker(ctx, "export", id).Output()
 	if err != nil {
-		return 0, fmt.Errorf("docker export: %w", err)
+		return fmt.Errorf("docker export: %w", err)
 	}
 	must.Get(e.Output(ctx, "rm", id))
 	var names []string
@@ -83,9 +78,7 @@ func checkFiles(ctx context.Context, e *engine.Engine) (_ int64, err error) {
 		if err == io.EOF {
 			break
 		}
-		if err != nil {
-			return 0, err
-		}
+		must.Do(err)
 		// What is empty is where the engine mounts something of its own.
 		if h.Typeflag != tar.TypeReg || h.Size == 0 {
 			continue
@@ -97,15 +90,16 @@ func checkFiles(ctx context.Context, e *engine.Engine) (_ int64, err error) {
 				err = elfcheck.Check(bytes.NewReader(program), runtime.GOARCH)
 			}
 			if err != nil {
-				return 0, fmt.Errorf("/%s %w", h.Name, err)
+				return fmt.Errorf("/%s %w", h.Name, err)
 			}
 		}
 	}
 	slices.Sort(names)
 	if want := []string{"app", "etc/ssl/certs/ca-certificates.crt", "livez"}; !slices.Equal(names, want) {
-		return 0, fmt.Errorf("has %v, want %v", names, want)
+		return fmt.Errorf("has %v, want %v", names, want)
 	}
-	return size, nil
+	fmt.Printf("the image has static programs and certificates, %.1f MB\n", float64(size)/1e6)
+	return nil
 }
 
 // What the image of the build stage is called, and where modules are in it.
@@ -124,47 +118,37 @@ func importBase(ctx context.Context, e *engine.Engine, s *stage.Stage) (err erro
 	if _, err := os.Stat(certificates); err != nil {
 		return fmt.Errorf("%w: %w (Debian: ca-certificates)", stage.ErrNotRun, err)
 	}
-	goroot := must.Get(goEnv(ctx, "GOROOT"))
+	goroot := goEnv(ctx, "GOROOT")
 	cache := filepath.Join(s.Tmp, modules)
-	must.Do(downloadModules(ctx, s, cache))
+	downloadModules(ctx, s, cache)
 	env := []string{"ENV PATH=/usr/local/go/bin:/bin GOPATH=/go GOTOOLCHAIN=local"}
-	return e.Import(ctx, goImage, env, func(w *tar.Writer) error {
-		if err := engine.Busybox(w, "sh"); err != nil {
-			return err
-		}
-		for _, f := range []struct{ from, to string }{
-			{certificates, strings.TrimPrefix(certificates, "/")},
-			{filepath.Join(goroot, "VERSION"), "usr/local/go/VERSION"},
-			{filepath.Join(goroot, "go.env"), "usr/local/go/go.env"},
-			{filepath.Join(goroot, "bin"), "usr/local/go/bin"},
-			{filepath.Join(goroot, "pkg"), "usr/local/go/pkg"},
-			{filepath.Join(goroot, "src"), "usr/local/go/src"},
-			{filepath.Join(cache, "cache", "download"), modules},
+	return e.Import(ctx, goImage, env, func(w *tar.Writer) (err error) {
+		defer must.Return(&err)
+		must.Do(engine.Busybox(w, "sh"))
+		for from, to := range map[string]string{
+			certificates:                           strings.TrimPrefix(certificates, "/"),
+			filepath.Join(goroot, "VERSION"):       "usr/local/go/VERSION",
+			filepath.Join(goroot, "go.env"):        "usr/local/go/go.env",
+			filepath.Join(goroot, "bin"):           "usr/local/go/bin",
+			filepath.Join(goroot, "pkg"):           "usr/local/go/pkg",
+			filepath.Join(goroot, "src"):           "usr/local/go/src",
+			filepath.Join(cache, "cache/download"): modules,
 		} {
-			if err := engine.WriteTree(w, f.from, f.to); err != nil {
-				return err
-			}
+			must.Do(engine.WriteTree(w, from, to))
 		}
 		return nil
 	})
 }
 
 // downloadModules fills a module cache with what the module needs.
-func downloadModules(ctx context.Context, s *stage.Stage, cache string) (err error) {
-	defer must.Return(&err)
-	have := must.Get(goEnv(ctx, "GOMODCACHE"))
-	proxy := must.Get(goEnv(ctx, "GOPROXY"))
+func downloadModules(ctx context.Context, s *stage.Stage, cache string) {
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-modcacherw")
 	cmd.Dir = s.Root
-	cmd.Env = append(os.Environ(), "GOMODCACHE="+cache, "GOPROXY=file://"+filepath.ToSlash(filepath.Join(have, "cache", "download"))+","+proxy)
-	_, err = s.Log.Run(cmd)
-	return err
+	here := filepath.ToSlash(filepath.Join(goEnv(ctx, "GOMODCACHE"), "cache", "download"))
+	cmd.Env = append(os.Environ(), "GOMODCACHE="+cache, "GOPROXY=file://"+here+","+goEnv(ctx, "GOPROXY"))
+	must.Get(s.Log.Run(cmd))
 }
 
-func goEnv(ctx context.Context, name string) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "env", name).Output()
-	if err != nil {
-		return "", fmt.Errorf("go env %s: %w", name, err)
-	}
-	return strings.TrimSpace(string(out)), nil
+func goEnv(ctx context.Context, name string) string {
+	return strings.TrimSpace(string(must.Get(exec.CommandContext(ctx, "go", "env", name).Output())))
 }

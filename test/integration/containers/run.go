@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -27,8 +28,7 @@ type settings struct {
 	grace time.Duration // after which the platform kills
 }
 
-func readSettings(root string) (_ *settings, err error) {
-	defer must.Return(&err)
+func readSettings(root string) *settings {
 	text := must.Get(os.ReadFile(filepath.Join(root, "deploy", "kubernetes", "deployment.yaml")))
 	var d struct {
 		Spec struct {
@@ -52,67 +52,59 @@ func readSettings(root string) (_ *settings, err error) {
 			s.env[v.Name] = v.Value
 		}
 	}
-	return s, nil
+	return s
+}
+
+// A container runs the image.
+type container struct {
+	*engine.Engine
+	*settings
+	*queues
+	id, health string // health is where the health checks are
 }
 
 // start runs the image as the deployments do: read-only, without capabilities,
-// with their settings, but for the addresses. It returns where the health checks are.
-func start(ctx context.Context, e *engine.Engine, s *settings, q *queues) (id, health string, err error) {
-	if health, err = stage.FreeAddress(); err != nil {
-		return "", "", err
-	}
-	args := []string{"run", "--detach", "--network=host", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"}
-	env := map[string]string{
-		"SQSBATCH_QUEUE_URL": q.url, "SQSBATCH_DEAD_LETTER_QUEUE": q.deadURL, "SQSBATCH_HEALTH_ADDR": health,
+// with their settings, but for the addresses.
+func start(ctx context.Context, e *engine.Engine, s *settings, q *queues, url string) *container {
+	c := &container{Engine: e, settings: s, queues: q, health: must.Get(stage.FreeAddress())}
+	env := maps.Clone(s.env)
+	maps.Copy(env, map[string]string{
+		"SQSBATCH_QUEUE_URL": url, "SQSBATCH_DEAD_LETTER_QUEUE": q.deadURL, "SQSBATCH_HEALTH_ADDR": c.health,
 		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
-	}
-	for name, value := range s.env {
-		if _, ours := env[name]; !ours {
-			env[name] = value
-		}
-	}
+	})
+	args := []string{"run", "--detach", "--network=host", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"}
 	for name, value := range env {
 		args = append(args, "--env", name+"="+value)
 	}
-	id, err = e.Output(ctx, append(args, image)...)
-	return id, health, err
+	c.id = must.Get(e.Output(ctx, append(args, image)...))
+	return c
 }
 
-// stopContainer returns the exit code, 137 of one that is killed, and the time.
-func stopContainer(ctx context.Context, e *engine.Engine, id string, grace time.Duration) (code int, took time.Duration, err error) {
+// stop returns the exit code, 137 of one that is killed, and the time.
+func (c *container) stop(ctx context.Context) (code int, took time.Duration) {
 	begin := time.Now()
-	if _, err := e.Output(ctx, "stop", "--time", strconv.Itoa(int(grace/time.Second)), id); err != nil {
-		return 0, 0, err
-	}
+	must.Get(c.Output(ctx, "stop", "--time", strconv.Itoa(int(c.grace/time.Second)), c.id))
 	took = time.Since(begin)
-	code, err = exitCode(ctx, e, id)
-	return code, took, err
-}
-
-func exitCode(ctx context.Context, e *engine.Engine, id string) (int, error) {
-	out, err := e.Output(ctx, "inspect", "--format", "{{.State.ExitCode}}", id)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(out)
+	return must.Get(strconv.Atoi(must.Get(c.Output(ctx, "inspect", "--format", "{{.State.ExitCode}}", c.id)))), took
 }
 
 // checkRuns has the image handle orders, be asked for its health, and stop.
 func checkRuns(ctx context.Context, e *engine.Engine, root string) (err error) {
 	defer must.Return(&err)
-	s := must.Get(readSettings(root))
-	q := must.Get(serveQueues(ctx))
+	s, q := readSettings(root), must.Get(serveQueues(ctx))
 	defer q.close()
-	for _, c := range []struct {
-		what string
-		run  func() error
+	for _, step := range []struct {
+		what, url string
+		run       func(context.Context, *container) error
 	}{
-		{"orders", func() error { return orders(ctx, e, s, q) }},
-		{"a stop at work", func() error { return stopAtWork(ctx, e, s, q) }},
-		{"a wrong queue", func() error { return wrongQueue(ctx, e, s, q) }},
+		{"orders", q.url, orders},
+		{"a stop at work", q.url, stopAtWork},
+		{"a wrong queue", q.url + "-not", wrongQueue},
 	} {
-		if err := c.run(); err != nil {
-			return fmt.Errorf("%s: %w", c.what, err)
+		c := start(ctx, e, s, q, step.url)
+		if err := step.run(ctx, c); err != nil {
+			said, logErr := e.Docker(ctx, "logs", "--tail", "20", c.id).CombinedOutput()
+			return fmt.Errorf("%s: %w\nthe program said (%v):\n%s", step.what, err, logErr, said)
 		}
 	}
 	return nil
@@ -120,34 +112,17 @@ func checkRuns(ctx context.Context, e *engine.Engine, root string) (err error) {
 
 // orders are handled, those that cannot be shipped are dead letters, the health
 // check of Amazon ECS passes, and a stop without work takes no time.
-func orders(ctx context.Context, e *engine.Engine, s *settings, q *queues) (err error) {
-	id, health, err := start(ctx, e, s, q)
-	if err != nil {
-		return err
-	}
-	defer func() { err = withLog(ctx, e, id, err) }()
+func orders(ctx context.Context, c *container) (err error) {
+	defer must.Return(&err)
 	const good = 50
 	for i := range good {
-		if err := q.send(ctx, fmt.Sprintf(`{"id":"o-%d","sku":"ok","quantity":1}`, i)); err != nil {
-			return err
-		}
+		c.send(ctx, fmt.Sprintf(`{"id":"o-%d","sku":"ok","quantity":1}`, i))
 	}
-	if err := q.send(ctx, `{"id":"o-x","sku":"unknown","quantity":1}`); err != nil {
-		return err
-	}
-	if err := await.Until(ctx, 30*time.Second, func() error { return q.counts(ctx, 0, 0, 1) }); err != nil {
-		return err
-	}
-	if _, err := e.Output(ctx, "exec", id, "/livez"); err != nil {
-		return err
-	}
-	if err := get(ctx, "http://"+health+"/readyz"); err != nil {
-		return err
-	}
-	code, took, err := stopContainer(ctx, e, id, s.grace)
-	if err != nil {
-		return err
-	}
+	c.send(ctx, `{"id":"o-x","sku":"unknown","quantity":1}`)
+	must.Do(await.Until(ctx, 30*time.Second, func() error { return c.counts(ctx, 0, 0, 1) }))
+	must.Get(c.Output(ctx, "exec", c.id, "/livez"))
+	must.Do(get(ctx, "http://"+c.health+"/readyz"))
+	code, took := c.stop(ctx)
 	if code != 0 || took > 5*time.Second {
 		return fmt.Errorf("an idle stop took %v and ended with %d", took, code)
 	}
@@ -157,63 +132,36 @@ func orders(ctx context.Context, e *engine.Engine, s *settings, q *queues) (err 
 
 // stopAtWork stops the program while a handler ignores that: the platform must not
 // have to kill, and the order stays hidden.
-func stopAtWork(ctx context.Context, e *engine.Engine, s *settings, q *queues) (err error) {
-	id, _, err := start(ctx, e, s, q)
-	if err != nil {
-		return err
+func stopAtWork(ctx context.Context, c *container) (err error) {
+	defer must.Return(&err)
+	c.send(ctx, `{"id":"o-h","sku":"hang:1h","quantity":1}`)
+	must.Do(await.Until(ctx, 30*time.Second, func() error { return c.counts(ctx, 0, 1, 1) }))
+	code, took := c.stop(ctx)
+	limit := must.Get(time.ParseDuration(c.env["SQSBATCH_DRAIN_LIMIT"]))
+	if code != 0 || took < limit || took > c.grace-500*time.Millisecond {
+		return fmt.Errorf("took %v and ended with %d: want from the drain limit %v to well before the kill at %v, and 0", took, code, limit, c.grace)
 	}
-	defer func() { err = withLog(ctx, e, id, err) }()
-	if err := q.send(ctx, `{"id":"o-h","sku":"hang:1h","quantity":1}`); err != nil {
-		return err
-	}
-	if err := await.Until(ctx, 30*time.Second, func() error { return q.counts(ctx, 0, 1, 1) }); err != nil {
-		return err
-	}
-	code, took, err := stopContainer(ctx, e, id, s.grace)
-	if err != nil {
-		return err
-	}
-	limit, err := time.ParseDuration(s.env["SQSBATCH_DRAIN_LIMIT"])
-	if err != nil {
-		return err
-	}
-	if code != 0 || took < limit || took > s.grace-500*time.Millisecond {
-		return fmt.Errorf("took %v and ended with %d: want from the drain limit %v to well before the kill at %v, and 0", took, code, limit, s.grace)
-	}
-	if err := q.counts(ctx, 0, 1, 1); err != nil {
+	if err := c.counts(ctx, 0, 1, 1); err != nil {
 		return fmt.Errorf("after the stop the order is not left alone: %w", err)
 	}
-	fmt.Printf("a stop with a handler that hangs took %.1f s of %v, and the order is left alone\n", took.Seconds(), s.grace)
-	return q.purge(ctx)
+	fmt.Printf("a stop with a handler that hangs took %.1f s of %v, and the order is left alone\n", took.Seconds(), c.grace)
+	_, err = c.client.PurgeQueue(ctx, &awssqs.PurgeQueueInput{QueueUrl: &c.url})
+	return err
 }
 
 // wrongQueue is a mistake that a deployment must see: the program ends at once.
-func wrongQueue(ctx context.Context, e *engine.Engine, s *settings, q *queues) error {
-	id, _, err := start(ctx, e, s, &queues{url: q.url + "-not", deadURL: q.deadURL})
-	if err != nil {
-		return err
-	}
+func wrongQueue(ctx context.Context, c *container) error {
 	ended, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	code, err := e.Output(ended, "wait", id)
-	if err != nil || code != "1" {
-		return withLog(ctx, e, id, fmt.Errorf("the program ended with %q (%v), want 1", code, err))
+	if code, err := c.Output(ended, "wait", c.id); err != nil || code != "1" {
+		return fmt.Errorf("the program ended with %q (%v), want 1", code, err)
 	}
-	said, err := e.Docker(ctx, "logs", id).CombinedOutput()
-	if err != nil || !strings.Contains(string(said), q.url+"-not") {
-		return fmt.Errorf("the program does not name the queue: %s", said)
+	said, err := c.Docker(ctx, "logs", c.id).CombinedOutput()
+	if err != nil || !strings.Contains(string(said), c.url+"-not") {
+		return errors.New("the program does not name the queue")
 	}
 	fmt.Println("a wrong queue ends the program with 1 and its name")
 	return nil
-}
-
-// withLog adds what the program said to an error.
-func withLog(ctx context.Context, e *engine.Engine, id string, err error) error {
-	if err == nil {
-		return nil
-	}
-	said, logErr := e.Docker(ctx, "logs", "--tail", "20", id).CombinedOutput()
-	return fmt.Errorf("%w\nthe program said (%v):\n%s", err, logErr, said)
 }
 
 // queues are a queue and its dead-letter queue, on a server of their own.
@@ -239,33 +187,24 @@ func serveQueues(ctx context.Context) (*queues, error) {
 
 func (q *queues) close() { _ = q.server.Close() }
 
-func (q *queues) send(ctx context.Context, body string) error {
-	_, err := q.client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: &q.url, MessageBody: &body})
-	return err
-}
-
-func (q *queues) purge(ctx context.Context) error {
-	_, err := q.client.PurgeQueue(ctx, &awssqs.PurgeQueueInput{QueueUrl: &q.url})
-	return err
+func (q *queues) send(ctx context.Context, body string) {
+	must.Get(q.client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: &q.url, MessageBody: &body}))
 }
 
 // counts wants so many messages to be visible, in flight and dead.
-func (q *queues) counts(ctx context.Context, visible, inFlight, dead int) error {
-	nowVisible, nowInFlight, err := sqsqueue.Depth(ctx, q.client, q.url)
-	if err != nil {
-		return err
+func (q *queues) counts(ctx context.Context, visible, inFlight, dead int) (err error) {
+	defer must.Return(&err)
+	nowVisible, nowInFlight := must.Get2(sqsqueue.Depth(ctx, q.client, q.url))
+	nowDead, _ := must.Get2(sqsqueue.Depth(ctx, q.client, q.deadURL))
+	if nowVisible != visible || nowInFlight != inFlight || nowDead != dead {
+		return fmt.Errorf("%d visible, %d in flight, %d dead", nowVisible, nowInFlight, nowDead)
 	}
-	nowDead, _, err := sqsqueue.Depth(ctx, q.client, q.deadURL)
-	if err == nil && (nowVisible != visible || nowInFlight != inFlight || nowDead != dead) {
-		err = fmt.Errorf("%d visible, %d in flight, %d dead", nowVisible, nowInFlight, nowDead)
-	}
-	return err
+	return nil
 }
 
 func get(ctx context.Context, url string) (err error) {
 	defer must.Return(&err)
-	r := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, url, nil))
-	answer := must.Get(http.DefaultClient.Do(r))
+	answer := must.Get(http.DefaultClient.Do(must.Get(http.NewRequestWithContext(ctx, http.MethodGet, url, nil))))
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s: %s", url, answer.Status)

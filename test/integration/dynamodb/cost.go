@@ -40,26 +40,22 @@ type costs struct {
 // cost counts the requests of batches, and compares their time with Powertools for Python.
 func (w *world) cost(ctx context.Context) (err error) {
 	defer must.Return(&err)
-	env := must.Get(w.python(ctx))
-	must.Do(w.createTable(ctx, shared))
+	env := w.python(ctx)
+	w.createTable(ctx, shared)
 	for _, distance := range distances {
 		fmt.Printf("each request takes %v longer:\n", distance)
-		must.Do(w.compare(ctx, env, distance))
+		w.compare(ctx, env, distance)
 	}
 	return nil
 }
 
-func (w *world) compare(ctx context.Context, env *pyenv.Env, distance time.Duration) (err error) {
-	defer must.Return(&err)
-	one := must.Get(w.ourCosts(ctx, 1, distance))
-	ten := must.Get(w.ourCosts(ctx, 10, distance))
+func (w *world) compare(ctx context.Context, env *pyenv.Env, distance time.Duration) {
+	one, ten := w.ourCosts(ctx, 1, distance), w.ourCosts(ctx, 10, distance)
 	cmd := env.Command(ctx, "-B", filepath.Join(w.stage.Root, programs, "batch.py"), strconv.Itoa(rounds), strconv.FormatInt(distance.Milliseconds(), 10))
 	cmd.Env = w.environment()
 	out := must.Get(w.stage.Log.Run(cmd))
 	var theirs bill
-	if err := json.Unmarshal([]byte(out), &theirs); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
-	}
+	must.Do(json.Unmarshal([]byte(out), &theirs))
 	for _, l := range []struct {
 		name    string
 		records int
@@ -69,20 +65,18 @@ func (w *world) compare(ctx context.Context, env *pyenv.Env, distance time.Durat
 		fmt.Printf("  %-34s new: %.1f requests a record, %5.1f ms a batch; again: %.1f requests a record, %5.1f ms\n", l.name,
 			float64(l.New.Requests)/float64(records), l.New.Milliseconds, float64(l.Again.Requests)/float64(records), l.Again.Milliseconds)
 		if l.New.Requests != 2*records || l.Again.Requests != records {
-			return fmt.Errorf("%d records made %d requests, and %d as duplicates", records, l.New.Requests, l.Again.Requests)
+			must.Failf("%d records made %d requests, and %d as duplicates", records, l.New.Requests, l.Again.Requests)
 		}
 	}
 	fmt.Printf("  10 new records take %.2f times as long as one, Powertools takes %.1f times as long as sqsbatch\n",
 		ten.New.Milliseconds/one.New.Milliseconds, theirs.New.Milliseconds/ten.New.Milliseconds)
-	return nil
 }
 
 // bill is that of new records, and of the same ones once more.
 type bill struct{ New, Again costs }
 
 // ourCosts handles batches of n records by a function that does nothing.
-func (w *world) ourCosts(ctx context.Context, n int, distance time.Duration) (b bill, err error) {
-	defer must.Return(&err)
+func (w *world) ourCosts(ctx context.Context, n int, distance time.Duration) bill {
 	counter := &counting{client: awshttp.NewBuildableClient(), distance: distance}
 	store := dynamostore.New(w.client(func(o *awsdynamodb.Options) { o.HTTPClient = counter }), shared)
 	nothing := batch.JSON(func(context.Context, order) error { return nil })
@@ -90,17 +84,13 @@ func (w *world) ourCosts(ctx context.Context, n int, distance time.Duration) (b 
 		handler.Config{Logger: slog.New(slog.DiscardHandler)}))
 	batches := make([][]byte, rounds+1)
 	for i := range batches {
-		batches[i] = must.Get(event(i, n))
+		batches[i] = event(i, n)
 	}
-	if _, err = measure(ctx, h, counter, batches[:1]); err != nil { // opens the connections
-		return b, err
-	}
-	b.New = must.Get(measure(ctx, h, counter, batches[1:]))
-	b.Again, err = measure(ctx, h, counter, batches[1:])
-	return b, err
+	measure(ctx, h, counter, batches[:1]) // opens the connections
+	return bill{New: measure(ctx, h, counter, batches[1:]), Again: measure(ctx, h, counter, batches[1:])}
 }
 
-func measure(ctx context.Context, h *handler.LambdaHandler, counter *counting, batches [][]byte) (costs, error) {
+func measure(ctx context.Context, h *handler.LambdaHandler, counter *counting, batches [][]byte) costs {
 	before := counter.requests.Load()
 	var times []time.Duration
 	for _, b := range batches {
@@ -110,15 +100,15 @@ func measure(ctx context.Context, h *handler.LambdaHandler, counter *counting, b
 		times = append(times, time.Since(began))
 		cancel()
 		if err != nil || string(answer) != `{"batchItemFailures":[]}` {
-			return costs{}, fmt.Errorf("%s, %w", answer, err)
+			must.Failf("%s, %w", answer, err)
 		}
 	}
 	slices.Sort(times)
-	return costs{int(counter.requests.Load() - before), float64(times[len(times)/2].Microseconds()) / 1000}, nil
+	return costs{int(counter.requests.Load() - before), float64(times[len(times)/2].Microseconds()) / 1000}
 }
 
 // event is a batch of n records that no other batch has.
-func event(number, n int) ([]byte, error) {
+func event(number, n int) []byte {
 	var e events.SQSEvent
 	for i := range n {
 		id := fmt.Sprintf("%d-%d", number, i)
@@ -126,7 +116,7 @@ func event(number, n int) ([]byte, error) {
 			MessageId: id, Body: `{"orderId":"` + id + `"}`, EventSource: "aws:sqs", EventSourceARN: "arn:aws:sqs:us-east-1:123456789012:orders",
 		})
 	}
-	return json.Marshal(e)
+	return must.Get(json.Marshal(e))
 }
 
 // counting is an HTTP client of the SDK that counts requests, and is at a distance.

@@ -44,9 +44,9 @@ func (w *world) kill(ctx context.Context) (err error) {
 	must.Do(errors.Join(module.Build(ctx, program, "./test/integration/dynamodb/worker"), module.Build(ctx, tool, "./cmd/sqsbatch")))
 	queues := must.Get(sqsserver.Start(ctx, tool))
 	defer func() { err = errors.Join(err, queues.Stop()) }()
-	must.Do(w.createTable(ctx, table))
+	w.createTable(ctx, table)
 	client := sqsqueue.Client(queues.URL)
-	url := must.Get(send(ctx, client))
+	url := send(ctx, client)
 	d := &diary{}
 	var workers []*subprocess.Process
 	for i := range 2 {
@@ -66,16 +66,15 @@ func (w *world) kill(ctx context.Context) (err error) {
 }
 
 // createTable makes a table as the template does, if it is not there.
-func (w *world) createTable(ctx context.Context, name string) error {
+func (w *world) createTable(ctx context.Context, name string) {
 	_, err := w.client().CreateTable(ctx, &awsdynamodb.CreateTableInput{
 		TableName: &name, BillingMode: types.BillingModePayPerRequest,
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
 	})
-	if _, there := errors.AsType[*types.ResourceInUseException](err); there {
-		return nil
+	if _, there := errors.AsType[*types.ResourceInUseException](err); !there {
+		must.Do(err)
 	}
-	return err
 }
 
 // client is one of DynamoDB Local.
@@ -84,8 +83,7 @@ func (w *world) client(options ...func(*awsdynamodb.Options)) *awsdynamodb.Clien
 }
 
 // send sends each order several times, the copies far from each other and close together.
-func send(ctx context.Context, client *awssqs.Client) (url string, err error) {
-	defer must.Return(&err)
+func send(ctx context.Context, client *awssqs.Client) (url string) {
 	url = must.Get(sqsqueue.Make(ctx, client, "orders", map[string]string{"VisibilityTimeout": "5"}))
 	for i := range orders * copies {
 		id := i % orders // far
@@ -95,7 +93,7 @@ func send(ctx context.Context, client *awssqs.Client) (url string, err error) {
 		body := fmt.Sprintf(`{"ID":"%d","Millis":%d}`, id, millis)
 		must.Get(client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: &url, MessageBody: &body}))
 	}
-	return url, nil
+	return url
 }
 
 // diary is what the workers print, in the order in which it came.

@@ -44,21 +44,18 @@ type library struct {
 	command func(ctx context.Context, args ...string) *exec.Cmd
 }
 
-// python needs PyPI on the first use. Its error wraps ErrNotRun.
-func (w *world) python(ctx context.Context) (*pyenv.Env, error) {
+// python needs PyPI on the first use.
+func (w *world) python(ctx context.Context) *pyenv.Env {
 	env, err := pyenv.Install(ctx, "powertools-"+powertoolsPython+"-boto3-"+awscli.Boto3, "aws-lambda-powertools=="+powertoolsPython, "boto3=="+awscli.Boto3)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", stage.ErrNotRun, err)
+		must.Failf("%w: %w", stage.ErrNotRun, err)
 	}
-	return env, nil
+	return env
 }
 
-func (w *world) shareWithPython(ctx context.Context) error {
-	env, err := w.python(ctx)
-	if err != nil {
-		return err
-	}
-	program := filepath.Join(w.stage.Root, programs, "program.py")
+func (w *world) shareWithPython(ctx context.Context) (err error) {
+	defer must.Return(&err)
+	env, program := w.python(ctx), filepath.Join(w.stage.Root, programs, "program.py")
 	return w.share(ctx, library{"Python", idempotency.PowertoolsPython, func(ctx context.Context, args ...string) *exec.Cmd {
 		return env.Command(ctx, append([]string{"-B", program}, args...)...)
 	}})
@@ -77,12 +74,11 @@ func (w *world) shareWithTypeScript(ctx context.Context) error {
 }
 
 // share tries every situation with keys of each kind.
-func (w *world) share(ctx context.Context, l library) error {
+func (w *world) share(ctx context.Context, l library) (err error) {
+	defer must.Return(&err)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := w.createTable(ctx, shared); err != nil {
-		return err
-	}
+	w.createTable(ctx, shared)
 	var wg sync.WaitGroup
 	keys := []string{"o-1", `"quoted" \ o/1`, "Größe 東京 😀"}
 	errs := make([]error, len(keys))
@@ -90,7 +86,7 @@ func (w *world) share(ctx context.Context, l library) error {
 		wg.Go(func() {
 			for _, s := range situations {
 				p := &pair{world: w, library: l, order: key + " " + s.name}
-				if err := s.try(ctx, p); err != nil {
+				if err := must.Run(func() { s.try(ctx, p) }); err != nil {
 					errs[i] = errors.Join(errs[i], fmt.Errorf("%s: %w", p.order, err))
 				}
 			}
@@ -127,37 +123,31 @@ func (s said) String() string {
 
 // start invokes their function with so much time left, and returns its first line: the
 // function was called, or the invocation ended without that.
-func (p *pair) start(ctx context.Context, left time.Duration) (_ *call, _ said, err error) {
-	defer must.Return(&err)
+func (p *pair) start(ctx context.Context, left time.Duration) (*call, said) {
 	c := &call{cmd: p.command(ctx, fmt.Sprint(left.Milliseconds()), p.body()), stderr: &strings.Builder{}}
 	c.cmd.Env = p.world.environment(c.cmd.Env...)
 	c.cmd.Stderr = c.stderr
 	c.input = must.Get(c.cmd.StdinPipe())
-	output := must.Get(c.cmd.StdoutPipe())
-	c.output = json.NewDecoder(output)
+	c.output = json.NewDecoder(must.Get(c.cmd.StdoutPipe()))
 	must.Do(c.cmd.Start())
-	first, err := c.next()
-	return c, first, err
+	return c, c.next()
 }
 
 // next is the program's next line. With the last one the process ends.
-func (c *call) next() (said, error) {
-	var line said
+func (c *call) next() (line said) {
 	err := c.output.Decode(&line)
 	if err == nil && line.Event == "began" {
-		return line, nil
+		return line
 	}
 	_ = c.input.Close()
 	if err := errors.Join(err, c.cmd.Wait()); err != nil {
-		return said{}, fmt.Errorf("%s: %w\n%s", filepath.Base(c.cmd.Path), err, c.stderr)
+		must.Failf("%s: %w\n%s", filepath.Base(c.cmd.Path), err, c.stderr)
 	}
-	return line, nil
+	return line
 }
 
 // end has their function end, by "return" or "fail".
-func (c *call) end(how string) (said, error) {
-	if _, err := io.WriteString(c.input, how+"\n"); err != nil {
-		return said{}, err
-	}
+func (c *call) end(how string) said {
+	must.Get(io.WriteString(c.input, how+"\n"))
 	return c.next()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"time"
 
@@ -21,7 +20,7 @@ import (
 // situations are those of one order that their function and ours are given.
 var situations = []struct {
 	name string
-	try  func(context.Context, *pair) error
+	try  func(context.Context, *pair)
 }{
 	{"completed by them", theyComplete},
 	{"completed by us", weComplete},
@@ -83,200 +82,177 @@ func work(ctx context.Context) error {
 }
 
 // theirs calls their function to its end. ran is whether it was called.
-func (p *pair) theirs(ctx context.Context) (end said, ran bool, err error) {
-	c, first, err := p.start(ctx, long)
-	if err != nil || first.Event == "ended" {
-		return first, false, err
+func (p *pair) theirs(ctx context.Context) (end said, ran bool) {
+	c, first := p.start(ctx, long)
+	if first.Event == "ended" {
+		return first, false
 	}
-	end, err = c.end("return")
-	return end, true, err
+	return c.end("return"), true
 }
 
 // claim has them claim the order, and their function wait.
-func (p *pair) claim(ctx context.Context, left time.Duration) (*call, error) {
-	c, first, err := p.start(ctx, left)
-	if err == nil && first.Event != "began" {
-		err = fmt.Errorf("their function was not called: %v", first)
+func (p *pair) claim(ctx context.Context, left time.Duration) *call {
+	c, first := p.start(ctx, left)
+	if first.Event != "began" {
+		must.Failf("their function was not called: %v", first)
 	}
-	return c, err
+	return c
 }
 
-// complete has them do the work.
-func (p *pair) complete(ctx context.Context) error {
-	end, ran, err := p.theirs(ctx)
-	if err != nil || !ran || end.Error != "" {
-		return fmt.Errorf("their function did not do the work: called %v, %v, %v", ran, end, err)
+// theyWork has them do the work.
+func (p *pair) theyWork(ctx context.Context) {
+	if end, ran := p.theirs(ctx); !ran || end.Error != "" {
+		must.Failf("their function did not do the work: called %v, %v", ran, end)
 	}
-	return nil
 }
 
 // weWork has us do the work.
-func (p *pair) weWork(ctx context.Context) error {
+func (p *pair) weWork(ctx context.Context) {
 	if o := p.ours(ctx, long, work); !o.ran || o.err != nil {
-		return fmt.Errorf("our function did not do the work: called %v, %v", o.ran, o.err)
+		must.Failf("our function did not do the work: called %v, %v", o.ran, o.err)
 	}
-	return nil
 }
 
 // duplicate wants our function not to be called, since the order was shipped by someone.
-func (p *pair) duplicate(ctx context.Context, by string) error {
+func (p *pair) duplicate(ctx context.Context, by string) {
 	o := p.ours(ctx, long, work)
 	if o.ran || !errors.Is(o.err, batch.ErrDuplicate) {
-		return fmt.Errorf("ours: called %v, %v; want a duplicate", o.ran, o.err)
+		must.Failf("ours: called %v, %v; want a duplicate", o.ran, o.err)
 	}
-	return sameResult(o.result, by)
+	sameResult(o.result, by)
 }
 
 // sameResult compares a kept result. A result of ours comes to TypeScript as a string of JSON.
-func sameResult(result []byte, by string) error {
+func sameResult(result []byte, by string) {
 	var s string
 	if json.Unmarshal(result, &s) == nil {
 		result = []byte(s)
 	}
 	var got struct{ Shipped string }
 	if err := json.Unmarshal(result, &got); err != nil || got.Shipped != by {
-		return fmt.Errorf("the result is %s, want that of %s", result, by)
+		must.Failf("the result is %s, want that of %s", result, by)
 	}
-	return nil
 }
 
 // item is what the table has of the order; nil for nothing.
-func (p *pair) item(ctx context.Context) (map[string]types.AttributeValue, error) {
-	out, err := p.world.client().GetItem(ctx, &awsdynamodb.GetItemInput{
+func (p *pair) item(ctx context.Context) map[string]types.AttributeValue {
+	return must.Get(p.world.client().GetItem(ctx, &awsdynamodb.GetItemInput{
 		TableName: aws.String(shared), ConsistentRead: aws.Bool(true),
 		Key: map[string]types.AttributeValue{"id": &types.AttributeValueMemberS{Value: prefix + "#" + p.hash(p.order)}},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return out.Item, nil
+	})).Item
 }
 
-func theyComplete(ctx context.Context, p *pair) error {
-	if err := p.complete(ctx); err != nil {
-		return err
-	}
-	return p.duplicate(ctx, p.order)
+func theyComplete(ctx context.Context, p *pair) {
+	p.theyWork(ctx)
+	p.duplicate(ctx, p.order)
 }
 
-func weComplete(ctx context.Context, p *pair) error {
-	if err := p.weWork(ctx); err != nil {
-		return err
+func weComplete(ctx context.Context, p *pair) {
+	p.weWork(ctx)
+	end, ran := p.theirs(ctx)
+	if ran || end.Error != "" {
+		must.Failf("theirs: called %v, %v", ran, end)
 	}
-	end, ran, err := p.theirs(ctx)
-	if err != nil || ran || end.Error != "" {
-		return fmt.Errorf("theirs: called %v, %v, %v", ran, end, err)
-	}
-	return sameResult(end.Result, "by us")
+	sameResult(end.Result, "by us")
 }
 
-func theyAreInProgress(ctx context.Context, p *pair) (err error) {
-	defer must.Return(&err)
+func theyAreInProgress(ctx context.Context, p *pair) {
 	started := time.Now()
-	c := must.Get(p.claim(ctx, long))
+	c := p.claim(ctx, long)
 	o := p.ours(ctx, long, work)
 	if o.ran || !errors.Is(o.err, batch.ErrInProgress) {
-		return fmt.Errorf("ours: called %v, %v; want in progress", o.ran, o.err)
+		must.Failf("ours: called %v, %v; want in progress", o.ran, o.err)
 	}
 	// The middleware adds a second. They and the store round to milliseconds.
 	left := batch.VerdictOf(o.err).After - time.Second
 	least, most := long-time.Since(started)-2*time.Millisecond, long+2*time.Millisecond
 	if left < least || left > most {
-		return fmt.Errorf("%v are left of their claim, want %v to %v", left, least, most)
+		must.Failf("%v are left of their claim, want %v to %v", left, least, most)
 	}
-	must.Get(c.end("return"))
-	return p.duplicate(ctx, p.order)
+	c.end("return")
+	p.duplicate(ctx, p.order)
 }
 
-func weAreInProgress(ctx context.Context, p *pair) error {
+func weAreInProgress(ctx context.Context, p *pair) {
 	var end said
 	var ran bool
 	var failed error
 	o := p.ours(ctx, long, func(context.Context) error {
-		end, ran, failed = p.theirs(ctx)
+		failed = must.Run(func() { end, ran = p.theirs(ctx) })
 		return nil // and keeps nothing
 	})
 	if failed != nil || ran || end.Error != "IdempotencyAlreadyInProgressError" {
-		return fmt.Errorf("theirs: called %v, %v, %v; want IdempotencyAlreadyInProgressError", ran, end, failed)
+		must.Failf("theirs: called %v, %v, %v; want IdempotencyAlreadyInProgressError", ran, end, failed)
 	}
 	if !o.ran || o.err != nil {
-		return fmt.Errorf("ours: called %v, %v", o.ran, o.err)
+		must.Failf("ours: called %v, %v", o.ran, o.err)
 	}
-	end, ran, err := p.theirs(ctx)
-	if err != nil || ran || end.Error != "" || len(end.Result) != 0 && string(end.Result) != "null" {
-		return fmt.Errorf("theirs, once we have completed: called %v, %v, %v", ran, end, err)
+	end, ran = p.theirs(ctx)
+	if ran || end.Error != "" || len(end.Result) != 0 && string(end.Result) != "null" {
+		must.Failf("theirs, once we have completed: called %v, %v", ran, end)
 	}
-	return nil
 }
 
 // theyAreLate has their claim time out while their function runs, and us do the work. Then
 // their function ends, with an error or with none.
-func (p *pair) theyAreLate(ctx context.Context, how, wantError string) (err error) {
-	defer must.Return(&err)
-	c := must.Get(p.claim(ctx, short))
+func (p *pair) theyAreLate(ctx context.Context, how, wantError string) {
+	c := p.claim(ctx, short)
 	for o := p.ours(ctx, long, work); !o.ran || o.err != nil; o = p.ours(ctx, long, work) {
 		if o.ran || !errors.Is(o.err, batch.ErrInProgress) {
-			return fmt.Errorf("ours: called %v, %v", o.ran, o.err)
+			must.Failf("ours: called %v, %v", o.ran, o.err)
 		}
 		if !sleep.For(ctx, batch.VerdictOf(o.err).After) {
-			return ctx.Err()
+			must.Do(ctx.Err())
 		}
 	}
-	must.Do(p.duplicate(ctx, "by us"))
-	if end, err := c.end(how); err != nil || end.Error != wantError {
-		return fmt.Errorf("theirs: %v, %v", end, err)
+	p.duplicate(ctx, "by us")
+	if end := c.end(how); end.Error != wantError {
+		must.Failf("theirs: %v", end)
 	}
-	return nil
 }
 
 // Their failure deletes our completion, and the work is done again: they release without a
 // condition, which docs/idempotency.md says. If this fails, they have a fence now.
-func theyFailLate(ctx context.Context, p *pair) error {
-	if err := p.theyAreLate(ctx, "fail", "RuntimeError"); err != nil {
-		return err
+func theyFailLate(ctx context.Context, p *pair) {
+	p.theyAreLate(ctx, "fail", "RuntimeError")
+	if item := p.item(ctx); item != nil {
+		must.Failf("after their failure the item is %v; docs/idempotency.md says that it is gone", item)
 	}
-	if item, err := p.item(ctx); err != nil || item != nil {
-		return fmt.Errorf("after their failure the item is %v, %v; docs/idempotency.md says that it is gone", item, err)
-	}
-	return p.weWork(ctx)
+	p.weWork(ctx)
 }
 
 // Their success overwrites our completion. The work is still done, so nothing is done again.
-func theySucceedLate(ctx context.Context, p *pair) error {
-	if err := p.theyAreLate(ctx, "return", ""); err != nil {
-		return err
-	}
-	return p.duplicate(ctx, p.order)
+func theySucceedLate(ctx context.Context, p *pair) {
+	p.theyAreLate(ctx, "return", "")
+	p.duplicate(ctx, p.order)
 }
 
-func weSucceedLate(ctx context.Context, p *pair) error {
-	return p.weAreLate(ctx, nil, idempotency.ErrTakenOver)
-}
+func weSucceedLate(ctx context.Context, p *pair) { p.weAreLate(ctx, nil, idempotency.ErrTakenOver) }
 
-func weFailLate(ctx context.Context, p *pair) error {
+func weFailLate(ctx context.Context, p *pair) {
 	failure := errors.New("told to fail")
-	return p.weAreLate(ctx, failure, failure)
+	p.weAreLate(ctx, failure, failure)
 }
 
 // weAreLate has our claim time out while our function runs, and them do the work. What our
 // function then returns changes nothing in the table.
-func (p *pair) weAreLate(ctx context.Context, returns, want error) error {
+func (p *pair) weAreLate(ctx context.Context, returns, want error) {
 	var before map[string]types.AttributeValue
 	var failed error
 	o := p.ours(ctx, short, func(own context.Context) error {
 		<-own.Done()
 		sleep.For(ctx, 10*time.Millisecond) // the grace, and the millisecond that is rounded up
-		if failed = p.complete(ctx); failed == nil {
-			before, failed = p.item(ctx)
-		}
+		failed = must.Run(func() {
+			p.theyWork(ctx)
+			before = p.item(ctx)
+		})
 		return returns
 	})
 	if failed != nil || !o.ran || !errors.Is(o.err, want) {
-		return fmt.Errorf("ours: called %v, %v, want %v; meanwhile: %v", o.ran, o.err, want, failed)
+		must.Failf("ours: called %v, %v, want %v; meanwhile: %v", o.ran, o.err, want, failed)
 	}
-	after, err := p.item(ctx)
-	if err != nil || before == nil || !reflect.DeepEqual(before, after) {
-		return fmt.Errorf("our late end changed the item from %v to %v, %v", before, after, err)
+	if after := p.item(ctx); before == nil || !reflect.DeepEqual(before, after) {
+		must.Failf("our late end changed the item from %v to %v", before, after)
 	}
-	return p.duplicate(ctx, p.order)
+	p.duplicate(ctx, p.order)
 }

@@ -12,7 +12,10 @@
 // deferred call, so that those which close something are done by then.
 package must
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // failure is what Do panics with, and nothing else does.
 type failure struct{ err error }
@@ -24,6 +27,9 @@ func Do(err error) {
 	}
 }
 
+// Failf ends the function with an error of its own, as [fmt.Errorf] makes it.
+func Failf(format string, args ...any) { Do(fmt.Errorf(format, args...)) }
+
 // Get is the result of a call, if it has no error.
 func Get[T any](result T, err error) T {
 	Do(err)
@@ -34,6 +40,13 @@ func Get[T any](result T, err error) T {
 func Get2[T, U any](first T, second U, err error) (T, U) {
 	Do(err)
 	return first, second
+}
+
+// Run calls a function without an error among its results, and returns the one that ended it.
+func Run(f func()) (err error) {
+	defer Return(&err)
+	f()
+	return nil
 }
 
 // Return has a function that ended return the error, next to one that it returns anyway. It is

@@ -8,27 +8,38 @@ import (
 var errFirst, errClose = errors.New("first"), errors.New("close")
 
 // step is a helper without Return.
-func step(err error) int { return Get(1, err) }
+func step(err error) int {
+	if err != nil {
+		Failf("step: %w", err)
+	}
+	return Get(1, err)
+}
 
-func steps(err error) (n int, _ error) {
-	var result error
-	func() {
-		defer Return(&result)
-		defer func() { result = errors.Join(result, errClose) }()
-		n = step(nil)
-		first, second := Get2(1, 2, nil)
-		n += first + second + step(err)
-		Do(nil)
-	}()
-	return n, result
+func steps(n *int, fails error) (err error) {
+	defer Return(&err)
+	defer func() { err = errors.Join(err, errClose) }()
+	*n = step(nil)
+	first, second := Get2(1, 2, nil)
+	*n += first + second + step(fails)
+	return nil
 }
 
 func TestReturn_IsTheFirstErrorAndThoseOfDeferredCalls(t *testing.T) {
-	if n, err := steps(errFirst); n != 1 || !errors.Is(err, errFirst) || !errors.Is(err, errClose) {
+	n := 0
+	if err := steps(&n, errFirst); n != 1 || !errors.Is(err, errFirst) || !errors.Is(err, errClose) {
 		t.Errorf("after an error: %d, %v", n, err)
 	}
-	if n, err := steps(nil); n != 5 || err.Error() != errClose.Error() {
+	if err := steps(&n, nil); n != 5 || err.Error() != errClose.Error() {
 		t.Errorf("without one: %d, %v", n, err)
+	}
+}
+
+func TestRun_IsTheErrorThatEndedIt(t *testing.T) {
+	if err := Run(func() { Do(nil); step(errFirst) }); !errors.Is(err, errFirst) || err.Error() != "step: first" {
+		t.Errorf("%v", err)
+	}
+	if err := Run(func() { step(nil) }); err != nil {
+		t.Errorf("without one: %v", err)
 	}
 }
 
