@@ -31,8 +31,8 @@ import (
 // receiving is with the client that the package makes by itself.
 var receiving = s3payload.Config{Buckets: []string{bucket}, DeleteAfterSuccess: true}
 
-func pythonToUnwrap(ctx context.Context, w *world) error {
-	return fromPython(ctx, w, "unwrap", func(note func(string, batch.Record)) batch.Handler {
+func pythonToUnwrap(ctx context.Context, w *world) {
+	fromPython(ctx, w, "unwrap", func(note func(string, batch.Record)) batch.Handler {
 		return s3payload.Unwrap(receiving)(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
 			note(r.Body, r)
 			return nil
@@ -40,8 +40,8 @@ func pythonToUnwrap(ctx context.Context, w *world) error {
 	})
 }
 
-func pythonToStream(ctx context.Context, w *world) error {
-	return fromPython(ctx, w, "stream", func(note func(string, batch.Record)) batch.Handler {
+func pythonToStream(ctx context.Context, w *world) {
+	fromPython(ctx, w, "stream", func(note func(string, batch.Record)) batch.Handler {
 		return s3payload.Stream(func(ctx context.Context, o s3payload.Object) error {
 			body, err := io.ReadAll(o.Body)
 			if err != nil {
@@ -58,12 +58,11 @@ func pythonToStream(ctx context.Context, w *world) error {
 }
 
 // fromPython lets the library send, and a handler receive until all is there.
-func fromPython(ctx context.Context, w *world, name string, made func(note func(string, batch.Record)) batch.Handler) (err error) {
-	defer must.Return(&err)
+func fromPython(ctx context.Context, w *world, name string, made func(note func(string, batch.Record)) batch.Handler) {
 	url := must.Get(sqsqueue.Make(ctx, w.queues, name, nil))
-	sent := must.Get(w.extended(ctx, "send", url, bucket))
-	if n, err := w.objects(ctx); err != nil || n < 7 {
-		return errors.Join(err, fmt.Errorf("the library has put only %d objects into S3", n))
+	sent := w.extended(ctx, "send", url, bucket)
+	if n := w.objects(ctx); n < 7 {
+		must.Failf("the library has put only %d objects into S3", n)
 	}
 	var mu sync.Mutex
 	var got []message
@@ -79,12 +78,11 @@ func fromPython(ctx context.Context, w *world, name string, made func(note func(
 	must.Do(handler.Poll(ctx, h, handler.Config{
 		SQS: w.queues, Logger: w.logger(), Poll: handler.PollConfig{Queues: []string{url}, Wait: time.Second},
 	}))
-	return same(sent, got)
+	must.Do(same(sent, got))
 }
 
 // senderToPython sends in both generations, one by one and together.
-func senderToPython(ctx context.Context, w *world) (err error) {
-	defer must.Return(&err)
+func senderToPython(ctx context.Context, w *world) {
 	url := must.Get(sqsqueue.Make(ctx, w.queues, "python", nil))
 	var sent []message
 	for _, legacy := range []bool{false, true} {
@@ -103,21 +101,21 @@ func senderToPython(ctx context.Context, w *world) (err error) {
 		}
 		out := must.Get(s.SendMessageBatch(ctx, in))
 		if len(out.Failed) > 0 {
-			return fmt.Errorf("%d entries failed: %s", len(out.Failed), aws.ToString(out.Failed[0].Message))
+			must.Failf("%d entries failed: %s", len(out.Failed), aws.ToString(out.Failed[0].Message))
 		}
 	}
-	if n, err := w.objects(ctx); err != nil || n < 8 {
-		return errors.Join(err, fmt.Errorf("only %d objects are in S3", n))
+	if n := w.objects(ctx); n < 8 {
+		must.Failf("only %d objects are in S3", n)
 	}
-	got := must.Get(w.extended(ctx, "receive", url, bucket, strconv.Itoa(len(sent))))
-	return same(sent, got)
+	got := w.extended(ctx, "receive", url, bucket, strconv.Itoa(len(sent)))
+	must.Do(same(sent, got))
 }
 
 func (w *world) logger() *slog.Logger { return slog.New(slog.NewJSONHandler(w.stage.Log, nil)) }
 
 // missing is what a real server says of no object and of no bucket: both fail for
 // good, and the former is ignored if that was asked for.
-func missing(ctx context.Context, w *world) error {
+func missing(ctx context.Context, w *world) {
 	var wrong []error
 	for name, want := range map[string]string{bucket: "no such object in S3", "sqsbatch-no-such-bucket": "no such bucket in S3"} {
 		r := batch.Record{MessageID: "m", Body: fmt.Sprintf(`["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":%q,"s3Key":"none"}]`, name)}
@@ -132,7 +130,7 @@ func missing(ctx context.Context, w *world) error {
 			wrong = append(wrong, fmt.Errorf("ignored, in %s: %w", name, err))
 		}
 	}
-	return errors.Join(wrong...)
+	must.Do(errors.Join(wrong...))
 }
 
 // message is one as its sender had it, or its receiver got it.
@@ -170,20 +168,17 @@ func typed(attributes map[string]string) map[string]types.MessageAttributeValue 
 }
 
 // extended runs the library, and returns the messages that it tells of.
-func (w *world) extended(ctx context.Context, args ...string) ([]message, error) {
-	out, err := w.stage.Log.Run(w.python.Command(ctx, append([]string{filepath.Join(w.stage.Root, "test", "integration", "s3payload", "python", "extended.py")}, args...)...))
-	if err != nil {
-		return nil, err
-	}
-	var all []message
+func (w *world) extended(ctx context.Context, args ...string) (all []message) {
+	script := filepath.Join(w.stage.Root, "test", "integration", "s3payload", "python", "extended.py")
+	out := must.Get(w.stage.Log.Run(w.python.Command(ctx, append([]string{script}, args...)...)))
 	for line := range strings.Lines(out) {
 		var m message
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			return nil, fmt.Errorf("%q: %w", line, err)
+			must.Failf("%q: %w", line, err)
 		}
 		all = append(all, m)
 	}
-	return all, nil
+	return all
 }
 
 // same compares what was sent with what was received, whatever its order.

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -35,11 +36,10 @@ const bucket = "sqsbatch-payloads"
 
 // Check is all of it.
 func Check(ctx context.Context, s *stage.Stage) (err error) {
+	defer must.Return(&err)
 	w := &world{stage: s}
 	defer func() { err = errors.Join(err, w.stop()) }()
-	if err := w.start(ctx); err != nil {
-		return err
-	}
+	w.start(ctx)
 	s.Step("Python sends, Unwrap receives", func() error { return w.run(ctx, pythonToUnwrap) })
 	s.Step("Python sends, Stream receives", func() error { return w.run(ctx, pythonToStream) })
 	s.Step("Sender sends, Python receives", func() error { return w.run(ctx, senderToPython) })
@@ -57,8 +57,7 @@ type world struct {
 	queues *awssqs.Client
 }
 
-func (w *world) start(ctx context.Context) (err error) {
-	defer must.Return(&err)
+func (w *world) start(ctx context.Context) {
 	sam := must.Get(samcli.Install(ctx))
 	name := "sqs-extended-client-" + version + "-boto3-" + awscli.Boto3
 	w.python = must.Get(pyenv.Install(ctx, name, "amazon-sqs-extended-client=="+version, "boto3=="+awscli.Boto3))
@@ -76,29 +75,21 @@ func (w *world) start(ctx context.Context) (err error) {
 	cfg := must.Get(config.LoadDefaultConfig(ctx))
 	w.s3 = s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true })
 	w.queues = awssqs.NewFromConfig(cfg)
-	name = bucket
-	_, err = w.s3.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &name})
-	return err
+	must.Get(w.s3.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(bucket)}))
 }
 
 // run is a step, which leaves no object.
-func (w *world) run(ctx context.Context, check func(context.Context, *world) error) error {
-	if err := check(ctx, w); err != nil {
-		return err
-	}
-	if n, err := w.objects(ctx); err != nil || n > 0 {
-		return errors.Join(err, fmt.Errorf("%d objects are left in the bucket", n))
+func (w *world) run(ctx context.Context, check func(context.Context, *world)) (err error) {
+	defer must.Return(&err)
+	check(ctx, w)
+	if n := w.objects(ctx); n > 0 {
+		return fmt.Errorf("%d objects are left in the bucket", n)
 	}
 	return nil
 }
 
-func (w *world) objects(ctx context.Context) (int, error) {
-	name := bucket
-	out, err := w.s3.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &name})
-	if err != nil {
-		return 0, err
-	}
-	return len(out.Contents), nil
+func (w *world) objects(ctx context.Context) int {
+	return len(must.Get(w.s3.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: aws.String(bucket)})).Contents)
 }
 
 func (w *world) stop() error {

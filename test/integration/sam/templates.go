@@ -15,34 +15,24 @@ import (
 )
 
 // checkTemplates lints every template, and what SAM makes of its own.
-func checkTemplates(ctx context.Context, s *stage.Stage, sam *samcli.CLI) error {
-	all, err := templates(ctx, s)
-	if err != nil {
-		return err
-	}
+func checkTemplates(ctx context.Context, s *stage.Stage, sam *samcli.CLI) (err error) {
+	defer must.Return(&err)
 	var wrong []error
-	for _, t := range all {
-		err := t.check(ctx, s, sam)
-		if err != nil {
-			err = fmt.Errorf("%s: %w", t.name, err)
+	for _, t := range templates(ctx, s) {
+		if err := t.check(ctx, s, sam); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", t.name, err))
 		}
-		wrong = append(wrong, err)
 	}
 	return errors.Join(wrong...)
 }
 
-type template struct {
-	name, text string
-}
+type template struct{ name, text string }
 
 func (t template) sam() bool { return strings.Contains(t.text, "AWS::Serverless-2016-10-31") }
 
 // templates are all but those that tests read, which are wrong on purpose.
-func templates(ctx context.Context, s *stage.Stage) (_ []template, err error) {
-	defer must.Return(&err)
-	files := must.Get(s.Files(ctx, "*.yaml", "*.yml", "*.json"))
-	var found []template
-	for _, name := range files {
+func templates(ctx context.Context, s *stage.Stage) (found []template) {
+	for _, name := range must.Get(s.Files(ctx, "*.yaml", "*.yml", "*.json")) {
 		if strings.Contains("/"+name, "/testdata/") {
 			continue
 		}
@@ -52,9 +42,9 @@ func templates(ctx context.Context, s *stage.Stage) (_ []template, err error) {
 		}
 	}
 	if len(found) < 4 {
-		return nil, fmt.Errorf("found only %d templates", len(found))
+		must.Failf("found only %d templates", len(found))
 	}
-	return found, nil
+	return found
 }
 
 func (t template) check(ctx context.Context, s *stage.Stage, sam *samcli.CLI) (err error) {

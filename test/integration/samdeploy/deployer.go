@@ -36,13 +36,12 @@ type deployer struct {
 	source  string
 }
 
-func newDeployer(ctx context.Context, s *stage.Stage) (_ *deployer, err error) {
-	defer must.Return(&err)
+func newDeployer(ctx context.Context, s *stage.Stage) *deployer {
 	sam := must.Get(samcli.Install(ctx))
 	d := &deployer{stage: s, cli: sam, source: filepath.Join(s.Tmp, "source"), changes: filepath.Join(s.Tmp, "resolved")}
 	must.Do(samcli.Copy(ctx, s, d.source, ""))
-	d.server, err = moto.Start(ctx, s, sam, "test/integration/samdeploy/python/server.py", d.changes)
-	return d, err
+	d.server = must.Get(moto.Start(ctx, s, sam, "test/integration/samdeploy/python/server.py", d.changes))
+	return d
 }
 
 // environ is a user's with an account.
@@ -51,27 +50,22 @@ func (d *deployer) environ() []string {
 }
 
 // sam runs SAM. Without answers it must not ask anything.
-func (d *deployer) sam(ctx context.Context, a *answers, args ...string) error {
+func (d *deployer) sam(ctx context.Context, a *answers, args ...string) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	cmd := d.cli.Command(ctx, args...)
 	cmd.Dir, cmd.Env = d.source, d.environ()
 	if a == nil {
-		_, err := d.stage.Log.Run(cmd)
-		return err
+		must.Get(d.stage.Log.Run(cmd))
+		return
 	}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	a.in = in
+	a.in = must.Get(cmd.StdinPipe())
 	cmd.Stdout, cmd.Stderr = a, a
-	err = cmd.Run()
+	err := cmd.Run()
 	fmt.Fprintf(d.stage.Log, "\n$ sam %s\n%s", strings.Join(args, " "), a.said.Bytes())
 	if err != nil || a.err != nil {
-		return fmt.Errorf("sam %s: %w\n%s", strings.Join(args, " "), errors.Join(err, a.err), a.said.Bytes())
+		must.Failf("sam %s: %w\n%s", strings.Join(args, " "), errors.Join(err, a.err), a.said.Bytes())
 	}
-	return nil
 }
 
 // answers are what a person types: yes to the question whether to deploy, what

@@ -24,11 +24,11 @@ var defaults = parameters{
 const arn = "arn:aws:%s:us-east-1:123456789012:"
 
 // expect compares a stack with what its parameters ask for.
-func (d *deployer) expect(ctx context.Context, stack, status string, set parameters) (err error) {
-	defer must.Return(&err)
+func (d *deployer) expect(ctx context.Context, stack, status string, set parameters) {
 	p := maps.Clone(defaults)
 	maps.Copy(p, set)
-	s := must.Get(d.describe(ctx, stack))
+	var s state
+	d.ask(ctx, &s, stack)
 	c := &comparison{stack: stack, parameters: p, state: s}
 	c.equal("status", s.Status, status)
 	c.equal("parameters", s.Parameters, map[string]string(p))
@@ -40,14 +40,12 @@ func (d *deployer) expect(ctx context.Context, stack, status string, set paramet
 	for _, r := range []struct{ resource, property string }{
 		{"OrdersDeadLetterQueue", "RedriveAllowPolicy"}, {"OrdersFunction", "LoggingConfig"}, {"OrdersFunction", "Architectures"},
 	} {
-		value := must.Get(d.property(stack, r.resource, r.property))
-		c.equal(r.resource+"'s "+r.property, value, c.property(r.property))
+		c.equal(r.resource+"'s "+r.property, d.property(stack, r.resource, r.property), c.property(r.property))
 	}
 	if err := errors.Join(c.wrong...); err != nil {
-		return fmt.Errorf("%s: %w", stack, err)
+		must.Failf("%s: %w", stack, err)
 	}
 	fmt.Printf("%-14s %s, as its parameters ask for: %s\n", stack, s.Status, strings.Join(set.list(), " "))
-	return nil
 }
 
 // A comparison collects what differs.

@@ -9,7 +9,6 @@ package samdeploy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,12 +21,12 @@ import (
 // Check is all of it.
 func Check(ctx context.Context, s *stage.Stage) (err error) {
 	defer must.Return(&err)
-	d := must.Get(newDeployer(ctx, s))
+	d := newDeployer(ctx, s)
 	defer d.server.Stop()
-	must.Do(d.sam(ctx, nil, "build"))
+	d.sam(ctx, nil, "build")
 	for _, step := range []struct {
 		what string
-		run  func(context.Context, *deployer) error
+		run  func(context.Context, *deployer)
 	}{
 		{"the environments of samconfig.toml", environments},
 		{"an update", update},
@@ -35,7 +34,7 @@ func Check(ctx context.Context, s *stage.Stage) (err error) {
 		{"sam deploy --guided", guided},
 		{"sam delete", deleteAll},
 	} {
-		if err := step.run(ctx, d); err != nil {
+		if err := must.Run(func() { step.run(ctx, d) }); err != nil {
 			return fmt.Errorf("%s: %w", step.what, err)
 		}
 	}
@@ -43,7 +42,7 @@ func Check(ctx context.Context, s *stage.Stage) (err error) {
 }
 
 // environments deploys each of them as samconfig.toml says.
-func environments(ctx context.Context, d *deployer) error {
+func environments(ctx context.Context, d *deployer) {
 	for _, e := range []struct {
 		name, stack string
 		confirm     bool // samconfig.toml asks before it deploys
@@ -56,88 +55,71 @@ func environments(ctx context.Context, d *deployer) error {
 		}},
 	} {
 		a := &answers{}
-		if err := d.sam(ctx, a, "deploy", "--config-env", e.name); err != nil {
-			return err
-		}
+		d.sam(ctx, a, "deploy", "--config-env", e.name)
 		if a.confirmed != e.confirm {
-			return fmt.Errorf("environment %s: asked before deploying: %v, want %v", e.name, a.confirmed, e.confirm)
+			must.Failf("environment %s: asked before deploying: %v, want %v", e.name, a.confirmed, e.confirm)
 		}
-		if err := d.expect(ctx, e.stack, "CREATE_COMPLETE", e.set); err != nil {
-			return fmt.Errorf("environment %s: %w", e.name, err)
-		}
+		d.expect(ctx, e.stack, "CREATE_COMPLETE", e.set)
 	}
-	return nil
 }
 
 // update changes parameters of a stack; others keep their values. A deployment of
 // what stands already changes nothing and fails nothing.
-func update(ctx context.Context, d *deployer) (err error) {
-	defer must.Return(&err)
+func update(ctx context.Context, d *deployer) {
 	set := parameters{"FunctionTimeout": "60", "BatchSize": "50", "BatchWindow": "5", "MaximumConcurrency": "7", "LogLevel": "INFO", "OldestMessageSeconds": "120", "MaxReceiveCount": "6"}
 	deploy := append([]string{"deploy", "--config-env", "dev", "--parameter-overrides"}, set.list()...)
-	must.Do(d.sam(ctx, nil, deploy...))
-	must.Do(d.expect(ctx, "orders-dev", "UPDATE_COMPLETE", set))
-	before := must.Get(d.resolved())
-	if err := d.sam(ctx, nil, deploy...); err != nil {
-		return fmt.Errorf("the same again: %w", err)
-	}
-	after := must.Get(d.resolved())
-	if len(after) != len(before) {
-		return errors.New("the same again changes something")
+	d.sam(ctx, nil, deploy...)
+	d.expect(ctx, "orders-dev", "UPDATE_COMPLETE", set)
+	before := d.resolved()
+	d.sam(ctx, nil, deploy...)
+	if after := d.resolved(); len(after) != len(before) {
+		must.Failf("the same again changes something")
 	}
 	fmt.Println("an update changes what it names, the same again changes nothing")
-	return nil
 }
 
-func fifo(ctx context.Context, d *deployer) error {
+func fifo(ctx context.Context, d *deployer) {
 	set := parameters{"Fifo": "true", "BatchWindow": "20", "AlarmTopicArn": "arn:aws:sns:us-east-1:123456789012:pager", "Idempotency": "true"}
-	if err := d.sam(ctx, nil, append([]string{"deploy", "--config-env", "dev", "--stack-name", "orders-fifo", "--parameter-overrides"}, set.list()...)...); err != nil {
-		return err
-	}
-	return d.expect(ctx, "orders-fifo", "CREATE_COMPLETE", set)
+	d.sam(ctx, nil, append([]string{"deploy", "--config-env", "dev", "--stack-name", "orders-fifo", "--parameter-overrides"}, set.list()...)...)
+	d.expect(ctx, "orders-fifo", "CREATE_COMPLETE", set)
 }
 
 // guided answers the questions of --guided, Enter wherever there is a default:
 // as README.md says it, and for who starts from nothing, without samconfig.toml.
-func guided(ctx context.Context, d *deployer) (err error) {
-	defer must.Return(&err)
+func guided(ctx context.Context, d *deployer) {
 	g := *d
 	g.source = filepath.Join(d.stage.Tmp, "guided")
 	must.Do(samcli.Copy(ctx, d.stage, g.source, ""))
-	must.Do(g.sam(ctx, nil, "build"))
+	g.sam(ctx, nil, "build")
 	for _, stack := range []string{"orders-readme", "orders-guided"} {
 		a := &answers{to: map[string]string{"Stack Name": stack}}
-		must.Do(g.sam(ctx, a, "deploy", "--guided"))
-		must.Do(d.expect(ctx, stack, "CREATE_COMPLETE", parameters{}))
+		g.sam(ctx, a, "deploy", "--guided")
+		d.expect(ctx, stack, "CREATE_COMPLETE", parameters{})
 		if stack == "orders-readme" {
-			if err := os.Remove(filepath.Join(g.source, "samconfig.toml")); err != nil { // with what was saved
-				return err
-			}
+			must.Do(os.Remove(filepath.Join(g.source, "samconfig.toml"))) // with what was saved
 		}
 	}
 	// What it saved is enough for the next time.
 	again := append([]string{"deploy", "--parameter-overrides"}, parameters{"MaximumConcurrency": "3"}.list()...)
-	if err := g.sam(ctx, &answers{}, again...); err != nil {
-		return fmt.Errorf("with what --guided saved: %w", err)
-	}
-	return d.expect(ctx, "orders-guided", "UPDATE_COMPLETE", parameters{"MaximumConcurrency": "3"})
+	g.sam(ctx, &answers{}, again...)
+	d.expect(ctx, "orders-guided", "UPDATE_COMPLETE", parameters{"MaximumConcurrency": "3"})
 }
 
 // deleteAll leaves nothing of any stack.
-func deleteAll(ctx context.Context, d *deployer) (err error) {
-	defer must.Return(&err)
+func deleteAll(ctx context.Context, d *deployer) {
 	for _, stack := range []string{"orders", "orders-dev", "orders-prod", "orders-fifo", "orders-readme", "orders-guided"} {
-		must.Do(d.sam(ctx, nil, "delete", "--stack-name", stack, "--region", "us-east-1", "--no-prompts"))
-		if left, err := d.describe(ctx, stack); err != nil || left.Status != "" {
-			return fmt.Errorf("after sam delete there is still %s: %s (%v)", stack, left.Status, err)
+		d.sam(ctx, nil, "delete", "--stack-name", stack, "--region", "us-east-1", "--no-prompts")
+		var left state
+		if d.ask(ctx, &left, stack); left.Status != "" {
+			must.Failf("after sam delete there is still %s: %s", stack, left.Status)
 		}
 	}
-	left := must.Get(d.left(ctx))
+	var left map[string][]string // of any stack, by kind
+	d.ask(ctx, &left)
 	for kind, names := range left {
 		if len(names) > 0 {
-			return fmt.Errorf("%s are left: %v", kind, names)
+			must.Failf("%s are left: %v", kind, names)
 		}
 	}
 	fmt.Println("sam delete leaves nothing of six stacks")
-	return nil
 }

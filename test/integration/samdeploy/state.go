@@ -5,9 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // A state is what there is of a stack, by the services' APIs.
@@ -47,25 +48,11 @@ type alarm struct {
 	AlarmActions                                                           []string
 }
 
-func (d *deployer) describe(ctx context.Context, stack string) (state, error) {
-	var s state
-	return s, d.ask(ctx, &s, stack)
-}
-
-// left is what there is of any stack, by kind.
-func (d *deployer) left(ctx context.Context) (map[string][]string, error) {
-	var l map[string][]string
-	return l, d.ask(ctx, &l)
-}
-
-func (d *deployer) ask(ctx context.Context, into any, args ...string) error {
-	cmd := d.cli.Python(ctx, append([]string{filepath.Join(d.stage.Root, "test", "integration", "samdeploy", "python", "describe.py")}, args...)...)
+// ask has the script describe a stack into a state; without a stack, what there is of any.
+func (d *deployer) ask(ctx context.Context, into any, stack ...string) {
+	cmd := d.cli.Python(ctx, append([]string{filepath.Join(d.stage.Root, "test", "integration", "samdeploy", "python", "describe.py")}, stack...)...)
 	cmd.Env = d.environ()
-	out, err := d.stage.Log.Run(cmd)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal([]byte(out), into)
+	must.Do(json.Unmarshal([]byte(must.Get(d.stage.Log.Run(cmd))), into))
 }
 
 // A resource is one with its properties, as CloudFormation asks for it.
@@ -75,33 +62,25 @@ type resource struct {
 }
 
 // resolved are the resources that were made and changed, in order.
-func (d *deployer) resolved() ([]resource, error) {
+func (d *deployer) resolved() (all []resource) {
 	content, err := os.ReadFile(d.changes)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
+	if !errors.Is(err, os.ErrNotExist) {
+		must.Do(err)
 	}
-	var all []resource
 	for line := range bytes.Lines(content) {
 		var r resource
-		if err := json.Unmarshal(line, &r); err != nil {
-			return nil, fmt.Errorf("%s: %w", line, err)
-		}
+		must.Do(json.Unmarshal(line, &r))
 		all = append(all, r)
 	}
-	return all, nil
+	return all
 }
 
 // property is the latest value of a resource's property.
-func (d *deployer) property(stack, logicalID, name string) (any, error) {
-	all, err := d.resolved()
-	if err != nil {
-		return nil, err
-	}
-	var found any
-	for _, r := range all {
+func (d *deployer) property(stack, logicalID, name string) (found any) {
+	for _, r := range d.resolved() {
 		if r.Stack == stack && r.Resource == logicalID {
 			found = r.Properties[name]
 		}
 	}
-	return found, nil
+	return found
 }
