@@ -26,24 +26,21 @@ import (
 // A page is one document of docs/migrating.
 type page struct{ name, text string }
 
-func readPages(root string) (pages []page, err error) {
-	defer must.Return(&err)
-	found := must.Get(filepath.Glob(filepath.Join(root, "docs", "migrating", "*.md")))
-	for _, path := range found {
-		text := must.Get(os.ReadFile(path))
-		pages = append(pages, page{"docs/migrating/" + filepath.Base(path), string(text)})
+func readPages(root string) (pages []page) {
+	for _, path := range must.Get(filepath.Glob(filepath.Join(root, "docs", "migrating", "*.md"))) {
+		pages = append(pages, page{"docs/migrating/" + filepath.Base(path), string(must.Get(os.ReadFile(path)))})
 	}
-	return pages, nil
+	return pages
 }
 
 // Check is all of it.
 func Check(ctx context.Context, s *stage.Stage) (err error) {
 	defer must.Return(&err)
-	pages := must.Get(readPages(s.Root))
-	must.Do(build(ctx, s, pages))
+	pages := readPages(s.Root)
+	build(ctx, s, pages)
 	tool := filepath.Join(s.Tmp, "sqsbatch.exe")
 	must.Do(module.Build(ctx, tool, "./cmd/sqsbatch"))
-	commands := must.Get(parse(pages))
+	commands := parse(pages)
 	// Most of the time of one goes into building its function.
 	errs := make([]error, len(commands))
 	places := make(chan struct{}, max(2, runtime.NumCPU()))
@@ -67,15 +64,14 @@ var shown = regexp.MustCompile("(?s)<!-- file: \\.\\./\\.\\./examples/migrating/
 
 // build builds the programs that the pages show as one who copies them: in a
 // module that has nothing but them.
-func build(ctx context.Context, s *stage.Stage, pages []page) (err error) {
-	defer must.Return(&err)
+func build(ctx context.Context, s *stage.Stage, pages []page) {
 	dir := filepath.Join(s.Tmp, "moved")
 	var files [][]string
 	for _, p := range pages {
 		files = append(files, shown.FindAllStringSubmatch(p.text, -1)...)
 	}
 	if len(files) == 0 {
-		return errors.New("docs/migrating shows no programs")
+		must.Failf("docs/migrating shows no programs")
 	}
 	for _, f := range files {
 		file := filepath.Join(dir, filepath.FromSlash(f[1]))
@@ -86,11 +82,10 @@ func build(ctx context.Context, s *stage.Stage, pages []page) (err error) {
 	must.Do(os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o644))
 	for _, args := range [][]string{{"mod", "tidy"}, {"vet", "./..."}} {
 		if _, err := s.Go(ctx, dir, args...); err != nil {
-			return fmt.Errorf("the programs of docs/migrating in a module of their own: %w", err)
+			must.Failf("the programs of docs/migrating in a module of their own: %w", err)
 		}
 	}
 	fmt.Printf("%d files of the pages build in a module of their own\n", len(files))
-	return nil
 }
 
 // A command is one of a page's, with what it must come to.
@@ -109,24 +104,18 @@ var comment = regexp.MustCompile(`^([0-9]+) ([a-z-]+)$`)
 
 // parse finds the commands of the pages, each of which has a comment such as
 // "# 3 succeeded, 1 dead-lettered".
-func parse(pages []page) ([]command, error) {
-	var commands []command
+func parse(pages []page) (commands []command) {
 	for _, p := range pages {
-		found, err := p.commands()
-		if err != nil {
-			return nil, err
-		}
-		commands = append(commands, found...)
+		commands = append(commands, p.commands()...)
 	}
 	if len(commands) == 0 {
-		return nil, errors.New("docs/migrating has no commands")
+		must.Failf("docs/migrating has no commands")
 	}
-	return commands, nil
+	return commands
 }
 
-func (p page) commands() ([]command, error) {
+func (p page) commands() (commands []command) {
 	const tool = "go run ./cmd/sqsbatch "
-	var commands []command
 	for i, text := range strings.Split(p.text, "\n") {
 		rest, ok := strings.CutPrefix(text, tool)
 		if !ok {
@@ -135,19 +124,19 @@ func (p page) commands() ([]command, error) {
 		at := fmt.Sprintf("%s, line %d", p.name, i+1)
 		args, comes, ok := strings.Cut(rest, " # ")
 		if !ok {
-			return nil, fmt.Errorf("%s: the command has no comment that says what it comes to", at)
+			must.Failf("%s: the command has no comment that says what it comes to", at)
 		}
 		c := command{at: at, text: text, args: strings.Fields(args), want: map[string]int{}}
 		for part := range strings.SplitSeq(comes, ", ") {
 			m := comment.FindStringSubmatch(part)
 			if m == nil || ends[m[2]] == "" {
-				return nil, fmt.Errorf("%s: %q is no end of messages", at, part)
+				must.Failf("%s: %q is no end of messages", at, part)
 			}
 			c.want[ends[m[2]]], _ = strconv.Atoi(m[1])
 		}
 		commands = append(commands, c)
 	}
-	return commands, nil
+	return commands
 }
 
 // run runs the command by a tool that is built, and compares its summary.

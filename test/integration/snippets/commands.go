@@ -2,7 +2,6 @@ package snippets
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -50,13 +49,8 @@ type pageCommands struct {
 
 // queueCommands are the commands for SQS of docs/deploying, of the runbooks and of the page
 // about dead letters, which can be run without an account.
-func queueCommands(docs string) (found []pageCommands, err error) {
-	defer must.Return(&err)
-	pages := must.Get(deploying(docs))
-	runbooks := must.Get(filepath.Glob(filepath.Join(docs, "runbooks", "*.md")))
-	for _, file := range runbooks {
-		pages = append(pages, filepath.Join("runbooks", filepath.Base(file)))
-	}
+func queueCommands(docs string) (found []pageCommands) {
+	pages := append(pagesOf(docs, "deploying"), pagesOf(docs, "runbooks")...)
 	for _, name := range append(pages, filepath.Join("observability", "dead-letters.md")) {
 		page := must.Get(os.ReadFile(filepath.Join(docs, name)))
 		p := pageCommands{page: name}
@@ -70,56 +64,42 @@ func queueCommands(docs string) (found []pageCommands, err error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%s has no commands for SQS", docs)
+		must.Failf("%s has no commands for SQS", docs)
 	}
-	return found, nil
+	return found
 }
 
 // deadLetter has the id that docs/observability/dead-letters.md looks for.
 const deadLetter = `{"v":1,"reason":"no such customer","messageId":"059f36b4-87a3-44ab-83d2-661975830a7d","attempts":1}`
 
-// serveQueues serves the queues of the template, with a dead letter.
-func serveQueues(ctx context.Context) (*sqs.Server, error) {
-	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
-	if err != nil {
-		return nil, err
-	}
-	client := server.Client()
-	_, dead, err := sqsqueue.MakePair(ctx, client, "orders", "orders-dead", 5)
-	if err != nil {
-		return nil, errors.Join(err, server.Close())
-	}
-	_, err = client.SendMessage(ctx, &awssqs.SendMessageInput{
+// fillQueues makes the queues of the template, with a dead letter.
+func fillQueues(ctx context.Context, client *awssqs.Client) {
+	_, dead := must.Get2(sqsqueue.MakePair(ctx, client, "orders", "orders-dead", 5))
+	must.Get(client.SendMessage(ctx, &awssqs.SendMessageInput{
 		QueueUrl: &dead, MessageBody: aws.String("{}"),
 		MessageAttributes: map[string]types.MessageAttributeValue{"sqsbatch": {DataType: aws.String("String"), StringValue: aws.String(deadLetter)}},
-	})
-	if err != nil {
-		return nil, errors.Join(err, server.Close())
-	}
-	return server, nil
+	}))
 }
 
 // runQueueCommands runs these commands with the AWS CLI, page by page in their order, each
 // page against queues of its own in emulator/sqs.
-func runQueueCommands(ctx context.Context, docs, tmp string) (err error) {
-	defer must.Return(&err)
-	all := must.Get(queueCommands(docs))
+func runQueueCommands(ctx context.Context, docs, tmp string) {
 	env := must.Get(awscli.Install(ctx))
 	count := 0
-	for _, p := range all {
+	for _, p := range queueCommands(docs) {
 		if err := runPage(ctx, p, env.Command(ctx).Path, tmp); err != nil {
-			return fmt.Errorf("docs/%s: %w", filepath.ToSlash(p.page), err)
+			must.Failf("docs/%s: %w", filepath.ToSlash(p.page), err)
 		}
 		count += len(p.list)
 	}
 	fmt.Printf("%d commands of the AWS CLI, against emulator/sqs: accepted\n", count)
-	return nil
 }
 
 func runPage(ctx context.Context, p pageCommands, python, tmp string) (err error) {
 	defer must.Return(&err)
-	server := must.Get(serveQueues(ctx))
+	server := must.Get(sqs.Serve("127.0.0.1:0", sqs.Options{}))
 	defer server.Close()
+	fillQueues(ctx, server.Client())
 	// Version 1 of the CLI has no variable for the endpoint.
 	script := fmt.Sprintf("#!/bin/sh\nexec '%s' -m awscli --endpoint-url '%s' \"$@\"\n", python, server.URL())
 	must.Do(os.WriteFile(filepath.Join(tmp, "aws"), []byte(script), 0o755))

@@ -1,6 +1,7 @@
 package snippets
 
 import (
+	"errors"
 	"maps"
 	"regexp"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/sqsbatch/sqsbatch/internal/docpage"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // The table has the template's parameters, with their defaults.
@@ -39,16 +41,15 @@ func TestTheTableHasEveryParameter(t *testing.T) {
 // Each snippet of the pages can be put into its template, and there are commands to run.
 func TestEverySnippetFitsItsTemplate(t *testing.T) {
 	const docs = "../../../docs"
-	all, err := allParts(docs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range all {
-		if _, err := p.assemble(docs); err != nil {
-			t.Error(err)
+	var errs []error
+	err := must.Run(func() {
+		for _, p := range allParts(docs) {
+			_, err := p.assemble(docs)
+			errs = append(errs, err)
 		}
-	}
-	if _, err := queueCommands(docs); err != nil {
+		queueCommands(docs)
+	})
+	if err := errors.Join(append(errs, err)...); err != nil {
 		t.Error(err)
 	}
 }

@@ -15,17 +15,15 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
-// deploying are the pages of docs/deploying, from docs, in the order of their names.
-func deploying(docs string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(docs, "deploying", "*.md"))
-	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("%s has no pages: %w", filepath.Join(docs, "deploying"), errors.Join(err, os.ErrNotExist))
+// pagesOf are the pages of a folder of docs, from there, in the order of their names.
+func pagesOf(docs, folder string) (pages []string) {
+	for _, file := range must.Get(filepath.Glob(filepath.Join(docs, folder, "*.md"))) {
+		pages = append(pages, filepath.Join(folder, filepath.Base(file)))
 	}
-	var pages []string
-	for _, file := range files {
-		pages = append(pages, filepath.Join("deploying", filepath.Base(file)))
+	if len(pages) == 0 {
+		must.Failf("%s has no pages", filepath.Join(docs, folder))
 	}
-	return pages, nil
+	return pages
 }
 
 // withoutSnippets are pages of docs/deploying that change no template.
@@ -46,41 +44,33 @@ var snippet = regexp.MustCompile("(?s)(?:<!-- part: (\\S+) -->\n)?```yaml\n(.*?)
 
 // allParts finds the snippets of all pages, which are in the directory docs: those
 // of docs/deploying, and docs/managed-instances.md.
-func allParts(docs string) (_ []part, err error) {
-	defer must.Return(&err)
-	pages := must.Get(deploying(docs))
-	var all []part
-	for _, name := range append(pages, "managed-instances.md") {
-		text := must.Get(os.ReadFile(filepath.Join(docs, name)))
-		found := must.Get(parts(name, string(text)))
-		all = append(all, found...)
+func allParts(docs string) (all []part) {
+	for _, name := range append(pagesOf(docs, "deploying"), "managed-instances.md") {
+		all = append(all, parts(name, string(must.Get(os.ReadFile(filepath.Join(docs, name)))))...)
 	}
-	return all, nil
+	return all
 }
 
 // parts finds a page's snippets, each of which names the template it changes.
-func parts(name, page string) ([]part, error) {
-	var found []part
+func parts(name, page string) (found []part) {
 	for _, m := range snippet.FindAllStringSubmatchIndex(page, -1) {
 		p := part{page: name, text: page[m[4]:m[5]], line: 1 + strings.Count(page[:m[4]], "\n")}
 		if m[2] < 0 {
-			return nil, fmt.Errorf("%s: the snippet does not say which template it changes (<!-- part: FILE -->)", p.name())
+			must.Failf("%s: the snippet does not say which template it changes (<!-- part: FILE -->)", p.name())
 		}
 		p.base = page[m[2]:m[3]]
 		found = append(found, p)
 	}
 	if len(found) == 0 && !slices.Contains(withoutSnippets, filepath.Base(name)) {
-		return nil, fmt.Errorf("docs/%s has no snippets of YAML", name)
+		must.Failf("docs/%s has no snippets of YAML", name)
 	}
-	return found, nil
+	return found
 }
 
 // assemble puts the part into its template. The page is found from docs.
-func (p part) assemble(docs string) ([]byte, error) {
-	base, err := os.ReadFile(filepath.Join(docs, filepath.Dir(p.page), p.base))
-	if err != nil {
-		return nil, err
-	}
+func (p part) assemble(docs string) (_ []byte, err error) {
+	defer must.Return(&err)
+	base := must.Get(os.ReadFile(filepath.Join(docs, filepath.Dir(p.page), p.base)))
 	var template, change yaml.Node
 	if err := yaml.Unmarshal(base, &template); err != nil {
 		return nil, fmt.Errorf("%s: %w", p.base, err)
