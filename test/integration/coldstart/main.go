@@ -15,7 +15,6 @@ package coldstart
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -42,20 +41,10 @@ var programs = []struct{ name, pkg string }{
 	{"hello", "./test/integration/coldstart/hello"},
 }
 
-type start struct {
-	init, invoke, whole time.Duration
-	memory              float64 // KiB
-}
+// start is what one took, in the order of measures.
+type start [4]float64
 
-var measures = []struct {
-	name, unit string
-	of         func(start) float64
-}{
-	{"init", "ms", func(s start) float64 { return milliseconds(s.init) }},
-	{"first invocation", "ms", func(s start) float64 { return milliseconds(s.invoke) }},
-	{"request to answer", "ms", func(s start) float64 { return milliseconds(s.whole) }},
-	{"peak memory", "MiB", func(s start) float64 { return s.memory / 1024 }},
-}
+var measures = [4]struct{ name, unit string }{{"init", "ms"}, {"first invocation", "ms"}, {"request to answer", "ms"}, {"peak memory", "MiB"}}
 
 var (
 	rounds int
@@ -109,13 +98,13 @@ func report(results [][]start) error {
 	}
 	fmt.Printf("\n|%s\n", strings.Repeat(" --- |", 2*len(programs)))
 	var over []string
-	for _, m := range measures {
+	for i, m := range measures {
 		medians := make([]float64, len(programs))
 		fmt.Printf("| %s |", m.name)
 		for n := range programs {
 			var values []float64
 			for _, s := range results[n] {
-				values = append(values, m.of(s))
+				values = append(values, s[i])
 			}
 			slices.Sort(values)
 			at := func(part float64) float64 { return values[int(part*float64(len(values)-1)+0.5)] }
@@ -136,11 +125,9 @@ func report(results [][]start) error {
 	return nil
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
 // coldStart starts the emulator with the program, invokes it once and ends it.
 // The program itself is started by the emulator when the first request comes.
-func coldStart(ctx context.Context, runtime, program string, payload []byte) (start, error) {
+func coldStart(ctx context.Context, runtime, program string, payload []byte) (s start, err error) {
 	// As on Lambda, and no variables of this machine: what the SDK finds there
 	// would be read, and without TZ the first line of a log reads a file.
 	e, err := emulator.Start(ctx, runtime, program, []string{
@@ -148,73 +135,56 @@ func coldStart(ctx context.Context, runtime, program string, payload []byte) (st
 		"AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256", "TZ=:UTC",
 	})
 	if err != nil {
-		return start{}, err
+		return s, err
 	}
-	s, err := invoke(ctx, e, program, payload)
-	e.Stop()
-	if err == nil {
-		s.init, s.invoke, err = durations(e.Log())
-	}
+	err = must.Run(func() {
+		whole, memory := invoke(ctx, e, program, payload)
+		s = start{number(e.Log(), initReport), number(e.Log(), invokeDone), float64(whole) / float64(time.Millisecond), memory / 1024}
+	})
 	if err != nil {
-		return start{}, fmt.Errorf("%w\n%s", err, e.Log())
+		err = fmt.Errorf("%w\n%s", err, e.Log())
 	}
-	return s, nil
+	return s, err
 }
 
-func invoke(ctx context.Context, e *emulator.Emulator, program string, payload []byte) (start, error) {
-	answer, whole, err := e.Invoke(ctx, payload)
-	if err != nil {
-		return start{}, err
-	}
+// invoke returns the time until the answer, and the most memory in KiB.
+func invoke(ctx context.Context, e *emulator.Emulator, program string, payload []byte) (whole time.Duration, memory float64) {
+	defer e.Stop()
+	answer, whole := must.Get2(e.Invoke(ctx, payload))
 	if string(answer) != `{"batchItemFailures":[]}` {
-		return start{}, fmt.Errorf("answer is %q", answer)
+		must.Failf("answer is %q", answer)
 	}
-	memory, err := peakMemory(e.PID, program)
-	return start{whole: whole, memory: memory}, err
+	return whole, peakMemory(e.PID, program)
 }
 
 // peakMemory is VmHWM of the emulator's child that runs the program, in KiB.
-func peakMemory(emulator int, program string) (_ float64, err error) {
-	defer must.Return(&err)
-	tasks := must.Get(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", emulator)))
-	for _, task := range tasks {
+func peakMemory(emulator int, program string) float64 {
+	for _, task := range must.Get(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", emulator))) {
 		children, err := os.ReadFile(task)
 		if err != nil {
 			continue // a thread that has just ended
 		}
 		for _, child := range strings.Fields(string(children)) {
-			if exe, err := os.Readlink("/proc/" + child + "/exe"); err != nil || filepath.Base(exe) != filepath.Base(program) {
-				continue
+			if exe, err := os.Readlink("/proc/" + child + "/exe"); err == nil && filepath.Base(exe) == filepath.Base(program) {
+				return number(string(must.Get(os.ReadFile("/proc/"+child+"/status"))), peak)
 			}
-			status := must.Get(os.ReadFile("/proc/" + child + "/status"))
-			m := regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindSubmatch(status)
-			if m == nil {
-				return 0, errors.New("the process's status has no VmHWM")
-			}
-			return strconv.ParseFloat(string(m[1]), 64)
 		}
 	}
-	return 0, fmt.Errorf("the emulator has no child that runs %s", program)
+	must.Failf("the emulator has no child that runs %s", program)
+	return 0
 }
 
 var (
+	peak       = regexp.MustCompile(`VmHWM:\s*(\d+) kB`)
 	initReport = regexp.MustCompile(`INIT REPORT\(durationMs: ([0-9.]+)\)`)
 	invokeDone = regexp.MustCompile(`INVOKE RTDONE\(status: success, .*duration: ([0-9.]+)ms\)`)
 )
 
-// durations reads what the emulator says of the init and of the invocation.
-func durations(log string) (init, invoke time.Duration, err error) {
-	found := [2]time.Duration{}
-	for i, line := range []*regexp.Regexp{initReport, invokeDone} {
-		m := line.FindAllStringSubmatch(log, -1)
-		if len(m) != 1 {
-			return 0, 0, fmt.Errorf("the emulator's log has %d lines like %s, want 1", len(m), line)
-		}
-		ms, err := strconv.ParseFloat(m[0][1], 64)
-		if err != nil {
-			return 0, 0, err
-		}
-		found[i] = time.Duration(ms * float64(time.Millisecond))
+// number is that of the only line of a text that matches.
+func number(text string, line *regexp.Regexp) float64 {
+	m := line.FindAllStringSubmatch(text, -1)
+	if len(m) != 1 {
+		must.Failf("there are %d lines like %s, want 1", len(m), line)
 	}
-	return found[0], found[1], nil
+	return must.Get(strconv.ParseFloat(m[0][1], 64))
 }
