@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
@@ -54,7 +55,8 @@ func (c consumer) run(ctx context.Context, s *sqsserver.Server, p plan) (err err
 	begin := time.Now()
 	limited, cancel := context.WithTimeoutCause(ctx, planTime, fmt.Errorf("not done within %v", planTime))
 	defer cancel()
-	q := must.Get(makeQueues(ctx, s.URL, p))
+	q := &queues{client: sqsqueue.Client(s.URL)}
+	q.url, q.dead = must.Get2(sqsqueue.MakePair(ctx, q.client, p.queue, "dead-"+p.queue, maxReceives))
 	book := newLedger(p)
 	cmd := c.command()
 	cmd.Env = stage.Environment(append(cmd.Env, "AWS_ENDPOINT_URL_SQS="+s.URL, "QUEUE_URL="+q.url, "NOTE="+note)...)
@@ -116,14 +118,9 @@ type queues struct {
 	url, dead string
 }
 
-func makeQueues(ctx context.Context, endpoint string, p plan) (q *queues, err error) {
-	q = &queues{client: sqsqueue.Client(endpoint)}
-	q.url, q.dead, err = sqsqueue.MakePair(ctx, q.client, p.queue, "dead-"+p.queue, maxReceives)
-	return q, err
-}
-
 // deadLetters wants the numbers in the dead-letter queue to be those of the plan.
-func (q *queues) deadLetters(ctx context.Context, p plan) error {
+func (q *queues) deadLetters(ctx context.Context, p plan) (err error) {
+	defer must.Return(&err)
 	var want, got []string
 	for _, t := range p.all() {
 		if t.dead() {
@@ -131,21 +128,14 @@ func (q *queues) deadLetters(ctx context.Context, p plan) error {
 		}
 	}
 	for {
-		out, err := q.client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{
+		out := must.Get(q.client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{
 			QueueUrl: &q.dead, MaxNumberOfMessages: 10, MessageAttributeNames: []string{"All"},
-		})
-		if err != nil {
-			return err
-		}
+		}))
 		if len(out.Messages) == 0 {
 			break
 		}
 		for _, m := range out.Messages {
-			number := ""
-			if a := m.MessageAttributes["number"]; a.StringValue != nil {
-				number = *a.StringValue
-			}
-			got = append(got, number)
+			got = append(got, aws.ToString(m.MessageAttributes["number"].StringValue))
 		}
 	}
 	slices.Sort(want)

@@ -48,15 +48,11 @@ type client struct {
 }
 
 // Check is all of it.
-func Check(ctx context.Context, s *stage.Stage) error {
+func Check(ctx context.Context, s *stage.Stage) (err error) {
+	defer must.Return(&err)
 	command := filepath.Join(s.Tmp, "sqsbatch")
-	all, err := install(ctx, s, command)
-	if err == nil {
-		err = module.Build(ctx, command, "./cmd/sqsbatch")
-	}
-	if err != nil {
-		return err
-	}
+	all := install(ctx, s, command)
+	must.Do(module.Build(ctx, command, "./cmd/sqsbatch"))
 	for _, c := range all {
 		if !strings.HasPrefix(c.name, only) {
 			continue
@@ -73,22 +69,18 @@ func Check(ctx context.Context, s *stage.Stage) error {
 }
 
 // install fetches the clients, as far as they are not there yet.
-func install(ctx context.Context, s *stage.Stage, command string) (_ []client, err error) {
-	defer must.Return(&err)
+func install(ctx context.Context, s *stage.Stage, command string) []client {
 	env := must.Get(awscli.Install(ctx))
 	old := must.Get(pyenv.Install(ctx, "boto3-"+oldBoto3, "boto3=="+oldBoto3))
 	dir := filepath.Join(s.Root, "test", "integration", "clients")
-	node := must.Get(sqsConsumer(ctx, s, dir))
-	python := must.Get(celery(ctx, dir))
-	java := must.Get(springCloud(ctx, s, dir))
 	script := filepath.Join(dir, "python")
 	return []client{
 		{"boto3 " + awscli.Boto3, pythonScript(env, script, command)},
 		{"boto3 " + oldBoto3 + " (query protocol)", pythonScript(old, script, command)},
-		{"sqs-consumer " + sqsConsumerVersion + ", Node.js " + nodejs.Version, node.check},
-		{"Celery " + celeryVersion + ", kombu " + kombuVersion, python.check},
-		{"Spring Cloud AWS " + springCloudVersion, java.check},
-	}, nil
+		{"sqs-consumer " + sqsConsumerVersion + ", Node.js " + nodejs.Version, sqsConsumer(ctx, s, dir).check},
+		{"Celery " + celeryVersion + ", kombu " + kombuVersion, celery(ctx, dir).check},
+		{"Spring Cloud AWS " + springCloudVersion, springCloud(ctx, s, dir).check},
+	}
 }
 
 // pythonScript runs the steps of python/, which print what is wrong themselves. Some of them
@@ -113,30 +105,23 @@ const (
 )
 
 // sqsConsumer is sqs-consumer with a Node.js of its own.
-func sqsConsumer(ctx context.Context, s *stage.Stage, dir string) (*consumer, error) {
-	env, err := nodejs.Install(ctx, s.Log, "sqs-consumer-"+sqsConsumerVersion+"-"+sqsProducerVersion+"-"+awsSDKForJS,
-		"sqs-consumer@"+sqsConsumerVersion, "sqs-producer@"+sqsProducerVersion, "@aws-sdk/client-sqs@"+awsSDKForJS)
-	if err != nil {
-		return nil, err
-	}
-	return &consumer{command: func() *exec.Cmd {
+func sqsConsumer(ctx context.Context, s *stage.Stage, dir string) consumer {
+	env := must.Get(nodejs.Install(ctx, s.Log, "sqs-consumer-"+sqsConsumerVersion+"-"+sqsProducerVersion+"-"+awsSDKForJS,
+		"sqs-consumer@"+sqsConsumerVersion, "sqs-producer@"+sqsProducerVersion, "@aws-sdk/client-sqs@"+awsSDKForJS))
+	return consumer{command: func() *exec.Cmd {
 		return env.Command(context.Background(), filepath.Join(dir, "sqsconsumer", "program.cjs"))
-	}}, nil
+	}}
 }
 
-func celery(ctx context.Context, dir string) (*consumer, error) {
-	env, err := pyenv.Install(ctx, "celery-"+celeryVersion+"-kombu-"+kombuVersion, "celery=="+celeryVersion, "kombu[sqs]=="+kombuVersion)
-	if err != nil {
-		return nil, err
-	}
-	return &consumer{command: func() *exec.Cmd {
+func celery(ctx context.Context, dir string) consumer {
+	env := must.Get(pyenv.Install(ctx, "celery-"+celeryVersion+"-kombu-"+kombuVersion, "celery=="+celeryVersion, "kombu[sqs]=="+kombuVersion))
+	return consumer{command: func() *exec.Cmd {
 		return env.Command(context.Background(), "-B", filepath.Join(dir, "celery", "program.py"))
-	}}, nil
+	}}
 }
 
 // springCloud needs a JDK and, for the first use, Maven and Maven Central.
-func springCloud(ctx context.Context, s *stage.Stage, dir string) (_ *consumer, err error) {
-	defer must.Return(&err)
+func springCloud(ctx context.Context, s *stage.Stage, dir string) consumer {
 	dir = filepath.Join(dir, "springcloud")
 	libs := must.Get(cached.Dir("spring-cloud-aws-"+springCloudVersion, func(to string) error {
 		_, err := s.Log.Run(exec.CommandContext(ctx, "mvn", "--batch-mode", "--quiet", "--file", filepath.Join(dir, "pom.xml"),
@@ -146,10 +131,10 @@ func springCloud(ctx context.Context, s *stage.Stage, dir string) (_ *consumer, 
 	classes := filepath.Join(s.Tmp, "springcloud")
 	path := filepath.Join(libs, "*")
 	must.Get(s.Log.Run(exec.CommandContext(ctx, "javac", "-cp", path, "-d", classes, filepath.Join(dir, "Program.java"))))
-	return &consumer{exit: 143, skips: true, command: func() *exec.Cmd {
+	return consumer{exit: 143, skips: true, command: func() *exec.Cmd {
 		return exec.Command("java",
 			"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", // starts sooner
 			"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 			"-cp", classes+string(filepath.ListSeparator)+path, "Program")
-	}}, nil
+	}}
 }
