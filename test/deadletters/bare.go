@@ -11,6 +11,8 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 // bareLoop is the argument with which this program runs as the opponent: what one writes by
@@ -20,7 +22,7 @@ const bareLoop = "bare"
 const bareLoops = 16 // the tool's --parallel
 
 func runBare(ctx context.Context, url, from, to string) error {
-	client := newClient(url, func(o *awssqs.Options) {
+	client := sqsqueue.Client(url, func(o *awssqs.Options) {
 		o.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = bareLoops })
 	})
 	loops, ctx := errgroup.WithContext(ctx)

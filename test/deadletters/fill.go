@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"strconv"
@@ -10,13 +9,13 @@ import (
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sqsbatch/sqsbatch/internal/wholebody"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 // A scene is a server with a dead-letter queue and the two queues that its messages came
@@ -32,15 +31,11 @@ type scene struct {
 }
 
 func newScene(o options, url string) *scene {
-	s := &scene{options: o, url: url, client: newClient(url, wholebody.Use), orders: "orders", returns: "returns", dead: "dead", ids: map[string]int{}}
+	s := &scene{options: o, url: url, client: sqsqueue.Client(url, wholebody.Use), orders: "orders", returns: "returns", dead: "dead", ids: map[string]int{}}
 	if o.fifo {
 		s.orders, s.returns, s.dead = "orders.fifo", "returns.fifo", "dead.fifo"
 	}
 	return s
-}
-
-func newClient(url string, options ...func(*awssqs.Options)) *awssqs.Client {
-	return awssqs.New(awssqs.Options{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}, options...)
 }
 
 // Both servers have this account.
@@ -54,28 +49,17 @@ func (s *scene) queueURL(name string) *string { return aws.String(s.url + "/" + 
 const workers = 8
 
 // fill makes the queues and fills the dead-letter queue.
-func (s *scene) fill(ctx context.Context) (err error) {
-	defer must.Return(&err)
+func (s *scene) fill(ctx context.Context) {
+	for _, name := range []string{s.dead, s.returns} {
+		must.Get(sqsqueue.Make(ctx, s.client, name, nil))
+	}
 	policy := fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"1"}`, arn(s.dead))
-	must.Do(errors.Join(s.create(ctx, s.dead, nil), s.create(ctx, s.returns, nil),
-		s.create(ctx, s.orders, map[string]string{"RedrivePolicy": policy, "VisibilityTimeout": "0"})))
+	must.Get(sqsqueue.Make(ctx, s.client, s.orders, map[string]string{"RedrivePolicy": policy, "VisibilityTimeout": "0"}))
 	must.Do(s.sendAll(ctx))
 	must.Do(s.exhaust(ctx))
-	visible, hidden, err := s.counts(ctx, s.dead)
-	if err == nil && (visible != s.messages || hidden != 0) {
-		err = fmt.Errorf("the dead-letter queue was filled with %d messages and %d hidden ones, want %d", visible, hidden, s.messages)
+	if visible, hidden := must.Get2(s.counts(ctx, s.dead)); visible != s.messages || hidden != 0 {
+		must.Failf("the dead-letter queue was filled with %d messages and %d hidden ones, want %d", visible, hidden, s.messages)
 	}
-	return err
-}
-
-func (s *scene) create(ctx context.Context, name string, attributes map[string]string) error {
-	in := &awssqs.CreateQueueInput{QueueName: &name, Attributes: map[string]string{"VisibilityTimeout": "30"}}
-	maps.Copy(in.Attributes, attributes)
-	if s.fifo {
-		in.Attributes["FifoQueue"] = "true"
-	}
-	_, err := s.client.CreateQueue(ctx, in)
-	return err
 }
 
 // sendAll sends the letters, those of a group in their order.
@@ -150,11 +134,7 @@ func (s *scene) exhaust(ctx context.Context) error {
 
 // counts are how many messages of a queue are visible, and hidden.
 func (s *scene) counts(ctx context.Context, queue string) (visible, hidden int, err error) {
-	defer must.Return(&err)
-	out := must.Get(s.client.GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{QueueUrl: s.queueURL(queue), AttributeNames: []types.QueueAttributeName{"All"}}))
-	visible = must.Get(strconv.Atoi(out.Attributes["ApproximateNumberOfMessages"]))
-	hidden, err = strconv.Atoi(out.Attributes["ApproximateNumberOfMessagesNotVisible"])
-	return visible, hidden, err
+	return sqsqueue.Depth(ctx, s.client, *s.queueURL(queue))
 }
 
 // drain receives and deletes everything of a queue. Messages of a group come in order.

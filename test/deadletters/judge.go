@@ -44,8 +44,7 @@ func (j *judgment) wrong(n int, kind, format string, details ...any) {
 }
 
 // judge reads both sides of the server. last is what the last run said.
-func (r *replay) judge(ctx context.Context, last result) (err error) {
-	defer must.Return(&err)
+func (r *replay) judge(ctx context.Context, last result) {
 	took := time.Since(r.first)
 	j := &judgment{
 		replay: r, move: expected(r.messages, r.fifo), copies: make([]int, r.messages), stayed: make([]int, r.messages),
@@ -54,16 +53,12 @@ func (r *replay) judge(ctx context.Context, last result) (err error) {
 	for _, id := range last.SentTwice {
 		n, known := r.ids[id]
 		if !known {
-			return fmt.Errorf("the tool names a message %q that was never sent", id)
+			must.Failf("the tool names a message %q that was never sent", id)
 		}
 		j.named[n] = true
 	}
-	_, hidden, err := r.counts(ctx, r.dead)
-	if err == nil && hidden > 0 {
-		err = fmt.Errorf("%d messages are hidden at the end", hidden)
-	}
-	if err != nil {
-		return err
+	if _, hidden := must.Get2(r.counts(ctx, r.dead)); hidden > 0 {
+		must.Failf("%d messages are hidden at the end", hidden)
 	}
 	for _, queue := range []string{r.orders, r.returns} {
 		must.Do(r.drain(ctx, queue, func(m *types.Message) { j.arrived(queue, m) }))
@@ -71,7 +66,7 @@ func (r *replay) judge(ctx context.Context, last result) (err error) {
 	must.Do(r.drain(ctx, r.dead, j.left))
 	extra := j.count()
 	must.Do(j.verdict())
-	return j.duplicates(extra, took)
+	must.Do(j.duplicates(extra, took))
 }
 
 // number returns the letter of a message.

@@ -104,25 +104,21 @@ func run(ctx context.Context, o options) (err error) {
 
 // onServer replays on a server of its own.
 func onServer(ctx context.Context, o options) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("%s queues: %w", o.kind(), err)
-		}
-	}()
 	url, stop, err := start(ctx, o)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, stop()) }()
 	p, err := newProxy(url)
 	if err != nil {
-		return errors.Join(err, stop())
+		return err
 	}
 	defer p.close()
-	s := newScene(o, url)
-	if err := s.fill(ctx); err != nil {
-		return errors.Join(err, stop())
+	r := &replay{scene: newScene(o, url), proxy: p}
+	if err := must.Run(func() { r.fill(ctx); r.run(ctx) }); err != nil {
+		return fmt.Errorf("%s queues: %w", o.kind(), err)
 	}
-	return errors.Join((&replay{scene: s, proxy: p}).run(ctx), stop())
+	return nil
 }
 
 func (o *options) kind() string {

@@ -31,8 +31,7 @@ func (r *replay) print(format string, args ...any) {
 // others are hidden by killed runs, or left for the last one.
 const share = 0.4
 
-func (r *replay) run(ctx context.Context) (err error) {
-	defer must.Return(&err)
+func (r *replay) run(ctx context.Context) {
 	name := "standard.journal"
 	if r.fifo {
 		name = "fifo.journal"
@@ -47,16 +46,16 @@ func (r *replay) run(ctx context.Context) (err error) {
 	}
 	r.budget = max(1, int(share*float64(moved)/float64(r.kills+1)))
 	r.print("%d messages, %d of them to be replayed", r.messages, moved)
-	must.Do(r.interrupt(ctx))
+	r.interrupt(ctx)
 	r.first = time.Now()
 	for n := range r.kills {
-		if err := r.kill(ctx); err != nil {
-			return fmt.Errorf("kill %d: %w", n+1, err)
+		t, status := r.strike(ctx, true, func(p *os.Process) { _ = p.Kill() })
+		if status != -1 {
+			must.Failf("kill %d: it had ended with status %d: %s", n+1, status, t.output())
 		}
 	}
 	r.print("%d kills in %s; the last run waits for what they have hidden", r.kills, seconds(r.first))
-	last := must.Get(r.finish(ctx))
-	return r.judge(ctx, last)
+	r.judge(ctx, r.finish(ctx))
 }
 
 // command is the first run, or one that goes on.
@@ -81,7 +80,7 @@ func (r *replay) destination(l *letter) string {
 }
 
 // strike runs a process until a blow falls, at a random message of a random operation.
-func (r *replay) strike(ctx context.Context, resume bool, what func(*os.Process)) (t *toolRun, status int, err error) {
+func (r *replay) strike(ctx context.Context, resume bool, what func(*os.Process)) (t *toolRun, status int) {
 	t = r.command(ctx, resume)
 	b := &blow{operation: "SendMessageBatch", nth: 1 + r.random.IntN(2*r.budget), answered: r.random.IntN(2) == 0}
 	if r.random.IntN(3) == 0 {
@@ -89,61 +88,46 @@ func (r *replay) strike(ctx context.Context, resume bool, what func(*os.Process)
 	}
 	b.strike = func() { what(t.cmd.Process) }
 	r.proxy.arm(nil)
-	status, err = t.run(func() { r.proxy.arm(b) })
-	if err == nil && !r.proxy.struck() {
-		err = fmt.Errorf("the run ended before message %d of %s, with status %d: %s", b.nth, b.operation, status, t.output())
+	status = t.run(func() { r.proxy.arm(b) })
+	if !r.proxy.struck() {
+		must.Failf("the run ended before message %d of %s, with status %d: %s", b.nth, b.operation, status, t.output())
 	}
-	return t, status, err
+	return t, status
 }
 
 // interrupt begins the replay. The first run meets a Ctrl-C, after which no message is hidden.
-func (r *replay) interrupt(ctx context.Context) (err error) {
-	defer must.Return(&err)
-	t, status := must.Get2(r.strike(ctx, false, func(p *os.Process) { _ = p.Signal(os.Interrupt) }))
-	out := must.Get(t.result())
-	_, hidden, err := r.counts(ctx, r.dead)
+func (r *replay) interrupt(ctx context.Context) {
+	t, status := r.strike(ctx, false, func(p *os.Process) { _ = p.Signal(os.Interrupt) })
+	out := t.result()
+	_, hidden := must.Get2(r.counts(ctx, r.dead))
 	switch {
-	case err != nil:
-		return err
 	case status != 130:
-		return fmt.Errorf("after an interrupt the status is %d, want 130: %s", status, t.output())
+		must.Failf("after an interrupt the status is %d, want 130: %s", status, t.output())
 	case hidden > 0 || out.StillHidden > 0:
-		return fmt.Errorf("after an interrupt %d messages are hidden (the tool says %d)", hidden, out.StillHidden)
+		must.Failf("after an interrupt %d messages are hidden (the tool says %d)", hidden, out.StillHidden)
 	case out.Failed > 0 || len(out.SentTwice) > 0:
-		return fmt.Errorf("an interrupt made messages fail or be sent twice: %s", t.output())
+		must.Failf("an interrupt made messages fail or be sent twice: %s", t.output())
 	}
 	r.print("interrupted after %d messages: status 130, none hidden", out.Deleted)
-	return nil
-}
-
-// kill goes on with the replay, and kills the process.
-func (r *replay) kill(ctx context.Context) error {
-	t, status, err := r.strike(ctx, true, func(p *os.Process) { _ = p.Kill() })
-	if err == nil && status != -1 {
-		err = fmt.Errorf("it had ended with status %d: %s", status, t.output())
-	}
-	return err
 }
 
 // finish goes on with the replay to its end.
-func (r *replay) finish(ctx context.Context) (out result, err error) {
-	defer must.Return(&err)
+func (r *replay) finish(ctx context.Context) result {
 	began := time.Now()
 	r.proxy.arm(nil)
 	t := r.command(ctx, true)
-	status := must.Get(t.run(func() {}))
-	out = must.Get(t.result())
-	want := 0
+	status := t.run(func() {})
+	out, want := t.result(), 0
 	if out.Behind+out.Unseen+len(out.SentTwice) > 0 {
 		want = 3
 	}
 	if status != want || out.Error != "" || out.Failed+out.StillHidden+out.InFlightElsewhere > 0 || out.Unseen > 0 && !r.fifo {
-		return out, fmt.Errorf("the last run ended with status %d, want %d: %s", status, want, t.output())
+		must.Failf("the last run ended with status %d, want %d: %s", status, want, t.output())
 	}
 	r.print("the last run ended after %s with status %d", seconds(began), status)
 	again := r.command(ctx, true)
-	if status, err = again.run(func() {}); err == nil && status != 2 {
-		err = fmt.Errorf("--resume of a run that ended has status %d, want 2: %s", status, again.output())
+	if status := again.run(func() {}); status != 2 {
+		must.Failf("--resume of a run that ended has status %d, want 2: %s", status, again.output())
 	}
-	return out, err
+	return out
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 // What is to be reached.
@@ -45,21 +46,20 @@ func measure(ctx context.Context, o options) error {
 		return err
 	}
 	c := &course{scene: newScene(o, url), endpoint: url}
-	err = errors.Join(c.requests(ctx), c.compare(ctx), c.memory(ctx, "2,000 of 512 KiB, replayed", largeOnes, 512<<10, true),
-		c.memory(ctx, "100,000 of 100 bytes, none selected", manyOf100, 100, false))
-	return errors.Join(err, stop())
+	return errors.Join(must.Run(func() { c.requests(ctx) }), must.Run(func() { c.compare(ctx) }),
+		must.Run(func() { c.memory(ctx, "2,000 of 512 KiB, replayed", largeOnes, 512<<10, true) }),
+		must.Run(func() { c.memory(ctx, "100,000 of 100 bytes, none selected", manyOf100, 100, false) }), stop())
 }
 
 // requests counts the tool's calls for each message, when all are replayed and when none is.
-func (c *course) requests(ctx context.Context) (err error) {
-	defer must.Return(&err)
+func (c *course) requests(ctx context.Context) {
 	p := must.Get(newProxy(c.url))
 	defer p.close()
 	counted := *c
 	counted.endpoint = p.url
 	for _, all := range []bool{true, false} {
 		p.arm(nil)
-		must.Get2(counted.lap(ctx, true, counting, 100, all))
+		counted.lap(ctx, true, counting, 100, all)
 		fmt.Printf("requests for each of %d messages, replayed %v:", counting, all)
 		for _, op := range slices.Sorted(maps.Keys(p.calls)) {
 			fmt.Printf(" %s %.3f", op, float64(p.calls[op])/counting)
@@ -67,19 +67,15 @@ func (c *course) requests(ctx context.Context) (err error) {
 		fmt.Println()
 	}
 	c.queues = counted.queues
-	return nil
 }
 
-func (c *course) compare(ctx context.Context) error {
+func (c *course) compare(ctx context.Context) {
 	var tools, bares []float64
 	var most int64
 	for n := range c.rounds {
 		for turn := range 2 {
 			isTool := turn == n%2
-			took, memory, err := c.lap(ctx, isTool, manyOf100, 100, true)
-			if err != nil {
-				return err
-			}
+			took, memory := c.lap(ctx, isTool, manyOf100, 100, true)
 			name := "bare loop"
 			if isTool {
 				name, most = "replay", max(most, memory)
@@ -95,32 +91,24 @@ func (c *course) compare(ctx context.Context) error {
 	ratio := tools[len(tools)/2] / bares[len(bares)/2]
 	fmt.Printf("replay / bare loop, medians: %.2f (at most %.1f)\n", ratio, mostRatio)
 	if ratio > mostRatio || most > mostMemory {
-		return fmt.Errorf("the ratio is %.2f, the peak memory %d MiB", ratio, most>>20)
+		must.Failf("the ratio is %.2f, the peak memory %d MiB", ratio, most>>20)
 	}
-	return nil
 }
 
 // memory reads the peak of one run of the tool.
-func (c *course) memory(ctx context.Context, what string, messages, size int, all bool) error {
-	took, memory, err := c.lap(ctx, true, messages, size, all)
-	if err != nil {
-		return err
-	}
+func (c *course) memory(ctx context.Context, what string, messages, size int, all bool) {
+	took, memory := c.lap(ctx, true, messages, size, all)
 	fmt.Printf("%s: %.2f s, peak %d MiB (at most %d)\n", what, took.Seconds(), memory>>20, mostMemory>>20)
 	if memory > mostMemory {
-		return fmt.Errorf("%s: the peak memory is %d MiB", what, memory>>20)
+		must.Failf("%s: the peak memory is %d MiB", what, memory>>20)
 	}
-	return nil
 }
 
 // lap fills a new queue and has the tool, or the bare loop, move it to another one.
-func (c *course) lap(ctx context.Context, isTool bool, messages, size int, all bool) (took time.Duration, memory int64, err error) {
-	defer must.Return(&err)
+func (c *course) lap(ctx context.Context, isTool bool, messages, size int, all bool) (took time.Duration, memory int64) {
 	c.queues++
 	from, to := fmt.Sprint("dead-", c.queues), fmt.Sprint("orders-", c.queues)
-	must.Do(c.create(ctx, from, nil))
-	policy := fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"3"}`, arn(from))
-	must.Do(c.create(ctx, to, map[string]string{"RedrivePolicy": policy}))
+	must.Get2(sqsqueue.MakePair(ctx, c.client, to, from, 3))
 	must.Do(c.sendCopies(ctx, from, messages, size))
 	cmd := exec.CommandContext(ctx, os.Args[0], bareLoop, c.url, *c.queueURL(from), *c.queueURL(to))
 	if isTool {
@@ -132,27 +120,25 @@ func (c *course) lap(ctx context.Context, isTool bool, messages, size int, all b
 	}
 	began := time.Now()
 	if err := cmd.Run(); err != nil {
-		return 0, 0, fmt.Errorf("%s: %w: %v", strings.Join(cmd.Args[:2], " "), err, cmd.Stdout)
+		must.Failf("%s: %w: %v", strings.Join(cmd.Args[:2], " "), err, cmd.Stdout)
 	}
 	took = time.Since(began)
 	full := to
 	if !all {
 		full = from
 	}
-	visible, hidden, err := c.counts(ctx, full)
-	if !isTool && err == nil { // an answer that the SDK loses hides messages, and the loop does not wait for them
-		_, left, err := c.counts(ctx, from)
-		if visible += left; err == nil && left > 0 {
+	visible, hidden := must.Get2(c.counts(ctx, full))
+	if !isTool { // an answer that the SDK loses hides messages, and the loop does not wait for them
+		_, left := must.Get2(c.counts(ctx, from))
+		if visible += left; left > 0 {
 			fmt.Printf("the bare loop left %d messages hidden\n", left)
 		}
 	}
-	if err == nil && (visible != messages || hidden != 0) {
-		err = fmt.Errorf("%s has %d visible messages and %d hidden ones, want %d", full, visible, hidden, messages)
+	if visible != messages || hidden != 0 {
+		must.Failf("%s has %d visible messages and %d hidden ones, want %d", full, visible, hidden, messages)
 	}
-	if err == nil {
-		_, err = c.client.PurgeQueue(ctx, &awssqs.PurgeQueueInput{QueueUrl: c.queueURL(full)})
-	}
-	return took, peak(cmd.ProcessState), err
+	must.Get(c.client.PurgeQueue(ctx, &awssqs.PurgeQueueInput{QueueUrl: c.queueURL(full)}))
+	return took, peak(cmd.ProcessState)
 }
 
 // sendCopies sends messages of a size.

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // A toolRun is one process of `sqsbatch dlq`.
@@ -43,26 +45,23 @@ func tool(ctx context.Context, program string, args ...string) *toolRun {
 }
 
 // run runs it, and calls started meanwhile. It returns the exit status, -1 after a kill.
-func (t *toolRun) run(started func()) (status int, err error) {
-	if err := t.cmd.Start(); err != nil {
-		return 0, err
-	}
+func (t *toolRun) run(started func()) (status int) {
+	must.Do(t.cmd.Start())
 	started()
-	err = t.cmd.Wait()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return 0, err
+	err := t.cmd.Wait()
+	if _, exited := errors.AsType[*exec.ExitError](err); !exited {
+		must.Do(err)
 	}
-	return t.cmd.ProcessState.ExitCode(), nil
+	return t.cmd.ProcessState.ExitCode()
 }
 
 // result reads the output.
-func (t *toolRun) result() (r result, err error) {
+func (t *toolRun) result() (r result) {
 	all := bytes.Split(bytes.TrimSpace(t.stdout.Bytes()), []byte("\n"))
 	if err := json.Unmarshal(all[len(all)-1], &r); err != nil || r.Type != "result" {
-		return r, fmt.Errorf("the output does not end with a result: %s", t.output())
+		must.Failf("the output does not end with a result: %s", t.output())
 	}
-	return r, nil
+	return r
 }
 
 // output is what it printed, for errors.

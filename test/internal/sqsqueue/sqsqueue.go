@@ -15,8 +15,8 @@ import (
 )
 
 // Client is a client of a server at a URL, which checks no signatures.
-func Client(url string) *sqs.Client {
-	return sqs.New(sqs.Options{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")})
+func Client(url string, options ...func(*sqs.Options)) *sqs.Client {
+	return sqs.New(sqs.Options{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}, options...)
 }
 
 // Make makes a queue, FIFO if its name says so, and returns its URL.
