@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,11 +58,10 @@ func (d distribution) sbom(t target) string { return d.base(t) + ".cdx.json" }
 
 // add writes the binary, the archive and the SBOM of a platform. The binary is in a
 // folder of its own, since its name is that of the others.
-func (d distribution) add(t target) error {
-	binary := filepath.Join(d.Out, t.OS+"_"+t.Arch, program(t.OS))
-	if err := build(d.Root, t, binary); err != nil {
-		return err
-	}
+func (d distribution) add(t target) (err error) {
+	defer must.Return(&err)
+	binary := must.Get(filepath.Abs(filepath.Join(d.Out, t.OS+"_"+t.Arch, program(t.OS))))
+	must.Do(build(d.Root, t, binary))
 	return d.pack(t, binary)
 }
 
@@ -87,11 +85,7 @@ func (d distribution) pack(t target, binary string) error {
 // what Go itself notes: the tag, or the commit. With -buildvcs=auto a source without
 // git can be built, too.
 func build(root string, t target, binary string) error {
-	path, err := filepath.Abs(binary)
-	if err != nil {
-		return err
-	}
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=auto", "-ldflags=-s -w", "-o", path, "./cmd/sqsbatch")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=auto", "-ldflags=-s -w", "-o", binary, "./cmd/sqsbatch")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.OS, "GOARCH="+t.Arch)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
@@ -115,11 +109,7 @@ func writeChecksums(dir string) (err error) {
 	return os.WriteFile(filepath.Join(dir, "checksums.txt"), []byte(strings.Join(lines, "")), 0o644)
 }
 
-func sha256File(path string) (_ string, err error) {
-	defer must.Return(&err)
-	file := must.Get(os.Open(path))
-	defer file.Close()
-	sum := sha256.New()
-	must.Get(io.Copy(sum, file))
-	return fmt.Sprintf("%x", sum.Sum(nil)), nil
+func sha256File(path string) (string, error) {
+	content, err := os.ReadFile(path)
+	return fmt.Sprintf("%x", sha256.Sum256(content)), err
 }

@@ -26,26 +26,19 @@ func writeDocs(root, dir string, when time.Time) (_ []string, err error) {
 	defer os.RemoveAll(scratch)
 	tool := filepath.Join(scratch, program(runtime.GOOS))
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", tool, "./cmd/sqsbatch")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("go build: %w: %s", err, out)
-	}
+	build.Dir, build.Stdout, build.Stderr = root, os.Stderr, os.Stderr
+	must.Do(build.Run())
 	for _, sub := range []string{"completions", "man"} {
 		must.Do(os.RemoveAll(filepath.Join(dir, sub)))
 		must.Do(os.MkdirAll(filepath.Join(dir, sub), 0o755))
 	}
-	must.Do(askForAll(tool, dir, when))
-	return docsIn(dir)
-}
-
-func askForAll(tool, dir string, when time.Time) (err error) {
-	defer must.Return(&err)
 	for _, shell := range shells {
 		script := must.Get(ask(tool, when, "completion", shell))
 		must.Do(os.WriteFile(filepath.Join(dir, "completions", "sqsbatch."+shell), script, 0o644))
 	}
-	_, err = ask(tool, when, "man", filepath.Join(dir, "man"))
-	return err
+	must.Get(ask(tool, when, "man", filepath.Join(dir, "man")))
+	here := os.DirFS(dir)
+	return append(must.Get(fs.Glob(here, "completions/*")), must.Get(fs.Glob(here, "man/*"))...), nil
 }
 
 // ask runs the tool and returns its standard output.
@@ -59,15 +52,4 @@ func ask(tool string, when time.Time, args ...string) ([]byte, error) {
 		return nil, fmt.Errorf("sqsbatch %s: %w: %s", args[0], err, stderr.Bytes())
 	}
 	return out, nil
-}
-
-func docsIn(dir string) (names []string, err error) {
-	for _, pattern := range []string{"completions/*", "man/*"} {
-		found, err := fs.Glob(os.DirFS(dir), pattern)
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, found...)
-	}
-	return names, nil
 }

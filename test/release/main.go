@@ -12,7 +12,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log"
 	"os"
 	"os/exec"
@@ -26,27 +25,24 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	if err := run(os.Args[1:], os.Stdout); err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		log.Fatal("release: ", err)
 	}
 }
 
-func run(args []string, stdout io.Writer) (err error) {
+func run(args []string) (err error) {
 	defer must.Return(&err)
 	switch {
 	case len(args) == 1 && args[0] == "docs":
 		_, when := must.Get2(head())
-		_, err = writeDocs(".", ".", when)
-		return err
+		must.Get(writeDocs(".", ".", when))
+		return nil
 	case len(args) == 3 && args[0] == "sbom":
 		return writeSBOM(args[1], args[2])
 	case len(args) == 2 && args[0] == "notes":
 		text := must.Get(os.ReadFile("CHANGELOG.md"))
-		section, err := notes(string(text), args[1])
-		if err == nil {
-			_, err = io.WriteString(stdout, section)
-		}
-		return err
+		fmt.Print(must.Get(notes(string(text), args[1])))
+		return nil
 	}
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	out := flags.String("o", "dist", "the folder to write; it is emptied first")

@@ -3,10 +3,11 @@ package main
 import (
 	"archive/tar"
 	"archive/zip"
-	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
 )
 
 const root = "../.."
@@ -55,11 +58,7 @@ func readYAML(t *testing.T, path string, to any) {
 
 func readFile(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return docpage.Read(t, filepath.Join(root, path))
 }
 
 // files are the names that goreleaser gives the files of a release.
@@ -117,7 +116,7 @@ func TestGoreleaser_NamesTheSameFiles(t *testing.T) {
 func TestArchive_RunsAndIsComplete(t *testing.T) {
 	platform := target{runtime.GOOS, runtime.GOARCH}
 	d := makeRelease(t, platform)
-	sums := readAll(t, filepath.Join(d.Out, "checksums.txt"))
+	sums := docpage.Read(t, filepath.Join(d.Out, "checksums.txt"))
 	for _, name := range []string{d.archive(platform), d.sbom(platform)} {
 		sum, err := sha256File(filepath.Join(d.Out, name))
 		if err != nil {
@@ -193,7 +192,7 @@ func caskNamesDocs(t *testing.T, docs []string) {
 func checkSBOM(t *testing.T, d distribution, platform target) {
 	t.Helper()
 	var list bom
-	if err := json.Unmarshal([]byte(readAll(t, filepath.Join(d.Out, d.sbom(platform)))), &list); err != nil {
+	if err := json.Unmarshal([]byte(docpage.Read(t, filepath.Join(d.Out, d.sbom(platform)))), &list); err != nil {
 		t.Fatal(err)
 	}
 	if got := list.Metadata.Component.Name; got != "github.com/sqsbatch/sqsbatch" {
@@ -209,15 +208,6 @@ func checkSBOM(t *testing.T, d distribution, platform target) {
 	if !strings.Contains(readFile(t, "go.mod"), c.Name+" "+c.Version+"\n") || len(c.Hashes) != 1 || c.PURL != "pkg:golang/"+c.Name+"@"+c.Version {
 		t.Errorf("the SBOM says %+v", c)
 	}
-}
-
-func readAll(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 // extract unpacks an archive and returns the names of its files.
@@ -236,25 +226,26 @@ func extract(t *testing.T, archive, dir string) (names []string) {
 	return names
 }
 
+// members are the files of an archive.
 func members(t *testing.T, archive string) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
-	text := []byte(readAll(t, archive))
+	text := docpage.Read(t, archive)
 	if strings.HasSuffix(archive, ".zip") {
-		z, err := zip.NewReader(bytes.NewReader(text), int64(len(text)))
+		z, err := zip.NewReader(strings.NewReader(text), int64(len(text)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range z.File {
-			in, err := f.Open()
+			content, err := fs.ReadFile(z, f.Name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			files[f.Name] = drain(t, in)
+			files[f.Name] = content
 		}
 		return files
 	}
-	plain, err := gzip.NewReader(bytes.NewReader(text))
+	plain, err := gzip.NewReader(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,20 +253,13 @@ func members(t *testing.T, archive string) map[string][]byte {
 		header, err := r.Next()
 		if err == io.EOF {
 			return files
-		} else if err != nil {
+		}
+		content, readErr := io.ReadAll(r)
+		if err := errors.Join(err, readErr); err != nil {
 			t.Fatal(err)
 		}
-		files[header.Name] = drain(t, r)
+		files[header.Name] = content
 	}
-}
-
-func drain(t *testing.T, in io.Reader) []byte {
-	t.Helper()
-	content, err := io.ReadAll(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
 }
 
 func TestArchive_IsReproducible(t *testing.T) {
@@ -288,7 +272,7 @@ func TestArchive_IsReproducible(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if readAll(t, once) != readAll(t, again) {
+		if docpage.Read(t, once) != docpage.Read(t, again) {
 			t.Errorf("%s: the same files gave two archives", format)
 		}
 		if got := members(t, once); len(got) != 1 || string(got["docs/LICENSE"]) != readFile(t, "LICENSE") {

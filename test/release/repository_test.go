@@ -3,6 +3,7 @@ package main
 import (
 	gobuild "go/build"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -92,7 +93,7 @@ func TestDependabot_KnowsEachModule(t *testing.T) {
 	readYAML(t, ".github/dependabot.yml", &config)
 	modules := []string{}
 	for _, dir := range folders(t) {
-		if !strings.Contains(dir, "{{") && hasFile(t, dir, "go.mod") {
+		if _, err := os.Stat(filepath.Join(root, dir, "go.mod")); err == nil && !strings.Contains(dir, "{{") {
 			modules = append(modules, path.Join("/", dir))
 		}
 	}
@@ -143,13 +144,4 @@ func folders(t *testing.T) (list []string) {
 	}
 	slices.Sort(list)
 	return list
-}
-
-func hasFile(t *testing.T, dir, name string) bool {
-	t.Helper()
-	found, err := filepath.Glob(filepath.Join(root, dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(found) > 0
 }

@@ -52,13 +52,11 @@ type license struct {
 func writeSBOM(binary, path string) (err error) {
 	defer must.Return(&err)
 	info := must.Get(buildinfo.ReadFile(binary))
-	sum := must.Get(sha256File(binary))
-	list := must.Get(describe(info, sum))
-	text := must.Get(json.MarshalIndent(list, "", "  "))
+	text := must.Get(json.MarshalIndent(describe(info, must.Get(sha256File(binary))), "", "  "))
 	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
-func describe(info *debug.BuildInfo, sum string) (bom, error) {
+func describe(info *debug.BuildInfo, sum string) bom {
 	list := bom{Format: "CycloneDX", SpecVersion: "1.6", Version: 1}
 	for _, s := range info.Settings {
 		if s.Key == "vcs.time" {
@@ -74,20 +72,16 @@ func describe(info *debug.BuildInfo, sum string) (bom, error) {
 	list.Components = []component{module("library", "std", strings.TrimPrefix(info.GoVersion, "go"))}
 	for _, m := range info.Deps {
 		if m.Replace != nil {
-			return bom{}, fmt.Errorf("%s is replaced by %s: a release has no replaced modules", m.Path, m.Replace.Path)
+			must.Failf("%s is replaced by %s: a release has no replaced modules", m.Path, m.Replace.Path)
 		}
 		c := module("library", m.Path, m.Version)
 		if encoded, ok := strings.CutPrefix(m.Sum, "h1:"); ok {
-			raw, err := base64.StdEncoding.DecodeString(encoded)
-			if err != nil {
-				return bom{}, fmt.Errorf("%s: %w", m.Path, err)
-			}
 			// What go.sum has, which is a SHA-256 of the hashes of the module's files.
-			c.Hashes = []hash{{"SHA-256", fmt.Sprintf("%x", raw)}}
+			c.Hashes = []hash{{"SHA-256", fmt.Sprintf("%x", must.Get(base64.StdEncoding.DecodeString(encoded)))}}
 		}
 		list.Components = append(list.Components, c)
 	}
-	return list, nil
+	return list
 }
 
 // module is a component whose name in the world is a package URL,
