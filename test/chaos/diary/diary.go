@@ -2,11 +2,10 @@
 package diary
 
 import (
-	"bufio"
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -64,48 +63,27 @@ func Open(path string) (*Writer, error) {
 
 // Write adds a line.
 func (w *Writer) Write(l Line) error {
-	outcome := l.Outcome
-	if outcome == "" {
-		outcome = "-"
+	text, err := json.Marshal(l)
+	if err == nil {
+		_, err = w.file.Write(append(text, '\n'))
 	}
-	_, err := fmt.Fprintf(w.file, "%s %d %d %d %s %d\n", l.Kind, l.N, l.Attempt, l.At.UnixNano(), outcome, l.Lasted)
 	return err
 }
 
 // Read returns a diary's lines, without one that a killed worker did not end.
-func Read(path string) ([]Line, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var lines []Line
-	r := bufio.NewReader(f)
-	for {
-		text, err := r.ReadString('\n')
-		if err != nil {
-			return lines, nil
+func Read(path string) (lines []Line, err error) {
+	text, err := os.ReadFile(path)
+	for line := range bytes.Lines(text) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break
 		}
-		l, err := parse(strings.Fields(text))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %q: %w", path, text, err)
+		var l Line
+		if err := json.Unmarshal(line, &l); err != nil {
+			return nil, fmt.Errorf("%s: %q: %w", path, line, err)
 		}
 		lines = append(lines, l)
 	}
-}
-
-func parse(word []string) (l Line, err error) {
-	if len(word) != 6 {
-		return l, fmt.Errorf("%d words, want 6", len(word))
-	}
-	var number [6]int64
-	for _, i := range []int{1, 2, 3, 5} {
-		if number[i], err = strconv.ParseInt(word[i], 10, 64); err != nil {
-			return l, err
-		}
-	}
-	return Line{Kind: Kind(word[0]), N: int(number[1]), Attempt: int(number[2]), At: time.Unix(0, number[3]),
-		Outcome: Outcome(word[4]), Lasted: time.Duration(number[5])}, nil
+	return lines, err
 }
 
 // Stalls reports when the machine did not run this process. It does not return.
