@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -29,20 +28,20 @@ const checkReceives = 3
 // a standard and on a FIFO queue. Nothing goes wrong on the way to the server.
 func (r *run) checks(ctx context.Context) error {
 	// An idle stop is a matter of a second's parts, so nothing works next to it.
-	r.each(ctx, map[string]func(context.Context, *check) error{"idle-stop": idleStop})
-	r.each(ctx, map[string]func(context.Context, *check) error{
+	r.each(ctx, map[string]func(context.Context, *check){"idle-stop": idleStop})
+	r.each(ctx, map[string]func(context.Context, *check){
 		"stop-at-limit": stopAtLimit, "second-signal": secondSignal, "given-up": givenUp,
 	})
 	return ctx.Err()
 }
 
-func (r *run) each(ctx context.Context, checks map[string]func(context.Context, *check) error) {
+func (r *run) each(ctx context.Context, checks map[string]func(context.Context, *check)) {
 	var wait sync.WaitGroup
 	for name, f := range checks {
 		for _, suffix := range []string{"", ".fifo"} {
 			k := &check{run: r, queue: name + suffix}
 			wait.Go(func() {
-				if err := k.try(ctx, f); err != nil {
+				if err := must.Run(func() { k.try(ctx, f) }); err != nil {
 					r.violations.add("%s: %v", k.queue, err)
 				}
 			})
@@ -64,20 +63,18 @@ type single struct {
 	diary   string
 }
 
-func (k *check) try(ctx context.Context, f func(context.Context, *check) error) error {
+func (k *check) try(ctx context.Context, f func(context.Context, *check)) {
 	defer func() {
 		for _, w := range k.workers {
 			w.Kill() // it may have ended
 		}
 	}()
-	if err := k.run.server.createQueue(ctx, k.queue, "dead-"+k.queue, checkReceives); err != nil {
-		return err
-	}
-	return f(ctx, k)
+	must.Do(k.run.server.createQueue(ctx, k.queue, "dead-"+k.queue, checkReceives))
+	f(ctx, k)
 }
 
 // give sends so many of an order. Their numbers are above those of the phases.
-func (k *check) give(ctx context.Context, count int, o diary.Order) error {
+func (k *check) give(ctx context.Context, count int, o diary.Order) {
 	var list []order
 	for range count {
 		o.N = k.run.messages + len(k.orders)
@@ -87,21 +84,17 @@ func (k *check) give(ctx context.Context, count int, o diary.Order) error {
 		}
 		list, k.orders = append(list, next), append(k.orders, next)
 	}
-	return k.run.server.send(ctx, list, [2]string{k.queue, k.queue})
+	must.Do(k.run.server.send(ctx, list, [2]string{k.queue, k.queue}))
 }
 
-func (k *check) start(settings ...string) (*single, error) {
-	w := &single{}
+func (k *check) start(settings ...string) *single {
 	file := filepath.Join(k.run.fleet.folder, fmt.Sprintf("%s-%d", k.queue, len(k.workers)))
-	w.diary = file + ".diary"
+	w := &single{diary: file + ".diary"}
 	w.command = k.run.fleet.worker(w.diary, "http://"+k.run.server.gates[0].address+account+k.queue,
 		append([]string{"SQSBATCH_VISIBILITY=" + shortVisibility.String(), "SQSBATCH_CONCURRENCY=5"}, settings...)...)
-	var err error
-	if w.Process, err = launch(w.command, file+".log"); err != nil {
-		return nil, err
-	}
+	w.Process = must.Get(launch(w.command, file+".log"))
 	k.workers = append(k.workers, w)
-	return w, nil
+	return w
 }
 
 // count is how many lines of a kind, and of an outcome if given, the diaries have.
@@ -118,127 +111,116 @@ func (k *check) count(kind diary.Kind, outcome diary.Outcome) (n int) {
 }
 
 // awaitCount waits until the diaries have so many lines of a kind.
-func (k *check) awaitCount(ctx context.Context, n int, kind diary.Kind, outcome diary.Outcome) error {
-	return await.Until(ctx, patience, func() error {
+func (k *check) awaitCount(ctx context.Context, n int, kind diary.Kind, outcome diary.Outcome) {
+	must.Do(await.Until(ctx, patience, func() error {
 		if got := k.count(kind, outcome); got < n {
 			return fmt.Errorf("%d of %d times %s %s", got, n, kind, outcome)
 		}
 		return nil
-	})
+	}))
 }
 
 // sizes are how many messages a queue has that can be received, and that are hidden.
-func (k *check) sizes(ctx context.Context, queue string) (visible, hidden int, err error) {
-	return sqsqueue.Depth(ctx, k.run.server.client, k.run.server.queueURL(queue))
+func (k *check) sizes(ctx context.Context, queue string) (visible, hidden int) {
+	return must.Get2(sqsqueue.Depth(ctx, k.run.server.client, k.run.server.queueURL(queue)))
 }
 
-func (k *check) awaitEmpty(ctx context.Context) error {
-	return await.Until(ctx, patience, func() error { return sqsqueue.RequireEmpty(ctx, k.run.server.client, k.run.server.queueURL(k.queue)) })
+func (k *check) awaitEmpty(ctx context.Context) {
+	must.Do(await.Until(ctx, patience, func() error { return sqsqueue.RequireEmpty(ctx, k.run.server.client, k.run.server.queueURL(k.queue)) }))
 }
 
 // stop sends SIGTERM, wants the end with the status, and returns how long it took.
-func (w *single) stop(status int) (time.Duration, error) {
+func (w *single) stop(status int) time.Duration {
 	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
 	began := time.Now()
 	if !w.Stop(ctx) {
-		return 0, fmt.Errorf("it has not ended %v after SIGTERM", stopLimit)
+		must.Failf("it has not ended %v after SIGTERM", stopLimit)
 	}
 	if code := w.command.ProcessState.ExitCode(); code != status {
-		return 0, fmt.Errorf("it ended with status %d, want %d: %s", code, status, w.LastLines())
+		must.Failf("it ended with status %d, want %d: %s", code, status, w.LastLines())
 	}
-	return time.Since(began), nil
+	return time.Since(began)
 }
 
 // drain has a new worker do what is left.
-func (k *check) drain(ctx context.Context, settings ...string) (err error) {
-	defer must.Return(&err)
-	w := must.Get(k.start(settings...))
-	must.Do(k.awaitEmpty(ctx))
-	_, err = w.stop(0)
-	return err
+func (k *check) drain(ctx context.Context, settings ...string) {
+	w := k.start(settings...)
+	k.awaitEmpty(ctx)
+	w.stop(0)
 }
 
 // finish drains the queue, after which each order was done once.
-func (k *check) finish(ctx context.Context) error {
-	if err := k.drain(ctx); err != nil {
-		return err
-	}
+func (k *check) finish(ctx context.Context) {
+	k.drain(ctx)
 	if n := k.count(diary.End, diary.OK); n != len(k.orders) {
-		return fmt.Errorf("%d orders were done %d times", len(k.orders), n)
+		must.Failf("%d orders were done %d times", len(k.orders), n)
 	}
-	return nil
 }
 
 // idleStop: a process that waits for messages ends at once. The best of three
 // counts, as the machine may be busy with something else.
-func idleStop(ctx context.Context, k *check) (err error) {
-	defer must.Return(&err)
+func idleStop(ctx context.Context, k *check) {
 	const promised = 500 * time.Millisecond // 0.3 s in the toolkit, the rest for the end of a process
 	best := time.Hour
 	for i := range 3 {
-		w := must.Get(k.start())
-		must.Do(errors.Join(k.give(ctx, 1, diary.Order{}), k.awaitCount(ctx, i+1, diary.End, diary.OK), k.awaitEmpty(ctx)))
-		took := must.Get(w.stop(0))
-		best = min(best, took)
+		w := k.start()
+		k.give(ctx, 1, diary.Order{})
+		k.awaitCount(ctx, i+1, diary.End, diary.OK)
+		k.awaitEmpty(ctx)
+		best = min(best, w.stop(0))
 	}
 	fmt.Printf("%s took %d ms\n", k.queue, best.Milliseconds())
 	if best > promised {
-		return fmt.Errorf("the best of three stops took %v, want at most %v", best, promised)
+		must.Failf("the best of three stops took %v, want at most %v", best, promised)
 	}
-	return nil
 }
 
 // stopAtLimit: handlers that take longer than a stop are cancelled, their messages
 // released. One that does not respect that is abandoned, its message left alone.
-func stopAtLimit(ctx context.Context, k *check) (err error) {
-	defer must.Return(&err)
+func stopAtLimit(ctx context.Context, k *check) {
 	const limit = time.Second
-	must.Do(errors.Join(k.give(ctx, 4, diary.Order{Millis: 60_000, Once: true}), k.give(ctx, 1, diary.Order{Millis: 60_000, Once: true, Deaf: true})))
-	w := must.Get(k.start("SQSBATCH_DRAIN_LIMIT=" + limit.String()))
-	must.Do(errors.Join(k.awaitCount(ctx, 5, diary.Start, ""), k.give(ctx, 10, diary.Order{})))
-	took := must.Get(w.stop(0))
-	if took < limit || took > limit+5*time.Second+slack {
-		return fmt.Errorf("the stop took %v, want %v and at most 5 s more", took, limit)
+	k.give(ctx, 4, diary.Order{Millis: 60_000, Once: true})
+	k.give(ctx, 1, diary.Order{Millis: 60_000, Once: true, Deaf: true})
+	w := k.start("SQSBATCH_DRAIN_LIMIT=" + limit.String())
+	k.awaitCount(ctx, 5, diary.Start, "")
+	k.give(ctx, 10, diary.Order{})
+	if took := w.stop(0); took < limit || took > limit+5*time.Second+slack {
+		must.Failf("the stop took %v, want %v and at most 5 s more", took, limit)
 	}
 	// ElasticMQ goes on with a long poll whose client has left, and hides what it gives it.
-	if visible, hidden, err := k.sizes(ctx, k.queue); err != nil || k.run.options.server == emulator && (visible != len(k.orders)-1 || hidden != 1) {
-		return fmt.Errorf("after the stop %d messages are visible and %d hidden, want %d and 1 (%v)", visible, hidden, len(k.orders)-1, err)
+	if visible, hidden := k.sizes(ctx, k.queue); k.run.options.server == emulator && (visible != len(k.orders)-1 || hidden != 1) {
+		must.Failf("after the stop %d messages are visible and %d hidden, want %d and 1", visible, hidden, len(k.orders)-1)
 	}
-	return k.finish(ctx)
+	k.finish(ctx)
 }
 
 // secondSignal ends the process at once; its messages come back later.
-func secondSignal(ctx context.Context, k *check) (err error) {
-	defer must.Return(&err)
-	must.Do(k.give(ctx, 5, diary.Order{Millis: 60_000, Once: true}))
-	w := must.Get(k.start())
-	must.Do(k.awaitCount(ctx, 5, diary.Start, ""))
+func secondSignal(ctx context.Context, k *check) {
+	k.give(ctx, 5, diary.Order{Millis: 60_000, Once: true})
+	w := k.start()
+	k.awaitCount(ctx, 5, diary.Start, "")
 	must.Do(w.command.Process.Signal(os.Interrupt))
 	time.Sleep(200 * time.Millisecond)
-	took := must.Get(w.stop(1))
+	took := w.stop(1)
 	if said := strings.Join(w.LastLines(), "\n"); took > slack || !strings.Contains(said, "second signal") {
-		return fmt.Errorf("it took %v and said %q, want the reason at once", took, said)
+		must.Failf("it took %v and said %q, want the reason at once", took, said)
 	}
-	return k.finish(ctx)
+	k.finish(ctx)
 }
 
 // givenUp: SQS moves what fails, takes too long or hangs each time, and no more.
-func givenUp(ctx context.Context, k *check) (err error) {
-	defer must.Return(&err)
+func givenUp(ctx context.Context, k *check) {
 	const bad = 3
-	must.Do(errors.Join(
-		k.give(ctx, 20, diary.Order{}),
-		k.give(ctx, 1, diary.Order{Fails: checkReceives}),
-		k.give(ctx, 1, diary.Order{Millis: 60_000}),
-		k.give(ctx, 1, diary.Order{Millis: 3000, Deaf: true, Fails: checkReceives}),
-	))
-	must.Do(k.drain(ctx, "SQSBATCH_RECORD_TIMEOUT=1s", "SQSBATCH_GRACE=200ms"))
-	visible, hidden, err := k.sizes(ctx, "dead-"+k.queue)
+	k.give(ctx, 20, diary.Order{})
+	k.give(ctx, 1, diary.Order{Fails: checkReceives})
+	k.give(ctx, 1, diary.Order{Millis: 60_000})
+	k.give(ctx, 1, diary.Order{Millis: 3000, Deaf: true, Fails: checkReceives})
+	k.drain(ctx, "SQSBATCH_RECORD_TIMEOUT=1s", "SQSBATCH_GRACE=200ms")
+	visible, hidden := k.sizes(ctx, "dead-"+k.queue)
 	starts, done := k.count(diary.Start, ""), k.count(diary.End, diary.OK)
-	if good := len(k.orders) - bad; err != nil || visible+hidden != bad || done != good || starts != good+bad*checkReceives {
-		return fmt.Errorf("%d dead letters, %d of %d orders done, %d attempts: want %d, all that are good, and %d (%v)",
-			visible+hidden, done, len(k.orders), starts, bad, good+bad*checkReceives, err)
+	if good := len(k.orders) - bad; visible+hidden != bad || done != good || starts != good+bad*checkReceives {
+		must.Failf("%d dead letters, %d of %d orders done, %d attempts: want %d, all that are good, and %d",
+			visible+hidden, done, len(k.orders), starts, bad, good+bad*checkReceives)
 	}
-	return nil
 }
