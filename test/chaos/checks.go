@@ -69,7 +69,7 @@ func (k *check) try(ctx context.Context, f func(context.Context, *check)) {
 			w.Kill() // it may have ended
 		}
 	}()
-	must.Do(k.run.server.createQueue(ctx, k.queue, "dead-"+k.queue, checkReceives))
+	must.Get2(sqsqueue.MakePair(ctx, k.run.server.client, k.queue, "dead-"+k.queue, checkReceives))
 	f(ctx, k)
 }
 

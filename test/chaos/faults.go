@@ -1,16 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
+
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 type fault struct {
@@ -111,35 +113,28 @@ func (b *saboteur) run(k kind, slot int, random *rand.Rand) error {
 		time.Sleep(between(0, time.Second))
 		return b.fleet.start(slot, visibility)
 	case restart:
-		f := b.log.begin(k, -1, "")
-		b.server.shut()
-		time.Sleep(between(500*time.Millisecond, 3*time.Second))
-		err := b.server.open()
-		b.log.end(f)
-		return err
-	case refused:
-		f := b.log.begin(k, slot, "")
-		b.fleet.networks[slot].refuse()
-		time.Sleep(between(500*time.Millisecond, 4*time.Second))
-		err := b.fleet.networks[slot].accept()
-		b.log.end(f)
-		return err
+		return b.during(k, -1, "", func() error { b.server.shut(); return nil }, between(500*time.Millisecond, 3*time.Second), b.server.open)
+	}
+	network := b.fleet.networks[slot]
+	if k == refused {
+		return b.during(k, slot, "", network.refuse, between(500*time.Millisecond, 4*time.Second), network.accept)
 	}
 	list, lasts := toxics(k, random), between(time.Second, 4*time.Second)
 	if k == hangAsk || k == hangTell {
 		lasts = between(time.Second, 9*time.Second) // longer than a visibility timeout, at times
 	}
-	f := b.log.begin(k, slot, fmt.Sprint(list))
-	network := b.fleet.networks[slot]
-	for _, t := range list {
-		if err := network.begin(t.name, t.stream, t.attributes); err != nil {
-			return err
-		}
+	return b.during(k, slot, fmt.Sprint(list), func() error { return network.begin(list) }, lasts, network.end)
+}
+
+// during has a fault begin and end, and notes its time.
+func (b *saboteur) during(k kind, slot int, detail string, begin func() error, lasts time.Duration, end func() error) error {
+	f := b.log.begin(k, slot, detail)
+	defer b.log.end(f)
+	if err := begin(); err != nil {
+		return err
 	}
 	time.Sleep(lasts)
-	err := network.end()
-	b.log.end(f)
-	return err
+	return end()
 }
 
 // toxic is what toxiproxy is asked for.
@@ -190,16 +185,17 @@ func newNetwork(slot int, upstream string) (*network, error) {
 
 func (n *network) address() string { return n.proxy.Listen }
 
-// begin adds a toxic to what the worker sends (upstream) or gets (downstream).
-func (n *network) begin(toxic, stream string, attributes map[string]int) error {
-	text, err := json.Marshal(map[string]any{"name": toxic + stream, "type": toxic, "stream": stream, "attributes": attributes})
-	if err != nil {
-		return err
+// begin adds toxics to what the worker sends (upstream) or gets (downstream).
+func (n *network) begin(list []toxic) (err error) {
+	defer must.Return(&err)
+	for _, t := range list {
+		name := t.name + t.stream
+		text := must.Get(json.Marshal(map[string]any{"name": name, "type": t.name, "stream": t.stream, "attributes": t.attributes}))
+		if _, err := n.proxy.Toxics.AddToxicJson(bytes.NewReader(text)); err != nil {
+			return fmt.Errorf("toxic %s: %w", text, err)
+		}
+		n.added = append(n.added, name)
 	}
-	if _, err := n.proxy.Toxics.AddToxicJson(strings.NewReader(string(text))); err != nil {
-		return fmt.Errorf("toxic %s: %w", text, err)
-	}
-	n.added = append(n.added, toxic+stream)
 	return nil
 }
 
@@ -215,6 +211,6 @@ func (n *network) end() error {
 }
 
 // refuse closes the port and all connections; accept opens it again.
-func (n *network) refuse() { n.proxy.Stop() }
+func (n *network) refuse() error { n.proxy.Stop(); return nil }
 
 func (n *network) accept() error { return n.proxy.Start() }

@@ -130,7 +130,7 @@ func chaos(o options, folder string) (broken bool, err error) {
 		r.fleet.networks[i] = must.Get(newNetwork(i, r.server.gates[i].address))
 	}
 	defer r.fleet.close()
-	must.Do(r.server.createQueues(ctx))
+	r.server.createQueues(ctx)
 	if o.sender {
 		r.sending = must.Get(newSending(r))
 	}
@@ -142,7 +142,7 @@ func chaos(o options, folder string) (broken bool, err error) {
 	go r.watchHealth(watching)
 	go diary.Stalls(r.stalled)
 
-	err = r.play(ctx)
+	err = must.Run(func() { r.play(ctx) })
 	cancel()
 	switch {
 	case ctx.Err() != nil:

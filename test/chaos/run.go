@@ -51,52 +51,46 @@ type run struct {
 	slept     map[*process][]diary.Line
 }
 
-func (r *run) play(ctx context.Context) (err error) {
-	defer must.Return(&err)
+func (r *run) play(ctx context.Context) {
 	random := rand.New(rand.NewPCG(r.seed, 1))
 	r.began[calm] = time.Now()
 	// What phase A costs is counted, so its queue is full when it begins.
-	must.Do(r.send(ctx, r.of(calm)))
+	r.send(ctx, r.of(calm))
 	if r.sending != nil {
 		must.Do(r.sending.flush(ctx))
 	}
-	must.Do(r.startAll(r.long()))
-	must.Do(r.finish(ctx, calm))
+	r.startAll(r.long())
+	r.finish(ctx, calm)
 	r.began[stops] = time.Now()
-	must.Do(r.phaseStops(ctx))
+	r.phaseStops(ctx)
 	for slot := range slots {
 		r.stopAndLook(slot)
 	}
 	r.began[everything] = time.Now()
-	must.Do(r.startAll(shortVisibility))
-	must.Do(r.phaseEverything(ctx, random))
+	r.startAll(shortVisibility)
+	r.phaseEverything(ctx, random)
 	r.began[phases] = time.Now()
 	for slot := range slots {
 		r.stopAndLook(slot)
 	}
-	return nil
 }
 
 func (r *run) of(phase int) []order {
 	return r.orders[first(phase, r.messages):first(phase+1, r.messages)]
 }
 
-func (r *run) startAll(visibility time.Duration) error {
+func (r *run) startAll(visibility time.Duration) {
 	for slot := range slots {
-		if err := r.fleet.start(slot, visibility); err != nil {
-			return err
-		}
+		must.Do(r.fleet.start(slot, visibility))
 	}
-	return nil
 }
 
 // phaseStops stops the workers in turn, every fourth time all of them.
-func (r *run) phaseStops(ctx context.Context) (err error) {
-	defer must.Return(&err)
-	must.Do(r.send(ctx, r.of(stops)))
+func (r *run) phaseStops(ctx context.Context) {
+	r.send(ctx, r.of(stops))
 	count := len(r.of(stops))
 	for i := 0; i < r.stopsWanted; {
-		must.Do(r.reach(ctx, stops, count*(i+1)/(r.stopsWanted+1)))
+		r.reach(ctx, stops, count*(i+1)/(r.stopsWanted+1))
 		list := []int{i % slots}
 		if i%4 == 3 {
 			list = []int{0, 1, 2}
@@ -109,14 +103,13 @@ func (r *run) phaseStops(ctx context.Context) (err error) {
 		}
 		i += len(list)
 	}
-	return r.finish(ctx, stops)
+	r.finish(ctx, stops)
 }
 
 // phaseEverything sends while faults strike, each when a share of the phase is
 // done, on any machine. After every tenth part the queues run nearly empty, so that
 // faults meet waiting consumers.
-func (r *run) phaseEverything(ctx context.Context, random *rand.Rand) (err error) {
-	defer must.Return(&err)
+func (r *run) phaseEverything(ctx context.Context, random *rand.Rand) {
 	must.Do(r.server.misbehave())
 	if r.sending != nil {
 		must.Do(r.server.misbehaveToSenders())
@@ -127,31 +120,28 @@ func (r *run) phaseEverything(ctx context.Context, random *rand.Rand) (err error
 	sent := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() { sent <- r.feed(ctx, r.of(everything)) }()
+	go func() { sent <- must.Run(func() { r.feed(ctx, r.of(everything)) }) }()
 	for i, k := range list {
-		must.Do(r.reach(ctx, everything, count*i/len(list)))
+		r.reach(ctx, everything, count*i/len(list))
 		saboteur.strike(k, random)
 	}
-	if err := <-sent; err != nil {
-		return err
-	}
+	must.Do(<-sent)
 	saboteur.going.Wait()
 	select {
 	case err := <-saboteur.failed:
-		return err
+		must.Do(err)
 	default:
 	}
 	r.server.behave()
 	if r.sending != nil {
 		must.Do(r.sending.close(ctx))
-		must.Do(r.finishCopies(ctx))
+		r.finishCopies(ctx)
 	}
-	return r.finish(ctx, everything)
+	r.finish(ctx, everything)
 }
 
 // feed sends the last phase's orders, with no more than backlog of them undone.
-func (r *run) feed(ctx context.Context, orders []order) (err error) {
-	defer must.Return(&err)
+func (r *run) feed(ctx context.Context, orders []order) {
 	const backlog, part, nearlyEmpty = 4000, 100, 200
 	lulls := 10
 	if len(orders) < 20_000 {
@@ -162,34 +152,34 @@ func (r *run) feed(ctx context.Context, orders []order) (err error) {
 		if lull := len(orders) / lulls; at > 0 && at/lull != (at-part)/lull {
 			most = at - nearlyEmpty
 		}
-		must.Do(r.reach(ctx, everything, most))
-		must.Do(r.send(ctx, orders[at:min(at+part, len(orders))]))
+		r.reach(ctx, everything, most)
+		r.send(ctx, orders[at:min(at+part, len(orders))])
 	}
-	return nil
 }
 
 // send sends orders by the driver's own client, which meets no faults, or by package sender.
-func (r *run) send(ctx context.Context, orders []order) error {
+func (r *run) send(ctx context.Context, orders []order) {
 	if r.sending != nil {
-		return r.sending.send(ctx, orders)
+		must.Do(r.sending.send(ctx, orders))
+		return
 	}
-	return r.server.send(ctx, orders, mainQueues)
+	must.Do(r.server.send(ctx, orders, mainQueues))
 }
 
 // finish waits until all of a phase is done.
-func (r *run) finish(ctx context.Context, phase int) error {
-	return r.reach(ctx, phase, len(r.of(phase)))
+func (r *run) finish(ctx context.Context, phase int) {
+	r.reach(ctx, phase, len(r.of(phase)))
 }
 
 // reach waits until so many messages of a phase are done.
-func (r *run) reach(ctx context.Context, phase, count int) error {
+func (r *run) reach(ctx context.Context, phase, count int) {
 	began := time.Now()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		n, last := r.ledger.finished(phase)
 		if n >= count {
-			return nil
+			return
 		}
 		if time.Since(last) > patience && time.Since(began) > patience {
 			left := r.ledger.left(phase)
@@ -198,11 +188,11 @@ func (r *run) reach(ctx context.Context, phase, count int) error {
 				text += r.timeline(n)
 			}
 			r.violations.add("%s: nothing was finished for %v, and %d messages are not, %v at first%s", phaseNames[phase], patience, len(left), left[:min(len(left), 20)], text)
-			return errStuck
+			must.Do(errStuck)
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			must.Do(ctx.Err())
 		case <-tick.C:
 		}
 	}

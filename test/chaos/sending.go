@@ -12,6 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 	"github.com/sqsbatch/sqsbatch/sender"
 	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
@@ -122,7 +123,7 @@ func (s *server) misbehaveToSenders() error {
 }
 
 // finishCopies waits until second copies have been handled, too.
-func (r *run) finishCopies(ctx context.Context) error {
+func (r *run) finishCopies(ctx context.Context) {
 	err := await.Until(ctx, patience, func() error {
 		if left := r.ledger.copiesLeft(); left > 0 {
 			return fmt.Errorf("%d second copies are not deleted", left)
@@ -131,9 +132,9 @@ func (r *run) finishCopies(ctx context.Context) error {
 	})
 	if err != nil && ctx.Err() == nil {
 		r.violations.add("%v", err)
-		return errStuck
+		err = errStuck
 	}
-	return err
+	must.Do(err)
 }
 
 // judgeSending asks of every message whether the sender confirmed it once, whether the

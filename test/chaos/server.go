@@ -113,18 +113,9 @@ func (s *server) queueURL(name string) string { return s.endpoint + account + na
 
 // createQueues makes the two queues with their dead-letter queues, to which SQS
 // itself moves nothing before the thousandth receive.
-func (s *server) createQueues(ctx context.Context) error {
-	for name, dead := range map[string]string{standardName: deadName, fifoName: deadFIFOName} {
-		if err := s.createQueue(ctx, name, dead, 1000); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *server) createQueue(ctx context.Context, name, dead string, maxReceives int) error {
-	_, _, err := sqsqueue.MakePair(ctx, s.client, name, dead, maxReceives)
-	return err
+func (s *server) createQueues(ctx context.Context) {
+	must.Get2(sqsqueue.MakePair(ctx, s.client, standardName, deadName, 1000))
+	must.Get2(sqsqueue.MakePair(ctx, s.client, fifoName, deadFIFOName, 1000))
 }
 
 // send sends orders, in their order, those of a group to the second queue.
