@@ -1,27 +1,20 @@
 package deploy_test
 
 import (
+	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // A queue's URL or ARN for its name would be dimensions that no metric has, and
 // alarms that are silent forever: CloudFormation refuses them.
 func TestQueuesAreGivenByName(t *testing.T) {
-	var template struct {
-		Parameters map[string]struct {
-			AllowedPattern string `yaml:"AllowedPattern"`
-		} `yaml:"Parameters"`
-	}
-	if err := yaml.Unmarshal([]byte(text(t, "monitoring.yaml")), &template); err != nil {
-		t.Fatal(err)
-	}
+	parameters := at(t, load(t, "monitoring.yaml"), "Parameters")
 	for _, name := range []string{"QueueName", "DeadLetterQueueName"} {
-		allowed := template.Parameters[name].AllowedPattern
+		allowed := at(t, parameters, name, "AllowedPattern").(string)
 		pattern, err := regexp.Compile("^(?:" + allowed + ")$") // CloudFormation's patterns are of the whole value
 		if err != nil || allowed == "" {
 			t.Errorf("%s: pattern %q: %v", name, allowed, err)
@@ -42,36 +35,29 @@ func TestQueuesAreGivenByName(t *testing.T) {
 // On Lambda a failed message comes back after six times the timeout: alone in its
 // queue it has to set off the alarms before its five tries are over.
 func TestAlarmsSeeALonelyMessage(t *testing.T) {
-	var template struct {
-		Resources map[string]struct {
-			Properties struct {
-				Period            int `yaml:"Period"`
-				EvaluationPeriods int `yaml:"EvaluationPeriods"`
-				DatapointsToAlarm int `yaml:"DatapointsToAlarm"`
-				Threshold         int `yaml:"Threshold"`
-			} `yaml:"Properties"`
-		} `yaml:"Resources"`
-	}
-	if err := yaml.Unmarshal([]byte(text(t, "monitoring.yaml")), &template); err != nil {
-		t.Fatal(err)
-	}
+	resources := at(t, load(t, "monitoring.yaml"), "Resources")
 	for _, name := range []string{"InvocationErrorsAlarm", "VisibilityFailuresAlarm"} {
-		p := template.Resources[name].Properties
-		if p.Period == 0 {
-			t.Fatalf("there is no %s", name)
+		properties := at(t, resources, name, "Properties").(map[string]any)
+		number := func(property string) int {
+			n, _ := strconv.Atoi(fmt.Sprint(properties[property])) // 0 if it is not set
+			return n
+		}
+		period := number("Period")
+		isAlarm := func(sums []int) bool {
+			return alarm(sums, number("EvaluationPeriods"), max(number("DatapointsToAlarm"), 1), number("Threshold"))
 		}
 		for _, timeout := range []time.Duration{3 * time.Second, 10 * time.Second, 30 * time.Second} {
-			for offset := 0; offset < p.Period; offset += 10 { // in the first period
-				sums := make([]int, 1+(offset+int(5*6*timeout/time.Second))/p.Period)
+			for offset := 0; offset < period; offset += 10 { // in the first period
+				sums := make([]int, 1+(offset+int(5*6*timeout/time.Second))/period)
 				for try := range 5 {
-					sums[(offset+int(time.Duration(try)*6*timeout/time.Second))/p.Period]++
+					sums[(offset+int(time.Duration(try)*6*timeout/time.Second))/period]++
 				}
-				if !alarm(sums, p.EvaluationPeriods, max(p.DatapointsToAlarm, 1), p.Threshold) {
-					t.Errorf("%s: five failures %v apart are no alarm: %v every %d s", name, 6*timeout, sums, p.Period)
+				if !isAlarm(sums) {
+					t.Errorf("%s: five failures %v apart are no alarm: %v every %d s", name, 6*timeout, sums, period)
 				}
 			}
 		}
-		if alarm([]int{1}, p.EvaluationPeriods, max(p.DatapointsToAlarm, 1), p.Threshold) {
+		if isAlarm([]int{1}) {
 			t.Errorf("%s: a single failure is an alarm", name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 	"github.com/sqsbatch/sqsbatch/telemetry/prometheus"
 )
@@ -65,6 +66,10 @@ func widgets(t *testing.T, lambda bool) []widget {
 
 // What CloudWatch is given is a dashboard in both modes.
 func TestTheBodyIsADashboard(t *testing.T) {
+	var inContainers []string
+	for _, w := range widgets(t, false) {
+		inContainers = append(inContainers, w.Properties.Title)
+	}
 	for lambda, want := range map[bool]string{true: "Invocations", false: "Slots"} {
 		found, all := false, widgets(t, lambda)
 		if len(all) < 15 || len(all) > 500 {
@@ -77,8 +82,7 @@ func TestTheBodyIsADashboard(t *testing.T) {
 				t.Errorf("widget %+v", w)
 			}
 			for _, row := range p.Metrics {
-				inContainers := slices.ContainsFunc(widgets(t, false), func(w widget) bool { return w.Properties.Title == p.Title })
-				checkRow(t, p.Title, row, inContainers)
+				checkRow(t, p.Title, row, slices.Contains(inContainers, p.Title))
 			}
 		}
 		if !found {
@@ -123,7 +127,7 @@ type grafanaPanel struct {
 func grafana(t *testing.T) []grafanaPanel {
 	t.Helper()
 	var d struct{ Panels []grafanaPanel }
-	if err := json.Unmarshal([]byte(text(t, "grafana/sqsbatch.json")), &d); err != nil {
+	if err := json.Unmarshal([]byte(docpage.Read(t, "grafana/sqsbatch.json")), &d); err != nil {
 		t.Fatal(err)
 	}
 	return d.Panels

@@ -156,14 +156,7 @@ var (
 // wrong are what a role allows too much or too little, anywhere.
 func (d deployedRole) wrong(t *testing.T, text string) (wrong []string) {
 	t.Helper()
-	tmpl, err := template.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	st, err := tmpl.Stack(template.Options{Parameters: d.parameters})
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := stack(t, text, d.parameters)
 	functions, err := st.Resources(template.SAMFunction)
 	if err != nil {
 		t.Fatal(err)
@@ -202,7 +195,7 @@ func (d deployedRole) wrong(t *testing.T, text string) (wrong []string) {
 // SAM adds nothing is seen in its translation: test/integration/sam.
 func TestRolesAllowWhatIsCalled(t *testing.T) {
 	for _, d := range deployedRoles {
-		for _, w := range d.wrong(t, text(t, d.file)) {
+		for _, w := range d.wrong(t, docpage.Read(t, d.file)) {
 			t.Errorf("%s: %s", d.file, w)
 		}
 	}

@@ -1,14 +1,14 @@
 package deploy_test
 
 import (
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
-
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
@@ -35,30 +35,17 @@ func alarms(t *testing.T) map[string]string {
 		list[name] = found[0][1]
 	}
 	for _, file := range []string{"template.yaml", "deploy/queue.yaml", "deploy/monitoring.yaml"} {
-		var template struct {
-			Resources map[string]struct {
-				Type       string `yaml:"Type"`
-				Properties struct {
-					AlarmDescription string `yaml:"AlarmDescription"`
-					Namespace        string `yaml:"Namespace"`
-					MetricName       string `yaml:"MetricName"`
-					TreatMissingData string `yaml:"TreatMissingData"`
-				} `yaml:"Properties"`
-			} `yaml:"Resources"`
-		}
-		if err := yaml.Unmarshal([]byte(text(t, root+file)), &template); err != nil {
-			t.Fatal(file, ": ", err)
-		}
 		before := len(list)
-		for name, r := range template.Resources {
-			if r.Type != "AWS::CloudWatch::Alarm" {
+		for name, r := range at(t, load(t, root+file), "Resources").(map[string]any) {
+			if at(t, r, "Type") != "AWS::CloudWatch::Alarm" {
 				continue
 			}
-			add(name, r.Properties.AlarmDescription)
-			if p := r.Properties; !strings.HasPrefix(p.Namespace, "AWS/") && metric.ByName(p.MetricName) == nil {
-				t.Errorf("%s: %s: there is no metric %s", file, name, p.MetricName)
+			p := at(t, r, "Properties").(map[string]any)
+			add(name, fmt.Sprint(p["AlarmDescription"]))
+			if m := fmt.Sprint(p["MetricName"]); !strings.HasPrefix(fmt.Sprint(p["Namespace"]), "AWS/") && metric.ByName(m) == nil {
+				t.Errorf("%s: %s: there is no metric %s", file, name, m)
 			}
-			if r.Properties.TreatMissingData != "notBreaching" {
+			if p["TreatMissingData"] != "notBreaching" {
 				t.Errorf("%s: %s: nothing to tell would be an alarm", file, name)
 			}
 		}
@@ -66,20 +53,9 @@ func alarms(t *testing.T) map[string]string {
 			t.Errorf("%s has no alarm", file)
 		}
 	}
-	var rules struct {
-		Groups []struct {
-			Rules []struct {
-				Alert       string            `yaml:"alert"`
-				Annotations map[string]string `yaml:"annotations"`
-			} `yaml:"rules"`
-		} `yaml:"groups"`
-	}
-	if err := yaml.Unmarshal([]byte(text(t, "prometheus/rules.yaml")), &rules); err != nil {
-		t.Fatal(err)
-	}
-	for _, g := range rules.Groups {
-		for _, r := range g.Rules {
-			add(r.Alert, r.Annotations["runbook_url"])
+	for _, g := range at(t, load(t, "prometheus/rules.yaml"), "groups").([]any) {
+		for _, r := range at(t, g, "rules").([]any) {
+			add(at(t, r, "alert").(string), at(t, r, "annotations", "runbook_url").(string))
 		}
 	}
 	return list
@@ -94,7 +70,7 @@ func pages(t *testing.T) map[string]string {
 	list := map[string]string{}
 	for _, file := range files {
 		if name := strings.TrimSuffix(filepath.Base(file), ".md"); name != "README" {
-			list[name] = text(t, file)
+			list[name] = docpage.Read(t, file)
 		}
 	}
 	return list
@@ -102,7 +78,7 @@ func pages(t *testing.T) map[string]string {
 
 func TestEveryAlarmHasARunbookAndEveryRunbookAnAlarm(t *testing.T) {
 	list, pages := alarms(t), pages(t)
-	index := text(t, runbooks+"README.md")
+	index := docpage.Read(t, runbooks+"README.md")
 	for alarm, page := range list {
 		first, _, _ := strings.Cut(pages[page], "## ")
 		if !strings.Contains(first, "`"+alarm+"`") {
@@ -152,7 +128,7 @@ func source(t *testing.T) string {
 	for _, dir := range []string{"batch", "partialfailure", "internal/settle", "longpoll", "handler", "internal/runner", "internal/sqserror"} {
 		err := filepath.WalkDir(root+dir, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
-				all.WriteString(text(t, path))
+				all.WriteString(docpage.Read(t, path))
 			}
 			return err
 		})

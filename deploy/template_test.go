@@ -3,7 +3,6 @@ package deploy_test
 import (
 	"encoding/json"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/internal/template"
@@ -22,7 +22,7 @@ import (
 func load(t *testing.T, path string) map[string]any {
 	t.Helper()
 	var root yaml.Node
-	if err := yaml.Unmarshal([]byte(text(t, path)), &root); err != nil {
+	if err := yaml.Unmarshal([]byte(docpage.Read(t, path)), &root); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
 	template, ok := plain(root.Content[0]).(map[string]any)
@@ -30,15 +30,6 @@ func load(t *testing.T, path string) map[string]any {
 		t.Fatalf("%s is no template", path)
 	}
 	return template
-}
-
-func text(t *testing.T, path string) string {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
 func plain(n *yaml.Node) any {
@@ -164,7 +155,7 @@ func TestServiceSetsWhatIsRead(t *testing.T) {
 // Without a shell in the image the check must be a file that the image has.
 func TestServiceHealthCheckIsInTheImage(t *testing.T) {
 	command := at(t, container(t, load(t, "ecs/service.yaml")), "HealthCheck", "Command").([]any)
-	if len(command) != 2 || command[0] != "CMD" || !strings.Contains(dockerfile(t), "-o /out"+command[1].(string)+" ") {
+	if len(command) != 2 || command[0] != "CMD" || !strings.Contains(docpage.Read(t, "../Dockerfile"), "-o /out"+command[1].(string)+" ") {
 		t.Errorf("the health check is %v", command)
 	}
 }
@@ -179,18 +170,19 @@ func TestTemplates_HaveNoFinding(t *testing.T) {
 		{"queue.yaml", nil}, {"queue.yaml", map[string]string{"Fifo": "true"}}, {"monitoring.yaml", nil},
 		{"ecs/service.yaml", containerParameters}, {"kubernetes/role.yaml", containerParameters},
 	} {
-		found, err := findings(t, text(t, c.file), c.parameters)
+		found, err := findings(t, docpage.Read(t, c.file), c.parameters)
 		if err != nil || len(found) > 0 {
 			t.Errorf("%s: %v, %v", c.file, found, err)
 		}
 	}
-	short := strings.Replace(text(t, "queue.yaml"), "Default: 1800", "Default: 1410", 1)
+	short := strings.Replace(docpage.Read(t, "queue.yaml"), "Default: 1800", "Default: 1410", 1)
 	if found, err := findings(t, short, nil); err != nil || len(found) != 1 || found[0].ID != "SB501" {
 		t.Errorf("a short alarm on age: %v, %v", found, err)
 	}
 }
 
-func findings(t *testing.T, text string, parameters map[string]string) ([]lint.Finding, error) {
+// stack is a template as lint reads it.
+func stack(t *testing.T, text string, parameters map[string]string) *template.Stack {
 	t.Helper()
 	tmpl, err := template.Parse([]byte(text))
 	if err != nil {
@@ -200,7 +192,12 @@ func findings(t *testing.T, text string, parameters map[string]string) ([]lint.F
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := lint.Check(st)
+	return st
+}
+
+func findings(t *testing.T, text string, parameters map[string]string) ([]lint.Finding, error) {
+	t.Helper()
+	result, err := lint.Check(stack(t, text, parameters))
 	return result.Findings, err
 }
 
@@ -224,11 +221,7 @@ func TestAlarmsOnAgeFollowTheOutage(t *testing.T) {
 			t.Errorf("%s: the alarm's threshold is %v", file, at(t, alarm, "Threshold"))
 		}
 	}
-	rules, err := os.ReadFile("prometheus/rules.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, alert, _ := strings.Cut(string(rules), "- alert: SqsbatchOldMessages")
+	_, alert, _ := strings.Cut(docpage.Read(t, "prometheus/rules.yaml"), "- alert: SqsbatchOldMessages")
 	if alert, _, _ = strings.Cut(alert, "- alert:"); !strings.Contains(alert, ") > "+want+"\n") {
 		t.Errorf("the alert has another threshold than %s:%s", want, alert)
 	}
