@@ -3,7 +3,6 @@ package events_test
 import (
 	"encoding/json"
 	"io/fs"
-	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -12,45 +11,21 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/events"
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
 )
-
-type event struct{ Records []record }
-
-type record struct {
-	MessageID              string `json:"messageId"`
-	ReceiptHandle          string `json:"receiptHandle"`
-	Body                   string `json:"body"`
-	Attributes             map[string]string
-	MessageAttributes      map[string]attribute
-	MD5OfBody              string `json:"md5OfBody"`
-	MD5OfMessageAttributes string `json:"md5OfMessageAttributes"`
-	EventSource            string `json:"eventSource"`
-	EventSourceARN         string `json:"eventSourceARN"`
-	AWSRegion              string `json:"awsRegion"`
-}
-
-type attribute struct {
-	StringValue      *string `json:"stringValue"`
-	BinaryValue      []byte  `json:"binaryValue"`
-	StringListValues []any   `json:"stringListValues"`
-	BinaryListValues []any   `json:"binaryListValues"`
-	DataType         string  `json:"dataType"`
-}
 
 func names(t *testing.T, pattern string) []string {
 	t.Helper()
 	found, err := fs.Glob(events.FS, pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(found) == 0 {
-		t.Fatalf("no file matches %s", pattern)
+	if err != nil || len(found) == 0 {
+		t.Fatalf("no file matches %s: %v", pattern, err)
 	}
 	return found
 }
@@ -70,18 +45,18 @@ func load(t *testing.T, name string, into any) {
 func TestRecords(t *testing.T) {
 	for _, name := range append(names(t, "*.json"), names(t, "shapes/*.json")...) {
 		t.Run(name, func(t *testing.T) {
-			var e event
+			var e lambdaevents.SQSEvent
 			load(t, name, &e)
 			ids, handles := map[string]bool{}, map[string]bool{}
 			for i, r := range e.Records {
 				at := "record " + strconv.Itoa(i+1)
-				if ids[r.MessageID] && name != "duplicate.json" {
-					t.Errorf("%s: messageId %s is there twice", at, r.MessageID)
+				if ids[r.MessageId] && name != "duplicate.json" {
+					t.Errorf("%s: messageId %s is there twice", at, r.MessageId)
 				}
 				if handles[r.ReceiptHandle] {
 					t.Errorf("%s: receiptHandle is there twice: every delivery has its own", at)
 				}
-				ids[r.MessageID], handles[r.ReceiptHandle] = true, true
+				ids[r.MessageId], handles[r.ReceiptHandle] = true, true
 				checkRecord(t, at, r)
 			}
 		})
@@ -93,12 +68,12 @@ var (
 	number = regexp.MustCompile(`^[1-9][0-9]*$`)
 )
 
-func checkRecord(t *testing.T, at string, r record) {
+func checkRecord(t *testing.T, at string, r lambdaevents.SQSMessage) {
 	t.Helper()
 	fifo := strings.HasSuffix(r.EventSourceARN, ".fifo")
 	switch {
-	case !uuid.MatchString(r.MessageID):
-		t.Errorf("%s: messageId %q is no UUID", at, r.MessageID)
+	case !uuid.MatchString(r.MessageId):
+		t.Errorf("%s: messageId %q is no UUID", at, r.MessageId)
 	case !strings.HasPrefix(r.ReceiptHandle, "AQEB"):
 		t.Errorf("%s: receiptHandle %q is unlike SQS's", at, r.ReceiptHandle)
 	case r.Body == "" || !utf8.ValidString(r.Body):
@@ -129,13 +104,13 @@ func checkRecord(t *testing.T, at string, r record) {
 	}
 
 	body, attributes := digests(t, at, r)
-	if r.MD5OfBody != body || r.MD5OfMessageAttributes != attributes {
-		t.Errorf("%s: md5OfBody is %q, want %q, md5OfMessageAttributes %q, want %q", at, r.MD5OfBody, body, r.MD5OfMessageAttributes, attributes)
+	if r.Md5OfBody != body || r.Md5OfMessageAttributes != attributes {
+		t.Errorf("%s: md5OfBody is %q, want %q, md5OfMessageAttributes %q, want %q", at, r.Md5OfBody, body, r.Md5OfMessageAttributes, attributes)
 	}
 }
 
 // digests are those with which SQS answers when the record is sent.
-func digests(t *testing.T, at string, r record) (body, attributes string) {
+func digests(t *testing.T, at string, r lambdaevents.SQSMessage) (body, attributes string) {
 	t.Helper()
 	in := &awssqs.SendMessageInput{MessageBody: &r.Body, MessageAttributes: map[string]types.MessageAttributeValue{}}
 	for name, a := range r.MessageAttributes {
@@ -163,11 +138,11 @@ func digests(t *testing.T, at string, r record) (body, attributes string) {
 func TestAnswersAreDocumented(t *testing.T) {
 	row := regexp.MustCompile(`(?m)^\| ((?:shapes/)?[a-z0-9-]+\.json) \| [^|]+ \| ([0-9, ]+|none) \| [^|]+ \|$`)
 	documented := map[string]string{}
-	for _, m := range row.FindAllStringSubmatch(readme(t), -1) {
+	for _, m := range row.FindAllStringSubmatch(docpage.Read(t, "README.md"), -1) {
 		documented[m[1]] = m[2]
 	}
 	for _, name := range append(names(t, "*.json"), names(t, "shapes/*.json")...) {
-		var e event
+		var e lambdaevents.SQSEvent
 		load(t, name, &e)
 		var answer struct {
 			BatchItemFailures []struct{ ItemIdentifier string }
@@ -176,7 +151,7 @@ func TestAnswersAreDocumented(t *testing.T) {
 		load(t, file, &answer)
 		var places []string
 		for _, f := range answer.BatchItemFailures {
-			i := slices.IndexFunc(e.Records, func(r record) bool { return r.MessageID == f.ItemIdentifier })
+			i := slices.IndexFunc(e.Records, func(r lambdaevents.SQSMessage) bool { return r.MessageId == f.ItemIdentifier })
 			places = append(places, strconv.Itoa(i+1)) // 0: the event has no such record
 		}
 		want := strings.Join(places, ", ")
@@ -191,13 +166,4 @@ func TestAnswersAreDocumented(t *testing.T) {
 	for name := range documented {
 		t.Errorf("README.md describes %s, which is not there", name)
 	}
-}
-
-func readme(t *testing.T) string {
-	t.Helper()
-	b, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }

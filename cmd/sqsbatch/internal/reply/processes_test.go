@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -88,15 +87,13 @@ func kill(cmd *exec.Cmd) {
 	_ = cmd.Wait()
 }
 
-// Real processes: 1,000 calls side by side are each answered by their own answer, although one
-// of two servers is killed meanwhile. What it held comes back after its visibility timeout. The queue of a caller that is killed is swept when its
-// tag is old, and no other queue is.
+// Real processes: 1,000 calls side by side each get their own answer, although one of two
+// servers is killed meanwhile. What it held comes back after its visibility timeout. The queue of
+// a caller that is killed is swept when its tag is old, and no other queue is.
 func TestProcesses_KilledServerAndKilledCaller(t *testing.T) {
 	b := newBench(t)
 	b.Setenv("AWS_LAMBDA_RUNTIME_API", "")
-	if _, err := b.client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("quotes")}); err != nil {
-		t.Fatal(err)
-	}
+	b.create("quotes", nil)
 	before := b.queues()
 	killed, _ := b.process("server")
 	server, _ := b.process("server")
