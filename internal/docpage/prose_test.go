@@ -16,11 +16,9 @@ import (
 // maxPage is how large a page under docs may be: what is longer is skimmed, not read.
 const maxPage = 15 << 10
 
-type worseWord struct{ word, instead string }
-
 // worse are words that readers stumble over, most of all those with English as their
-// second language, and what to write instead.
-var worse = []worseWord{
+// second language, and what to write instead. A word has no group that captures.
+var worse = []struct{ word, instead string }{
 	{`in vain`, "without effect, without success, for nothing"},
 	{`for ever`, "forever"},
 	{`whoever`, "anyone who, or name who it is"},
@@ -107,26 +105,15 @@ type badWord struct {
 	word, instead string
 }
 
-// worseExpression matches each of some words, also over the end of a line.
-func worseExpression(list []worseWord) *regexp.Regexp {
-	var words []string
-	for _, w := range list {
-		words = append(words, w.word)
-	}
-	return regexp.MustCompile(`(?i)\b(?:` + strings.ReplaceAll(strings.Join(words, "|"), " ", `\s+`) + `)\b`)
-}
-
-var worseWords = sync.OnceValue(func() *regexp.Regexp { return worseExpression(worse) })
-
-// better returns what to write instead of a word.
-func better(word string) string {
+// worseWords matches each of the words, also over the end of a line: as the group with the
+// number of its place in the list, counted from 1.
+var worseWords = sync.OnceValue(func() *regexp.Regexp {
+	var groups []string
 	for _, w := range worse {
-		if worseExpression([]worseWord{w}).FindString(word) == word {
-			return w.instead
-		}
+		groups = append(groups, "("+w.word+")")
 	}
-	return "another word"
-}
+	return regexp.MustCompile(`(?i)\b(?:` + strings.ReplaceAll(strings.Join(groups, "|"), " ", `\s+`) + `)\b`)
+})
 
 // badWords finds the words of a document that are in the list of worse ones, also over the
 // end of a line. Code is left out.
@@ -138,10 +125,11 @@ func badWords(text string) (found []badWord) {
 }
 
 func wordsIn(text string) (found []badWord) {
-	for _, at := range worseWords().FindAllStringIndex(text, -1) {
+	for _, at := range worseWords().FindAllStringSubmatchIndex(text, -1) {
 		line := 1 + strings.Count(text[:at[0]], "\n")
 		word := strings.Join(strings.Fields(text[at[0]:at[1]]), " ")
-		found = append(found, badWord{line: line, word: word, instead: better(word)})
+		group := slices.IndexFunc(at[2:], func(index int) bool { return index >= 0 }) / 2
+		found = append(found, badWord{line, word, worse[group].instead})
 	}
 	return found
 }
@@ -152,17 +140,14 @@ func TestProse_FindsWords(t *testing.T) {
 		text string
 		want []badWord
 	}{
-		{"Somebody\nmended it.", []badWord{{line: 1, word: "Somebody"}, {line: 2, word: "mended"}}},
-		{"Tried in\n  vain", []badWord{{line: 1, word: "in vain"}}},
-		{"a hook is told,\nit need not answer", []badWord{{line: 1, word: "is told"}, {line: 2, word: "need not"}}},
-		{"```go\n// whoever\n```\n\nhence", []badWord{{line: 5, word: "hence"}}},
+		{"Somebody\nmended it.", []badWord{{1, "Somebody", "someone, or name who it is"}, {2, "mended", "fix"}}},
+		{"Tried in\n  vain", []badWord{{1, "in vain", "without effect, without success, for nothing"}}},
+		{"a hook is told,\nit need not answer", []badWord{{1, "is told", "says, informs, reports, is asked"}, {2, "need not", "do not have to, does not need"}}},
+		{"```go\n// whoever\n```\n\nhence", []badWord{{5, "hence", "so, therefore"}}},
 		{"1. a list\n   ```sh\n   shall\n   ```\n", nil},
 		{"`Poller.heed` recommends shallow amendments, whence ever", nil},
 	} {
 		got := badWords(c.text)
-		for i := range got {
-			got[i].instead = ""
-		}
 		slices.SortFunc(got, func(a, b badWord) int { return a.line - b.line })
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%q: found %v, want %v", c.text, got, c.want)
