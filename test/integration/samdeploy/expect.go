@@ -27,172 +27,147 @@ const arn = "arn:aws:%s:us-east-1:123456789012:"
 func (d *deployer) expect(ctx context.Context, stack, status string, set parameters) {
 	p := maps.Clone(defaults)
 	maps.Copy(p, set)
-	var s state
-	d.ask(ctx, &s, stack)
-	c := &comparison{stack: stack, parameters: p, state: s}
-	c.equal("status", s.Status, status)
-	c.equal("parameters", s.Parameters, map[string]string(p))
-	c.queues()
-	c.alarms()
-	c.function()
-	c.mapping()
-	c.rest()
-	for _, r := range []struct{ resource, property string }{
-		{"OrdersDeadLetterQueue", "RedriveAllowPolicy"}, {"OrdersFunction", "LoggingConfig"}, {"OrdersFunction", "Architectures"},
-	} {
-		c.equal(r.resource+"'s "+r.property, d.property(stack, r.resource, r.property), c.property(r.property))
+	var got object
+	d.ask(ctx, &got, stack)
+	got["Resolved"] = object{
+		"RedriveAllowPolicy": d.property(stack, "OrdersDeadLetterQueue", "RedriveAllowPolicy"),
+		"LoggingConfig":      d.property(stack, "OrdersFunction", "LoggingConfig"),
+		"Architectures":      d.property(stack, "OrdersFunction", "Architectures"),
 	}
-	if err := errors.Join(c.wrong...); err != nil {
-		must.Failf("%s: %w", stack, err)
+	want := wish{stack, p}.all(got)
+	want["Status"] = status
+	if size, _ := at(got, "Functions", "OrdersFunction", "CodeSize").(float64); size < 1e6 {
+		must.Failf("%s: the function's code is %v bytes", stack, size)
 	}
-	fmt.Printf("%-14s %s, as its parameters ask for: %s\n", stack, s.Status, strings.Join(set.list(), " "))
+	must.Do(errors.Join(compare(stack, got, want)...))
+	fmt.Printf("%-14s %s, as its parameters ask for: %s\n", stack, status, strings.Join(set.list(), " "))
 }
 
-// A comparison collects what differs.
-type comparison struct {
-	stack      string
-	parameters parameters
-	state      state
-	wrong      []error
+// A wish is what a stack's parameters ask for.
+type wish struct {
+	stack string
+	parameters
 }
 
-func (c *comparison) equal(what string, got, want any) {
-	if !reflect.DeepEqual(got, want) {
-		c.wrong = append(c.wrong, fmt.Errorf("%s: got %v, want %v", what, got, want))
-	}
-}
+func (w wish) is(name string) bool { return w.parameters[name] == "true" }
 
-func (c *comparison) number(name string) int {
-	n, err := strconv.Atoi(c.parameters[name])
-	if err != nil {
-		c.wrong = append(c.wrong, fmt.Errorf("%s: %w", name, err))
-	}
-	return n
-}
+func (w wish) number(name string) int { return must.Get(strconv.Atoi(w.parameters[name])) }
 
-func (c *comparison) fifo() bool { return c.parameters["Fifo"] == "true" }
-
-func (c *comparison) queue(name string) string {
-	if c.fifo() {
+func (w wish) queue(name string) string {
+	if w.is("Fifo") {
 		name += ".fifo"
 	}
-	return c.stack + "-" + name
+	return w.stack + "-" + name
 }
 
-func (c *comparison) idempotent() bool { return c.parameters["Idempotency"] == "true" }
+func (w wish) queueARN(name string) string { return fmt.Sprintf(arn, "sqs") + w.queue(name) }
 
-func (c *comparison) queueARN(name string) string { return fmt.Sprintf(arn, "sqs") + c.queue(name) }
-
-// property is what moto does not keep.
-func (c *comparison) property(name string) any {
-	return map[string]any{
-		"RedriveAllowPolicy": map[string]any{"redrivePermission": "byQueue", "sourceQueueArns": []any{c.queueARN("orders")}},
-		"LoggingConfig":      map[string]any{"LogFormat": "JSON", "ApplicationLogLevel": c.parameters["LogLevel"], "LogGroup": c.state.Logs["OrdersFunctionLogs"].LogGroupName},
-		"Architectures":      []any{"arm64"},
-	}[name]
-}
-
-func (c *comparison) queues() {
-	source, dead := c.state.Queues["OrdersQueue"], c.state.Queues["OrdersDeadLetterQueue"]
-	c.equal("queues", slices.Sorted(maps.Keys(c.state.Queues)), []string{"OrdersDeadLetterQueue", "OrdersQueue"})
-	window := c.number("BatchWindow")
-	for _, q := range []struct {
-		what, name string
-		got        map[string]string
-		want       map[string]string
-	}{
-		{"queue", "orders", source, map[string]string{"VisibilityTimeout": strconv.Itoa(6*c.number("FunctionTimeout") + window), "MessageRetentionPeriod": "345600"}},
-		{"dead-letter queue", "orders-dead", dead, map[string]string{"MessageRetentionPeriod": "1209600"}},
-	} {
-		q.want["QueueArn"], q.want["SqsManagedSseEnabled"] = c.queueARN(q.name), "true"
-		if c.fifo() {
-			q.want["FifoQueue"], q.want["ContentBasedDeduplication"] = "true", "true"
-		}
-		for name, want := range q.want {
-			c.equal(q.what+"'s "+name, q.got[name], want)
-		}
-		if _, is := q.got["FifoQueue"]; is != c.fifo() {
-			c.equal(q.what+" is FIFO", is, c.fifo())
-		}
+func (w wish) queues() object {
+	source := object{
+		"QueueArn": w.queueARN("orders"), "SqsManagedSseEnabled": "true", "MessageRetentionPeriod": "345600", "FifoQueue": nil,
+		"VisibilityTimeout": strconv.Itoa(6*w.number("FunctionTimeout") + w.number("BatchWindow")),
+		"RedrivePolicy":     object{"deadLetterTargetArn": w.queueARN("orders-dead"), "maxReceiveCount": w.parameters["MaxReceiveCount"]},
 	}
-	var redrive map[string]any
-	if err := json.Unmarshal([]byte(source["RedrivePolicy"]), &redrive); err != nil {
-		c.wrong = append(c.wrong, fmt.Errorf("RedrivePolicy %q: %w", source["RedrivePolicy"], err))
+	dead := object{"QueueArn": w.queueARN("orders-dead"), "SqsManagedSseEnabled": "true", "MessageRetentionPeriod": "1209600", "FifoQueue": nil}
+	if w.is("Fifo") {
+		source["FifoQueue"], source["ContentBasedDeduplication"] = "true", "true"
+		dead["FifoQueue"], dead["ContentBasedDeduplication"] = "true", "true"
 	}
-	c.equal("deadLetterTargetArn", redrive["deadLetterTargetArn"], dead["QueueArn"])
-	c.equal("maxReceiveCount", fmt.Sprint(redrive["maxReceiveCount"]), c.parameters["MaxReceiveCount"])
+	return object{"OrdersQueue": source, "OrdersDeadLetterQueue": dead}
 }
 
-func (c *comparison) alarms() {
+func (w wish) alarms() object {
 	actions := []string{}
-	if topic := c.parameters["AlarmTopicArn"]; topic != "" {
+	if topic := w.parameters["AlarmTopicArn"]; topic != "" {
 		actions = []string{topic}
 	}
-	sqs := alarm{
-		Namespace: "AWS/SQS", Statistic: "Maximum", Period: 60, ComparisonOperator: "GreaterThanThreshold", TreatMissingData: "notBreaching", AlarmActions: actions,
+	alarm := func(metric, queue string, threshold, periods int, datapoints any) object {
+		return object{
+			"Namespace": "AWS/SQS", "Statistic": "Maximum", "Period": 60, "ComparisonOperator": "GreaterThanThreshold", "TreatMissingData": "notBreaching", "AlarmActions": actions,
+			"MetricName": metric, "Threshold": threshold, "EvaluationPeriods": periods, "DatapointsToAlarm": datapoints,
+			"Dimensions": []object{{"Name": "QueueName", "Value": w.queue(queue)}},
+		}
 	}
-	of := func(metric, queue string, threshold float64, periods, datapoints int) alarm {
-		a := sqs
-		a.MetricName, a.Threshold, a.EvaluationPeriods, a.DatapointsToAlarm = metric, threshold, periods, datapoints
-		a.Dimensions = []struct{ Name, Value string }{{"QueueName", c.queue(queue)}}
-		return a
-	}
-	c.equal("alarms", c.state.Alarms, map[string]alarm{
-		"DeadLettersAlarm":   of("ApproximateNumberOfMessagesVisible", "orders-dead", 0, 1, 0),
-		"OldestMessageAlarm": of("ApproximateAgeOfOldestMessage", "orders", float64(c.number("OldestMessageSeconds")), 5, 3),
-	})
-}
-
-func (c *comparison) function() {
-	f := c.state.Functions["OrdersFunction"]
-	c.equal("functions", len(c.state.Functions), 1)
-	c.equal("Runtime", f.Runtime+" "+f.Handler, "provided.al2023 bootstrap")
-	c.equal("Timeout", f.Timeout, c.number("FunctionTimeout"))
-	c.equal("MemorySize", f.MemorySize, c.number("MemorySize"))
-	variables := map[string]string{}
-	for name, value := range f.Environment.Variables {
-		variables[name] = fmt.Sprint(value)
-	}
-	want := map[string]string{
-		"SQSBATCH_DEAD_LETTER_QUEUE": c.queueARN("orders-dead"), "SQSBATCH_MAX_RECEIVE_COUNT": c.parameters["MaxReceiveCount"],
-	}
-	if table := variables["IDEMPOTENCY_TABLE"]; c.idempotent() && strings.HasPrefix(table, c.stack+"-IdempotencyTable-") {
-		want["IDEMPOTENCY_TABLE"] = table
-	}
-	c.equal("environment", variables, want)
-	if f.CodeSize < 1e6 {
-		c.wrong = append(c.wrong, fmt.Errorf("the function's code is %d bytes", f.CodeSize))
+	return object{
+		"DeadLettersAlarm":   alarm("ApproximateNumberOfMessagesVisible", "orders-dead", 0, 1, nil),
+		"OldestMessageAlarm": alarm("ApproximateAgeOfOldestMessage", "orders", w.number("OldestMessageSeconds"), 5, 3),
 	}
 }
 
-func (c *comparison) mapping() {
-	m := c.state.Mappings["OrdersFunctionOrders"]
-	c.equal("mappings", len(c.state.Mappings), 1)
-	c.equal("EventSourceArn", m.EventSourceArn, c.queueARN("orders"))
-	c.equal("FunctionArn", m.FunctionArn, fmt.Sprintf(arn, "lambda")+"function:"+c.state.Functions["OrdersFunction"].FunctionName)
-	c.equal("BatchSize", m.BatchSize, c.number("BatchSize"))
-	c.equal("FunctionResponseTypes", m.FunctionResponseTypes, []string{"ReportBatchItemFailures"})
-	c.equal("MaximumConcurrency", m.ScalingConfig.MaximumConcurrency, c.number("MaximumConcurrency"))
-	window := c.number("BatchWindow")
-	if c.fifo() { // has no window
-		c.equal("MaximumBatchingWindowInSeconds", m.MaximumBatchingWindowInSeconds, (*int)(nil))
-	} else {
-		c.equal("MaximumBatchingWindowInSeconds", m.MaximumBatchingWindowInSeconds, &window)
+// all is what the stack must be. Of what is there it takes the names that CloudFormation makes.
+func (w wish) all(got object) object {
+	var window any = w.number("BatchWindow")
+	if w.is("Fifo") { // has no window
+		window = nil
 	}
-}
-
-func (c *comparison) rest() {
-	role := c.state.Roles["OrdersFunctionRole"]
+	variables := object{"SQSBATCH_DEAD_LETTER_QUEUE": w.queueARN("orders-dead"), "SQSBATCH_MAX_RECEIVE_COUNT": w.parameters["MaxReceiveCount"]}
 	policies := 1
-	if c.idempotent() {
+	if w.is("Idempotency") {
 		policies = 2
+		table, _ := at(got, "Functions", "OrdersFunction", "Environment", "Variables", "IDEMPOTENCY_TABLE").(string)
+		variables["IDEMPOTENCY_TABLE"] = w.stack + "-IdempotencyTable-" + table[strings.LastIndexByte(table, '-')+1:]
 	}
-	c.equal("roles, policies and managed ones", []int{len(c.state.Roles), len(role.Policies), len(role.Attached)}, []int{1, policies, 0})
-	c.equal("log groups", len(c.state.Logs), 1)
-	c.equal("log retention", c.state.Logs["OrdersFunctionLogs"].RetentionInDays, 30)
-	c.equal("outputs", slices.Sorted(maps.Keys(c.state.Outputs)), []string{"DeadLetterQueueArn", "DeadLetterQueueName", "DeadLetterQueueUrl", "FunctionName", "QueueArn", "QueueName", "QueueUrl"})
-	c.equal("output QueueName", c.state.Outputs["QueueName"], c.queue("orders"))
-	c.equal("output DeadLetterQueueName", c.state.Outputs["DeadLetterQueueName"], c.queue("orders-dead"))
-	c.equal("output QueueArn", c.state.Outputs["QueueArn"], c.queueARN("orders"))
-	c.equal("output DeadLetterQueueArn", c.state.Outputs["DeadLetterQueueArn"], c.queueARN("orders-dead"))
+	return object{
+		"Parameters": w.parameters,
+		"Queues":     w.queues(),
+		"Alarms":     w.alarms(),
+		"Functions": object{"OrdersFunction": object{
+			"Runtime": "provided.al2023", "Handler": "bootstrap", "Timeout": w.number("FunctionTimeout"), "MemorySize": w.number("MemorySize"),
+			"Environment": object{"Variables": variables},
+		}},
+		"Mappings": object{"OrdersFunctionOrders": object{
+			"EventSourceArn":                 w.queueARN("orders"),
+			"FunctionArn":                    fmt.Sprint(fmt.Sprintf(arn, "lambda"), "function:", at(got, "Functions", "OrdersFunction", "FunctionName")),
+			"BatchSize":                      w.number("BatchSize"),
+			"FunctionResponseTypes":          []string{"ReportBatchItemFailures"},
+			"ScalingConfig":                  object{"MaximumConcurrency": w.number("MaximumConcurrency")},
+			"MaximumBatchingWindowInSeconds": window,
+		}},
+		"Roles": object{"OrdersFunctionRole": object{"Policies": policies, "Attached": []string{}}},
+		"Logs":  object{"OrdersFunctionLogs": object{"retentionInDays": 30}},
+		"Outputs": object{
+			"QueueName": w.queue("orders"), "QueueArn": w.queueARN("orders"), "QueueUrl": at(got, "Outputs", "QueueUrl"), "FunctionName": at(got, "Outputs", "FunctionName"),
+			"DeadLetterQueueName": w.queue("orders-dead"), "DeadLetterQueueArn": w.queueARN("orders-dead"), "DeadLetterQueueUrl": at(got, "Outputs", "DeadLetterQueueUrl"),
+		},
+		// What moto does not keep.
+		"Resolved": object{
+			"RedriveAllowPolicy": object{"redrivePermission": "byQueue", "sourceQueueArns": []string{w.queueARN("orders")}},
+			"LoggingConfig":      object{"LogFormat": "JSON", "ApplicationLogLevel": w.parameters["LogLevel"], "LogGroup": at(got, "Logs", "OrdersFunctionLogs", "logGroupName")},
+			"Architectures":      []string{"arm64"},
+		},
+	}
+}
+
+// compare says where a stack is not as wanted. It must have the wanted parameters, outputs and
+// resources of each kind, and no others; but a resource has more properties than are wanted.
+func compare(stack string, got, want object) (wrong []error) {
+	must.Do(json.Unmarshal(must.Get(json.Marshal(want)), &want)) // so that numbers are float64, as in what is there
+	exact := func(where string, got, want any) {
+		g, _ := got.(object)
+		w, _ := want.(object)
+		if names, others := slices.Sorted(maps.Keys(g)), slices.Sorted(maps.Keys(w)); !slices.Equal(names, others) {
+			wrong = append(wrong, fmt.Errorf("%s: %s: got %v, want %v", stack, where, names, others))
+		}
+	}
+	var properties func(where string, got, want any)
+	properties = func(where string, got, want any) {
+		w, isObject := want.(object)
+		if !isObject && !reflect.DeepEqual(got, want) {
+			wrong = append(wrong, fmt.Errorf("%s: %s: got %v, want %v", stack, where, got, want))
+		}
+		g, _ := got.(object)
+		for name, value := range w {
+			properties(where+"."+name, g[name], value)
+		}
+	}
+	for kind, value := range want {
+		exact(kind, got[kind], value)
+		properties(kind, got[kind], value)
+	}
+	for _, path := range [][]string{
+		{"Functions", "OrdersFunction", "Environment", "Variables"}, {"Resolved", "RedriveAllowPolicy"}, {"Resolved", "LoggingConfig"},
+	} {
+		exact(strings.Join(path, "."), at(got, path...), at(want, path...))
+	}
+	return wrong
 }

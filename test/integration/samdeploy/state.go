@@ -11,44 +11,19 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
-// A state is what there is of a stack, by the services' APIs.
-type state struct {
-	Status     string
-	Parameters map[string]string
-	Outputs    map[string]string
-	Queues     map[string]map[string]string
-	Alarms     map[string]alarm
-	Functions  map[string]struct {
-		FunctionName, Handler, Runtime string
-		Timeout, MemorySize, CodeSize  int
-		Environment                    struct{ Variables map[string]any }
+// An object is one of JSON.
+type object = map[string]any
+
+// at goes down a path of names.
+func at(o object, path ...string) any {
+	for _, name := range path[:len(path)-1] {
+		o, _ = o[name].(object)
 	}
-	Mappings map[string]struct {
-		EventSourceArn, FunctionArn, State string
-		BatchSize                          int
-		MaximumBatchingWindowInSeconds     *int
-		FunctionResponseTypes              []string
-		ScalingConfig                      struct{ MaximumConcurrency int }
-	}
-	Roles map[string]struct {
-		Attached []string
-		Policies []any
-	}
-	Logs map[string]struct {
-		LogGroupName    string `json:"logGroupName"`
-		RetentionInDays int    `json:"retentionInDays"`
-	}
+	return o[path[len(path)-1]]
 }
 
-type alarm struct {
-	Namespace, MetricName, Statistic, ComparisonOperator, TreatMissingData string
-	Dimensions                                                             []struct{ Name, Value string }
-	Period, EvaluationPeriods, DatapointsToAlarm                           int
-	Threshold                                                              float64
-	AlarmActions                                                           []string
-}
-
-// ask has the script describe a stack into a state; without a stack, what there is of any.
+// ask has python/describe.py say what there is of a stack, by the services' APIs; without a
+// stack, what there is of any.
 func (d *deployer) ask(ctx context.Context, into any, stack ...string) {
 	cmd := d.cli.Python(ctx, append([]string{filepath.Join(d.stage.Root, "test", "integration", "samdeploy", "python", "describe.py")}, stack...)...)
 	cmd.Env = d.environ()
@@ -58,7 +33,7 @@ func (d *deployer) ask(ctx context.Context, into any, stack ...string) {
 // A resource is one with its properties, as CloudFormation asks for it.
 type resource struct {
 	Stack, Resource string
-	Properties      map[string]any
+	Properties      object
 }
 
 // resolved are the resources that were made and changed, in order.

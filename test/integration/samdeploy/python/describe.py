@@ -15,7 +15,11 @@ from botocore.exceptions import ClientError
 def queues(ids):
     client = boto3.client("sqs")
     for name, url in ids("AWS::SQS::Queue"):
-        yield name, client.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+        attributes = client.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+        if "RedrivePolicy" in attributes:
+            policy = json.loads(attributes["RedrivePolicy"])
+            attributes["RedrivePolicy"] = {key: str(value) for key, value in policy.items()}
+        yield name, attributes
 
 
 def alarms(ids):
@@ -28,7 +32,10 @@ def alarms(ids):
 def functions(ids):
     client = boto3.client("lambda")
     for name, function in ids("AWS::Lambda::Function"):
-        yield name, client.get_function(FunctionName=function)["Configuration"]
+        found = client.get_function(FunctionName=function)["Configuration"]
+        variables = found["Environment"]["Variables"]
+        found["Environment"]["Variables"] = {key: str(value) for key, value in variables.items()}
+        yield name, found
 
 
 def mappings(ids):
@@ -45,7 +52,7 @@ def roles(ids):
         attached = client.list_attached_role_policies(RoleName=role)["AttachedPolicies"]
         yield name, {
             "Trust": found["AssumeRolePolicyDocument"],
-            "Policies": [client.get_role_policy(RoleName=role, PolicyName=p)["PolicyDocument"] for p in inline],
+            "Policies": len(inline),
             "Attached": [p["PolicyArn"] for p in attached],
         }
 
