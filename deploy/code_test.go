@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
@@ -87,5 +89,16 @@ func checkVariables(t *testing.T, where string, set []string) {
 		if !slices.Contains(set, s.Name) {
 			t.Errorf("%s does not set %s", where, s.Name)
 		}
+	}
+}
+
+// user is who the program runs as, everywhere.
+const user = "65532"
+
+func TestImageHasTheGoOfTheModule(t *testing.T) {
+	module := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(docpage.Read(t, "../go.mod"))
+	image := regexp.MustCompile(`(?m)^ARG GO_VERSION=(\S+)$`).FindStringSubmatch(docpage.Read(t, "../Dockerfile"))
+	if module == nil || image == nil || module[1] != image[1] {
+		t.Errorf("go.mod has %s, Dockerfile %s", module, image)
 	}
 }

@@ -20,7 +20,7 @@
 //   - After the interrupt no message is hidden.
 //
 // -speed compares the tool with a bare loop of the SDK on the same server, and reads the
-// peak memory of its process (speed.go, bare.go).
+// peak memory of its process (speed.go).
 package main
 
 import (
