@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ type story struct {
 	*run
 	began      time.Time
 	one, other *process
+	receives   int // so far
 	findings   *findings
 }
 
@@ -34,179 +36,122 @@ func newStory() *story {
 	return s
 }
 
-func (s *story) at(seconds float64) time.Time {
-	return s.began.Add(time.Duration(seconds * float64(time.Second)))
+func (s *story) at(seconds string) time.Time {
+	n, _ := strconv.ParseFloat(seconds, 64) // 0 for no time
+	return s.began.Add(time.Duration(n * float64(time.Second)))
 }
 
-func (s *story) event(seconds float64, kind sqs.Kind, attempt int, hidden time.Duration) {
-	s.ledger.observe(sqs.Event{Time: s.at(seconds), Kind: kind, Queue: standardName, Body: `{"n":900,"ms":1}`, ReceiveCount: attempt,
-		Visibility: hidden, ReceiptHandle: string(kind) + string(rune('0'+attempt))})
-}
-
-func (s *story) handled(n int, p *process, attempt int, start, end float64, outcome diary.Outcome) {
-	h := handling{n: n, attempt: attempt, process: p, start: s.at(start), outcome: outcome}
-	if outcome != "" {
-		h.end = s.at(end)
+// tell adds what a script says, such as "1 received 5s; 1.1-1.2 one ok; 2 deleted": what happened
+// at a second, or from one to another.
+//
+//	received 5s, visibility 5s, returned, deleted, redriven   what the server did; how long it hides the message
+//	one ok, other 901 failed                                  a handler call of a worker, of message 900 if no other is named
+//	fault -1 server restart                                   a fault of a slot
+//	killed, stopped                                           worker one
+//	call, lost, copied, stall                                 see below
+func (s *story) tell(script string) {
+	for part := range strings.SplitSeq(script, "; ") {
+		times, what, _ := strings.Cut(part, " ")
+		first, last, _ := strings.Cut(times, "-")
+		from, to := s.at(first), s.at(last)
+		what, detail, _ := strings.Cut(what, " ")
+		switch what {
+		case "one", "other":
+			s.handled(map[string]*process{"one": s.one, "other": s.other}[what], detail, from, to)
+		case "fault":
+			slot, name, _ := strings.Cut(detail, " ")
+			n, _ := strconv.Atoi(slot)
+			s.faults.list = append(s.faults.list, &fault{kind: kind(name), slot: n, from: from, to: to})
+		case "killed":
+			s.one.signal, s.one.signaled = kill, from
+		case "stopped":
+			s.one.signaled = from
+		case "call": // that failed for the message
+			s.ledger.calls = append(s.ledger.calls, call{process: 0, began: from, ended: from, entries: []entry{{n: hero, failed: true}}})
+		case "lost": // the answer to a send
+			s.ledger.calls = append(s.ledger.calls, call{process: 0, operation: "SendMessageBatch", began: from, trouble: "no answer"})
+		case "copied": // into the dead-letter queue
+			s.ledger.observe(sqs.Event{Time: from, Kind: sqs.Sent, Queue: deadName, Body: `{"n":900,"ms":1}`})
+		case "stall": // of two seconds
+			s.slept = map[*process][]diary.Line{s.one: {{Kind: diary.Stall, At: from, Lasted: 2 * time.Second}}}
+		default:
+			if what == string(sqs.Received) {
+				s.receives++
+			}
+			hidden, _ := time.ParseDuration(detail)
+			s.ledger.observe(sqs.Event{Time: from, Kind: sqs.Kind(what), Queue: standardName, Body: `{"n":900,"ms":1}`, ReceiveCount: s.receives,
+				Visibility: hidden, ReceiptHandle: what + strconv.Itoa(s.receives)})
+		}
 	}
-	s.handlings[n] = append(s.handlings[n], h)
 }
 
-// first tells of a message that one worker was given and handled.
-func (s *story) first(outcome diary.Outcome) {
-	s.event(1, sqs.Received, 1, 5*time.Second)
-	s.handled(hero, s.one, 1, 1.1, 1.2, outcome)
-}
-
-// second tells that the worker was given it again, and done with it.
-func (s *story) second() {
-	s.event(2, sqs.Received, 2, 5*time.Second)
-	s.handled(hero, s.one, 2, 2.1, 2.2, diary.OK)
-	s.event(3, sqs.Deleted, 2, 0)
-}
-
-// twice tells of a message that one worker handled, and then another.
-func (s *story) twice() {
-	s.first(diary.OK)
-	s.event(6, sqs.Returned, 1, 0)
-	s.event(6.1, sqs.Received, 2, 5*time.Second)
-	s.handled(hero, s.other, 2, 6.2, 6.3, diary.OK)
-	s.event(6.5, sqs.Deleted, 2, 0)
-}
-
-// twiceWith tells the same, with a fault of a slot.
-func twiceWith(k kind, slot int, from, to float64) func(*story) {
-	return func(s *story) {
-		s.twice()
-		s.faults.list = []*fault{{kind: k, slot: slot, from: s.at(from), to: s.at(to)}}
+// handled adds a handler call, which has an outcome if it has an end.
+func (s *story) handled(p *process, detail string, start, end time.Time) {
+	h := handling{n: hero, attempt: s.receives, process: p, start: start}
+	if other, rest, ok := strings.Cut(detail, " "); ok {
+		h.n, _ = strconv.Atoi(other)
+		detail = rest
 	}
+	if detail != "" {
+		h.end, h.outcome = end, diary.Outcome(detail)
+	}
+	s.handlings[h.n] = append(s.handlings[h.n], h)
 }
 
 func TestJudgeMessage(t *testing.T) {
-	tests := []struct {
-		name string
-		tell func(*story)
-		want string // in the only violation; "" for none
-		why  string // it was handled again
+	const (
+		first     = "1 received 5s; 1.1-1.2 one ok; "
+		failed    = "1 received 5s; 1.1-1.2 one failed; "
+		again     = "2 received 5s; 2.1-2.2 one ok; 3 deleted"
+		twice     = first + "6 returned; 6.1 received 5s; 6.2-6.3 other ok; 6.5 deleted"
+		permanent = "1 received 5s; 1.1-1.2 one permanent; 2 deleted"
+	)
+	for _, test := range []struct {
+		name, script string
+		want         string // in the only violation; "" for none
+		why          string // it was handled again
 	}{
-		{"once", func(s *story) {
-			s.first(diary.OK)
-			s.event(2, sqs.Deleted, 1, 0)
-		}, "", ""},
-		{"again after a failure", func(s *story) {
-			s.first(diary.Failed)
-			s.second()
-		}, "", ""},
-		{"again without a reason", (*story).twice, "for no reason", "NO REASON"},
-		{"again, a fault before", twiceWith(reset, 0, 0, 0.9), "for no reason", "NO REASON"},
-		{"again, a fault of another slot", twiceWith(reset, 1, 2, 3), "for no reason", "NO REASON"},
-		{"again, a SIGTERM", func(s *story) {
-			s.twice()
-			s.one.signaled = s.at(3)
-			s.faults.list = []*fault{{kind: term, slot: 0, from: s.at(3), to: s.at(4)}}
-		}, "for no reason", "NO REASON"},
-		{"again, two calls failed", func(s *story) {
-			s.twice()
-			s.failedCalls(2)
-		}, "for no reason", "NO REASON"},
-		{"again, three calls failed", func(s *story) {
-			s.twice()
-			s.failedCalls(3)
-		}, "", "calls failed by the server"},
-		{"again, a fault of its slot", twiceWith(reset, 0, 2, 3), "", "reset"},
-		{"again, a restart", twiceWith(restart, -1, 5, 7), "", "server restart"},
-		{"again, the first one killed", func(s *story) {
-			s.twice()
-			s.one.signal, s.one.signaled = kill, s.at(1.3)
-		}, "", "kill -9"},
-		{"again, the first one killed later", func(s *story) {
-			s.twice()
-			s.one.signal, s.one.signaled = kill, s.at(7)
-		}, "for no reason", "NO REASON"},
-		{"again, a machine that stood still", func(s *story) {
-			s.twice()
-			s.slept = map[*process][]diary.Line{s.one: {{Kind: diary.Stall, At: s.at(5), Lasted: 2 * time.Second}}}
-		}, "", "the machine stood still"},
-		{"delivered twice", func(s *story) {
-			s.event(1, sqs.Received, 1, 0)
-			s.handled(hero, s.one, 1, 1.1, 1.4, diary.OK)
-			s.event(1.1, sqs.Received, 2, 5*time.Second)
-			s.handled(hero, s.other, 2, 1.2, 1.3, diary.OK)
-			s.event(2, sqs.Deleted, 2, 0)
-		}, "", "delivered twice by the server"},
-		{"lost", func(s *story) {
-			s.first(diary.Failed)
-			s.event(2, sqs.Deleted, 1, 0)
-		}, "is LOST", ""},
-		{"never begun", func(s *story) { s.event(2, sqs.Deleted, 1, 0) }, "is LOST", ""},
-		{"deleted too early", func(s *story) {
-			s.event(1, sqs.Received, 1, 5*time.Second)
-			s.event(1.15, sqs.Deleted, 1, 0)
-			s.handled(hero, s.one, 1, 1.1, 1.2, diary.OK)
-		}, "deleted before it was handled", ""},
-		{"left", func(s *story) {
-			s.first(diary.OK)
-		}, "is not deleted", ""},
-		{"redriven", func(s *story) { s.event(1, sqs.Redriven, 1000, 0) }, "was redriven by the server", ""},
-		{"cut off by a stop", func(s *story) {
-			s.event(1, sqs.Received, 1, 5*time.Second)
-			s.handled(hero, s.one, 1, 1.1, 0, "")
-			s.handled(hero, s.one, 1, 1.1, 1.2, diary.OK)
-			s.event(2, sqs.Deleted, 1, 0)
-		}, "ended in peace before the handler did", "NO REASON"},
-		{"cancelled", func(s *story) {
-			s.first(diary.Cancelled)
-			s.second()
-		}, "was cancelled", ""},
-		{"dead-lettered, and good", func(s *story) {
-			s.first(diary.OK)
-			s.copied(1.5)
-			s.event(2, sqs.Deleted, 1, 0)
-		}, "where it does not belong", ""},
-		{"permanent", func(s *story) { s.permanent(1.5) }, "", ""},
-		{"permanent, not there", func(s *story) { s.permanent() }, "is LOST", ""},
-		{"permanent, deleted before", func(s *story) { s.permanent(2.5) }, "is LOST", ""},
-		{"permanent, twice", func(s *story) { s.permanent(1.5, 1.6) }, "in the dead-letter queue 2 times", ""},
-		{"permanent, twice by a lost answer", func(s *story) {
-			s.permanent(1.5, 1.6)
-			s.ledger.calls = []call{{process: 0, operation: "SendMessageBatch", began: s.at(1.45), trouble: "no answer"}}
-		}, "", ""},
-	}
-	for _, test := range tests {
+		{"once", first + "2 deleted", "", ""},
+		{"again after a failure", failed + again, "", ""},
+		{"again without a reason", twice, "for no reason", "NO REASON"},
+		{"again, a fault before", twice + "; 0-0.9 fault 0 reset", "for no reason", "NO REASON"},
+		{"again, a fault of another slot", twice + "; 2-3 fault 1 reset", "for no reason", "NO REASON"},
+		{"again, a SIGTERM", twice + "; 3 stopped; 3-4 fault 0 SIGTERM", "for no reason", "NO REASON"},
+		{"again, two calls failed", twice + "; 3 call; 3 call", "for no reason", "NO REASON"},
+		{"again, three calls failed", twice + "; 3 call; 3 call; 3 call", "", "calls failed by the server"},
+		{"again, a fault of its slot", twice + "; 2-3 fault 0 reset", "", "reset"},
+		{"again, a restart", twice + "; 5-7 fault -1 server restart", "", "server restart"},
+		{"again, the first one killed", twice + "; 1.3 killed", "", "kill -9"},
+		{"again, the first one killed later", twice + "; 7 killed", "for no reason", "NO REASON"},
+		{"again, a machine that stood still", twice + "; 5 stall", "", "the machine stood still"},
+		{"delivered twice", "1 received 0s; 1.1-1.4 one ok; 1.1 received 5s; 1.2-1.3 other ok; 2 deleted", "", "delivered twice by the server"},
+		{"lost", failed + "2 deleted", "is LOST", ""},
+		{"never begun", "2 deleted", "is LOST", ""},
+		{"deleted too early", "1 received 5s; 1.15 deleted; 1.1-1.2 one ok", "deleted before it was handled", ""},
+		{"left", "1 received 5s; 1.1-1.2 one ok", "is not deleted", ""},
+		{"redriven", "1 redriven", "was redriven by the server", ""},
+		{"cut off by a stop", "1 received 5s; 1.1 one; 1.1-1.2 one ok; 2 deleted", "ended in peace before the handler did", "NO REASON"},
+		{"cancelled", "1 received 5s; 1.1-1.2 one cancelled; " + again, "was cancelled", ""},
+		{"dead-lettered, and good", first + "1.5 copied; 2 deleted", "where it does not belong", ""},
+		{"permanent", permanent + "; 1.5 copied", "", ""},
+		{"permanent, not there", permanent, "is LOST", ""},
+		{"permanent, deleted before", permanent + "; 2.5 copied", "is LOST", ""},
+		{"permanent, twice", permanent + "; 1.5 copied; 1.6 copied", "in the dead-letter queue 2 times", ""},
+		{"permanent, twice by a lost answer", permanent + "; 1.5 copied; 1.6 copied; 1.45 lost", "", ""},
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newStory()
-			test.tell(s)
+			s.orders[hero].Permanent = strings.HasPrefix(test.script, permanent)
+			s.tell(test.script)
 			s.judgeMessage(hero, s.findings)
-			got := s.violations.list
-			switch {
-			case test.want == "" && len(got) > 0:
-				t.Errorf("violations %q, want none", got)
-			case test.want != "" && (len(got) == 0 || !strings.Contains(strings.Join(got, "\n"), test.want)):
-				t.Errorf("violations %q, want one with %q", got, test.want)
+			if got := strings.Join(s.violations.list, "\n"); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+				t.Errorf("violations %q, want %q", got, test.want)
 			}
 			if again := s.findings.again[everything]; test.why != "" && again[test.why] != 1 || test.why == "" && len(again) > 0 {
 				t.Errorf("handled again: %v, want %q", again, test.why)
 			}
 		})
 	}
-}
-
-func (s *story) failedCalls(n int) {
-	for range n {
-		s.ledger.calls = append(s.ledger.calls, call{process: 0, began: s.at(3), ended: s.at(3), entries: []entry{{n: hero, failed: true}}})
-	}
-}
-
-func (s *story) copied(seconds float64) {
-	s.ledger.observe(sqs.Event{Time: s.at(seconds), Kind: sqs.Sent, Queue: deadName, Body: `{"n":900,"ms":1}`})
-}
-
-func (s *story) permanent(copies ...float64) {
-	s.orders[hero].Permanent = true
-	s.first(diary.Permanent)
-	for _, at := range copies {
-		s.copied(at)
-	}
-	s.event(2, sqs.Deleted, 1, 0)
 }
 
 // Half of all work is sent twice, and none more often.
@@ -232,57 +177,21 @@ func TestCopies(t *testing.T) {
 }
 
 func TestJudgeGroups(t *testing.T) {
-	tests := []struct {
-		name string
-		tell func(*story)
-		want string
-	}{
-		{"in order", func(s *story) {
-			s.handled(900, s.one, 1, 1, 2, diary.OK)
-			s.handled(901, s.other, 1, 2, 3, diary.OK)
-		}, ""},
-		{"in order after a failure", func(s *story) {
-			s.handled(900, s.one, 1, 1, 2, diary.Failed)
-			s.handled(900, s.other, 2, 3, 4, diary.OK)
-			s.handled(901, s.other, 1, 5, 6, diary.OK)
-		}, ""},
-		{"overtaken", func(s *story) {
-			s.handled(900, s.one, 1, 1, 2, diary.Failed)
-			s.handled(901, s.one, 1, 3, 4, diary.OK)
-			s.handled(900, s.other, 2, 5, 6, diary.OK)
-		}, "was done before message 900"},
-		{"two at a time", func(s *story) {
-			s.handled(900, s.one, 1, 1, 2, diary.OK)
-			s.handled(901, s.other, 1, 1.5, 3, diary.OK)
-		}, "at a time for no reason"},
-		{"two at a time, in the shadow of a long one", func(s *story) {
-			s.handled(900, s.one, 1, 1, 9, diary.Failed)
-			s.handled(900, s.one, 2, 10, 11, diary.OK)
-			s.handled(901, s.one, 1, 2, 3, diary.Failed)
-			s.handled(901, s.one, 2, 12, 13, diary.OK)
-		}, "at a time for no reason"},
-		{"two at a time, by a fault", func(s *story) {
-			s.handled(900, s.one, 1, 1, 2, diary.OK)
-			s.handled(901, s.other, 1, 1.5, 3, diary.OK)
-			s.faults.list = []*fault{{kind: hangAsk, slot: 0, from: s.at(0.5), to: s.at(1.2)}}
-		}, ""},
-		{"two at a time in one worker, fault or not", func(s *story) {
-			s.handled(900, s.one, 1, 1, 2, diary.OK)
-			s.handled(901, s.one, 1, 1.5, 3, diary.OK)
-			s.faults.list = []*fault{{kind: hangAsk, slot: 0, from: s.at(0.5), to: s.at(1.2)}}
-		}, "at a time for no reason"},
-		{"after a kill", func(s *story) {
-			s.one.signal, s.one.signaled = kill, s.at(1.5)
-			s.handled(900, s.one, 1, 1, 0, "")
-			s.handled(900, s.other, 2, 6, 7, diary.OK)
-			s.handled(901, s.other, 1, 7, 8, diary.OK)
-		}, ""},
-	}
-	for _, test := range tests {
+	const hang = "; 0.5-1.2 fault 0 hang, requests"
+	for _, test := range []struct{ name, script, want string }{
+		{"in order", "1-2 one ok; 2-3 other 901 ok", ""},
+		{"in order after a failure", "1-2 one failed; 3-4 other ok; 5-6 other 901 ok", ""},
+		{"overtaken", "1-2 one failed; 3-4 one 901 ok; 5-6 other ok", "was done before message 900"},
+		{"two at a time", "1-2 one ok; 1.5-3 other 901 ok", "at a time for no reason"},
+		{"two at a time, in the shadow of a long one", "1-9 one failed; 10-11 one ok; 2-3 one 901 failed; 12-13 one 901 ok", "at a time for no reason"},
+		{"two at a time, by a fault", "1-2 one ok; 1.5-3 other 901 ok" + hang, ""},
+		{"two at a time in one worker, fault or not", "1-2 one ok; 1.5-3 one 901 ok" + hang, "at a time for no reason"},
+		{"after a kill", "1.5 killed; 1 one; 6-7 other ok; 7-8 other 901 ok", ""},
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newStory()
 			s.orders[900].group, s.orders[901].group = "g", "g"
-			test.tell(s)
+			s.tell(test.script)
 			s.judgeGroups()
 			if got := strings.Join(s.violations.list, "\n"); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 				t.Errorf("violations %q, want %q", got, test.want)
@@ -292,36 +201,31 @@ func TestJudgeGroups(t *testing.T) {
 }
 
 func TestStranded(t *testing.T) {
-	tests := []struct {
-		name           string
-		tell           func(*story)
+	for _, test := range []struct {
+		name, script   string
 		want, notNamed bool
 	}{
-		{"hidden by its receive", func(*story) {}, true, true},
-		{"named by a call", func(s *story) {
-			s.ledger.calls = []call{{process: 0, began: s.at(2), entries: []entry{{n: hero}}}}
-		}, true, false},
-		{"in its backoff", func(s *story) { s.event(2, sqs.Visibility, 1, time.Second) }, false, false},
-		{"released", func(s *story) { s.event(2, sqs.Visibility, 1, 0) }, false, false},
-		{"deleted", func(s *story) { s.event(2, sqs.Deleted, 1, 0) }, false, false},
-	}
-	for _, test := range tests {
+		{"hidden by its receive", "1 received 30s", true, true},
+		{"named by a call", "1 received 30s; 2 call", true, false},
+		{"in its backoff", "1 received 30s; 2 visibility 1s", false, false},
+		{"released", "1 received 30s; 2 visibility 0s", false, false},
+		{"deleted", "1 received 30s; 2 deleted", false, false},
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newStory()
-			s.event(1, sqs.Received, 1, 30*time.Second)
-			test.tell(s)
+			s.tell(test.script)
 			s.ledger.deliveries[0].process = 0
-			if got := s.ledger.stranded(0, s.at(4)); (len(got) > 0) != test.want {
+			if got := s.ledger.stranded(0, s.at("4")); (len(got) > 0) != test.want {
 				t.Errorf("stranded: %v, want one: %t", got, test.want)
 			}
-			if got := s.ledger.stranded(1, s.at(4)); len(got) > 0 {
+			if got := s.ledger.stranded(1, s.at("4")); len(got) > 0 {
 				t.Errorf("stranded by another worker: %v", got)
 			}
 			if test.want {
-				if got := s.ledger.neverNamed(hero, s.at(0.5)); got != test.notNamed {
+				if got := s.ledger.neverNamed(hero, s.at("0.5")); got != test.notNamed {
 					t.Errorf("neverNamed: %t, want %t", got, test.notNamed)
 				}
-				if s.ledger.neverNamed(hero, s.at(1.5)) {
+				if s.ledger.neverNamed(hero, s.at("1.5")) {
 					t.Error("neverNamed: true for a message that was received long before the stop")
 				}
 			}
@@ -332,7 +236,7 @@ func TestStranded(t *testing.T) {
 // The spy must know whose message is whose, and which entries failed.
 func TestSpy(t *testing.T) {
 	s := newStory()
-	s.event(1, sqs.Received, 1, 30*time.Second)
+	s.tell("1 received 30s")
 	answer := ""
 	spy := &spy{ledger: s.ledger, process: &(&gate{}).process, server: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if answer == "" {
