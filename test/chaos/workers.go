@@ -32,11 +32,11 @@ type process struct {
 	command *exec.Cmd
 	over    chan struct{} // closed when its end has been judged
 
-	mu       sync.Mutex
+	// Under the fleet's lock, until over is closed.
 	signal   kind // kill or term, once that was sent
 	signaled time.Time
-	ended    time.Time // set before over is closed
-	code     int       // -1: by a signal
+	ended    time.Time
+	code     int // -1: by a signal
 }
 
 type fleet struct {
@@ -137,7 +137,7 @@ const backoff = time.Second
 // watch waits for a process's end, which must have been asked for.
 func (f *fleet) watch(p *process) {
 	<-p.Ended()
-	p.mu.Lock()
+	f.mu.Lock()
 	p.ended, p.code = time.Now(), p.command.ProcessState.ExitCode()
 	if p.signal == "" {
 		f.violations.add("%v ended by itself, with status %d: %s", p, p.code, p.tail())
@@ -145,7 +145,7 @@ func (f *fleet) watch(p *process) {
 	if p.signal == term && p.code != 0 {
 		f.violations.add("%v was stopped by SIGTERM and ended with status %d: %s", p, p.code, p.tail())
 	}
-	p.mu.Unlock()
+	f.mu.Unlock()
 	close(p.over)
 }
 
@@ -162,10 +162,8 @@ const stopLimit = time.Minute
 func (f *fleet) stop(slot int, by kind) *process {
 	f.mu.Lock()
 	p := f.current[slot]
-	f.mu.Unlock()
-	p.mu.Lock()
 	p.signal, p.signaled = by, time.Now()
-	p.mu.Unlock()
+	f.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
 	switch {
@@ -182,13 +180,13 @@ func (f *fleet) close() {
 	f.mu.Lock()
 	f.closed = true
 	list := f.processes
-	f.mu.Unlock()
 	for _, p := range list {
-		p.mu.Lock()
 		if p.ended.IsZero() && p.signal == "" {
 			p.signal, p.signaled = kill, time.Now()
 		}
-		p.mu.Unlock()
+	}
+	f.mu.Unlock()
+	for _, p := range list {
 		p.Kill()
 		<-p.over
 	}
@@ -199,14 +197,9 @@ func (f *fleet) running() (list []*process) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.current {
-		if p == nil {
-			continue // it has not been started yet
-		}
-		p.mu.Lock()
-		if p.signal == "" && p.ended.IsZero() {
+		if p != nil && p.signal == "" && p.ended.IsZero() { // nil: it has not been started yet
 			list = append(list, p)
 		}
-		p.mu.Unlock()
 	}
 	return list
 }

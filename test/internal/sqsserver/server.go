@@ -9,12 +9,14 @@ package sqsserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
 	"sync"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
+	"github.com/sqsbatch/sqsbatch/test/internal/await"
 )
 
 const (
@@ -28,51 +30,48 @@ type Server struct {
 	URL string
 
 	process *subprocess.Process
-	ready   chan string // the first line
 
 	mu     sync.Mutex
+	ready  struct{ Type, Endpoint string } // the first line
 	stderr []string
 }
 
 // Start starts the program and waits until it is ready, at most 10 s or until ctx
 // ends. It runs until Stop; Ctrl-C does not reach it.
 func Start(ctx context.Context, program string) (*Server, error) {
-	s := &Server{ready: make(chan string, 1)}
+	s := &Server{}
 	var err error
 	s.process, err = subprocess.Start(exec.Command(program, "sqs", "--addr", "127.0.0.1:0", "--output", "json"), s.line)
 	if err != nil {
 		return nil, fmt.Errorf("start sqsbatch sqs: %w", err)
 	}
-	waiting, cancel := context.WithTimeout(ctx, startTimeout)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	var ready struct{ Type, Endpoint string }
-	select {
-	case line := <-s.ready:
-		err = json.Unmarshal([]byte(line), &ready)
-	case <-s.process.Ended():
-		err = s.process.Err()
-	case <-waiting.Done():
-		err = fmt.Errorf("it was not ready in time: %w", waiting.Err())
-	}
-	if err != nil || ready.Type != "ready" {
+	if err := await.Ready(ctx, s.process, s.isReady); err != nil {
 		s.process.Kill()
-		return nil, fmt.Errorf("sqsbatch sqs did not start: %w: %q", err, s.process.LastLines())
+		return nil, fmt.Errorf("sqsbatch sqs did not start: %w", err)
 	}
-	s.URL = ready.Endpoint
 	return s, nil
 }
 
-func (s *Server) line(stream, text string) {
-	if stream == "stdout" {
-		select {
-		case s.ready <- text:
-		default:
-		}
-		return
-	}
+func (s *Server) isReady() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stderr = append(s.stderr, text)
+	if s.ready.Type != "ready" {
+		return errors.New("it has not said that it is ready")
+	}
+	s.URL = s.ready.Endpoint
+	return nil
+}
+
+func (s *Server) line(stream, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if stream != "stdout" {
+		s.stderr = append(s.stderr, text)
+	} else if s.ready.Type == "" {
+		_ = json.Unmarshal([]byte(text), &s.ready) // or it never becomes ready
+	}
 }
 
 // Stop ends the process, once. It fails if that had complained.

@@ -18,16 +18,14 @@ import (
 
 // Import gives the engine an image with the files that write puts into it. The
 // changes are lines of a Dockerfile, such as "ENV PATH=/bin".
-func (e *Engine) Import(ctx context.Context, image string, changes []string, write func(*tar.Writer) error) error {
+func (e *Engine) Import(ctx context.Context, image string, changes []string, write func(*tar.Writer) error) (err error) {
+	defer must.Return(&err)
 	args := []string{"import"}
 	for _, c := range changes {
 		args = append(args, "--change", c)
 	}
 	cmd := e.Docker(ctx, append(args, "-", image)...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
+	in := must.Get(cmd.StdinPipe())
 	written := make(chan error, 1)
 	go func() {
 		w := tar.NewWriter(in)
@@ -41,15 +39,14 @@ func (e *Engine) Import(ctx context.Context, image string, changes []string, wri
 }
 
 // Busybox writes Debian's static busybox as the only program, under these names.
-func Busybox(w *tar.Writer, names ...string) error {
+func Busybox(w *tar.Writer, names ...string) (err error) {
+	defer must.Return(&err)
 	busybox, err := Look("busybox")
 	if err != nil {
 		return fmt.Errorf("%w: there is no busybox (Debian: busybox-static)", stage.ErrNotRun)
 	}
 	for _, name := range names {
-		if err := WriteFile(w, busybox, "bin/"+name); err != nil {
-			return err
-		}
+		must.Do(WriteFile(w, busybox, "bin/"+name))
 	}
 	return w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777})
 }
@@ -80,6 +77,6 @@ func WriteFile(w *tar.Writer, name, to string) (err error) {
 	defer f.Close()
 	info := must.Get(f.Stat())
 	must.Do(w.WriteHeader(&tar.Header{Name: to, Mode: int64(info.Mode().Perm()), Size: info.Size(), ModTime: info.ModTime()}))
-	_, err = io.Copy(w, f)
-	return err
+	must.Get(io.Copy(w, f))
+	return nil
 }
