@@ -48,6 +48,15 @@ func (s *scene) queueURL(name string) *string { return aws.String(s.url + "/" + 
 // workers is how many calls fill and read the queues at the same time.
 const workers = 8
 
+// inParallel has workers call run, which must ends at the first error.
+func inParallel(ctx context.Context, run func(context.Context)) {
+	calls, ctx := errgroup.WithContext(ctx)
+	for range workers {
+		calls.Go(func() error { return must.Run(func() { run(ctx) }) })
+	}
+	must.Do(calls.Wait())
+}
+
 // fill makes the queues and fills the dead-letter queue.
 func (s *scene) fill(ctx context.Context) {
 	for _, name := range []string{s.dead, s.returns} {
@@ -55,31 +64,30 @@ func (s *scene) fill(ctx context.Context) {
 	}
 	policy := fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"1"}`, arn(s.dead))
 	must.Get(sqsqueue.Make(ctx, s.client, s.orders, map[string]string{"RedrivePolicy": policy, "VisibilityTimeout": "0"}))
-	must.Do(s.sendAll(ctx))
-	must.Do(s.exhaust(ctx))
+	s.sendAll(ctx)
+	s.exhaust(ctx)
 	if visible, hidden := must.Get2(s.counts(ctx, s.dead)); visible != s.messages || hidden != 0 {
 		must.Failf("the dead-letter queue was filled with %d messages and %d hidden ones, want %d", visible, hidden, s.messages)
 	}
 }
 
 // sendAll sends the letters, those of a group in their order.
-func (s *scene) sendAll(ctx context.Context) error {
-	calls, ctx := errgroup.WithContext(ctx)
-	calls.SetLimit(workers)
-	for first := 0; first < s.messages; first += groupSize {
-		calls.Go(func() error {
-			for n := first; n < min(first+groupSize, s.messages); n++ {
-				if err := s.send(ctx, newLetter(n, s.fifo)); err != nil {
-					return err
-				}
+func (s *scene) sendAll(ctx context.Context) {
+	var groups atomic.Int64
+	inParallel(ctx, func(ctx context.Context) {
+		for {
+			first := int(groups.Add(1)-1) * groupSize
+			if first >= s.messages {
+				return
 			}
-			return nil
-		})
-	}
-	return calls.Wait()
+			for n := first; n < min(first+groupSize, s.messages); n++ {
+				s.send(ctx, newLetter(n, s.fifo))
+			}
+		}
+	})
 }
 
-func (s *scene) send(ctx context.Context, l letter) error {
+func (s *scene) send(ctx context.Context, l letter) {
 	in := &awssqs.SendMessageInput{QueueUrl: s.queueURL(s.dead), MessageBody: &l.body, MessageAttributes: l.attributes}
 	if l.moved {
 		in.QueueUrl = s.queueURL(s.orders)
@@ -95,41 +103,25 @@ func (s *scene) send(ctx context.Context, l letter) error {
 	if s.fifo {
 		in.MessageGroupId, in.MessageDeduplicationId = &l.group, aws.String(strconv.Itoa(l.n))
 	}
-	out, err := s.client.SendMessage(ctx, in)
-	if err != nil {
-		return fmt.Errorf("send message %d: %w", l.n, err)
-	}
+	out := must.Get(s.client.SendMessage(ctx, in))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ids[aws.ToString(out.MessageId)] = l.n // a message that SQS moves keeps its id
-	return nil
 }
 
 // exhaust receives from orders until SQS has moved everything from there: each message is
 // received once, and is visible at once.
-func (s *scene) exhaust(ctx context.Context) error {
-	calls, ctx := errgroup.WithContext(ctx)
+func (s *scene) exhaust(ctx context.Context) {
 	var done atomic.Bool
-	for range workers {
-		calls.Go(func() error {
-			for !done.Load() {
-				out, err := s.client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{QueueUrl: s.queueURL(s.orders), MaxNumberOfMessages: 10})
-				if err != nil {
-					return err
-				}
-				if len(out.Messages) > 0 {
-					continue
-				}
-				visible, hidden, err := s.counts(ctx, s.orders)
-				if err != nil {
-					return err
-				}
+	inParallel(ctx, func(ctx context.Context) {
+		for !done.Load() {
+			out := must.Get(s.client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{QueueUrl: s.queueURL(s.orders), MaxNumberOfMessages: 10}))
+			if len(out.Messages) == 0 {
+				visible, hidden := must.Get2(s.counts(ctx, s.orders))
 				done.Store(visible+hidden == 0)
 			}
-			return nil
-		})
-	}
-	return calls.Wait()
+		}
+	})
 }
 
 // counts are how many messages of a queue are visible, and hidden.
@@ -138,31 +130,25 @@ func (s *scene) counts(ctx context.Context, queue string) (visible, hidden int, 
 }
 
 // drain receives and deletes everything of a queue. Messages of a group come in order.
-func (s *scene) drain(ctx context.Context, queue string, each func(*types.Message)) error {
-	calls, ctx := errgroup.WithContext(ctx)
+func (s *scene) drain(ctx context.Context, queue string, each func(*types.Message)) {
 	var mu sync.Mutex
-	for range workers {
-		calls.Go(func() error {
-			for {
-				out, err := s.client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{
-					QueueUrl: s.queueURL(queue), MaxNumberOfMessages: 10, VisibilityTimeout: 600, WaitTimeSeconds: 1,
-					MessageAttributeNames: []string{"All"}, MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
-				})
-				if err != nil || len(out.Messages) == 0 {
-					return err
-				}
-				in := &awssqs.DeleteMessageBatchInput{QueueUrl: s.queueURL(queue)}
-				for i := range out.Messages {
-					mu.Lock()
-					each(&out.Messages[i])
-					mu.Unlock()
-					in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: out.Messages[i].ReceiptHandle})
-				}
-				if _, err := s.client.DeleteMessageBatch(ctx, in); err != nil {
-					return err
-				}
+	inParallel(ctx, func(ctx context.Context) {
+		for {
+			out := must.Get(s.client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{
+				QueueUrl: s.queueURL(queue), MaxNumberOfMessages: 10, VisibilityTimeout: 600, WaitTimeSeconds: 1,
+				MessageAttributeNames: []string{"All"}, MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
+			}))
+			if len(out.Messages) == 0 {
+				return
 			}
-		})
-	}
-	return calls.Wait()
+			in := &awssqs.DeleteMessageBatchInput{QueueUrl: s.queueURL(queue)}
+			mu.Lock()
+			for i := range out.Messages {
+				each(&out.Messages[i])
+				in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: out.Messages[i].ReceiptHandle})
+			}
+			mu.Unlock()
+			must.Get(s.client.DeleteMessageBatch(ctx, in))
+		}
+	})
 }
