@@ -1,11 +1,6 @@
 // Package elasticmq gives the checks a second SQS server to compare with:
 // ElasticMQ of a known version, fetched by Maven into the user's cache directory
-// on the first use, and run on a free loopback port:
-//
-//	server, err := elasticmq.Start(ctx)
-//	if err != nil { … }
-//	defer server.Stop()
-//	fmt.Println(server.URL)
+// on the first use, and run on a free loopback port.
 //
 // It needs Java 11 or newer, and for the first use Maven and Maven Central.
 package elasticmq

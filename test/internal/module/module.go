@@ -1,8 +1,5 @@
 // Package module finds and builds what is in this module, for checks that run
-// programs of it as processes:
-//
-//	root, err := module.Root(ctx)
-//	err = module.Build(ctx, filepath.Join(dir, "sqsbatch.exe"), "./cmd/sqsbatch")
+// programs of it as processes.
 package module
 
 import (

@@ -1,9 +1,5 @@
 // Package sqsserver runs `sqsbatch sqs` as users do: a process of its own, on a
 // free port.
-//
-//	err := module.Build(ctx, command, "./cmd/sqsbatch")
-//	s, err := sqsserver.Start(ctx, command)
-//	defer s.Stop()
 package sqsserver
 
 import (

@@ -1,13 +1,6 @@
 // Package engine gives the integration checks a Docker engine of their own,
 // which knows no other's images, changes nothing that was there, and leaves
-// nothing behind:
-//
-//	e, err := engine.Start(ctx, dir, engine.Options{})
-//	if err != nil {
-//		return err
-//	}
-//	defer func() { err = errors.Join(err, e.Stop()) }()
-//	out, err := e.Output(ctx, "run", "--rm", "--network=host", image)
+// nothing behind.
 //
 // It needs Linux, root, and dockerd (Debian: docker.io). No image can be pulled:
 // [Engine.Import] makes one.

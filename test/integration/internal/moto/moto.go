@@ -1,9 +1,6 @@
 // Package moto gives the integration checks moto's server, which plays AWS's
 // part: the one that package samcli installs, run by a script of the check's own
 // that adds what is missing in moto for it.
-//
-//	server, err := moto.Start(ctx, s, sam, "test/integration/samdeploy/python/server.py", "more", "arguments")
-//	defer server.Stop()
 package moto
 
 import (

@@ -1,9 +1,5 @@
 // Package nodejs gives the integration checks packages of npm of known versions, and a Node.js
-// of its own, both installed into the user's cache directory:
-//
-//	env, err := nodejs.Install(ctx, s.Log, "sqs-consumer-15.0.3", "sqs-consumer@15.0.3")
-//	cmd := env.Command(ctx, "program.cjs")
-//	cmd.Env = stage.Environment(cmd.Env...)
+// of its own, both installed into the user's cache directory.
 //
 // It needs Python 3 with its venv module, since Node.js comes from PyPI, and on the first use
 // PyPI and npm's registry.

@@ -1,8 +1,5 @@
 // Package pyenv gives the integration checks Python packages of known versions,
-// installed by themselves into the user's cache directory:
-//
-//	env, err := pyenv.Install(ctx, "boto3-1.44.5", "boto3==1.44.5")
-//	err = env.Command(ctx, "script.py").Run()
+// installed by themselves into the user's cache directory.
 //
 // It needs Python 3 with its venv module, and PyPI on the first use.
 package pyenv

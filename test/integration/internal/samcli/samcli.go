@@ -1,8 +1,5 @@
 // Package samcli gives the integration checks an AWS SAM CLI of a known
-// version, and moto, installed by itself into the user's cache directory:
-//
-//	sam, err := samcli.Install(ctx)
-//	err = sam.Command(ctx, "validate", "--lint").Run()
+// version, and moto, installed by itself into the user's cache directory.
 //
 // It needs Python 3 with its venv module, and PyPI on the first use.
 package samcli
@@ -54,29 +51,25 @@ func (c *CLI) Python(ctx context.Context, args ...string) *exec.Cmd {
 }
 
 // RIE is the path of AWS's Runtime Interface Emulator, which SAM brings along.
-func (c *CLI) RIE(ctx context.Context) (string, error) {
-	arch, ok := map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
-	if !ok || runtime.GOOS != "linux" {
-		return "", fmt.Errorf("the Runtime Interface Emulator runs on Linux on amd64 and arm64, this is %s on %s", runtime.GOOS, runtime.GOARCH)
+func (c *CLI) RIE(ctx context.Context) (_ string, err error) {
+	defer must.Return(&err)
+	if runtime.GOOS != "linux" {
+		return "", fmt.Errorf("the Runtime Interface Emulator runs on Linux, this is %s", runtime.GOOS)
 	}
-	out, err := c.env.Command(ctx, "-c", "import samcli; print(samcli.__path__[0])").Output()
-	if err != nil {
-		return "", fmt.Errorf("find samcli: %w", err)
-	}
+	arch := must.Get(Architecture())
+	out := must.Get(c.env.Command(ctx, "-c", "import samcli; print(samcli.__path__[0])").Output())
 	path := filepath.Join(strings.TrimSpace(string(out)), "local", "rapid", "aws-lambda-rie-"+arch)
-	if err := os.Chmod(path, 0o755); err != nil { // wheels lose the mode
-		return "", err
-	}
-	return path, nil
+	return path, os.Chmod(path, 0o755) // wheels lose the mode
 }
 
 // Copy makes a copy of the repository in dir (what git knows, and would add), whose
 // template.yaml asks for the architecture, unless that is "".
 func Copy(ctx context.Context, s *stage.Stage, dir, arch string) (err error) {
 	defer must.Return(&err)
-	files := must.Get(s.Files(ctx))
-	for _, name := range files {
-		must.Do(copyFile(filepath.Join(s.Root, name), filepath.Join(dir, name)))
+	for _, name := range must.Get(s.Files(ctx)) {
+		to := filepath.Join(dir, name)
+		must.Do(os.MkdirAll(filepath.Dir(to), 0o755))
+		must.Do(os.WriteFile(to, must.Get(os.ReadFile(filepath.Join(s.Root, name))), 0o644))
 	}
 	if arch == "" {
 		return nil
@@ -89,13 +82,6 @@ func Copy(ctx context.Context, s *stage.Stage, dir, arch string) (err error) {
 	}
 	changed := strings.Replace(string(template), asked, "\n      Architectures: ["+arch+"]", 1)
 	return os.WriteFile(path, []byte(changed), 0o644)
-}
-
-func copyFile(from, to string) (err error) {
-	defer must.Return(&err)
-	content := must.Get(os.ReadFile(from))
-	must.Do(os.MkdirAll(filepath.Dir(to), 0o755))
-	return os.WriteFile(to, content, 0o644)
 }
 
 // Architecture is this machine's, as SAM calls it.
@@ -136,13 +122,8 @@ func (c *CLI) Translate(ctx context.Context, path string) (source, plain *Templa
 	defer must.Return(&err)
 	cmd := c.env.Command(ctx, "-c", translate, path)
 	cmd.Env = append(os.Environ(), "AWS_DEFAULT_REGION=us-east-1")
-	out, err := cmd.Output()
-	if err != nil {
-		if exit, ok := err.(*exec.ExitError); ok {
-			err = fmt.Errorf("%w\n%s", err, exit.Stderr)
-		}
-		return nil, nil, fmt.Errorf("translate %s: %w", path, err)
-	}
+	cmd.Stderr = os.Stderr
+	out := must.Get(cmd.Output())
 	var both struct{ Source, Plain json.RawMessage }
 	must.Do(json.Unmarshal(out, &both))
 	source, plain = &Template{Text: both.Source}, &Template{Text: both.Plain}
