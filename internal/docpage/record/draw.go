@@ -45,13 +45,7 @@ var classes = map[string]string{"1": "b", "2": "d", "31": "r", "32": "g", "33": 
 // and without animation it is, the terminal's last screen.
 func draw(list []line) string {
 	times := appear(list)
-	var delays []time.Duration
-	for _, t := range times {
-		if !slices.Contains(delays, t) {
-			delays = append(delays, t)
-		}
-	}
-	slices.Sort(delays)
+	delays := slices.Compact(slices.Clone(times))
 	var css strings.Builder
 	for i, d := range delays {
 		fmt.Fprintf(&css, ".t%d{animation-delay:%gs}\n", i, d.Seconds())
@@ -78,19 +72,14 @@ func draw(list []line) string {
 func appear(list []line) []time.Duration {
 	times := make([]time.Duration, len(list))
 	for i := 1; i < len(list); i++ {
-		pause := list[i].at.Sub(list[i-1].at)
-		if list[i-1].at.IsZero() || list[i].at.IsZero() {
-			pause = 0
-		}
 		if list[i].at.IsZero() { // an empty line
 			list[i].at = list[i-1].at
 		}
-		times[i] = times[i-1] + max(0, min(pause.Round(50*time.Millisecond), longestPause))
-	}
-	if len(list) > 1 { // the first line of output comes after the command
-		for i := range times[1:] {
-			times[i+1] += longestPause
+		pause := list[i].at.Sub(list[i-1].at).Round(50 * time.Millisecond)
+		if list[i-1].at.IsZero() { // the first line of output comes after the command
+			pause = longestPause
 		}
+		times[i] = times[i-1] + max(0, min(pause, longestPause))
 	}
 	return times
 }
@@ -104,12 +93,7 @@ func scrolling(times, delays []time.Duration) string {
 	var b strings.Builder
 	b.WriteString("@keyframes up{")
 	for _, d := range delays {
-		shown := 0
-		for _, t := range times {
-			if t <= d {
-				shown++
-			}
-		}
+		shown, _ := slices.BinarySearch(times, d+1)
 		fmt.Fprintf(&b, "%.2f%%{transform:translate(0,-%dpx)}", 100*d.Seconds()/whole.Seconds(), scrolled(shown))
 	}
 	fmt.Fprintf(&b, "to{transform:translate(0,-%dpx)}}\n.s{animation:up %gs step-end both}\n", scrolled(len(times)), whole.Seconds())
