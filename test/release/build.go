@@ -132,6 +132,11 @@ func writeDocs(root, dir string, when time.Time) (_ []string, err error) {
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", tool, "./cmd/sqsbatch")
 	build.Dir, build.Stdout, build.Stderr = root, os.Stderr, os.Stderr
 	must.Do(build.Run())
+	return docsBy(tool, dir, when), nil
+}
+
+// docsBy has a built tool write them.
+func docsBy(tool, dir string, when time.Time) []string {
 	for _, sub := range []string{"completions", "man"} {
 		must.Do(os.RemoveAll(filepath.Join(dir, sub)))
 		must.Do(os.MkdirAll(filepath.Join(dir, sub), 0o755))
@@ -142,7 +147,7 @@ func writeDocs(root, dir string, when time.Time) (_ []string, err error) {
 	}
 	must.Get(ask(tool, when, "man", filepath.Join(dir, "man")))
 	here := os.DirFS(dir)
-	return append(must.Get(fs.Glob(here, "completions/*")), must.Get(fs.Glob(here, "man/*"))...), nil
+	return append(must.Get(fs.Glob(here, "completions/*")), must.Get(fs.Glob(here, "man/*"))...)
 }
 
 // ask runs the tool and returns its standard output.

@@ -21,6 +21,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/sqsbatch/sqsbatch/internal/docpage"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 const root = "../.."
@@ -149,20 +150,18 @@ func makeRelease(t *testing.T, platform target) distribution {
 		Root: root, Out: out, Version: "1.2.3", Docs: filepath.Join(out, "docs"),
 		Time: time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC),
 	}
-	var err error
-	if d.DocFiles, err = writeDocs(root, d.Docs, d.Time); err != nil {
-		t.Fatal(err)
-	}
 	binary := filepath.Join(out, "binary", program(platform.OS))
 	cmd := exec.Command("go", "build", "-o", binary, "./cmd/sqsbatch")
 	cmd.Dir = root
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
-	if err := d.pack(platform, binary); err != nil {
-		t.Fatal(err)
-	}
-	if err := writeChecksums(out); err != nil {
+	err := must.Run(func() {
+		d.DocFiles = docsBy(binary, d.Docs, d.Time)
+		must.Do(d.pack(platform, binary))
+		must.Do(writeChecksums(out))
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	caskNamesDocs(t, d.DocFiles)

@@ -31,38 +31,28 @@ func Names() (all []string, err error) {
 // Refused reports whether an event must fail the invocation.
 func Refused(name string) bool { return strings.HasPrefix(name, "refused/") }
 
-// check says what the answer to an event is, or what is wrong with it, by events/answers.
-func check(name string, answer []byte) (said string, err error) {
-	if Refused(name) {
-		var failure struct{ ErrorType, ErrorMessage string }
-		if json.Unmarshal(answer, &failure) != nil || failure.ErrorMessage == "" || failure.ErrorType == "" {
-			return "", fmt.Errorf("%s: answer is %s, want an error with its type and message", name, answer)
-		}
-		return "refused: " + failure.ErrorMessage, nil
-	}
-	want, err := events.FS.ReadFile(path.Join("answers", name))
-	if err != nil {
-		return "", err
-	}
-	var got, documented any
-	if err := json.Unmarshal(want, &documented); err != nil {
-		return "", fmt.Errorf("answers/%s: %w", name, err)
-	}
-	if json.Unmarshal(answer, &got) != nil || !reflect.DeepEqual(got, documented) {
-		return "", fmt.Errorf("%s: answer is %s, want %s", name, answer, want)
-	}
-	return fmt.Sprintf("as documented, lists %d", bytes.Count(answer, []byte("itemIdentifier"))), nil
-}
-
 // Timeout is what a function has: it is short, and within what events/README.md promises the
 // answers for.
 const Timeout = 3 * time.Second
 
-// Check prints what the answer to an event is. It must be right, and in time.
-func Check(name string, answer []byte, took time.Duration) error {
-	said, err := check(name, answer)
-	if err != nil {
-		return err
+// Check prints what the answer to an event is. It must be right by events/answers, and in time.
+func Check(name string, answer []byte, took time.Duration) (err error) {
+	defer must.Return(&err)
+	said := ""
+	if Refused(name) {
+		var failure struct{ ErrorType, ErrorMessage string }
+		if json.Unmarshal(answer, &failure) != nil || failure.ErrorMessage == "" || failure.ErrorType == "" {
+			return fmt.Errorf("%s: answer is %s, want an error with its type and message", name, answer)
+		}
+		said = "refused: " + failure.ErrorMessage
+	} else {
+		want := must.Get(events.FS.ReadFile(path.Join("answers", name)))
+		var got, documented any
+		must.Do(json.Unmarshal(want, &documented))
+		if json.Unmarshal(answer, &got) != nil || !reflect.DeepEqual(got, documented) {
+			return fmt.Errorf("%s: answer is %s, want %s", name, answer, want)
+		}
+		said = fmt.Sprintf("as documented, lists %d", bytes.Count(answer, []byte("itemIdentifier")))
 	}
 	if took >= Timeout {
 		return fmt.Errorf("%s: took %v, the timeout is %v", name, took, Timeout)
