@@ -13,11 +13,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/internal/await"
 	"github.com/sqsbatch/sqsbatch/test/internal/cached"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // Program is a server that is written in Java.
@@ -39,7 +41,6 @@ type Server struct {
 	// URL is the endpoint for clients.
 	URL string
 
-	header  map[string]string
 	process *subprocess.Process
 }
 
@@ -53,52 +54,37 @@ func Start(ctx context.Context, p Program) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	port := make(chan string, 1)
-	s := &Server{header: p.Header}
+	var port atomic.Value
+	s := &Server{}
 	if s.process, err = subprocess.Start(exec.Command(command, p.Arguments(libs)...), func(_, text string) {
 		if found := p.Port.FindStringSubmatch(text); found != nil {
-			select {
-			case port <- found[1]:
-			default:
-			}
+			port.CompareAndSwap(nil, found[1])
 		}
 	}); err != nil {
 		return nil, fmt.Errorf("%s: start java: %w", p.ID, err)
 	}
-	if err := s.await(ctx, port); err != nil {
+	err = await.Ready(ctx, s.process, func() error {
+		number, said := port.Load().(string)
+		if !said {
+			return errors.New("it has not said its port")
+		}
+		s.URL = "http://127.0.0.1:" + number
+		return p.answers(ctx, s.URL)
+	})
+	if err != nil {
 		s.process.Kill()
 		return nil, fmt.Errorf("%s does not answer: %w", p.ID, err)
 	}
 	return s, nil
 }
 
-// await waits until the program says its port, and answers there.
-func (s *Server) await(ctx context.Context, port <-chan string) error {
-	return await.Ready(ctx, s.process, func() error {
-		select {
-		case p := <-port:
-			s.URL = "http://127.0.0.1:" + p
-		default:
-		}
-		if s.URL == "" {
-			return errors.New("it has not said its port")
-		}
-		return s.answers(ctx)
-	})
-}
-
-func (s *Server) answers(ctx context.Context) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader("{}"))
-	if err != nil {
-		return err
-	}
-	for name, value := range s.header {
+func (p *Program) answers(ctx context.Context, url string) (err error) {
+	defer must.Return(&err)
+	req := must.Get(http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader("{}")))
+	for name, value := range p.Header {
 		req.Header.Set(name, value)
 	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
+	res := must.Get(http.DefaultClient.Do(req))
 	_ = res.Body.Close()
 	if res.StatusCode != http.StatusOK {
 		return fmt.Errorf("it answers %s", res.Status)
