@@ -37,8 +37,6 @@ text{font:%[4]dpx ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",
 
 const foot = "</g></svg>\n</svg>\n"
 
-const wrapped = " w" // the end of the class of a line that goes on in the next row
-
 var classes = map[string]string{"1": "b", "2": "d", "31": "r", "32": "g", "33": "y"}
 
 // draw returns an SVG in which the lines appear as they did in the terminal. It ends with,
@@ -55,11 +53,7 @@ func draw(list []line) string {
 	fmt.Fprintf(&b, head, float64(width), int(height), escape("A terminal: "+list[0].String()), fontSize, css.String(),
 		float64(width)-1, int(height)-1, margin, margin+bar, float64(width)-margin-2, rows*cellHeight, -scrolled(len(list)))
 	for i, l := range list {
-		class := fmt.Sprintf("l t%d", slices.Index(delays, times[i]))
-		if l.goesOn {
-			class += wrapped
-		}
-		fmt.Fprintf(&b, `<g class="%s">`, class)
+		fmt.Fprintf(&b, `<g class="l t%d">`, slices.Index(delays, times[i]))
 		for _, s := range spans(l) {
 			drawSpan(&b, i, s)
 		}
@@ -140,11 +134,10 @@ func escape(s string) string {
 	return b.String()
 }
 
-// textOf returns the lines of a drawing, each of them whole.
-func textOf(drawing string) ([]string, error) {
+// textOf returns the lines of a drawing.
+func textOf(drawing string) (list []string, err error) {
 	var svg struct {
 		Lines []struct {
-			Class string `xml:"class,attr"`
 			Spans []struct {
 				X    float64 `xml:"x,attr"`
 				Text string  `xml:",chardata"`
@@ -154,14 +147,13 @@ func textOf(drawing string) ([]string, error) {
 	if err := xml.Unmarshal([]byte(drawing), &svg); err != nil {
 		return nil, err
 	}
-	var list []line
 	for _, l := range svg.Lines {
 		row := ""
 		for _, s := range l.Spans {
 			column := int(s.X/cellWidth + 0.5)
 			row += strings.Repeat(" ", max(0, column-len([]rune(row)))) + s.Text
 		}
-		list = append(list, line{cells: cells(row, ""), goesOn: strings.HasSuffix(l.Class, wrapped)})
+		list = append(list, row)
 	}
-	return plain(list), nil
+	return list, nil
 }

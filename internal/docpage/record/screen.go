@@ -19,11 +19,10 @@ type cell struct {
 	style string
 }
 
-// A line is one row of the terminal, and when it got what it shows at the end.
+// A line is one of the terminal, and when it got what it shows at the end.
 type line struct {
-	cells  []cell
-	at     time.Time
-	goesOn bool // in the next row, because it is too long for one
+	cells []cell
+	at    time.Time
 }
 
 func (l line) String() string {
@@ -34,14 +33,10 @@ func (l line) String() string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// plain is the text of the lines, each of them whole.
+// plain is the text of the lines.
 func plain(list []line) (text []string) {
-	before := ""
 	for _, l := range list {
-		if before += l.String(); !l.goesOn {
-			text = append(text, before)
-			before = ""
-		}
+		text = append(text, l.String())
 	}
 	return text
 }
@@ -58,82 +53,43 @@ func cells(text, style string) (list []cell) {
 	return list
 }
 
-// A screen follows what a terminal does with the output. It knows what cmd/sqsbatch
-// writes: characters, styles, "\r", "\n", and the erasing of a line's end.
-type screen struct {
-	lines  []line
-	row    int
-	column int
-	style  string
-}
-
 var token = regexp.MustCompile(`(?s)\x1b\[([0-9;]*)([A-Za-z])|.`)
 
-// lines are the rows at the end of the output, those that have scrolled away included.
-// Empty ones at the end are left out. Chunks may cut characters and sequences in two.
+// lines are those that a terminal shows at the end of the output, which it can scroll back to.
+// Empty ones at the end are left out. It knows what cmd/sqsbatch writes: characters, styles, "\n",
+// and a line that is written once more, which begins with "\r" and erases the rest of the one
+// before. cmd/sqsbatch breaks lines that are longer than the terminal is wide. Chunks may cut
+// characters and sequences in two.
 func lines(output []chunk) []line {
-	s := screen{lines: make([]line, 1)}
 	text := ""
 	var ends []int // of the chunks in the text
 	for _, c := range output {
 		text += c.text
 		ends = append(ends, len(text))
 	}
+	list := []line{{}}
+	style, again := "", false
 	for _, m := range token.FindAllStringSubmatchIndex(text, -1) {
-		last, _ := slices.BinarySearch(ends, m[1])
-		parameters, final := "", ""
-		if m[2] >= 0 {
-			parameters, final = text[m[2]:m[3]], text[m[4]:m[5]]
+		chunk, _ := slices.BinarySearch(ends, m[1])
+		last := &list[len(list)-1]
+		switch token := text[m[0]:m[1]]; {
+		case token == "\n":
+			list, again = append(list, line{}), false
+		case token == "\r":
+			again = true
+		case m[4] < 0 || text[m[4]:m[5]] == "K": // a character, or the end of the line is erased
+			if again {
+				*last, again = line{at: output[chunk].at}, false
+			}
+			if m[4] < 0 {
+				last.cells, last.at = append(last.cells, cell{[]rune(token)[0], style}), output[chunk].at
+			}
+		case text[m[4]:m[5]] == "m":
+			style = strings.TrimPrefix(text[m[2]:m[3]], "0")
 		}
-		s.write(text[m[0]:m[1]], parameters, final, output[last].at)
 	}
-	for len(s.lines) > 0 && s.lines[len(s.lines)-1].String() == "" {
-		s.lines = s.lines[:len(s.lines)-1]
+	for len(list) > 0 && list[len(list)-1].String() == "" {
+		list = list[:len(list)-1]
 	}
-	return s.lines
-}
-
-func (s *screen) write(token, parameters, final string, at time.Time) {
-	switch {
-	case final == "m":
-		s.style = parameters
-		if parameters == "0" {
-			s.style = ""
-		}
-	case final == "K":
-		l := &s.lines[s.row]
-		if s.column < len(l.cells) {
-			l.cells, l.at = l.cells[:s.column], at
-		}
-	case final != "":
-	case token == "\r":
-		s.column = 0
-	case token == "\n":
-		s.newLine()
-	default:
-		s.put([]rune(token)[0], at)
-	}
-}
-
-func (s *screen) newLine() {
-	s.row++
-	if s.row == len(s.lines) {
-		s.lines = append(s.lines, line{})
-	}
-}
-
-func (s *screen) put(char rune, at time.Time) {
-	if s.column == columns {
-		s.lines[s.row].goesOn = true
-		s.column = 0
-		s.newLine()
-	}
-	l := &s.lines[s.row]
-	for len(l.cells) <= s.column {
-		l.cells = append(l.cells, cell{char: ' '})
-	}
-	if now := (cell{char, s.style}); l.cells[s.column] != now {
-		l.cells[s.column], l.at = now, at
-	}
-	s.column++
+	return list
 }
