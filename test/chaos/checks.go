@@ -4,14 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
 	"github.com/sqsbatch/sqsbatch/test/internal/await"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
@@ -54,13 +51,7 @@ type check struct {
 	run     *run
 	queue   string
 	orders  []order
-	workers []*single
-}
-
-type single struct {
-	*subprocess.Process
-	command *exec.Cmd
-	diary   string
+	workers []*worker
 }
 
 func (k *check) try(ctx context.Context, f func(context.Context, *check)) {
@@ -87,12 +78,9 @@ func (k *check) give(ctx context.Context, count int, o diary.Order) {
 	must.Do(k.run.server.send(ctx, list, [2]string{k.queue, k.queue}))
 }
 
-func (k *check) start(settings ...string) *single {
-	file := filepath.Join(k.run.fleet.folder, fmt.Sprintf("%s-%d", k.queue, len(k.workers)))
-	w := &single{diary: file + ".diary"}
-	w.command = k.run.fleet.worker(w.diary, "http://"+k.run.server.gates[0].address+account+k.queue,
-		append([]string{"SQSBATCH_VISIBILITY=" + shortVisibility.String(), "SQSBATCH_CONCURRENCY=5"}, settings...)...)
-	w.Process = must.Get(launch(w.command, file+".log"))
+func (k *check) start(settings ...string) *worker {
+	w := must.Get(k.run.fleet.run(fmt.Sprintf("%s-%d", k.queue, len(k.workers)), "http://"+k.run.server.gates[0].address+account+k.queue,
+		append([]string{"SQSBATCH_VISIBILITY=" + shortVisibility.String(), "SQSBATCH_CONCURRENCY=5"}, settings...)...))
 	k.workers = append(k.workers, w)
 	return w
 }
@@ -130,7 +118,7 @@ func (k *check) awaitEmpty(ctx context.Context) {
 }
 
 // stop sends SIGTERM, wants the end with the status, and returns how long it took.
-func (w *single) stop(status int) time.Duration {
+func (w *worker) stop(status int) time.Duration {
 	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 	defer cancel()
 	began := time.Now()

@@ -21,16 +21,20 @@ import (
 // slots is how many workers run side by side.
 const slots = 3
 
-type process struct {
-	index, slot   int
-	visibility    time.Duration
-	diary, output string // files
-	health        string // address
-	started       time.Time
-
+// worker is a process with its diary.
+type worker struct {
 	*subprocess.Process
 	command *exec.Cmd
-	over    chan struct{} // closed when its end has been judged
+	diary   string // a file
+}
+
+// process is a worker of the fleet.
+type process struct {
+	*worker
+	index, slot int
+	visibility  time.Duration
+	health      string        // address
+	over        chan struct{} // closed when its end has been judged
 
 	// Under the fleet's lock, until over is closed.
 	signal   kind // kill or term, once that was sent
@@ -84,51 +88,42 @@ func (f *fleet) launch(slot int, visibility time.Duration) (_ *process, err erro
 	if f.closed {
 		return nil, fmt.Errorf("the run is over")
 	}
-	p := &process{index: len(f.processes), slot: slot, visibility: visibility, over: make(chan struct{}), started: time.Now()}
-	p.diary = filepath.Join(f.folder, fmt.Sprintf("worker-%03d.diary", p.index))
-	p.output = filepath.Join(f.folder, fmt.Sprintf("worker-%03d.log", p.index))
+	p := &process{index: len(f.processes), slot: slot, visibility: visibility, over: make(chan struct{})}
 	p.health = must.Get(freeAddress())
 	base := "http://" + f.networks[slot].address() + account
-	settings := []string{}
+	settings := []string{"SQSBATCH_CONCURRENCY=32", "SQSBATCH_VISIBILITY=" + visibility.String(), "SQSBATCH_HEALTH_ADDR=" + p.health}
 	if f.guarded {
 		settings = append(settings, "CHAOS_STORE=http://"+f.networks[slot].address()+httpstore.Path)
 	}
-	p.command = f.worker(p.diary, base+standardName+","+base+fifoName, append(settings, "SQSBATCH_CONCURRENCY=32",
-		"SQSBATCH_VISIBILITY="+visibility.String(), "SQSBATCH_HEALTH_ADDR="+p.health)...)
 	f.server.gates[slot].process.Store(int64(p.index))
-	p.Process = must.Get(launch(p.command, p.output))
+	p.worker = must.Get(f.run(fmt.Sprintf("worker-%03d", p.index), base+standardName+","+base+fifoName, settings...))
 	f.processes = append(f.processes, p)
 	f.current[slot] = p
 	go f.watch(p)
 	return p, nil
 }
 
-// launch starts a worker, which ends when this process does. Its output is a file.
-func launch(c *exec.Cmd, path string) (_ *subprocess.Process, err error) {
+// run starts a worker with its queues and settings, which ends when this process does. It keeps a
+// diary and a log by its name.
+func (f *fleet) run(name, queues string, settings ...string) (_ *worker, err error) {
 	defer must.Return(&err)
-	output := must.Get(os.Create(path))
-	must.Get(c.StdinPipe())
-	p, err := subprocess.Start(c, func(_, line string) { fmt.Fprintln(output, line) })
-	if err == nil {
-		go func() {
-			<-p.Ended()
-			_ = output.Close()
-		}()
-	}
-	return p, err
-}
-
-// worker is a worker with its queues and settings, not started.
-func (f *fleet) worker(diary, queues string, settings ...string) *exec.Cmd {
-	c := exec.Command(f.binary)
-	c.Env = append(os.Environ(), append(settings,
-		"CHAOS_DIARY="+diary,
+	file := filepath.Join(f.folder, name)
+	w := &worker{command: exec.Command(f.binary), diary: file + ".diary"}
+	w.command.Env = append(os.Environ(), append(settings,
+		"CHAOS_DIARY="+w.diary,
 		"SQSBATCH_QUEUE_URL="+queues,
 		"SQSBATCH_BACKOFF=constant",
 		"SQSBATCH_BACKOFF_BASE="+backoff.String(),
 		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=worker", "AWS_SECRET_ACCESS_KEY=worker", "AWS_EC2_METADATA_DISABLED=true",
 	)...)
-	return c
+	output := must.Get(os.Create(file + ".log"))
+	must.Get(w.command.StdinPipe())
+	w.Process = must.Get(subprocess.Start(w.command, func(_, line string) { fmt.Fprintln(output, line) }))
+	go func() {
+		<-w.Ended()
+		_ = output.Close()
+	}()
+	return w, nil
 }
 
 // backoff is after how long a failed record comes back.

@@ -76,20 +76,15 @@ type answers struct {
 	to        map[string]string // by how a question begins
 	in        io.Writer
 	said      bytes.Buffer
-	line      bytes.Buffer // what stands at the cursor
-	confirmed bool         // whether to deploy was asked
+	confirmed bool // whether to deploy was asked
 	err       error
 }
 
 // Write is what SAM prints. A question is a line that is not ended.
 func (a *answers) Write(p []byte) (int, error) {
 	a.said.Write(p)
-	a.line.Write(p)
-	line := a.line.String()
-	line = line[strings.LastIndexByte(line, '\n')+1:]
-	a.line.Reset()
-	a.line.WriteString(line)
-	question := strings.TrimSpace(line)
+	said := a.said.String()
+	question := strings.TrimSpace(said[strings.LastIndexByte(said, '\n')+1:])
 	if !strings.HasSuffix(question, "]:") {
 		return len(p), nil
 	}
@@ -102,7 +97,6 @@ func (a *answers) Write(p []byte) (int, error) {
 			answer = text
 		}
 	}
-	a.line.Reset()
 	a.said.WriteString(answer + "\n")
 	_, a.err = io.WriteString(a.in, answer+"\n")
 	return len(p), nil
