@@ -55,109 +55,75 @@ func record(ctx context.Context, check bool) error {
 	if err != nil {
 		return err
 	}
-	if check {
-		return errors.Join(compare(shown), compareServing(ready))
-	}
-	if err := rewrite(localEnd, localSummary(plain(shown))); err != nil {
-		return err
-	}
-	if err := rewrite(serving, ready); err != nil {
-		return err
-	}
-	return os.WriteFile(drawing, []byte(draw(shown)), 0o644)
+	return errors.Join(
+		picture(check, shown),
+		localEnd.show(check, localSummary(plain(shown)), facts),
+		serving.show(check, ready, whole),
+	)
 }
 
-func rewrite(p place, lines []string) error {
-	text, err := os.ReadFile(p.page)
-	if err != nil {
-		return err
+// picture draws a run of local, or compares the drawing with it.
+func picture(check bool, shown []line) error {
+	if !check {
+		return os.WriteFile(drawing, []byte(draw(shown)), 0o644)
 	}
-	want, err := p.with(string(text), lines)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(p.page, []byte(want), 0o644)
-}
-
-func shownIn(p place) (text, shown string, err error) {
-	page, err := os.ReadFile(p.page)
-	if err != nil {
-		return "", "", err
-	}
-	_, shown, _, err = p.in(string(page))
-	return string(page), shown, err
-}
-
-// compare holds the drawing and the page of local against a run.
-func compare(shown []line) error {
 	svg, err := os.ReadFile(drawing)
 	if err != nil {
 		return err
 	}
 	drawn, err := textOf(string(svg))
-	if err != nil {
-		return err
-	}
-	_, summary, err := shownIn(localEnd)
-	if err != nil {
-		return err
-	}
-	now := plain(shown)
-	diff := differences(facts(drawn), facts(now))
-	diff = append(diff, differences(facts(strings.Split(summary, "\n")), facts(localSummary(now)))...)
-	return outOfDate(local, strings.Join(diff, "\n"))
+	return errors.Join(err, outOfDate(drawing, differences(facts(drawn), facts(plain(shown)))))
 }
 
-// compareServing holds the page of sqs against a run. All of it is the same in each run.
-func compareServing(ready []string) error {
-	text, shown, err := shownIn(serving)
-	if err != nil {
-		return err
-	}
-	diff := ""
-	if now := strings.Join(ready, "\n") + "\n"; now != shown {
-		diff = "was\n" + shown + "\nis\n" + now
-	} else if command := strings.Join(sqs, " "); !strings.Contains(text, "\n"+command+"\n") {
-		diff = serving.page + " does not have the command"
-	}
-	return outOfDate(sqs, diff)
-}
-
-func outOfDate(command []string, diff string) error {
-	if diff == "" {
+func outOfDate(file string, diff []string) error {
+	if len(diff) == 0 {
 		return nil
 	}
-	return fmt.Errorf("what is recorded of %q is out of date: go run ./internal/docpage/record\n%s", strings.Join(command, " "), diff)
+	return fmt.Errorf("%s is out of date: go run ./internal/docpage/record\n%s", file, strings.Join(diff, "\n"))
 }
 
 // A place is where a page shows a command's output.
-type place struct{ page, name string }
-
-var (
-	localEnd = place{"docs/observability/local.md", "local"}
-	serving  = place{"docs/emulators.md", "sqs"}
-)
-
-func (p place) marks() (begin, end string) {
-	return "<!-- " + p.name + ": go run ./internal/docpage/record -->\n```text\n", "```\n<!-- end of " + p.name + " -->\n"
+type place struct {
+	page, name string
+	command    []string // that the page has, too; nil if it need not
 }
 
-// in returns the output that the text of the page shows, and what is around it.
-func (p place) in(text string) (before, shown, after string, err error) {
-	begin, end := p.marks()
+var (
+	localEnd = place{"docs/observability/local.md", "local", nil}
+	serving  = place{"docs/emulators.md", "sqs", sqs}
+)
+
+// show writes the lines of a run into the page, or compares what two runs have in common.
+func (p place) show(check bool, lines []string, common func([]string) []string) error {
+	text, err := os.ReadFile(p.page)
+	if err != nil {
+		return err
+	}
+	before, was, after, err := p.in(string(text))
+	if err != nil {
+		return err
+	}
+	if !check {
+		return os.WriteFile(p.page, []byte(before+strings.Join(lines, "\n")+"\n"+after), 0o644)
+	}
+	if command := strings.Join(p.command, " "); command != "" && !strings.Contains(string(text), "\n"+command+"\n") {
+		return fmt.Errorf("%s does not have the command %s", p.page, command)
+	}
+	return outOfDate(p.page, differences(common(was), common(lines)))
+}
+
+// whole is for an output that is the same in each run.
+func whole(lines []string) []string { return []string{strings.Join(lines, "\n")} }
+
+// in returns the lines that the text of the page shows, and what is around them.
+func (p place) in(text string) (before string, lines []string, after string, err error) {
+	begin, end := "<!-- "+p.name+": go run ./internal/docpage/record -->\n```text\n", "```\n<!-- end of "+p.name+" -->\n"
 	before, rest, ok := strings.Cut(text, begin)
 	shown, after, ended := strings.Cut(rest, end)
 	if !ok || !ended {
-		return "", "", "", fmt.Errorf("%s has no place for the output: %s", p.page, begin)
+		return "", nil, "", fmt.Errorf("%s has no place for the output: %s", p.page, begin)
 	}
-	return before, shown, after, nil
-}
-
-// with returns the text of the page with other output.
-func (p place) with(text string, lines []string) (string, error) {
-	before, _, after, err := p.in(text)
-	begin, end := p.marks()
-	return before + begin + strings.Join(lines, "\n") + "\n" + end + after, err
+	return before + begin, strings.Split(strings.TrimSuffix(shown, "\n"), "\n"), end + after, nil
 }
 
 // localSummary is the end of a run of local.

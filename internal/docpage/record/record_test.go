@@ -100,14 +100,13 @@ func TestServingLines_HaveTheDefaultPort(t *testing.T) {
 	}
 }
 
-func TestPlace_KeepsTheRestOfThePage(t *testing.T) {
-	begin, end := serving.marks()
-	page := "before\n" + begin + "old\n" + end + "after\n"
-	if got, err := serving.with(page, []string{"new", "lines"}); err != nil || got != "before\n"+begin+"new\nlines\n"+end+"after\n" {
-		t.Errorf("%q, %v", got, err)
+func TestPlace_IsFoundInThePage(t *testing.T) {
+	begin, end := "before\n<!-- sqs: go run ./internal/docpage/record -->\n```text\n", "```\n<!-- end of sqs -->\nafter\n"
+	if before, lines, after, err := serving.in(begin + "old\nlines\n" + end); err != nil || before != begin || !slices.Equal(lines, []string{"old", "lines"}) || after != end {
+		t.Errorf("%q, %q, %q, %v", before, lines, after, err)
 	}
-	if got, err := serving.with("no place\n", nil); err == nil {
-		t.Errorf("%q, want an error", got)
+	if _, lines, _, err := serving.in("no place\n"); err == nil {
+		t.Errorf("%q, want an error", lines)
 	}
 }
 
@@ -132,7 +131,7 @@ func TestTheDrawing_IsCompleteAndSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := differences(facts(strings.Split(summary, "\n")), facts(localSummary(drawn))); len(diff) > 0 {
+	if diff := differences(facts(summary), facts(localSummary(drawn))); len(diff) > 0 {
 		t.Errorf("%s and %s are of different runs:\n%s", drawing, localEnd.page, strings.Join(diff, "\n"))
 	}
 	for _, l := range drawn {
