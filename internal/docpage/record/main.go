@@ -85,7 +85,7 @@ func outOfDate(file string, diff []string) error {
 // A place is where a page shows a command's output.
 type place struct {
 	page, name string
-	command    []string // that the page has, too; nil if it need not
+	command    []string // that the page has, too; nil for none
 }
 
 var (

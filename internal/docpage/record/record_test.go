@@ -2,10 +2,13 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
 )
 
 // output are the chunks of a text, one for each "|", half a second apart.
@@ -100,34 +103,42 @@ func TestServingLines_HaveTheDefaultPort(t *testing.T) {
 	}
 }
 
-func TestPlace_IsFoundInThePage(t *testing.T) {
-	begin, end := "before\n<!-- sqs: go run ./internal/docpage/record -->\n```text\n", "```\n<!-- end of sqs -->\nafter\n"
-	if before, lines, after, err := serving.in(begin + "old\nlines\n" + end); err != nil || before != begin || !slices.Equal(lines, []string{"old", "lines"}) || after != end {
-		t.Errorf("%q, %q, %q, %v", before, lines, after, err)
-	}
-	if _, lines, _, err := serving.in("no place\n"); err == nil {
-		t.Errorf("%q, want an error", lines)
+func TestShow_WritesThePageAndComparesIt(t *testing.T) {
+	p := place{filepath.Join(t.TempDir(), "page.md"), "sqs", []string{"sqsbatch", "sqs"}}
+	begin, end := "sqsbatch sqs\n<!-- sqs: go run ./internal/docpage/record -->\n```text\n", "```\n<!-- end of sqs -->\nafter\n"
+	for _, c := range []struct {
+		page    string
+		current bool
+	}{
+		{"\n" + begin + "new\nlines\n" + end, true},
+		{"\n" + begin + "old\nlines\n" + end, false},
+		{begin + "new\nlines\n" + end, false}, // the command is not a line
+		{"no place\n", false},
+	} {
+		if err := os.WriteFile(p.page, []byte(c.page), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.show(true, []string{"new", "lines"}, whole); (err == nil) != c.current {
+			t.Errorf("%q: %v, current: %t", c.page, err, c.current)
+		}
+		err := p.show(false, []string{"new", "lines"}, whole)
+		if got := docpage.Read(t, p.page); err == nil && !strings.HasSuffix(got, begin+"new\nlines\n"+end) || err != nil && got != c.page {
+			t.Errorf("written, %q: %v", got, err)
+		}
 	}
 }
 
 // Whether it is what the command shows, stage readme of .ci/run checks: that takes a run.
 func TestTheDrawing_IsCompleteAndSmall(t *testing.T) {
-	svg, err := os.ReadFile("../../../" + drawing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	svg := docpage.Read(t, "../../../"+drawing)
 	if len(svg) > 40<<10 {
 		t.Errorf("%s has %d bytes", drawing, len(svg))
 	}
-	drawn, err := textOf(string(svg))
+	drawn, err := textOf(svg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("../../../" + localEnd.page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, summary, _, err := localEnd.in(string(text))
+	_, summary, _, err := localEnd.in(docpage.Read(t, "../../../"+localEnd.page))
 	if err != nil {
 		t.Fatal(err)
 	}
