@@ -13,6 +13,7 @@ import (
 
 var (
 	link    = regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]*))?[^)]*\)`)
+	linked  = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	fenced  = regexp.MustCompile("(?ms)^```.*?^```$")
 	marks   = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
@@ -43,7 +44,7 @@ func TestLinks_PointAtFilesAndHeadingsThatExist(t *testing.T) {
 func anchors(t *testing.T, path string) (list []string) {
 	t.Helper()
 	for _, m := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(docpage.Read(t, path), ""), -1) {
-		text := regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(m[1], "$1")
+		text := linked.ReplaceAllString(m[1], "$1")
 		text = marks.ReplaceAllString(strings.ToLower(strings.TrimSpace(text)), "")
 		list = append(list, strings.ReplaceAll(text, " ", "-"))
 	}
