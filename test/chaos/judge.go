@@ -172,7 +172,7 @@ func (r *run) judgeGroups() {
 			}
 		}
 		if done == nil {
-			continue // told by judgeMessage
+			continue // judgeMessage reports it
 		}
 		if before := latest[group]; before != nil && done.end.Before(before.end) {
 			r.violations.add("message %d of %s was done before message %d, which was sent earlier%s%s", n, group, before.n, r.timeline(before.n), r.timeline(n))

@@ -196,7 +196,7 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.calls[ask.Operation]++
 	s.mu.Unlock()
-	_ = json.NewEncoder(w).Encode(answer) // who has left asks again
+	_ = json.NewEncoder(w).Encode(answer) // a client that has left asks again
 }
 
 func (s *store) complete(ctx context.Context, ask httpstore.Request) error {

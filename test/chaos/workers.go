@@ -66,7 +66,7 @@ func (f *fleet) start(slot int, visibility time.Duration) error {
 	err = await.Until(context.Background(), stopLimit, func() error {
 		select {
 		case <-p.over:
-			return nil // which watch has told
+			return nil // watch has reported it
 		default:
 		}
 		c, err := net.Dial("tcp", p.health)

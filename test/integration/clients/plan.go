@@ -137,7 +137,7 @@ func (l *ledger) line(stream, text string) {
 	}
 }
 
-// tell does not wait for room: who says a thing too often is found by judge.
+// tell does not wait for room: judge finds a consumer that says a thing too often.
 func tell(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -1,7 +1,6 @@
-// Package containers checks what is in deploy and the Dockerfile, as those read it
-// who will use it: Kubernetes' schemas, the rules of BuildKit, Pod Security and
-// KEDA (upstream), and a Docker engine, which builds the image and runs it
-// against an SQS.
+// Package containers checks deploy and the Dockerfile with the tools that read them:
+// Kubernetes' schemas, the rules of BuildKit, Pod Security and KEDA (upstream), and a
+// Docker engine, which builds the image and runs it against an SQS.
 //
 // It needs Python 3 with its venv module, and PyPI and the Go module proxy on
 // the first use. The engine is one of its own, without a registry and without a

@@ -85,7 +85,7 @@ func fifo(ctx context.Context, d *deployer) {
 }
 
 // guided answers the questions of --guided, Enter wherever there is a default:
-// as README.md says it, and for who starts from nothing, without samconfig.toml.
+// as README.md says it, and without samconfig.toml, as a new project starts.
 func guided(ctx context.Context, d *deployer) {
 	g := *d
 	g.source = filepath.Join(d.stage.Tmp, "guided")

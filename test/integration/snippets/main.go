@@ -66,7 +66,7 @@ type part struct {
 	line int
 }
 
-// name says which part it is, for who reads an error.
+// name says in errors which part it is.
 func (p part) name() string { return fmt.Sprintf("docs/%s:%d", p.page, p.line) }
 
 var snippet = regexp.MustCompile("(?s)(?:<!-- part: (\\S+) -->\n)?```yaml\n(.*?)```\n")

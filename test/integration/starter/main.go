@@ -1,5 +1,5 @@
-// Package starter does what README.md tells who begins: "sam init --location", then
-// builds, tests, runs and validates the project, against this checkout.
+// Package starter takes the first steps of README.md: "sam init --location". Then it builds,
+// tests, runs and validates the project, against this checkout.
 package starter
 
 import (

@@ -1,7 +1,6 @@
-// Command upstream has deploy checked by the code of those who will read it:
-// BuildKit's Dockerfile linter, Kustomize, Kubernetes' pod security admission,
-// KEDA's schemas. It is a module of its own, so that none of that is among the
-// requirements of who uses sqsbatch; test/integration/containers runs it.
+// Command upstream checks deploy with the code of the tools that read it: BuildKit's Dockerfile
+// linter, Kustomize, Kubernetes' pod security admission, KEDA's schemas. It is a module of its
+// own, so that users of sqsbatch do not require these; test/integration/containers runs it.
 //
 //	go run . -root ../../../.. -rendered FILE
 //
