@@ -14,8 +14,8 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/engine"
-	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/freeport"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 	"go.yaml.in/yaml/v3"
 )
@@ -61,7 +61,7 @@ func readSettings(root string) (*settings, error) {
 // start runs the image as the deployments do: read-only, without capabilities,
 // with their settings, but for the addresses. It returns where the health checks are.
 func start(ctx context.Context, e *engine.Engine, s *settings, q *queues) (id, health string, err error) {
-	if health, err = stage.FreeAddress(); err != nil {
+	if health, err = freeport.Address(); err != nil {
 		return "", "", err
 	}
 	args := []string{"run", "--detach", "--network=host", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"}

@@ -17,6 +17,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/freeport"
 )
 
 // A Server is moto's, in a process of its own.
@@ -28,7 +29,7 @@ type Server struct {
 // Start returns when the server answers. script is a path in the repository; its
 // arguments are the port and those that are given here. What it prints is logged.
 func Start(ctx context.Context, s *stage.Stage, sam *samcli.CLI, script string, args ...string) (*Server, error) {
-	address, err := stage.FreeAddress()
+	address, err := freeport.Address()
 	if err != nil {
 		return nil, err
 	}
