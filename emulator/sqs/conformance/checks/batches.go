@@ -57,10 +57,8 @@ func ids[T any](entries []T, id func(T) *string) string {
 }
 
 var batchChecks = []Check{
-	{
-		ID: "batch/send", Page: api("SendMessageBatch"),
-		Must: "SendMessageBatch sends ten messages, and answers for each of them.",
-		run: func(e *env) {
+	check("batch/send", api("SendMessageBatch"),
+		"SendMessageBatch sends ten messages, and answers for each of them.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
 			entries := ten()
 			entries[3].MessageAttributes = sample()
@@ -88,11 +86,9 @@ var batchChecks = []Check{
 					e.fail("received %s: want an id that SendMessageBatch returned", *m.MessageId)
 				}
 			}
-		},
-	}, {
-		ID: "batch/send-settings", Page: api("SendMessageBatch"),
-		Must: "Each entry has a delay of its own; without one it has the queue's.",
-		run: func(e *env) {
+		}),
+	check("batch/send-settings", api("SendMessageBatch"),
+		"Each entry has a delay of its own; without one it has the queue's.", func(e *env) {
 			q := e.queue()
 			later := entry("b", "later")
 			later.DelaySeconds = 900
@@ -100,11 +96,9 @@ var batchChecks = []Check{
 			e.must("SendMessageBatch", err)
 			q.counts(1, 0, 1)
 			want(e, "body", *q.one().Body, "now")
-		},
-	}, {
-		ID: "batch/send-partly", Page: api("SendMessageBatch"), Recorded: localStack("2024-04-30", "test_send_batch_message_size: SenderFault"),
-		Must: "An entry that cannot be sent fails on its own, in an answer with HTTP status 200.",
-		run: func(e *env) {
+		}),
+	check("batch/send-partly", api("SendMessageBatch"),
+		"An entry that cannot be sent fails on its own, in an answer with HTTP status 200.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
 			out, err := q.sendBatch(entry("a", "good"), entry("b", "bad \x01"), entry("c", "better"))
 			e.must("SendMessageBatch", err)
@@ -112,11 +106,9 @@ var batchChecks = []Check{
 			want(e, "Successful", ids(out.Successful, func(s types.SendMessageBatchResultEntry) *string { return s.Id }), "a c")
 			want(e, "messages", sorted(q.take(2)), `"better", "good"`)
 			q.none("the entry that failed")
-		},
-	}, {
-		ID: "batch/send-order", Page: api("SendMessageBatch"),
-		Must: "The messages of a batch are enqueued on a FIFO queue in the batch's order.",
-		run: func(e *env) {
+		}).recorded(localStack("2024-04-30", "test_send_batch_message_size: SenderFault")),
+	check("batch/send-order", api("SendMessageBatch"),
+		"The messages of a batch are enqueued on a FIFO queue in the batch's order.", func(e *env) {
 			q := e.fifo("VisibilityTimeout", "600")
 			entries := ten()
 			for i := range entries {
@@ -126,11 +118,9 @@ var batchChecks = []Check{
 			e.must("SendMessageBatch", err)
 			want(e, "Failed", failures(out.Failed), "[]")
 			q.inOrder("body 0", "body 1", "body 2", "body 3", "body 4", "body 5", "body 6", "body 7", "body 8", "body 9")
-		},
-	}, {
-		ID: "batch/delete", Page: api("DeleteMessageBatch"),
-		Must: "DeleteMessageBatch deletes each message, and answers for each of them.",
-		run: func(e *env) {
+		}),
+	check("batch/delete", api("DeleteMessageBatch"),
+		"DeleteMessageBatch deletes each message, and answers for each of them.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
 			_, err := q.sendBatch(ten()...)
 			e.must("SendMessageBatch", err)
@@ -143,11 +133,9 @@ var batchChecks = []Check{
 			want(e, "Failed", failures(out.Failed), "[]")
 			want(e, "Successful", ids(out.Successful, func(s types.DeleteMessageBatchResultEntry) *string { return s.Id }), "0 1 2 3 4 5 6 7 8 9")
 			q.counts(0, 0, 0)
-		},
-	}, {
-		ID: "batch/delete-partly", Page: api("DeleteMessageBatch"),
-		Must: "An entry with what is no receipt handle fails on its own; the others are deleted.",
-		run: func(e *env) {
+		}),
+	check("batch/delete-partly", api("DeleteMessageBatch"),
+		"An entry with what is no receipt handle fails on its own; the others are deleted.", func(e *env) {
 			q, m := e.received("VisibilityTimeout", "600")
 			out, err := e.DeleteMessageBatch(e.ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: q.url, Entries: []types.DeleteMessageBatchRequestEntry{
 				{Id: aws.String("bad"), ReceiptHandle: aws.String("no handle")}, {Id: aws.String("good"), ReceiptHandle: m.ReceiptHandle}}})
@@ -155,11 +143,9 @@ var batchChecks = []Check{
 			want(e, "Code", aws.ToString(e.failedEntry("bad", out.Failed).Code), "ReceiptHandleIsInvalid")
 			want(e, "Successful", ids(out.Successful, func(s types.DeleteMessageBatchResultEntry) *string { return s.Id }), "good")
 			q.counts(0, 0, 0)
-		},
-	}, {
-		ID: "batch/change-visibility", Page: api("ChangeMessageVisibilityBatch"),
-		Must: "ChangeMessageVisibilityBatch changes each message's timeout to its own value.",
-		run: func(e *env) {
+		}),
+	check("batch/change-visibility", api("ChangeMessageVisibilityBatch"),
+		"ChangeMessageVisibilityBatch changes each message's timeout to its own value.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
 			_, err := q.sendBatch(entry("a", "back"), entry("b", "hidden"))
 			e.must("SendMessageBatch", err)
@@ -174,11 +160,9 @@ var batchChecks = []Check{
 			want(e, "Successful", ids(out.Successful, func(s types.ChangeMessageVisibilityBatchResultEntry) *string { return s.Id }), "back hidden")
 			want(e, "the message that came back", *q.one().Body, "back")
 			q.none("the message that is hidden")
-		},
-	}, {
-		ID: "batch/change-partly", Page: api("ChangeMessageVisibilityBatch"),
-		Must: "An entry whose timeout cannot be changed fails on its own; the others are changed.",
-		run: func(e *env) {
+		}),
+	check("batch/change-partly", api("ChangeMessageVisibilityBatch"),
+		"An entry whose timeout cannot be changed fails on its own; the others are changed.", func(e *env) {
 			q, m := e.received("VisibilityTimeout", "600")
 			out, err := e.ChangeMessageVisibilityBatch(e.ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: q.url,
 				Entries: []types.ChangeMessageVisibilityBatchRequestEntry{
@@ -188,6 +172,5 @@ var batchChecks = []Check{
 			want(e, "Code", aws.ToString(e.failedEntry("bad", out.Failed).Code), "ReceiptHandleIsInvalid")
 			want(e, "Successful", ids(out.Successful, func(s types.ChangeMessageVisibilityBatchResultEntry) *string { return s.Id }), "good")
 			q.one()
-		},
-	},
+		}),
 }

@@ -58,6 +58,18 @@ type Check struct {
 	run func(e *env)
 }
 
+// check makes a check that is quick, and whose page is clear.
+func check(id string, page Page, must string, run func(e *env)) Check {
+	return Check{ID: id, Page: page, Must: must, run: run}
+}
+
+// The methods return the check with one more thing to say of it.
+
+func (c Check) slow() Check                 { c.Slow = true; return c }
+func (c Check) undocumented() Check         { c.Undocumented = true; return c }
+func (c Check) reading() Check              { c.Reading = true; return c }
+func (c Check) recorded(at Recording) Check { c.Recorded = at; return c }
+
 // Theme is the part of the ID before the slash.
 func (c Check) Theme() string {
 	theme, _, _ := strings.Cut(c.ID, "/")

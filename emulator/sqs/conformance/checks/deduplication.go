@@ -21,82 +21,64 @@ func (q *queue) onlyOne(body string) types.Message {
 }
 
 var deduplicationChecks = []Check{
-	{
-		// Taken over although the day is unknown: nothing else is known, and a
-		// message that is sent anew after a purge would otherwise be lost in silence.
-		ID: "deduplication/purge", Page: api("PurgeQueue"), Undocumented: true,
-		Recorded: localStackValidated("test_purge_queue_clears_fifo_deduplication_cache"),
-		Must:     "A purge clears the memory of deduplication: a message of the same deduplication id is received.",
-		run: func(e *env) {
+	// Taken over although the day is unknown: nothing else is known, and a
+	// message that is sent anew after a purge would otherwise be lost in silence.
+	check("deduplication/purge", api("PurgeQueue"),
+		"A purge clears the memory of deduplication: a message of the same deduplication id is received.", func(e *env) {
 			q := e.fifo()
 			q.send("before", inGroup("g"), withID("same"))
 			_, err := e.PurgeQueue(e.ctx, &awssqs.PurgeQueueInput{QueueUrl: q.url})
 			e.must("PurgeQueue", err)
 			q.send("after", inGroup("g"), withID("same"))
 			want(e, "body", *q.one().Body, "after")
-		},
-	},
-	{
-		ID: "deduplication/by-id", Page: pageExactlyOnce,
-		Must: "A second message with a deduplication id is accepted, and not delivered.",
-		run: func(e *env) {
+		}).undocumented().recorded(localStackValidated("test_purge_queue_clears_fifo_deduplication_cache")),
+	check("deduplication/by-id", pageExactlyOnce,
+		"A second message with a deduplication id is accepted, and not delivered.", func(e *env) {
 			q := e.fifo("VisibilityTimeout", "600")
 			q.send("first", inGroup("g"), withID("same"))
 			q.send("second", inGroup("g"), withID("same"))
 			q.onlyOne("first")
-		},
-	}, {
-		ID: "deduplication/by-content", Page: pageExactlyOnce,
-		Must: "With content-based deduplication a second message with the same body is not delivered, whatever its attributes.",
-		run: func(e *env) {
+		}),
+	check("deduplication/by-content", pageExactlyOnce,
+		"With content-based deduplication a second message with the same body is not delivered, whatever its attributes.", func(e *env) {
 			q := e.fifo("ContentBasedDeduplication", "true", "VisibilityTimeout", "600")
 			q.send("same", inGroup("g"))
 			q.send("same", inGroup("g"), withAttributes(sample()))
 			q.onlyOne("same")
-		},
-	}, {
-		ID: "deduplication/content-differs", Page: pageExactlyOnce,
-		Must: "With content-based deduplication messages with different bodies are all delivered.",
-		run: func(e *env) {
+		}),
+	check("deduplication/content-differs", pageExactlyOnce,
+		"With content-based deduplication messages with different bodies are all delivered.", func(e *env) {
 			q := e.fifo("ContentBasedDeduplication", "true", "VisibilityTimeout", "600")
 			q.send("one", inGroup("g"), withAttributes(sample()))
 			q.send("two", inGroup("g"), withAttributes(sample()))
 			q.inOrder("one", "two")
-		},
-	}, {
-		ID: "deduplication/id-over-content", Page: api("SendMessage"),
-		Must: "A MessageDeduplicationId overrides the one that content-based deduplication would make.",
-		run: func(e *env) {
+		}),
+	check("deduplication/id-over-content", api("SendMessage"),
+		"A MessageDeduplicationId overrides the one that content-based deduplication would make.", func(e *env) {
 			q := e.fifo("ContentBasedDeduplication", "true", "VisibilityTimeout", "600")
 			q.send("same", inGroup("g"), withID("1"))
 			q.send("same", inGroup("g"), withID("2"))
 			q.inOrder("same", "same")
-		},
-	}, {
-		ID: "deduplication/id-equals-content", Page: api("SendMessage"),
-		Must: "The id that content-based deduplication makes is the SHA-256 of the body, and equal to the same id given.",
-		run: func(e *env) {
+		}),
+	check("deduplication/id-equals-content", api("SendMessage"),
+		"The id that content-based deduplication makes is the SHA-256 of the body, and equal to the same id given.", func(e *env) {
 			q := e.fifo("ContentBasedDeduplication", "true", "VisibilityTimeout", "600")
 			sum := sha256.Sum256([]byte("first"))
 			q.send("first", inGroup("g"))
 			q.send("second", inGroup("g"), withID(hex.EncodeToString(sum[:])))
 			m := q.onlyOne("first")
 			want(e, "MessageDeduplicationId", m.Attributes["MessageDeduplicationId"], hex.EncodeToString(sum[:]))
-		},
-	}, {
-		ID: "deduplication/survives-delete", Page: api("SendMessage"),
-		Must: "A deduplication id is kept track of after its message was received and deleted.",
-		run: func(e *env) {
+		}),
+	check("deduplication/survives-delete", api("SendMessage"),
+		"A deduplication id is kept track of after its message was received and deleted.", func(e *env) {
 			q := e.fifo("VisibilityTimeout", "600")
 			q.send("first", inGroup("g"), withID("same"))
 			e.must("DeleteMessage", q.delete(q.one()))
 			q.send("second", inGroup("g"), withID("same"))
 			q.none("a duplicate of a message that was deleted")
-		},
-	}, {
-		ID: "deduplication/in-batches", Page: pageExactlyOnce,
-		Must: "Duplicates within a batch are accepted, and delivered once.",
-		run: func(e *env) {
+		}),
+	check("deduplication/in-batches", pageExactlyOnce,
+		"Duplicates within a batch are accepted, and delivered once.", func(e *env) {
 			q := e.fifo("VisibilityTimeout", "600")
 			a, b := entry("a", "first"), entry("b", "second")
 			group, id := "g", "same"
@@ -105,32 +87,25 @@ var deduplicationChecks = []Check{
 			e.must("SendMessageBatch", err)
 			want(e, "Failed", failures(out.Failed), "[]")
 			q.onlyOne("first")
-		},
-	}, {
-		ID: "deduplication/of-the-queue", Page: api("CreateQueue"),
-		Must: "With DeduplicationScope queue the same id in two groups is a duplicate.",
-		run: func(e *env) {
+		}),
+	check("deduplication/of-the-queue", api("CreateQueue"),
+		"With DeduplicationScope queue the same id in two groups is a duplicate.", func(e *env) {
 			q := e.fifo("DeduplicationScope", "queue", "VisibilityTimeout", "600")
 			q.send("first", inGroup("g"), withID("same"))
 			q.send("second", inGroup("h"), withID("same"))
 			q.onlyOne("first")
-		},
-	}, {
-		ID: "deduplication/of-the-group", Page: api("CreateQueue"),
-		Recorded: localStack("2024-05-24", "test_sqs_fifo_message_group_scope_no_throughput_setting[sqs]: that another group's id is no duplicate"),
-		Must:     "With DeduplicationScope messageGroup the same id is a duplicate within a group only.",
-		run: func(e *env) {
+		}),
+	check("deduplication/of-the-group", api("CreateQueue"),
+		"With DeduplicationScope messageGroup the same id is a duplicate within a group only.", func(e *env) {
 			q := e.fifo("DeduplicationScope", "messageGroup", "FifoThroughputLimit", "perMessageGroupId", "VisibilityTimeout", "600")
 			q.send("g1", inGroup("g"), withID("same"))
 			q.send("h1", inGroup("h"), withID("same"))
 			q.send("g2", inGroup("g"), withID("same"))
 			want(e, "messages", sorted(q.take(2)), `"g1", "h1"`)
 			q.none("a duplicate of the group")
-		},
-	}, {
-		ID: "deduplication/window", Page: pageExactlyOnce, Slow: true,
-		Must: "Five minutes after it was sent a deduplication id can be sent again, and not sooner.",
-		run: func(e *env) {
+		}).recorded(localStack("2024-05-24", "test_sqs_fifo_message_group_scope_no_throughput_setting[sqs]: that another group's id is no duplicate")),
+	check("deduplication/window", pageExactlyOnce,
+		"Five minutes after it was sent a deduplication id can be sent again, and not sooner.", func(e *env) {
 			q := e.fifo("VisibilityTimeout", "600")
 			q.send("first", inGroup("g"), withID("same"))
 			e.must("DeleteMessage", q.delete(q.one()))
@@ -140,8 +115,7 @@ var deduplicationChecks = []Check{
 			e.sleep(90 * time.Second)
 			q.send("third", inGroup("g"), withID("same"))
 			want(e, "the message five and a half minutes later", *q.one().Body, "third")
-		},
-	},
+		}).slow(),
 }
 
 // punctuation are the characters other than letters and digits that the ids

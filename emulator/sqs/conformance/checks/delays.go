@@ -11,63 +11,51 @@ func delayed(seconds int32) func(*awssqs.SendMessageInput) {
 }
 
 var delayChecks = []Check{
-	{
-		ID: "delay/queue", Page: pageDelayQueues,
-		Must: "A message to a delay queue is hidden for the queue's delay, and then received.",
-		run: func(e *env) {
+	check("delay/queue", pageDelayQueues,
+		"A message to a delay queue is hidden for the queue's delay, and then received.", func(e *env) {
 			q := e.queue("DelaySeconds", "3")
 			began := time.Now()
 			q.send("a")
 			q.none("a message whose delay is not over")
 			q.one()
 			e.within("the message", began, 2*time.Second, 3*time.Second+soon)
-		},
-	}, {
-		ID: "delay/message", Page: pageTimers,
-		Must: "A message with a timer is hidden for so long on a queue without delay.",
-		run: func(e *env) {
+		}),
+	check("delay/message", pageTimers,
+		"A message with a timer is hidden for so long on a queue without delay.", func(e *env) {
 			q := e.queue()
 			began := time.Now()
 			q.send("a", delayed(3))
 			q.none("a message whose timer is not over")
 			q.one()
 			e.within("the message", began, 2*time.Second, 3*time.Second+soon)
-		},
-	}, {
-		ID: "delay/message-over-queue", Page: pageTimers,
-		Must: "A message's timer counts instead of the queue's delay.",
-		run: func(e *env) {
+		}),
+	check("delay/message-over-queue", pageTimers,
+		"A message's timer counts instead of the queue's delay.", func(e *env) {
 			q := e.queue("DelaySeconds", "900")
 			began := time.Now()
 			q.send("a", delayed(1))
 			q.one()
 			e.within("the message", began, 0, time.Second+soon)
-		},
-	}, {
-		ID: "delay/zero-over-queue", Page: pageTimers,
-		Must: "DelaySeconds 0 of a message counts instead of the queue's delay.",
-		run: func(e *env) {
+		}),
+	check("delay/zero-over-queue", pageTimers,
+		"DelaySeconds 0 of a message counts instead of the queue's delay.", func(e *env) {
 			q := e.queue("DelaySeconds", "900")
 			body := "a"
 			_, err := e.SendMessage(e.ctx, &awssqs.SendMessageInput{QueueUrl: q.url, MessageBody: &body}, withField("DelaySeconds", 0))
 			e.must("SendMessage with DelaySeconds 0", err)
 			q.one()
-		},
-	}, {
-		ID: "delay/only-once", Page: pageDelayQueues,
-		Must: "The delay counts when a message is first added, not when it becomes visible again.",
-		run: func(e *env) {
+		}),
+	check("delay/only-once", pageDelayQueues,
+		"The delay counts when a message is first added, not when it becomes visible again.", func(e *env) {
 			q := e.queue("DelaySeconds", "2", "VisibilityTimeout", "600")
 			q.send("a")
 			e.must("ChangeMessageVisibility", q.hide(q.one(), 0))
 			began := time.Now()
 			q.one()
 			e.within("the second receive", began, 0, 1500*time.Millisecond)
-		},
-	}, {
-		ID: "delay/standard-not-retroactive", Page: pageDelayQueues,
-		Must: "A new delay of a standard queue does not change when messages come that are in it already.",
-		run: func(e *env) {
+		}),
+	check("delay/standard-not-retroactive", pageDelayQueues,
+		"A new delay of a standard queue does not change when messages come that are in it already.", func(e *env) {
 			q := e.queue("DelaySeconds", "4")
 			began := time.Now()
 			q.send("a")
@@ -75,33 +63,26 @@ var delayChecks = []Check{
 			q.none("a message whose delay is not over", waiting(2))
 			q.one()
 			e.within("the message", began, 3*time.Second, 4*time.Second+soon)
-		},
-	}, {
-		ID: "delay/fifo-retroactive", Page: pageDelayQueues,
-		Must: "A new delay of a FIFO queue counts for the messages that are in it already.",
-		run: func(e *env) {
+		}),
+	check("delay/fifo-retroactive", pageDelayQueues,
+		"A new delay of a FIFO queue counts for the messages that are in it already.", func(e *env) {
 			q := e.fifo("DelaySeconds", "900")
 			q.sendTo("g", "a")
 			q.none("a message whose delay is not over")
 			e.must("SetQueueAttributes", q.set("DelaySeconds", "0"))
 			want(e, "body", *q.one().Body, "a")
-		},
-	}, {
-		ID: "delay/fifo", Page: pageDelayQueues,
-		Must: "A FIFO queue's delay hides its messages for so long.",
-		run: func(e *env) {
+		}),
+	check("delay/fifo", pageDelayQueues,
+		"A FIFO queue's delay hides its messages for so long.", func(e *env) {
 			q := e.fifo("DelaySeconds", "3")
 			began := time.Now()
 			q.sendTo("g", "a")
 			q.none("a message whose delay is not over")
 			want(e, "body", *q.one().Body, "a")
 			e.within("the message", began, 2*time.Second, 3*time.Second+soon)
-		},
-	}, {
-		ID: "delay/fifo-message", Page: api("SendMessage"),
-		Must: "A FIFO queue refuses a delay of a single message.",
-		run: func(e *env) {
+		}),
+	check("delay/fifo-message", api("SendMessage"),
+		"A FIFO queue refuses a delay of a single message.", func(e *env) {
 			e.refused("SendMessage with DelaySeconds to a FIFO queue", e.fifo().trySend("a", inGroup("g"), withID("a"), delayed(1)))
-		},
-	},
+		}),
 }

@@ -55,43 +55,34 @@ func digestCheck(kind string, attributes map[string]types.MessageAttributeValue)
 }
 
 var digestChecks = []Check{
-	{
-		ID: "digests/body-sent", Page: api("SendMessage"),
-		Must: "MD5OfMessageBody is the MD5 of the body's bytes.",
-		run: func(e *env) {
+	check("digests/body-sent", api("SendMessage"),
+		"MD5OfMessageBody is the MD5 of the body's bytes.", func(e *env) {
 			q := e.queue()
 			for _, body := range []string{"hello", "ünïcödé 🚀", "%41+&"} {
 				want(e, "MD5OfMessageBody of "+body, aws.ToString(q.send(body).MD5OfMessageBody), md5Of([]byte(body)))
 			}
-		},
-	}, {
-		ID: "digests/body-received", Page: api("ReceiveMessage"),
-		Must: "MD5OfBody is the MD5 of the body's bytes.",
-		run: func(e *env) {
+		}),
+	check("digests/body-received", api("ReceiveMessage"),
+		"MD5OfBody is the MD5 of the body's bytes.", func(e *env) {
 			q := e.queue()
 			q.send("ünïcödé 🚀")
 			want(e, "MD5OfBody", aws.ToString(q.one().MD5OfBody), md5Of([]byte("ünïcödé 🚀")))
-		},
-	}, {
-		ID: "digests/none", Page: api("SendMessage"),
-		Must: "A message without attributes has no digest of attributes.",
-		run: func(e *env) {
+		}),
+	check("digests/none", api("SendMessage"),
+		"A message without attributes has no digest of attributes.", func(e *env) {
 			q := e.queue()
 			sent := q.send("a")
 			want(e, "MD5OfMessageAttributes when sent", aws.ToString(sent.MD5OfMessageAttributes), "")
 			want(e, "MD5OfMessageSystemAttributes when sent", aws.ToString(sent.MD5OfMessageSystemAttributes), "")
 			want(e, "MD5OfMessageAttributes when received", aws.ToString(q.one().MD5OfMessageAttributes), "")
-		},
-	}, {
-		ID: "digests/system-attributes", Page: api("SendMessage"),
-		Must: "MD5OfMessageSystemAttributes is the digest of the trace header, apart from that of the attributes.",
-		run: func(e *env) {
+		}),
+	check("digests/system-attributes", api("SendMessage"),
+		"MD5OfMessageSystemAttributes is the digest of the trace header, apart from that of the attributes.", func(e *env) {
 			sent := e.queue().send("a", traced(traceHeader, "String"), withAttributes(sample()))
 			want(e, "MD5OfMessageSystemAttributes", aws.ToString(sent.MD5OfMessageSystemAttributes),
 				digest(map[string]types.MessageAttributeValue{"AWSTraceHeader": text(traceHeader)}))
 			want(e, "MD5OfMessageAttributes", aws.ToString(sent.MD5OfMessageAttributes), digest(sample()))
-		},
-	},
+		}),
 	digestCheck("String", attributes{"a": text("value"), "b": text("ünïcödé")}),
 	digestCheck("Number", attributes{"a": typed("Number", "42")}),
 	digestCheck("Binary", attributes{"a": binary("Binary", 0, 255, 128)}),

@@ -6,18 +6,14 @@ import (
 )
 
 var fairChecks = []Check{
-	{
-		ID: "fair/group-kept", Page: pageFair, Recorded: localStack("2025-08-18", "test_fair_queue_with_message_group_id[sqs]"),
-		Must: "A message to a standard queue may have a MessageGroupId, and is received with it.",
-		run: func(e *env) {
+	check("fair/group-kept", pageFair,
+		"A message to a standard queue may have a MessageGroupId, and is received with it.", func(e *env) {
 			q := e.queue()
 			q.send("a", inGroup("tenant-1"))
 			want(e, "MessageGroupId", q.one().Attributes["MessageGroupId"], "tenant-1")
-		},
-	}, {
-		ID: "fair/no-lock", Page: api("SendMessage"),
-		Must: "On a standard queue messages of one group can be received while others of it are in flight.",
-		run: func(e *env) {
+		}).recorded(localStack("2025-08-18", "test_fair_queue_with_message_group_id[sqs]")),
+	check("fair/no-lock", api("SendMessage"),
+		"On a standard queue messages of one group can be received while others of it are in flight.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
 			for i := range 3 {
 				q.send(fmt.Sprint(i), inGroup("tenant-1"))
@@ -25,11 +21,9 @@ var fairChecks = []Check{
 			for range 3 {
 				q.one(atMost(1))
 			}
-		},
-	}, {
-		ID: "fair/mixed", Page: pageFairDetails,
-		Must: "A queue can have messages with and without MessageGroupId.",
-		run: func(e *env) {
+		}),
+	check("fair/mixed", pageFairDetails,
+		"A queue can have messages with and without MessageGroupId.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
 			q.send("with", inGroup("tenant-1"))
 			q.send("without")
@@ -37,11 +31,9 @@ var fairChecks = []Check{
 				group := map[string]string{"with": "tenant-1"}[*m.Body]
 				want(e, "MessageGroupId of "+*m.Body, m.Attributes["MessageGroupId"], group)
 			}
-		},
-	}, {
-		ID: "fair/slow-tenant", Page: pageFairDetails, Slow: true, Reading: true,
-		Must: "A quiet tenant's message is received before that of one which took most of the recent processing time.",
-		run: func(e *env) {
+		}),
+	check("fair/slow-tenant", pageFairDetails,
+		"A quiet tenant's message is received before that of one which took most of the recent processing time.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
 			for range 4 {
 				q.send("slow", inGroup("slow"))
@@ -54,11 +46,9 @@ var fairChecks = []Check{
 			q.send("quiet", inGroup("quiet"))
 			e.sleep(e.config.Settle)
 			want(e, "the first message", *q.one(atMost(1)).Body, "quiet")
-		},
-	}, {
-		ID: "fair/noisy-is-over", Page: pageFairDetails, Slow: true, Reading: true,
-		Must: "A noisy tenant that sent nothing for five minutes is not held back any more.",
-		run: func(e *env) {
+		}).slow().reading(),
+	check("fair/noisy-is-over", pageFairDetails,
+		"A noisy tenant that sent nothing for five minutes is not held back any more.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "3600")
 			for range 41 {
 				q.send("noisy", inGroup("noisy"))
@@ -68,11 +58,9 @@ var fairChecks = []Check{
 			q.send("quiet", inGroup("quiet"))
 			e.sleep(e.config.Settle)
 			want(e, "the first message", *q.one(atMost(1)).Body, "noisy")
-		},
-	}, {
-		ID: "fair/quiet-first", Page: pageFairDetails,
-		Must: "A quiet tenant's message is received before the backlog of one that has most of the queue in flight.",
-		run: func(e *env) {
+		}).slow().reading(),
+	check("fair/quiet-first", pageFairDetails,
+		"A quiet tenant's message is received before the backlog of one that has most of the queue in flight.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
 			for batch := range 8 { // twice as many as a noisy neighbour has in flight
 				entries := ten()
@@ -93,6 +81,5 @@ var fairChecks = []Check{
 				}
 			}
 			e.fail("40 of the noisy tenant in flight and 40 waiting: want the quiet tenant's message among the next ten, got ten of the noisy one's")
-		},
-	},
+		}),
 }

@@ -37,10 +37,8 @@ func (e *env) sequence(text *string) *big.Int {
 }
 
 var fifoChecks = []Check{
-	{
-		ID: "fifo/group-required", Page: api("SendMessage"),
-		Must: "A message to a FIFO queue must have a MessageGroupId.",
-		run: func(e *env) {
+	check("fifo/group-required", api("SendMessage"),
+		"A message to a FIFO queue must have a MessageGroupId.", func(e *env) {
 			q := e.fifo()
 			e.refused("SendMessage without MessageGroupId", q.trySend("a", withID("a")))
 			out, err := q.sendBatch(entry("a", "a"))
@@ -49,17 +47,13 @@ var fifoChecks = []Check{
 			} else {
 				e.refused("SendMessageBatch without MessageGroupId", err)
 			}
-		},
-	}, {
-		ID: "fifo/id-required", Page: api("SendMessage"),
-		Must: "Without content-based deduplication a message must have a MessageDeduplicationId.",
-		run: func(e *env) {
+		}),
+	check("fifo/id-required", api("SendMessage"),
+		"Without content-based deduplication a message must have a MessageDeduplicationId.", func(e *env) {
 			e.refused("SendMessage without MessageDeduplicationId", e.fifo().trySend("a", inGroup("g")))
-		},
-	}, {
-		ID: "fifo/sequence", Page: api("SendMessage"),
-		Must: "SequenceNumber is a number of up to 128 bits that increases within a group.",
-		run: func(e *env) {
+		}),
+	check("fifo/sequence", api("SendMessage"),
+		"SequenceNumber is a number of up to 128 bits that increases within a group.", func(e *env) {
 			q := e.fifo()
 			last := big.NewInt(-1)
 			for i := range 5 {
@@ -69,11 +63,9 @@ var fifoChecks = []Check{
 				}
 				last = n
 			}
-		},
-	}, {
-		ID: "fifo/order", Page: pageFIFOLogic,
-		Must: "The messages of a group are received in the order in which they were sent.",
-		run: func(e *env) {
+		}),
+	check("fifo/order", pageFIFOLogic,
+		"The messages of a group are received in the order in which they were sent.", func(e *env) {
 			q := e.fifo("VisibilityTimeout", "600")
 			var sent []string
 			for i := range 25 {
@@ -81,11 +73,9 @@ var fifoChecks = []Check{
 			}
 			q.sendTo("g", sent...)
 			q.inOrder(sent...)
-		},
-	}, {
-		ID: "fifo/order-of-each-group", Page: pageFIFOLogic,
-		Must: "Each group has an order of its own when several are received together.",
-		run: func(e *env) {
+		}),
+	check("fifo/order-of-each-group", pageFIFOLogic,
+		"Each group has an order of its own when several are received together.", func(e *env) {
 			q := e.fifo("VisibilityTimeout", "600")
 			for i := range 6 {
 				q.sendTo("a", fmt.Sprintf("a%d", i))
@@ -104,11 +94,9 @@ var fifoChecks = []Check{
 					e.must("DeleteMessage", q.delete(m))
 				}
 			}
-		},
-	}, {
-		ID: "fifo/several-of-a-group", Page: pageFIFOLogic,
-		Must: "A receive returns as many messages of one group as it can, in their order.",
-		run: func(e *env) {
+		}),
+	check("fifo/several-of-a-group", pageFIFOLogic,
+		"A receive returns as many messages of one group as it can, in their order.", func(e *env) {
 			q := e.fifo("VisibilityTimeout", "600")
 			q.sendTo("g", "a", "b", "c", "d", "e")
 			q.counts(5, 0, 0)
@@ -119,11 +107,9 @@ var fifoChecks = []Check{
 			for i, m := range got {
 				want(e, fmt.Sprintf("message %d", i), *m.Body, string(rune('a'+i)))
 			}
-		},
-	}, {
-		ID: "fifo/first-one-group", Page: pageFIFOLogic,
-		Must: "A receive takes messages of another group only when the first group has no more.",
-		run: func(e *env) {
+		}),
+	check("fifo/first-one-group", pageFIFOLogic,
+		"A receive takes messages of another group only when the first group has no more.", func(e *env) {
 			q := e.fifo("VisibilityTimeout", "600")
 			for i := range 4 {
 				q.sendTo("a", fmt.Sprintf("a%d", i))
@@ -138,53 +124,42 @@ var fifoChecks = []Check{
 			if len(groups) != 1 {
 				e.fail("three of two groups with four messages each: want all of one group, got %s", bodies(got))
 			}
-		},
-	},
+		}),
 }
 
 var groupChecks = []Check{
-	{
-		ID: "groups/locked", Page: pageFIFOLogic,
-		Must: "While a message of a group is in flight none behind it are received.",
-		run: func(e *env) {
+	check("groups/locked", pageFIFOLogic,
+		"While a message of a group is in flight none behind it are received.", func(e *env) {
 			q := e.fifo("VisibilityTimeout", "600")
 			q.sendTo("g", "a", "b", "c")
 			want(e, "first", *q.one(atMost(1)).Body, "a")
 			q.none("a group with a message in flight")
-		},
-	}, {
-		ID: "groups/others-go-on", Page: pageFIFOLogic,
-		Must: "Messages of other groups are received while a group is locked.",
-		run: func(e *env) {
+		}),
+	check("groups/others-go-on", pageFIFOLogic,
+		"Messages of other groups are received while a group is locked.", func(e *env) {
 			q := e.fifo("VisibilityTimeout", "600")
 			q.sendTo("g", "g1", "g2")
 			want(e, "first", *q.one(atMost(1)).Body, "g1")
 			q.sendTo("h", "h1")
 			want(e, "of the other group", *q.one().Body, "h1")
-		},
-	}, {
-		ID: "groups/order-after-failure", Page: pageFIFOLogic,
-		Must: "A message that was not deleted comes again before the later ones of its group.",
-		run: func(e *env) {
+		}),
+	check("groups/order-after-failure", pageFIFOLogic,
+		"A message that was not deleted comes again before the later ones of its group.", func(e *env) {
 			q := e.fifo("VisibilityTimeout", "2")
 			q.sendTo("g", "a", "b")
 			want(e, "first", *q.one(atMost(1)).Body, "a")
 			want(e, "after its visibility timeout", *q.one(atMost(1), hidden(600)).Body, "a")
-		},
-	}, {
-		ID: "groups/order-after-release", Page: pageFIFOLogic,
-		Must: "A message whose timeout is set to 0 comes again before the later ones of its group.",
-		run: func(e *env) {
+		}),
+	check("groups/order-after-release", pageFIFOLogic,
+		"A message whose timeout is set to 0 comes again before the later ones of its group.", func(e *env) {
 			q := e.fifo("VisibilityTimeout", "600")
 			q.sendTo("g", "a", "b", "c")
 			m := q.one(atMost(1))
 			e.must("ChangeMessageVisibility", q.hide(m, 0))
 			q.inOrder("a", "b", "c")
-		},
-	}, {
-		ID: "groups/waits-for-all", Page: pageFIFOLogic,
-		Must: "A message behind several of its group in flight is received when none of these is in flight any more.",
-		run: func(e *env) {
+		}),
+	check("groups/waits-for-all", pageFIFOLogic,
+		"A message behind several of its group in flight is received when none of these is in flight any more.", func(e *env) {
 			q := e.fifo("VisibilityTimeout", "600")
 			q.sendTo("g", "a", "b")
 			q.counts(2, 0, 0)
@@ -204,14 +179,11 @@ var groupChecks = []Check{
 			q.none("a group with its second message in flight")
 			e.must("DeleteMessage", q.delete(got[1]))
 			want(e, "third", *q.one().Body, "c")
-		},
-	}, {
-		// AWS promises no order between groups. It matters where one fails again
-		// and again: it cannot keep the others from being received.
-		ID: "groups/released-goes-last", Page: pageFIFOLogic, Undocumented: true,
-		Recorded: Recording{"2025-11-17", localStackTests + "py, test_fifo_message_group_visibility_after_change_message_visibility[sqs]"},
-		Must:     "A group whose first message is released goes behind the groups that were visible before.",
-		run: func(e *env) {
+		}),
+	// AWS promises no order between groups. It matters where one fails again
+	// and again: it cannot keep the others from being received.
+	check("groups/released-goes-last", pageFIFOLogic,
+		"A group whose first message is released goes behind the groups that were visible before.", func(e *env) {
 			q := e.fifo("VisibilityTimeout", "600")
 			q.sendTo("1", "g1-m1", "g1-m2")
 			q.sendTo("2", "g2-m1")
@@ -221,12 +193,9 @@ var groupChecks = []Check{
 			e.must("ChangeMessageVisibility", q.hide(got[0], 0))
 			q.counts(2, 1, 0)
 			want(e, "after the release", bodies(q.receive(waiting(20))), `"g2-m1", "g1-m1"`)
-		},
-	}, {
-		ID: "groups/only-earlier", Page: pageFIFOLogic,
-		Recorded: localStack("2025-11-19", "test_fifo_group_visibility_extends_with_change_message_visibility[sqs-0-visible, 1-visible, 2-visible]"),
-		Must:     "Only an earlier message of the group that is in flight blocks one: a middle one lets the first come back, the last one both before it.",
-		run: func(e *env) {
+		}).undocumented().recorded(Recording{"2025-11-17", localStackTests + "py, test_fifo_message_group_visibility_after_change_message_visibility[sqs]"}),
+	check("groups/only-earlier", pageFIFOLogic,
+		"Only an earlier message of the group that is in flight blocks one: a middle one lets the first come back, the last one both before it.", func(e *env) {
 			for i, wanted := range []string{"", `"foo"`, `"foo", "bar"`} {
 				q := e.fifo("VisibilityTimeout", "600")
 				q.sendTo("1", "foo", "bar", "baz")
@@ -244,12 +213,9 @@ var groupChecks = []Check{
 				})
 				want(e, fmt.Sprintf("with message %d in flight", i), bodies(q.receive(waiting(1))), wanted)
 			}
-		},
-	}, {
-		ID: "groups/released-head", Page: pageFIFOLogic,
-		Recorded: Recording{"2025-11-17", localStackTests + "validation.json, test_fifo_message_group_visibility_after_change_message_visibility[sqs]"},
-		Must:     "The first message of a group comes back when its timeout ends while the second one is in flight.",
-		run: func(e *env) {
+		}).recorded(localStack("2025-11-19", "test_fifo_group_visibility_extends_with_change_message_visibility[sqs-0-visible, 1-visible, 2-visible]")),
+	check("groups/released-head", pageFIFOLogic,
+		"The first message of a group comes back when its timeout ends while the second one is in flight.", func(e *env) {
 			q := e.fifo("VisibilityTimeout", "600")
 			q.sendTo("g", "a", "b")
 			q.counts(2, 0, 0)
@@ -257,11 +223,9 @@ var groupChecks = []Check{
 			want(e, "one receive", bodies(got), `"a", "b"`)
 			e.must("ChangeMessageVisibility", q.hide(got[0], 1))
 			want(e, "body", *q.one().Body, "a")
-		},
-	}, {
-		ID: "groups/long-poll", Page: pagePolling,
-		Must: "A long poll gets a group's next message as soon as the one in flight is deleted.",
-		run: func(e *env) {
+		}).recorded(Recording{"2025-11-17", localStackTests + "validation.json, test_fifo_message_group_visibility_after_change_message_visibility[sqs]"}),
+	check("groups/long-poll", pagePolling,
+		"A long poll gets a group's next message as soon as the one in flight is deleted.", func(e *env) {
 			q := e.fifo("VisibilityTimeout", "600")
 			q.sendTo("g", "a", "b")
 			m := q.one(atMost(1))
@@ -272,6 +236,5 @@ var groupChecks = []Check{
 			e.must("ReceiveMessage", answer.err)
 			want(e, "messages", bodies(answer.messages), show("b"))
 			e.within("the poll's answer", began, 0, soon)
-		},
-	},
+		}),
 }

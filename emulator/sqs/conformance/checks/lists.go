@@ -39,29 +39,23 @@ func listed(e *env, prefix string, pageSize int32, queues ...*queue) {
 }
 
 var listChecks = []Check{
-	{
-		ID: "lists/prefix", Page: api("ListQueues"),
-		Must: "ListQueues returns the queues whose names begin with the prefix, and no others.",
-		run: func(e *env) {
+	check("lists/prefix", api("ListQueues"),
+		"ListQueues returns the queues whose names begin with the prefix, and no others.", func(e *env) {
 			a, b := e.queue(), e.queue()
 			other, err := e.create("x"+e.name(), nil) // has the prefix, but does not begin with it
 			e.must("CreateQueue", err)
 			listed(e, e.stem, 1000, a, b)
 			listed(e, "x"+e.stem, 1000, other)
-		},
-	}, {
-		ID: "lists/prefix-case", Page: api("ListQueues"),
-		Must: "The prefix of ListQueues is case-sensitive.",
-		run: func(e *env) {
+		}),
+	check("lists/prefix-case", api("ListQueues"),
+		"The prefix of ListQueues is case-sensitive.", func(e *env) {
 			q, err := e.create(e.name()+"-case", nil)
 			e.must("CreateQueue", err)
 			listed(e, q.name, 1000, q)
 			listed(e, strings.TrimSuffix(q.name, "case")+"CASE", 1000)
-		},
-	}, {
-		ID: "lists/pages", Page: api("ListQueues"),
-		Must: "With MaxResults ListQueues returns pages that NextToken continues, and each queue once.",
-		run: func(e *env) {
+		}),
+	check("lists/pages", api("ListQueues"),
+		"With MaxResults ListQueues returns pages that NextToken continues, and each queue once.", func(e *env) {
 			var all []*queue
 			for range 5 {
 				all = append(all, e.queue())
@@ -70,36 +64,29 @@ var listChecks = []Check{
 			if _, pages := list(e, e.stem, 2); pages < 3 {
 				e.fail("five queues by two: want three pages at least, got %d", pages)
 			}
-		},
-	}, {
-		ID: "lists/no-token", Page: api("ListQueues"),
-		Must: "Without MaxResults ListQueues returns no NextToken.",
-		run: func(e *env) {
+		}),
+	check("lists/no-token", api("ListQueues"),
+		"Without MaxResults ListQueues returns no NextToken.", func(e *env) {
 			e.queue()
 			out, err := e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem})
 			e.must("ListQueues", err)
 			want(e, "NextToken", aws.ToString(out.NextToken), "")
-		},
-	}, {
-		ID: "lists/last-page", Page: api("ListQueues"),
-		Must: "NextToken is null when there are no more queues to list.",
-		run: func(e *env) {
+		}),
+	check("lists/last-page", api("ListQueues"),
+		"NextToken is null when there are no more queues to list.", func(e *env) {
 			q := e.queue()
 			listed(e, e.stem, 1000, q)
 			out, err := e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem, MaxResults: aws.Int32(10)})
 			e.must("ListQueues", err)
 			want(e, "NextToken", aws.ToString(out.NextToken), "")
-		},
-	}, {
-		ID: "lists/max-results", Page: api("ListQueues"), Reading: true,
-		Must: "MaxResults of ListQueues is 1 to 1,000.",
-		run: func(e *env) {
+		}),
+	check("lists/max-results", api("ListQueues"),
+		"MaxResults of ListQueues is 1 to 1,000.", func(e *env) {
 			_, err := e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem, MaxResults: aws.Int32(1000)})
 			e.must("ListQueues with MaxResults 1000", err)
 			for _, n := range []int32{0, 1001} {
 				_, err = e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem, MaxResults: &n})
 				e.refused(fmt.Sprintf("ListQueues with MaxResults %d", n), err)
 			}
-		},
-	},
+		}).reading(),
 }

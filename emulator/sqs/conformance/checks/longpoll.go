@@ -43,10 +43,8 @@ func (q *queue) poll(ctx context.Context) <-chan polled {
 }
 
 var longPollChecks = []Check{
-	{
-		ID: "long-poll/wakes", Page: pagePolling,
-		Must: "A long poll returns a message as soon as one is sent.",
-		run: func(e *env) {
+	check("long-poll/wakes", pagePolling,
+		"A long poll returns a message as soon as one is sent.", func(e *env) {
 			q := e.queue()
 			answers := q.poll(e.ctx)
 			began := time.Now()
@@ -55,70 +53,56 @@ var longPollChecks = []Check{
 			e.must("ReceiveMessage", answer.err)
 			want(e, "messages", bodies(answer.messages), show("wake up"))
 			e.within("the poll's answer", began, 0, soon)
-		},
-	}, {
-		ID: "long-poll/one-is-enough", Page: pagePolling,
-		Must: "A long poll answers when there is one message, and does not wait for more.",
-		run: func(e *env) {
+		}),
+	check("long-poll/one-is-enough", pagePolling,
+		"A long poll answers when there is one message, and does not wait for more.", func(e *env) {
 			q := e.queue()
 			q.send("one of ten")
 			began := time.Now()
 			want(e, "messages", bodies(q.receive(atMost(10), waiting(20))), show("one of ten"))
 			e.within("the answer", began, 0, soon)
-		},
-	}, {
-		ID: "long-poll/ends-empty", Page: pagePolling,
-		Must: "A long poll without messages answers when its time is over, and not before.",
-		run: func(e *env) {
+		}),
+	check("long-poll/ends-empty", pagePolling,
+		"A long poll without messages answers when its time is over, and not before.", func(e *env) {
 			q := e.queue()
 			began := time.Now()
 			want(e, "number of messages", len(q.receive(waiting(2))), 0)
 			e.within("the empty answer to a poll of 2 s", began, 1900*time.Millisecond, 2*time.Second+soon)
-		},
-	}, {
-		ID: "long-poll/of-the-queue", Page: pagePolling,
-		Must: "A receive without WaitTimeSeconds waits as long as the queue's ReceiveMessageWaitTimeSeconds.",
-		run: func(e *env) {
+		}),
+	check("long-poll/of-the-queue", pagePolling,
+		"A receive without WaitTimeSeconds waits as long as the queue's ReceiveMessageWaitTimeSeconds.", func(e *env) {
 			q := e.queue("ReceiveMessageWaitTimeSeconds", "2")
 			began := time.Now()
 			want(e, "number of messages", len(q.receive()), 0)
 			e.within("the empty answer", began, 1900*time.Millisecond, 2*time.Second+soon)
-		},
-	}, {
-		ID: "long-poll/zero-is-short", Page: pagePolling,
-		Must: "WaitTimeSeconds 0 is a short poll, whatever the queue's ReceiveMessageWaitTimeSeconds.",
-		run: func(e *env) {
+		}),
+	check("long-poll/zero-is-short", pagePolling,
+		"WaitTimeSeconds 0 is a short poll, whatever the queue's ReceiveMessageWaitTimeSeconds.", func(e *env) {
 			q := e.queue("ReceiveMessageWaitTimeSeconds", "20")
 			began := time.Now()
 			_, err := e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url}, withField("WaitTimeSeconds", 0))
 			e.must("ReceiveMessage with WaitTimeSeconds 0", err)
 			e.within("the answer", began, 0, soon)
-		},
-	}, {
-		ID: "long-poll/visible-again", Page: pagePolling,
-		Must: "A long poll returns a message as soon as its visibility timeout ends.",
-		run: func(e *env) {
+		}),
+	check("long-poll/visible-again", pagePolling,
+		"A long poll returns a message as soon as its visibility timeout ends.", func(e *env) {
 			q := e.queue()
 			q.send("again")
 			q.one(hidden(2))
 			began := time.Now()
 			want(e, "messages", bodies(q.receive(waiting(20))), show("again"))
 			e.within("the message", began, time.Second, 2*time.Second+soon)
-		},
-	}, {
-		ID: "long-poll/delay-over", Page: pagePolling,
-		Must: "A long poll returns a message as soon as its delay ends.",
-		run: func(e *env) {
+		}),
+	check("long-poll/delay-over", pagePolling,
+		"A long poll returns a message as soon as its delay ends.", func(e *env) {
 			q := e.queue()
 			q.send("delayed", func(in *awssqs.SendMessageInput) { in.DelaySeconds = 2 })
 			began := time.Now()
 			want(e, "messages", bodies(q.receive(waiting(20))), show("delayed"))
 			e.within("the message", began, time.Second, 2*time.Second+soon)
-		},
-	}, {
-		ID: "long-poll/client-gone", Page: api("ReceiveMessage"), Undocumented: true,
-		Must: "A long poll whose client has left takes no message.",
-		run: func(e *env) {
+		}),
+	check("long-poll/client-gone", api("ReceiveMessage"),
+		"A long poll whose client has left takes no message.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
 			ctx, leave := context.WithCancel(e.ctx)
 			defer leave()
@@ -130,6 +114,5 @@ var longPollChecks = []Check{
 			m := q.one()
 			want(e, "ApproximateReceiveCount", m.Attributes["ApproximateReceiveCount"], "1")
 			want(e, "body", aws.ToString(m.Body), "for who is still there")
-		},
-	},
+		}).undocumented(),
 }

@@ -55,70 +55,53 @@ func attributeNames(names ...string) map[string]types.MessageAttributeValue {
 }
 
 var messageAttributeChecks = []Check{
-	{
-		// Taken over although the day is unknown: the page names
-		// InvalidMessageContents for the body's characters only.
-		ID: "attributes-of-messages/characters", Page: api("SendMessage"), Undocumented: true,
-		Recorded: localStackValidated("test_invalid_string_attributes_cause_invalid_parameter_value_error"),
-		Must:     "A control character in a string attribute is InvalidParameterValue.",
-		run: func(e *env) {
+	// Taken over although the day is unknown: the page names
+	// InvalidMessageContents for the body's characters only.
+	check("attributes-of-messages/characters", api("SendMessage"),
+		"A control character in a string attribute is InvalidParameterValue.", func(e *env) {
 			err := e.queue().trySend("a", withAttributes(attributes{"attr1": text("Invalid-\b,\v")}))
 			e.refused("SendMessage", err)
 			var failure interface{ ErrorCode() string }
 			if errors.As(err, &failure) {
 				want(e, "code", failure.ErrorCode(), "InvalidParameterValue")
 			}
-		},
-	},
-	{
-		// Taken over although the day is unknown and the page has A-Z and a-z: the
-		// test began with this name because AWS takes it.
-		ID: "attributes-of-messages/name-letters", Page: pageMetadata, Undocumented: true,
-		Recorded: localStackValidated("test_send_message_with_invalid_string_attributes"),
-		Must:     "An attribute name may have letters outside ASCII.",
-		run: func(e *env) {
+		}).undocumented().recorded(localStackValidated("test_invalid_string_attributes_cause_invalid_parameter_value_error")),
+	// Taken over although the day is unknown and the page has A-Z and a-z: the
+	// test began with this name because AWS takes it.
+	check("attributes-of-messages/name-letters", pageMetadata,
+		"An attribute name may have letters outside ASCII.", func(e *env) {
 			q := e.queue()
 			sent := attributeNames("attr.1øßä")
 			q.send("a", withAttributes(sent))
 			e.sameAttributes(q.one().MessageAttributes, sent)
-		},
-	},
-	{
-		ID: "attributes-of-messages/intact", Page: pageMetadata,
-		Must: "Attributes of type String, Number and Binary are received as they were sent.",
-		run: func(e *env) {
+		}).undocumented().recorded(localStackValidated("test_send_message_with_invalid_string_attributes")),
+	check("attributes-of-messages/intact", pageMetadata,
+		"Attributes of type String, Number and Binary are received as they were sent.", func(e *env) {
 			q := e.queue()
 			q.send("a", withAttributes(sample()))
 			e.sameAttributes(q.one().MessageAttributes, sample())
-		},
-	}, {
-		ID: "attributes-of-messages/ten", Page: pageMetadata,
-		Must: "A message may have ten attributes.",
-		run: func(e *env) {
+		}),
+	check("attributes-of-messages/ten", pageMetadata,
+		"A message may have ten attributes.", func(e *env) {
 			q := e.queue()
 			ten := attributeNames("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")
 			q.send("a", withAttributes(ten))
 			e.sameAttributes(q.one().MessageAttributes, ten)
-		},
-	}, {
-		ID: "attributes-of-messages/name-case", Page: pageMetadata,
-		Must: "Attribute names are case-sensitive.",
-		run: func(e *env) {
+		}),
+	check("attributes-of-messages/name-case", pageMetadata,
+		"Attribute names are case-sensitive.", func(e *env) {
 			q := e.queue()
 			two := attributeNames("name", "NAME")
 			q.send("a", withAttributes(two))
 			e.sameAttributes(q.one().MessageAttributes, two)
-		},
-	}, {
-		ID: "attributes-of-messages/name-longest", Page: pageMetadata,
-		Must: "An attribute name may have 256 letters, digits, underscores, hyphens and periods.",
-		run: func(e *env) {
+		}),
+	check("attributes-of-messages/name-longest", pageMetadata,
+		"An attribute name may have 256 letters, digits, underscores, hyphens and periods.", func(e *env) {
 			q := e.queue()
 			two := attributeNames(strings.Repeat("n", 256), "aZ_09-b.c.d")
 			q.send("a", withAttributes(two))
 			e.sameAttributes(q.one().MessageAttributes, two)
-		},
-	},
+		}),
 }
 
 // refuses is a check of attributes that SendMessage must refuse, each on its own.

@@ -78,11 +78,8 @@ func (e *env) slowTask() (dead *queue, handle string) {
 }
 
 var moveChecks = []Check{
-	{
-		ID: "moves/to-source", Page: pageRedrive,
-		Recorded: localStackMoves("2024-04-30", "test_move_task_workflow_with_multiple_sources_as_default_destination"),
-		Must:     "Without a destination a task moves messages back to the queues that they came from.",
-		run: func(e *env) {
+	check("moves/to-source", pageRedrive,
+		"Without a destination a task moves messages back to the queues that they came from.", func(e *env) {
 			source, dead := e.pair(false, 1)
 			other := e.queue("RedrivePolicy", policy(dead.arn(), 1), "VisibilityTimeout", "600")
 			dead.bury(source, "of the first")
@@ -91,11 +88,9 @@ var moveChecks = []Check{
 			want(e, "in the first queue", *source.one().Body, "of the first")
 			want(e, "in the second queue", *other.one().Body, "of the second")
 			dead.counts(0, 0, 0)
-		},
-	}, {
-		ID: "moves/to-destination", Page: pageRedrive,
-		Must: "A task moves messages to the destination that it was given, with their attributes.",
-		run: func(e *env) {
+		}).recorded(localStackMoves("2024-04-30", "test_move_task_workflow_with_multiple_sources_as_default_destination")),
+	check("moves/to-destination", pageRedrive,
+		"A task moves messages to the destination that it was given, with their attributes.", func(e *env) {
 			source, dead := e.pair(false, 1)
 			source.send("poison", withAttributes(sample()))
 			source.waste("poison", 1)
@@ -107,11 +102,9 @@ var moveChecks = []Check{
 			e.sameAttributes(m.MessageAttributes, sample())
 			source.none("the source queue")
 			dead.counts(0, 0, 0)
-		},
-	}, {
-		ID: "moves/new-messages", Page: pageRedrive,
-		Must: "Moved messages are new ones: another id, sent when they were moved.",
-		run: func(e *env) {
+		}),
+	check("moves/new-messages", pageRedrive,
+		"Moved messages are new ones: another id, sent when they were moved.", func(e *env) {
 			source, dead := e.pair(false, 1)
 			sent := source.send("poison")
 			first := source.waste("poison", 1)
@@ -125,11 +118,9 @@ var moveChecks = []Check{
 			if before, after := source.number(first, "SentTimestamp"), source.number(m, "SentTimestamp"); after <= before {
 				e.fail("SentTimestamp: want more than the first one, %d, got %d", before, after)
 			}
-		},
-	}, {
-		ID: "moves/fifo", Page: pageRedrive,
-		Must: "A FIFO dead-letter queue's messages are moved to a FIFO queue, in their order.",
-		run: func(e *env) {
+		}),
+	check("moves/fifo", pageRedrive,
+		"A FIFO dead-letter queue's messages are moved to a FIFO queue, in their order.", func(e *env) {
 			source, dead := e.pair(true, 1)
 			for _, body := range []string{"a", "b", "c"} {
 				source.sendTo("g", body)
@@ -140,11 +131,9 @@ var moveChecks = []Check{
 			destination := e.fifo("VisibilityTimeout", "600")
 			dead.move(toQueue(destination.arn()))
 			destination.inOrder("a", "b", "c")
-		},
-	}, {
-		ID: "moves/list", Page: api("ListMessageMoveTasks"),
-		Must: "ListMessageMoveTasks tells of a task's state, queues, rate, start and messages moved.",
-		run: func(e *env) {
+		}),
+	check("moves/list", api("ListMessageMoveTasks"),
+		"ListMessageMoveTasks tells of a task's state, queues, rate, start and messages moved.", func(e *env) {
 			source, dead := e.pair(false, 1)
 			dead.bury(source, "poison")
 			destination := e.queue("VisibilityTimeout", "600")
@@ -159,11 +148,9 @@ var moveChecks = []Check{
 			if task.StartedTimestamp < 1_600_000_000 && time.Now().Unix() > 1_600_000_000 {
 				e.fail("StartedTimestamp: want a time since 1970, got %d", task.StartedTimestamp)
 			}
-		},
-	}, {
-		ID: "moves/list-unsaid", Page: api("ListMessageMoveTasks"), Recorded: localStackMoves("2024-04-30", "test_move_task_workflow_with_default_destination"),
-		Must: "Destination and rate are null where they were not given.",
-		run: func(e *env) {
+		}),
+	check("moves/list-unsaid", api("ListMessageMoveTasks"),
+		"Destination and rate are null where they were not given.", func(e *env) {
 			source, dead := e.pair(false, 1)
 			dead.bury(source, "poison")
 			dead.move()
@@ -172,11 +159,9 @@ var moveChecks = []Check{
 				e.fail("want null, got the destination %s and the rate %d",
 					aws.ToString(task.DestinationArn), aws.ToInt32(task.MaxNumberOfMessagesPerSecond))
 			}
-		},
-	}, {
-		ID: "moves/list-latest", Page: api("ListMessageMoveTasks"),
-		Must: "ListMessageMoveTasks returns the latest task, or with MaxResults up to ten, the latest first.",
-		run: func(e *env) {
+		}).recorded(localStackMoves("2024-04-30", "test_move_task_workflow_with_default_destination")),
+	check("moves/list-latest", api("ListMessageMoveTasks"),
+		"ListMessageMoveTasks returns the latest task, or with MaxResults up to ten, the latest first.", func(e *env) {
 			_, dead := e.pair(false, 1)
 			for rate := int32(101); rate <= 103; rate++ {
 				dead.move(atRate(rate))
@@ -190,11 +175,9 @@ var moveChecks = []Check{
 			want(e, "rates of the tasks", fmt.Sprint(rates), "[103 102 101]")
 			want(e, "number of tasks by default", len(dead.tasks(0)), 1)
 			want(e, "number of tasks with MaxResults 2", len(dead.tasks(2)), 2)
-		},
-	}, {
-		ID: "moves/cancel", Page: api("CancelMessageMoveTask"),
-		Must: "A running task can be cancelled: what was moved stays moved, the rest stays where it is.",
-		run: func(e *env) {
+		}),
+	check("moves/cancel", api("CancelMessageMoveTask"),
+		"A running task can be cancelled: what was moved stays moved, the rest stays where it is.", func(e *env) {
 			dead, handle := e.slowTask()
 			task := dead.latest("RUNNING")
 			want(e, "TaskHandle of the running task", aws.ToString(task.TaskHandle), handle)
@@ -208,6 +191,5 @@ var moveChecks = []Check{
 			if left := dead.attributes()["ApproximateNumberOfMessages"]; left == "0" {
 				e.fail("messages in the dead-letter queue after the task was cancelled: want some, got none")
 			}
-		},
-	},
+		}),
 }

@@ -21,54 +21,39 @@ func noQueue(e *env) (answer, map[string]any) {
 }
 
 var protocolChecks = []Check{
-	{
-		ID: "protocol/error-type", Page: pageJSON, Recorded: goCloud("2026-03-19", "TestConformanceSQSTopic/TestNonExistentTopicSucceedsOnOpenButFailsOnSend"),
-		Must: "An error's body says which it is in __type.",
-		run: func(e *env) {
+	check("protocol/error-type", pageJSON,
+		"An error's body says which it is in __type.", func(e *env) {
 			_, body := noQueue(e)
 			want(e, "__type", body["__type"], any("com.amazonaws.sqs#QueueDoesNotExist"))
-		},
-	}, {
-		ID: "protocol/error-header", Page: pageJSON,
-		Recorded: goCloud("2026-03-19", "TestConformanceSQSTopic/TestNonExistentTopicSucceedsOnOpenButFailsOnSend"),
-		Must:     "An error's header x-amzn-query-error has the error's code of the query protocol, and who is to blame.",
-		run: func(e *env) {
+		}).recorded(goCloud("2026-03-19", "TestConformanceSQSTopic/TestNonExistentTopicSucceedsOnOpenButFailsOnSend")),
+	check("protocol/error-header", pageJSON,
+		"An error's header x-amzn-query-error has the error's code of the query protocol, and who is to blame.", func(e *env) {
 			a, _ := noQueue(e)
 			want(e, "x-amzn-query-error", a.header.Get("X-Amzn-Query-Error"), "AWS.SimpleQueueService.NonExistentQueue;Sender")
-		},
-	}, {
-		ID: "protocol/error-status", Page: pageJSON,
-		Recorded: goCloud("2026-03-19", "TestConformanceSQSTopic/TestNonExistentTopicSucceedsOnOpenButFailsOnSend"),
-		Must:     "A client's error has the HTTP status 400.",
-		run: func(e *env) {
+		}).recorded(goCloud("2026-03-19", "TestConformanceSQSTopic/TestNonExistentTopicSucceedsOnOpenButFailsOnSend")),
+	check("protocol/error-status", pageJSON,
+		"A client's error has the HTTP status 400.", func(e *env) {
 			a, _ := noQueue(e)
 			want(e, "status", a.status, 400)
-		},
-	}, {
-		ID: "protocol/error-message", Page: pageJSON,
-		Must: "An error's body has a message for people.",
-		run: func(e *env) {
+		}).recorded(goCloud("2026-03-19", "TestConformanceSQSTopic/TestNonExistentTopicSucceedsOnOpenButFailsOnSend")),
+	check("protocol/error-message", pageJSON,
+		"An error's body has a message for people.", func(e *env) {
 			_, body := noQueue(e)
 			if message, _ := body["message"].(string); message == "" {
 				e.fail("message: want words, got %v", body["message"])
 			}
-		},
-	}, {
-		ID: "protocol/content-type", Page: pageJSON,
-		Recorded: goCloud("2026-03-19", "TestConformanceSQSTopic/TestNonExistentTopicSucceedsOnOpenButFailsOnSend"),
-		Must:     "Answers have the content type application/x-amz-json-1.0.",
-		run: func(e *env) {
+		}),
+	check("protocol/content-type", pageJSON,
+		"Answers have the content type application/x-amz-json-1.0.", func(e *env) {
 			var a answer
 			_, err := e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem}, recorded(&a))
 			e.must("ListQueues", err)
 			want(e, "Content-Type of an answer", a.header.Get("Content-Type"), "application/x-amz-json-1.0")
 			a, _ = noQueue(e)
 			want(e, "Content-Type of an error", a.header.Get("Content-Type"), "application/x-amz-json-1.0")
-		},
-	}, {
-		ID: "protocol/request-id", Page: pageJSON,
-		Must: "Every answer has a request id of its own in x-amzn-RequestId.",
-		run: func(e *env) {
+		}).recorded(goCloud("2026-03-19", "TestConformanceSQSTopic/TestNonExistentTopicSucceedsOnOpenButFailsOnSend")),
+	check("protocol/request-id", pageJSON,
+		"Every answer has a request id of its own in x-amzn-RequestId.", func(e *env) {
 			seen := map[string]bool{}
 			for range 2 {
 				a, _ := noQueue(e)
@@ -78,6 +63,5 @@ var protocolChecks = []Check{
 				}
 				seen[id] = true
 			}
-		},
-	},
+		}),
 }

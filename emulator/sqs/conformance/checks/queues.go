@@ -10,54 +10,42 @@ import (
 )
 
 var queueChecks = []Check{
-	{
-		ID: "queues/url", Page: pageIdentifiers,
-		Must: "A queue's URL ends in the account's number and the queue's name.",
-		run: func(e *env) {
+	check("queues/url", pageIdentifiers,
+		"A queue's URL ends in the account's number and the queue's name.", func(e *env) {
 			q := e.queue()
 			if end := "/" + q.account() + "/" + q.name; !strings.HasSuffix(*q.url, end) {
 				e.fail("QueueUrl: want it to end in %s, got %s", end, *q.url)
 			}
-		},
-	}, {
-		ID: "queues/get-url", Page: api("GetQueueUrl"),
-		Must: "GetQueueUrl returns the URL that CreateQueue returned.",
-		run: func(e *env) {
+		}),
+	check("queues/get-url", api("GetQueueUrl"),
+		"GetQueueUrl returns the URL that CreateQueue returned.", func(e *env) {
 			q := e.queue()
 			out, err := e.GetQueueUrl(e.ctx, &awssqs.GetQueueUrlInput{QueueName: &q.name})
 			e.must("GetQueueUrl", err)
 			want(e, "QueueUrl", aws.ToString(out.QueueUrl), *q.url)
-		},
-	}, {
-		ID: "queues/get-url-unknown", Page: api("GetQueueUrl"),
-		Must: "GetQueueUrl of a queue that does not exist is QueueDoesNotExist.",
-		run: func(e *env) {
+		}),
+	check("queues/get-url-unknown", api("GetQueueUrl"),
+		"GetQueueUrl of a queue that does not exist is QueueDoesNotExist.", func(e *env) {
 			_, err := e.GetQueueUrl(e.ctx, &awssqs.GetQueueUrlInput{QueueName: aws.String(e.name())})
 			refusedAs[*types.QueueDoesNotExist](e, "GetQueueUrl", err)
-		},
-	}, {
-		ID: "queues/create-again", Page: api("CreateQueue"),
-		Must: "CreateQueue with the name and the attributes of an existing queue returns its URL.",
-		run: func(e *env) {
+		}),
+	check("queues/create-again", api("CreateQueue"),
+		"CreateQueue with the name and the attributes of an existing queue returns its URL.", func(e *env) {
 			attributes := []string{"VisibilityTimeout", "77", "DelaySeconds", "3"}
 			q := e.queue(attributes...)
 			again, err := e.create(q.name, pairs(attributes))
 			e.must("CreateQueue again", err)
 			want(e, "QueueUrl", *again.url, *q.url)
-		},
-	}, {
-		ID: "queues/create-conflict", Page: api("CreateQueue"),
-		Must: "CreateQueue of an existing name with another value of an attribute is QueueNameExists.",
-		run: func(e *env) {
+		}),
+	check("queues/create-conflict", api("CreateQueue"),
+		"CreateQueue of an existing name with another value of an attribute is QueueNameExists.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "77")
 			_, err := e.create(q.name, pairs([]string{"VisibilityTimeout", "78"}))
 			refusedAs[*types.QueueNameExists](e, "CreateQueue with VisibilityTimeout 78 instead of 77", err)
 			want(e, "VisibilityTimeout after the refusal", q.attributes()["VisibilityTimeout"], "77")
-		},
-	}, {
-		ID: "queues/delete", Page: api("DeleteQueue"),
-		Must: "A queue that was deleted, with messages in it, does not exist any more.",
-		run: func(e *env) {
+		}),
+	check("queues/delete", api("DeleteQueue"),
+		"A queue that was deleted, with messages in it, does not exist any more.", func(e *env) {
 			q := e.queue()
 			q.send("left behind")
 			_, err := e.DeleteQueue(e.ctx, &awssqs.DeleteQueueInput{QueueUrl: q.url})
@@ -68,21 +56,17 @@ var queueChecks = []Check{
 			})
 			_, err = e.GetQueueUrl(e.ctx, &awssqs.GetQueueUrlInput{QueueName: &q.name})
 			refusedAs[*types.QueueDoesNotExist](e, "GetQueueUrl", err)
-		},
-	}, {
-		ID: "queues/recreate-at-once", Page: api("CreateQueue"), Recorded: localStack("2024-04-30", "test_create_queue_recently_deleted[sqs]"),
-		Must: "CreateQueue within 60 seconds of deleting a queue of that name is QueueDeletedRecently.",
-		run: func(e *env) {
+		}),
+	check("queues/recreate-at-once", api("CreateQueue"),
+		"CreateQueue within 60 seconds of deleting a queue of that name is QueueDeletedRecently.", func(e *env) {
 			q := e.queue()
 			_, err := e.DeleteQueue(e.ctx, &awssqs.DeleteQueueInput{QueueUrl: q.url})
 			e.must("DeleteQueue", err)
 			_, err = e.create(q.name, nil)
 			refusedAs[*types.QueueDeletedRecently](e, "CreateQueue", err)
-		},
-	}, {
-		ID: "queues/recreate-later", Page: api("DeleteQueue"), Slow: true,
-		Must: "60 seconds after a queue was deleted its name is free, and the new queue is empty.",
-		run: func(e *env) {
+		}).recorded(localStack("2024-04-30", "test_create_queue_recently_deleted[sqs]")),
+	check("queues/recreate-later", api("DeleteQueue"),
+		"60 seconds after a queue was deleted its name is free, and the new queue is empty.", func(e *env) {
 			q := e.queue()
 			q.send("of the old queue")
 			_, err := e.DeleteQueue(e.ctx, &awssqs.DeleteQueueInput{QueueUrl: q.url})
@@ -91,11 +75,9 @@ var queueChecks = []Check{
 			again, err := e.create(q.name, nil)
 			e.must("CreateQueue", err)
 			again.none("a queue that was created anew")
-		},
-	}, {
-		ID: "queues/unknown-messages", Page: api("SendMessage"),
-		Must: "Every call for messages of a queue that does not exist is QueueDoesNotExist.",
-		run: func(e *env) {
+		}).slow(),
+	check("queues/unknown-messages", api("SendMessage"),
+		"Every call for messages of a queue that does not exist is QueueDoesNotExist.", func(e *env) {
 			url, handle := missing(e), aws.String("AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a")
 			_, err := e.SendMessage(e.ctx, &awssqs.SendMessageInput{QueueUrl: url, MessageBody: aws.String("a")})
 			refusedAs[*types.QueueDoesNotExist](e, "SendMessage", err)
@@ -107,19 +89,15 @@ var queueChecks = []Check{
 			refusedAs[*types.QueueDoesNotExist](e, "ChangeMessageVisibility", err)
 			_, err = e.PurgeQueue(e.ctx, &awssqs.PurgeQueueInput{QueueUrl: url})
 			refusedAs[*types.QueueDoesNotExist](e, "PurgeQueue", err)
-		},
-	}, {
-		ID: "queues/unknown-batches", Page: api("SendMessageBatch"),
-		Must: "Every batch call on a queue that does not exist is QueueDoesNotExist, not a failure of its entries.",
-		run: func(e *env) {
+		}),
+	check("queues/unknown-batches", api("SendMessageBatch"),
+		"Every batch call on a queue that does not exist is QueueDoesNotExist, not a failure of its entries.", func(e *env) {
 			for _, batch := range batchCalls {
 				refusedAs[*types.QueueDoesNotExist](e, batch.name, batch.call(e, missing(e), "a"))
 			}
-		},
-	}, {
-		ID: "queues/unknown-settings", Page: api("GetQueueAttributes"),
-		Must: "Every call for a queue that does not exist, its attributes or its tags, is QueueDoesNotExist.",
-		run: func(e *env) {
+		}),
+	check("queues/unknown-settings", api("GetQueueAttributes"),
+		"Every call for a queue that does not exist, its attributes or its tags, is QueueDoesNotExist.", func(e *env) {
 			url := missing(e)
 			_, err := e.GetQueueAttributes(e.ctx, &awssqs.GetQueueAttributesInput{QueueUrl: url, AttributeNames: []types.QueueAttributeName{"All"}})
 			refusedAs[*types.QueueDoesNotExist](e, "GetQueueAttributes", err)
@@ -135,8 +113,7 @@ var queueChecks = []Check{
 			refusedAs[*types.QueueDoesNotExist](e, "UntagQueue", err)
 			_, err = e.ListQueueTags(e.ctx, &awssqs.ListQueueTagsInput{QueueUrl: url})
 			refusedAs[*types.QueueDoesNotExist](e, "ListQueueTags", err)
-		},
-	},
+		}),
 }
 
 // missing returns the URL of a queue that never was.

@@ -8,21 +8,17 @@ import (
 )
 
 var receiveChecks = []Check{
-	{
-		ID: "receive/empty", Page: pagePolling,
-		Must: "A short poll of an empty queue answers right away, without messages.",
-		run: func(e *env) {
+	check("receive/empty", pagePolling,
+		"A short poll of an empty queue answers right away, without messages.", func(e *env) {
 			q := e.queue()
 			began := time.Now()
 			want(e, "number of messages", len(q.receive()), 0)
 			if took := time.Since(began); took > 5*time.Second {
 				e.fail("want an answer right away, got it after %v", took)
 			}
-		},
-	}, {
-		ID: "receive/one-by-default", Page: api("ReceiveMessage"),
-		Must: "Without MaxNumberOfMessages a receive returns one message.",
-		run: func(e *env) {
+		}),
+	check("receive/one-by-default", api("ReceiveMessage"),
+		"Without MaxNumberOfMessages a receive returns one message.", func(e *env) {
 			q := e.queue()
 			for range 3 {
 				q.send("a")
@@ -31,11 +27,9 @@ var receiveChecks = []Check{
 			for range 3 {
 				want(e, "number of messages", len(q.receive(atMost(0), waiting(20))), 1)
 			}
-		},
-	}, {
-		ID: "receive/never-more", Page: api("ReceiveMessage"),
-		Must: "A receive returns no more messages than MaxNumberOfMessages.",
-		run: func(e *env) {
+		}),
+	check("receive/never-more", api("ReceiveMessage"),
+		"A receive returns no more messages than MaxNumberOfMessages.", func(e *env) {
 			q := e.queue()
 			for i := range 7 {
 				q.send(fmt.Sprint(i))
@@ -47,11 +41,9 @@ var receiveChecks = []Check{
 				}
 				left -= got
 			}
-		},
-	}, {
-		ID: "receive/max-bounds", Page: api("ReceiveMessage"), Recorded: localStack("2024-04-30", "test_send_receive_max_number_of_messages[sqs]"),
-		Must: "MaxNumberOfMessages is 1 to 10.",
-		run: func(e *env) {
+		}),
+	check("receive/max-bounds", api("ReceiveMessage"),
+		"MaxNumberOfMessages is 1 to 10.", func(e *env) {
 			q := e.queue()
 			for _, n := range []int{1, 10} {
 				_, err := e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url}, withField("MaxNumberOfMessages", n))
@@ -61,11 +53,9 @@ var receiveChecks = []Check{
 				_, err := e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url}, withField("MaxNumberOfMessages", n))
 				e.refused(fmt.Sprintf("ReceiveMessage with MaxNumberOfMessages %d", n), err)
 			}
-		},
-	}, {
-		ID: "receive/wait-bounds", Page: pagePolling, Recorded: localStack("2025-02-10", "test_send_receive_wait_time_seconds[sqs]"),
-		Must: "The maximum long polling wait time is 20 seconds.",
-		run: func(e *env) {
+		}).recorded(localStack("2024-04-30", "test_send_receive_max_number_of_messages[sqs]")),
+	check("receive/wait-bounds", pagePolling,
+		"The maximum long polling wait time is 20 seconds.", func(e *env) {
 			q := e.queue()
 			q.send("a")
 			_, err := q.tryReceive(waiting(20))
@@ -74,11 +64,9 @@ var receiveChecks = []Check{
 				_, err := q.tryReceive(waiting(seconds))
 				e.refused(fmt.Sprintf("ReceiveMessage with WaitTimeSeconds %d", seconds), err)
 			}
-		},
-	}, {
-		ID: "receive/visibility-bounds", Page: pageVisibility, Reading: true,
-		Must: "The visibility timeout of a receive is 0 seconds to 12 hours.",
-		run: func(e *env) {
+		}).recorded(localStack("2025-02-10", "test_send_receive_wait_time_seconds[sqs]")),
+	check("receive/visibility-bounds", pageVisibility,
+		"The visibility timeout of a receive is 0 seconds to 12 hours.", func(e *env) {
 			q := e.queue()
 			for _, seconds := range []int32{43_200, 0} {
 				_, err := e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url}, withField("VisibilityTimeout", seconds))
@@ -88,11 +76,9 @@ var receiveChecks = []Check{
 				_, err := q.tryReceive(hidden(seconds))
 				e.refused(fmt.Sprintf("ReceiveMessage with VisibilityTimeout %d", seconds), err)
 			}
-		},
-	}, {
-		ID: "receive/new-handle", Page: pageIdentifiers,
-		Must: "Every receive of a message gives it another receipt handle, of 1,024 characters at most.",
-		run: func(e *env) {
+		}).reading(),
+	check("receive/new-handle", pageIdentifiers,
+		"Every receive of a message gives it another receipt handle, of 1,024 characters at most.", func(e *env) {
 			q := e.queue()
 			q.send("a")
 			handles := map[string]bool{}
@@ -107,11 +93,9 @@ var receiveChecks = []Check{
 				handles[*m.ReceiptHandle] = true
 				e.must("ChangeMessageVisibility to 0", q.hide(m, 0))
 			}
-		},
-	}, {
-		ID: "receive/every-message", Page: pagePolling,
-		Must: "Who keeps receiving gets every message.",
-		run: func(e *env) {
+		}),
+	check("receive/every-message", pagePolling,
+		"Who keeps receiving gets every message.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
 			for i := range 25 {
 				q.send(fmt.Sprintf("%02d", i))
@@ -121,11 +105,9 @@ var receiveChecks = []Check{
 				seen[*m.Body] = true
 			}
 			want(e, "number of different messages", len(seen), 25)
-		},
-	}, {
-		ID: "receive/same-id", Page: pageIdentifiers,
-		Must: "A message's id is the same at each receive.",
-		run: func(e *env) {
+		}),
+	check("receive/same-id", pageIdentifiers,
+		"A message's id is the same at each receive.", func(e *env) {
 			q := e.queue()
 			sent := q.send("a")
 			for range 2 {
@@ -133,6 +115,5 @@ var receiveChecks = []Check{
 				want(e, "MessageId", *m.MessageId, *sent.MessageId)
 				e.must("ChangeMessageVisibility to 0", q.hide(m, 0))
 			}
-		},
-	},
+		}),
 }

@@ -10,12 +10,6 @@ type Recording struct {
 	Place string
 }
 
-// recorded returns the check with where AWS's answer was recorded.
-func (c Check) recorded(at Recording) Check { c.Recorded = at; return c }
-
-// reading returns the check as one that rests on a reading.
-func (c Check) reading() Check { c.Reading = true; return c }
-
 // String is the recording in words, "" for the zero value.
 func (r Recording) String() string {
 	switch {

@@ -62,10 +62,8 @@ func (dead *queue) bury(source *queue, texts ...string) {
 }
 
 var redriveChecks = []Check{
-	{
-		ID: "redrive/after-max", Page: pageDeadLetter,
-		Must: "A message that was received maxReceiveCount times is moved to the dead-letter queue, and not received again.",
-		run: func(e *env) {
+	check("redrive/after-max", pageDeadLetter,
+		"A message that was received maxReceiveCount times is moved to the dead-letter queue, and not received again.", func(e *env) {
 			source, dead := e.pair(false, 3)
 			sent := source.send("poison")
 			source.waste("poison", 3)
@@ -73,71 +71,57 @@ var redriveChecks = []Check{
 			want(e, "body", *m.Body, "poison")
 			want(e, "MessageId", *m.MessageId, *sent.MessageId)
 			source.none("the source queue")
-		},
-	}, {
-		ID: "redrive/not-before", Page: pageDeadLetter,
-		Must: "A message is not moved before it was received maxReceiveCount times.",
-		run: func(e *env) {
+		}),
+	check("redrive/not-before", pageDeadLetter,
+		"A message is not moved before it was received maxReceiveCount times.", func(e *env) {
 			source, dead := e.pair(false, 3)
 			source.send("not poison")
 			source.waste("not poison", 2)
 			want(e, "the third receive", *source.one().Body, "not poison")
 			dead.none("the dead-letter queue")
-		},
-	}, {
-		ID: "redrive/deleted-in-time", Page: pageDeadLetter,
-		Must: "A message that was deleted at its last receive is not dead-lettered.",
-		run: func(e *env) {
+		}),
+	check("redrive/deleted-in-time", pageDeadLetter,
+		"A message that was deleted at its last receive is not dead-lettered.", func(e *env) {
 			source, dead := e.pair(false, 1)
 			source.send("done")
 			e.must("DeleteMessage", source.delete(source.one()))
 			source.none("the source queue")
 			dead.none("the dead-letter queue")
-		},
-	}, {
-		ID: "redrive/content", Page: pageDeadLetter,
-		Must: "A dead-lettered message has its body and its attributes.",
-		run: func(e *env) {
+		}),
+	check("redrive/content", pageDeadLetter,
+		"A dead-lettered message has its body and its attributes.", func(e *env) {
 			source, dead := e.pair(false, 1)
 			source.send("poison", withAttributes(sample()))
 			source.waste("poison", 1)
 			m := dead.arrives(source)
 			want(e, "body", *m.Body, "poison")
 			e.sameAttributes(m.MessageAttributes, sample())
-		},
-	}, {
-		ID: "redrive/source-arn", Page: api("ReceiveMessage"),
-		Must: "DeadLetterQueueSourceArn says which queue a dead-lettered message came from; others have none.",
-		run: func(e *env) {
+		}),
+	check("redrive/source-arn", api("ReceiveMessage"),
+		"DeadLetterQueueSourceArn says which queue a dead-lettered message came from; others have none.", func(e *env) {
 			source, dead := e.pair(false, 1)
 			source.send("poison")
 			m := source.waste("poison", 1)
 			want(e, "DeadLetterQueueSourceArn in the source queue", m.Attributes["DeadLetterQueueSourceArn"], "")
 			want(e, "DeadLetterQueueSourceArn", dead.arrives(source).Attributes["DeadLetterQueueSourceArn"], source.arn())
-		},
-	}, {
-		ID: "redrive/receive-count", Page: api("ReceiveMessage"),
-		Must: "ApproximateReceiveCount goes on counting in the dead-letter queue: it is of all queues.",
-		run: func(e *env) {
+		}),
+	check("redrive/receive-count", api("ReceiveMessage"),
+		"ApproximateReceiveCount goes on counting in the dead-letter queue: it is of all queues.", func(e *env) {
 			source, dead := e.pair(false, 2)
 			source.send("poison")
 			source.waste("poison", 2)
 			want(e, "ApproximateReceiveCount", dead.number(dead.arrives(source), "ApproximateReceiveCount"), 3)
-		},
-	}, {
-		ID: "redrive/enqueue-time", Page: pageRetentionDLQ,
-		Must: "On standard queues a dead-lettered message keeps the time at which it was sent.",
-		run: func(e *env) {
+		}),
+	check("redrive/enqueue-time", pageRetentionDLQ,
+		"On standard queues a dead-lettered message keeps the time at which it was sent.", func(e *env) {
 			source, dead := e.pair(false, 1)
 			source.send("poison")
 			sent := source.number(source.waste("poison", 1), "SentTimestamp")
 			e.sleep(time.Second)
 			want(e, "SentTimestamp in the dead-letter queue", dead.number(dead.arrives(source), "SentTimestamp"), sent)
-		},
-	}, {
-		ID: "redrive/expiry", Page: pageRetentionDLQ, Slow: true,
-		Must: "In a standard dead-letter queue a message's age counts from when it was sent to the source.",
-		run: func(e *env) {
+		}),
+	check("redrive/expiry", pageRetentionDLQ,
+		"In a standard dead-letter queue a message's age counts from when it was sent to the source.", func(e *env) {
 			dead := e.queue("MessageRetentionPeriod", "120")
 			source := e.queue("RedrivePolicy", policy(dead.arn(), 1))
 			source.send("old")
@@ -146,19 +130,15 @@ var redriveChecks = []Check{
 			e.must("ChangeMessageVisibility to 0", dead.hide(dead.arrives(source), 0))
 			e.sleep(90 * time.Second)
 			dead.none("a message sent three minutes ago, in a dead-letter queue that keeps for two")
-		},
-	}, {
-		ID: "redrive/without-policy", Page: pageDeadLetter,
-		Must: "Without a redrive policy a message may be received again and again.",
-		run: func(e *env) {
+		}).slow(),
+	check("redrive/without-policy", pageDeadLetter,
+		"Without a redrive policy a message may be received again and again.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
 			q.send("again and again")
 			want(e, "ApproximateReceiveCount", q.number(q.waste("again and again", 6), "ApproximateReceiveCount"), 6)
-		},
-	}, {
-		ID: "redrive/sources", Page: api("ListDeadLetterSourceQueues"),
-		Must: "ListDeadLetterSourceQueues returns the queues whose redrive policy names the queue, in pages.",
-		run: func(e *env) {
+		}),
+	check("redrive/sources", api("ListDeadLetterSourceQueues"),
+		"ListDeadLetterSourceQueues returns the queues whose redrive policy names the queue, in pages.", func(e *env) {
 			dead := e.queue()
 			wanted := map[string]bool{}
 			for range 3 {
@@ -184,56 +164,45 @@ var redriveChecks = []Check{
 				}
 				return fmt.Sprint(got), len(got) == 3
 			})
-		},
-	},
+		}),
 }
 
 var redriveFIFOChecks = []Check{
-	{
-		ID: "redrive-fifo/after-max", Page: pageDeadLetter,
-		Must: "A FIFO queue's message is moved to its dead-letter queue, with its group.",
-		run: func(e *env) {
+	check("redrive-fifo/after-max", pageDeadLetter,
+		"A FIFO queue's message is moved to its dead-letter queue, with its group.", func(e *env) {
 			source, dead := e.pair(true, 2)
 			source.sendTo("g", "poison")
 			source.waste("poison", 2)
 			m := dead.arrives(source)
 			want(e, "body", *m.Body, "poison")
 			want(e, "MessageGroupId", m.Attributes["MessageGroupId"], "g")
-		},
-	}, {
-		ID: "redrive-fifo/group-goes-on", Page: pageDeadLetter,
-		Must: "When a group's first message was dead-lettered the next can be received.",
-		run: func(e *env) {
+		}),
+	check("redrive-fifo/group-goes-on", pageDeadLetter,
+		"When a group's first message was dead-lettered the next can be received.", func(e *env) {
 			source, dead := e.pair(true, 1)
 			source.sendTo("g", "poison", "healthy")
 			source.waste("poison", 1)
 			want(e, "the next message", *source.one().Body, "healthy")
 			want(e, "the dead-lettered message", *dead.one().Body, "poison")
-		},
-	}, {
-		ID: "redrive-fifo/deduplication-id", Page: pageRedrive,
-		Must: "In a FIFO dead-letter queue a message's deduplication id is its message id.",
-		run: func(e *env) {
+		}),
+	check("redrive-fifo/deduplication-id", pageRedrive,
+		"In a FIFO dead-letter queue a message's deduplication id is its message id.", func(e *env) {
 			source, dead := e.pair(true, 1)
 			sent := source.send("poison", inGroup("g"), withID("own"))
 			source.waste("poison", 1)
 			want(e, "MessageDeduplicationId", dead.arrives(source).Attributes["MessageDeduplicationId"], *sent.MessageId)
-		},
-	}, {
-		ID: "redrive-fifo/same-ids", Page: pageRedrive,
-		Must: "Two messages that share a deduplication id are both kept by the dead-letter queue.",
-		run: func(e *env) {
+		}),
+	check("redrive-fifo/same-ids", pageRedrive,
+		"Two messages that share a deduplication id are both kept by the dead-letter queue.", func(e *env) {
 			source, dead := e.pair(true, 1, "DeduplicationScope", "messageGroup", "FifoThroughputLimit", "perMessageGroupId")
 			for _, group := range []string{"g", "h"} {
 				source.send(group, inGroup(group), withID("same"))
 				source.waste(group, 1)
 				want(e, "body", *dead.arrives(source).Body, group)
 			}
-		},
-	}, {
-		ID: "redrive-fifo/expiry", Page: pageRetentionDLQ, Slow: true,
-		Must: "In a FIFO dead-letter queue a message's age counts from when it was moved there.",
-		run: func(e *env) {
+		}),
+	check("redrive-fifo/expiry", pageRetentionDLQ,
+		"In a FIFO dead-letter queue a message's age counts from when it was moved there.", func(e *env) {
 			dead := e.fifo("MessageRetentionPeriod", "120")
 			source := e.fifo("RedrivePolicy", policy(dead.arn(), 1))
 			source.sendTo("g", "old")
@@ -242,6 +211,5 @@ var redriveFIFOChecks = []Check{
 			e.must("ChangeMessageVisibility to 0", dead.hide(dead.arrives(source), 0))
 			e.sleep(90 * time.Second)
 			want(e, "a message moved 90 s ago to a dead-letter queue that keeps for 120", *dead.one().Body, "old")
-		},
-	},
+		}).slow(),
 }

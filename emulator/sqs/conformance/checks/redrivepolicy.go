@@ -6,10 +6,8 @@ import (
 )
 
 var redrivePolicyChecks = []Check{
-	{
-		ID: "redrive-policy/kept", Page: api("GetQueueAttributes"),
-		Must: "GetQueueAttributes returns a queue's RedrivePolicy.",
-		run: func(e *env) {
+	check("redrive-policy/kept", api("GetQueueAttributes"),
+		"GetQueueAttributes returns a queue's RedrivePolicy.", func(e *env) {
 			source, dead := e.pair(false, 7)
 			got := source.attributes("RedrivePolicy")["RedrivePolicy"]
 			for _, part := range []string{"deadLetterTargetArn", dead.arn(), "maxReceiveCount", "7"} {
@@ -17,33 +15,25 @@ var redrivePolicyChecks = []Check{
 					e.fail("RedrivePolicy: want %s in it, got %s", part, show(got))
 				}
 			}
-		},
-	}, {
-		ID: "redrive-policy/no-json", Page: api("SetQueueAttributes"),
-		Must: "A RedrivePolicy that is no JSON object is refused.",
-		run: func(e *env) {
+		}),
+	check("redrive-policy/no-json", api("SetQueueAttributes"),
+		"A RedrivePolicy that is no JSON object is refused.", func(e *env) {
 			q := e.queue()
 			for _, bad := range []string{"nonsense", "3", "[]"} {
 				e.refused("SetQueueAttributes with RedrivePolicy "+bad, q.set("RedrivePolicy", bad))
 			}
-		},
-	}, {
-		ID: "redrive-policy/no-target", Page: api("SetQueueAttributes"),
-		Must: "A RedrivePolicy without deadLetterTargetArn is refused.",
-		run: func(e *env) {
+		}),
+	check("redrive-policy/no-target", api("SetQueueAttributes"),
+		"A RedrivePolicy without deadLetterTargetArn is refused.", func(e *env) {
 			e.refused("SetQueueAttributes", e.queue().set("RedrivePolicy", `{"maxReceiveCount":3}`))
-		},
-	}, {
-		ID: "redrive-policy/unknown-target", Page: pageDeadLetter, Recorded: quoted("2018-08-15", "serverless/serverless/issues/5215"),
-		Must: "The dead-letter queue must exist before a redrive policy names it.",
-		run: func(e *env) {
+		}),
+	check("redrive-policy/unknown-target", pageDeadLetter,
+		"The dead-letter queue must exist before a redrive policy names it.", func(e *env) {
 			q := e.queue()
 			e.refused("SetQueueAttributes", q.set("RedrivePolicy", policy(strings.TrimSuffix(q.arn(), q.name)+e.name(), 3)))
-		},
-	}, {
-		ID: "redrive-policy/count", Page: guide("Configure a dead-letter queue using the Amazon SQS console", "sqs-configure-dead-letter-queue"),
-		Must: "maxReceiveCount is 1 to 1,000.",
-		run: func(e *env) {
+		}).recorded(quoted("2018-08-15", "serverless/serverless/issues/5215")),
+	check("redrive-policy/count", guide("Configure a dead-letter queue using the Amazon SQS console", "sqs-configure-dead-letter-queue"),
+		"maxReceiveCount is 1 to 1,000.", func(e *env) {
 			dead := e.queue()
 			q := e.queue()
 			for _, n := range []int{1, 1000} {
@@ -52,16 +42,13 @@ var redrivePolicyChecks = []Check{
 			for _, n := range []int{0, -1, 1001} {
 				e.refused(fmt.Sprintf("maxReceiveCount %d", n), q.set("RedrivePolicy", policy(dead.arn(), n)))
 			}
-		},
-	}, {
-		ID: "redrive-policy/same-type", Page: api("CreateQueue"), Recorded: quoted("2017-08-22", "byu-oit/handel/issues/253"),
-		Must: "A FIFO queue's dead-letter queue is a FIFO queue, a standard queue's is a standard queue.",
-		run: func(e *env) {
+		}),
+	check("redrive-policy/same-type", api("CreateQueue"),
+		"A FIFO queue's dead-letter queue is a FIFO queue, a standard queue's is a standard queue.", func(e *env) {
 			standard, fifo := e.queue(), e.fifo()
 			e.refused("a FIFO dead-letter queue for a standard queue", e.queue().set("RedrivePolicy", policy(fifo.arn(), 3)))
 			e.refused("a standard dead-letter queue for a FIFO queue", e.fifo().set("RedrivePolicy", policy(standard.arn(), 3)))
-		},
-	},
+		}).recorded(quoted("2017-08-22", "byu-oit/handel/issues/253")),
 }
 
 func byQueue(arns ...string) string {
@@ -69,35 +56,27 @@ func byQueue(arns ...string) string {
 }
 
 var allowChecks = []Check{
-	{
-		ID: "redrive-allow/by-default", Page: pageDeadLetter,
-		Must: "Without a RedriveAllowPolicy, and with allowAll, any queue may name the queue as its dead-letter queue.",
-		run: func(e *env) {
+	check("redrive-allow/by-default", pageDeadLetter,
+		"Without a RedriveAllowPolicy, and with allowAll, any queue may name the queue as its dead-letter queue.", func(e *env) {
 			for _, attributes := range [][]string{nil, {"RedriveAllowPolicy", `{"redrivePermission":"allowAll"}`}} {
 				dead := e.queue(attributes...)
 				e.queue("RedrivePolicy", policy(dead.arn(), 3))
 			}
-		},
-	}, {
-		ID: "redrive-allow/deny-all", Page: pageDeadLetter,
-		Must: "With denyAll no queue may name the queue as its dead-letter queue.",
-		run: func(e *env) {
+		}),
+	check("redrive-allow/deny-all", pageDeadLetter,
+		"With denyAll no queue may name the queue as its dead-letter queue.", func(e *env) {
 			dead := e.queue("RedriveAllowPolicy", `{"redrivePermission":"denyAll"}`)
 			e.refused("SetQueueAttributes with that dead-letter queue", e.queue().set("RedrivePolicy", policy(dead.arn(), 3)))
-		},
-	}, {
-		ID: "redrive-allow/by-queue", Page: pageDeadLetter,
-		Must: "With byQueue the queues that sourceQueueArns lists may name the queue, and no others.",
-		run: func(e *env) {
+		}),
+	check("redrive-allow/by-queue", pageDeadLetter,
+		"With byQueue the queues that sourceQueueArns lists may name the queue, and no others.", func(e *env) {
 			listed, other := e.queue(), e.queue()
 			dead := e.queue("RedriveAllowPolicy", byQueue(listed.arn()))
 			e.must("SetQueueAttributes of the queue that is listed", listed.set("RedrivePolicy", policy(dead.arn(), 3)))
 			e.refused("SetQueueAttributes of a queue that is not listed", other.set("RedrivePolicy", policy(dead.arn(), 3)))
-		},
-	}, {
-		ID: "redrive-allow/ten-queues", Page: api("SetQueueAttributes"), Reading: true,
-		Must: "sourceQueueArns lists up to ten queues.",
-		run: func(e *env) {
+		}),
+	check("redrive-allow/ten-queues", api("SetQueueAttributes"),
+		"sourceQueueArns lists up to ten queues.", func(e *env) {
 			q := e.queue()
 			var arns []string
 			for i := range 11 {
@@ -105,28 +84,21 @@ var allowChecks = []Check{
 			}
 			e.must("SetQueueAttributes with ten", q.set("RedriveAllowPolicy", byQueue(arns[:10]...)))
 			e.refused("SetQueueAttributes with eleven", q.set("RedriveAllowPolicy", byQueue(arns...)))
-		},
-	}, {
-		ID: "redrive-allow/queues-with-by-queue", Page: api("SetQueueAttributes"),
-		Must: "sourceQueueArns are allowed with byQueue only.",
-		run: func(e *env) {
+		}).reading(),
+	check("redrive-allow/queues-with-by-queue", api("SetQueueAttributes"),
+		"sourceQueueArns are allowed with byQueue only.", func(e *env) {
 			q := e.queue()
 			for _, permission := range []string{"allowAll", "denyAll"} {
 				e.refused("SetQueueAttributes with sourceQueueArns and "+permission,
 					q.set("RedriveAllowPolicy", strings.Replace(byQueue(q.arn()), "byQueue", permission, 1)))
 			}
-		},
-	}, {
-		ID: "redrive-allow/permission", Page: api("SetQueueAttributes"),
-		Must: "redrivePermission is allowAll, denyAll or byQueue.",
-		run: func(e *env) {
+		}),
+	check("redrive-allow/permission", api("SetQueueAttributes"),
+		"redrivePermission is allowAll, denyAll or byQueue.", func(e *env) {
 			e.refused("SetQueueAttributes with redrivePermission sometimes", e.queue().set("RedriveAllowPolicy", `{"redrivePermission":"sometimes"}`))
-		},
-	}, {
-		ID: "redrive-allow/no-json", Page: api("SetQueueAttributes"),
-		Must: "A RedriveAllowPolicy that is no JSON object is refused.",
-		run: func(e *env) {
+		}),
+	check("redrive-allow/no-json", api("SetQueueAttributes"),
+		"A RedriveAllowPolicy that is no JSON object is refused.", func(e *env) {
 			e.refused("SetQueueAttributes", e.queue().set("RedriveAllowPolicy", "nonsense"))
-		},
-	},
+		}),
 }

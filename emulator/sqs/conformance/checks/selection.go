@@ -31,27 +31,21 @@ var selectionChecks = []Check{
 	selects("prefix", "A name that ends in .* is a prefix.", []string{"bar.*"}, "bar.one", "bar.two"),
 	selects("all", "All means all message attributes.", []string{"All"}, "bar.one", "bar.two", "foo", "Foo"),
 	selects("dot-asterisk", "The name .* means all message attributes.", []string{".*"}, "bar.one", "bar.two", "foo", "Foo"),
-	{
-		ID: "selection/system-none", Page: api("ReceiveMessage"),
-		Must: "A receiver that names no system attributes gets none.",
-		run: func(e *env) {
+	check("selection/system-none", api("ReceiveMessage"),
+		"A receiver that names no system attributes gets none.", func(e *env) {
 			q := e.queue()
 			q.send("a", traced(traceHeader, "String"))
 			want(e, "number of system attributes", len(q.one(asking()).Attributes), 0)
-		},
-	}, {
-		ID: "selection/system-names", Page: api("ReceiveMessage"),
-		Must: "A receiver gets the system attributes that it names, and no others.",
-		run: func(e *env) {
+		}),
+	check("selection/system-names", api("ReceiveMessage"),
+		"A receiver gets the system attributes that it names, and no others.", func(e *env) {
 			q := e.queue()
 			q.send("a", traced(traceHeader, "String"))
 			m := q.one(asking("SentTimestamp", "AWSTraceHeader"))
 			want(e, "system attributes", strings.Join(slices.Sorted(maps.Keys(m.Attributes)), " "), "AWSTraceHeader SentTimestamp")
-		},
-	}, {
-		ID: "selection/system-older-name", Page: api("ReceiveMessage"),
-		Must: "AttributeNames, the discontinued name of MessageSystemAttributeNames, still works.",
-		run: func(e *env) {
+		}),
+	check("selection/system-older-name", api("ReceiveMessage"),
+		"AttributeNames, the discontinued name of MessageSystemAttributeNames, still works.", func(e *env) {
 			q := e.queue()
 			q.send("a")
 			m := q.one(asking(), func(in *awssqs.ReceiveMessageInput) {
@@ -59,6 +53,5 @@ var selectionChecks = []Check{
 				in.AttributeNames = []types.QueueAttributeName{"SentTimestamp"}
 			})
 			want(e, "system attributes", strings.Join(slices.Sorted(maps.Keys(m.Attributes)), " "), "SentTimestamp")
-		},
-	},
+		}),
 }

@@ -28,10 +28,8 @@ func traceHTTP(header string) func(*awssqs.Options) {
 }
 
 var sendChecks = []Check{
-	{
-		ID: "send/answer", Page: api("SendMessage"),
-		Must: "SendMessage returns the message's id, of 100 characters at most, and no sequence number on a standard queue.",
-		run: func(e *env) {
+	check("send/answer", api("SendMessage"),
+		"SendMessage returns the message's id, of 100 characters at most, and no sequence number on a standard queue.", func(e *env) {
 			q := e.queue()
 			sent := q.send("hello")
 			if id := aws.ToString(sent.MessageId); id == "" || len(id) > 100 {
@@ -39,21 +37,17 @@ var sendChecks = []Check{
 			}
 			want(e, "SequenceNumber", aws.ToString(sent.SequenceNumber), "")
 			want(e, "MessageId of the received message", *q.one().MessageId, *sent.MessageId)
-		},
-	}, {
-		ID: "send/ids-differ", Page: pageIdentifiers,
-		Must: "Each message has an id of its own, also when it is sent twice.",
-		run: func(e *env) {
+		}),
+	check("send/ids-differ", pageIdentifiers,
+		"Each message has an id of its own, also when it is sent twice.", func(e *env) {
 			q := e.queue()
 			if a, b := *q.send("same").MessageId, *q.send("same").MessageId; a == b {
 				e.fail("want two ids, got %s twice", a)
 			}
 			q.take(2)
-		},
-	}, {
-		ID: "send/body-intact", Page: api("SendMessage"),
-		Must: "A body of any allowed characters is received as it was sent.",
-		run: func(e *env) {
+		}),
+	check("send/body-intact", api("SendMessage"),
+		"A body of any allowed characters is received as it was sent.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
 			for _, body := range []string{
 				"a", " ", "  spaces around  ", "tab\tline\nreturn\r\n", `{"quote":"\"","slash":"\\"}`, "<a>&amp;'</a>",
@@ -64,26 +58,20 @@ var sendChecks = []Check{
 				want(e, "body", *m.Body, body)
 				e.must("DeleteMessage", q.delete(m))
 			}
-		},
-	}, {
-		ID: "send/characters", Page: api("SendMessage"),
-		Must: "A body with a character outside the allowed set is InvalidMessageContents.",
-		run: func(e *env) {
+		}),
+	check("send/characters", api("SendMessage"),
+		"A body with a character outside the allowed set is InvalidMessageContents.", func(e *env) {
 			q := e.queue()
 			for _, bad := range []string{"\x00", "\x01", "\x08", "\x0b", "\x1f", "\ufffe", "\uffff"} {
 				refusedAs[*types.InvalidMessageContents](e, fmt.Sprintf("SendMessage with %+q in the body", bad), q.trySend("a"+bad+"b"))
 			}
-		},
-	}, {
-		ID: "send/empty", Page: api("SendMessage"),
-		Must: "The minimum size of a message is one character.",
-		run: func(e *env) {
+		}),
+	check("send/empty", api("SendMessage"),
+		"The minimum size of a message is one character.", func(e *env) {
 			e.refused("SendMessage with an empty body", e.queue().trySend(""))
-		},
-	}, {
-		ID: "send/delay-bounds", Page: api("SendMessage"), Recorded: quoted("2022-11-30", "aws-samples/amazon-sqs-dlq-replay-backoff/issues/8"),
-		Must: "DelaySeconds is 0 to 900.",
-		run: func(e *env) {
+		}),
+	check("send/delay-bounds", api("SendMessage"),
+		"DelaySeconds is 0 to 900.", func(e *env) {
 			q := e.queue()
 			delayed := func(seconds int32) error {
 				return q.trySend("a", func(in *awssqs.SendMessageInput) { in.DelaySeconds = seconds })
@@ -91,28 +79,22 @@ var sendChecks = []Check{
 			e.must("SendMessage with DelaySeconds 900", delayed(900))
 			e.refused("SendMessage with DelaySeconds 901", delayed(901))
 			e.refused("SendMessage with DelaySeconds -1", delayed(-1))
-		},
-	}, {
-		ID: "send/trace-header", Page: pageMetadata,
-		Must: "The system attribute AWSTraceHeader is delivered with the message.",
-		run: func(e *env) {
+		}).recorded(quoted("2022-11-30", "aws-samples/amazon-sqs-dlq-replay-backoff/issues/8")),
+	check("send/trace-header", pageMetadata,
+		"The system attribute AWSTraceHeader is delivered with the message.", func(e *env) {
 			q := e.queue()
 			q.send("a", traced(traceHeader, "String"))
 			want(e, "AWSTraceHeader", q.one().Attributes["AWSTraceHeader"], traceHeader)
-		},
-	}, {
-		ID: "send/trace-http-header", Page: pageXRay, Recorded: localStack("2025-06-27", "test_aws_trace_header_propagation[sqs]"),
-		Must: "The HTTP header X-Amzn-Trace-Id of SendMessage becomes the message's AWSTraceHeader.",
-		run: func(e *env) {
+		}),
+	check("send/trace-http-header", pageXRay,
+		"The HTTP header X-Amzn-Trace-Id of SendMessage becomes the message's AWSTraceHeader.", func(e *env) {
 			q := e.queue()
 			_, err := e.SendMessage(e.ctx, &awssqs.SendMessageInput{QueueUrl: q.url, MessageBody: aws.String("a")}, traceHTTP(traceHeader))
 			e.must("SendMessage", err)
 			want(e, "AWSTraceHeader", q.one().Attributes["AWSTraceHeader"], traceHeader)
-		},
-	}, {
-		ID: "send/trace-http-header-batch", Page: pageXRay,
-		Must: "X-Amzn-Trace-Id of SendMessageBatch goes to all its messages but those that have an AWSTraceHeader of their own.",
-		run: func(e *env) {
+		}).recorded(localStack("2025-06-27", "test_aws_trace_header_propagation[sqs]")),
+	check("send/trace-http-header-batch", pageXRay,
+		"X-Amzn-Trace-Id of SendMessageBatch goes to all its messages but those that have an AWSTraceHeader of their own.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
 			own := strings.Replace(traceHeader, "53995c3f42cd8ad8", "1111111111111111", 1)
 			entries := []types.SendMessageBatchRequestEntry{entry("a", "without"), entry("b", "with")}
@@ -123,22 +105,17 @@ var sendChecks = []Check{
 			for _, m := range q.take(2) {
 				want(e, "AWSTraceHeader of "+*m.Body, m.Attributes["AWSTraceHeader"], map[string]string{"without": traceHeader, "with": own}[*m.Body])
 			}
-		},
-	}, {
-		ID: "send/trace-header-type", Page: pageMetadata,
-		Must: "AWSTraceHeader's type must be String.",
-		run: func(e *env) {
+		}),
+	check("send/trace-header-type", pageMetadata,
+		"AWSTraceHeader's type must be String.", func(e *env) {
 			e.refused("SendMessage with an AWSTraceHeader of type Number", e.queue().trySend("a", traced("1", "Number")))
-		},
-	}, {
-		ID: "send/system-attributes", Page: api("SendMessage"),
-		Must: "AWSTraceHeader is the only system attribute that can be sent.",
-		run: func(e *env) {
+		}),
+	check("send/system-attributes", api("SendMessage"),
+		"AWSTraceHeader is the only system attribute that can be sent.", func(e *env) {
 			err := e.queue().trySend("a", func(in *awssqs.SendMessageInput) {
 				in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
 					"SenderId": {DataType: aws.String("String"), StringValue: aws.String("me")}}
 			})
 			e.refused("SendMessage with the system attribute SenderId", err)
-		},
-	},
+		}),
 }

@@ -22,55 +22,42 @@ func (q *queue) tag(tags map[string]string) {
 }
 
 var tagChecks = []Check{
-	{
-		ID: "tags/none", Page: api("ListQueueTags"),
-		Must: "A queue that was never tagged has no tags.",
-		run:  func(e *env) { e.queue().tagged(nil) },
-	}, {
-		ID: "tags/at-creation", Page: api("CreateQueue"),
-		Must: "CreateQueue tags the queue.",
-		run: func(e *env) {
+	check("tags/none", api("ListQueueTags"),
+		"A queue that was never tagged has no tags.", func(e *env) { e.queue().tagged(nil) }),
+	check("tags/at-creation", api("CreateQueue"),
+		"CreateQueue tags the queue.", func(e *env) {
 			tags := map[string]string{"team": "shipping", "stage": ""}
 			q, err := e.create(e.name(), nil, func(in *awssqs.CreateQueueInput) { in.Tags = tags })
 			e.must("CreateQueue with tags", err)
 			q.tagged(tags)
-		},
-	}, {
-		ID: "tags/add", Page: api("TagQueue"),
-		Must: "TagQueue adds tags to those that are there.",
-		run: func(e *env) {
+		}),
+	check("tags/add", api("TagQueue"),
+		"TagQueue adds tags to those that are there.", func(e *env) {
 			q := e.queue()
 			q.tag(map[string]string{"team": "shipping"})
 			q.tag(map[string]string{"stage": "test"})
 			q.tagged(map[string]string{"team": "shipping", "stage": "test"})
-		},
-	}, {
-		ID: "tags/overwrite", Page: api("TagQueue"),
-		Must: "A new tag with the key of an existing one overwrites it.",
-		run: func(e *env) {
+		}),
+	check("tags/overwrite", api("TagQueue"),
+		"A new tag with the key of an existing one overwrites it.", func(e *env) {
 			q := e.queue()
 			q.tag(map[string]string{"team": "shipping", "stage": "test"})
 			q.tag(map[string]string{"stage": "production"})
 			q.tagged(map[string]string{"team": "shipping", "stage": "production"})
-		},
-	}, {
-		ID: "tags/case", Page: api("TagQueue"),
-		Must: "Tags are case-sensitive.",
-		run: func(e *env) {
+		}),
+	check("tags/case", api("TagQueue"),
+		"Tags are case-sensitive.", func(e *env) {
 			q := e.queue()
 			tags := map[string]string{"team": "a", "Team": "A"}
 			q.tag(tags)
 			q.tagged(tags)
-		},
-	}, {
-		ID: "tags/remove", Page: api("UntagQueue"),
-		Must: "UntagQueue removes the tags of the keys that it names, and no others.",
-		run: func(e *env) {
+		}),
+	check("tags/remove", api("UntagQueue"),
+		"UntagQueue removes the tags of the keys that it names, and no others.", func(e *env) {
 			q := e.queue()
 			q.tag(map[string]string{"team": "shipping", "stage": "test", "cost": "1"})
 			_, err := e.UntagQueue(e.ctx, &awssqs.UntagQueueInput{QueueUrl: q.url, TagKeys: []string{"stage", "cost"}})
 			e.must("UntagQueue", err)
 			q.tagged(map[string]string{"team": "shipping"})
-		},
-	},
+		}),
 }

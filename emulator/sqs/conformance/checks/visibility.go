@@ -10,10 +10,8 @@ import (
 )
 
 var visibilityChecks = []Check{
-	{
-		ID: "visibility/hides", Page: pageVisibility,
-		Must: "A message that was received is hidden until its visibility timeout ends, and then received again.",
-		run: func(e *env) {
+	check("visibility/hides", pageVisibility,
+		"A message that was received is hidden until its visibility timeout ends, and then received again.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "3")
 			q.send("a")
 			began := time.Now()
@@ -22,22 +20,18 @@ var visibilityChecks = []Check{
 			again := q.one()
 			e.within("the second receive", began, 2*time.Second, 3*time.Second+soon)
 			want(e, "MessageId", *again.MessageId, *m.MessageId)
-		},
-	}, {
-		ID: "visibility/of-the-receive", Page: pageVisibility,
-		Must: "The visibility timeout of a receive counts instead of the queue's.",
-		run: func(e *env) {
+		}),
+	check("visibility/of-the-receive", pageVisibility,
+		"The visibility timeout of a receive counts instead of the queue's.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
 			q.send("a")
 			began := time.Now()
 			q.one(hidden(2))
 			q.one()
 			e.within("the second receive", began, time.Second, 2*time.Second+soon)
-		},
-	}, {
-		ID: "visibility/zero-receive", Page: pageVisibility,
-		Must: "A message that was received with a visibility timeout of 0 can be received again at once.",
-		run: func(e *env) {
+		}),
+	check("visibility/zero-receive", pageVisibility,
+		"A message that was received with a visibility timeout of 0 can be received again at once.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
 			q.send("a")
 			e.eventually("the message, received without being hidden", func() (string, bool) {
@@ -46,11 +40,9 @@ var visibilityChecks = []Check{
 				return bodies(out.Messages), len(out.Messages) == 1
 			})
 			q.one()
-		},
-	}, {
-		ID: "visibility/per-message", Page: pageVisibility,
-		Must: "Each message has a visibility timeout of its own.",
-		run: func(e *env) {
+		}),
+	check("visibility/per-message", pageVisibility,
+		"Each message has a visibility timeout of its own.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
 			q.send("short")
 			q.send("long")
@@ -61,11 +53,9 @@ var visibilityChecks = []Check{
 			}
 			want(e, "the message that came back", *q.one().Body, "short")
 			q.none("the message that is hidden for ten minutes")
-		},
-	}, {
-		ID: "visibility/extend", Page: pageVisibility,
-		Must: "A longer timeout hides the message for so long, counted from the call.",
-		run: func(e *env) {
+		}),
+	check("visibility/extend", pageVisibility,
+		"A longer timeout hides the message for so long, counted from the call.", func(e *env) {
 			q, m := e.received("VisibilityTimeout", "2")
 			e.sleep(time.Second)
 			began := time.Now()
@@ -73,32 +63,26 @@ var visibilityChecks = []Check{
 			q.none("a message whose timeout was extended", waiting(2))
 			q.one()
 			e.within("the second receive", began, 3*time.Second, 4*time.Second+soon)
-		},
-	}, {
-		ID: "visibility/shorten", Page: pageVisibility,
-		Must: "A shorter timeout makes the message visible sooner.",
-		run: func(e *env) {
+		}),
+	check("visibility/shorten", pageVisibility,
+		"A shorter timeout makes the message visible sooner.", func(e *env) {
 			q, m := e.received("VisibilityTimeout", "600")
 			began := time.Now()
 			e.must("ChangeMessageVisibility", q.hide(m, 2))
 			q.one()
 			e.within("the second receive", began, time.Second, 2*time.Second+soon)
-		},
-	}, {
-		ID: "visibility/zero", Page: pageVisibility,
-		Must: "A timeout of 0 makes the message visible at once.",
-		run: func(e *env) {
+		}),
+	check("visibility/zero", pageVisibility,
+		"A timeout of 0 makes the message visible at once.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
 			q.send("a")
 			e.must("ChangeMessageVisibility", q.hide(q.one(), 0))
 			began := time.Now()
 			q.one()
 			e.within("the second receive", began, 0, soon)
-		},
-	}, {
-		ID: "visibility/not-kept", Page: api("ChangeMessageVisibility"),
-		Must: "A changed timeout is of that receive only: the next one has the queue's again.",
-		run: func(e *env) {
+		}),
+	check("visibility/not-kept", api("ChangeMessageVisibility"),
+		"A changed timeout is of that receive only: the next one has the queue's again.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "3")
 			q.send("a")
 			e.must("ChangeMessageVisibility to 600", q.hide(q.one(), 600))
@@ -108,55 +92,42 @@ var visibilityChecks = []Check{
 			e.must("ChangeMessageVisibility to 1", q.hide(q.one(), 1))
 			q.one()
 			q.none("a message whose second receive hid it for ten minutes", waiting(3))
-		},
-	}, {
-		ID: "visibility/change-bounds", Page: api("ChangeMessageVisibility"), Reading: true,
-		Must: "The timeout of ChangeMessageVisibility is 0 to 43,200.",
-		run: func(e *env) {
+		}),
+	check("visibility/change-bounds", api("ChangeMessageVisibility"),
+		"The timeout of ChangeMessageVisibility is 0 to 43,200.", func(e *env) {
 			q, m := e.received()
 			for _, seconds := range []int32{-1, 43_201} {
 				e.refused(fmt.Sprintf("ChangeMessageVisibility to %d", seconds), q.hide(m, seconds))
 			}
-		},
-	}, {
-		ID: "visibility/total-12h", Page: pageVisibility, Recorded: quoted("2017-11-14", "aws/aws-sdk-net/issues/794"),
-		Must: "12 hours from the receive are the most: a timeout beyond that is refused, and not cut.",
-		run: func(e *env) {
+		}).reading(),
+	check("visibility/total-12h", pageVisibility,
+		"12 hours from the receive are the most: a timeout beyond that is refused, and not cut.", func(e *env) {
 			q, m := e.received("VisibilityTimeout", "600")
 			e.sleep(3 * time.Second)
 			e.refused("ChangeMessageVisibility to 43200, 3 s after the receive", q.hide(m, 43_200))
 			e.must("ChangeMessageVisibility to 43100, 3 s after the receive", q.hide(m, 43_100))
-		},
-	}, {
-		ID: "visibility/total-is-not-reset", Page: pageVisibility,
-		Must: "Extending a timeout does not begin the 12 hours anew.",
-		run: func(e *env) {
+		}).recorded(quoted("2017-11-14", "aws/aws-sdk-net/issues/794")),
+	check("visibility/total-is-not-reset", pageVisibility,
+		"Extending a timeout does not begin the 12 hours anew.", func(e *env) {
 			q, m := e.received("VisibilityTimeout", "600")
 			e.sleep(2 * time.Second)
 			e.must("ChangeMessageVisibility to 43100", q.hide(m, 43_100))
 			e.sleep(time.Second)
 			e.refused("ChangeMessageVisibility to 43200, 3 s after the receive", q.hide(m, 43_200))
-		},
-	}, {
-		ID: "visibility/no-handle", Page: api("ChangeMessageVisibility"),
-		Must: "ChangeMessageVisibility with what is no receipt handle is ReceiptHandleIsInvalid.",
-		run: func(e *env) {
+		}),
+	check("visibility/no-handle", api("ChangeMessageVisibility"),
+		"ChangeMessageVisibility with what is no receipt handle is ReceiptHandleIsInvalid.", func(e *env) {
 			refusedAs[*types.ReceiptHandleIsInvalid](e, "ChangeMessageVisibility", e.queue().hide(types.Message{ReceiptHandle: aws.String("no handle")}, 5))
-		},
-	}, {
-		ID: "visibility/late", Page: api("ChangeMessageVisibility"),
-		Recorded: localStack("2024-04-30", "test_change_message_visibility_after_visibility_timeout_expiration[sqs]"),
-		Must:     "ChangeMessageVisibility succeeds on a standard queue after the timeout, while the message was not received again.",
-		run: func(e *env) {
+		}),
+	check("visibility/late", api("ChangeMessageVisibility"),
+		"ChangeMessageVisibility succeeds on a standard queue after the timeout, while the message was not received again.", func(e *env) {
 			q, m := e.received("VisibilityTimeout", "1")
 			e.sleep(2 * time.Second)
 			e.must("ChangeMessageVisibility, a second after the timeout", q.hide(m, 2))
-		},
-	}, {
-		// The page has ReceiptHandleIsInvalid among the errors, but not for what.
-		ID: "visibility/deleted-in-a-batch", Page: api("ChangeMessageVisibilityBatch"), Recorded: goCloud("2026-03-19", "TestConformanceSQSTopic/TestDoubleAck"),
-		Must: "An entry of ChangeMessageVisibilityBatch whose message was deleted fails as ReceiptHandleIsInvalid, by the sender's fault.",
-		run: func(e *env) {
+		}).recorded(localStack("2024-04-30", "test_change_message_visibility_after_visibility_timeout_expiration[sqs]")),
+	// The page has ReceiptHandleIsInvalid among the errors, but not for what.
+	check("visibility/deleted-in-a-batch", api("ChangeMessageVisibilityBatch"),
+		"An entry of ChangeMessageVisibilityBatch whose message was deleted fails as ReceiptHandleIsInvalid, by the sender's fault.", func(e *env) {
 			q, m := e.received("VisibilityTimeout", "600")
 			e.must("DeleteMessage", q.delete(m))
 			out, err := e.ChangeMessageVisibilityBatch(e.ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: q.url,
@@ -165,26 +136,20 @@ var visibilityChecks = []Check{
 			failed := e.failedEntry("a", out.Failed)
 			want(e, "Code", aws.ToString(failed.Code), "ReceiptHandleIsInvalid")
 			want(e, "Message", aws.ToString(failed.Message), "Message does not exist or is not available for visibility timeout change")
-		},
-	}, {
-		ID: "visibility/deleted", Page: api("ChangeMessageVisibility"), Undocumented: true,
-		Recorded: localStackValidated("test_change_visibility_on_deleted_message_raises_invalid_parameter_value"),
-		Must:     "ChangeMessageVisibility of a message that was deleted is InvalidParameterValue.",
-		run: func(e *env) {
+		}).recorded(goCloud("2026-03-19", "TestConformanceSQSTopic/TestDoubleAck")),
+	check("visibility/deleted", api("ChangeMessageVisibility"),
+		"ChangeMessageVisibility of a message that was deleted is InvalidParameterValue.", func(e *env) {
 			q, m := e.received("VisibilityTimeout", "600")
 			e.must("DeleteMessage", q.delete(m))
 			err := q.hide(m, 1)
 			e.said("ChangeMessageVisibility", err, "Value "+*m.ReceiptHandle+
 				" for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout change.")
-		},
-	}, {
-		ID: "visibility/group", Page: api("ChangeMessageVisibility"),
-		Must: "ChangeMessageVisibility to 0 makes a message of a FIFO queue visible at once.",
-		run: func(e *env) {
+		}).undocumented().recorded(localStackValidated("test_change_visibility_on_deleted_message_raises_invalid_parameter_value")),
+	check("visibility/group", api("ChangeMessageVisibility"),
+		"ChangeMessageVisibility to 0 makes a message of a FIFO queue visible at once.", func(e *env) {
 			q := e.fifo("VisibilityTimeout", "600")
 			q.sendTo("g", "a")
 			e.must("ChangeMessageVisibility", q.hide(q.one(), 0))
 			want(e, "body", *q.one().Body, "a")
-		},
-	},
+		}),
 }
