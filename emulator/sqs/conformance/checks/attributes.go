@@ -45,8 +45,7 @@ var attributeChecks = []Check{
 		}),
 	check("attributes/unknown-create", api("CreateQueue"),
 		"CreateQueue with an attribute that does not exist is InvalidAttributeName.", func(e *env) {
-			_, err := e.create(e.name(), map[string]string{"Colour": "red"})
-			refusedAs[*types.InvalidAttributeName](e, "CreateQueue with Colour", err)
+			refusedAs[*types.InvalidAttributeName](e, "CreateQueue with Colour", errOf(e.create(e.name(), map[string]string{"Colour": "red"})))
 		}),
 	check("attributes/unknown-get", api("GetQueueAttributes"),
 		"GetQueueAttributes of an attribute that does not exist is InvalidAttributeName.", func(e *env) {
@@ -56,8 +55,7 @@ var attributeChecks = []Check{
 		}),
 	check("attributes/get-none", api("GetQueueAttributes"),
 		"GetQueueAttributes without names returns no attributes.", func(e *env) {
-			out, err := e.GetQueueAttributes(e.ctx, &awssqs.GetQueueAttributesInput{QueueUrl: e.queue().url})
-			e.must("GetQueueAttributes", err)
+			out := must(e.GetQueueAttributes(e.ctx, &awssqs.GetQueueAttributesInput{QueueUrl: e.queue().url}))
 			want(e, "number of attributes", len(out.Attributes), 0)
 		}),
 	check("attributes/get-some", api("GetQueueAttributes"),
@@ -99,8 +97,7 @@ var attributeChecks = []Check{
 			for name, value := range map[string]string{
 				"ContentBasedDeduplication": "true", "DeduplicationScope": "messageGroup", "FifoThroughputLimit": "perQueue",
 			} {
-				_, err := e.create(e.name(), map[string]string{name: value})
-				e.refused("CreateQueue of a standard queue with "+name, err)
+				e.refused("CreateQueue of a standard queue with "+name, errOf(e.create(e.name(), map[string]string{name: value})))
 			}
 		}).undocumented(),
 	check("attributes/high-throughput", api("CreateQueue"),
@@ -111,9 +108,8 @@ var attributeChecks = []Check{
 		}),
 	check("attributes/high-throughput-alone", api("CreateQueue"),
 		"FifoThroughputLimit perMessageGroupId is refused when DeduplicationScope is not messageGroup.", func(e *env) {
-			_, err := e.create(e.name()+".fifo", map[string]string{
-				"FifoQueue": "true", "FifoThroughputLimit": "perMessageGroupId", "DeduplicationScope": "queue"})
-			e.refused("CreateQueue with perMessageGroupId and DeduplicationScope queue", err)
+			e.refused("CreateQueue with perMessageGroupId and DeduplicationScope queue", errOf(e.create(e.name()+".fifo", map[string]string{
+				"FifoQueue": "true", "FifoThroughputLimit": "perMessageGroupId", "DeduplicationScope": "queue"})))
 		}),
 	check("attributes/policy", api("SetQueueAttributes"),
 		"A queue keeps the policy that it was given.", func(e *env) {
@@ -144,10 +140,8 @@ func attributeBounds() []Check {
 		{"MessageRetentionPeriod", "60", "1209600", "59", "1209601"},
 		{"MaximumMessageSize", "1024", "1048576", "1023", "1048577"},
 	} {
-		all = append(all, Check{
-			ID: "attributes/bounds-" + a.name, Page: api("SetQueueAttributes"),
-			Must: a.name + " is an integer from " + a.low + " to " + a.high + "; anything else is InvalidAttributeValue.",
-			run: func(e *env) {
+		all = append(all, check("attributes/bounds-"+a.name, api("SetQueueAttributes"),
+			a.name+" is an integer from "+a.low+" to "+a.high+"; anything else is InvalidAttributeValue.", func(e *env) {
 				q := e.queue()
 				for _, value := range []string{a.low, a.high} {
 					e.must(a.name+" "+value, q.set(a.name, value))
@@ -157,8 +151,7 @@ func attributeBounds() []Check {
 				}
 				_, err := e.create(e.name(), map[string]string{a.name: a.above})
 				refusedAs[*types.InvalidAttributeValue](e, "CreateQueue with "+a.name+" "+a.above, err)
-			},
-		})
+			}))
 	}
 	return all
 }

@@ -29,8 +29,7 @@ var batchCalls = []struct {
 		for _, id := range ids {
 			entries = append(entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(id), ReceiptHandle: aws.String("a")})
 		}
-		_, err := e.DeleteMessageBatch(e.ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: url, Entries: entries})
-		return err
+		return errOf(e.DeleteMessageBatch(e.ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: url, Entries: entries}))
 	}},
 	{"ChangeMessageVisibilityBatch", func(e *env, url *string, ids ...string) error {
 		entries := []types.ChangeMessageVisibilityBatchRequestEntry{}
@@ -38,8 +37,7 @@ var batchCalls = []struct {
 			entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{
 				Id: aws.String(id), ReceiptHandle: aws.String("a"), VisibilityTimeout: 1})
 		}
-		_, err := e.ChangeMessageVisibilityBatch(e.ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: url, Entries: entries})
-		return err
+		return errOf(e.ChangeMessageVisibilityBatch(e.ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: url, Entries: entries}))
 	}},
 }
 
@@ -52,8 +50,7 @@ func batchErrorChecks() []Check {
 	var all []Check
 	for _, batch := range batchCalls {
 		add := func(id, must string, run func(e *env, url *string)) {
-			all = append(all, Check{ID: "batch/" + id + "-" + batch.name, Must: batch.name + must, Page: api(batch.name),
-				run: func(e *env) { run(e, e.queue().url) }})
+			all = append(all, check("batch/"+id+"-"+batch.name, api(batch.name), batch.name+must, func(e *env) { run(e, e.queue().url) }))
 		}
 		add("empty", " without entries is EmptyBatchRequest.", func(e *env, url *string) {
 			refusedAs[*types.EmptyBatchRequest](e, "no entries", batch.call(e, url))
@@ -74,39 +71,27 @@ func batchErrorChecks() []Check {
 		all[len(all)-1].Recorded = badIDs[batch.name]
 	}
 	return append(all,
-		Check{
-			// "Alphanumeric" was not A to Z only where AWS's answer is known
-			// (attributes-of-messages/name-letters).
-			ID: "batch/ascii-ids", Page: api("SendMessageBatch"), Reading: true,
-			Must: "Letters outside ASCII in an entry's id are InvalidBatchEntryId.",
-			run: func(e *env) {
+		// "Alphanumeric" was not A to Z only where AWS's answer is known
+		// (attributes-of-messages/name-letters).
+		check("batch/ascii-ids", api("SendMessageBatch"),
+			"Letters outside ASCII in an entry's id are InvalidBatchEntryId.", func(e *env) {
 				q := e.queue()
 				for _, batch := range batchCalls {
 					refusedAs[*types.InvalidBatchEntryId](e, batch.name, batch.call(e, q.url, "ä"))
 				}
-			},
-		},
-		Check{
-			ID: "batch/size-in-all", Page: api("SendMessageBatch"), Recorded: localStack("2025-08-19", "test_send_message_batch_with_oversized_contents[sqs]"),
-			Must: "The messages of a batch have 1,048,576 bytes at most, all together; more is BatchRequestTooLong.",
-			run: func(e *env) {
+			}).reading(),
+		check("batch/size-in-all", api("SendMessageBatch"),
+			"The messages of a batch have 1,048,576 bytes at most, all together; more is BatchRequestTooLong.", func(e *env) {
 				q := e.queue()
 				half := strings.Repeat("x", mebibyte/2)
-				out, err := q.sendBatch(entry("a", half), entry("b", half))
-				e.must("SendMessageBatch of 1 MiB", err)
-				want(e, "Failed", failures(out.Failed), "[]")
-				_, err = q.sendBatch(entry("a", half), entry("b", half+"x"))
-				refusedAs[*types.BatchRequestTooLong](e, "SendMessageBatch of 1 MiB and a byte", err)
-			},
-		},
-		Check{
-			ID: "batch/refused-sends-nothing", Page: api("SendMessageBatch"),
-			Must: "A batch that fails as a whole sends none of its messages.",
-			run: func(e *env) {
+				q.sendAll(entry("a", half), entry("b", half))
+				refusedAs[*types.BatchRequestTooLong](e, "SendMessageBatch of 1 MiB and a byte", errOf(q.sendBatch(entry("a", half), entry("b", half+"x"))))
+			}).recorded(localStack("2025-08-19", "test_send_message_batch_with_oversized_contents[sqs]")),
+		check("batch/refused-sends-nothing", api("SendMessageBatch"),
+			"A batch that fails as a whole sends none of its messages.", func(e *env) {
 				q := e.queue()
-				_, err := q.sendBatch(entry("a", "one"), entry("a", "two"))
-				refusedAs[*types.BatchEntryIdsNotDistinct](e, "SendMessageBatch", err)
+				refusedAs[*types.BatchEntryIdsNotDistinct](e, "SendMessageBatch", errOf(q.sendBatch(entry("a", "one"), entry("a", "two"))))
 				q.none("the queue after a batch that failed as a whole")
-			},
-		})
+			}),
+	)
 }

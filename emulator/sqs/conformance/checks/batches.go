@@ -19,6 +19,13 @@ func (q *queue) sendBatch(entries ...types.SendMessageBatchRequestEntry) (*awssq
 	return q.SendMessageBatch(q.ctx, &awssqs.SendMessageBatchInput{QueueUrl: q.url, Entries: entries})
 }
 
+// sendAll ends the check unless every entry is sent.
+func (q *queue) sendAll(entries ...types.SendMessageBatchRequestEntry) *awssqs.SendMessageBatchOutput {
+	out := must(q.sendBatch(entries...))
+	want(q.env, "Failed", failures(out.Failed), "[]")
+	return out
+}
+
 // ten are ten entries; entry n has the id "id-n" and the body "body n".
 func ten() (entries []types.SendMessageBatchRequestEntry) {
 	for i := range 10 {
@@ -62,9 +69,7 @@ var batchChecks = []Check{
 			q := e.queue("VisibilityTimeout", "600")
 			entries := ten()
 			entries[3].MessageAttributes = sample()
-			out, err := q.sendBatch(entries...)
-			e.must("SendMessageBatch", err)
-			want(e, "Failed", failures(out.Failed), "[]")
+			out := q.sendAll(entries...)
 			want(e, "Successful", len(out.Successful), 10)
 			known := map[string]bool{}
 			for _, s := range out.Successful {
@@ -92,16 +97,14 @@ var batchChecks = []Check{
 			q := e.queue()
 			later := entry("b", "later")
 			later.DelaySeconds = 900
-			_, err := q.sendBatch(entry("a", "now"), later)
-			e.must("SendMessageBatch", err)
+			must(q.sendBatch(entry("a", "now"), later))
 			q.counts(1, 0, 1)
 			want(e, "body", *q.one().Body, "now")
 		}),
 	check("batch/send-partly", api("SendMessageBatch"),
 		"An entry that cannot be sent fails on its own, in an answer with HTTP status 200.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
-			out, err := q.sendBatch(entry("a", "good"), entry("b", "bad \x01"), entry("c", "better"))
-			e.must("SendMessageBatch", err)
+			out := must(q.sendBatch(entry("a", "good"), entry("b", "bad \x01"), entry("c", "better")))
 			e.failedEntry("b", out.Failed)
 			want(e, "Successful", ids(out.Successful, func(s types.SendMessageBatchResultEntry) *string { return s.Id }), "a c")
 			want(e, "messages", sorted(q.take(2)), `"better", "good"`)
@@ -114,22 +117,18 @@ var batchChecks = []Check{
 			for i := range entries {
 				entries[i].MessageGroupId, entries[i].MessageDeduplicationId = aws.String("g"), entries[i].Id
 			}
-			out, err := q.sendBatch(entries...)
-			e.must("SendMessageBatch", err)
-			want(e, "Failed", failures(out.Failed), "[]")
+			q.sendAll(entries...)
 			q.inOrder("body 0", "body 1", "body 2", "body 3", "body 4", "body 5", "body 6", "body 7", "body 8", "body 9")
 		}),
 	check("batch/delete", api("DeleteMessageBatch"),
 		"DeleteMessageBatch deletes each message, and answers for each of them.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
-			_, err := q.sendBatch(ten()...)
-			e.must("SendMessageBatch", err)
+			must(q.sendBatch(ten()...))
 			var entries []types.DeleteMessageBatchRequestEntry
 			for i, m := range q.take(10) {
 				entries = append(entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(fmt.Sprint(i)), ReceiptHandle: m.ReceiptHandle})
 			}
-			out, err := e.DeleteMessageBatch(e.ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: q.url, Entries: entries})
-			e.must("DeleteMessageBatch", err)
+			out := must(e.DeleteMessageBatch(e.ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: q.url, Entries: entries}))
 			want(e, "Failed", failures(out.Failed), "[]")
 			want(e, "Successful", ids(out.Successful, func(s types.DeleteMessageBatchResultEntry) *string { return s.Id }), "0 1 2 3 4 5 6 7 8 9")
 			q.counts(0, 0, 0)
@@ -137,9 +136,8 @@ var batchChecks = []Check{
 	check("batch/delete-partly", api("DeleteMessageBatch"),
 		"An entry with what is no receipt handle fails on its own; the others are deleted.", func(e *env) {
 			q, m := e.received("VisibilityTimeout", "600")
-			out, err := e.DeleteMessageBatch(e.ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: q.url, Entries: []types.DeleteMessageBatchRequestEntry{
-				{Id: aws.String("bad"), ReceiptHandle: aws.String("no handle")}, {Id: aws.String("good"), ReceiptHandle: m.ReceiptHandle}}})
-			e.must("DeleteMessageBatch", err)
+			out := must(e.DeleteMessageBatch(e.ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: q.url, Entries: []types.DeleteMessageBatchRequestEntry{
+				{Id: aws.String("bad"), ReceiptHandle: aws.String("no handle")}, {Id: aws.String("good"), ReceiptHandle: m.ReceiptHandle}}}))
 			want(e, "Code", aws.ToString(e.failedEntry("bad", out.Failed).Code), "ReceiptHandleIsInvalid")
 			want(e, "Successful", ids(out.Successful, func(s types.DeleteMessageBatchResultEntry) *string { return s.Id }), "good")
 			q.counts(0, 0, 0)
@@ -147,15 +145,13 @@ var batchChecks = []Check{
 	check("batch/change-visibility", api("ChangeMessageVisibilityBatch"),
 		"ChangeMessageVisibilityBatch changes each message's timeout to its own value.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
-			_, err := q.sendBatch(entry("a", "back"), entry("b", "hidden"))
-			e.must("SendMessageBatch", err)
+			must(q.sendBatch(entry("a", "back"), entry("b", "hidden")))
 			var entries []types.ChangeMessageVisibilityBatchRequestEntry
 			for _, m := range q.take(2) {
 				seconds := map[string]int32{"back": 0, "hidden": 900}[*m.Body]
 				entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{Id: m.Body, ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: seconds})
 			}
-			out, err := e.ChangeMessageVisibilityBatch(e.ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: q.url, Entries: entries})
-			e.must("ChangeMessageVisibilityBatch", err)
+			out := must(e.ChangeMessageVisibilityBatch(e.ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: q.url, Entries: entries}))
 			want(e, "Failed", failures(out.Failed), "[]")
 			want(e, "Successful", ids(out.Successful, func(s types.ChangeMessageVisibilityBatchResultEntry) *string { return s.Id }), "back hidden")
 			want(e, "the message that came back", *q.one().Body, "back")
@@ -164,11 +160,10 @@ var batchChecks = []Check{
 	check("batch/change-partly", api("ChangeMessageVisibilityBatch"),
 		"An entry whose timeout cannot be changed fails on its own; the others are changed.", func(e *env) {
 			q, m := e.received("VisibilityTimeout", "600")
-			out, err := e.ChangeMessageVisibilityBatch(e.ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: q.url,
+			out := must(e.ChangeMessageVisibilityBatch(e.ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: q.url,
 				Entries: []types.ChangeMessageVisibilityBatchRequestEntry{
 					{Id: aws.String("bad"), ReceiptHandle: aws.String("no handle"), VisibilityTimeout: 1},
-					{Id: aws.String("good"), ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: 0}}})
-			e.must("ChangeMessageVisibilityBatch", err)
+					{Id: aws.String("good"), ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: 0}}}))
 			want(e, "Code", aws.ToString(e.failedEntry("bad", out.Failed).Code), "ReceiptHandleIsInvalid")
 			want(e, "Successful", ids(out.Successful, func(s types.ChangeMessageVisibilityBatchResultEntry) *string { return s.Id }), "good")
 			q.one()

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
@@ -27,8 +26,7 @@ var deduplicationChecks = []Check{
 		"A purge clears the memory of deduplication: a message of the same deduplication id is received.", func(e *env) {
 			q := e.fifo()
 			q.send("before", inGroup("g"), withID("same"))
-			_, err := e.PurgeQueue(e.ctx, &awssqs.PurgeQueueInput{QueueUrl: q.url})
-			e.must("PurgeQueue", err)
+			e.must("PurgeQueue", q.purge())
 			q.send("after", inGroup("g"), withID("same"))
 			want(e, "body", *q.one().Body, "after")
 		}).undocumented().recorded(localStackValidated("test_purge_queue_clears_fifo_deduplication_cache")),
@@ -83,9 +81,7 @@ var deduplicationChecks = []Check{
 			a, b := entry("a", "first"), entry("b", "second")
 			group, id := "g", "same"
 			a.MessageGroupId, a.MessageDeduplicationId, b.MessageGroupId, b.MessageDeduplicationId = &group, &id, &group, &id
-			out, err := q.sendBatch(a, b)
-			e.must("SendMessageBatch", err)
-			want(e, "Failed", failures(out.Failed), "[]")
+			q.sendAll(a, b)
 			q.onlyOne("first")
 		}),
 	check("deduplication/of-the-queue", api("CreateQueue"),
@@ -122,10 +118,9 @@ var deduplicationChecks = []Check{
 // of messages, groups and attempts may have.
 const punctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
-// tokens completes the check of what an id may be; send makes a call with it.
-func tokens(c Check, parameter string, send func(q *queue, id string) error) Check {
-	c.Must = parameter + " has up to 128 letters, digits and punctuation characters."
-	c.run = func(e *env) {
+// tokens is a check of what an id may be; send makes a call with it.
+func tokens(id, operation, parameter string, send func(q *queue, id string) error) Check {
+	return check("ids/"+id, api(operation), parameter+" has up to 128 letters, digits and punctuation characters.", func(e *env) {
 		q := e.fifo()
 		for _, good := range []string{"aZ09", punctuation, strings.Repeat("x", 128)} {
 			e.must(parameter+" "+show(good), send(q, good))
@@ -133,25 +128,17 @@ func tokens(c Check, parameter string, send func(q *queue, id string) error) Che
 		for _, bad := range []string{strings.Repeat("x", 129), "a b", "ä", "tab\t"} {
 			e.refused(parameter+" "+show(bad), send(q, bad))
 		}
-	}
-	return c
+	})
 }
 
 var tokenChecks = []Check{
-	tokens(Check{
-		ID: "ids/group", Page: api("SendMessage"),
-		Recorded: localStack("2025-07-30", "test_send_message_to_standard_queue_with_invalid_message_group_id[too_long], [spaces]"),
-	}, "MessageGroupId", func(q *queue, id string) error {
+	tokens("group", "SendMessage", "MessageGroupId", func(q *queue, id string) error {
 		return q.trySend("a", inGroup(id), withID(fmt.Sprint(len(id))))
-	}),
-	tokens(Check{
-		ID: "ids/deduplication", Page: api("SendMessage"),
-		Recorded: localStack("2025-07-30", "test_message_deduplication_id_invalid[too_long], [spaces]"),
-	}, "MessageDeduplicationId", func(q *queue, id string) error {
+	}).recorded(localStack("2025-07-30", "test_send_message_to_standard_queue_with_invalid_message_group_id[too_long], [spaces]")),
+	tokens("deduplication", "SendMessage", "MessageDeduplicationId", func(q *queue, id string) error {
 		return q.trySend("a", inGroup("g"), withID(id))
-	}),
-	tokens(Check{ID: "ids/attempt", Page: api("ReceiveMessage"), Reading: true}, "ReceiveRequestAttemptId", func(q *queue, id string) error {
-		_, err := q.tryReceive(attempt(id))
-		return err
-	}),
+	}).recorded(localStack("2025-07-30", "test_message_deduplication_id_invalid[too_long], [spaces]")),
+	tokens("attempt", "ReceiveMessage", "ReceiveRequestAttemptId", func(q *queue, id string) error {
+		return errOf(q.tryReceive(attempt(id)))
+	}).reading(),
 }

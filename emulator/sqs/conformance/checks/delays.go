@@ -41,8 +41,7 @@ var delayChecks = []Check{
 		"DelaySeconds 0 of a message counts instead of the queue's delay.", func(e *env) {
 			q := e.queue("DelaySeconds", "900")
 			body := "a"
-			_, err := e.SendMessage(e.ctx, &awssqs.SendMessageInput{QueueUrl: q.url, MessageBody: &body}, withField("DelaySeconds", 0))
-			e.must("SendMessage with DelaySeconds 0", err)
+			must(e.SendMessage(e.ctx, &awssqs.SendMessageInput{QueueUrl: q.url, MessageBody: &body}, withField("DelaySeconds", 0)))
 			q.one()
 		}),
 	check("delay/only-once", pageDelayQueues,

@@ -93,8 +93,7 @@ var deleteChecks = []Check{
 }
 
 func (q *queue) purge() error {
-	_, err := q.PurgeQueue(q.ctx, &awssqs.PurgeQueueInput{QueueUrl: q.url})
-	return err
+	return errOf(q.PurgeQueue(q.ctx, &awssqs.PurgeQueueInput{QueueUrl: q.url}))
 }
 
 var purgeChecks = []Check{

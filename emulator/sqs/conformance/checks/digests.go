@@ -42,16 +42,13 @@ func digest(attributes map[string]types.MessageAttributeValue) string {
 
 // digestCheck sends one kind of attribute and compares both answers' digests.
 func digestCheck(kind string, attributes map[string]types.MessageAttributeValue) Check {
-	return Check{
-		ID: "digests/attributes-" + kind, Page: pageMetadata,
-		Must: "MD5OfMessageAttributes, when sent and when received, is the digest of attributes of kind " + kind + ".",
-		run: func(e *env) {
+	return check("digests/attributes-"+kind, pageMetadata,
+		"MD5OfMessageAttributes, when sent and when received, is the digest of attributes of kind "+kind+".", func(e *env) {
 			q := e.queue()
 			sent := q.send("a", withAttributes(attributes))
 			want(e, "MD5OfMessageAttributes when sent", aws.ToString(sent.MD5OfMessageAttributes), digest(attributes))
 			want(e, "MD5OfMessageAttributes when received", aws.ToString(q.one().MD5OfMessageAttributes), digest(attributes))
-		},
-	}
+		})
 }
 
 var digestChecks = []Check{

@@ -49,6 +49,17 @@ func (e *env) try(run func(*env)) (err error) {
 	return nil
 }
 
+// must returns the answer of a call, and ends the check if the call failed.
+func must[T any](answer T, err error) T {
+	if err != nil {
+		panic(failure{fmt.Errorf("want success, got %w", err)})
+	}
+	return answer
+}
+
+// errOf is the error of a call.
+func errOf(_ any, err error) error { return err }
+
 // must ends the check when a call failed that had to succeed.
 func (e *env) must(what string, err error) {
 	if err != nil {

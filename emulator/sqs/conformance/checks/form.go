@@ -28,8 +28,7 @@ func (q *queue) form(method string, parameters ...string) answer {
 	if method == http.MethodGet && body != "" {
 		target, body = target+"?"+body, ""
 	}
-	request, err := http.NewRequestWithContext(q.ctx, method, target, strings.NewReader(body))
-	q.must("a request of the query protocol", err)
+	request := must(http.NewRequestWithContext(q.ctx, method, target, strings.NewReader(body)))
 	if method == http.MethodPost {
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
 	}
@@ -40,15 +39,12 @@ func (q *queue) form(method string, parameters ...string) answer {
 func (e *env) do(request *http.Request, body string) answer {
 	options := e.Options()
 	sum := sha256.Sum256([]byte(body))
-	credentials, err := options.Credentials.Retrieve(e.ctx)
-	e.must("credentials", err)
-	err = v4.NewSigner().SignHTTP(e.ctx, credentials, request, hex.EncodeToString(sum[:]), "sqs", options.Region, time.Now())
+	credentials := must(options.Credentials.Retrieve(e.ctx))
+	err := v4.NewSigner().SignHTTP(e.ctx, credentials, request, hex.EncodeToString(sum[:]), "sqs", options.Region, time.Now())
 	e.must("signature", err)
-	response, err := options.HTTPClient.Do(request)
-	e.must(request.Method+" "+request.URL.Path, err)
-	text, err := io.ReadAll(response.Body)
-	_ = response.Body.Close()
-	e.must("the answer's body", err)
+	response := must(options.HTTPClient.Do(request))
+	defer func() { _ = response.Body.Close() }()
+	text := must(io.ReadAll(response.Body))
 	return answer{response.StatusCode, response.Header, text}
 }
 

@@ -13,8 +13,7 @@ import (
 func list(e *env, prefix string, pageSize int32) (urls []string, pages int) {
 	p := awssqs.NewListQueuesPaginator(e, &awssqs.ListQueuesInput{QueueNamePrefix: &prefix, MaxResults: aws.Int32(pageSize)})
 	for p.HasMorePages() {
-		page, err := p.NextPage(e.ctx)
-		e.must("ListQueues", err)
+		page := must(p.NextPage(e.ctx))
 		if len(page.QueueUrls) > int(pageSize) {
 			e.fail("ListQueues with MaxResults %d: want no more, got %d", pageSize, len(page.QueueUrls))
 		}
@@ -42,15 +41,13 @@ var listChecks = []Check{
 	check("lists/prefix", api("ListQueues"),
 		"ListQueues returns the queues whose names begin with the prefix, and no others.", func(e *env) {
 			a, b := e.queue(), e.queue()
-			other, err := e.create("x"+e.name(), nil) // has the prefix, but does not begin with it
-			e.must("CreateQueue", err)
+			other := must(e.create("x"+e.name(), nil)) // has the prefix, but does not begin with it
 			listed(e, e.stem, 1000, a, b)
 			listed(e, "x"+e.stem, 1000, other)
 		}),
 	check("lists/prefix-case", api("ListQueues"),
 		"The prefix of ListQueues is case-sensitive.", func(e *env) {
-			q, err := e.create(e.name()+"-case", nil)
-			e.must("CreateQueue", err)
+			q := must(e.create(e.name()+"-case", nil))
 			listed(e, q.name, 1000, q)
 			listed(e, strings.TrimSuffix(q.name, "case")+"CASE", 1000)
 		}),
@@ -68,24 +65,21 @@ var listChecks = []Check{
 	check("lists/no-token", api("ListQueues"),
 		"Without MaxResults ListQueues returns no NextToken.", func(e *env) {
 			e.queue()
-			out, err := e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem})
-			e.must("ListQueues", err)
+			out := must(e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem}))
 			want(e, "NextToken", aws.ToString(out.NextToken), "")
 		}),
 	check("lists/last-page", api("ListQueues"),
 		"NextToken is null when there are no more queues to list.", func(e *env) {
 			q := e.queue()
 			listed(e, e.stem, 1000, q)
-			out, err := e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem, MaxResults: aws.Int32(10)})
-			e.must("ListQueues", err)
+			out := must(e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem, MaxResults: aws.Int32(10)}))
 			want(e, "NextToken", aws.ToString(out.NextToken), "")
 		}),
 	check("lists/max-results", api("ListQueues"),
 		"MaxResults of ListQueues is 1 to 1,000.", func(e *env) {
-			_, err := e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem, MaxResults: aws.Int32(1000)})
-			e.must("ListQueues with MaxResults 1000", err)
+			must(e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem, MaxResults: aws.Int32(1000)}))
 			for _, n := range []int32{0, 1001} {
-				_, err = e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem, MaxResults: &n})
+				err := errOf(e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem, MaxResults: &n}))
 				e.refused(fmt.Sprintf("ListQueues with MaxResults %d", n), err)
 			}
 		}).reading(),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
 )
 
 func typed(dataType, value string) types.MessageAttributeValue {
@@ -21,8 +22,8 @@ func binary(dataType string, value ...byte) types.MessageAttributeValue {
 }
 
 // sample has an attribute of every kind.
-func sample() map[string]types.MessageAttributeValue {
-	return map[string]types.MessageAttributeValue{
+func sample() attributes {
+	return attributes{
 		"text": text("ünïcödé\n🚀"), "text.custom": typed("String.json", `{"a":1}`),
 		"number": typed("Number", "-12.5"), "number_custom": typed("Number.int", "7"),
 		"binary-1": binary("Binary", 0, 255, 10, 0), "binary-2": binary("Binary.png", 0x89, 'P', 'N', 'G'),
@@ -30,7 +31,7 @@ func sample() map[string]types.MessageAttributeValue {
 }
 
 // sameAttributes ends the check unless got is exactly what was sent.
-func (e *env) sameAttributes(got, sent map[string]types.MessageAttributeValue) {
+func (e *env) sameAttributes(got, sent attributes) {
 	for name, s := range sent {
 		g, ok := got[name]
 		if !ok || aws.ToString(g.DataType) != *s.DataType || aws.ToString(g.StringValue) != aws.ToString(s.StringValue) ||
@@ -46,12 +47,21 @@ func describe(v types.MessageAttributeValue) string {
 }
 
 // attributeNames are message attributes of these names.
-func attributeNames(names ...string) map[string]types.MessageAttributeValue {
-	all := map[string]types.MessageAttributeValue{}
+func attributeNames(names ...string) attributes {
+	all := attributes{}
 	for _, name := range names {
 		all[name] = text("value of " + name)
 	}
 	return all
+}
+
+// keeps is a check of attributes that are received as they were sent.
+func keeps(id, must string, sent attributes) Check {
+	return check("attributes-of-messages/"+id, pageMetadata, must, func(e *env) {
+		q := e.queue()
+		q.send("a", withAttributes(sent))
+		e.sameAttributes(q.one().MessageAttributes, sent)
+	})
 }
 
 var messageAttributeChecks = []Check{
@@ -61,58 +71,30 @@ var messageAttributeChecks = []Check{
 		"A control character in a string attribute is InvalidParameterValue.", func(e *env) {
 			err := e.queue().trySend("a", withAttributes(attributes{"attr1": text("Invalid-\b,\v")}))
 			e.refused("SendMessage", err)
-			var failure interface{ ErrorCode() string }
-			if errors.As(err, &failure) {
+			if failure, ok := errors.AsType[smithy.APIError](err); ok {
 				want(e, "code", failure.ErrorCode(), "InvalidParameterValue")
 			}
 		}).undocumented().recorded(localStackValidated("test_invalid_string_attributes_cause_invalid_parameter_value_error")),
 	// Taken over although the day is unknown and the page has A-Z and a-z: the
 	// test began with this name because AWS takes it.
-	check("attributes-of-messages/name-letters", pageMetadata,
-		"An attribute name may have letters outside ASCII.", func(e *env) {
-			q := e.queue()
-			sent := attributeNames("attr.1øßä")
-			q.send("a", withAttributes(sent))
-			e.sameAttributes(q.one().MessageAttributes, sent)
-		}).undocumented().recorded(localStackValidated("test_send_message_with_invalid_string_attributes")),
-	check("attributes-of-messages/intact", pageMetadata,
-		"Attributes of type String, Number and Binary are received as they were sent.", func(e *env) {
-			q := e.queue()
-			q.send("a", withAttributes(sample()))
-			e.sameAttributes(q.one().MessageAttributes, sample())
-		}),
-	check("attributes-of-messages/ten", pageMetadata,
-		"A message may have ten attributes.", func(e *env) {
-			q := e.queue()
-			ten := attributeNames("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")
-			q.send("a", withAttributes(ten))
-			e.sameAttributes(q.one().MessageAttributes, ten)
-		}),
-	check("attributes-of-messages/name-case", pageMetadata,
-		"Attribute names are case-sensitive.", func(e *env) {
-			q := e.queue()
-			two := attributeNames("name", "NAME")
-			q.send("a", withAttributes(two))
-			e.sameAttributes(q.one().MessageAttributes, two)
-		}),
-	check("attributes-of-messages/name-longest", pageMetadata,
-		"An attribute name may have 256 letters, digits, underscores, hyphens and periods.", func(e *env) {
-			q := e.queue()
-			two := attributeNames(strings.Repeat("n", 256), "aZ_09-b.c.d")
-			q.send("a", withAttributes(two))
-			e.sameAttributes(q.one().MessageAttributes, two)
-		}),
+	keeps("name-letters", "An attribute name may have letters outside ASCII.", attributeNames("attr.1øßä")).
+		undocumented().recorded(localStackValidated("test_send_message_with_invalid_string_attributes")),
+	keeps("intact", "Attributes of type String, Number and Binary are received as they were sent.", sample()),
+	keeps("ten", "A message may have ten attributes.", attributeNames("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")),
+	keeps("name-case", "Attribute names are case-sensitive.", attributeNames("name", "NAME")),
+	keeps("name-longest", "An attribute name may have 256 letters, digits, underscores, hyphens and periods.",
+		attributeNames(strings.Repeat("n", 256), "aZ_09-b.c.d")),
 }
 
 // refuses is a check of attributes that SendMessage must refuse, each on its own.
-func refuses(id, must string, bad map[string]map[string]types.MessageAttributeValue) Check {
-	return Check{ID: "attributes-of-messages/" + id, Must: must, Page: pageMetadata, run: func(e *env) {
+func refuses(id, must string, bad map[string]attributes) Check {
+	return check("attributes-of-messages/"+id, pageMetadata, must, func(e *env) {
 		q := e.queue()
 		for what, attributes := range bad {
 			e.refused("SendMessage with "+what, q.trySend("a", withAttributes(attributes)))
 		}
 		q.none("the queue of messages that were refused")
-	}}
+	})
 }
 
 type attributes = map[string]types.MessageAttributeValue

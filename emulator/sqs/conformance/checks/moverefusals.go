@@ -39,8 +39,7 @@ var moveRefusals = []Check{
 		"A queue has one active task at most.", func(e *env) {
 			dead, handle := e.slowTask()
 			e.refused("StartMessageMoveTask while one is running", dead.tryMove())
-			_, err := e.CancelMessageMoveTask(e.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: &handle})
-			e.must("CancelMessageMoveTask", err)
+			must(e.CancelMessageMoveTask(e.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: &handle}))
 		}).recorded(localStackMoves("2024-04-30", "test_start_multiple_move_tasks")),
 	check("moves/rate", api("StartMessageMoveTask"),
 		"MaxNumberOfMessagesPerSecond is 500 at most.", func(e *env) {

@@ -11,8 +11,7 @@ import (
 
 // move starts a task that moves a dead-letter queue's messages.
 func (dead *queue) move(options ...func(*awssqs.StartMessageMoveTaskInput)) (handle string) {
-	out, err := dead.start(options)
-	dead.must("StartMessageMoveTask", err)
+	out := must(dead.start(options))
 	if aws.ToString(out.TaskHandle) == "" {
 		dead.fail("StartMessageMoveTask: want a TaskHandle, got none")
 	}
@@ -20,8 +19,7 @@ func (dead *queue) move(options ...func(*awssqs.StartMessageMoveTaskInput)) (han
 }
 
 func (dead *queue) tryMove(options ...func(*awssqs.StartMessageMoveTaskInput)) error {
-	_, err := dead.start(options)
-	return err
+	return errOf(dead.start(options))
 }
 
 func (dead *queue) start(options []func(*awssqs.StartMessageMoveTaskInput)) (*awssqs.StartMessageMoveTaskOutput, error) {
@@ -45,8 +43,7 @@ func (dead *queue) tasks(most int32) []types.ListMessageMoveTasksResultEntry {
 	if most > 0 {
 		in.MaxResults = &most
 	}
-	out, err := dead.ListMessageMoveTasks(dead.ctx, in)
-	dead.must("ListMessageMoveTasks", err)
+	out := must(dead.ListMessageMoveTasks(dead.ctx, in))
 	return out.Results
 }
 
@@ -181,8 +178,7 @@ var moveChecks = []Check{
 			dead, handle := e.slowTask()
 			task := dead.latest("RUNNING")
 			want(e, "TaskHandle of the running task", aws.ToString(task.TaskHandle), handle)
-			out, err := e.CancelMessageMoveTask(e.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: &handle})
-			e.must("CancelMessageMoveTask", err)
+			out := must(e.CancelMessageMoveTask(e.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: &handle}))
 			if out.ApproximateNumberOfMessagesMoved >= 5 {
 				e.fail("ApproximateNumberOfMessagesMoved at one a second: want less than all five, got %d", out.ApproximateNumberOfMessagesMoved)
 			}

@@ -9,9 +9,8 @@ import (
 )
 
 func (q *queue) permit(label string, actions ...string) error {
-	_, err := q.AddPermission(q.ctx, &awssqs.AddPermissionInput{
-		QueueUrl: q.url, Label: &label, Actions: actions, AWSAccountIds: []string{q.account()}})
-	return err
+	return errOf(q.AddPermission(q.ctx, &awssqs.AddPermissionInput{
+		QueueUrl: q.url, Label: &label, Actions: actions, AWSAccountIds: []string{q.account()}}))
 }
 
 // statements returns the policy's statements by their Sid.
@@ -77,8 +76,7 @@ var permissionChecks = []Check{
 			e.must("AddPermission", q.permit("second", "SendMessage"))
 			q.hasStatements("first", "second")
 			label := "first"
-			_, err := e.RemovePermission(e.ctx, &awssqs.RemovePermissionInput{QueueUrl: q.url, Label: &label})
-			e.must("RemovePermission", err)
+			must(e.RemovePermission(e.ctx, &awssqs.RemovePermissionInput{QueueUrl: q.url, Label: &label}))
 			q.hasStatements("second")
 		}),
 	check("permissions/label", api("AddPermission"),

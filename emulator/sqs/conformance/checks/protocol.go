@@ -46,8 +46,7 @@ var protocolChecks = []Check{
 	check("protocol/content-type", pageJSON,
 		"Answers have the content type application/x-amz-json-1.0.", func(e *env) {
 			var a answer
-			_, err := e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem}, recorded(&a))
-			e.must("ListQueues", err)
+			must(e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem}, recorded(&a)))
 			want(e, "Content-Type of an answer", a.header.Get("Content-Type"), "application/x-amz-json-1.0")
 			a, _ = noQueue(e)
 			want(e, "Content-Type of an error", a.header.Get("Content-Type"), "application/x-amz-json-1.0")

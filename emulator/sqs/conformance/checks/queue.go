@@ -20,14 +20,12 @@ type queue struct {
 }
 
 func (q *queue) send(body string, options ...func(*awssqs.SendMessageInput)) *awssqs.SendMessageOutput {
-	out, err := q.SendMessage(q.ctx, q.message(body, options))
-	q.must("SendMessage", err)
+	out := must(q.SendMessage(q.ctx, q.message(body, options)))
 	return out
 }
 
 func (q *queue) trySend(body string, options ...func(*awssqs.SendMessageInput)) error {
-	_, err := q.SendMessage(q.ctx, q.message(body, options))
-	return err
+	return errOf(q.SendMessage(q.ctx, q.message(body, options)))
 }
 
 func (q *queue) message(body string, options []func(*awssqs.SendMessageInput)) *awssqs.SendMessageInput {
@@ -78,8 +76,7 @@ func asking(names ...types.MessageSystemAttributeName) receiving {
 
 // receive is one call, for up to ten messages with all their attributes.
 func (q *queue) receive(options ...receiving) []types.Message {
-	out, err := q.tryReceive(options...)
-	q.must("ReceiveMessage", err)
+	out := must(q.tryReceive(options...))
 	for _, m := range out {
 		if m.Body == nil || m.MessageId == nil || m.ReceiptHandle == nil {
 			q.fail("ReceiveMessage: want a message with Body, MessageId and ReceiptHandle, got %+v", m)
@@ -166,28 +163,24 @@ func sorted(messages []types.Message) string {
 }
 
 func (q *queue) delete(m types.Message) error {
-	_, err := q.DeleteMessage(q.ctx, &awssqs.DeleteMessageInput{QueueUrl: q.url, ReceiptHandle: m.ReceiptHandle})
-	return err
+	return errOf(q.DeleteMessage(q.ctx, &awssqs.DeleteMessageInput{QueueUrl: q.url, ReceiptHandle: m.ReceiptHandle}))
 }
 
 func (q *queue) hide(m types.Message, seconds int32) error {
-	_, err := q.ChangeMessageVisibility(q.ctx, &awssqs.ChangeMessageVisibilityInput{
-		QueueUrl: q.url, ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: seconds})
-	return err
+	return errOf(q.ChangeMessageVisibility(q.ctx, &awssqs.ChangeMessageVisibilityInput{
+		QueueUrl: q.url, ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: seconds}))
 }
 
 func (q *queue) attributes(names ...types.QueueAttributeName) map[string]string {
 	if len(names) == 0 {
 		names = []types.QueueAttributeName{types.QueueAttributeNameAll}
 	}
-	out, err := q.GetQueueAttributes(q.ctx, &awssqs.GetQueueAttributesInput{QueueUrl: q.url, AttributeNames: names})
-	q.must("GetQueueAttributes", err)
+	out := must(q.GetQueueAttributes(q.ctx, &awssqs.GetQueueAttributesInput{QueueUrl: q.url, AttributeNames: names}))
 	return out.Attributes
 }
 
 func (q *queue) set(attributes ...string) error {
-	_, err := q.SetQueueAttributes(q.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: q.url, Attributes: pairs(attributes)})
-	return err
+	return errOf(q.SetQueueAttributes(q.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: q.url, Attributes: pairs(attributes)}))
 }
 
 // arn is the queue's, as the service tells it.

@@ -20,8 +20,7 @@ var queueChecks = []Check{
 	check("queues/get-url", api("GetQueueUrl"),
 		"GetQueueUrl returns the URL that CreateQueue returned.", func(e *env) {
 			q := e.queue()
-			out, err := e.GetQueueUrl(e.ctx, &awssqs.GetQueueUrlInput{QueueName: &q.name})
-			e.must("GetQueueUrl", err)
+			out := must(e.GetQueueUrl(e.ctx, &awssqs.GetQueueUrlInput{QueueName: &q.name}))
 			want(e, "QueueUrl", aws.ToString(out.QueueUrl), *q.url)
 		}),
 	check("queues/get-url-unknown", api("GetQueueUrl"),
@@ -33,8 +32,7 @@ var queueChecks = []Check{
 		"CreateQueue with the name and the attributes of an existing queue returns its URL.", func(e *env) {
 			attributes := []string{"VisibilityTimeout", "77", "DelaySeconds", "3"}
 			q := e.queue(attributes...)
-			again, err := e.create(q.name, pairs(attributes))
-			e.must("CreateQueue again", err)
+			again := must(e.create(q.name, pairs(attributes)))
 			want(e, "QueueUrl", *again.url, *q.url)
 		}),
 	check("queues/create-conflict", api("CreateQueue"),
@@ -48,32 +46,26 @@ var queueChecks = []Check{
 		"A queue that was deleted, with messages in it, does not exist any more.", func(e *env) {
 			q := e.queue()
 			q.send("left behind")
-			_, err := e.DeleteQueue(e.ctx, &awssqs.DeleteQueueInput{QueueUrl: q.url})
-			e.must("DeleteQueue", err)
+			must(e.DeleteQueue(e.ctx, &awssqs.DeleteQueueInput{QueueUrl: q.url}))
 			e.eventually("QueueDoesNotExist from ReceiveMessage", func() (string, bool) {
 				_, err := q.tryReceive()
 				return errorText(err), err != nil && isNoQueue(err)
 			})
-			_, err = e.GetQueueUrl(e.ctx, &awssqs.GetQueueUrlInput{QueueName: &q.name})
-			refusedAs[*types.QueueDoesNotExist](e, "GetQueueUrl", err)
+			refusedAs[*types.QueueDoesNotExist](e, "GetQueueUrl", errOf(e.GetQueueUrl(e.ctx, &awssqs.GetQueueUrlInput{QueueName: &q.name})))
 		}),
 	check("queues/recreate-at-once", api("CreateQueue"),
 		"CreateQueue within 60 seconds of deleting a queue of that name is QueueDeletedRecently.", func(e *env) {
 			q := e.queue()
-			_, err := e.DeleteQueue(e.ctx, &awssqs.DeleteQueueInput{QueueUrl: q.url})
-			e.must("DeleteQueue", err)
-			_, err = e.create(q.name, nil)
-			refusedAs[*types.QueueDeletedRecently](e, "CreateQueue", err)
+			must(e.DeleteQueue(e.ctx, &awssqs.DeleteQueueInput{QueueUrl: q.url}))
+			refusedAs[*types.QueueDeletedRecently](e, "CreateQueue", errOf(e.create(q.name, nil)))
 		}).recorded(localStack("2024-04-30", "test_create_queue_recently_deleted[sqs]")),
 	check("queues/recreate-later", api("DeleteQueue"),
 		"60 seconds after a queue was deleted its name is free, and the new queue is empty.", func(e *env) {
 			q := e.queue()
 			q.send("of the old queue")
-			_, err := e.DeleteQueue(e.ctx, &awssqs.DeleteQueueInput{QueueUrl: q.url})
-			e.must("DeleteQueue", err)
+			must(e.DeleteQueue(e.ctx, &awssqs.DeleteQueueInput{QueueUrl: q.url}))
 			e.sleep(65 * time.Second)
-			again, err := e.create(q.name, nil)
-			e.must("CreateQueue", err)
+			again := must(e.create(q.name, nil))
 			again.none("a queue that was created anew")
 		}).slow(),
 	check("queues/unknown-messages", api("SendMessage"),
@@ -81,14 +73,12 @@ var queueChecks = []Check{
 			url, handle := missing(e), aws.String("AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a")
 			_, err := e.SendMessage(e.ctx, &awssqs.SendMessageInput{QueueUrl: url, MessageBody: aws.String("a")})
 			refusedAs[*types.QueueDoesNotExist](e, "SendMessage", err)
-			_, err = e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: url})
-			refusedAs[*types.QueueDoesNotExist](e, "ReceiveMessage", err)
+			refusedAs[*types.QueueDoesNotExist](e, "ReceiveMessage", errOf(e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: url})))
 			_, err = e.DeleteMessage(e.ctx, &awssqs.DeleteMessageInput{QueueUrl: url, ReceiptHandle: handle})
 			refusedAs[*types.QueueDoesNotExist](e, "DeleteMessage", err)
 			_, err = e.ChangeMessageVisibility(e.ctx, &awssqs.ChangeMessageVisibilityInput{QueueUrl: url, ReceiptHandle: handle, VisibilityTimeout: 1})
 			refusedAs[*types.QueueDoesNotExist](e, "ChangeMessageVisibility", err)
-			_, err = e.PurgeQueue(e.ctx, &awssqs.PurgeQueueInput{QueueUrl: url})
-			refusedAs[*types.QueueDoesNotExist](e, "PurgeQueue", err)
+			refusedAs[*types.QueueDoesNotExist](e, "PurgeQueue", errOf(e.PurgeQueue(e.ctx, &awssqs.PurgeQueueInput{QueueUrl: url})))
 		}),
 	check("queues/unknown-batches", api("SendMessageBatch"),
 		"Every batch call on a queue that does not exist is QueueDoesNotExist, not a failure of its entries.", func(e *env) {
@@ -103,16 +93,14 @@ var queueChecks = []Check{
 			refusedAs[*types.QueueDoesNotExist](e, "GetQueueAttributes", err)
 			_, err = e.SetQueueAttributes(e.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: url, Attributes: map[string]string{"DelaySeconds": "1"}})
 			refusedAs[*types.QueueDoesNotExist](e, "SetQueueAttributes", err)
-			_, err = e.DeleteQueue(e.ctx, &awssqs.DeleteQueueInput{QueueUrl: url})
-			refusedAs[*types.QueueDoesNotExist](e, "DeleteQueue", err)
+			refusedAs[*types.QueueDoesNotExist](e, "DeleteQueue", errOf(e.DeleteQueue(e.ctx, &awssqs.DeleteQueueInput{QueueUrl: url})))
 			_, err = e.ListDeadLetterSourceQueues(e.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: url})
 			refusedAs[*types.QueueDoesNotExist](e, "ListDeadLetterSourceQueues", err)
 			_, err = e.TagQueue(e.ctx, &awssqs.TagQueueInput{QueueUrl: url, Tags: map[string]string{"a": "b"}})
 			refusedAs[*types.QueueDoesNotExist](e, "TagQueue", err)
 			_, err = e.UntagQueue(e.ctx, &awssqs.UntagQueueInput{QueueUrl: url, TagKeys: []string{"a"}})
 			refusedAs[*types.QueueDoesNotExist](e, "UntagQueue", err)
-			_, err = e.ListQueueTags(e.ctx, &awssqs.ListQueueTagsInput{QueueUrl: url})
-			refusedAs[*types.QueueDoesNotExist](e, "ListQueueTags", err)
+			refusedAs[*types.QueueDoesNotExist](e, "ListQueueTags", errOf(e.ListQueueTags(e.ctx, &awssqs.ListQueueTagsInput{QueueUrl: url})))
 		}),
 }
 

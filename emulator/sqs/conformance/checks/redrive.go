@@ -150,8 +150,7 @@ var redriveChecks = []Check{
 				size := int32(2)
 				pages := awssqs.NewListDeadLetterSourceQueuesPaginator(e, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: dead.url, MaxResults: &size})
 				for pages.HasMorePages() {
-					page, err := pages.NextPage(e.ctx)
-					e.must("ListDeadLetterSourceQueues", err)
+					page := must(pages.NextPage(e.ctx))
 					if len(page.QueueUrls) > 2 {
 						e.fail("a page of MaxResults 2: want no more, got %v", page.QueueUrls)
 					}

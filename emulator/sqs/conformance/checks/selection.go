@@ -11,7 +11,7 @@ import (
 
 // selects is a check of which message attributes a receiver gets.
 func selects(id, must string, asked []string, wanted ...string) Check {
-	return Check{ID: "selection/" + id, Must: must, Page: api("ReceiveMessage"), run: func(e *env) {
+	return check("selection/"+id, api("ReceiveMessage"), must, func(e *env) {
 		q := e.queue()
 		q.send("a", withAttributes(attributeNames("bar.one", "bar.two", "foo", "Foo")))
 		m := q.one(func(in *awssqs.ReceiveMessageInput) { in.MessageAttributeNames = asked })
@@ -21,7 +21,7 @@ func selects(id, must string, asked []string, wanted ...string) Check {
 		for _, name := range wanted {
 			want(e, "value", *m.MessageAttributes[name].StringValue, "value of "+name)
 		}
-	}}
+	})
 }
 
 var selectionChecks = []Check{

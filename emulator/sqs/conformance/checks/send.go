@@ -89,8 +89,7 @@ var sendChecks = []Check{
 	check("send/trace-http-header", pageXRay,
 		"The HTTP header X-Amzn-Trace-Id of SendMessage becomes the message's AWSTraceHeader.", func(e *env) {
 			q := e.queue()
-			_, err := e.SendMessage(e.ctx, &awssqs.SendMessageInput{QueueUrl: q.url, MessageBody: aws.String("a")}, traceHTTP(traceHeader))
-			e.must("SendMessage", err)
+			must(e.SendMessage(e.ctx, &awssqs.SendMessageInput{QueueUrl: q.url, MessageBody: aws.String("a")}, traceHTTP(traceHeader)))
 			want(e, "AWSTraceHeader", q.one().Attributes["AWSTraceHeader"], traceHeader)
 		}).recorded(localStack("2025-06-27", "test_aws_trace_header_propagation[sqs]")),
 	check("send/trace-http-header-batch", pageXRay,
@@ -100,8 +99,7 @@ var sendChecks = []Check{
 			entries := []types.SendMessageBatchRequestEntry{entry("a", "without"), entry("b", "with")}
 			entries[1].MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
 				"AWSTraceHeader": {DataType: aws.String("String"), StringValue: &own}}
-			_, err := e.SendMessageBatch(e.ctx, &awssqs.SendMessageBatchInput{QueueUrl: q.url, Entries: entries}, traceHTTP(traceHeader))
-			e.must("SendMessageBatch", err)
+			must(e.SendMessageBatch(e.ctx, &awssqs.SendMessageBatchInput{QueueUrl: q.url, Entries: entries}, traceHTTP(traceHeader)))
 			for _, m := range q.take(2) {
 				want(e, "AWSTraceHeader of "+*m.Body, m.Attributes["AWSTraceHeader"], map[string]string{"without": traceHeader, "with": own}[*m.Body])
 			}

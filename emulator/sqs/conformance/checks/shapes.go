@@ -10,11 +10,9 @@ var shapeChecks = []Check{
 		"SetQueueAttributes and DeleteQueue answer with an empty body.", func(e *env) {
 			q := e.queue()
 			var a answer
-			_, err := e.SetQueueAttributes(e.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: q.url, Attributes: pairs([]string{"DelaySeconds", "1"})}, recorded(&a))
-			e.must("SetQueueAttributes", err)
+			must(e.SetQueueAttributes(e.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: q.url, Attributes: pairs([]string{"DelaySeconds", "1"})}, recorded(&a)))
 			want(e, "body of SetQueueAttributes", string(a.body), "")
-			_, err = e.DeleteQueue(e.ctx, &awssqs.DeleteQueueInput{QueueUrl: q.url}, recorded(&a))
-			e.must("DeleteQueue", err)
+			must(e.DeleteQueue(e.ctx, &awssqs.DeleteQueueInput{QueueUrl: q.url}, recorded(&a)))
 			want(e, "body of DeleteQueue", string(a.body), "")
 		}).recorded(goCloud("2026-03-19", "TestConformanceSNSTopic/TestAs/aws_test")),
 	check("protocol/bare-name", pageIdentifiers,

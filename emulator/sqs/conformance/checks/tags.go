@@ -10,15 +10,13 @@ import (
 // tagged waits until the queue has exactly these tags.
 func (q *queue) tagged(tags map[string]string) {
 	q.eventually(fmt.Sprintf("the tags %v", tags), func() (string, bool) {
-		out, err := q.ListQueueTags(q.ctx, &awssqs.ListQueueTagsInput{QueueUrl: q.url})
-		q.must("ListQueueTags", err)
+		out := must(q.ListQueueTags(q.ctx, &awssqs.ListQueueTagsInput{QueueUrl: q.url}))
 		return fmt.Sprint(out.Tags), maps.Equal(out.Tags, tags)
 	})
 }
 
 func (q *queue) tag(tags map[string]string) {
-	_, err := q.TagQueue(q.ctx, &awssqs.TagQueueInput{QueueUrl: q.url, Tags: tags})
-	q.must("TagQueue", err)
+	must(q.TagQueue(q.ctx, &awssqs.TagQueueInput{QueueUrl: q.url, Tags: tags}))
 }
 
 var tagChecks = []Check{
@@ -27,8 +25,7 @@ var tagChecks = []Check{
 	check("tags/at-creation", api("CreateQueue"),
 		"CreateQueue tags the queue.", func(e *env) {
 			tags := map[string]string{"team": "shipping", "stage": ""}
-			q, err := e.create(e.name(), nil, func(in *awssqs.CreateQueueInput) { in.Tags = tags })
-			e.must("CreateQueue with tags", err)
+			q := must(e.create(e.name(), nil, func(in *awssqs.CreateQueueInput) { in.Tags = tags }))
 			q.tagged(tags)
 		}),
 	check("tags/add", api("TagQueue"),
@@ -56,8 +53,7 @@ var tagChecks = []Check{
 		"UntagQueue removes the tags of the keys that it names, and no others.", func(e *env) {
 			q := e.queue()
 			q.tag(map[string]string{"team": "shipping", "stage": "test", "cost": "1"})
-			_, err := e.UntagQueue(e.ctx, &awssqs.UntagQueueInput{QueueUrl: q.url, TagKeys: []string{"stage", "cost"}})
-			e.must("UntagQueue", err)
+			must(e.UntagQueue(e.ctx, &awssqs.UntagQueueInput{QueueUrl: q.url, TagKeys: []string{"stage", "cost"}}))
 			q.tagged(map[string]string{"team": "shipping"})
 		}),
 }

@@ -44,8 +44,7 @@ var textChecks = []Check{
 		}).recorded(localStack("2024-04-30", "test_send_message_with_updated_maximum_message_size[sqs]")),
 	check("texts/too-large-in-a-batch", api("SendMessageBatch"),
 		"The message for a batch entry that is too large says that parameters cannot be validated.", func(e *env) {
-			out, err := e.queue("MaximumMessageSize", "1024").sendBatch(entry("good", "a"), entry("large", strings.Repeat("x", 1025)))
-			e.must("SendMessageBatch", err)
+			out := must(e.queue("MaximumMessageSize", "1024").sendBatch(entry("good", "a"), entry("large", strings.Repeat("x", 1025))))
 			failed := e.failedEntry("large", out.Failed)
 			want(e, "Code", aws.ToString(failed.Code), "InvalidParameterValue")
 			want(e, "Message", aws.ToString(failed.Message), "One or more parameters cannot be validated. Reason: Message must be shorter than 1024 bytes.")

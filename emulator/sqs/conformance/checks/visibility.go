@@ -35,8 +35,7 @@ var visibilityChecks = []Check{
 			q := e.queue("VisibilityTimeout", "600")
 			q.send("a")
 			e.eventually("the message, received without being hidden", func() (string, bool) {
-				out, err := e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url, WaitTimeSeconds: 1}, withField("VisibilityTimeout", 0))
-				e.must("ReceiveMessage", err)
+				out := must(e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url, WaitTimeSeconds: 1}, withField("VisibilityTimeout", 0)))
 				return bodies(out.Messages), len(out.Messages) == 1
 			})
 			q.one()
@@ -130,9 +129,8 @@ var visibilityChecks = []Check{
 		"An entry of ChangeMessageVisibilityBatch whose message was deleted fails as ReceiptHandleIsInvalid, by the sender's fault.", func(e *env) {
 			q, m := e.received("VisibilityTimeout", "600")
 			e.must("DeleteMessage", q.delete(m))
-			out, err := e.ChangeMessageVisibilityBatch(e.ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: q.url,
-				Entries: []types.ChangeMessageVisibilityBatchRequestEntry{{Id: aws.String("a"), ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: 1}}})
-			e.must("ChangeMessageVisibilityBatch", err)
+			out := must(e.ChangeMessageVisibilityBatch(e.ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: q.url,
+				Entries: []types.ChangeMessageVisibilityBatchRequestEntry{{Id: aws.String("a"), ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: 1}}}))
 			failed := e.failedEntry("a", out.Failed)
 			want(e, "Code", aws.ToString(failed.Code), "ReceiptHandleIsInvalid")
 			want(e, "Message", aws.ToString(failed.Message), "Message does not exist or is not available for visibility timeout change")
