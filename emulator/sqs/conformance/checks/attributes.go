@@ -127,6 +127,14 @@ var attributeChecks = []Check{
 		"A policy that is no valid policy is refused.", func(e *env) {
 			e.refused("SetQueueAttributes with the policy {", e.queue().set("Policy", "{"))
 		}).recorded(quoted("2025-04-15", "hashicorp/terraform-provider-aws/pull/42209")),
+	check("attributes/capital-booleans", api("CreateQueue"),
+		"FifoQueue may be True, and ContentBasedDeduplication True or False, as Python writes them.", func(e *env) {
+			for _, value := range []string{"True", "False"} {
+				q, err := e.create(e.name()+".fifo", pairs([]string{"FifoQueue", "True", "ContentBasedDeduplication", value}))
+				e.must("CreateQueue with ContentBasedDeduplication "+value, err)
+				want(e, "a send without deduplication id succeeds", q.trySend("a", inGroup("g")) == nil, value == "True")
+			}
+		}).recorded(localStack("2025-10-05", "test_fifo_delete_after_visibility_timeout_extended; False: 2024-04-30, test_sqs_fifo_same_dedup_id_different_message_groups")),
 }
 
 // attributeBounds has a check for each attribute that is a number: its bounds
@@ -154,4 +162,35 @@ func attributeBounds() []Check {
 			}))
 	}
 	return all
+}
+
+var countChecks = []Check{
+	check("counts/visible", api("GetQueueAttributes"),
+		"ApproximateNumberOfMessages counts what can be received.", func(e *env) {
+			q := e.filled("a", "a", "a")
+			q.counts(3, 0, 0)
+		}),
+	check("counts/in-flight", api("GetQueueAttributes"),
+		"ApproximateNumberOfMessagesNotVisible counts what was received and is neither deleted nor visible again.", func(e *env) {
+			q := e.filled("a", "a", "a")
+			m := q.take(2)
+			q.counts(1, 2, 0)
+			e.must("DeleteMessage", q.delete(m[0]))
+			q.counts(1, 1, 0)
+			e.must("ChangeMessageVisibility to 0", q.hide(m[1], 0))
+			q.counts(2, 0, 0)
+		}),
+	check("counts/delayed", api("GetQueueAttributes"),
+		"ApproximateNumberOfMessagesDelayed counts what was sent with a delay that is not over.", func(e *env) {
+			q := e.filled("now")
+			q.send("later", func(in *awssqs.SendMessageInput) { in.DelaySeconds = 900 })
+			q.counts(1, 0, 1)
+		}),
+	check("counts/empty", api("GetQueueAttributes"),
+		"All includes the three counts, also of an empty queue.", func(e *env) {
+			got := e.queue().attributes()
+			for _, name := range []string{"", "Delayed", "NotVisible"} {
+				want(e, "ApproximateNumberOfMessages"+name, got["ApproximateNumberOfMessages"+name], "0")
+			}
+		}),
 }

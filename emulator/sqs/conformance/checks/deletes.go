@@ -19,9 +19,7 @@ var deleteChecks = []Check{
 		}),
 	check("delete/only-that-one", api("DeleteMessage"),
 		"DeleteMessage deletes the message of its handle, and no other.", func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			q.send("deleted")
-			q.send("kept")
+			q := e.filled("deleted", "kept")
 			for _, m := range q.take(2) {
 				if *m.Body == "deleted" {
 					e.must("DeleteMessage", q.delete(m))
@@ -76,8 +74,7 @@ var deleteChecks = []Check{
 		}),
 	check("delete/frees-group", pageFIFOLogic,
 		"When the message in flight is deleted, the next of its group can be received.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.sendTo("g", "a", "b")
+			q := e.group("a", "b")
 			m := q.one()
 			want(e, "first", *m.Body, "a")
 			e.must("DeleteMessage", q.delete(m))
@@ -99,10 +96,7 @@ func (q *queue) purge() error {
 var purgeChecks = []Check{
 	check("purge/everything", api("PurgeQueue"),
 		"PurgeQueue deletes all messages, those in flight too.", func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			for range 3 {
-				q.send("a")
-			}
+			q := e.filled("a", "a", "a")
 			q.one()
 			e.must("PurgeQueue", q.purge())
 			q.counts(0, 0, 0)
@@ -110,8 +104,7 @@ var purgeChecks = []Check{
 		}),
 	check("purge/fifo", api("PurgeQueue"),
 		"PurgeQueue empties a FIFO queue, and its groups are not blocked by what was in flight.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.sendTo("g", "a", "b")
+			q := e.group("a", "b")
 			q.one()
 			e.must("PurgeQueue", q.purge())
 			q.counts(0, 0, 0)

@@ -61,8 +61,7 @@ var digestChecks = []Check{
 		}),
 	check("digests/body-received", api("ReceiveMessage"),
 		"MD5OfBody is the MD5 of the body's bytes.", func(e *env) {
-			q := e.queue()
-			q.send("ünïcödé 🚀")
+			q := e.filled("ünïcödé 🚀")
 			want(e, "MD5OfBody", aws.ToString(q.one().MD5OfBody), md5Of([]byte("ünïcödé 🚀")))
 		}),
 	check("digests/none", api("SendMessage"),

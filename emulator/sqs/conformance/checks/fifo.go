@@ -97,8 +97,7 @@ var fifoChecks = []Check{
 		}),
 	check("fifo/several-of-a-group", pageFIFOLogic,
 		"A receive returns as many messages of one group as it can, in their order.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.sendTo("g", "a", "b", "c", "d", "e")
+			q := e.group("a", "b", "c", "d", "e")
 			q.counts(5, 0, 0)
 			got := q.receive(atMost(10), waiting(20))
 			if len(got) < 2 {
@@ -130,15 +129,13 @@ var fifoChecks = []Check{
 var groupChecks = []Check{
 	check("groups/locked", pageFIFOLogic,
 		"While a message of a group is in flight none behind it are received.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.sendTo("g", "a", "b", "c")
+			q := e.group("a", "b", "c")
 			want(e, "first", *q.one(atMost(1)).Body, "a")
 			q.none("a group with a message in flight")
 		}),
 	check("groups/others-go-on", pageFIFOLogic,
 		"Messages of other groups are received while a group is locked.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.sendTo("g", "g1", "g2")
+			q := e.group("g1", "g2")
 			want(e, "first", *q.one(atMost(1)).Body, "g1")
 			q.sendTo("h", "h1")
 			want(e, "of the other group", *q.one().Body, "h1")
@@ -152,16 +149,14 @@ var groupChecks = []Check{
 		}),
 	check("groups/order-after-release", pageFIFOLogic,
 		"A message whose timeout is set to 0 comes again before the later ones of its group.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.sendTo("g", "a", "b", "c")
+			q := e.group("a", "b", "c")
 			m := q.one(atMost(1))
 			e.must("ChangeMessageVisibility", q.hide(m, 0))
 			q.inOrder("a", "b", "c")
 		}),
 	check("groups/waits-for-all", pageFIFOLogic,
 		"A message behind several of its group in flight is received when none of these is in flight any more.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.sendTo("g", "a", "b")
+			q := e.group("a", "b")
 			q.counts(2, 0, 0)
 			var got []types.Message
 			e.eventually("a and b in one receive", func() (string, bool) {
@@ -216,8 +211,7 @@ var groupChecks = []Check{
 		}).recorded(localStack("2025-11-19", "test_fifo_group_visibility_extends_with_change_message_visibility[sqs-0-visible, 1-visible, 2-visible]")),
 	check("groups/released-head", pageFIFOLogic,
 		"The first message of a group comes back when its timeout ends while the second one is in flight.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.sendTo("g", "a", "b")
+			q := e.group("a", "b")
 			q.counts(2, 0, 0)
 			got := q.receive(waiting(20))
 			want(e, "one receive", bodies(got), `"a", "b"`)
@@ -226,8 +220,7 @@ var groupChecks = []Check{
 		}).recorded(Recording{"2025-11-17", localStackTests + "validation.json, test_fifo_message_group_visibility_after_change_message_visibility[sqs]"}),
 	check("groups/long-poll", pagePolling,
 		"A long poll gets a group's next message as soon as the one in flight is deleted.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.sendTo("g", "a", "b")
+			q := e.group("a", "b")
 			m := q.one(atMost(1))
 			answers := q.poll(e.ctx)
 			began := time.Now()

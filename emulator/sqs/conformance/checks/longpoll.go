@@ -56,8 +56,7 @@ var longPollChecks = []Check{
 		}),
 	check("long-poll/one-is-enough", pagePolling,
 		"A long poll answers when there is one message, and does not wait for more.", func(e *env) {
-			q := e.queue()
-			q.send("one of ten")
+			q := e.filled("one of ten")
 			began := time.Now()
 			want(e, "messages", bodies(q.receive(atMost(10), waiting(20))), show("one of ten"))
 			e.within("the answer", began, 0, soon)
@@ -85,8 +84,7 @@ var longPollChecks = []Check{
 		}),
 	check("long-poll/visible-again", pagePolling,
 		"A long poll returns a message as soon as its visibility timeout ends.", func(e *env) {
-			q := e.queue()
-			q.send("again")
+			q := e.filled("again")
 			q.one(hidden(2))
 			began := time.Now()
 			want(e, "messages", bodies(q.receive(waiting(20))), show("again"))

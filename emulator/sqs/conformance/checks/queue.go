@@ -139,6 +139,22 @@ func (e *env) received(attributes ...string) (*queue, types.Message) {
 	return q, q.one()
 }
 
+// filled creates a standard queue with these messages, which receives hide for ten minutes.
+func (e *env) filled(bodies ...string) *queue {
+	q := e.queue("VisibilityTimeout", "600")
+	for _, body := range bodies {
+		q.send(body)
+	}
+	return q
+}
+
+// group is filled for a FIFO queue; the messages are of the group g.
+func (e *env) group(bodies ...string) *queue {
+	q := e.fifo("VisibilityTimeout", "600")
+	q.sendTo("g", bodies...)
+	return q
+}
+
 // none ends the check if a receive that waits a second gets anything.
 func (q *queue) none(why string, options ...receiving) {
 	if got := q.receive(append([]receiving{waiting(1)}, options...)...); len(got) > 0 {

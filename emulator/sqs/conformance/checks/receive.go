@@ -19,10 +19,7 @@ var receiveChecks = []Check{
 		}),
 	check("receive/one-by-default", api("ReceiveMessage"),
 		"Without MaxNumberOfMessages a receive returns one message.", func(e *env) {
-			q := e.queue()
-			for range 3 {
-				q.send("a")
-			}
+			q := e.filled("a", "a", "a")
 			q.counts(3, 0, 0)
 			for range 3 {
 				want(e, "number of messages", len(q.receive(atMost(0), waiting(20))), 1)
@@ -56,8 +53,7 @@ var receiveChecks = []Check{
 		}).recorded(localStack("2024-04-30", "test_send_receive_max_number_of_messages[sqs]")),
 	check("receive/wait-bounds", pagePolling,
 		"The maximum long polling wait time is 20 seconds.", func(e *env) {
-			q := e.queue()
-			q.send("a")
+			q := e.filled("a")
 			must(q.tryReceive(waiting(20)))
 			for _, seconds := range []int32{21, -1} {
 				e.refused(fmt.Sprintf("ReceiveMessage with WaitTimeSeconds %d", seconds), errOf(q.tryReceive(waiting(seconds))))
@@ -76,8 +72,7 @@ var receiveChecks = []Check{
 		}).reading(),
 	check("receive/new-handle", pageIdentifiers,
 		"Every receive of a message gives it another receipt handle, of 1,024 characters at most.", func(e *env) {
-			q := e.queue()
-			q.send("a")
+			q := e.filled("a")
 			handles := map[string]bool{}
 			for range 3 {
 				m := q.one()

@@ -23,8 +23,7 @@ var visibilityChecks = []Check{
 		}),
 	check("visibility/of-the-receive", pageVisibility,
 		"The visibility timeout of a receive counts instead of the queue's.", func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			q.send("a")
+			q := e.filled("a")
 			began := time.Now()
 			q.one(hidden(2))
 			q.one()
@@ -32,8 +31,7 @@ var visibilityChecks = []Check{
 		}),
 	check("visibility/zero-receive", pageVisibility,
 		"A message that was received with a visibility timeout of 0 can be received again at once.", func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			q.send("a")
+			q := e.filled("a")
 			e.eventually("the message, received without being hidden", func() (string, bool) {
 				out := must(e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url, WaitTimeSeconds: 1}, withField("VisibilityTimeout", 0)))
 				return bodies(out.Messages), len(out.Messages) == 1
@@ -42,9 +40,7 @@ var visibilityChecks = []Check{
 		}),
 	check("visibility/per-message", pageVisibility,
 		"Each message has a visibility timeout of its own.", func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			q.send("short")
-			q.send("long")
+			q := e.filled("short", "long")
 			for _, m := range q.take(2) {
 				if *m.Body == "short" {
 					e.must("ChangeMessageVisibility", q.hide(m, 1))
@@ -73,8 +69,7 @@ var visibilityChecks = []Check{
 		}),
 	check("visibility/zero", pageVisibility,
 		"A timeout of 0 makes the message visible at once.", func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			q.send("a")
+			q := e.filled("a")
 			e.must("ChangeMessageVisibility", q.hide(q.one(), 0))
 			began := time.Now()
 			q.one()
@@ -145,8 +140,7 @@ var visibilityChecks = []Check{
 		}).undocumented().recorded(localStackValidated("test_change_visibility_on_deleted_message_raises_invalid_parameter_value")),
 	check("visibility/group", api("ChangeMessageVisibility"),
 		"ChangeMessageVisibility to 0 makes a message of a FIFO queue visible at once.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.sendTo("g", "a")
+			q := e.group("a")
 			e.must("ChangeMessageVisibility", q.hide(q.one(), 0))
 			want(e, "body", *q.one().Body, "a")
 		}),
