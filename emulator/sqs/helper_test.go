@@ -79,6 +79,9 @@ func newClient(server *sqs.Server) *awssqs.Client {
 	return server.Client(func(o *awssqs.Options) { o.Retryer = aws.NopRetryer{} })
 }
 
+// errOf is the error of a call.
+func errOf(_ any, err error) error { return err }
+
 // ok fails if err is not nil.
 func (b *bench) ok(err error) {
 	b.Helper()
@@ -107,6 +110,11 @@ func (b *bench) sent(queue *string, in awssqs.SendMessageInput) *awssqs.SendMess
 	out, err := b.SendMessage(b.ctx, &in)
 	b.ok(err)
 	return out
+}
+
+// try sends a body and returns the error.
+func (b *bench) try(ctx context.Context, queue *string, body string) error {
+	return errOf(b.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: queue, MessageBody: &body}))
 }
 
 func (b *bench) send(queue *string, bodies ...string) {
@@ -171,14 +179,12 @@ func (b *bench) one(queue *string, options ...func(*awssqs.ReceiveMessageInput))
 }
 
 func (b *bench) delete(queue, handle *string) error {
-	_, err := b.DeleteMessage(b.ctx, &awssqs.DeleteMessageInput{QueueUrl: queue, ReceiptHandle: handle})
-	return err
+	return errOf(b.DeleteMessage(b.ctx, &awssqs.DeleteMessageInput{QueueUrl: queue, ReceiptHandle: handle}))
 }
 
 func (b *bench) hide(queue, handle *string, seconds int32) error {
-	_, err := b.ChangeMessageVisibility(b.ctx, &awssqs.ChangeMessageVisibilityInput{
-		QueueUrl: queue, ReceiptHandle: handle, VisibilityTimeout: seconds})
-	return err
+	return errOf(b.ChangeMessageVisibility(b.ctx, &awssqs.ChangeMessageVisibilityInput{
+		QueueUrl: queue, ReceiptHandle: handle, VisibilityTimeout: seconds}))
 }
 
 func pairs(list []string) map[string]string {
@@ -191,19 +197,16 @@ func pairs(list []string) map[string]string {
 
 // set changes attributes, given as name, value, name, value.
 func (b *bench) set(queue *string, attributes ...string) error {
-	_, err := b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: queue, Attributes: pairs(attributes)})
-	return err
+	return errOf(b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: queue, Attributes: pairs(attributes)}))
 }
 
 func (b *bench) purge(queue *string) error {
-	_, err := b.PurgeQueue(b.ctx, &awssqs.PurgeQueueInput{QueueUrl: queue})
-	return err
+	return errOf(b.PurgeQueue(b.ctx, &awssqs.PurgeQueueInput{QueueUrl: queue}))
 }
 
 func (b *bench) deleteQueue(queue *string) {
 	b.Helper()
-	_, err := b.DeleteQueue(b.ctx, &awssqs.DeleteQueueInput{QueueUrl: queue})
-	b.ok(err)
+	b.ok(errOf(b.DeleteQueue(b.ctx, &awssqs.DeleteQueueInput{QueueUrl: queue})))
 }
 
 func (b *bench) attributes(queue *string) map[string]string {
@@ -238,8 +241,7 @@ func bodies(messages []types.Message) string {
 // wantCode fails unless err is an API error with this code.
 func (b *bench) wantCode(err error, code string) {
 	b.Helper()
-	var failure smithy.APIError
-	if !errors.As(err, &failure) || failure.ErrorCode() != code {
+	if failure, ok := errors.AsType[smithy.APIError](err); !ok || failure.ErrorCode() != code {
 		b.Errorf("error %v, want code %s", err, code)
 	}
 }
@@ -247,8 +249,7 @@ func (b *bench) wantCode(err error, code string) {
 // wantType fails unless err is the SDK's type E.
 func wantType[E error](b *bench, err error) {
 	b.Helper()
-	var want E
-	if !errors.As(err, &want) {
+	if want, ok := errors.AsType[E](err); !ok {
 		b.Errorf("error %v (%T), want %T", err, err, want)
 	}
 }

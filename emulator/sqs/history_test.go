@@ -1,6 +1,7 @@
 package sqs_test
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -56,7 +57,7 @@ func TestHistoryTellsWhatWasDeletedWhenByWhichReceipt(t *testing.T) {
 func TestHistoryKeepsNoLongNames(t *testing.T) {
 	remembering(t, 0, func(b *bench) {
 		queue := b.queue("orders")
-		_, _, _ = post(b.server, "AmazonSQS.PurgeQueue", `{"QueueUrl":"`+*queue+strings.Repeat("x", 1<<20)+`"}`)
+		post(b.server, "AmazonSQS.PurgeQueue", `{"QueueUrl":"`+*queue+strings.Repeat("x", 1<<20)+`"}`)
 		if name := last(b.server.Calls()).Queue; !strings.HasPrefix(name, "ordersx") || len(name) != 80 {
 			b.Errorf("a name of %d bytes is kept", len(name))
 		}
@@ -154,4 +155,114 @@ func TestHistoryOfWhatExpiredInFlight(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestEventsTellAllOfAMessage(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders.fifo", "DelaySeconds", "3")
+		b.sendFIFO(queue, "g", "a")
+		time.Sleep(3 * time.Second)
+		m := b.one(queue, hiddenFor(60))
+		b.ok(b.hide(queue, m.ReceiptHandle, 90))
+		start := time.Now()
+		time.Sleep(2 * time.Minute)
+		events := b.events()
+		if got := b.kinds(); got != "sent received visibility returned" {
+			b.Fatalf("events %s", got)
+		}
+		for i, want := range []time.Duration{3 * time.Second, time.Minute, 90 * time.Second, 0} {
+			e := events[i]
+			if e.Visibility != want {
+				b.Errorf("%s: visibility %v, want %v", e.Kind, e.Visibility, want)
+			}
+			if e.Queue != "orders.fifo" || e.QueueURL != *queue || e.MessageID != *m.MessageId || e.Body != "a" ||
+				e.MessageGroupID != "g" || e.DeduplicationID != "a" || e.SequenceNumber != m.Attributes["SequenceNumber"] {
+				b.Errorf("%+v", e)
+			}
+			if received := e.Kind != "sent"; received != (e.ReceiptHandle == *m.ReceiptHandle) || received != (e.ReceiveCount == 1) {
+				b.Errorf("%+v", e)
+			}
+		}
+		// Observed when it happened, though no request came.
+		if got := events[3].Time.Sub(start); got != 90*time.Second {
+			b.Errorf("returned after %v", got)
+		}
+	})
+}
+
+func TestEventsOfExpiryAndPurge(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders", "MessageRetentionPeriod", "60")
+		b.send(queue, "a")
+		time.Sleep(time.Hour)
+		b.send(queue, "b")
+		b.ok(b.purge(queue))
+		if got := b.kinds(); got != "sent expired sent purged" {
+			b.Errorf("events %s", got)
+		}
+		if e := b.events()[1]; e.Body != "a" || e.Time.Sub(b.events()[0].Time) != time.Minute {
+			b.Errorf("%+v", e)
+		}
+	})
+}
+
+// observed runs a test with a server whose calls are noted.
+func observed(t *testing.T, o sqs.Options, test func(b *bench, calls *[]sqs.Call)) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls []sqs.Call
+		var b *bench
+		o.ObserveCall = func(c sqs.Call) {
+			calls = append(calls, c)
+			_ = b.server.Calls() // it may call the server
+		}
+		b = newBench(t, o)
+		test(b, &calls)
+	})
+}
+
+func TestObserveCallTellsWhatTheHistoryHas(t *testing.T) {
+	observed(t, sqs.Options{}, func(b *bench, calls *[]sqs.Call) {
+		queue := b.queue("orders")
+		b.send(queue, "a")
+		b.one(queue, hiddenFor(5))
+		b.receive(queue, waiting(2))
+		if err := b.delete(queue, new(string)); err == nil {
+			b.Error("an empty receipt handle is accepted")
+		}
+		if want := b.server.Calls(); len(want) != 5 || !slices.Equal(*calls, want) {
+			b.Errorf("observed %+v\nthe history has %+v", *calls, want)
+		}
+		if poll := (*calls)[3]; poll.Ended.Sub(poll.Began) != 2*time.Second {
+			b.Errorf("a long poll of 2 s is %+v", poll)
+		}
+	})
+}
+
+func TestObserveCallNeedsNoHistory(t *testing.T) {
+	observed(t, sqs.Options{History: -1}, func(b *bench, calls *[]sqs.Call) {
+		missing := *b.queue("orders") + "-missing"
+		err := b.purge(&missing)
+		b.wantCode(err, "AWS.SimpleQueueService.NonExistentQueue")
+		if len(*calls) != 2 {
+			b.Fatalf("observed %+v", *calls)
+		}
+		purge := (*calls)[1]
+		if purge.Operation != "PurgeQueue" || purge.Queue != "orders-missing" || purge.Error != "AWS.SimpleQueueService.NonExistentQueue" ||
+			purge.Message == "" || !strings.HasSuffix(err.Error(), purge.Message) {
+			b.Errorf("%+v, the client received %v", purge, err)
+		}
+		if ok := (*calls)[0]; ok.Error != "" || ok.Message != "" {
+			b.Errorf("%+v", ok)
+		}
+	})
+}
+
+// An error may quote what was sent.
+func TestCallsKeepNoLongErrors(t *testing.T) {
+	observed(t, sqs.Options{}, func(b *bench, calls *[]sqs.Call) {
+		_, _, code := post(b.server, "AmazonSQS.CreateQueue", `{"QueueName":"orders","Attributes":{"`+strings.Repeat("ä", 100_000)+`":"1"}}`)
+		if c := last(*calls); c.Error == "" || c.Error != code || len(c.Message) > 1000 {
+			b.Errorf("%s (%d bytes), answered %s", c.Error, len(c.Message), code)
+		}
+	})
 }

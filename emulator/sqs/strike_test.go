@@ -9,9 +9,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// pattern tells which of n sends were struck.
-func pattern(t *testing.T, seed uint64, n int, others bool, faults ...sqs.Fault) string {
-	var struck strings.Builder
+// struck tells which of n sends the last of the faults struck.
+func struck(t *testing.T, seed uint64, n int, others bool, faults ...sqs.Fault) string {
+	var seen strings.Builder
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, sqs.Options{Seed: seed, Faults: faults})
 		queue := b.queue("orders")
@@ -19,10 +19,13 @@ func pattern(t *testing.T, seed uint64, n int, others bool, faults ...sqs.Fault)
 			if others {
 				b.attributes(queue)
 			}
-			struck.WriteByte(".x"[btoi(b.try(b.ctx, queue, "a") != nil)])
+			_ = b.try(b.ctx, queue, "a")
+		}
+		for _, call := range b.server.Calls("SendMessage") {
+			seen.WriteByte(".x"[btoi(call.Fault == last(faults).Kind)])
 		}
 	})
-	return struck.String()
+	return seen.String()
 }
 
 func btoi(b bool) int {
@@ -45,23 +48,23 @@ func TestWhichCallsAreStruck(t *testing.T) {
 		"of another queue":    {sqs.Fault{Queue: "order"}, "......"},
 		"another probability": {sqs.Fault{Probability: 1}, "xxxxxx"},
 	} {
-		if got := pattern(t, 0, 6, false, throttled(c.fault)); got != c.want {
+		if got := struck(t, 0, 6, false, throttled(c.fault)); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
 	const n = 400
 	some := throttled(sqs.Fault{Probability: 0.25})
-	one := pattern(t, 1, n, false, some)
+	one := struck(t, 1, n, false, some)
 	if count := strings.Count(one, "x"); count < n/4-40 || count > n/4+40 {
 		t.Errorf("%d of %d calls struck at a probability of 0.25", count, n)
 	}
-	if other := pattern(t, 1, n, true, some, sqs.Fault{Kind: sqs.Latency, Latency: time.Second, Probability: 0.5}); other != one {
+	if other := struck(t, 1, n, true, sqs.Fault{Kind: sqs.Latency, Latency: time.Second, Probability: 0.5}, some); other != one {
 		t.Error("the same seed struck other calls because of what other calls and faults did")
 	}
-	if pattern(t, 2, n, false, some) == one {
+	if struck(t, 2, n, false, some) == one {
 		t.Error("another seed struck the same calls")
 	}
-	times := pattern(t, 1, n, false, throttled(sqs.Fault{Probability: 0.25, Times: 3}))
+	times := struck(t, 1, n, false, throttled(sqs.Fault{Probability: 0.25, Times: 3}))
 	if strings.Count(times, "x") != 3 {
 		t.Error("Times counts calls that were not struck")
 	}
@@ -71,20 +74,7 @@ func TestWhichCallsAreStruck(t *testing.T) {
 // they injected before it or strike its calls first.
 func TestFaultsAreIndependent(t *testing.T) {
 	const n = 100
-	struck := func(faults ...sqs.Fault) string { // only by the last of them
-		var seen strings.Builder
-		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t, sqs.Options{Seed: 7, Faults: faults})
-			queue := b.queue("orders")
-			for range n {
-				_ = b.try(b.ctx, queue, "a")
-			}
-			for _, call := range b.server.Calls("SendMessage") {
-				seen.WriteByte(".x"[btoi(call.Fault == faults[len(faults)-1].Kind)])
-			}
-		})
-		return seen.String()
-	}
+	struck := func(faults ...sqs.Fault) string { return struck(t, 7, n, false, faults...) }
 	failure := sqs.Fault{Kind: sqs.Failure, Operation: "SendMessage", Probability: 0.3}
 	alone := struck(failure)
 	for name, other := range map[string]sqs.Fault{
@@ -123,7 +113,7 @@ func TestFaultsAreIndependent(t *testing.T) {
 		}
 	}
 	// Two that are the same are two.
-	if pattern(t, 7, n, false, failure) == pattern(t, 7, n, false, failure, failure) {
+	if alone == struck(failure, failure) {
 		t.Error("two faults that are alike strike the same calls")
 	}
 }
