@@ -50,8 +50,7 @@ func (b *bench) move(dead, destination string, rate int32) (handle *string, err 
 
 func (b *bench) mustMove(dead, destination string, rate int32) {
 	b.Helper()
-	_, err := b.move(dead, destination, rate)
-	b.ok(err)
+	b.ok(errOf(b.move(dead, destination, rate)))
 }
 
 func (b *bench) tasks(dead string, limit int32) []types.ListMessageMoveTasksResultEntry {
@@ -197,27 +196,20 @@ func TestMoveTaskIsCancelled(t *testing.T) {
 		handle, err := b.move("dead", "", 1)
 		b.ok(err)
 		time.Sleep(2 * time.Second)
-		cancel := func(handle *string) (int64, error) {
-			out, err := b.CancelMessageMoveTask(b.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: handle})
-			if err != nil {
-				return 0, err
-			}
-			return out.ApproximateNumberOfMessagesMoved, nil
+		cancel := func(handle *string) (*awssqs.CancelMessageMoveTaskOutput, error) {
+			return b.CancelMessageMoveTask(b.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: handle})
 		}
-		if moved, err := cancel(handle); err != nil || moved != 2 {
-			b.Errorf("cancelled: %d moved, %v", moved, err)
+		if out, err := cancel(handle); err != nil || out.ApproximateNumberOfMessagesMoved != 2 {
+			b.Errorf("cancelled: %+v, %v", out, err)
 		}
 		time.Sleep(time.Minute)
 		b.wantTask("dead", "CANCELLED", 2, "")
 		b.counts(queue, "2", "0", "0")
 		b.counts(dead, "1", "0", "0")
-		_, err = cancel(handle)
-		wantType[*types.UnsupportedOperation](b, err)
-		_, err = cancel(aws.String(""))
-		b.wantCode(err, "MissingParameter")
+		wantType[*types.UnsupportedOperation](b, errOf(cancel(handle)))
+		b.wantCode(errOf(cancel(aws.String(""))), "MissingParameter")
 		b.deleteQueue(dead)
-		_, err = cancel(handle)
-		wantType[*types.ResourceNotFoundException](b, err)
+		wantType[*types.ResourceNotFoundException](b, errOf(cancel(handle)))
 	})
 }
 
@@ -234,5 +226,110 @@ func TestMoveTaskEndsWithWhatWasThereAtItsStart(t *testing.T) {
 		b.mustMove("dead", "other", 1)
 		b.ok(b.purge(dead))
 		b.wantTask("dead", "COMPLETED", 0, "")
+	})
+}
+
+func TestMoveTasksThatFail(t *testing.T) {
+	virtualRun(t, "sent to the dead-letter queue", func(b *bench) {
+		_, dead := b.deadLetters("", "1")
+		b.send(dead, "sent")
+		b.mustMove("dead", "", 10)
+		time.Sleep(time.Second)
+		b.wantTask("dead", "FAILED", 1, "CouldNotDetermineMessageSource")
+		b.counts(dead, "1", "0", "0")
+		b.queue("other")
+		b.mustMove("dead", "other", 10)
+		time.Sleep(time.Second)
+		b.wantTask("dead", "COMPLETED", 1, "")
+	})
+	virtualRun(t, "source deleted", func(b *bench) {
+		queue, dead := b.deadLetters("", "1", "2")
+		b.queue("another", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 1))
+		b.mustMove("dead", "", 1)
+		time.Sleep(time.Second)
+		b.deleteQueue(queue)
+		time.Sleep(time.Second)
+		b.wantTask("dead", "FAILED", 1, "AWS.SimpleQueueService.NonExistentQueue")
+		b.counts(dead, "1", "0", "0")
+	})
+	virtualRun(t, "destination deleted", func(b *bench) {
+		b.deadLetters("", "1", "2")
+		other := b.queue("other")
+		b.mustMove("dead", "other", 1)
+		b.deleteQueue(other)
+		b.wantTask("dead", "FAILED", 0, "AWS.SimpleQueueService.NonExistentQueue")
+		if got := *b.tasks("dead", 0)[0].DestinationArn; got != b.server.QueueARN("other") {
+			b.Errorf("DestinationArn %s", got)
+		}
+	})
+	virtualRun(t, "36 hours", func(b *bench) {
+		_, dead := b.deadLetters("", "1")
+		b.mustMove("dead", "", 1)
+		m := b.one(dead)
+		for range 3 {
+			b.ok(b.hide(dead, m.ReceiptHandle, 43_200-60))
+			time.Sleep(11 * time.Hour)
+			waiting := b.poll(dead) // a receiver that waits takes it before the task does
+			b.ok(b.hide(dead, m.ReceiptHandle, 0))
+			m = (<-waiting)[0]
+		}
+		b.ok(b.hide(dead, m.ReceiptHandle, 43_200-60))
+		time.Sleep(3*time.Hour - time.Nanosecond)
+		b.wantTask("dead", "RUNNING", 0, "")
+		time.Sleep(time.Nanosecond)
+		b.wantTask("dead", "FAILED", 0, "The task ran for 36 hours.")
+	})
+}
+
+// What the conformance checks of moves leave out.
+func TestStartMessageMoveTaskRefuses(t *testing.T) {
+	virtual(t, func(b *bench) {
+		b.deadLetters("", "1", "2")
+		b.queue("other")
+		for _, tc := range []struct {
+			dead, destination string
+			rate              int32
+		}{{"not a name", "", 0}, {"dead", "dead", 0}, {"dead", "not a name", 0}, {"dead", "other", -1}} {
+			b.wantCode(errOf(b.move(tc.dead, tc.destination, tc.rate)), "InvalidParameterValue")
+		}
+		b.wantCode(errOf(b.StartMessageMoveTask(b.ctx, &awssqs.StartMessageMoveTaskInput{SourceArn: aws.String("")})), "MissingParameter")
+		b.wantCode(errOf(b.ListMessageMoveTasks(b.ctx, &awssqs.ListMessageMoveTasksInput{
+			SourceArn: aws.String(b.server.QueueARN("dead")), MaxResults: new(int32)})), "InvalidParameterValue")
+	})
+}
+
+func TestTheLatestTenMoveTasksAreListed(t *testing.T) {
+	virtual(t, func(b *bench) {
+		_, dead := b.deadLetters("")
+		b.queue("other")
+		for i := range 12 {
+			b.send(dead, "a")
+			b.mustMove("dead", "other", int32(i)+1)
+			time.Sleep(time.Second)
+		}
+		tasks := b.tasks("dead", 10)
+		if len(tasks) != 10 || *tasks[0].MaxNumberOfMessagesPerSecond != 12 || *tasks[9].MaxNumberOfMessagesPerSecond != 3 {
+			b.Errorf("tasks %+v", tasks)
+		}
+		if got := len(b.tasks("dead", 3)); got != 3 {
+			b.Errorf("%d tasks, want 3", got)
+		}
+	})
+}
+
+func TestAnAccountHasAHundredActiveMoveTasks(t *testing.T) {
+	virtual(t, func(b *bench) {
+		start := func(i int) error {
+			dead := fmt.Sprint("dead-", i)
+			b.send(b.queue(dead), "a")
+			b.queue(fmt.Sprint("orders-", i), "RedrivePolicy", redrivePolicy(b.server.QueueARN(dead), 1))
+			return errOf(b.move(dead, "orders-0", 1))
+		}
+		for i := range 100 {
+			b.ok(start(i))
+		}
+		wantType[*types.RequestThrottled](b, start(100))
+		time.Sleep(time.Second) // all are over
+		b.ok(start(101))
 	})
 }

@@ -120,8 +120,8 @@ func TestQueueURLs(t *testing.T) {
 		if err != nil || *out.QueueUrl != *queue || *queue != b.server.URL()+"/000000000000/orders" {
 			b.Errorf("URL %v, %v", out, err)
 		}
-		_, err = b.GetQueueUrl(b.ctx, &awssqs.GetQueueUrlInput{QueueName: aws.String("orders"), QueueOwnerAWSAccountId: aws.String("111111111111")})
-		wantType[*types.QueueDoesNotExist](b, err)
+		wantType[*types.QueueDoesNotExist](b, errOf(b.GetQueueUrl(b.ctx, &awssqs.GetQueueUrlInput{
+			QueueName: aws.String("orders"), QueueOwnerAWSAccountId: aws.String("111111111111")})))
 		for url, exists := range map[string]bool{
 			"https://sqs.us-east-1.amazonaws.com/000000000000/orders": true,
 			"http://localhost:9324/000000000000/orders":               true,
@@ -131,12 +131,8 @@ func TestQueueURLs(t *testing.T) {
 			"other":  false,
 			"///":    false,
 		} {
-			_, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String("a")})
-			if exists && err != nil {
-				b.Errorf("%s: %v", url, err)
-			}
-			if !exists {
-				wantType[*types.QueueDoesNotExist](b, err)
+			if err := b.try(b.ctx, &url, "a"); exists != (err == nil) || !exists && !is[*types.QueueDoesNotExist](err) {
+				b.Errorf("%s: error %v", url, err)
 			}
 		}
 	})
@@ -151,8 +147,7 @@ func TestTagLimits(t *testing.T) {
 			many[fmt.Sprint(i)] = ""
 		}
 		for _, wrong := range []map[string]string{many, {"": "v"}, {strings.Repeat("k", 129): "v"}, {"k": strings.Repeat("v", 257)}} {
-			_, err = b.TagQueue(b.ctx, &awssqs.TagQueueInput{QueueUrl: out.QueueUrl, Tags: wrong})
-			b.wantCode(err, "InvalidParameterValue")
+			b.wantCode(errOf(b.TagQueue(b.ctx, &awssqs.TagQueueInput{QueueUrl: out.QueueUrl, Tags: wrong})), "InvalidParameterValue")
 		}
 		tags, err := b.ListQueueTags(b.ctx, &awssqs.ListQueueTagsInput{QueueUrl: out.QueueUrl})
 		if err != nil || !maps.Equal(tags.Tags, map[string]string{"team": "ship"}) {
@@ -163,7 +158,92 @@ func TestTagLimits(t *testing.T) {
 
 func TestListQueuesRefusesATokenThatIsNone(t *testing.T) {
 	virtual(t, func(b *bench) {
-		_, err := b.ListQueues(b.ctx, &awssqs.ListQueuesInput{NextToken: aws.String("?")})
-		b.wantCode(err, "InvalidParameterValue")
+		b.wantCode(errOf(b.ListQueues(b.ctx, &awssqs.ListQueuesInput{NextToken: aws.String("?")})), "InvalidParameterValue")
+	})
+}
+
+func TestAQueueHasOneKindOfEncryption(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders")
+		want := func(managed, key, period string) {
+			b.Helper()
+			got := b.attributes(queue)
+			if got["SqsManagedSseEnabled"] != managed || got["KmsMasterKeyId"] != key || got["KmsDataKeyReusePeriodSeconds"] != period {
+				b.Errorf("attributes %v", got)
+			}
+		}
+		want("true", "", "")
+		wantType[*types.InvalidAttributeName](b, b.set(queue, "KmsMasterKeyId", "alias/aws/sqs", "SqsManagedSseEnabled", "true"))
+		want("true", "", "")
+		b.ok(b.set(queue, "KmsMasterKeyId", "alias/aws/sqs"))
+		want("false", "alias/aws/sqs", "300")
+		wantType[*types.InvalidAttributeName](b, b.set(queue, "SqsManagedSseEnabled", "true"))
+		b.ok(b.set(queue, "KmsDataKeyReusePeriodSeconds", "60"))
+		want("false", "alias/aws/sqs", "60")
+		b.ok(b.set(queue, "KmsMasterKeyId", "", "SqsManagedSseEnabled", "true"))
+		want("true", "", "")
+	})
+}
+
+func (b *bench) permit(queue *string, label string, accounts, actions []string) error {
+	return errOf(b.AddPermission(b.ctx, &awssqs.AddPermissionInput{
+		QueueUrl: queue, Label: &label, AWSAccountIds: accounts, Actions: actions}))
+}
+
+func (b *bench) forbid(queue *string, label string) error {
+	return errOf(b.RemovePermission(b.ctx, &awssqs.RemovePermissionInput{QueueUrl: queue, Label: &label}))
+}
+
+func TestPermissionsAreInThePolicy(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders", "Policy", `{"Version":"2012-10-17","Statement":[{"Sid":"mine", "Effect":"Deny"}]}`)
+		accounts, actions := []string{"111111111111", "222222222222"}, []string{"ReceiveMessage", "*"}
+		b.ok(b.permit(queue, "theirs", accounts, actions))
+		b.wantCode(b.permit(queue, "theirs", accounts, actions), "InvalidParameterValue")
+		theirs := `{"Sid":"theirs","Effect":"Allow","Principal":{"AWS":["arn:aws:iam::111111111111:root","arn:aws:iam::222222222222:root"]},` +
+			`"Action":["SQS:ReceiveMessage","SQS:*"],"Resource":"` + b.server.QueueARN("orders") + `"}`
+		if got, want := b.attributes(queue)["Policy"], `{"Version":"2012-10-17","Statement":[{"Sid":"mine","Effect":"Deny"},`+theirs+`]}`; got != want {
+			b.Errorf("policy %s\n  want %s", got, want)
+		}
+		b.ok(b.forbid(queue, "mine"))
+		b.wantCode(b.forbid(queue, "mine"), "InvalidParameterValue")
+		b.ok(b.forbid(queue, "theirs"))
+		if got, ok := b.attributes(queue)["Policy"]; ok {
+			b.Errorf("policy %s without permissions", got)
+		}
+	})
+}
+
+// What AddPermission cannot change without understanding it stays as it is.
+func TestPermissionsOfAnotherForm_AreRefused(t *testing.T) {
+	virtual(t, func(b *bench) {
+		const text = `{"Statement": {"Sid":"mine"}}`
+		queue := b.queue("orders", "Policy", text)
+		b.wantCode(b.permit(queue, "theirs", []string{"111111111111"}, []string{"SendMessage"}), "InvalidParameterValue")
+		b.wantCode(b.forbid(queue, "mine"), "InvalidParameterValue")
+		if got := b.attributes(queue)["Policy"]; got != text {
+			b.Errorf("policy %s", got)
+		}
+	})
+}
+
+func TestAddPermissionRefuses(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders")
+		account, action := []string{"111111111111"}, []string{"SendMessage"}
+		for name, tc := range map[string]struct {
+			label             string
+			accounts, actions []string
+			code              string
+		}{
+			"no label":      {"", account, action, "MissingParameter"},
+			"no action":     {"a", account, []string{}, "MissingParameter"},
+			"eight actions": {"a", account, strings.Fields(strings.Repeat("SendMessage ", 8)), "OverLimit"},
+			"no account":    {"a", []string{}, action, "MissingParameter"},
+		} {
+			b.Log(name)
+			b.wantCode(b.permit(queue, tc.label, tc.accounts, tc.actions), tc.code)
+		}
+		wantType[*types.QueueDoesNotExist](b, b.permit(aws.String("none"), "a", account, action))
 	})
 }

@@ -96,15 +96,15 @@ func TestRedrivePolicies(t *testing.T) {
 			redrivePolicy("arn:aws:sqs:eu-west-1:000000000000:dead", 3), redrivePolicy("dead", 3),
 			`{"deadLetterTargetArn":"` + b.server.QueueARN("dead") + `"}`,
 		} {
-			_, err := b.CreateQueue(b.ctx, &awssqs.CreateQueueInput{QueueName: aws.String("orders"), Attributes: map[string]string{"RedrivePolicy": policy}})
-			b.wantCode(err, "InvalidParameterValue")
+			b.wantCode(errOf(b.CreateQueue(b.ctx, &awssqs.CreateQueueInput{
+				QueueName: aws.String("orders"), Attributes: map[string]string{"RedrivePolicy": policy}})), "InvalidParameterValue")
 		}
 		text := b.queue("text", "RedrivePolicy", `{"deadLetterTargetArn":"`+b.server.QueueARN("dead")+`","maxReceiveCount":"5"}`)
 		if got := b.attributes(text)["RedrivePolicy"]; got != redrivePolicy(b.server.QueueARN("dead"), 5) {
 			b.Errorf("RedrivePolicy %s", got)
 		}
-		_, err := b.ListDeadLetterSourceQueues(b.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: dead, MaxResults: aws.Int32(1001)})
-		b.wantCode(err, "InvalidParameterValue")
+		in := &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: dead, MaxResults: aws.Int32(1001)}
+		b.wantCode(errOf(b.ListDeadLetterSourceQueues(b.ctx, in)), "InvalidParameterValue")
 		b.ok(b.set(text, "RedrivePolicy", ""))
 		out, err := b.ListDeadLetterSourceQueues(b.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: dead})
 		if err != nil || len(out.QueueUrls) != 0 {
