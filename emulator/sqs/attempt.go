@@ -5,21 +5,9 @@ import (
 	"time"
 )
 
-// attemptWindow is for how long a ReceiveRequestAttemptId is good: five
-// minutes from the receive that it was first used for.
-const attemptWindow = 5 * time.Minute
-
-// attempts are the receives of a FIFO queue that may be repeated by their
-// ReceiveRequestAttemptId, whose answer the client may not have got.
-type attempts struct {
-	byID map[string]*attempt
-	// order has them from oldest to newest, those that were replaced included.
-	order []*attempt
-}
-
+// attempt is a receive of a FIFO queue that may be repeated by its ReceiveRequestAttemptId,
+// because the client may not have got its answer.
 type attempt struct {
-	id         string
-	until      time.Time
 	messages   []attemptedMessage
 	deliveries []delivery
 }
@@ -31,28 +19,13 @@ type attemptedMessage struct {
 	due      time.Time
 }
 
-func (a *attempts) drop(now time.Time) {
-	for len(a.order) > 0 && !a.order[0].until.After(now) {
-		if old := a.order[0]; a.byID[old.id] == old {
-			delete(a.byID, old.id)
-		}
-		a.order[0] = nil
-		a.order = a.order[1:]
-	}
-}
-
-// remember keeps what a receive took.
-func (a *attempts) remember(id string, deliveries []delivery, now time.Time) {
-	if a.byID == nil {
-		a.byID = map[string]*attempt{}
-	}
-	a.drop(now)
-	kept := &attempt{id: id, until: now.Add(attemptWindow), deliveries: deliveries}
+// newAttempt keeps what a receive took.
+func newAttempt(deliveries []delivery) *attempt {
+	a := &attempt{deliveries: deliveries}
 	for _, d := range deliveries {
-		kept.messages = append(kept.messages, attemptedMessage{d.message, d.received, d.message.due})
+		a.messages = append(a.messages, attemptedMessage{d.message, d.received, d.message.due})
 	}
-	a.byID[id] = kept
-	a.order = append(a.order, kept)
+	return a
 }
 
 // receiveAgain answers a receive whose ReceiveRequestAttemptId was used before with the
@@ -62,9 +35,8 @@ func (a *attempts) remember(id string, deliveries []delivery, now time.Time) {
 // requests with other parameters. Here the receive is then an ordinary one, and new
 // parameters other than the visibility timeout are ignored.
 func (q *queue) receiveAgain(id string, timeout time.Duration, now time.Time) (deliveries []delivery, ok bool) {
-	q.attempts.drop(now)
-	a := q.attempts.byID[id]
-	if a == nil || slices.ContainsFunc(a.messages, func(k attemptedMessage) bool { return !q.untouched(k) }) {
+	a, ok := q.attempts.find(id, now)
+	if !ok || slices.ContainsFunc(a.messages, func(k attemptedMessage) bool { return !q.untouched(k) }) {
 		return nil, false
 	}
 	for i := range a.messages {

@@ -28,7 +28,7 @@ type batchFailure struct {
 }
 
 // batchID is the result of an entry that has no other.
-type batchID struct{ id string }
+type batchID string
 
 func newBatchAnswer(entries int) *batchAnswer {
 	return &batchAnswer{successful: make([]plainAnswer, 0, entries)}

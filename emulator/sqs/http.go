@@ -1,7 +1,9 @@
 package sqs
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -104,7 +106,7 @@ func route(r *http.Request) (name string, err error) {
 		return "", errUnknownOperation("The header X-Amz-Target is %q; want AmazonSQS.<Operation>.", target)
 	}
 	if _, known := operations[name]; !known {
-		return "", errNoOperation(name)
+		return "", errUnknownOperation("The operation %q is not one of SQS's.", name)
 	}
 	return name, nil
 }
@@ -125,4 +127,84 @@ func newID() string {
 		at++
 	}
 	return string(id[:])
+}
+
+// maxRequestBytes leaves room for 1 MiB of messages, every byte of it escaped.
+const maxRequestBytes = 8 << 20
+
+// readBody reads a request's body, which may have up to maxRequestBytes.
+func readBody(w http.ResponseWriter, r *http.Request) (body []byte, err error) {
+	limited := http.MaxBytesReader(w, r.Body, maxRequestBytes)
+	if r.ContentLength > 0 && r.ContentLength <= 1<<20 {
+		body = make([]byte, r.ContentLength)
+		_, err = io.ReadFull(limited, body)
+	} else {
+		body, err = io.ReadAll(limited)
+	}
+	if err == nil {
+		return body, nil
+	}
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, &apiError{shape: coralShape + "RequestEntityTooLargeException", queryCode: "RequestEntityTooLarge",
+			message: "The request is larger than " + strconv.Itoa(maxRequestBytes) + " bytes.",
+			status:  http.StatusRequestEntityTooLarge}
+	}
+	return nil, errMalformed("The request body could not be read: %v.", err)
+}
+
+// transport calls the server directly, in the caller's goroutine: it starts
+// none, so nothing can leak, and everything stays in the caller's bubble.
+type transport struct{ server *Server }
+
+// RoundTrip returns the context's error as soon as the context is done, as a real transport
+// does. Only a receive can wait here, and it watches the context. The server leaves such a
+// request without an answer.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx := r.Context()
+	if r.Body == nil {
+		r = r.Clone(ctx)
+		r.Body = http.NoBody
+	}
+	defer func() { _ = r.Body.Close() }() // read to its end; nothing is lost by an error
+	w := &recorder{header: http.Header{}}
+	t.server.ServeHTTP(w, r)
+	if w.broken != nil {
+		return nil, w.broken
+	}
+	if w.status == 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		w.status = http.StatusOK
+	}
+	return &http.Response{
+		Status:     strconv.Itoa(w.status) + " " + http.StatusText(w.status),
+		StatusCode: w.status,
+		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header:        w.header,
+		Body:          io.NopCloser(bytes.NewReader(w.body)),
+		ContentLength: int64(len(w.body)),
+		Request:       r,
+	}, nil
+}
+
+type recorder struct {
+	header http.Header
+	status int
+	body   []byte
+	broken error // the connection ended, in place of an answer
+}
+
+func (w *recorder) Header() http.Header { return w.header }
+
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+}
+
+func (w *recorder) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	w.body = append(w.body, p...)
+	return len(p), nil
 }
