@@ -36,48 +36,36 @@ func sources(c checks.Check, separator string) string {
 	return text
 }
 
-// count is how many checks held, of how many.
-type count struct{ passed, of int }
-
-func (c *count) add(passed bool) {
-	c.of++
-	if passed {
-		c.passed++
-	}
-}
-
 // end prints the counts and reports whether a documented check failed.
 func (r report) end(results []checks.Result) (failed bool, err error) {
-	var themes []string
-	var promised, other count
-	byTheme := map[string]*count{}
+	const all, besides = "all", ""
+	themes := []string{}
+	passed, of := map[string]int{}, map[string]int{} // by theme
 	for _, result := range results {
-		if !result.Promised() {
-			other.add(result.Err == nil)
-			continue
+		names := []string{besides}
+		if result.Promised() {
+			names = []string{result.Theme(), all}
+			if of[result.Theme()] == 0 {
+				themes = append(themes, result.Theme())
+			}
 		}
-		theme := result.Theme()
-		if byTheme[theme] == nil {
-			byTheme[theme] = &count{}
-			themes = append(themes, theme)
+		for _, name := range names {
+			of[name]++
+			if result.Err == nil {
+				passed[name]++
+			}
 		}
-		byTheme[theme].add(result.Err == nil)
-		promised.add(result.Err == nil)
 	}
-	failed = promised.passed < promised.of
 	table := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintf(table, "\ntheme\tpassed\tof\t\n")
-	for _, theme := range themes {
-		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t\n", theme, byTheme[theme].passed, byTheme[theme].of)
+	for _, theme := range append(themes, all) {
+		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t\n", theme, passed[theme], of[theme])
 	}
-	_, _ = fmt.Fprintf(table, "all\t%d\t%d\t\n", promised.passed, promised.of)
-	if err := table.Flush(); err != nil {
-		return failed, err
+	err = table.Flush()
+	if err == nil && of[besides] > 0 {
+		_, err = fmt.Fprintf(r.out, "Besides, %d of %d that AWS neither documents clearly nor was recorded with on a known day.\n", passed[besides], of[besides])
 	}
-	if other.of > 0 {
-		_, err = fmt.Fprintf(r.out, "Besides, %d of %d that AWS neither documents clearly nor was recorded with on a known day.\n", other.passed, other.of)
-	}
-	return failed, err
+	return passed[all] < of[all], err
 }
 
 // list prints the checks without running them.

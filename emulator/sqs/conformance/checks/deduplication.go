@@ -64,8 +64,7 @@ var deduplicationChecks = []Check{
 			sum := sha256.Sum256([]byte("first"))
 			q.send("first", inGroup("g"))
 			q.send("second", inGroup("g"), withID(hex.EncodeToString(sum[:])))
-			m := q.onlyOne("first")
-			want(e, "MessageDeduplicationId", m.Attributes["MessageDeduplicationId"], hex.EncodeToString(sum[:]))
+			want(e, "MessageDeduplicationId", q.onlyOne("first").Attributes["MessageDeduplicationId"], hex.EncodeToString(sum[:]))
 		}),
 	check("deduplication/survives-delete", api("SendMessage"),
 		"A deduplication id is kept track of after its message was received and deleted.", func(e *env) {

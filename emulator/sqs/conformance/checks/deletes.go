@@ -42,8 +42,7 @@ var deleteChecks = []Check{
 			q := e.queue("VisibilityTimeout", "1")
 			q.send("a")
 			q.one()
-			latest := q.one(hidden(600))
-			e.must("DeleteMessage", q.delete(latest))
+			e.must("DeleteMessage", q.delete(q.one(hidden(600))))
 			q.counts(0, 0, 0)
 		}),
 	check("delete/twice", api("DeleteMessage"),

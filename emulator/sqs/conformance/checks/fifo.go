@@ -150,8 +150,7 @@ var groupChecks = []Check{
 	check("groups/order-after-release", pageFIFOLogic,
 		"A message whose timeout is set to 0 comes again before the later ones of its group.", func(e *env) {
 			q := e.group("a", "b", "c")
-			m := q.one(atMost(1))
-			e.must("ChangeMessageVisibility", q.hide(m, 0))
+			e.must("ChangeMessageVisibility", q.hide(q.one(atMost(1)), 0))
 			q.inOrder("a", "b", "c")
 		}),
 	check("groups/waits-for-all", pageFIFOLogic,

@@ -44,8 +44,7 @@ func (dead *queue) tasks(most int32) []types.ListMessageMoveTasksResultEntry {
 	if most > 0 {
 		in.MaxResults = &most
 	}
-	out := must(dead.ListMessageMoveTasks(dead.ctx, in))
-	return out.Results
+	return must(dead.ListMessageMoveTasks(dead.ctx, in)).Results
 }
 
 // latest waits until the latest task has one of these states.
@@ -71,8 +70,7 @@ func (e *env) slowTask() (dead *queue, handle string) {
 	source, dead := e.pair(false, 1)
 	dead.bury(source, "one", "two", "three", "four", "five")
 	dead.counts(5, 0, 0)
-	destination := e.queue("VisibilityTimeout", "600")
-	return dead, dead.move(toQueue(destination.arn()), atRate(1))
+	return dead, dead.move(toQueue(e.queue("VisibilityTimeout", "600").arn()), atRate(1))
 }
 
 var moveChecks = []Check{
@@ -177,8 +175,7 @@ var moveChecks = []Check{
 	check("moves/cancel", api("CancelMessageMoveTask"),
 		"A running task can be cancelled: what was moved stays moved, the rest stays where it is.", func(e *env) {
 			dead, handle := e.slowTask()
-			task := dead.latest("RUNNING")
-			want(e, "TaskHandle of the running task", aws.ToString(task.TaskHandle), handle)
+			want(e, "TaskHandle of the running task", aws.ToString(dead.latest("RUNNING").TaskHandle), handle)
 			out := must(e.CancelMessageMoveTask(e.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: &handle}))
 			if out.ApproximateNumberOfMessagesMoved >= 5 {
 				e.fail("ApproximateNumberOfMessagesMoved at one a second: want less than all five, got %d", out.ApproximateNumberOfMessagesMoved)

@@ -128,8 +128,7 @@ func (e *env) do(request *http.Request, body string) answer {
 	e.must("signature", err)
 	response := must(options.HTTPClient.Do(request))
 	defer func() { _ = response.Body.Close() }()
-	text := must(io.ReadAll(response.Body))
-	return answer{response.StatusCode, response.Header, text}
+	return answer{response.StatusCode, response.Header, must(io.ReadAll(response.Body))}
 }
 
 // formError ends the check unless the answer is an error of the query protocol

@@ -20,8 +20,7 @@ type queue struct {
 }
 
 func (q *queue) send(body string, options ...func(*awssqs.SendMessageInput)) *awssqs.SendMessageOutput {
-	out := must(q.SendMessage(q.ctx, q.message(body, options)))
-	return out
+	return must(q.SendMessage(q.ctx, q.message(body, options)))
 }
 
 func (q *queue) trySend(body string, options ...func(*awssqs.SendMessageInput)) error {
@@ -191,8 +190,7 @@ func (q *queue) attributes(names ...types.QueueAttributeName) map[string]string 
 	if len(names) == 0 {
 		names = []types.QueueAttributeName{types.QueueAttributeNameAll}
 	}
-	out := must(q.GetQueueAttributes(q.ctx, &awssqs.GetQueueAttributesInput{QueueUrl: q.url, AttributeNames: names}))
-	return out.Attributes
+	return must(q.GetQueueAttributes(q.ctx, &awssqs.GetQueueAttributesInput{QueueUrl: q.url, AttributeNames: names})).Attributes
 }
 
 func (q *queue) set(attributes ...string) error {

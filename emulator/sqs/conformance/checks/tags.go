@@ -25,8 +25,7 @@ var tagChecks = []Check{
 	check("tags/at-creation", api("CreateQueue"),
 		"CreateQueue tags the queue.", func(e *env) {
 			tags := map[string]string{"team": "shipping", "stage": ""}
-			q := must(e.create(e.name(), nil, func(in *awssqs.CreateQueueInput) { in.Tags = tags }))
-			q.tagged(tags)
+			must(e.create(e.name(), nil, func(in *awssqs.CreateQueueInput) { in.Tags = tags })).tagged(tags)
 		}),
 	check("tags/add", api("TagQueue"),
 		"TagQueue adds tags to those that are there.", func(e *env) {

@@ -134,8 +134,7 @@ var visibilityChecks = []Check{
 		"ChangeMessageVisibility of a message that was deleted is InvalidParameterValue.", func(e *env) {
 			q, m := e.received("VisibilityTimeout", "600")
 			e.must("DeleteMessage", q.delete(m))
-			err := q.hide(m, 1)
-			e.said("ChangeMessageVisibility", err, "Value "+*m.ReceiptHandle+
+			e.said("ChangeMessageVisibility", q.hide(m, 1), "Value "+*m.ReceiptHandle+
 				" for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout change.")
 		}).undocumented().recorded(localStackValidated("test_change_visibility_on_deleted_message_raises_invalid_parameter_value")),
 	check("visibility/group", api("ChangeMessageVisibility"),
