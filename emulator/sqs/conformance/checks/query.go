@@ -25,41 +25,24 @@ var queryChecks = []Check{
 	check("query/send-receive", pageQuery,
 		"SendMessage and ReceiveMessage by the query protocol work on the queue's URL.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
-			e.formSuccess("SendMessage", q.form(http.MethodPost, "Action", "SendMessage", "MessageBody", "by form"), "SendMessage")
-			e.eventually("the message", func() (string, bool) {
-				text := e.formSuccess("ReceiveMessage", q.form(http.MethodPost, "Action", "ReceiveMessage", "WaitTimeSeconds", "1"), "ReceiveMessage")
-				return text, strings.Contains(text, "<Body>by form</Body>")
-			})
+			q.act("SendMessage", "MessageBody", "by form")
+			q.receives("<Body>by form</Body>", "<Body></Body>")
 		}),
 	check("query/empty-names", api("ReceiveMessage"),
 		"MessageAttributeNames without a value, which is how Python's SDK sends an empty list, means none.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
 			q.send("a", withAttributes(attributeNames("foo")))
-			e.eventually("the message", func() (string, bool) {
-				text := e.formSuccess("ReceiveMessage", q.form(http.MethodPost, "Action", "ReceiveMessage", "MessageAttributeNames", "", "WaitTimeSeconds", "1"), "ReceiveMessage")
-				if strings.Contains(text, "MessageAttribute>") {
-					e.fail("want no message attributes, got %s", show(text))
-				}
-				return text, strings.Contains(text, "<Body>a</Body>")
-			})
+			q.receives("<Body>a</Body>", "MessageAttribute>", "MessageAttributeNames", "")
 		}).recorded(localStack("2024-04-30", "test_receive_message_message_attribute_names_filters[sqs_query], empty_filter")),
 	check("query/older-name-counts", api("ReceiveMessage"),
 		"AttributeName counts instead of MessageSystemAttributeName where a request has both.", func(e *env) {
-			q := e.filled("a")
-			e.eventually("the message", func() (string, bool) {
-				text := e.formSuccess("ReceiveMessage", q.form(http.MethodPost, "Action", "ReceiveMessage", "WaitTimeSeconds", "1",
-					"MessageSystemAttributeName.1", "All", "AttributeName.1", "SenderId"), "ReceiveMessage")
-				if strings.Contains(text, "SentTimestamp") {
-					e.fail("want SenderId alone, got %s", show(text))
-				}
-				return text, strings.Contains(text, "SenderId")
-			})
+			e.filled("a").receives("SenderId", "SentTimestamp", "MessageSystemAttributeName.1", "All", "AttributeName.1", "SenderId")
 		}).recorded(localStack("2024-06-04", "test_message_system_attribute_names_with_attribute_names[sqs_query], different_values")),
 	check("query/empty-lists", pageQuery,
 		"Other lists and maps without a value are no lists at all, as MessageAttributeNames is.", func(e *env) {
 			q := e.queue()
-			e.formSuccess("SendMessage", q.form(http.MethodPost, "Action", "SendMessage", "MessageBody", "a", "MessageAttributes", ""), "SendMessage")
-			e.formSuccess("GetQueueAttributes", q.form(http.MethodPost, "Action", "GetQueueAttributes", "AttributeNames", ""), "GetQueueAttributes")
+			q.act("SendMessage", "MessageBody", "a", "MessageAttributes", "")
+			q.act("GetQueueAttributes", "AttributeNames", "")
 			e.formError("UntagQueue", q.form(http.MethodPost, "Action", "UntagQueue", "TagKeys", ""), "MissingParameter")
 		}).reading(),
 	check("query/no-queue", api("GetQueueAttributes"),
@@ -146,10 +129,22 @@ func (e *env) formError(what string, a answer, code string) string {
 	return failure.Error.Message
 }
 
-// formSuccess ends the check unless the answer is that of the action; it returns the text.
-func (e *env) formSuccess(what string, a answer, action string) string {
+// act carries out an action by POST; it returns the answer's text.
+func (q *queue) act(action string, parameters ...string) string {
+	a := q.form(http.MethodPost, append([]string{"Action", action}, parameters...)...)
 	if a.status != http.StatusOK || !strings.Contains(string(a.body), "<"+action+"Response") {
-		e.fail("%s: want status 200 and %sResponse, got status %d %s", what, action, a.status, show(string(a.body)))
+		q.fail("%s: want status 200 and %[1]sResponse, got status %d %s", action, a.status, show(string(a.body)))
 	}
 	return string(a.body)
+}
+
+// receives waits until the answer to ReceiveMessage has a part. No answer may have the other one.
+func (q *queue) receives(part, never string, parameters ...string) {
+	q.eventually("a message with "+part, func() (string, bool) {
+		text := q.act("ReceiveMessage", append(parameters, "WaitTimeSeconds", "1")...)
+		if strings.Contains(text, never) {
+			q.fail("want no %s, got %s", never, show(text))
+		}
+		return text, strings.Contains(text, part)
+	})
 }
