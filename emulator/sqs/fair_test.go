@@ -106,9 +106,7 @@ func TestANoisyTenantThatSendsNothingIsQuiet(t *testing.T) {
 			}
 			time.Sleep(pause)
 			b.sendAs(queue, "quiet", 1)
-			if got := bodies(b.receive(queue)); got != want {
-				b.Errorf("after %v: received %q, want %q", pause, got, want)
-			}
+			equal(b, "after "+pause.String(), bodies(b.receive(queue)), want)
 		})
 	}
 }

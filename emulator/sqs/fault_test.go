@@ -105,9 +105,7 @@ func TestLatency(t *testing.T) {
 		b.inject(sqs.Fault{Kind: sqs.Latency, Latency: 7 * time.Second, Operation: "SendMessage"})
 		begin := time.Now()
 		b.send(queue, "a")
-		if took := time.Since(begin); took != 7*time.Second {
-			b.Errorf("took %v", took)
-		}
+		equal(b, "took", time.Since(begin), 7*time.Second)
 		if call := b.server.Calls("SendMessage")[0]; call.Ended.Sub(call.Began) != 7*time.Second {
 			b.Errorf("%+v", call)
 		}
@@ -135,9 +133,7 @@ func TestEntryFailure(t *testing.T) {
 			b.Errorf("%+v", call)
 		}
 		messages := b.receive(queue)
-		if bodies(messages) != "a c" {
-			b.Errorf("received %q", bodies(messages))
-		}
+		equal(b, "received", bodies(messages), "a c")
 		deleted, err := b.DeleteMessageBatch(b.ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: queue, Entries: []types.DeleteMessageBatchRequestEntry{
 			{Id: aws.String("1"), ReceiptHandle: messages[0].ReceiptHandle}}})
 		if err != nil || len(deleted.Failed) != 1 || !deleted.Failed[0].SenderFault {
@@ -260,9 +256,7 @@ func TestDuplicateDeliveryAfterTheDelete(t *testing.T) {
 			}
 		}
 		b.counts(queue, "0", "0", "0")
-		if got := b.kinds(); got != "sent sent received received returned returned received received deleted deleted" {
-			b.Errorf("events %s", got)
-		}
+		equal(b, "events", b.kinds(), "sent sent received received returned returned received received deleted deleted")
 		// What is not deleted the second time is an ordinary message again.
 		b.send(queue, "c")
 		b.one(queue)
@@ -382,9 +376,7 @@ func TestInjectedErrors(t *testing.T) {
 		virtual(t, func(b *bench) {
 			queue := b.queue("orders")
 			b.inject(sqs.Fault{Kind: sqs.Failure, Code: code})
-			if got := tell(b.try(b.ctx, queue, "a")); got != want {
-				b.Errorf("%q: %+v, want %+v", code, got, want)
-			}
+			equal(b, "the code "+code, tell(b.try(b.ctx, queue, "a")), want)
 		})
 	}
 }

@@ -56,9 +56,7 @@ func TestADuplicateIsAnsweredAsTheFirstSend(t *testing.T) {
 		if *first.MessageId != *second.MessageId || *first.SequenceNumber != *second.SequenceNumber {
 			b.Errorf("first %s %s, second %s %s", *first.MessageId, *first.SequenceNumber, *second.MessageId, *second.SequenceNumber)
 		}
-		if got := b.kinds(); got != "sent duplicate" {
-			b.Errorf("events %s", got)
-		}
+		equal(b, "events", b.kinds(), "sent duplicate")
 	})
 }
 

@@ -107,9 +107,7 @@ func FuzzPolicies(f *testing.F) {
 			return text
 		}
 		if set(value) != http.StatusOK {
-			if got := read(); got != "" {
-				t.Errorf("%s %s: refused, and reads back as %s", name, value, got)
-			}
+			equal(t, name+" "+value+", refused, reads back as", read(), "")
 			return
 		}
 		kept := read()

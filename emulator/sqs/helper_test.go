@@ -160,12 +160,18 @@ func hiddenFor(seconds int32) func(*awssqs.ReceiveMessageInput) {
 	return func(in *awssqs.ReceiveMessageInput) { in.VisibilityTimeout = seconds }
 }
 
+// equal fails unless got is wanted.
+func equal[T comparable](t testing.TB, what string, got, wanted T) {
+	t.Helper()
+	if got != wanted {
+		t.Errorf("%s: got %#v, want %#v", what, got, wanted)
+	}
+}
+
 // wantReceived fails unless a receive gets messages with these bodies.
 func (b *bench) wantReceived(queue *string, want string, options ...func(*awssqs.ReceiveMessageInput)) {
 	b.Helper()
-	if got := bodies(b.receive(queue, options...)); got != want {
-		b.Errorf("received %q, want %q", got, want)
-	}
+	equal(b, "received", bodies(b.receive(queue, options...)), want)
 }
 
 // one is receive for exactly one message.

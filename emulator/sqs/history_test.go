@@ -36,12 +36,8 @@ func TestHistoryTellsWhatWasDeletedWhenByWhichReceipt(t *testing.T) {
 		if len(deleted) != 1 || deleted[0].Body != "a" || deleted[0].ReceiptHandle != *first.ReceiptHandle || !deleted[0].Time.Equal(time.Now()) {
 			b.Errorf("deleted %+v", deleted)
 		}
-		if got := operations(b.server.Calls()); got != "CreateQueue SendMessage SendMessage ReceiveMessage DeleteMessage" {
-			b.Errorf("calls %s", got)
-		}
-		if got := operations(b.server.Calls("DeleteMessage", "ReceiveMessage")); got != "ReceiveMessage DeleteMessage" {
-			b.Errorf("calls %s", got)
-		}
+		equal(b, "calls", operations(b.server.Calls()), "CreateQueue SendMessage SendMessage ReceiveMessage DeleteMessage")
+		equal(b, "calls", operations(b.server.Calls("DeleteMessage", "ReceiveMessage")), "ReceiveMessage DeleteMessage")
 		if c := b.server.Calls("ReceiveMessage")[0]; c.Messages != 1 || c.Queue != "orders" || c.Error != "" || c.Fault != "" {
 			b.Errorf("%+v", c)
 		}
@@ -69,12 +65,8 @@ func TestHistoryIsBounded(t *testing.T) {
 		for _, e := range b.server.Events() {
 			sent = append(sent, e.Body)
 		}
-		if got := strings.Join(sent, " "); got != "c d e" {
-			b.Errorf("events of %s, want the latest three in their order", got)
-		}
-		if got := operations(b.server.Calls()); got != "SendMessage SendMessage SendMessage" {
-			b.Errorf("calls %s", got)
-		}
+		equal(b, "events of", strings.Join(sent, " "), "c d e")
+		equal(b, "calls", operations(b.server.Calls()), "SendMessage SendMessage SendMessage")
 	})
 	remembering(t, -1, func(b *bench) {
 		b.send(b.queue("orders"), "a")
@@ -113,9 +105,7 @@ func TestHistoryIsBoundedInBytes(t *testing.T) {
 		if n := len(events); n != fit+1+5 || !strings.HasPrefix(events[0].Body, "5x") || events[0].Kind != sqs.Sent {
 			b.Errorf("%d events from %.2s %s", n, events[0].Body, events[0].Kind)
 		}
-		if n := len(b.server.Calls("SendMessage")); n != fit+5 {
-			b.Errorf("%d calls: they have no bodies", n)
-		}
+		equal(b, "calls, which have no bodies", len(b.server.Calls("SendMessage")), fit+5)
 		send(strings.Repeat("small ", 10))
 		if e := last(b.server.Events()); !strings.HasPrefix(e.Body, "small") {
 			b.Error("the latest event is not there")
@@ -142,9 +132,7 @@ func TestHistoryIsInOrderOfTime(t *testing.T) {
 		for _, e := range b.server.Events() {
 			told = append(told, fmt.Sprint(e.Kind, " ", e.Body, " ", e.Time.Sub(start)))
 		}
-		if got := strings.Join(told, ", "); got != "sent a 0s, received a 0s, returned a 30s, sent b 40s" {
-			b.Errorf("events %s", got)
-		}
+		equal(b, "events", strings.Join(told, ", "), "sent a 0s, received a 0s, returned a 30s, sent b 40s")
 	})
 }
 
@@ -160,9 +148,7 @@ func TestHistoryOfWhatExpiredInFlight(t *testing.T) {
 			if len(expired) != 1 || expired[0].Body != "a" || expired[0].Time.Sub(sent) != time.Minute {
 				b.Errorf("hidden for %d s: expired %+v", hidden, expired)
 			}
-			if len(returned) != btoi(hidden < 60) {
-				b.Errorf("hidden for %d s: returned %+v", hidden, returned)
-			}
+			equal(b, fmt.Sprintf("returns, hidden for %d s", hidden), len(returned), btoi(hidden < 60))
 		})
 	}
 }
@@ -189,9 +175,7 @@ func TestEventsTellAllOfAMessage(t *testing.T) {
 			}
 		}
 		// Observed when it happened, though no request came.
-		if got := events[3].Time.Sub(start); got != 90*time.Second {
-			b.Errorf("returned after %v", got)
-		}
+		equal(b, "returned after", events[3].Time.Sub(start), 90*time.Second)
 	})
 }
 
@@ -202,9 +186,7 @@ func TestEventsOfExpiryAndPurge(t *testing.T) {
 		time.Sleep(time.Hour)
 		b.send(queue, "b")
 		b.ok(b.purge(queue))
-		if got := b.kinds(); got != "sent expired sent purged" {
-			b.Errorf("events %s", got)
-		}
+		equal(b, "events", b.kinds(), "sent expired sent purged")
 	})
 }
 

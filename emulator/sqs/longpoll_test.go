@@ -55,9 +55,7 @@ func TestReceiversAreServedInTheirOrder(t *testing.T) {
 		queue := b.queue("orders")
 		first, second, third := b.poll(queue), b.poll(queue), b.poll(queue)
 		b.send(queue, "a")
-		if got := bodies(<-first); got != "a" {
-			b.Errorf("the first receiver got %q", got)
-		}
+		equal(b, "the first receiver got", bodies(<-first), "a")
 		fourth := b.poll(queue)
 		b.send(queue, "b", "c", "d")
 		for i, receiver := range []<-chan []types.Message{second, third, fourth} {
@@ -134,9 +132,7 @@ func TestACancelledReceiverBehindAnother(t *testing.T) {
 			b.Errorf("error %v after %v", err, time.Since(start))
 		}
 		b.send(queue, "a")
-		if got := bodies(<-first); got != "a" {
-			b.Errorf("the first receiver got %q", got)
-		}
+		equal(b, "the first receiver got", bodies(<-first), "a")
 	})
 }
 
@@ -160,9 +156,7 @@ func TestCloseEndsWhatWaits(t *testing.T) {
 		}
 		b.wantCode(<-received, "ServiceUnavailable")
 		b.wantCode(<-sent, "ServiceUnavailable")
-		if time.Since(start) != 0 {
-			b.Errorf("after %v", time.Since(start))
-		}
+		equal(b, "after", time.Since(start), 0)
 		b.wantCode(errOf(b.ListQueues(b.ctx, nil)), "ServiceUnavailable")
 	})
 }

@@ -258,9 +258,7 @@ func TestMoveTasksThatFail(t *testing.T) {
 		b.mustMove("dead", "other", 1)
 		b.deleteQueue(other)
 		b.wantTask("dead", "FAILED", 0, "AWS.SimpleQueueService.NonExistentQueue")
-		if got := *b.tasks("dead", 0)[0].DestinationArn; got != b.server.QueueARN("other") {
-			b.Errorf("DestinationArn %s", got)
-		}
+		equal(b, "DestinationArn", *b.tasks("dead", 0)[0].DestinationArn, b.server.QueueARN("other"))
 	})
 	virtualRun(t, "36 hours", func(b *bench) {
 		_, dead := b.deadLetters("", "1")
@@ -311,9 +309,7 @@ func TestTheLatestTenMoveTasksAreListed(t *testing.T) {
 		if len(tasks) != 10 || *tasks[0].MaxNumberOfMessagesPerSecond != 12 || *tasks[9].MaxNumberOfMessagesPerSecond != 3 {
 			b.Errorf("tasks %+v", tasks)
 		}
-		if got := len(b.tasks("dead", 3)); got != 3 {
-			b.Errorf("%d tasks, want 3", got)
-		}
+		equal(b, "tasks", len(b.tasks("dead", 3)), 3)
 	})
 }
 

@@ -56,12 +56,8 @@ func TestAttributeValues(t *testing.T) {
 		virtualRun(t, name, func(b *bench) {
 			queue := b.queue("orders.fifo")
 			for _, value := range tc.good {
-				if err := b.set(queue, name, value); err != nil {
-					b.Errorf("%q: %v", value, err)
-				}
-				if got := b.attributes(queue)[name]; got != value {
-					b.Errorf("%q reads back as %q", value, got)
-				}
+				b.ok(b.set(queue, name, value))
+				equal(b, name, b.attributes(queue)[name], value)
 			}
 			for _, value := range tc.bad {
 				wantType[*types.InvalidAttributeValue](b, b.set(queue, name, value))
@@ -74,9 +70,7 @@ func TestSetQueueAttributes(t *testing.T) {
 	virtual(t, func(b *bench) {
 		standard := b.queue("orders")
 		wantType[*types.InvalidAttributeName](b, b.set(standard, "DelaySeconds", "1", "Nope", "1"))
-		if got := b.attributes(standard)["DelaySeconds"]; got != "0" {
-			b.Errorf("a refused request set DelaySeconds to %s", got)
-		}
+		equal(b, "DelaySeconds after a refused request", b.attributes(standard)["DelaySeconds"], "0")
 		created := time.Now()
 		time.Sleep(time.Minute)
 		b.ok(b.set(standard, "Policy", `{"Version":"2012-10-17"}`, "VisibilityTimeout", "5"))
@@ -221,9 +215,7 @@ func TestPermissionsOfAnotherForm_AreRefused(t *testing.T) {
 		queue := b.queue("orders", "Policy", text)
 		b.wantCode(b.permit(queue, "theirs", []string{"111111111111"}, []string{"SendMessage"}), "InvalidParameterValue")
 		b.wantCode(b.forbid(queue, "mine"), "InvalidParameterValue")
-		if got := b.attributes(queue)["Policy"]; got != text {
-			b.Errorf("policy %s", got)
-		}
+		equal(b, "policy", b.attributes(queue)["Policy"], text)
 	})
 }
 

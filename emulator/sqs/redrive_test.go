@@ -28,9 +28,7 @@ func TestRedrive(t *testing.T) {
 		b.wantReceived(queue, "")      // beyond maxReceiveCount
 		b.counts(queue, "0", "0", "0")
 		m := b.one(dead)
-		if got := b.kinds(); got != "sent received returned received returned redriven received" {
-			b.Errorf("events %s", got)
-		}
+		equal(b, "events", b.kinds(), "sent received returned received returned redriven received")
 		if e := b.events()[5]; e.Queue != "orders" || e.DeadLetterQueue != "dead" || e.ReceiveCount != 2 {
 			b.Errorf("event %+v", e)
 		}
@@ -100,9 +98,7 @@ func TestRedrivePolicies(t *testing.T) {
 				QueueName: aws.String("orders"), Attributes: map[string]string{"RedrivePolicy": policy}})), "InvalidParameterValue")
 		}
 		text := b.queue("text", "RedrivePolicy", `{"deadLetterTargetArn":"`+b.server.QueueARN("dead")+`","maxReceiveCount":"5"}`)
-		if got := b.attributes(text)["RedrivePolicy"]; got != redrivePolicy(b.server.QueueARN("dead"), 5) {
-			b.Errorf("RedrivePolicy %s", got)
-		}
+		equal(b, "RedrivePolicy", b.attributes(text)["RedrivePolicy"], redrivePolicy(b.server.QueueARN("dead"), 5))
 		in := &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: dead, MaxResults: aws.Int32(1001)}
 		b.wantCode(errOf(b.ListDeadLetterSourceQueues(b.ctx, in)), "InvalidParameterValue")
 		b.ok(b.set(text, "RedrivePolicy", ""))

@@ -48,9 +48,7 @@ func TestWhichCallsAreStruck(t *testing.T) {
 		"of another queue":    {sqs.Fault{Queue: "order"}, "......"},
 		"another probability": {sqs.Fault{Probability: 1}, "xxxxxx"},
 	} {
-		if got := struck(t, 0, 6, false, throttled(c.fault)); got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
+		equal(t, name, struck(t, 0, 6, false, throttled(c.fault)), c.want)
 	}
 	const n = 400
 	some := throttled(sqs.Fault{Probability: 0.25})
@@ -65,9 +63,7 @@ func TestWhichCallsAreStruck(t *testing.T) {
 		t.Error("another seed struck the same calls")
 	}
 	times := struck(t, 1, n, false, throttled(sqs.Fault{Probability: 0.25, Times: 3}))
-	if strings.Count(times, "x") != 3 {
-		t.Error("Times counts calls that were not struck")
-	}
+	equal(t, "calls struck with Times 3", strings.Count(times, "x"), 3)
 }
 
 // The calls that a fault strikes do not depend on the faults next to it, were
@@ -82,9 +78,7 @@ func TestFaultsAreIndependent(t *testing.T) {
 		"that acts first":      {Kind: sqs.Latency, Latency: time.Second},
 		"of another error":     {Kind: sqs.Failure, Operation: "PurgeQueue"},
 	} {
-		if got := struck(other, failure); got != alone {
-			t.Errorf("next to a fault %s: %s, alone %s", name, got, alone)
-		}
+		equal(t, "next to a fault "+name, struck(other, failure), alone)
 	}
 	lost := sqs.Fault{Kind: sqs.LostAnswer, Operation: "SendMessage", Probability: 0.5}
 	want := []byte(struck(lost))
@@ -93,13 +87,9 @@ func TestFaultsAreIndependent(t *testing.T) {
 			want[i] = '.' // a call that fails has no effect whose answer could be lost
 		}
 	}
-	if got := struck(failure, lost); got != string(want) {
-		t.Errorf("next to failures: %s, want %s", got, want)
-	}
+	equal(t, "next to failures", struck(failure, lost), string(want))
 	// What strikes instead of it takes a call, and none of the others.
-	if got := struck(sqs.Fault{Kind: sqs.Refused, Operation: "SendMessage", Times: 5}, failure); got != "....."+alone[5:] {
-		t.Errorf("next to five refused calls: %s, alone %s", got, alone)
-	}
+	equal(t, "next to five refused calls", struck(sqs.Fault{Kind: sqs.Refused, Operation: "SendMessage", Times: 5}, failure), "....."+alone[5:])
 	twice := struck(sqs.Fault{Kind: sqs.Refused, Operation: "SendMessage", Times: 5}, sqs.Fault{Kind: sqs.Failure, Operation: "SendMessage", Times: 2})
 	if !strings.HasPrefix(twice, ".....xx...") {
 		t.Errorf("%s: the calls that another fault struck are of its Times", twice)
