@@ -156,9 +156,7 @@ func TestTheFiveMinutesOfAnAttemptBeginOnce(t *testing.T) {
 		b.wantReceived(queue, "", attempt("x")) // after five minutes
 		got := b.poll(queue)
 		b.sendFIFO(queue, "h", "2")
-		if m := <-got; bodies(m) != "2" {
-			b.Errorf("received %q", bodies(m))
-		}
+		equal(b, "received", bodies(<-got), "2")
 	})
 }
 

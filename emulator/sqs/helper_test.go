@@ -103,6 +103,14 @@ func (b *bench) queue(name string, attributes ...string) *string {
 	return out.QueueUrl
 }
 
+// pair creates the queue orders and its dead-letter queue dead, both with the suffix.
+func (b *bench) pair(suffix string, maxReceiveCount int, attributes ...string) (queue, dead *string) {
+	b.Helper()
+	dead = b.queue("dead" + suffix)
+	attributes = append(attributes, "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"+suffix), maxReceiveCount))
+	return b.queue("orders"+suffix, attributes...), dead
+}
+
 // sent sends a message and returns the answer.
 func (b *bench) sent(queue *string, in awssqs.SendMessageInput) *awssqs.SendMessageOutput {
 	b.Helper()
@@ -227,12 +235,8 @@ func (b *bench) attributes(queue *string) map[string]string {
 func (b *bench) counts(queue *string, visible, inFlight, delayed string) {
 	b.Helper()
 	got := b.attributes(queue)
-	if got["ApproximateNumberOfMessages"] != visible || got["ApproximateNumberOfMessagesNotVisible"] != inFlight ||
-		got["ApproximateNumberOfMessagesDelayed"] != delayed {
-		b.Errorf("visible, in flight, delayed: %s, %s, %s; want %s, %s, %s",
-			got["ApproximateNumberOfMessages"], got["ApproximateNumberOfMessagesNotVisible"],
-			got["ApproximateNumberOfMessagesDelayed"], visible, inFlight, delayed)
-	}
+	equal(b, "visible, in flight, delayed", got["ApproximateNumberOfMessages"]+" "+got["ApproximateNumberOfMessagesNotVisible"]+" "+
+		got["ApproximateNumberOfMessagesDelayed"], visible+" "+inFlight+" "+delayed)
 }
 
 // bodies joins the messages' bodies by a space.
@@ -242,6 +246,14 @@ func bodies(messages []types.Message) string {
 		all = append(all, *m.Body)
 	}
 	return strings.Join(all, " ")
+}
+
+// wantCause fails unless err has that cause.
+func (b *bench) wantCause(err, cause error) {
+	b.Helper()
+	if !errors.Is(err, cause) {
+		b.Errorf("error %v, want %v", err, cause)
+	}
 }
 
 // wantCode fails unless err is an API error with this code.

@@ -88,9 +88,7 @@ func TestAReceiverWhoseClientIsGoneTakesNothing(t *testing.T) {
 		failed := b.waitingPoll(ctx, queue)
 		cancel()
 		b.send(queue, "a") // before the receiver's goroutine can leave the line
-		if err := <-failed; !errors.Is(err, context.Canceled) {
-			b.Errorf("error %v, want context.Canceled", err)
-		}
+		b.wantCause(<-failed, context.Canceled)
 		b.counts(queue, "1", "0", "0")
 		if m := b.one(queue); m.Attributes["ApproximateReceiveCount"] != "1" {
 			b.Errorf("received %s times", m.Attributes["ApproximateReceiveCount"])
@@ -113,9 +111,7 @@ func TestACancelledRequestIsNotSent(t *testing.T) {
 		ctx, cancel := context.WithCancel(b.ctx)
 		cancel()
 		err := b.roundTrip(ctx, "SendMessage", `{"QueueUrl":"`+*queue+`","MessageBody":"a"}`)
-		if !errors.Is(err, context.Canceled) {
-			b.Errorf("error %v, want context.Canceled", err)
-		}
+		b.wantCause(err, context.Canceled)
 		b.counts(queue, "0", "0", "0")
 	})
 }

@@ -16,9 +16,7 @@ import (
 // these bodies end there.
 func (b *bench) deadLetters(suffix string, letters ...string) (queue, dead *string) {
 	b.Helper()
-	dead = b.queue("dead" + suffix)
-	queue = b.queue("orders"+suffix, "VisibilityTimeout", "1",
-		"RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"+suffix), 1))
+	queue, dead = b.pair(suffix, 1, "VisibilityTimeout", "1")
 	if suffix == "" {
 		b.send(queue, letters...)
 	} else {
@@ -72,17 +70,14 @@ func (b *bench) wantTask(dead, status string, moved int64, reason string) {
 		b.Fatalf("listed %d tasks, want the latest", len(tasks))
 	}
 	task := tasks[0]
-	if *task.Status != status || task.ApproximateNumberOfMessagesMoved != moved || aws.ToString(task.FailureReason) != reason ||
-		(task.TaskHandle != nil) != (status == "RUNNING") {
-		b.Errorf("task %s, %d moved, reason %q, handle %v; want %s, %d, %q", *task.Status,
-			task.ApproximateNumberOfMessagesMoved, aws.ToString(task.FailureReason), task.TaskHandle, status, moved, reason)
-	}
+	equal(b, "status, moved, reason, whether there is a handle",
+		fmt.Sprintln(*task.Status, task.ApproximateNumberOfMessagesMoved, aws.ToString(task.FailureReason), task.TaskHandle != nil),
+		fmt.Sprintln(status, moved, reason, status == "RUNNING"))
 }
 
 func TestMoveTaskGoesBackToTheSource(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue, dead := b.deadLetters("", "1", "2", "3")
-		before := len(b.events())
 		old := b.one(dead, hiddenFor(1))
 		time.Sleep(time.Second)
 		started := time.Now()
@@ -100,19 +95,12 @@ func TestMoveTaskGoesBackToTheSource(t *testing.T) {
 			b.Errorf("task %+v", task)
 		}
 		got := b.receive(queue)
-		if bodies(got) != "2 3 1" { // 1 was received in between, and is the latest that became visible
-			b.Fatalf("received %q", bodies(got))
-		}
-		m := got[2]
+		equal(b, "received", bodies(got), "2 3 1") // 1 was received in between, and is the latest that became visible
+		m := last(got)
 		if m.Attributes["ApproximateReceiveCount"] != "1" || m.Attributes["DeadLetterQueueSourceArn"] != "" {
 			b.Errorf("attributes %v: a moved message is a new one", m.Attributes)
 		}
-		var moved []sqs.Event
-		for _, e := range b.events()[before:] {
-			if e.Kind == sqs.Moved {
-				moved = append(moved, e)
-			}
-		}
+		moved := b.server.Events(sqs.Moved)
 		if len(moved) != 3 || moved[2].MessageID != *old.MessageId || moved[2].NewMessageID != *m.MessageId ||
 			moved[2].Queue != "dead" || moved[2].MovedTo != "orders" {
 			b.Errorf("events %+v", moved)
@@ -122,8 +110,7 @@ func TestMoveTaskGoesBackToTheSource(t *testing.T) {
 
 func TestMoveTaskToADestinationKeepsWhatTheSenderGave(t *testing.T) {
 	virtual(t, func(b *bench) {
-		b.queue("dead.fifo")
-		queue := b.queue("orders.fifo", "VisibilityTimeout", "1", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead.fifo"), 1))
+		queue, _ := b.pair(".fifo", 1, "VisibilityTimeout", "1")
 		other := b.queue("other.fifo", "DelaySeconds", "5")
 		in := fifoSend("a", "g", "d")
 		in.MessageAttributes = map[string]types.MessageAttributeValue{"k": text("v")}
@@ -164,9 +151,7 @@ func TestMoveTaskWaitsForWhatIsInFlight(t *testing.T) {
 		}
 		got = b.poll(queue)
 		time.Sleep(20*time.Second - time.Nanosecond)
-		if m := <-got; len(m) != 0 {
-			b.Errorf("received %q", bodies(m))
-		}
+		equal(b, "received", bodies(<-got), "")
 		if m := <-b.poll(queue); bodies(m) != "1" || time.Since(start) != time.Minute {
 			b.Errorf("received %q after %v", bodies(m), time.Since(start))
 		}

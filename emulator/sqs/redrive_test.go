@@ -16,9 +16,7 @@ func redrivePolicy(arn string, count int) string {
 
 func TestRedrive(t *testing.T) {
 	virtual(t, func(b *bench) {
-		dead := b.queue("dead")
-		queue := b.queue("orders", "VisibilityTimeout", "10",
-			"RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 2))
+		queue, dead := b.pair("", 2, "VisibilityTimeout", "10")
 		b.send(queue, "a")
 		first := b.one(queue)
 		time.Sleep(10 * time.Second)
@@ -40,8 +38,7 @@ func TestRedrive(t *testing.T) {
 
 func TestRedriveWakesReceiversOfTheDeadLetterQueue(t *testing.T) {
 	virtual(t, func(b *bench) {
-		dead := b.queue("dead")
-		queue := b.queue("orders", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 1))
+		queue, dead := b.pair("", 1)
 		b.send(queue, "a")
 		b.one(queue, hiddenFor(5))
 		letters := b.poll(dead)
@@ -50,16 +47,13 @@ func TestRedriveWakesReceiversOfTheDeadLetterQueue(t *testing.T) {
 		if got := bodies(<-letters); got != "a" || time.Since(start) != 5*time.Second {
 			b.Errorf("received %q after %v", got, time.Since(start))
 		}
-		if got := <-source; len(got) != 0 {
-			b.Errorf("received %q from the source queue", bodies(got))
-		}
+		equal(b, "received", bodies(<-source), "")
 	})
 }
 
 func TestRedriveWithoutATargetGoesOnDelivering(t *testing.T) {
 	virtual(t, func(b *bench) {
-		dead := b.queue("dead")
-		queue := b.queue("orders", "VisibilityTimeout", "0", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 1))
+		queue, dead := b.pair("", 1, "VisibilityTimeout", "0")
 		b.send(queue, "a")
 		b.one(queue)
 		b.deleteQueue(dead)

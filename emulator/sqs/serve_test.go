@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -48,9 +47,7 @@ func TestADroppedConnectionTakesNothing(t *testing.T) {
 	queue := b.queue("orders")
 	connection := longPoll(t, listening.URL, *queue)
 	<-began
-	if err := connection.Close(); err != nil {
-		t.Fatal(err)
-	}
+	b.ok(connection.Close())
 	select {
 	case <-ended:
 	case <-time.After(15 * time.Second):
@@ -110,24 +107,12 @@ func TestServeSaysThatThePortIsInUse(t *testing.T) {
 }
 
 func TestCloseEndsLongPollsOverASocket(t *testing.T) {
-	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := newClient(server)
-	out, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("orders")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	connection := longPoll(t, server.URL(), *out.QueueUrl)
+	b := serve(t, sqs.Options{})
+	connection := longPoll(t, b.server.URL(), *b.queue("orders"))
 	defer connection.Close()
-	if err := server.Close(); err != nil {
-		t.Error(err)
-	}
+	b.ok(b.server.Close())
 	// Whether it got an answer before the connection was cut or not: it ends.
-	if err := connection.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	b.ok(connection.SetReadDeadline(time.Now().Add(10 * time.Second)))
 	if _, err := io.Copy(io.Discard, bufio.NewReader(connection)); err != nil && strings.Contains(err.Error(), "timeout") {
 		t.Error("the long poll goes on after Close")
 	}
@@ -141,18 +126,12 @@ func TestServeRefusesWebPages(t *testing.T) {
 	b.send(queue, "secret")
 	ask := func(host string) (int, string) {
 		r, err := http.NewRequestWithContext(b.ctx, http.MethodGet, b.server.URL()+ordersPath+"?Action=ReceiveMessage&VisibilityTimeout=0", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b.ok(err)
 		answer, err := hostClient{b.Options().HTTPClient, host}.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b.ok(err)
 		defer func() { _ = answer.Body.Close() }()
 		text, err := io.ReadAll(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b.ok(err)
 		return answer.StatusCode, string(text)
 	}
 	if status, text := ask("evil.example:9324"); status != http.StatusForbidden || !strings.Contains(text, "<Code>AccessDenied</Code>") || strings.Contains(text, "secret") {
@@ -164,8 +143,7 @@ func TestServeRefusesWebPages(t *testing.T) {
 	elsewhere := awssqs.New(b.Options(), func(o *awssqs.Options) {
 		o.HTTPClient = hostClient{o.HTTPClient, "evil.example"}
 	})
-	_, err := elsewhere.ListQueues(t.Context(), nil)
-	b.wantCode(err, "AccessDenied")
+	b.wantCode(errOf(elsewhere.ListQueues(t.Context(), nil)), "AccessDenied")
 	if _, err := sqs.Serve("127.0.0.1:0", sqs.Options{AllowedHosts: []string{"http://sqs"}}); err == nil || !strings.Contains(err.Error(), "Options.AllowedHosts[0]") {
 		t.Errorf("error %v", err)
 	}

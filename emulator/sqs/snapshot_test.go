@@ -36,8 +36,7 @@ func (b *bench) wantSnapshot(want string) {
 
 func TestSnapshot_ShowsMessagesInEachState(t *testing.T) {
 	virtual(t, func(b *bench) {
-		dead := b.queue("dead")
-		queue := b.queue("orders", "VisibilityTimeout", "30", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 1))
+		queue, dead := b.pair("", 1, "VisibilityTimeout", "30")
 		b.send(queue, "a", "b")
 		b.sent(queue, awssqs.SendMessageInput{MessageBody: aws.String("c"), DelaySeconds: 60})
 		b.one(queue)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -27,9 +29,8 @@ func TestAllOperationsAtOnce(t *testing.T) {
 	}})
 	var queues []*string
 	for _, suffix := range []string{"", ".fifo"} {
-		dead := b.queue("dead" + suffix)
-		queues = append(queues, dead, b.queue("orders"+suffix, "VisibilityTimeout", "0",
-			"RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"+suffix), 2)))
+		queue, dead := b.pair(suffix, 2, "VisibilityTimeout", "0")
+		queues = append(queues, dead, queue)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -69,10 +70,8 @@ func TestAllOperationsAtOnce(t *testing.T) {
 	for _, queue := range queues {
 		got := b.attributes(queue)
 		for _, name := range []string{"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed"} {
-			n := 0
-			if _, err := fmt.Sscan(got[name], &n); err != nil {
-				t.Error(err)
-			}
+			n, err := strconv.Atoi(got[name])
+			b.ok(err)
 			left += n
 		}
 	}
@@ -93,7 +92,7 @@ func (b *bench) sendTen(queue *string, name string) {
 	for i := range 10 {
 		id := aws.String(fmt.Sprintf("%s-%d", name, i))
 		e := types.SendMessageBatchRequestEntry{Id: id, MessageBody: id, MessageGroupId: aws.String(fmt.Sprint(i % 3))}
-		if aws.ToString(queue)[len(*queue)-5:] == ".fifo" {
+		if strings.HasSuffix(*queue, ".fifo") {
 			e.MessageDeduplicationId = id
 		}
 		entries = append(entries, e)
