@@ -51,6 +51,24 @@ func serviceBreakages() []breakage {
 	}
 }
 
+// always gives a field of an operation a value.
+func always(operation, field string, value any) func(*call) {
+	return func(c *call) {
+		if c.is(operation) {
+			c.in[field] = value
+		}
+	}
+}
+
+// ignores answers operations, which then have no effect.
+func ignores(operations ...string) func(*call) {
+	return func(c *call) {
+		if c.is(operations...) {
+			c.succeed()
+		}
+	}
+}
+
 // once refuses an operation the second time with the same value of a field.
 func once(operation, field, shape, code string) func(*call) {
 	used := map[any]bool{}
@@ -104,11 +122,7 @@ func queueBreakages() []breakage {
 		}, fails: "attributes/created attributes/set attributes/policy attributes/high-throughput attributes/bounds-* " +
 			"queues/create-conflict size/queue-limit long-poll/of-the-queue visibility/hides delay/queue delay/fifo " +
 			"deduplication/by-content"},
-		{name: "attributes of queues come unasked", before: func(c *call) {
-			if c.is("GetQueueAttributes") {
-				c.in["AttributeNames"] = []string{"All"}
-			}
-		}, fails: "attributes/unknown-get attributes/get-none attributes/get-some"},
+		{name: "attributes of queues come unasked", before: always("GetQueueAttributes", "AttributeNames", []string{"All"}), fails: "attributes/unknown-get attributes/get-none attributes/get-some"},
 		{name: "defaults are others, FIFO is not told, ARNs and times are odd", after: func(c *call) {
 			if a := object(c.out, "Attributes"); a != nil {
 				a["MaximumMessageSize"] = "262144"
@@ -142,11 +156,7 @@ func queueBreakages() []breakage {
 				c.in["tags"] = map[string]string{"born": "yes"}
 			}
 		}, fails: "tags/none tags/add tags/overwrite tags/case tags/remove"},
-		{name: "permissions are ignored", before: func(c *call) {
-			if c.is("AddPermission") {
-				c.succeed()
-			}
-		}, fails: "permissions/add permissions/add-second permissions/remove permissions/label permissions/action " +
+		{name: "permissions are ignored", before: ignores("AddPermission"), fails: "permissions/add permissions/add-second permissions/remove permissions/label permissions/action " +
 			"permissions/seven-actions"},
 	}
 }
@@ -217,16 +227,8 @@ func messageBreakages() []breakage {
 			m["MessageAttributes"] = lower
 		}), fails: "attributes-of-messages/name-case attributes-of-messages/name-longest selection/case selection/all " +
 			"selection/dot-asterisk"},
-		{name: "message attributes come unasked", before: func(c *call) {
-			if c.is("ReceiveMessage") {
-				c.in["MessageAttributeNames"] = []string{"All"}
-			}
-		}, fails: "selection/none selection/names selection/case selection/prefix"},
-		{name: "system attributes come unasked", before: func(c *call) {
-			if c.is("ReceiveMessage") {
-				c.in["MessageSystemAttributeNames"] = []string{"All"}
-			}
-		}, fails: "selection/system-none selection/system-names selection/system-older-name"},
+		{name: "message attributes come unasked", before: always("ReceiveMessage", "MessageAttributeNames", []string{"All"}), fails: "selection/none selection/names selection/case selection/prefix"},
+		{name: "system attributes come unasked", before: always("ReceiveMessage", "MessageSystemAttributeNames", []string{"All"}), fails: "selection/system-none selection/system-names selection/system-older-name"},
 		{name: "system attributes are lost", after: onMessage(func(m map[string]any) { delete(m, "Attributes") }), fails: "system-attributes/* send/trace-header selection/system-names selection/system-older-name fair/group-kept"},
 		{name: "every receive is the first", after: onSystem(func(a map[string]any) { a["ApproximateReceiveCount"] = "1" }), fails: "system-attributes/receive-count redrive/receive-count redrive/without-policy"},
 		{name: "trace headers are lost", after: onSystem(func(a map[string]any) { delete(a, "AWSTraceHeader") }), fails: "send/trace-header send/trace-http-header* selection/system-names"},
@@ -250,11 +252,7 @@ func receiveBreakages() []breakage {
 	id, latest := map[string]string{}, map[string]string{} // of a handle the message's id, of an id the latest handle
 	n := 0
 	return []breakage{
-		{name: "nothing is hidden", before: func(c *call) {
-			if c.is("ReceiveMessage") {
-				c.in["VisibilityTimeout"] = 0
-			}
-		}, fails: "visibility/hides visibility/of-the-receive visibility/per-message counts/in-flight groups/locked " +
+		{name: "nothing is hidden", before: always("ReceiveMessage", "VisibilityTimeout", 0), fails: "visibility/hides visibility/of-the-receive visibility/per-message counts/in-flight groups/locked " +
 			"groups/waits-for-all"},
 		{name: "visibility timeouts do not change", before: func(c *call) {
 			if c.is("ChangeMessageVisibility") {
@@ -281,27 +279,15 @@ func receiveBreakages() []breakage {
 		}), fails: "delete/old-handle"},
 		{name: "a receipt handle deletes once", before: once("DeleteMessage", "ReceiptHandle", "com.amazonaws.sqs#ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid"),
 			fails: "delete/twice"},
-		{name: "nothing is deleted", before: func(c *call) {
-			if c.is("DeleteMessage", "DeleteMessageBatch", "PurgeQueue") {
-				c.succeed()
-			}
-		}, fails: "delete/gone delete/latest-handle delete/frees-group purge/everything purge/fifo batch/delete batch/delete-partly " +
+		{name: "nothing is deleted", before: ignores("DeleteMessage", "DeleteMessageBatch", "PurgeQueue"), fails: "delete/gone delete/latest-handle delete/frees-group purge/everything purge/fifo batch/delete batch/delete-partly " +
 			"groups/long-poll groups/waits-for-all fifo/order"},
-		{name: "a receive returns ten messages, whatever was asked", before: func(c *call) {
-			if c.is("ReceiveMessage") {
-				c.in["MaxNumberOfMessages"] = 10
-			}
-		}, fails: "receive/one-by-default receive/never-more receive/max-bounds fifo/first-one-group fair/no-lock"},
+		{name: "a receive returns ten messages, whatever was asked", before: always("ReceiveMessage", "MaxNumberOfMessages", 10), fails: "receive/one-by-default receive/never-more receive/max-bounds fifo/first-one-group fair/no-lock"},
 		{name: "every seventh message is lost", after: func(c *call) {
 			if list, _ := c.out["Messages"].([]any); len(list) > 0 {
 				c.out["Messages"] = slices.DeleteFunc(list, func(any) bool { n++; return n%7 == 0 })
 			}
 		}, fails: "receive/every-message batch/send fifo/order"},
-		{name: "polls are short", before: func(c *call) {
-			if c.is("ReceiveMessage") {
-				c.in["WaitTimeSeconds"] = 0
-			}
-		}, fails: "long-poll/wakes long-poll/ends-empty long-poll/of-the-queue long-poll/visible-again long-poll/delay-over " +
+		{name: "polls are short", before: always("ReceiveMessage", "WaitTimeSeconds", 0), fails: "long-poll/wakes long-poll/ends-empty long-poll/of-the-queue long-poll/visible-again long-poll/delay-over " +
 			"groups/long-poll receive/wait-bounds"},
 		{name: "long polls look once, in the end", before: func(c *call) {
 			if n, _ := c.in["WaitTimeSeconds"].(json.Number); n == "20" {

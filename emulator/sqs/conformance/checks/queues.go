@@ -69,37 +69,34 @@ var queueChecks = []Check{
 	check("queues/unknown-messages", api("SendMessage"),
 		"Every call for messages of a queue that does not exist is QueueDoesNotExist.", func(e *env) {
 			url, handle := missing(e), aws.String("AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a")
-			_, err := e.SendMessage(e.ctx, &awssqs.SendMessageInput{QueueUrl: url, MessageBody: aws.String("a")})
-			refusedAs[*types.QueueDoesNotExist](e, "SendMessage", err)
-			refusedAs[*types.QueueDoesNotExist](e, "ReceiveMessage", errOf(e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: url})))
-			_, err = e.DeleteMessage(e.ctx, &awssqs.DeleteMessageInput{QueueUrl: url, ReceiptHandle: handle})
-			refusedAs[*types.QueueDoesNotExist](e, "DeleteMessage", err)
-			_, err = e.ChangeMessageVisibility(e.ctx, &awssqs.ChangeMessageVisibilityInput{QueueUrl: url, ReceiptHandle: handle, VisibilityTimeout: 1})
-			refusedAs[*types.QueueDoesNotExist](e, "ChangeMessageVisibility", err)
-			refusedAs[*types.QueueDoesNotExist](e, "PurgeQueue", errOf(e.PurgeQueue(e.ctx, &awssqs.PurgeQueueInput{QueueUrl: url})))
+			unknown(e, "SendMessage", errOf(e.SendMessage(e.ctx, &awssqs.SendMessageInput{QueueUrl: url, MessageBody: aws.String("a")})))
+			unknown(e, "ReceiveMessage", errOf(e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: url})))
+			unknown(e, "DeleteMessage", errOf(e.DeleteMessage(e.ctx, &awssqs.DeleteMessageInput{QueueUrl: url, ReceiptHandle: handle})))
+			unknown(e, "ChangeMessageVisibility", errOf(e.ChangeMessageVisibility(e.ctx, &awssqs.ChangeMessageVisibilityInput{QueueUrl: url, ReceiptHandle: handle, VisibilityTimeout: 1})))
+			unknown(e, "PurgeQueue", errOf(e.PurgeQueue(e.ctx, &awssqs.PurgeQueueInput{QueueUrl: url})))
 		}),
 	check("queues/unknown-batches", api("SendMessageBatch"),
 		"Every batch call on a queue that does not exist is QueueDoesNotExist, not a failure of its entries.", func(e *env) {
 			for _, batch := range batchCalls {
-				refusedAs[*types.QueueDoesNotExist](e, batch.name, batch.call(e, missing(e), "a"))
+				unknown(e, batch.name, batch.call(e, missing(e), "a"))
 			}
 		}),
 	check("queues/unknown-settings", api("GetQueueAttributes"),
 		"Every call for a queue that does not exist, its attributes or its tags, is QueueDoesNotExist.", func(e *env) {
 			url := missing(e)
-			_, err := e.GetQueueAttributes(e.ctx, &awssqs.GetQueueAttributesInput{QueueUrl: url, AttributeNames: []types.QueueAttributeName{"All"}})
-			refusedAs[*types.QueueDoesNotExist](e, "GetQueueAttributes", err)
-			_, err = e.SetQueueAttributes(e.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: url, Attributes: map[string]string{"DelaySeconds": "1"}})
-			refusedAs[*types.QueueDoesNotExist](e, "SetQueueAttributes", err)
-			refusedAs[*types.QueueDoesNotExist](e, "DeleteQueue", errOf(e.DeleteQueue(e.ctx, &awssqs.DeleteQueueInput{QueueUrl: url})))
-			_, err = e.ListDeadLetterSourceQueues(e.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: url})
-			refusedAs[*types.QueueDoesNotExist](e, "ListDeadLetterSourceQueues", err)
-			_, err = e.TagQueue(e.ctx, &awssqs.TagQueueInput{QueueUrl: url, Tags: map[string]string{"a": "b"}})
-			refusedAs[*types.QueueDoesNotExist](e, "TagQueue", err)
-			_, err = e.UntagQueue(e.ctx, &awssqs.UntagQueueInput{QueueUrl: url, TagKeys: []string{"a"}})
-			refusedAs[*types.QueueDoesNotExist](e, "UntagQueue", err)
-			refusedAs[*types.QueueDoesNotExist](e, "ListQueueTags", errOf(e.ListQueueTags(e.ctx, &awssqs.ListQueueTagsInput{QueueUrl: url})))
+			unknown(e, "GetQueueAttributes", errOf(e.GetQueueAttributes(e.ctx, &awssqs.GetQueueAttributesInput{QueueUrl: url, AttributeNames: []types.QueueAttributeName{"All"}})))
+			unknown(e, "SetQueueAttributes", errOf(e.SetQueueAttributes(e.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: url, Attributes: map[string]string{"DelaySeconds": "1"}})))
+			unknown(e, "DeleteQueue", errOf(e.DeleteQueue(e.ctx, &awssqs.DeleteQueueInput{QueueUrl: url})))
+			unknown(e, "ListDeadLetterSourceQueues", errOf(e.ListDeadLetterSourceQueues(e.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: url})))
+			unknown(e, "TagQueue", errOf(e.TagQueue(e.ctx, &awssqs.TagQueueInput{QueueUrl: url, Tags: map[string]string{"a": "b"}})))
+			unknown(e, "UntagQueue", errOf(e.UntagQueue(e.ctx, &awssqs.UntagQueueInput{QueueUrl: url, TagKeys: []string{"a"}})))
+			unknown(e, "ListQueueTags", errOf(e.ListQueueTags(e.ctx, &awssqs.ListQueueTagsInput{QueueUrl: url})))
 		}),
+}
+
+// unknown ends the check unless a call for a queue that does not exist was refused as such.
+func unknown(e *env, operation string, err error) {
+	refusedAs[*types.QueueDoesNotExist](e, operation, err)
 }
 
 // missing returns the URL of a queue that never was.

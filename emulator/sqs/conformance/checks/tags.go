@@ -19,6 +19,19 @@ func (q *queue) tag(tags map[string]string) {
 	must(q.TagQueue(q.ctx, &awssqs.TagQueueInput{QueueUrl: q.url, Tags: tags}))
 }
 
+type tags = map[string]string
+
+// tagging is a check of the tags that a queue has after some calls of TagQueue.
+func tagging(id, must string, wanted tags, calls ...tags) Check {
+	return check("tags/"+id, api("TagQueue"), must, func(e *env) {
+		q := e.queue()
+		for _, given := range calls {
+			q.tag(given)
+		}
+		q.tagged(wanted)
+	})
+}
+
 var tagChecks = []Check{
 	check("tags/none", api("ListQueueTags"),
 		"A queue that was never tagged has no tags.", func(e *env) { e.queue().tagged(nil) }),
@@ -27,27 +40,11 @@ var tagChecks = []Check{
 			tags := map[string]string{"team": "shipping", "stage": ""}
 			must(e.create(e.name(), nil, func(in *awssqs.CreateQueueInput) { in.Tags = tags })).tagged(tags)
 		}),
-	check("tags/add", api("TagQueue"),
-		"TagQueue adds tags to those that are there.", func(e *env) {
-			q := e.queue()
-			q.tag(map[string]string{"team": "shipping"})
-			q.tag(map[string]string{"stage": "test"})
-			q.tagged(map[string]string{"team": "shipping", "stage": "test"})
-		}),
-	check("tags/overwrite", api("TagQueue"),
-		"A new tag with the key of an existing one overwrites it.", func(e *env) {
-			q := e.queue()
-			q.tag(map[string]string{"team": "shipping", "stage": "test"})
-			q.tag(map[string]string{"stage": "production"})
-			q.tagged(map[string]string{"team": "shipping", "stage": "production"})
-		}),
-	check("tags/case", api("TagQueue"),
-		"Tags are case-sensitive.", func(e *env) {
-			q := e.queue()
-			tags := map[string]string{"team": "a", "Team": "A"}
-			q.tag(tags)
-			q.tagged(tags)
-		}),
+	tagging("add", "TagQueue adds tags to those that are there.",
+		tags{"team": "shipping", "stage": "test"}, tags{"team": "shipping"}, tags{"stage": "test"}),
+	tagging("overwrite", "A new tag with the key of an existing one overwrites it.",
+		tags{"team": "shipping", "stage": "production"}, tags{"team": "shipping", "stage": "test"}, tags{"stage": "production"}),
+	tagging("case", "Tags are case-sensitive.", tags{"team": "a", "Team": "A"}, tags{"team": "a", "Team": "A"}),
 	check("tags/remove", api("UntagQueue"),
 		"UntagQueue removes the tags of the keys that it names, and no others.", func(e *env) {
 			q := e.queue()
