@@ -25,7 +25,6 @@ func encode(answer any) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// nothing is the answer of operations that have none: an empty body.
 func (nothing) appendJSON(b []byte) []byte { return b }
 
 func (a *sendAnswer) appendJSON(b []byte) []byte {

@@ -49,7 +49,6 @@ func (q *queue) receiveAgain(id string, timeout time.Duration, now time.Time) (d
 	return a.deliveries, true
 }
 
-// untouched reports whether a message is unchanged since the receive.
 func (q *queue) untouched(k attemptedMessage) bool {
 	m := k.message
 	return q.messages[m.uid] == m && m.state == inFlight && m.received == k.received && m.due.Equal(k.due)

@@ -105,7 +105,6 @@ func parseSettings(values map[string]string) settings {
 	}
 }
 
-// readAttributes returns the named attributes, or all that the queue has.
 func (q *queue) readAttributes(names []string) (map[string]string, *apiError) {
 	all := maps.Clone(q.attributes)
 	all["QueueArn"] = q.arn

@@ -34,7 +34,6 @@ func newBatchAnswer(entries int) *batchAnswer {
 	return &batchAnswer{successful: make([]plainAnswer, 0, entries)}
 }
 
-// add notes an entry's result, or its failure.
 func (a *batchAnswer) add(c *call, id string, result plainAnswer, err *apiError) {
 	c.messages++
 	if err == nil {

@@ -70,6 +70,18 @@ func errValue(value any, parameter, reason string) *apiError {
 	return errInvalidParameter("Value %v for parameter %s is invalid. Reason: %s", value, parameter, reason)
 }
 
+// bounded returns an optional number of a request, or the standard one. A number that is not
+// between the bounds is an error.
+func bounded(given *int, parameter string, low, high, standard int) (int, *apiError) {
+	if given == nil {
+		return standard, nil
+	}
+	if *given < low || *given > high {
+		return 0, errValue(*given, parameter, fmt.Sprintf("Must be between %d and %d, if provided.", low, high))
+	}
+	return *given, nil
+}
+
 func errMissing(parameter string) *apiError {
 	return modelled("MissingRequiredParameterException", "The request must contain the parameter %s.", parameter)
 }

@@ -67,7 +67,6 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// event describes m's present state.
 func (q *queue) event(kind Kind, m *message, now time.Time) Event {
 	e := Event{
 		Time: now, Kind: kind, Queue: q.name, QueueURL: q.url,

@@ -79,10 +79,8 @@ func newClient(server *sqs.Server) *awssqs.Client {
 	return server.Client(func(o *awssqs.Options) { o.Retryer = aws.NopRetryer{} })
 }
 
-// errOf is the error of a call.
 func errOf(_ any, err error) error { return err }
 
-// ok fails if err is not nil.
 func (b *bench) ok(err error) {
 	b.Helper()
 	if err != nil {

@@ -2,6 +2,8 @@ package sqs
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -95,7 +97,6 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 	return s.call(r, name, body)
 }
 
-// route finds the operation that a request is for.
 func route(r *http.Request) (name string, err error) {
 	target := r.Header.Get("X-Amz-Target")
 	name, ok := strings.CutPrefix(target, targetPrefix)
@@ -114,19 +115,12 @@ func route(r *http.Request) (name string, err error) {
 // newID returns a random UUID (version 4). Ids here are no secrets, so a fast
 // generator is good enough.
 func newID() string {
-	const digits = "0123456789abcdef"
-	var id [36]byte
-	bits := [2]uint64{rand.Uint64()&^0xf000 | 0x4000, rand.Uint64()&^(3<<62) | 1<<63}
-	at := 0
-	for i := range 32 {
-		if i == 8 || i == 12 || i == 16 || i == 20 {
-			id[at] = '-'
-			at++
-		}
-		id[at] = digits[bits[i/16]>>(60-4*(i%16))&0xf]
-		at++
-	}
-	return string(id[:])
+	var raw [16]byte
+	binary.BigEndian.PutUint64(raw[:], rand.Uint64())
+	binary.BigEndian.PutUint64(raw[8:], rand.Uint64())
+	raw[6], raw[8] = raw[6]&0x0f|0x40, raw[8]&0x3f|0x80
+	digits := hex.EncodeToString(raw[:])
+	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
 }
 
 // maxRequestBytes leaves room for 1 MiB of messages, every byte of it escaped.

@@ -23,7 +23,6 @@ func binary(value string) types.MessageAttributeValue {
 	return types.MessageAttributeValue{DataType: aws.String("Binary"), BinaryValue: []byte(value)}
 }
 
-// with is a message with one attribute.
 func with(name string, value types.MessageAttributeValue) awssqs.SendMessageInput {
 	return awssqs.SendMessageInput{MessageBody: aws.String("a"), MessageAttributes: map[string]types.MessageAttributeValue{name: value}}
 }

@@ -241,11 +241,9 @@ func errNoResource(parameter string) *apiError {
 // startMessageMoveTask checks and begins a task. Without a rate it moves as
 // many messages per second as a task may; AWS says only that it optimizes.
 func (s *Server) startMessageMoveTask(_ *call, in *startMoveRequest) (any, error) {
-	rate := maxMoveRate
-	if in.MaxNumberOfMessagesPerSecond != nil {
-		if rate = *in.MaxNumberOfMessagesPerSecond; rate < 1 || rate > maxMoveRate {
-			return nil, errValue(rate, "MaxNumberOfMessagesPerSecond", "Must be between 1 and 500, if provided.")
-		}
+	rate, err := bounded(in.MaxNumberOfMessagesPerSecond, "MaxNumberOfMessagesPerSecond", 1, maxMoveRate, maxMoveRate)
+	if err != nil {
+		return nil, err
 	}
 	return s.onARN("SourceArn", in.SourceARN, func(q *queue, now time.Time) (any, *apiError) {
 		destination, err := s.moveDestination(q, in.DestinationARN)
@@ -310,11 +308,9 @@ type listedMove struct {
 
 // listMessageMoveTasks lists the latest tasks first.
 func (s *Server) listMessageMoveTasks(_ *call, in *listMovesRequest) (any, error) {
-	limit := 1
-	if in.MaxResults != nil {
-		if limit = *in.MaxResults; limit < 1 || limit > listedMoveTasks {
-			return nil, errValue(limit, "MaxResults", "Must be between 1 and 10, if provided.")
-		}
+	limit, err := bounded(in.MaxResults, "MaxResults", 1, listedMoveTasks, 1)
+	if err != nil {
+		return nil, err
 	}
 	return s.onARN("SourceArn", in.SourceARN, func(q *queue, _ time.Time) (any, *apiError) {
 		results := []listedMove{}

@@ -67,7 +67,6 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// machine runs a plan on both.
 type machine struct {
 	*model
 	server  *sqs.Server

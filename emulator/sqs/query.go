@@ -126,7 +126,6 @@ type queryAnswer struct {
 	answer    any
 }
 
-// queryCall carries out a request of the query protocol.
 func (s *Server) queryCall(r *http.Request, body []byte) (any, error) {
 	name, parameters, err := queryRequest(r, body)
 	if err != nil {

@@ -51,7 +51,6 @@ func (n xmlNode) want(t *testing.T, path, texts string) {
 	}
 }
 
-// queryRaw posts a form.
 func queryRaw(t *testing.T, server http.Handler, path, form string) (int, xmlNode) {
 	t.Helper()
 	return answerOf(t, ask(server, http.MethodPost, path, strings.NewReader(form),

@@ -205,7 +205,6 @@ func (s *Server) arm(q *queue, now time.Time) {
 	q.timer.Reset(at.Sub(now))
 }
 
-// fire runs when the queue's timer does.
 func (s *Server) fire(q *queue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

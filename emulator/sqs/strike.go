@@ -24,7 +24,6 @@ var (
 	errLostAnswer error = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
 )
 
-// breakOff ends the connection of a request.
 func breakOff(w http.ResponseWriter, err error) {
 	if inProcess, ok := w.(*recorder); ok {
 		inProcess.broken = err

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// entry is one of a SendMessageBatch.
 func entry(id, body string) types.SendMessageBatchRequestEntry {
 	return types.SendMessageBatchRequestEntry{Id: &id, MessageBody: &body}
 }

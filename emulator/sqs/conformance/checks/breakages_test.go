@@ -161,7 +161,6 @@ func queueBreakages() []breakage {
 	}
 }
 
-// without removes fields of requests.
 func without(fields ...string) func(c *call) {
 	return func(c *call) {
 		for _, e := range c.entries() {

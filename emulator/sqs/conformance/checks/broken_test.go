@@ -58,7 +58,6 @@ func (c *call) succeed() {
 	c.skip, c.status, c.out, c.header = true, http.StatusOK, map[string]any{}, http.Header{}
 }
 
-// messages are the messages of a receive's answer.
 func (c *call) messages() (all []map[string]any) {
 	list, _ := c.out["Messages"].([]any)
 	for _, m := range list {
@@ -92,7 +91,6 @@ func object(m map[string]any, name string) map[string]any {
 
 func text(v any) string { s, _ := v.(string); return s }
 
-// onMessage changes received messages.
 func onMessage(do func(m map[string]any)) func(*call) {
 	return func(c *call) {
 		for _, m := range c.messages() {
@@ -110,7 +108,6 @@ func onSystem(do func(attributes map[string]any)) func(*call) {
 	})
 }
 
-// broken runs checks against an emulator behind a proxy.
 func broken(t *testing.T, only *regexp.Regexp, b breakage) (results []checks.Result) {
 	synctest.Test(t, func(t *testing.T) {
 		server := sqs.New(sqs.Options{})
@@ -180,7 +177,6 @@ func TestProxyIsTransparent(t *testing.T) {
 	}
 }
 
-// proxy is a transport that breaks what it transports.
 type proxy struct {
 	inner         http.RoundTripper
 	mu            sync.Mutex

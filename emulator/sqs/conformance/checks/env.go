@@ -65,7 +65,6 @@ func must[T any](answer T, err error) T {
 	return answer
 }
 
-// errOf is the error of a call.
 func errOf(_ any, err error) error { return err }
 
 // must ends the check when a call failed that had to succeed.
@@ -94,7 +93,6 @@ func show(v any) string {
 	return fmt.Sprintf("%q", text)
 }
 
-// sleep lets d pass.
 func (e *env) sleep(d time.Duration) {
 	if !sleep.For(e.ctx, d) {
 		e.fail("stopped while it waited: %w", e.ctx.Err())
@@ -154,14 +152,12 @@ func (e *env) queue(attributes ...string) *queue {
 	return q
 }
 
-// fifo creates a FIFO queue.
 func (e *env) fifo(attributes ...string) *queue {
 	q, err := e.create(e.name()+".fifo", pairs(append(attributes, "FifoQueue", "true")))
 	e.must("CreateQueue of a FIFO queue", err)
 	return q
 }
 
-// kind creates a queue of the type.
 func (e *env) kind(fifo bool, attributes ...string) *queue {
 	if fifo {
 		return e.fifo(attributes...)
@@ -249,7 +245,6 @@ func withField(name string, value any) func(*awssqs.Options) {
 	}
 }
 
-// answer is an HTTP answer as it came.
 type answer struct {
 	status int
 	header http.Header

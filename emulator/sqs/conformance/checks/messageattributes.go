@@ -21,7 +21,6 @@ func binary(dataType string, value ...byte) types.MessageAttributeValue {
 	return types.MessageAttributeValue{DataType: &dataType, BinaryValue: value}
 }
 
-// sample has an attribute of every kind.
 func sample() attributes {
 	return attributes{
 		"text": text("ünïcödé\n🚀"), "text.custom": typed("String.json", `{"a":1}`),
@@ -46,7 +45,6 @@ func describe(v types.MessageAttributeValue) string {
 	return fmt.Sprintf("type %q, text %q, bytes %v", aws.ToString(v.DataType), aws.ToString(v.StringValue), v.BinaryValue)
 }
 
-// attributeNames are message attributes of these names.
 func attributeNames(names ...string) attributes {
 	all := attributes{}
 	for _, name := range names {

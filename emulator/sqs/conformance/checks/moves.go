@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// move starts a task that moves a dead-letter queue's messages.
 func (dead *queue) move(options ...func(*awssqs.StartMessageMoveTaskInput)) (handle string) {
 	out := must(dead.start(options))
 	if aws.ToString(out.TaskHandle) == "" {

@@ -102,7 +102,6 @@ func (q *queue) form(method string, parameters ...string) answer {
 	return q.do(request, body)
 }
 
-// do signs a request and sends it.
 func (e *env) do(request *http.Request, body string) answer {
 	options := e.Options()
 	sum := sha256.Sum256([]byte(body))

@@ -161,7 +161,6 @@ func (q *queue) none(why string, options ...receiving) {
 	}
 }
 
-// bodies lists the messages' bodies.
 func bodies(messages []types.Message) string {
 	var all []string
 	for _, m := range messages {
