@@ -63,84 +63,78 @@ func ids[T any](entries []T, id func(T) *string) string {
 }
 
 var batchChecks = []Check{
-	check("batch/send", api("SendMessageBatch"),
-		"SendMessageBatch sends ten messages, and answers for each of them.", func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			entries := ten()
-			entries[3].MessageAttributes = sample()
-			out := q.sendAll(entries...)
-			want(e, "Successful", len(out.Successful), 10)
-			known := map[string]bool{}
-			for _, s := range out.Successful {
-				i := slices.IndexFunc(entries, func(x types.SendMessageBatchRequestEntry) bool { return *x.Id == aws.ToString(s.Id) })
-				if i < 0 {
-					e.fail("Successful: want ids of the request, got %q", aws.ToString(s.Id))
-				}
-				want(e, "MD5OfMessageBody of "+*s.Id, aws.ToString(s.MD5OfMessageBody), md5Of([]byte(*entries[i].MessageBody)))
-				digests := ""
-				if i == 3 {
-					digests = digest(sample())
-				}
-				want(e, "MD5OfMessageAttributes of "+*s.Id, aws.ToString(s.MD5OfMessageAttributes), digests)
-				known[aws.ToString(s.MessageId)] = true
+	check("batch/send", api("SendMessageBatch"), "SendMessageBatch sends ten messages, and answers for each of them.", func(e *env) {
+		q := e.queue("VisibilityTimeout", "600")
+		entries := ten()
+		entries[3].MessageAttributes = sample()
+		out := q.sendAll(entries...)
+		want(e, "Successful", len(out.Successful), 10)
+		known := map[string]bool{}
+		for _, s := range out.Successful {
+			i := slices.IndexFunc(entries, func(x types.SendMessageBatchRequestEntry) bool { return *x.Id == aws.ToString(s.Id) })
+			if i < 0 {
+				e.fail("Successful: want ids of the request, got %q", aws.ToString(s.Id))
 			}
-			want(e, "number of different message ids", len(known), 10)
-			for _, m := range q.take(10) {
-				if !known[*m.MessageId] {
-					e.fail("received %s: want an id that SendMessageBatch returned", *m.MessageId)
-				}
+			want(e, "MD5OfMessageBody of "+*s.Id, aws.ToString(s.MD5OfMessageBody), md5Of([]byte(*entries[i].MessageBody)))
+			digests := ""
+			if i == 3 {
+				digests = digest(sample())
 			}
-		}),
-	check("batch/send-settings", api("SendMessageBatch"),
-		"Each entry has a delay of its own; without one it has the queue's.", func(e *env) {
-			q := e.queue()
-			later := entry("b", "later")
-			later.DelaySeconds = 900
-			must(q.sendBatch(entry("a", "now"), later))
-			q.counts(1, 0, 1)
-			want(e, "body", *q.one().Body, "now")
-		}),
-	check("batch/send-partly", api("SendMessageBatch"),
-		"An entry that cannot be sent fails on its own, in an answer with HTTP status 200.", func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			out := must(q.sendBatch(entry("a", "good"), entry("b", "bad \x01"), entry("c", "better")))
-			e.failedEntry("b", out.Failed)
-			want(e, "Successful", ids(out.Successful, func(s types.SendMessageBatchResultEntry) *string { return s.Id }), "a c")
-			want(e, "messages", sorted(q.take(2)), `"better", "good"`)
-			q.none("the entry that failed")
-		}).recorded(localStack("2024-04-30", "test_send_batch_message_size: SenderFault")),
-	check("batch/send-order", api("SendMessageBatch"),
-		"The messages of a batch are enqueued on a FIFO queue in the batch's order.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			entries := ten()
-			for i := range entries {
-				entries[i].MessageGroupId, entries[i].MessageDeduplicationId = aws.String("g"), entries[i].Id
+			want(e, "MD5OfMessageAttributes of "+*s.Id, aws.ToString(s.MD5OfMessageAttributes), digests)
+			known[aws.ToString(s.MessageId)] = true
+		}
+		want(e, "number of different message ids", len(known), 10)
+		for _, m := range q.take(10) {
+			if !known[*m.MessageId] {
+				e.fail("received %s: want an id that SendMessageBatch returned", *m.MessageId)
 			}
-			q.sendAll(entries...)
-			q.inOrder("body 0", "body 1", "body 2", "body 3", "body 4", "body 5", "body 6", "body 7", "body 8", "body 9")
-		}),
-	check("batch/delete", api("DeleteMessageBatch"),
-		"DeleteMessageBatch deletes each message, and answers for each of them.", func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			must(q.sendBatch(ten()...))
-			var entries []types.DeleteMessageBatchRequestEntry
-			for i, m := range q.take(10) {
-				entries = append(entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(fmt.Sprint(i)), ReceiptHandle: m.ReceiptHandle})
-			}
-			out := must(e.DeleteMessageBatch(e.ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: q.url, Entries: entries}))
-			want(e, "Failed", failures(out.Failed), "[]")
-			want(e, "Successful", ids(out.Successful, func(s types.DeleteMessageBatchResultEntry) *string { return s.Id }), "0 1 2 3 4 5 6 7 8 9")
-			q.counts(0, 0, 0)
-		}),
-	check("batch/delete-partly", api("DeleteMessageBatch"),
-		"An entry with what is no receipt handle fails on its own; the others are deleted.", func(e *env) {
-			q, m := e.received("VisibilityTimeout", "600")
-			out := must(e.DeleteMessageBatch(e.ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: q.url, Entries: []types.DeleteMessageBatchRequestEntry{
-				{Id: aws.String("bad"), ReceiptHandle: aws.String("no handle")}, {Id: aws.String("good"), ReceiptHandle: m.ReceiptHandle}}}))
-			want(e, "Code", aws.ToString(e.failedEntry("bad", out.Failed).Code), "ReceiptHandleIsInvalid")
-			want(e, "Successful", ids(out.Successful, func(s types.DeleteMessageBatchResultEntry) *string { return s.Id }), "good")
-			q.counts(0, 0, 0)
-		}),
+		}
+	}),
+	check("batch/send-settings", api("SendMessageBatch"), "Each entry has a delay of its own; without one it has the queue's.", func(e *env) {
+		q := e.queue()
+		later := entry("b", "later")
+		later.DelaySeconds = 900
+		must(q.sendBatch(entry("a", "now"), later))
+		q.counts(1, 0, 1)
+		want(e, "body", *q.one().Body, "now")
+	}),
+	check("batch/send-partly", api("SendMessageBatch"), "An entry that cannot be sent fails on its own, in an answer with HTTP status 200.", func(e *env) {
+		q := e.queue("VisibilityTimeout", "600")
+		out := must(q.sendBatch(entry("a", "good"), entry("b", "bad \x01"), entry("c", "better")))
+		e.failedEntry("b", out.Failed)
+		want(e, "Successful", ids(out.Successful, func(s types.SendMessageBatchResultEntry) *string { return s.Id }), "a c")
+		want(e, "messages", sorted(q.take(2)), `"better", "good"`)
+		q.none("the entry that failed")
+	}).recorded(localStack("2024-04-30", "test_send_batch_message_size: SenderFault")),
+	check("batch/send-order", api("SendMessageBatch"), "The messages of a batch are enqueued on a FIFO queue in the batch's order.", func(e *env) {
+		q := e.fifo("VisibilityTimeout", "600")
+		entries := ten()
+		for i := range entries {
+			entries[i].MessageGroupId, entries[i].MessageDeduplicationId = aws.String("g"), entries[i].Id
+		}
+		q.sendAll(entries...)
+		q.inOrder("body 0", "body 1", "body 2", "body 3", "body 4", "body 5", "body 6", "body 7", "body 8", "body 9")
+	}),
+	check("batch/delete", api("DeleteMessageBatch"), "DeleteMessageBatch deletes each message, and answers for each of them.", func(e *env) {
+		q := e.queue("VisibilityTimeout", "600")
+		must(q.sendBatch(ten()...))
+		var entries []types.DeleteMessageBatchRequestEntry
+		for i, m := range q.take(10) {
+			entries = append(entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(fmt.Sprint(i)), ReceiptHandle: m.ReceiptHandle})
+		}
+		out := must(e.DeleteMessageBatch(e.ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: q.url, Entries: entries}))
+		want(e, "Failed", failures(out.Failed), "[]")
+		want(e, "Successful", ids(out.Successful, func(s types.DeleteMessageBatchResultEntry) *string { return s.Id }), "0 1 2 3 4 5 6 7 8 9")
+		q.counts(0, 0, 0)
+	}),
+	check("batch/delete-partly", api("DeleteMessageBatch"), "An entry with what is no receipt handle fails on its own; the others are deleted.", func(e *env) {
+		q, m := e.received("VisibilityTimeout", "600")
+		out := must(e.DeleteMessageBatch(e.ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: q.url, Entries: []types.DeleteMessageBatchRequestEntry{
+			{Id: aws.String("bad"), ReceiptHandle: aws.String("no handle")}, {Id: aws.String("good"), ReceiptHandle: m.ReceiptHandle}}}))
+		want(e, "Code", aws.ToString(e.failedEntry("bad", out.Failed).Code), "ReceiptHandleIsInvalid")
+		want(e, "Successful", ids(out.Successful, func(s types.DeleteMessageBatchResultEntry) *string { return s.Id }), "good")
+		q.counts(0, 0, 0)
+	}),
 	check("batch/change-visibility", api("ChangeMessageVisibilityBatch"),
 		"ChangeMessageVisibilityBatch changes each message's timeout to its own value.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
@@ -234,13 +228,12 @@ func batchErrorChecks() []Check {
 	return append(all,
 		// "Alphanumeric" was not A to Z only where AWS's answer is known
 		// (attributes-of-messages/name-letters).
-		check("batch/ascii-ids", api("SendMessageBatch"),
-			"Letters outside ASCII in an entry's id are InvalidBatchEntryId.", func(e *env) {
-				q := e.queue()
-				for _, batch := range batchCalls {
-					refusedAs[*types.InvalidBatchEntryId](e, batch.name, batch.call(e, q.url, "ä"))
-				}
-			}).reading(),
+		check("batch/ascii-ids", api("SendMessageBatch"), "Letters outside ASCII in an entry's id are InvalidBatchEntryId.", func(e *env) {
+			q := e.queue()
+			for _, batch := range batchCalls {
+				refusedAs[*types.InvalidBatchEntryId](e, batch.name, batch.call(e, q.url, "ä"))
+			}
+		}).reading(),
 		check("batch/size-in-all", api("SendMessageBatch"),
 			"The messages of a batch have 1,048,576 bytes at most, all together; more is BatchRequestTooLong.", func(e *env) {
 				q := e.queue()
@@ -248,11 +241,10 @@ func batchErrorChecks() []Check {
 				q.sendAll(entry("a", half), entry("b", half))
 				refusedAs[*types.BatchRequestTooLong](e, "SendMessageBatch of 1 MiB and a byte", errOf(q.sendBatch(entry("a", half), entry("b", half+"x"))))
 			}).recorded(localStack("2025-08-19", "test_send_message_batch_with_oversized_contents[sqs]")),
-		check("batch/refused-sends-nothing", api("SendMessageBatch"),
-			"A batch that fails as a whole sends none of its messages.", func(e *env) {
-				q := e.queue()
-				refusedAs[*types.BatchEntryIdsNotDistinct](e, "SendMessageBatch", errOf(q.sendBatch(entry("a", "one"), entry("a", "two"))))
-				q.none("the queue after a batch that failed as a whole")
-			}),
+		check("batch/refused-sends-nothing", api("SendMessageBatch"), "A batch that fails as a whole sends none of its messages.", func(e *env) {
+			q := e.queue()
+			refusedAs[*types.BatchEntryIdsNotDistinct](e, "SendMessageBatch", errOf(q.sendBatch(entry("a", "one"), entry("a", "two"))))
+			q.none("the queue after a batch that failed as a whole")
+		}),
 	)
 }

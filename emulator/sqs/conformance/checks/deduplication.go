@@ -22,21 +22,19 @@ func (q *queue) onlyOne(body string) types.Message {
 var deduplicationChecks = []Check{
 	// Taken over although the day is unknown: nothing else is known, and a
 	// message that is sent anew after a purge would otherwise be lost in silence.
-	check("deduplication/purge", api("PurgeQueue"),
-		"A purge clears the memory of deduplication: a message of the same deduplication id is received.", func(e *env) {
-			q := e.fifo()
-			q.send("before", inGroup("g"), withID("same"))
-			e.must("PurgeQueue", q.purge())
-			q.send("after", inGroup("g"), withID("same"))
-			want(e, "body", *q.one().Body, "after")
-		}).undocumented().recorded(localStackValidated("test_purge_queue_clears_fifo_deduplication_cache")),
-	check("deduplication/by-id", pageExactlyOnce,
-		"A second message with a deduplication id is accepted, and not delivered.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.send("first", inGroup("g"), withID("same"))
-			q.send("second", inGroup("g"), withID("same"))
-			q.onlyOne("first")
-		}),
+	check("deduplication/purge", api("PurgeQueue"), "A purge clears the memory of deduplication: a message of the same deduplication id is received.", func(e *env) {
+		q := e.fifo()
+		q.send("before", inGroup("g"), withID("same"))
+		e.must("PurgeQueue", q.purge())
+		q.send("after", inGroup("g"), withID("same"))
+		want(e, "body", *q.one().Body, "after")
+	}).undocumented().recorded(localStackValidated("test_purge_queue_clears_fifo_deduplication_cache")),
+	check("deduplication/by-id", pageExactlyOnce, "A second message with a deduplication id is accepted, and not delivered.", func(e *env) {
+		q := e.fifo("VisibilityTimeout", "600")
+		q.send("first", inGroup("g"), withID("same"))
+		q.send("second", inGroup("g"), withID("same"))
+		q.onlyOne("first")
+	}),
 	check("deduplication/by-content", pageExactlyOnce,
 		"With content-based deduplication a second message with the same body is not delivered, whatever its attributes.", func(e *env) {
 			q := e.fifo("ContentBasedDeduplication", "true", "VisibilityTimeout", "600")
@@ -44,13 +42,12 @@ var deduplicationChecks = []Check{
 			q.send("same", inGroup("g"), withAttributes(sample()))
 			q.onlyOne("same")
 		}),
-	check("deduplication/content-differs", pageExactlyOnce,
-		"With content-based deduplication messages with different bodies are all delivered.", func(e *env) {
-			q := e.fifo("ContentBasedDeduplication", "true", "VisibilityTimeout", "600")
-			q.send("one", inGroup("g"), withAttributes(sample()))
-			q.send("two", inGroup("g"), withAttributes(sample()))
-			q.inOrder("one", "two")
-		}),
+	check("deduplication/content-differs", pageExactlyOnce, "With content-based deduplication messages with different bodies are all delivered.", func(e *env) {
+		q := e.fifo("ContentBasedDeduplication", "true", "VisibilityTimeout", "600")
+		q.send("one", inGroup("g"), withAttributes(sample()))
+		q.send("two", inGroup("g"), withAttributes(sample()))
+		q.inOrder("one", "two")
+	}),
 	check("deduplication/id-over-content", api("SendMessage"),
 		"A MessageDeduplicationId overrides the one that content-based deduplication would make.", func(e *env) {
 			q := e.fifo("ContentBasedDeduplication", "true", "VisibilityTimeout", "600")
@@ -66,51 +63,46 @@ var deduplicationChecks = []Check{
 			q.send("second", inGroup("g"), withID(hex.EncodeToString(sum[:])))
 			want(e, "MessageDeduplicationId", q.onlyOne("first").Attributes["MessageDeduplicationId"], hex.EncodeToString(sum[:]))
 		}),
-	check("deduplication/survives-delete", api("SendMessage"),
-		"A deduplication id is kept track of after its message was received and deleted.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.send("first", inGroup("g"), withID("same"))
-			e.must("DeleteMessage", q.delete(q.one()))
-			q.send("second", inGroup("g"), withID("same"))
-			q.none("a duplicate of a message that was deleted")
-		}),
-	check("deduplication/in-batches", pageExactlyOnce,
-		"Duplicates within a batch are accepted, and delivered once.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			a, b := entry("a", "first"), entry("b", "second")
-			group, id := "g", "same"
-			a.MessageGroupId, a.MessageDeduplicationId, b.MessageGroupId, b.MessageDeduplicationId = &group, &id, &group, &id
-			q.sendAll(a, b)
-			q.onlyOne("first")
-		}),
-	check("deduplication/of-the-queue", api("CreateQueue"),
-		"With DeduplicationScope queue the same id in two groups is a duplicate.", func(e *env) {
-			q := e.fifo("DeduplicationScope", "queue", "VisibilityTimeout", "600")
-			q.send("first", inGroup("g"), withID("same"))
-			q.send("second", inGroup("h"), withID("same"))
-			q.onlyOne("first")
-		}),
-	check("deduplication/of-the-group", api("CreateQueue"),
-		"With DeduplicationScope messageGroup the same id is a duplicate within a group only.", func(e *env) {
-			q := e.fifo("DeduplicationScope", "messageGroup", "FifoThroughputLimit", "perMessageGroupId", "VisibilityTimeout", "600")
-			q.send("g1", inGroup("g"), withID("same"))
-			q.send("h1", inGroup("h"), withID("same"))
-			q.send("g2", inGroup("g"), withID("same"))
-			want(e, "messages", sorted(q.take(2)), `"g1", "h1"`)
-			q.none("a duplicate of the group")
-		}).recorded(localStack("2024-05-24", "test_sqs_fifo_message_group_scope_no_throughput_setting[sqs]: that another group's id is no duplicate")),
-	check("deduplication/window", pageExactlyOnce,
-		"Five minutes after it was sent a deduplication id can be sent again, and not sooner.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.send("first", inGroup("g"), withID("same"))
-			e.must("DeleteMessage", q.delete(q.one()))
-			e.sleep(4 * time.Minute)
-			q.send("second", inGroup("g"), withID("same"))
-			q.none("a duplicate four minutes later")
-			e.sleep(90 * time.Second)
-			q.send("third", inGroup("g"), withID("same"))
-			want(e, "the message five and a half minutes later", *q.one().Body, "third")
-		}).slow(),
+	check("deduplication/survives-delete", api("SendMessage"), "A deduplication id is kept track of after its message was received and deleted.", func(e *env) {
+		q := e.fifo("VisibilityTimeout", "600")
+		q.send("first", inGroup("g"), withID("same"))
+		e.must("DeleteMessage", q.delete(q.one()))
+		q.send("second", inGroup("g"), withID("same"))
+		q.none("a duplicate of a message that was deleted")
+	}),
+	check("deduplication/in-batches", pageExactlyOnce, "Duplicates within a batch are accepted, and delivered once.", func(e *env) {
+		q := e.fifo("VisibilityTimeout", "600")
+		a, b := entry("a", "first"), entry("b", "second")
+		group, id := "g", "same"
+		a.MessageGroupId, a.MessageDeduplicationId, b.MessageGroupId, b.MessageDeduplicationId = &group, &id, &group, &id
+		q.sendAll(a, b)
+		q.onlyOne("first")
+	}),
+	check("deduplication/of-the-queue", api("CreateQueue"), "With DeduplicationScope queue the same id in two groups is a duplicate.", func(e *env) {
+		q := e.fifo("DeduplicationScope", "queue", "VisibilityTimeout", "600")
+		q.send("first", inGroup("g"), withID("same"))
+		q.send("second", inGroup("h"), withID("same"))
+		q.onlyOne("first")
+	}),
+	check("deduplication/of-the-group", api("CreateQueue"), "With DeduplicationScope messageGroup the same id is a duplicate within a group only.", func(e *env) {
+		q := e.fifo("DeduplicationScope", "messageGroup", "FifoThroughputLimit", "perMessageGroupId", "VisibilityTimeout", "600")
+		q.send("g1", inGroup("g"), withID("same"))
+		q.send("h1", inGroup("h"), withID("same"))
+		q.send("g2", inGroup("g"), withID("same"))
+		want(e, "messages", sorted(q.take(2)), `"g1", "h1"`)
+		q.none("a duplicate of the group")
+	}).recorded(localStack("2024-05-24", "test_sqs_fifo_message_group_scope_no_throughput_setting[sqs]: that another group's id is no duplicate")),
+	check("deduplication/window", pageExactlyOnce, "Five minutes after it was sent a deduplication id can be sent again, and not sooner.", func(e *env) {
+		q := e.fifo("VisibilityTimeout", "600")
+		q.send("first", inGroup("g"), withID("same"))
+		e.must("DeleteMessage", q.delete(q.one()))
+		e.sleep(4 * time.Minute)
+		q.send("second", inGroup("g"), withID("same"))
+		q.none("a duplicate four minutes later")
+		e.sleep(90 * time.Second)
+		q.send("third", inGroup("g"), withID("same"))
+		want(e, "the message five and a half minutes later", *q.one().Body, "third")
+	}).slow(),
 }
 
 // punctuation are the characters other than letters and digits that the ids
@@ -158,38 +150,34 @@ var attemptChecks = []Check{
 			}
 			e.must("DeleteMessage", q.delete(again[0]))
 		}),
-	check("attempts/other-id", api("ReceiveMessage"),
-		"A receive with another attempt id gets nothing of a group in flight.", func(e *env) {
-			q := e.group("a", "b")
-			q.one(attempt("attempt-1"))
-			q.none("a group in flight, with another attempt id", attempt("attempt-2"))
-			q.none("a group in flight, without an attempt id")
-		}),
-	check("attempts/other-groups", api("ReceiveMessage"),
-		"Messages of other groups can be received between two receives with one attempt id.", func(e *env) {
-			q := e.group("a")
-			first := q.one(attempt("attempt-1"))
-			q.sendTo("h", "b")
-			want(e, "of the other group", *q.one().Body, "b")
-			want(e, "the retry's messages", bodies(q.receive(attempt("attempt-1"))), show(*first.Body))
-		}),
-	check("attempts/reset-visibility", api("ReceiveMessage"),
-		"A receive with the attempt id of an earlier one begins the visibility timeout anew.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "4")
-			q.sendTo("g", "a")
-			q.one(attempt("attempt-1"))
-			e.sleep(2 * time.Second)
-			began := time.Now()
-			want(e, "number of messages of the retry", len(q.receive(attempt("attempt-1"))), 1)
-			q.one()
-			e.within("the message's return", began, 3*time.Second, 4*time.Second+soon)
-		}),
-	check("attempts/five-minutes", api("ReceiveMessage"),
-		"An attempt id counts for five minutes.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "3600")
-			q.sendTo("g", "a")
-			q.one(attempt("attempt-1"))
-			e.sleep(330 * time.Second)
-			q.none("an attempt id of five and a half minutes ago", attempt("attempt-1"))
-		}).slow(),
+	check("attempts/other-id", api("ReceiveMessage"), "A receive with another attempt id gets nothing of a group in flight.", func(e *env) {
+		q := e.group("a", "b")
+		q.one(attempt("attempt-1"))
+		q.none("a group in flight, with another attempt id", attempt("attempt-2"))
+		q.none("a group in flight, without an attempt id")
+	}),
+	check("attempts/other-groups", api("ReceiveMessage"), "Messages of other groups can be received between two receives with one attempt id.", func(e *env) {
+		q := e.group("a")
+		first := q.one(attempt("attempt-1"))
+		q.sendTo("h", "b")
+		want(e, "of the other group", *q.one().Body, "b")
+		want(e, "the retry's messages", bodies(q.receive(attempt("attempt-1"))), show(*first.Body))
+	}),
+	check("attempts/reset-visibility", api("ReceiveMessage"), "A receive with the attempt id of an earlier one begins the visibility timeout anew.", func(e *env) {
+		q := e.fifo("VisibilityTimeout", "4")
+		q.sendTo("g", "a")
+		q.one(attempt("attempt-1"))
+		e.sleep(2 * time.Second)
+		began := time.Now()
+		want(e, "number of messages of the retry", len(q.receive(attempt("attempt-1"))), 1)
+		q.one()
+		e.within("the message's return", began, 3*time.Second, 4*time.Second+soon)
+	}),
+	check("attempts/five-minutes", api("ReceiveMessage"), "An attempt id counts for five minutes.", func(e *env) {
+		q := e.fifo("VisibilityTimeout", "3600")
+		q.sendTo("g", "a")
+		q.one(attempt("attempt-1"))
+		e.sleep(330 * time.Second)
+		q.none("an attempt id of five and a half minutes ago", attempt("attempt-1"))
+	}).slow(),
 }

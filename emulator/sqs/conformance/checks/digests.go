@@ -52,25 +52,22 @@ func digestCheck(kind string, attributes map[string]types.MessageAttributeValue)
 }
 
 var digestChecks = []Check{
-	check("digests/body-sent", api("SendMessage"),
-		"MD5OfMessageBody is the MD5 of the body's bytes.", func(e *env) {
-			q := e.queue()
-			for _, body := range []string{"hello", "ünïcödé 🚀", "%41+&"} {
-				want(e, "MD5OfMessageBody of "+body, aws.ToString(q.send(body).MD5OfMessageBody), md5Of([]byte(body)))
-			}
-		}),
-	check("digests/body-received", api("ReceiveMessage"),
-		"MD5OfBody is the MD5 of the body's bytes.", func(e *env) {
-			want(e, "MD5OfBody", aws.ToString(e.filled("ünïcödé 🚀").one().MD5OfBody), md5Of([]byte("ünïcödé 🚀")))
-		}),
-	check("digests/none", api("SendMessage"),
-		"A message without attributes has no digest of attributes.", func(e *env) {
-			q := e.queue()
-			sent := q.send("a")
-			want(e, "MD5OfMessageAttributes when sent", aws.ToString(sent.MD5OfMessageAttributes), "")
-			want(e, "MD5OfMessageSystemAttributes when sent", aws.ToString(sent.MD5OfMessageSystemAttributes), "")
-			want(e, "MD5OfMessageAttributes when received", aws.ToString(q.one().MD5OfMessageAttributes), "")
-		}),
+	check("digests/body-sent", api("SendMessage"), "MD5OfMessageBody is the MD5 of the body's bytes.", func(e *env) {
+		q := e.queue()
+		for _, body := range []string{"hello", "ünïcödé 🚀", "%41+&"} {
+			want(e, "MD5OfMessageBody of "+body, aws.ToString(q.send(body).MD5OfMessageBody), md5Of([]byte(body)))
+		}
+	}),
+	check("digests/body-received", api("ReceiveMessage"), "MD5OfBody is the MD5 of the body's bytes.", func(e *env) {
+		want(e, "MD5OfBody", aws.ToString(e.filled("ünïcödé 🚀").one().MD5OfBody), md5Of([]byte("ünïcödé 🚀")))
+	}),
+	check("digests/none", api("SendMessage"), "A message without attributes has no digest of attributes.", func(e *env) {
+		q := e.queue()
+		sent := q.send("a")
+		want(e, "MD5OfMessageAttributes when sent", aws.ToString(sent.MD5OfMessageAttributes), "")
+		want(e, "MD5OfMessageSystemAttributes when sent", aws.ToString(sent.MD5OfMessageSystemAttributes), "")
+		want(e, "MD5OfMessageAttributes when received", aws.ToString(q.one().MD5OfMessageAttributes), "")
+	}),
 	check("digests/system-attributes", api("SendMessage"),
 		"MD5OfMessageSystemAttributes is the digest of the trace header, apart from that of the attributes.", func(e *env) {
 			sent := e.queue().send("a", traced(traceHeader, "String"), withAttributes(sample()))

@@ -37,122 +37,111 @@ func (e *env) sequence(text *string) *big.Int {
 }
 
 var fifoChecks = []Check{
-	check("fifo/group-required", api("SendMessage"),
-		"A message to a FIFO queue must have a MessageGroupId.", func(e *env) {
-			q := e.fifo()
-			e.refused("SendMessage without MessageGroupId", q.trySend("a", withID("a")))
-			out, err := q.sendBatch(entry("a", "a"))
-			if err == nil {
-				e.failedEntry("a", out.Failed)
-			} else {
-				e.refused("SendMessageBatch without MessageGroupId", err)
+	check("fifo/group-required", api("SendMessage"), "A message to a FIFO queue must have a MessageGroupId.", func(e *env) {
+		q := e.fifo()
+		e.refused("SendMessage without MessageGroupId", q.trySend("a", withID("a")))
+		out, err := q.sendBatch(entry("a", "a"))
+		if err == nil {
+			e.failedEntry("a", out.Failed)
+		} else {
+			e.refused("SendMessageBatch without MessageGroupId", err)
+		}
+	}),
+	check("fifo/id-required", api("SendMessage"), "Without content-based deduplication a message must have a MessageDeduplicationId.", func(e *env) {
+		e.refused("SendMessage without MessageDeduplicationId", e.fifo().trySend("a", inGroup("g")))
+	}),
+	check("fifo/sequence", api("SendMessage"), "SequenceNumber is a number of up to 128 bits that increases within a group.", func(e *env) {
+		q := e.fifo()
+		last := big.NewInt(-1)
+		for i := range 5 {
+			n := e.sequence(q.send("a", inGroup("g"), withID(fmt.Sprint(i))).SequenceNumber)
+			if n.Cmp(last) <= 0 {
+				e.fail("SequenceNumber: want more than %v, got %v", last, n)
 			}
-		}),
-	check("fifo/id-required", api("SendMessage"),
-		"Without content-based deduplication a message must have a MessageDeduplicationId.", func(e *env) {
-			e.refused("SendMessage without MessageDeduplicationId", e.fifo().trySend("a", inGroup("g")))
-		}),
-	check("fifo/sequence", api("SendMessage"),
-		"SequenceNumber is a number of up to 128 bits that increases within a group.", func(e *env) {
-			q := e.fifo()
-			last := big.NewInt(-1)
-			for i := range 5 {
-				n := e.sequence(q.send("a", inGroup("g"), withID(fmt.Sprint(i))).SequenceNumber)
-				if n.Cmp(last) <= 0 {
-					e.fail("SequenceNumber: want more than %v, got %v", last, n)
-				}
-				last = n
+			last = n
+		}
+	}),
+	check("fifo/order", pageFIFOLogic, "The messages of a group are received in the order in which they were sent.", func(e *env) {
+		q := e.fifo("VisibilityTimeout", "600")
+		var sent []string
+		for i := range 25 {
+			sent = append(sent, fmt.Sprintf("%02d", i))
+		}
+		q.sendTo("g", sent...)
+		q.inOrder(sent...)
+	}),
+	check("fifo/order-of-each-group", pageFIFOLogic, "Each group has an order of its own when several are received together.", func(e *env) {
+		q := e.fifo("VisibilityTimeout", "600")
+		for i := range 6 {
+			q.sendTo("a", fmt.Sprintf("a%d", i))
+			q.sendTo("b", fmt.Sprintf("b%d", i))
+		}
+		next := map[string]int{}
+		deadline := time.Now().Add(e.config.Patience)
+		for next["a"]+next["b"] < 12 {
+			if time.Now().After(deadline) {
+				e.fail("want 12 messages within %v, got %d", e.config.Patience, next["a"]+next["b"])
 			}
-		}),
-	check("fifo/order", pageFIFOLogic,
-		"The messages of a group are received in the order in which they were sent.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			var sent []string
-			for i := range 25 {
-				sent = append(sent, fmt.Sprintf("%02d", i))
+			for _, m := range q.some(waiting(2)) {
+				group := m.Attributes["MessageGroupId"]
+				want(e, "next message of group "+group, *m.Body, fmt.Sprintf("%s%d", group, next[group]))
+				next[group]++
+				e.must("DeleteMessage", q.delete(m))
 			}
-			q.sendTo("g", sent...)
-			q.inOrder(sent...)
-		}),
-	check("fifo/order-of-each-group", pageFIFOLogic,
-		"Each group has an order of its own when several are received together.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			for i := range 6 {
-				q.sendTo("a", fmt.Sprintf("a%d", i))
-				q.sendTo("b", fmt.Sprintf("b%d", i))
-			}
-			next := map[string]int{}
-			deadline := time.Now().Add(e.config.Patience)
-			for next["a"]+next["b"] < 12 {
-				if time.Now().After(deadline) {
-					e.fail("want 12 messages within %v, got %d", e.config.Patience, next["a"]+next["b"])
-				}
-				for _, m := range q.some(waiting(2)) {
-					group := m.Attributes["MessageGroupId"]
-					want(e, "next message of group "+group, *m.Body, fmt.Sprintf("%s%d", group, next[group]))
-					next[group]++
-					e.must("DeleteMessage", q.delete(m))
-				}
-			}
-		}),
-	check("fifo/several-of-a-group", pageFIFOLogic,
-		"A receive returns as many messages of one group as it can, in their order.", func(e *env) {
-			q := e.group("a", "b", "c", "d", "e")
-			q.counts(5, 0, 0)
-			got := q.receive(atMost(10), waiting(20))
-			if len(got) < 2 {
-				e.fail("want more than one of five messages of a group in one receive, got %s", bodies(got))
-			}
-			for i, m := range got {
-				want(e, fmt.Sprintf("message %d", i), *m.Body, string(rune('a'+i)))
-			}
-		}),
-	check("fifo/first-one-group", pageFIFOLogic,
-		"A receive takes messages of another group only when the first group has no more.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			for i := range 4 {
-				q.sendTo("a", fmt.Sprintf("a%d", i))
-				q.sendTo("b", fmt.Sprintf("b%d", i))
-			}
-			q.counts(8, 0, 0)
-			groups := map[string]bool{}
-			got := q.receive(atMost(3), waiting(20))
-			for _, m := range got {
-				groups[m.Attributes["MessageGroupId"]] = true
-			}
-			if len(groups) != 1 {
-				e.fail("three of two groups with four messages each: want all of one group, got %s", bodies(got))
-			}
-		}),
+		}
+	}),
+	check("fifo/several-of-a-group", pageFIFOLogic, "A receive returns as many messages of one group as it can, in their order.", func(e *env) {
+		q := e.group("a", "b", "c", "d", "e")
+		q.counts(5, 0, 0)
+		got := q.receive(atMost(10), waiting(20))
+		if len(got) < 2 {
+			e.fail("want more than one of five messages of a group in one receive, got %s", bodies(got))
+		}
+		for i, m := range got {
+			want(e, fmt.Sprintf("message %d", i), *m.Body, string(rune('a'+i)))
+		}
+	}),
+	check("fifo/first-one-group", pageFIFOLogic, "A receive takes messages of another group only when the first group has no more.", func(e *env) {
+		q := e.fifo("VisibilityTimeout", "600")
+		for i := range 4 {
+			q.sendTo("a", fmt.Sprintf("a%d", i))
+			q.sendTo("b", fmt.Sprintf("b%d", i))
+		}
+		q.counts(8, 0, 0)
+		groups := map[string]bool{}
+		got := q.receive(atMost(3), waiting(20))
+		for _, m := range got {
+			groups[m.Attributes["MessageGroupId"]] = true
+		}
+		if len(groups) != 1 {
+			e.fail("three of two groups with four messages each: want all of one group, got %s", bodies(got))
+		}
+	}),
 }
 
 var groupChecks = []Check{
-	check("groups/locked", pageFIFOLogic,
-		"While a message of a group is in flight none behind it are received.", func(e *env) {
-			q := e.group("a", "b", "c")
-			want(e, "first", *q.one(atMost(1)).Body, "a")
-			q.none("a group with a message in flight")
-		}),
-	check("groups/others-go-on", pageFIFOLogic,
-		"Messages of other groups are received while a group is locked.", func(e *env) {
-			q := e.group("g1", "g2")
-			want(e, "first", *q.one(atMost(1)).Body, "g1")
-			q.sendTo("h", "h1")
-			want(e, "of the other group", *q.one().Body, "h1")
-		}),
-	check("groups/order-after-failure", pageFIFOLogic,
-		"A message that was not deleted comes again before the later ones of its group.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "2")
-			q.sendTo("g", "a", "b")
-			want(e, "first", *q.one(atMost(1)).Body, "a")
-			want(e, "after its visibility timeout", *q.one(atMost(1), hidden(600)).Body, "a")
-		}),
-	check("groups/order-after-release", pageFIFOLogic,
-		"A message whose timeout is set to 0 comes again before the later ones of its group.", func(e *env) {
-			q := e.group("a", "b", "c")
-			e.must("ChangeMessageVisibility", q.hide(q.one(atMost(1)), 0))
-			q.inOrder("a", "b", "c")
-		}),
+	check("groups/locked", pageFIFOLogic, "While a message of a group is in flight none behind it are received.", func(e *env) {
+		q := e.group("a", "b", "c")
+		want(e, "first", *q.one(atMost(1)).Body, "a")
+		q.none("a group with a message in flight")
+	}),
+	check("groups/others-go-on", pageFIFOLogic, "Messages of other groups are received while a group is locked.", func(e *env) {
+		q := e.group("g1", "g2")
+		want(e, "first", *q.one(atMost(1)).Body, "g1")
+		q.sendTo("h", "h1")
+		want(e, "of the other group", *q.one().Body, "h1")
+	}),
+	check("groups/order-after-failure", pageFIFOLogic, "A message that was not deleted comes again before the later ones of its group.", func(e *env) {
+		q := e.fifo("VisibilityTimeout", "2")
+		q.sendTo("g", "a", "b")
+		want(e, "first", *q.one(atMost(1)).Body, "a")
+		want(e, "after its visibility timeout", *q.one(atMost(1), hidden(600)).Body, "a")
+	}),
+	check("groups/order-after-release", pageFIFOLogic, "A message whose timeout is set to 0 comes again before the later ones of its group.", func(e *env) {
+		q := e.group("a", "b", "c")
+		e.must("ChangeMessageVisibility", q.hide(q.one(atMost(1)), 0))
+		q.inOrder("a", "b", "c")
+	}),
 	check("groups/waits-for-all", pageFIFOLogic,
 		"A message behind several of its group in flight is received when none of these is in flight any more.", func(e *env) {
 			q := e.group("a", "b")
@@ -176,18 +165,17 @@ var groupChecks = []Check{
 		}),
 	// AWS promises no order between groups. It matters where one fails again
 	// and again: it cannot keep the others from being received.
-	check("groups/released-goes-last", pageFIFOLogic,
-		"A group whose first message is released goes behind the groups that were visible before.", func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.sendTo("1", "g1-m1", "g1-m2")
-			q.sendTo("2", "g2-m1")
-			q.counts(3, 0, 0)
-			got := q.receive(atMost(2), waiting(20))
-			want(e, "one receive", bodies(got), `"g1-m1", "g1-m2"`)
-			e.must("ChangeMessageVisibility", q.hide(got[0], 0))
-			q.counts(2, 1, 0)
-			want(e, "after the release", bodies(q.receive(waiting(20))), `"g2-m1", "g1-m1"`)
-		}).undocumented().recorded(Recording{"2025-11-17", localStackTests + "py, test_fifo_message_group_visibility_after_change_message_visibility[sqs]"}),
+	check("groups/released-goes-last", pageFIFOLogic, "A group whose first message is released goes behind the groups that were visible before.", func(e *env) {
+		q := e.fifo("VisibilityTimeout", "600")
+		q.sendTo("1", "g1-m1", "g1-m2")
+		q.sendTo("2", "g2-m1")
+		q.counts(3, 0, 0)
+		got := q.receive(atMost(2), waiting(20))
+		want(e, "one receive", bodies(got), `"g1-m1", "g1-m2"`)
+		e.must("ChangeMessageVisibility", q.hide(got[0], 0))
+		q.counts(2, 1, 0)
+		want(e, "after the release", bodies(q.receive(waiting(20))), `"g2-m1", "g1-m1"`)
+	}).undocumented().recorded(Recording{"2025-11-17", localStackTests + "py, test_fifo_message_group_visibility_after_change_message_visibility[sqs]"}),
 	check("groups/only-earlier", pageFIFOLogic,
 		"Only an earlier message of the group that is in flight blocks one: a middle one lets the first come back, the last one both before it.", func(e *env) {
 			for i, wanted := range []string{"", `"foo"`, `"foo", "bar"`} {
@@ -208,25 +196,23 @@ var groupChecks = []Check{
 				want(e, fmt.Sprintf("with message %d in flight", i), bodies(q.receive(waiting(1))), wanted)
 			}
 		}).recorded(localStack("2025-11-19", "test_fifo_group_visibility_extends_with_change_message_visibility[sqs-0-visible, 1-visible, 2-visible]")),
-	check("groups/released-head", pageFIFOLogic,
-		"The first message of a group comes back when its timeout ends while the second one is in flight.", func(e *env) {
-			q := e.group("a", "b")
-			q.counts(2, 0, 0)
-			got := q.receive(waiting(20))
-			want(e, "one receive", bodies(got), `"a", "b"`)
-			e.must("ChangeMessageVisibility", q.hide(got[0], 1))
-			want(e, "body", *q.one().Body, "a")
-		}).recorded(Recording{"2025-11-17", localStackTests + "validation.json, test_fifo_message_group_visibility_after_change_message_visibility[sqs]"}),
-	check("groups/long-poll", pagePolling,
-		"A long poll gets a group's next message as soon as the one in flight is deleted.", func(e *env) {
-			q := e.group("a", "b")
-			m := q.one(atMost(1))
-			answers := q.poll(e.ctx)
-			began := time.Now()
-			e.must("DeleteMessage", q.delete(m))
-			answer := <-answers
-			e.must("ReceiveMessage", answer.err)
-			want(e, "messages", bodies(answer.messages), show("b"))
-			e.within("the poll's answer", began, 0, soon)
-		}),
+	check("groups/released-head", pageFIFOLogic, "The first message of a group comes back when its timeout ends while the second one is in flight.", func(e *env) {
+		q := e.group("a", "b")
+		q.counts(2, 0, 0)
+		got := q.receive(waiting(20))
+		want(e, "one receive", bodies(got), `"a", "b"`)
+		e.must("ChangeMessageVisibility", q.hide(got[0], 1))
+		want(e, "body", *q.one().Body, "a")
+	}).recorded(Recording{"2025-11-17", localStackTests + "validation.json, test_fifo_message_group_visibility_after_change_message_visibility[sqs]"}),
+	check("groups/long-poll", pagePolling, "A long poll gets a group's next message as soon as the one in flight is deleted.", func(e *env) {
+		q := e.group("a", "b")
+		m := q.one(atMost(1))
+		answers := q.poll(e.ctx)
+		began := time.Now()
+		e.must("DeleteMessage", q.delete(m))
+		answer := <-answers
+		e.must("ReceiveMessage", answer.err)
+		want(e, "messages", bodies(answer.messages), show("b"))
+		e.within("the poll's answer", began, 0, soon)
+	}),
 }

@@ -38,49 +38,43 @@ func listed(e *env, prefix string, pageSize int32, queues ...*queue) {
 }
 
 var listChecks = []Check{
-	check("lists/prefix", api("ListQueues"),
-		"ListQueues returns the queues whose names begin with the prefix, and no others.", func(e *env) {
-			a, b := e.queue(), e.queue()
-			other := must(e.create("x"+e.name(), nil)) // has the prefix, but does not begin with it
-			listed(e, e.stem, 1000, a, b)
-			listed(e, "x"+e.stem, 1000, other)
-		}),
-	check("lists/prefix-case", api("ListQueues"),
-		"The prefix of ListQueues is case-sensitive.", func(e *env) {
-			q := must(e.create(e.name()+"-case", nil))
-			listed(e, q.name, 1000, q)
-			listed(e, strings.TrimSuffix(q.name, "case")+"CASE", 1000)
-		}),
-	check("lists/pages", api("ListQueues"),
-		"With MaxResults ListQueues returns pages that NextToken continues, and each queue once.", func(e *env) {
-			var all []*queue
-			for range 5 {
-				all = append(all, e.queue())
-			}
-			listed(e, e.stem, 2, all...)
-			if _, pages := list(e, e.stem, 2); pages < 3 {
-				e.fail("five queues by two: want three pages at least, got %d", pages)
-			}
-		}),
-	check("lists/no-token", api("ListQueues"),
-		"Without MaxResults ListQueues returns no NextToken.", func(e *env) {
-			e.queue()
-			out := must(e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem}))
-			want(e, "NextToken", aws.ToString(out.NextToken), "")
-		}),
-	check("lists/last-page", api("ListQueues"),
-		"NextToken is null when there are no more queues to list.", func(e *env) {
-			q := e.queue()
-			listed(e, e.stem, 1000, q)
-			out := must(e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem, MaxResults: aws.Int32(10)}))
-			want(e, "NextToken", aws.ToString(out.NextToken), "")
-		}),
-	check("lists/max-results", api("ListQueues"),
-		"MaxResults of ListQueues is 1 to 1,000.", func(e *env) {
-			must(e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem, MaxResults: aws.Int32(1000)}))
-			for _, n := range []int32{0, 1001} {
-				err := errOf(e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem, MaxResults: &n}))
-				e.refused(fmt.Sprintf("ListQueues with MaxResults %d", n), err)
-			}
-		}).reading(),
+	check("lists/prefix", api("ListQueues"), "ListQueues returns the queues whose names begin with the prefix, and no others.", func(e *env) {
+		a, b := e.queue(), e.queue()
+		other := must(e.create("x"+e.name(), nil)) // has the prefix, but does not begin with it
+		listed(e, e.stem, 1000, a, b)
+		listed(e, "x"+e.stem, 1000, other)
+	}),
+	check("lists/prefix-case", api("ListQueues"), "The prefix of ListQueues is case-sensitive.", func(e *env) {
+		q := must(e.create(e.name()+"-case", nil))
+		listed(e, q.name, 1000, q)
+		listed(e, strings.TrimSuffix(q.name, "case")+"CASE", 1000)
+	}),
+	check("lists/pages", api("ListQueues"), "With MaxResults ListQueues returns pages that NextToken continues, and each queue once.", func(e *env) {
+		var all []*queue
+		for range 5 {
+			all = append(all, e.queue())
+		}
+		listed(e, e.stem, 2, all...)
+		if _, pages := list(e, e.stem, 2); pages < 3 {
+			e.fail("five queues by two: want three pages at least, got %d", pages)
+		}
+	}),
+	check("lists/no-token", api("ListQueues"), "Without MaxResults ListQueues returns no NextToken.", func(e *env) {
+		e.queue()
+		out := must(e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem}))
+		want(e, "NextToken", aws.ToString(out.NextToken), "")
+	}),
+	check("lists/last-page", api("ListQueues"), "NextToken is null when there are no more queues to list.", func(e *env) {
+		q := e.queue()
+		listed(e, e.stem, 1000, q)
+		out := must(e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem, MaxResults: aws.Int32(10)}))
+		want(e, "NextToken", aws.ToString(out.NextToken), "")
+	}),
+	check("lists/max-results", api("ListQueues"), "MaxResults of ListQueues is 1 to 1,000.", func(e *env) {
+		must(e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem, MaxResults: aws.Int32(1000)}))
+		for _, n := range []int32{0, 1001} {
+			err := errOf(e.ListQueues(e.ctx, &awssqs.ListQueuesInput{QueueNamePrefix: &e.stem, MaxResults: &n}))
+			e.refused(fmt.Sprintf("ListQueues with MaxResults %d", n), err)
+		}
+	}).reading(),
 }

@@ -43,73 +43,65 @@ func (q *queue) poll(ctx context.Context) <-chan polled {
 }
 
 var longPollChecks = []Check{
-	check("long-poll/wakes", pagePolling,
-		"A long poll returns a message as soon as one is sent.", func(e *env) {
-			q := e.queue()
-			answers := q.poll(e.ctx)
-			began := time.Now()
-			q.send("wake up")
-			answer := <-answers
-			e.must("ReceiveMessage", answer.err)
-			want(e, "messages", bodies(answer.messages), show("wake up"))
-			e.within("the poll's answer", began, 0, soon)
-		}),
-	check("long-poll/one-is-enough", pagePolling,
-		"A long poll answers when there is one message, and does not wait for more.", func(e *env) {
-			q := e.filled("one of ten")
-			began := time.Now()
-			want(e, "messages", bodies(q.receive(atMost(10), waiting(20))), show("one of ten"))
-			e.within("the answer", began, 0, soon)
-		}),
-	check("long-poll/ends-empty", pagePolling,
-		"A long poll without messages answers when its time is over, and not before.", func(e *env) {
-			q := e.queue()
-			began := time.Now()
-			want(e, "number of messages", len(q.receive(waiting(2))), 0)
-			e.within("the empty answer to a poll of 2 s", began, 1900*time.Millisecond, 2*time.Second+soon)
-		}),
-	check("long-poll/of-the-queue", pagePolling,
-		"A receive without WaitTimeSeconds waits as long as the queue's ReceiveMessageWaitTimeSeconds.", func(e *env) {
-			q := e.queue("ReceiveMessageWaitTimeSeconds", "2")
-			began := time.Now()
-			want(e, "number of messages", len(q.receive()), 0)
-			e.within("the empty answer", began, 1900*time.Millisecond, 2*time.Second+soon)
-		}),
-	check("long-poll/zero-is-short", pagePolling,
-		"WaitTimeSeconds 0 is a short poll, whatever the queue's ReceiveMessageWaitTimeSeconds.", func(e *env) {
-			q := e.queue("ReceiveMessageWaitTimeSeconds", "20")
-			began := time.Now()
-			must(e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url}, withField("WaitTimeSeconds", 0)))
-			e.within("the answer", began, 0, soon)
-		}),
-	check("long-poll/visible-again", pagePolling,
-		"A long poll returns a message as soon as its visibility timeout ends.", func(e *env) {
-			q := e.filled("again")
-			q.one(hidden(2))
-			began := time.Now()
-			want(e, "messages", bodies(q.receive(waiting(20))), show("again"))
-			e.within("the message", began, time.Second, 2*time.Second+soon)
-		}),
-	check("long-poll/delay-over", pagePolling,
-		"A long poll returns a message as soon as its delay ends.", func(e *env) {
-			q := e.queue()
-			q.send("delayed", func(in *awssqs.SendMessageInput) { in.DelaySeconds = 2 })
-			began := time.Now()
-			want(e, "messages", bodies(q.receive(waiting(20))), show("delayed"))
-			e.within("the message", began, time.Second, 2*time.Second+soon)
-		}),
-	check("long-poll/client-gone", api("ReceiveMessage"),
-		"A long poll whose client has left takes no message.", func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			ctx, leave := context.WithCancel(e.ctx)
-			defer leave()
-			answers := q.poll(ctx)
-			leave()
-			<-answers
-			e.sleep(500 * time.Millisecond) // for the service to learn of it
-			q.send("for who is still there")
-			m := q.one()
-			want(e, "ApproximateReceiveCount", m.Attributes["ApproximateReceiveCount"], "1")
-			want(e, "body", aws.ToString(m.Body), "for who is still there")
-		}).undocumented(),
+	check("long-poll/wakes", pagePolling, "A long poll returns a message as soon as one is sent.", func(e *env) {
+		q := e.queue()
+		answers := q.poll(e.ctx)
+		began := time.Now()
+		q.send("wake up")
+		answer := <-answers
+		e.must("ReceiveMessage", answer.err)
+		want(e, "messages", bodies(answer.messages), show("wake up"))
+		e.within("the poll's answer", began, 0, soon)
+	}),
+	check("long-poll/one-is-enough", pagePolling, "A long poll answers when there is one message, and does not wait for more.", func(e *env) {
+		q := e.filled("one of ten")
+		began := time.Now()
+		want(e, "messages", bodies(q.receive(atMost(10), waiting(20))), show("one of ten"))
+		e.within("the answer", began, 0, soon)
+	}),
+	check("long-poll/ends-empty", pagePolling, "A long poll without messages answers when its time is over, and not before.", func(e *env) {
+		q := e.queue()
+		began := time.Now()
+		want(e, "number of messages", len(q.receive(waiting(2))), 0)
+		e.within("the empty answer to a poll of 2 s", began, 1900*time.Millisecond, 2*time.Second+soon)
+	}),
+	check("long-poll/of-the-queue", pagePolling, "A receive without WaitTimeSeconds waits as long as the queue's ReceiveMessageWaitTimeSeconds.", func(e *env) {
+		q := e.queue("ReceiveMessageWaitTimeSeconds", "2")
+		began := time.Now()
+		want(e, "number of messages", len(q.receive()), 0)
+		e.within("the empty answer", began, 1900*time.Millisecond, 2*time.Second+soon)
+	}),
+	check("long-poll/zero-is-short", pagePolling, "WaitTimeSeconds 0 is a short poll, whatever the queue's ReceiveMessageWaitTimeSeconds.", func(e *env) {
+		q := e.queue("ReceiveMessageWaitTimeSeconds", "20")
+		began := time.Now()
+		must(e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url}, withField("WaitTimeSeconds", 0)))
+		e.within("the answer", began, 0, soon)
+	}),
+	check("long-poll/visible-again", pagePolling, "A long poll returns a message as soon as its visibility timeout ends.", func(e *env) {
+		q := e.filled("again")
+		q.one(hidden(2))
+		began := time.Now()
+		want(e, "messages", bodies(q.receive(waiting(20))), show("again"))
+		e.within("the message", began, time.Second, 2*time.Second+soon)
+	}),
+	check("long-poll/delay-over", pagePolling, "A long poll returns a message as soon as its delay ends.", func(e *env) {
+		q := e.queue()
+		q.send("delayed", func(in *awssqs.SendMessageInput) { in.DelaySeconds = 2 })
+		began := time.Now()
+		want(e, "messages", bodies(q.receive(waiting(20))), show("delayed"))
+		e.within("the message", began, time.Second, 2*time.Second+soon)
+	}),
+	check("long-poll/client-gone", api("ReceiveMessage"), "A long poll whose client has left takes no message.", func(e *env) {
+		q := e.queue("VisibilityTimeout", "600")
+		ctx, leave := context.WithCancel(e.ctx)
+		defer leave()
+		answers := q.poll(ctx)
+		leave()
+		<-answers
+		e.sleep(500 * time.Millisecond) // for the service to learn of it
+		q.send("for who is still there")
+		m := q.one()
+		want(e, "ApproximateReceiveCount", m.Attributes["ApproximateReceiveCount"], "1")
+		want(e, "body", aws.ToString(m.Body), "for who is still there")
+	}).undocumented(),
 }

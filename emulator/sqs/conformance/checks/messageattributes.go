@@ -65,14 +65,13 @@ func keeps(id, must string, sent attributes) Check {
 var messageAttributeChecks = []Check{
 	// Taken over although the day is unknown: the page names
 	// InvalidMessageContents for the body's characters only.
-	check("attributes-of-messages/characters", api("SendMessage"),
-		"A control character in a string attribute is InvalidParameterValue.", func(e *env) {
-			err := e.queue().trySend("a", withAttributes(attributes{"attr1": text("Invalid-\b,\v")}))
-			e.refused("SendMessage", err)
-			if failure, ok := errors.AsType[smithy.APIError](err); ok {
-				want(e, "code", failure.ErrorCode(), "InvalidParameterValue")
-			}
-		}).undocumented().recorded(localStackValidated("test_invalid_string_attributes_cause_invalid_parameter_value_error")),
+	check("attributes-of-messages/characters", api("SendMessage"), "A control character in a string attribute is InvalidParameterValue.", func(e *env) {
+		err := e.queue().trySend("a", withAttributes(attributes{"attr1": text("Invalid-\b,\v")}))
+		e.refused("SendMessage", err)
+		if failure, ok := errors.AsType[smithy.APIError](err); ok {
+			want(e, "code", failure.ErrorCode(), "InvalidParameterValue")
+		}
+	}).undocumented().recorded(localStackValidated("test_invalid_string_attributes_cause_invalid_parameter_value_error")),
 	// Taken over although the day is unknown and the page has A-Z and a-z: the
 	// test began with this name because AWS takes it.
 	keeps("name-letters", "An attribute name may have letters outside ASCII.", attributeNames("attr.1øßä")).

@@ -22,39 +22,35 @@ var (
 // queryChecks are those of the older protocol, which SDKs from before the end of
 // 2023 speak.
 var queryChecks = []Check{
-	check("query/send-receive", pageQuery,
-		"SendMessage and ReceiveMessage by the query protocol work on the queue's URL.", func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			q.act("SendMessage", "MessageBody", "by form")
-			q.receives("<Body>by form</Body>", "<Body></Body>")
-		}),
+	check("query/send-receive", pageQuery, "SendMessage and ReceiveMessage by the query protocol work on the queue's URL.", func(e *env) {
+		q := e.queue("VisibilityTimeout", "600")
+		q.act("SendMessage", "MessageBody", "by form")
+		q.receives("<Body>by form</Body>", "<Body></Body>")
+	}),
 	check("query/empty-names", api("ReceiveMessage"),
 		"MessageAttributeNames without a value, which is how Python's SDK sends an empty list, means none.", func(e *env) {
 			q := e.queue("VisibilityTimeout", "600")
 			q.send("a", withAttributes(attributeNames("foo")))
 			q.receives("<Body>a</Body>", "MessageAttribute>", "MessageAttributeNames", "")
 		}).recorded(localStack("2024-04-30", "test_receive_message_message_attribute_names_filters[sqs_query], empty_filter")),
-	check("query/older-name-counts", api("ReceiveMessage"),
-		"AttributeName counts instead of MessageSystemAttributeName where a request has both.", func(e *env) {
-			e.filled("a").receives("SenderId", "SentTimestamp", "MessageSystemAttributeName.1", "All", "AttributeName.1", "SenderId")
-		}).recorded(localStack("2024-06-04", "test_message_system_attribute_names_with_attribute_names[sqs_query], different_values")),
-	check("query/empty-lists", pageQuery,
-		"Other lists and maps without a value are no lists at all, as MessageAttributeNames is.", func(e *env) {
-			q := e.queue()
-			q.act("SendMessage", "MessageBody", "a", "MessageAttributes", "")
-			q.act("GetQueueAttributes", "AttributeNames", "")
-			e.formError("UntagQueue", q.form(http.MethodPost, "Action", "UntagQueue", "TagKeys", ""), "MissingParameter")
-		}).reading(),
-	check("query/no-queue", api("GetQueueAttributes"),
-		"The message for a queue that does not exist speaks of the wsdl version.", func(e *env) {
-			q := e.queue()
-			gone := *q
-			gone.url = aws.String(strings.TrimSuffix(*q.url, q.name) + e.name())
-			a := gone.form(http.MethodPost, "Action", "GetQueueAttributes", "AttributeName.1", "All")
-			message := e.formError("GetQueueAttributes", a, "AWS.SimpleQueueService.NonExistentQueue")
-			want(e, "Message", message, "The specified queue does not exist for this wsdl version.")
-			want(e, "status", a.status, http.StatusBadRequest)
-		}).recorded(localStack("2024-04-30", "test_non_existent_queue, queue-does-not-exist-query")),
+	check("query/older-name-counts", api("ReceiveMessage"), "AttributeName counts instead of MessageSystemAttributeName where a request has both.", func(e *env) {
+		e.filled("a").receives("SenderId", "SentTimestamp", "MessageSystemAttributeName.1", "All", "AttributeName.1", "SenderId")
+	}).recorded(localStack("2024-06-04", "test_message_system_attribute_names_with_attribute_names[sqs_query], different_values")),
+	check("query/empty-lists", pageQuery, "Other lists and maps without a value are no lists at all, as MessageAttributeNames is.", func(e *env) {
+		q := e.queue()
+		q.act("SendMessage", "MessageBody", "a", "MessageAttributes", "")
+		q.act("GetQueueAttributes", "AttributeNames", "")
+		e.formError("UntagQueue", q.form(http.MethodPost, "Action", "UntagQueue", "TagKeys", ""), "MissingParameter")
+	}).reading(),
+	check("query/no-queue", api("GetQueueAttributes"), "The message for a queue that does not exist speaks of the wsdl version.", func(e *env) {
+		q := e.queue()
+		gone := *q
+		gone.url = aws.String(strings.TrimSuffix(*q.url, q.name) + e.name())
+		a := gone.form(http.MethodPost, "Action", "GetQueueAttributes", "AttributeName.1", "All")
+		message := e.formError("GetQueueAttributes", a, "AWS.SimpleQueueService.NonExistentQueue")
+		want(e, "Message", message, "The specified queue does not exist for this wsdl version.")
+		want(e, "status", a.status, http.StatusBadRequest)
+	}).recorded(localStack("2024-04-30", "test_non_existent_queue, queue-does-not-exist-query")),
 	check("query/no-action", pageQueryReply,
 		"A GET of a queue's URL without an action is UnknownOperationException in XML, with the HTTP status 404.", func(e *env) {
 			a := e.queue().form(http.MethodGet)
@@ -63,21 +59,19 @@ var queryChecks = []Check{
 				e.fail("want the element UnknownOperationException, got %s", show(string(a.body)))
 			}
 		}).undocumented().recorded(localStackValidated("test_get_without_query_returns_unknown_operation")),
-	check("query/unknown-action", pageQueryReply,
-		"An action that does not exist is InvalidAction.", func(e *env) {
-			message := e.formError("FooBar", e.queue().form(http.MethodGet, "Action", "FooBar"), "InvalidAction")
-			want(e, "Message", message, "The action FooBar is not valid for this endpoint.")
-		}).undocumented().recorded(localStackValidated("test_invalid_action_raises_exception")),
+	check("query/unknown-action", pageQueryReply, "An action that does not exist is InvalidAction.", func(e *env) {
+		message := e.formError("FooBar", e.queue().form(http.MethodGet, "Action", "FooBar"), "InvalidAction")
+		want(e, "Message", message, "The action FooBar is not valid for this endpoint.")
+	}).undocumented().recorded(localStackValidated("test_invalid_action_raises_exception")),
 	// Taken over although the day is unknown: a client that asks a queue for
 	// what is not about a queue has mixed up its URLs, and AWS says so.
-	check("query/action-on-a-queue", pageQueryReply,
-		"CreateQueue and ListQueues by GET of a queue's URL are InvalidAction.", func(e *env) {
-			q := e.queue()
-			for _, action := range []string{"CreateQueue", "ListQueues"} {
-				message := e.formError(action, q.form(http.MethodGet, "Action", action, "QueueName", e.name()), "InvalidAction")
-				want(e, "Message", strings.TrimSuffix(message, "."), "The action "+action+" is not valid for this endpoint")
-			}
-		}).undocumented().recorded(localStackValidated("test_get_create_queue_fails, test_get_list_queues_fails")),
+	check("query/action-on-a-queue", pageQueryReply, "CreateQueue and ListQueues by GET of a queue's URL are InvalidAction.", func(e *env) {
+		q := e.queue()
+		for _, action := range []string{"CreateQueue", "ListQueues"} {
+			message := e.formError(action, q.form(http.MethodGet, "Action", action, "QueueName", e.name()), "InvalidAction")
+			want(e, "Message", strings.TrimSuffix(message, "."), "The action "+action+" is not valid for this endpoint")
+		}
+	}).undocumented().recorded(localStackValidated("test_get_create_queue_fails, test_get_list_queues_fails")),
 }
 
 // form sends a signed request of the query protocol to a queue's URL. The SDK

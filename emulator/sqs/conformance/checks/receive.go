@@ -8,104 +8,95 @@ import (
 )
 
 var receiveChecks = []Check{
-	check("receive/empty", pagePolling,
-		"A short poll of an empty queue answers right away, without messages.", func(e *env) {
-			q := e.queue()
-			began := time.Now()
-			want(e, "number of messages", len(q.receive()), 0)
-			if took := time.Since(began); took > 5*time.Second {
-				e.fail("want an answer right away, got it after %v", took)
+	check("receive/empty", pagePolling, "A short poll of an empty queue answers right away, without messages.", func(e *env) {
+		q := e.queue()
+		began := time.Now()
+		want(e, "number of messages", len(q.receive()), 0)
+		if took := time.Since(began); took > 5*time.Second {
+			e.fail("want an answer right away, got it after %v", took)
+		}
+	}),
+	check("receive/one-by-default", api("ReceiveMessage"), "Without MaxNumberOfMessages a receive returns one message.", func(e *env) {
+		q := e.filled("a", "a", "a")
+		q.counts(3, 0, 0)
+		for range 3 {
+			want(e, "number of messages", len(q.receive(atMost(0), waiting(20))), 1)
+		}
+	}),
+	check("receive/never-more", api("ReceiveMessage"), "A receive returns no more messages than MaxNumberOfMessages.", func(e *env) {
+		q := e.queue()
+		for i := range 7 {
+			q.send(fmt.Sprint(i))
+		}
+		for left := 7; left > 0; {
+			got := len(q.receive(atMost(3), waiting(20)))
+			if got < 1 || got > 3 {
+				e.fail("want 1 to 3 messages, got %d", got)
 			}
-		}),
-	check("receive/one-by-default", api("ReceiveMessage"),
-		"Without MaxNumberOfMessages a receive returns one message.", func(e *env) {
-			q := e.filled("a", "a", "a")
-			q.counts(3, 0, 0)
-			for range 3 {
-				want(e, "number of messages", len(q.receive(atMost(0), waiting(20))), 1)
+			left -= got
+		}
+	}),
+	check("receive/max-bounds", api("ReceiveMessage"), "MaxNumberOfMessages is 1 to 10.", func(e *env) {
+		q := e.queue()
+		for _, n := range []int{1, 10} {
+			_, err := e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url}, withField("MaxNumberOfMessages", n))
+			e.must(fmt.Sprintf("ReceiveMessage with MaxNumberOfMessages %d", n), err)
+		}
+		for _, n := range []int{0, -1, 11} {
+			_, err := e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url}, withField("MaxNumberOfMessages", n))
+			e.refused(fmt.Sprintf("ReceiveMessage with MaxNumberOfMessages %d", n), err)
+		}
+	}).recorded(localStack("2024-04-30", "test_send_receive_max_number_of_messages[sqs]")),
+	check("receive/wait-bounds", pagePolling, "The maximum long polling wait time is 20 seconds.", func(e *env) {
+		q := e.filled("a")
+		must(q.tryReceive(waiting(20)))
+		for _, seconds := range []int32{21, -1} {
+			e.refused(fmt.Sprintf("ReceiveMessage with WaitTimeSeconds %d", seconds), errOf(q.tryReceive(waiting(seconds))))
+		}
+	}).recorded(localStack("2025-02-10", "test_send_receive_wait_time_seconds[sqs]")),
+	check("receive/visibility-bounds", pageVisibility, "The visibility timeout of a receive is 0 seconds to 12 hours.", func(e *env) {
+		q := e.queue()
+		for _, seconds := range []int32{43_200, 0} {
+			_, err := e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url}, withField("VisibilityTimeout", seconds))
+			e.must(fmt.Sprintf("ReceiveMessage with VisibilityTimeout %d", seconds), err)
+		}
+		for _, seconds := range []int32{43_201, -1} {
+			e.refused(fmt.Sprintf("ReceiveMessage with VisibilityTimeout %d", seconds), errOf(q.tryReceive(hidden(seconds))))
+		}
+	}).reading(),
+	check("receive/new-handle", pageIdentifiers, "Every receive of a message gives it another receipt handle, of 1,024 characters at most.", func(e *env) {
+		q := e.filled("a")
+		handles := map[string]bool{}
+		for range 3 {
+			m := q.one()
+			if n := len(*m.ReceiptHandle); n == 0 || n > 1024 {
+				e.fail("ReceiptHandle: want 1 to 1024 characters, got %d", n)
 			}
-		}),
-	check("receive/never-more", api("ReceiveMessage"),
-		"A receive returns no more messages than MaxNumberOfMessages.", func(e *env) {
-			q := e.queue()
-			for i := range 7 {
-				q.send(fmt.Sprint(i))
+			if handles[*m.ReceiptHandle] {
+				e.fail("want another receipt handle at each receive, got %s again", *m.ReceiptHandle)
 			}
-			for left := 7; left > 0; {
-				got := len(q.receive(atMost(3), waiting(20)))
-				if got < 1 || got > 3 {
-					e.fail("want 1 to 3 messages, got %d", got)
-				}
-				left -= got
-			}
-		}),
-	check("receive/max-bounds", api("ReceiveMessage"),
-		"MaxNumberOfMessages is 1 to 10.", func(e *env) {
-			q := e.queue()
-			for _, n := range []int{1, 10} {
-				_, err := e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url}, withField("MaxNumberOfMessages", n))
-				e.must(fmt.Sprintf("ReceiveMessage with MaxNumberOfMessages %d", n), err)
-			}
-			for _, n := range []int{0, -1, 11} {
-				_, err := e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url}, withField("MaxNumberOfMessages", n))
-				e.refused(fmt.Sprintf("ReceiveMessage with MaxNumberOfMessages %d", n), err)
-			}
-		}).recorded(localStack("2024-04-30", "test_send_receive_max_number_of_messages[sqs]")),
-	check("receive/wait-bounds", pagePolling,
-		"The maximum long polling wait time is 20 seconds.", func(e *env) {
-			q := e.filled("a")
-			must(q.tryReceive(waiting(20)))
-			for _, seconds := range []int32{21, -1} {
-				e.refused(fmt.Sprintf("ReceiveMessage with WaitTimeSeconds %d", seconds), errOf(q.tryReceive(waiting(seconds))))
-			}
-		}).recorded(localStack("2025-02-10", "test_send_receive_wait_time_seconds[sqs]")),
-	check("receive/visibility-bounds", pageVisibility,
-		"The visibility timeout of a receive is 0 seconds to 12 hours.", func(e *env) {
-			q := e.queue()
-			for _, seconds := range []int32{43_200, 0} {
-				_, err := e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url}, withField("VisibilityTimeout", seconds))
-				e.must(fmt.Sprintf("ReceiveMessage with VisibilityTimeout %d", seconds), err)
-			}
-			for _, seconds := range []int32{43_201, -1} {
-				e.refused(fmt.Sprintf("ReceiveMessage with VisibilityTimeout %d", seconds), errOf(q.tryReceive(hidden(seconds))))
-			}
-		}).reading(),
-	check("receive/new-handle", pageIdentifiers,
-		"Every receive of a message gives it another receipt handle, of 1,024 characters at most.", func(e *env) {
-			q := e.filled("a")
-			handles := map[string]bool{}
-			for range 3 {
-				m := q.one()
-				if n := len(*m.ReceiptHandle); n == 0 || n > 1024 {
-					e.fail("ReceiptHandle: want 1 to 1024 characters, got %d", n)
-				}
-				if handles[*m.ReceiptHandle] {
-					e.fail("want another receipt handle at each receive, got %s again", *m.ReceiptHandle)
-				}
-				handles[*m.ReceiptHandle] = true
-				e.must("ChangeMessageVisibility to 0", q.hide(m, 0))
-			}
-		}),
-	check("receive/every-message", pagePolling,
-		"Who keeps receiving gets every message.", func(e *env) {
-			q := e.queue("VisibilityTimeout", "600")
-			for i := range 25 {
-				q.send(fmt.Sprintf("%02d", i))
-			}
-			seen := map[string]bool{}
-			for _, m := range q.take(25) {
-				seen[*m.Body] = true
-			}
-			want(e, "number of different messages", len(seen), 25)
-		}),
-	check("receive/same-id", pageIdentifiers,
-		"A message's id is the same at each receive.", func(e *env) {
-			q := e.queue()
-			sent := q.send("a")
-			for range 2 {
-				m := q.one()
-				want(e, "MessageId", *m.MessageId, *sent.MessageId)
-				e.must("ChangeMessageVisibility to 0", q.hide(m, 0))
-			}
-		}),
+			handles[*m.ReceiptHandle] = true
+			e.must("ChangeMessageVisibility to 0", q.hide(m, 0))
+		}
+	}),
+	check("receive/every-message", pagePolling, "Who keeps receiving gets every message.", func(e *env) {
+		q := e.queue("VisibilityTimeout", "600")
+		for i := range 25 {
+			q.send(fmt.Sprintf("%02d", i))
+		}
+		seen := map[string]bool{}
+		for _, m := range q.take(25) {
+			seen[*m.Body] = true
+		}
+		want(e, "number of different messages", len(seen), 25)
+	}),
+	check("receive/same-id", pageIdentifiers, "A message's id is the same at each receive.", func(e *env) {
+		q := e.queue()
+		sent := q.send("a")
+		for range 2 {
+			m := q.one()
+			want(e, "MessageId", *m.MessageId, *sent.MessageId)
+			e.must("ChangeMessageVisibility to 0", q.hide(m, 0))
+		}
+	}),
 }

@@ -47,35 +47,32 @@ var selectionChecks = []Check{
 		recorded(localStack("2024-04-30", "test_receive_message_message_attribute_names_filters[sqs], all_wildcard_asterisk")),
 	selectsSystem("none", "A receiver that names no system attributes gets none."),
 	selectsSystem("names", "A receiver gets the system attributes that it names, and no others.", "AWSTraceHeader", "SentTimestamp"),
-	check("selection/system-older-name", api("ReceiveMessage"),
-		"AttributeNames, the discontinued name of MessageSystemAttributeNames, still works.", func(e *env) {
-			q := e.filled("a")
-			m := q.one(asking(), func(in *awssqs.ReceiveMessageInput) {
-				//lint:ignore SA1019 this is what the check is about
-				in.AttributeNames = []types.QueueAttributeName{"SentTimestamp"}
-			})
-			want(e, "system attributes", strings.Join(slices.Sorted(maps.Keys(m.Attributes)), " "), "SentTimestamp")
-		}),
+	check("selection/system-older-name", api("ReceiveMessage"), "AttributeNames, the discontinued name of MessageSystemAttributeNames, still works.", func(e *env) {
+		q := e.filled("a")
+		m := q.one(asking(), func(in *awssqs.ReceiveMessageInput) {
+			//lint:ignore SA1019 this is what the check is about
+			in.AttributeNames = []types.QueueAttributeName{"SentTimestamp"}
+		})
+		want(e, "system attributes", strings.Join(slices.Sorted(maps.Keys(m.Attributes)), " "), "SentTimestamp")
+	}),
 }
 
 var systemAttributeChecks = []Check{
-	check("system-attributes/all", api("ReceiveMessage"),
-		"All returns sender, times and receive count of every message.", func(e *env) {
-			_, m := e.received()
-			for _, name := range []string{"SenderId", "SentTimestamp", "ApproximateReceiveCount", "ApproximateFirstReceiveTimestamp"} {
-				if m.Attributes[name] == "" {
-					e.fail("want %s among the system attributes, got %v", name, m.Attributes)
-				}
+	check("system-attributes/all", api("ReceiveMessage"), "All returns sender, times and receive count of every message.", func(e *env) {
+		_, m := e.received()
+		for _, name := range []string{"SenderId", "SentTimestamp", "ApproximateReceiveCount", "ApproximateFirstReceiveTimestamp"} {
+			if m.Attributes[name] == "" {
+				e.fail("want %s among the system attributes, got %v", name, m.Attributes)
 			}
-		}),
-	check("system-attributes/sent", api("ReceiveMessage"),
-		"SentTimestamp is when the message was sent, in milliseconds since 1970.", func(e *env) {
-			q := e.filled("a")
-			sent := time.UnixMilli(q.number(q.one(), "SentTimestamp"))
-			if off := time.Since(sent).Abs(); off > time.Hour { // clocks differ; units differ more
-				e.fail("SentTimestamp: want about %v, got %v", time.Now(), sent)
-			}
-		}),
+		}
+	}),
+	check("system-attributes/sent", api("ReceiveMessage"), "SentTimestamp is when the message was sent, in milliseconds since 1970.", func(e *env) {
+		q := e.filled("a")
+		sent := time.UnixMilli(q.number(q.one(), "SentTimestamp"))
+		if off := time.Since(sent).Abs(); off > time.Hour { // clocks differ; units differ more
+			e.fail("SentTimestamp: want about %v, got %v", time.Now(), sent)
+		}
+	}),
 	check("system-attributes/first-received", api("ReceiveMessage"),
 		"ApproximateFirstReceiveTimestamp is when the message was first received, and later receives do not change it.", func(e *env) {
 			q := e.filled("a")
@@ -87,15 +84,14 @@ var systemAttributeChecks = []Check{
 			}
 			want(e, "ApproximateFirstReceiveTimestamp at the second receive", q.number(q.one(), "ApproximateFirstReceiveTimestamp"), at)
 		}),
-	check("system-attributes/receive-count", api("ReceiveMessage"),
-		"ApproximateReceiveCount is the number of times that the message was received.", func(e *env) {
-			q := e.filled("a")
-			for n := int64(1); n <= 3; n++ {
-				m := q.one()
-				want(e, "ApproximateReceiveCount", q.number(m, "ApproximateReceiveCount"), n)
-				e.must("ChangeMessageVisibility to 0", q.hide(m, 0))
-			}
-		}),
+	check("system-attributes/receive-count", api("ReceiveMessage"), "ApproximateReceiveCount is the number of times that the message was received.", func(e *env) {
+		q := e.filled("a")
+		for n := int64(1); n <= 3; n++ {
+			m := q.one()
+			want(e, "ApproximateReceiveCount", q.number(m, "ApproximateReceiveCount"), n)
+			e.must("ChangeMessageVisibility to 0", q.hide(m, 0))
+		}
+	}),
 	check("system-attributes/fifo", api("ReceiveMessage"),
 		"Messages of FIFO queues have group, deduplication id and the sequence number that the sender got.", func(e *env) {
 			q := e.fifo()

@@ -10,109 +10,97 @@ import (
 )
 
 var visibilityChecks = []Check{
-	check("visibility/hides", pageVisibility,
-		"A message that was received is hidden until its visibility timeout ends, and then received again.", func(e *env) {
-			q := e.queue("VisibilityTimeout", "3")
-			q.send("a")
-			began := time.Now()
-			m := q.one()
-			q.none("a message in flight")
-			again := q.one()
-			e.within("the second receive", began, 2*time.Second, 3*time.Second+soon)
-			want(e, "MessageId", *again.MessageId, *m.MessageId)
-		}),
-	check("visibility/of-the-receive", pageVisibility,
-		"The visibility timeout of a receive counts instead of the queue's.", func(e *env) {
-			q := e.filled("a")
-			began := time.Now()
-			q.one(hidden(2))
-			q.one()
-			e.within("the second receive", began, time.Second, 2*time.Second+soon)
-		}),
-	check("visibility/zero-receive", pageVisibility,
-		"A message that was received with a visibility timeout of 0 can be received again at once.", func(e *env) {
-			q := e.filled("a")
-			e.eventually("the message, received without being hidden", func() (string, bool) {
-				out := must(e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url, WaitTimeSeconds: 1}, withField("VisibilityTimeout", 0)))
-				return bodies(out.Messages), len(out.Messages) == 1
-			})
-			q.one()
-		}),
-	check("visibility/per-message", pageVisibility,
-		"Each message has a visibility timeout of its own.", func(e *env) {
-			q := e.filled("short", "long")
-			for _, m := range q.take(2) {
-				if *m.Body == "short" {
-					e.must("ChangeMessageVisibility", q.hide(m, 1))
-				}
+	check("visibility/hides", pageVisibility, "A message that was received is hidden until its visibility timeout ends, and then received again.", func(e *env) {
+		q := e.queue("VisibilityTimeout", "3")
+		q.send("a")
+		began := time.Now()
+		m := q.one()
+		q.none("a message in flight")
+		again := q.one()
+		e.within("the second receive", began, 2*time.Second, 3*time.Second+soon)
+		want(e, "MessageId", *again.MessageId, *m.MessageId)
+	}),
+	check("visibility/of-the-receive", pageVisibility, "The visibility timeout of a receive counts instead of the queue's.", func(e *env) {
+		q := e.filled("a")
+		began := time.Now()
+		q.one(hidden(2))
+		q.one()
+		e.within("the second receive", began, time.Second, 2*time.Second+soon)
+	}),
+	check("visibility/zero-receive", pageVisibility, "A message that was received with a visibility timeout of 0 can be received again at once.", func(e *env) {
+		q := e.filled("a")
+		e.eventually("the message, received without being hidden", func() (string, bool) {
+			out := must(e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url, WaitTimeSeconds: 1}, withField("VisibilityTimeout", 0)))
+			return bodies(out.Messages), len(out.Messages) == 1
+		})
+		q.one()
+	}),
+	check("visibility/per-message", pageVisibility, "Each message has a visibility timeout of its own.", func(e *env) {
+		q := e.filled("short", "long")
+		for _, m := range q.take(2) {
+			if *m.Body == "short" {
+				e.must("ChangeMessageVisibility", q.hide(m, 1))
 			}
-			want(e, "the message that came back", *q.one().Body, "short")
-			q.none("the message that is hidden for ten minutes")
-		}),
-	check("visibility/extend", pageVisibility,
-		"A longer timeout hides the message for so long, counted from the call.", func(e *env) {
-			q, m := e.received("VisibilityTimeout", "2")
-			e.sleep(time.Second)
-			began := time.Now()
-			e.must("ChangeMessageVisibility", q.hide(m, 4))
-			q.none("a message whose timeout was extended", waiting(2))
-			q.one()
-			e.within("the second receive", began, 3*time.Second, 4*time.Second+soon)
-		}),
-	check("visibility/shorten", pageVisibility,
-		"A shorter timeout makes the message visible sooner.", func(e *env) {
-			q, m := e.received("VisibilityTimeout", "600")
-			began := time.Now()
-			e.must("ChangeMessageVisibility", q.hide(m, 2))
-			q.one()
-			e.within("the second receive", began, time.Second, 2*time.Second+soon)
-		}),
-	check("visibility/zero", pageVisibility,
-		"A timeout of 0 makes the message visible at once.", func(e *env) {
-			q := e.filled("a")
-			e.must("ChangeMessageVisibility", q.hide(q.one(), 0))
-			began := time.Now()
-			q.one()
-			e.within("the second receive", began, 0, soon)
-		}),
-	check("visibility/not-kept", api("ChangeMessageVisibility"),
-		"A changed timeout is of that receive only: the next one has the queue's again.", func(e *env) {
-			q := e.queue("VisibilityTimeout", "3")
-			q.send("a")
-			e.must("ChangeMessageVisibility to 600", q.hide(q.one(), 600))
-			q.none("a message that is hidden for ten minutes")
-			q = e.queue("VisibilityTimeout", "600")
-			q.send("b")
-			e.must("ChangeMessageVisibility to 1", q.hide(q.one(), 1))
-			q.one()
-			q.none("a message whose second receive hid it for ten minutes", waiting(3))
-		}),
-	check("visibility/change-bounds", api("ChangeMessageVisibility"),
-		"The timeout of ChangeMessageVisibility is 0 to 43,200.", func(e *env) {
-			q, m := e.received()
-			for _, seconds := range []int32{-1, 43_201} {
-				e.refused(fmt.Sprintf("ChangeMessageVisibility to %d", seconds), q.hide(m, seconds))
-			}
-		}).reading(),
-	check("visibility/total-12h", pageVisibility,
-		"12 hours from the receive are the most: a timeout beyond that is refused, and not cut.", func(e *env) {
-			q, m := e.received("VisibilityTimeout", "600")
-			e.sleep(3 * time.Second)
-			e.refused("ChangeMessageVisibility to 43200, 3 s after the receive", q.hide(m, 43_200))
-			e.must("ChangeMessageVisibility to 43100, 3 s after the receive", q.hide(m, 43_100))
-		}).recorded(quoted("2017-11-14", "aws/aws-sdk-net/issues/794")),
-	check("visibility/total-is-not-reset", pageVisibility,
-		"Extending a timeout does not begin the 12 hours anew.", func(e *env) {
-			q, m := e.received("VisibilityTimeout", "600")
-			e.sleep(2 * time.Second)
-			e.must("ChangeMessageVisibility to 43100", q.hide(m, 43_100))
-			e.sleep(time.Second)
-			e.refused("ChangeMessageVisibility to 43200, 3 s after the receive", q.hide(m, 43_200))
-		}),
-	check("visibility/no-handle", api("ChangeMessageVisibility"),
-		"ChangeMessageVisibility with what is no receipt handle is ReceiptHandleIsInvalid.", func(e *env) {
-			refusedAs[*types.ReceiptHandleIsInvalid](e, "ChangeMessageVisibility", e.queue().hide(types.Message{ReceiptHandle: aws.String("no handle")}, 5))
-		}),
+		}
+		want(e, "the message that came back", *q.one().Body, "short")
+		q.none("the message that is hidden for ten minutes")
+	}),
+	check("visibility/extend", pageVisibility, "A longer timeout hides the message for so long, counted from the call.", func(e *env) {
+		q, m := e.received("VisibilityTimeout", "2")
+		e.sleep(time.Second)
+		began := time.Now()
+		e.must("ChangeMessageVisibility", q.hide(m, 4))
+		q.none("a message whose timeout was extended", waiting(2))
+		q.one()
+		e.within("the second receive", began, 3*time.Second, 4*time.Second+soon)
+	}),
+	check("visibility/shorten", pageVisibility, "A shorter timeout makes the message visible sooner.", func(e *env) {
+		q, m := e.received("VisibilityTimeout", "600")
+		began := time.Now()
+		e.must("ChangeMessageVisibility", q.hide(m, 2))
+		q.one()
+		e.within("the second receive", began, time.Second, 2*time.Second+soon)
+	}),
+	check("visibility/zero", pageVisibility, "A timeout of 0 makes the message visible at once.", func(e *env) {
+		q := e.filled("a")
+		e.must("ChangeMessageVisibility", q.hide(q.one(), 0))
+		began := time.Now()
+		q.one()
+		e.within("the second receive", began, 0, soon)
+	}),
+	check("visibility/not-kept", api("ChangeMessageVisibility"), "A changed timeout is of that receive only: the next one has the queue's again.", func(e *env) {
+		q := e.queue("VisibilityTimeout", "3")
+		q.send("a")
+		e.must("ChangeMessageVisibility to 600", q.hide(q.one(), 600))
+		q.none("a message that is hidden for ten minutes")
+		q = e.queue("VisibilityTimeout", "600")
+		q.send("b")
+		e.must("ChangeMessageVisibility to 1", q.hide(q.one(), 1))
+		q.one()
+		q.none("a message whose second receive hid it for ten minutes", waiting(3))
+	}),
+	check("visibility/change-bounds", api("ChangeMessageVisibility"), "The timeout of ChangeMessageVisibility is 0 to 43,200.", func(e *env) {
+		q, m := e.received()
+		for _, seconds := range []int32{-1, 43_201} {
+			e.refused(fmt.Sprintf("ChangeMessageVisibility to %d", seconds), q.hide(m, seconds))
+		}
+	}).reading(),
+	check("visibility/total-12h", pageVisibility, "12 hours from the receive are the most: a timeout beyond that is refused, and not cut.", func(e *env) {
+		q, m := e.received("VisibilityTimeout", "600")
+		e.sleep(3 * time.Second)
+		e.refused("ChangeMessageVisibility to 43200, 3 s after the receive", q.hide(m, 43_200))
+		e.must("ChangeMessageVisibility to 43100, 3 s after the receive", q.hide(m, 43_100))
+	}).recorded(quoted("2017-11-14", "aws/aws-sdk-net/issues/794")),
+	check("visibility/total-is-not-reset", pageVisibility, "Extending a timeout does not begin the 12 hours anew.", func(e *env) {
+		q, m := e.received("VisibilityTimeout", "600")
+		e.sleep(2 * time.Second)
+		e.must("ChangeMessageVisibility to 43100", q.hide(m, 43_100))
+		e.sleep(time.Second)
+		e.refused("ChangeMessageVisibility to 43200, 3 s after the receive", q.hide(m, 43_200))
+	}),
+	check("visibility/no-handle", api("ChangeMessageVisibility"), "ChangeMessageVisibility with what is no receipt handle is ReceiptHandleIsInvalid.", func(e *env) {
+		refusedAs[*types.ReceiptHandleIsInvalid](e, "ChangeMessageVisibility", e.queue().hide(types.Message{ReceiptHandle: aws.String("no handle")}, 5))
+	}),
 	check("visibility/late", api("ChangeMessageVisibility"),
 		"ChangeMessageVisibility succeeds on a standard queue after the timeout, while the message was not received again.", func(e *env) {
 			q, m := e.received("VisibilityTimeout", "1")
@@ -130,17 +118,15 @@ var visibilityChecks = []Check{
 			want(e, "Code", aws.ToString(failed.Code), "ReceiptHandleIsInvalid")
 			want(e, "Message", aws.ToString(failed.Message), "Message does not exist or is not available for visibility timeout change")
 		}).recorded(goCloud("2026-03-19", "TestConformanceSQSTopic/TestDoubleAck")),
-	check("visibility/deleted", api("ChangeMessageVisibility"),
-		"ChangeMessageVisibility of a message that was deleted is InvalidParameterValue.", func(e *env) {
-			q, m := e.received("VisibilityTimeout", "600")
-			e.must("DeleteMessage", q.delete(m))
-			e.said("ChangeMessageVisibility", q.hide(m, 1), "Value "+*m.ReceiptHandle+
-				" for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout change.")
-		}).undocumented().recorded(localStackValidated("test_change_visibility_on_deleted_message_raises_invalid_parameter_value")),
-	check("visibility/group", api("ChangeMessageVisibility"),
-		"ChangeMessageVisibility to 0 makes a message of a FIFO queue visible at once.", func(e *env) {
-			q := e.group("a")
-			e.must("ChangeMessageVisibility", q.hide(q.one(), 0))
-			want(e, "body", *q.one().Body, "a")
-		}),
+	check("visibility/deleted", api("ChangeMessageVisibility"), "ChangeMessageVisibility of a message that was deleted is InvalidParameterValue.", func(e *env) {
+		q, m := e.received("VisibilityTimeout", "600")
+		e.must("DeleteMessage", q.delete(m))
+		e.said("ChangeMessageVisibility", q.hide(m, 1), "Value "+*m.ReceiptHandle+
+			" for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available for visibility timeout change.")
+	}).undocumented().recorded(localStackValidated("test_change_visibility_on_deleted_message_raises_invalid_parameter_value")),
+	check("visibility/group", api("ChangeMessageVisibility"), "ChangeMessageVisibility to 0 makes a message of a FIFO queue visible at once.", func(e *env) {
+		q := e.group("a")
+		e.must("ChangeMessageVisibility", q.hide(q.one(), 0))
+		want(e, "body", *q.one().Body, "a")
+	}),
 }
