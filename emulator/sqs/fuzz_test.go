@@ -86,13 +86,9 @@ func FuzzPolicies(f *testing.F) {
 		post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders"}`)
 		request := func(operation string, more map[string]any) (int, map[string]any) {
 			more["QueueUrl"] = queue
-			body, err := json.Marshal(more)
-			if err != nil {
-				t.Fatal(err)
-			}
-			status, answer, _ := post(server, "AmazonSQS."+operation, string(body))
+			status, answer, _ := call(server, operation, more)
 			if status >= http.StatusInternalServerError || answer == nil {
-				t.Fatalf("%s %s: %d %v", operation, body, status, answer)
+				t.Fatalf("%s %v: %d %v", operation, more, status, answer)
 			}
 			return status, answer
 		}

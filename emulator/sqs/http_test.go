@@ -29,6 +29,15 @@ func postRaw(server http.Handler, target, body string) *httptest.ResponseRecorde
 	return ask(server, http.MethodPost, "/", strings.NewReader(body), "X-Amz-Target", target)
 }
 
+// call sends a request with these parameters: strings, numbers and the like.
+func call(server http.Handler, operation string, parameters map[string]any) (status int, answer map[string]any, code string) {
+	body, err := json.Marshal(parameters)
+	if err != nil {
+		panic(err)
+	}
+	return post(server, "AmazonSQS."+operation, string(body))
+}
+
 // ask sends any request; headers are name, value, name, value.
 func ask(server http.Handler, method, path string, body io.Reader, headers ...string) *httptest.ResponseRecorder {
 	request := httptest.NewRequest(method, path, body)

@@ -96,14 +96,3 @@ func TestMaxBatchBytes(t *testing.T) {
 		QueueUrl: b.queue("orders"), Entries: []types.SendMessageBatchRequestEntry{
 			{Id: aws.String("0"), MessageBody: aws.String(strings.Repeat("x", 256<<10+1))}}})))
 }
-
-func TestSeveralEntriesFail(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
-		out, err := b.DeleteMessageBatch(b.ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: queue, Entries: []types.DeleteMessageBatchRequestEntry{
-			{Id: aws.String("0"), ReceiptHandle: aws.String("a")}, {Id: aws.String("1"), ReceiptHandle: aws.String("b")}}})
-		if err != nil || len(out.Failed) != 2 || len(out.Successful) != 0 {
-			b.Errorf("%+v, %v", out, err)
-		}
-	})
-}

@@ -114,16 +114,8 @@ func TestQueryMessages(t *testing.T) {
 	if len(deleted.Nodes) != 1 {
 		t.Errorf("DeleteMessage has a result: %+v", deleted)
 	}
-	empty := query(t, server, ordersPath, "ReceiveMessage", "VisibilityTimeout", "0")
-	if len(empty.all("ReceiveMessageResult")) != 1 || len(empty.all("ReceiveMessageResult/Message")) != 0 {
-		t.Errorf("%+v", empty)
-	}
-}
-
-func TestQueryWritesAnEmptyResultAsAWSDoes(t *testing.T) {
-	server := newServer(t, sqs.Options{})
-	query(t, server, "/", "CreateQueue", "QueueName", "orders")
-	w := ask(server, http.MethodGet, ordersPath+"?Action=ReceiveMessage", nil)
+	// AWS writes an empty result in the short form.
+	w := ask(server, http.MethodGet, ordersPath+"?Action=ReceiveMessage&VisibilityTimeout=0", nil)
 	if !strings.Contains(w.Body.String(), "<ReceiveMessageResult/>") {
 		t.Errorf("answer %s", w.Body)
 	}
