@@ -8,8 +8,7 @@ import (
 )
 
 func TestFairQueuesHoldANoisyTenantBack(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		b.sendAs(queue, "noisy", 50)
 		b.sendAs(queue, "quiet", 3)
 		b.send(queue, "none")
@@ -26,8 +25,7 @@ func TestFairQueuesHoldANoisyTenantBack(t *testing.T) {
 }
 
 func TestMessagesWithoutAGroupAreNoTenant(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		for range 41 {
 			b.send(queue, "none")
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -73,14 +74,9 @@ func TestClientsRetryFaults(t *testing.T) {
 			b.inject(sqs.Fault{Kind: kind, Operation: "DeleteMessage", Times: 2})
 			b.send(queue, "a")
 			retrying := awssqs.New(b.Options(), func(o *awssqs.Options) { o.Retryer = retry.NewStandard() })
-			_, err := retrying.DeleteMessage(b.ctx, &awssqs.DeleteMessageInput{QueueUrl: queue, ReceiptHandle: b.one(queue).ReceiptHandle})
-			if err != nil {
-				b.Error(err)
-			}
+			b.ok(errOf(retrying.DeleteMessage(b.ctx, &awssqs.DeleteMessageInput{QueueUrl: queue, ReceiptHandle: b.one(queue).ReceiptHandle})))
 			b.counts(queue, "0", "0", "0")
-			if n := len(b.server.Calls("DeleteMessage")); n != 3 { // the SDK's default number of tries
-				b.Errorf("%d calls, want 3", n)
-			}
+			equal(b, "calls", len(b.server.Calls("DeleteMessage")), 3) // the SDK's default number of tries
 		})
 	}
 }
@@ -101,15 +97,13 @@ func TestRetryAfter(t *testing.T) {
 }
 
 func TestLatency(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		b.inject(sqs.Fault{Kind: sqs.Latency, Latency: 7 * time.Second, Operation: "SendMessage"})
 		begin := time.Now()
 		b.send(queue, "a")
 		equal(b, "took", time.Since(begin), 7*time.Second)
-		if call := b.server.Calls("SendMessage")[0]; call.Ended.Sub(call.Began) != 7*time.Second {
-			b.Errorf("%+v", call)
-		}
+		call := b.server.Calls("SendMessage")[0]
+		equal(b, "took, by the history", call.Ended.Sub(call.Began), 7*time.Second)
 		// A client that leaves meanwhile sends nothing.
 		ctx, cancel := context.WithTimeout(b.ctx, time.Second)
 		defer cancel()
@@ -119,8 +113,7 @@ func TestLatency(t *testing.T) {
 }
 
 func TestEntryFailure(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		b.inject(
 			sqs.Fault{Kind: sqs.EntryFailure, Operation: "SendMessageBatch", Skip: 1, Times: 1},
 			sqs.Fault{Kind: sqs.EntryFailure, Operation: "DeleteMessageBatch", Code: "ReceiptHandleIsInvalid"})
@@ -143,8 +136,7 @@ func TestEntryFailure(t *testing.T) {
 }
 
 func TestEntriesCarriedOut(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		b.inject(sqs.Fault{Kind: sqs.EntryFailure, CarriedOut: true, Skip: 1, Times: 1})
 		out := b.sendBatch(queue, "a", "b")
 		if len(out.Successful) != 1 || len(out.Failed) != 1 || *out.Failed[0].Id != "2" || out.Failed[0].SenderFault {
@@ -214,14 +206,11 @@ func TestBrokenConnectionsOverASocket(t *testing.T) {
 }
 
 func TestDuplicateDelivery(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		b.send(queue, "a", "b", "c")
 		b.inject(sqs.Fault{Kind: sqs.DuplicateDelivery, Skip: 1, Times: 1})
 		first := b.receive(queue)
-		if bodies(first) != "a b c" {
-			b.Fatalf("received %q: a receive never returns a message twice", bodies(first))
-		}
+		equal(b, "received", bodies(first), "a b c") // a receive never returns a message twice
 		second := b.receive(queue)
 		if bodies(second) != "b" || second[0].Attributes["ApproximateReceiveCount"] != "2" {
 			b.Fatalf("then %q", bodies(second))
@@ -241,15 +230,12 @@ func TestDuplicateDelivery(t *testing.T) {
 // A consumer that deletes what it has received before it receives again gets
 // every message twice, and deletes it the second time.
 func TestDuplicateDeliveryAfterTheDelete(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		b.inject(sqs.Fault{Kind: sqs.DuplicateDelivery})
 		b.send(queue, "a", "b")
 		for range 2 {
 			messages := b.receive(queue)
-			if bodies(messages) != "a b" {
-				b.Fatalf("received %q", bodies(messages))
-			}
+			equal(b, "received", bodies(messages), "a b")
 			for _, m := range messages {
 				b.ok(b.delete(queue, m.ReceiptHandle))
 			}
@@ -262,32 +248,23 @@ func TestDuplicateDeliveryAfterTheDelete(t *testing.T) {
 		b.one(queue, hiddenFor(5))
 		b.wantReceived(queue, "") // there is no copy of the copy
 		time.Sleep(5 * time.Second)
-		if m := b.one(queue); m.Attributes["ApproximateReceiveCount"] != "3" {
-			b.Errorf("%+v", m)
-		}
+		equal(b, "ApproximateReceiveCount", b.one(queue).Attributes["ApproximateReceiveCount"], "3")
 	})
 }
 
 func TestOutOfOrder(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		all := strings.Fields("a b c d e f g h")
 		b.send(queue, all...)
 		b.inject(sqs.Fault{Kind: sqs.OutOfOrder})
-		got := strings.Fields(bodies(b.receive(queue)))
-		inOrder := true
-		for i, body := range got {
-			inOrder = inOrder && body == all[i]
-		}
-		if len(got) != len(all) || inOrder {
+		if got := strings.Fields(bodies(b.receive(queue))); len(got) != len(all) || slices.Equal(got, all) {
 			b.Errorf("received %v", got)
 		}
 	})
 }
 
 func TestEmptyReceive(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		b.send(queue, "a")
 		b.inject(sqs.Fault{Kind: sqs.EmptyReceive})
 		b.wantReceived(queue, "")              // a short poll
@@ -315,8 +292,7 @@ func tell(err error) (t told) {
 // An error that is injected, by its name or by its code, is the one that the
 // server itself answers with.
 func TestInjectedErrorsAreGenuine(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		missing := *queue + "-missing"
 		purge := func() error { return b.purge(queue) }
 		b.ok(purge())
@@ -372,8 +348,7 @@ func TestInjectedErrors(t *testing.T) {
 		"KMS.ThrottlingException": {"KMS.ThrottlingException", smithy.FaultClient, http.StatusBadRequest},
 		"ThrottlingException":     {"ThrottlingException", smithy.FaultClient, http.StatusBadRequest},
 	} {
-		virtual(t, func(b *bench) {
-			queue := b.queue("orders")
+		withOrders(t, func(b *bench, queue *string) {
 			b.inject(sqs.Fault{Kind: sqs.Failure, Code: code})
 			equal(b, "the code "+code, tell(b.try(b.ctx, queue, "a")), want)
 		})

@@ -56,6 +56,12 @@ func virtual(t *testing.T, test func(b *bench)) {
 	})
 }
 
+// withOrders is virtual with a standard queue named orders.
+func withOrders(t *testing.T, test func(b *bench, queue *string)) {
+	t.Helper()
+	virtual(t, func(b *bench) { test(b, b.queue("orders")) })
+}
+
 // virtualRun is virtual as a subtest.
 func virtualRun(t *testing.T, name string, test func(b *bench)) {
 	t.Helper()

@@ -51,8 +51,7 @@ func TestLongPollEnds(t *testing.T) {
 }
 
 func TestReceiversAreServedInTheirOrder(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		first, second, third := b.poll(queue), b.poll(queue), b.poll(queue)
 		b.send(queue, "a")
 		equal(b, "the first receiver got", bodies(<-first), "a")
@@ -82,17 +81,14 @@ func (b *bench) waitingPoll(ctx context.Context, queue *string) <-chan error {
 }
 
 func TestAReceiverWhoseClientIsGoneTakesNothing(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		ctx, cancel := context.WithCancel(b.ctx)
 		failed := b.waitingPoll(ctx, queue)
 		cancel()
 		b.send(queue, "a") // before the receiver's goroutine can leave the line
 		b.wantCause(<-failed, context.Canceled)
 		b.counts(queue, "1", "0", "0")
-		if m := b.one(queue); m.Attributes["ApproximateReceiveCount"] != "1" {
-			b.Errorf("received %s times", m.Attributes["ApproximateReceiveCount"])
-		}
+		equal(b, "ApproximateReceiveCount", b.one(queue).Attributes["ApproximateReceiveCount"], "1")
 	})
 }
 
@@ -106,8 +102,7 @@ func (b *bench) roundTrip(ctx context.Context, operation, body string) error {
 }
 
 func TestACancelledRequestIsNotSent(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		ctx, cancel := context.WithCancel(b.ctx)
 		cancel()
 		err := b.roundTrip(ctx, "SendMessage", `{"QueueUrl":"`+*queue+`","MessageBody":"a"}`)
@@ -117,8 +112,7 @@ func TestACancelledRequestIsNotSent(t *testing.T) {
 }
 
 func TestACancelledReceiverBehindAnother(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		first := b.poll(queue)
 		ctx, cancel := context.WithTimeout(b.ctx, 3*time.Second)
 		defer cancel()
@@ -133,8 +127,7 @@ func TestACancelledReceiverBehindAnother(t *testing.T) {
 }
 
 func TestDeletingTheQueueWakesReceivers(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		failed := b.waitingPoll(b.ctx, queue)
 		b.deleteQueue(queue)
 		wantType[*types.QueueDoesNotExist](b, <-failed)

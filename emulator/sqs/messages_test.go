@@ -53,8 +53,7 @@ func TestSendMessageRefuses(t *testing.T) {
 }
 
 func TestNumbers(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		for _, number := range []string{"0", "-0.0", "1e126", "-1E+126", "1e-128", "+.5", "7.", "00012", strings.Repeat("9", 38), "1" + strings.Repeat("0", 60)} {
 			b.Log(number)
 			b.sent(queue, with("n", typed("Number", number)))
@@ -63,8 +62,7 @@ func TestNumbers(t *testing.T) {
 }
 
 func TestReceiveMessageRefusesUnknownAttributes(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		wantType[*types.InvalidAttributeName](b, errOf(b.ReceiveMessage(b.ctx, &awssqs.ReceiveMessageInput{QueueUrl: queue,
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{"Colour"}})))
 		// The older parameter takes names of queue attributes, without effect.
@@ -79,8 +77,7 @@ func TestReceiveMessageRefusesUnknownAttributes(t *testing.T) {
 }
 
 func TestReceiptHandlesThatNeverWere(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		for _, handle := range []string{"nonsense", "AAAA", strings.Repeat("A", 32)} {
 			wantType[*types.ReceiptHandleIsInvalid](b, b.delete(queue, &handle))
 			wantType[*types.ReceiptHandleIsInvalid](b, b.hide(queue, &handle, 1))

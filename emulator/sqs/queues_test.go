@@ -90,8 +90,7 @@ func TestSetQueueAttributes(t *testing.T) {
 }
 
 func TestGetQueueAttributes(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		got := slices.Sorted(maps.Keys(b.attributes(queue)))
 		want := []string{"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed", "ApproximateNumberOfMessagesNotVisible",
 			"CreatedTimestamp", "DelaySeconds", "LastModifiedTimestamp", "MaximumMessageSize", "MessageRetentionPeriod",
@@ -108,8 +107,7 @@ func TestGetQueueAttributes(t *testing.T) {
 }
 
 func TestQueueURLs(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		out, err := b.GetQueueUrl(b.ctx, &awssqs.GetQueueUrlInput{QueueName: aws.String("orders")})
 		if err != nil || *out.QueueUrl != *queue || *queue != b.server.URL()+"/000000000000/orders" {
 			b.Errorf("URL %v, %v", out, err)
@@ -157,8 +155,7 @@ func TestListQueuesRefusesATokenThatIsNone(t *testing.T) {
 }
 
 func TestAQueueHasOneKindOfEncryption(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		want := func(managed, key, period string) {
 			b.Helper()
 			got := b.attributes(queue)
@@ -220,8 +217,7 @@ func TestPermissionsOfAnotherForm_AreRefused(t *testing.T) {
 }
 
 func TestAddPermissionRefuses(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		account, action := []string{"111111111111"}, []string{"SendMessage"}
 		for name, tc := range map[string]struct {
 			label             string
