@@ -200,8 +200,7 @@ func (e *env) refused(what string, err error) {
 	if err == nil {
 		e.fail("%s: want a refusal, got success", what)
 	}
-	var answer *smithyhttp.ResponseError
-	if !errors.As(err, &answer) || answer.HTTPStatusCode()/100 != 4 {
+	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); !ok || answer.HTTPStatusCode()/100 != 4 {
 		e.fail("%s: want a refusal with an HTTP status of 400 to 499, got %w", what, err)
 	}
 }
@@ -209,8 +208,7 @@ func (e *env) refused(what string, err error) {
 // refusedAs ends the check unless err is the SDK's error type E.
 func refusedAs[E smithy.APIError](e *env, what string, err error) {
 	e.refused(what, err)
-	var wanted E
-	if !errors.As(err, &wanted) {
+	if wanted, ok := errors.AsType[E](err); !ok {
 		e.fail("%s: want the error type %T, got %w", what, wanted, err)
 	}
 }
@@ -220,22 +218,13 @@ func refusedAs[E smithy.APIError](e *env, what string, err error) {
 func withField(name string, value any) func(*awssqs.Options) {
 	build := middleware.BuildMiddlewareFunc("ConformanceField", func(ctx context.Context, in middleware.BuildInput, next middleware.BuildHandler) (
 		middleware.BuildOutput, middleware.Metadata, error) {
-		request, ok := in.Request.(*smithyhttp.Request)
-		if !ok {
-			return middleware.BuildOutput{}, middleware.Metadata{}, errors.New("checks: the SDK's request is not of HTTP")
-		}
+		request := in.Request.(*smithyhttp.Request) // of HTTP, as the SDK's are
 		fields := map[string]any{}
 		if err := json.NewDecoder(request.GetStream()).Decode(&fields); err != nil {
 			return middleware.BuildOutput{}, middleware.Metadata{}, err
 		}
 		fields[name] = value
-		body, err := json.Marshal(fields)
-		if err == nil {
-			in.Request, err = request.SetStream(bytes.NewReader(body))
-		}
-		if err != nil {
-			return middleware.BuildOutput{}, middleware.Metadata{}, err
-		}
+		in.Request = must(request.SetStream(bytes.NewReader(must(json.Marshal(fields)))))
 		return next.HandleBuild(ctx, in)
 	})
 	return func(o *awssqs.Options) {

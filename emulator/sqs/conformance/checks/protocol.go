@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
 )
 
 // noQueue is the HTTP answer to a call for a queue that does not exist.
@@ -79,8 +80,8 @@ var protocolChecks = []Check{
 // said ends the check unless err is an error of the service with this message.
 func (e *env) said(what string, err error, message string) {
 	e.refused(what, err)
-	var failure interface{ ErrorMessage() string }
-	if !errors.As(err, &failure) {
+	failure, ok := errors.AsType[smithy.APIError](err)
+	if !ok {
 		e.fail("%s: want an error of the service, got %w", what, err)
 	}
 	want(e, what+": message", failure.ErrorMessage(), message)
