@@ -119,6 +119,9 @@ func (h *history) addCall(c Call) {
 
 // addEvent keeps an event about a message of that content; nil for none.
 func (h *history) addEvent(e Event, of *content) {
+	if h.limit <= 0 {
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	kept := keptEvent{Event: e}
@@ -178,19 +181,15 @@ func errorOf(err error) (code, message string) {
 // observer returns the function to call for each event with the content of its message; nil
 // if there are no observers.
 func (s *Server) observer() func(Event, *content) {
-	keep, tell := s.history.limit > 0, s.options.Observe
-	switch {
-	case keep && tell != nil:
-		return func(e Event, of *content) {
-			s.history.addEvent(e, of)
-			tell(e)
-		}
-	case keep:
-		return s.history.addEvent
-	case tell != nil:
-		return func(e Event, _ *content) { tell(e) }
+	if s.history.limit <= 0 && s.options.Observe == nil {
+		return nil
 	}
-	return nil
+	return func(e Event, of *content) {
+		s.history.addEvent(e, of)
+		if s.options.Observe != nil {
+			s.options.Observe(e)
+		}
+	}
 }
 
 // Kind is what happened to a message.

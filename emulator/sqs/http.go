@@ -62,10 +62,10 @@ func write(w http.ResponseWriter, r *http.Request, answer any, err error) {
 }
 
 func writeAnswer(w http.ResponseWriter, id string, status int, mediaType string, body []byte) {
-	header, values := w.Header(), [3]string{mediaType, strconv.Itoa(len(body)), id}
-	header["Content-Type"] = values[0:1:1] // the names are in canonical form
-	header["Content-Length"] = values[1:2:2]
-	header["X-Amzn-Requestid"] = values[2:3:3]
+	header := w.Header()
+	header.Set("Content-Type", mediaType)
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	header.Set("X-Amzn-Requestid", id)
 	if inProcess, ok := w.(*recorder); ok {
 		inProcess.status, inProcess.body = status, body
 		return

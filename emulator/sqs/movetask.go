@@ -74,17 +74,6 @@ func parseTaskHandle(handle string) (parsed taskHandle, ok bool) {
 	return parsed, parsed.TaskID != "" && parsed.SourceARN != ""
 }
 
-// begin makes t its source's active task.
-func (s *Server) begin(t *moveTask) {
-	q := t.source
-	q.moving = t
-	q.moves = append(q.moves, t)
-	if len(q.moves) > listedMoveTasks {
-		q.moves = slices.Delete(q.moves, 0, 1)
-	}
-	s.moving = append(s.moving, t)
-}
-
 // end makes t a task that is over.
 func (s *Server) end(t *moveTask, status moveStatus, reason string) {
 	t.status, t.reason, t.source.moving = status, reason, nil
@@ -262,7 +251,12 @@ func (s *Server) startMessageMoveTask(_ *call, in *startMoveRequest) (any, error
 			id: newID(), source: q, destination: destination, rate: in.MaxNumberOfMessagesPerSecond,
 			interval: interval, started: now, next: now.Add(interval), toMove: len(q.messages), status: moveRunning,
 		}
-		s.begin(t)
+		q.moving = t
+		q.moves = append(q.moves, t)
+		if len(q.moves) > listedMoveTasks {
+			q.moves = slices.Delete(q.moves, 0, 1)
+		}
+		s.moving = append(s.moving, t)
 		return struct{ TaskHandle string }{t.handle()}, nil
 	})
 }
