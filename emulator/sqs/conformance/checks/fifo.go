@@ -10,21 +10,29 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// inOrder receives and deletes messages, which must come in this order.
-func (q *queue) inOrder(wanted ...string) {
+// drain receives and deletes n messages, in as many calls as that needs, and looks at each.
+func (q *queue) drain(n int, look func(m types.Message)) {
 	deadline := time.Now().Add(q.config.Patience)
-	var got []string
-	for len(got) < len(wanted) {
+	for got := 0; got < n; {
 		if time.Now().After(deadline) {
-			q.fail("want %d messages within %v, got %d: %v", len(wanted), q.config.Patience, len(got), got)
+			q.fail("want %d messages within %v, got %d", n, q.config.Patience, got)
 		}
 		for _, m := range q.some(waiting(2)) {
-			if got = append(got, *m.Body); len(got) > len(wanted) || !slices.Equal(got, wanted[:len(got)]) {
-				q.fail("want the messages %v in this order, got %v", wanted, got)
-			}
+			look(m)
 			q.must("DeleteMessage", q.delete(m))
+			got++
 		}
 	}
+}
+
+// inOrder receives and deletes messages, which must come in this order.
+func (q *queue) inOrder(wanted ...string) {
+	var got []string
+	q.drain(len(wanted), func(m types.Message) {
+		if got = append(got, *m.Body); len(got) > len(wanted) || !slices.Equal(got, wanted[:len(got)]) {
+			q.fail("want the messages %v in this order, got %v", wanted, got)
+		}
+	})
 }
 
 // sequence reads a sequence number, which has up to 128 bits.
@@ -77,18 +85,11 @@ var fifoChecks = []Check{
 			q.sendTo("b", fmt.Sprintf("b%d", i))
 		}
 		next := map[string]int{}
-		deadline := time.Now().Add(e.config.Patience)
-		for next["a"]+next["b"] < 12 {
-			if time.Now().After(deadline) {
-				e.fail("want 12 messages within %v, got %d", e.config.Patience, next["a"]+next["b"])
-			}
-			for _, m := range q.some(waiting(2)) {
-				group := m.Attributes["MessageGroupId"]
-				want(e, "next message of group "+group, *m.Body, fmt.Sprintf("%s%d", group, next[group]))
-				next[group]++
-				e.must("DeleteMessage", q.delete(m))
-			}
-		}
+		q.drain(12, func(m types.Message) {
+			group := m.Attributes["MessageGroupId"]
+			want(e, "next message of group "+group, *m.Body, fmt.Sprintf("%s%d", group, next[group]))
+			next[group]++
+		})
 	}),
 	check("fifo/several-of-a-group", pageFIFOLogic, "A receive returns as many messages of one group as it can, in their order.", func(e *env) {
 		q := e.group("a", "b", "c", "d", "e")

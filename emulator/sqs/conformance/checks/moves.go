@@ -30,6 +30,10 @@ func (dead *queue) start(options []func(*awssqs.StartMessageMoveTaskInput)) (*aw
 	return dead.StartMessageMoveTask(dead.ctx, in)
 }
 
+func (e *env) cancel(handle string) (*awssqs.CancelMessageMoveTaskOutput, error) {
+	return e.CancelMessageMoveTask(e.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: &handle})
+}
+
 func toQueue(arn string) func(*awssqs.StartMessageMoveTaskInput) {
 	return func(in *awssqs.StartMessageMoveTaskInput) { in.DestinationArn = &arn }
 }
@@ -168,7 +172,7 @@ var moveChecks = []Check{
 	check("moves/cancel", api("CancelMessageMoveTask"), "A running task can be cancelled: what was moved stays moved, the rest stays where it is.", func(e *env) {
 		dead, handle := e.slowTask()
 		want(e, "TaskHandle of the running task", aws.ToString(dead.latest("RUNNING").TaskHandle), handle)
-		out := must(e.CancelMessageMoveTask(e.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: &handle}))
+		out := must(e.cancel(handle))
 		if out.ApproximateNumberOfMessagesMoved >= 5 {
 			e.fail("ApproximateNumberOfMessagesMoved at one a second: want less than all five, got %d", out.ApproximateNumberOfMessagesMoved)
 		}
@@ -207,7 +211,7 @@ var moveRefusals = []Check{
 	check("moves/one-at-a-time", api("StartMessageMoveTask"), "A queue has one active task at most.", func(e *env) {
 		dead, handle := e.slowTask()
 		e.refused("StartMessageMoveTask while one is running", dead.tryMove())
-		must(e.CancelMessageMoveTask(e.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: &handle}))
+		must(e.cancel(handle))
 	}).recorded(localStackMoves("2024-04-30", "test_start_multiple_move_tasks")),
 	check("moves/rate", api("StartMessageMoveTask"), "MaxNumberOfMessagesPerSecond is 500 at most.", func(e *env) {
 		_, dead := e.pair(false, 1)
@@ -225,15 +229,13 @@ var moveRefusals = []Check{
 		e.refused("ListMessageMoveTasks with MaxResults 11", err)
 	}).reading(),
 	check("moves/cancel-unknown", api("CancelMessageMoveTask"), "A handle that is none cannot be cancelled.", func(e *env) {
-		_, err := e.CancelMessageMoveTask(e.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: aws.String("no handle")})
-		e.refused("CancelMessageMoveTask", err)
+		e.refused("CancelMessageMoveTask", errOf(e.cancel("no handle")))
 	}).recorded(localStackMoves("2024-04-30", "test_cancel_with_invalid_task_handle")),
 	check("moves/cancel-completed", api("CancelMessageMoveTask"), "A task can be cancelled only while it is running.", func(e *env) {
 		source, dead := e.pair(false, 1)
 		dead.bury(source, "poison")
 		handle := dead.move()
 		state := aws.ToString(dead.latest("COMPLETED").Status)
-		_, err := e.CancelMessageMoveTask(e.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: &handle})
-		e.refused(fmt.Sprintf("CancelMessageMoveTask of a task that is %s", state), err)
+		e.refused(fmt.Sprintf("CancelMessageMoveTask of a task that is %s", state), errOf(e.cancel(handle)))
 	}),
 }

@@ -36,8 +36,7 @@ var queueChecks = []Check{
 	}),
 	check("queues/create-conflict", api("CreateQueue"), "CreateQueue of an existing name with another value of an attribute is QueueNameExists.", func(e *env) {
 		q := e.queue("VisibilityTimeout", "77")
-		_, err := e.create(q.name, pairs([]string{"VisibilityTimeout", "78"}))
-		refusedAs[*types.QueueNameExists](e, "CreateQueue with VisibilityTimeout 78 instead of 77", err)
+		refusedAs[*types.QueueNameExists](e, "CreateQueue with 78", errOf(e.create(q.name, map[string]string{"VisibilityTimeout": "78"})))
 		want(e, "VisibilityTimeout after the refusal", q.attributes()["VisibilityTimeout"], "77")
 	}),
 	check("queues/delete", api("DeleteQueue"), "A queue that was deleted, with messages in it, does not exist any more.", func(e *env) {
