@@ -159,18 +159,3 @@ func TestTheFiveMinutesOfAnAttemptBeginOnce(t *testing.T) {
 		equal(b, "received", bodies(<-got), "2")
 	})
 }
-
-// What a lost answer took is there again for the same attempt.
-func TestAttemptAfterALostAnswer(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders.fifo")
-		b.sendFIFO(queue, "g", "1")
-		b.ok(b.server.Inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: "ReceiveMessage", Times: 1}))
-		in := &awssqs.ReceiveMessageInput{QueueUrl: queue}
-		attempt("x")(in)
-		if _, err := b.ReceiveMessage(b.ctx, in); err == nil {
-			b.Fatal("the answer was not lost")
-		}
-		b.wantReceived(queue, "1", attempt("x"))
-	})
-}

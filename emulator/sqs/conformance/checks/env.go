@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -32,7 +31,6 @@ type env struct {
 	config Config
 	stem   string // begins the names of this check's queues
 
-	mu      sync.Mutex
 	created []string // URLs, for deleteQueues
 	names   int
 }
@@ -117,8 +115,6 @@ func (e *env) eventually(what string, look func() (got string, ok bool)) {
 
 // name returns a new queue name that only this check uses.
 func (e *env) name() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.names++
 	return fmt.Sprintf("%s-%d", e.stem, e.names)
 }
@@ -136,9 +132,7 @@ func (e *env) create(name string, attributes map[string]string, options ...func(
 	if out.QueueUrl == nil || *out.QueueUrl == "" {
 		return nil, errors.New("CreateQueue answered without a QueueUrl")
 	}
-	e.mu.Lock()
 	e.created = append(e.created, *out.QueueUrl)
-	e.mu.Unlock()
 	if e.config.Settle > 0 {
 		e.sleep(e.config.Settle)
 	}
@@ -147,15 +141,11 @@ func (e *env) create(name string, attributes map[string]string, options ...func(
 
 // queue creates a standard queue; attributes are name, value, name, value.
 func (e *env) queue(attributes ...string) *queue {
-	q, err := e.create(e.name(), pairs(attributes))
-	e.must("CreateQueue", err)
-	return q
+	return must(e.create(e.name(), pairs(attributes)))
 }
 
 func (e *env) fifo(attributes ...string) *queue {
-	q, err := e.create(e.name()+".fifo", pairs(append(attributes, "FifoQueue", "true")))
-	e.must("CreateQueue of a FIFO queue", err)
-	return q
+	return must(e.create(e.name()+".fifo", pairs(append(attributes, "FifoQueue", "true"))))
 }
 
 func (e *env) kind(fifo bool, attributes ...string) *queue {
