@@ -16,13 +16,10 @@ func FuzzRequest(f *testing.F) {
 	const url, fifo = `"QueueUrl":"http://x/000000000000/orders"`, `"QueueUrl":"http://x/000000000000/orders.fifo"`
 	const dead = `"SourceArn":"arn:aws:sqs:us-east-1:000000000000:dead"`
 	names := sqs.OperationNames()
-	for _, seed := range [][2]string{
+	for _, seed := range slices.Concat(everyDay, [][2]string{
 		{"AddPermission", `{` + url + `,"Label":"a","Actions":["SendMessage","*"],"AWSAccountIds":["111111111111"]}`},
 		{"CancelMessageMoveTask", `{"TaskHandle":"eyJ0YXNrSWQiOiJhIiwic291cmNlQXJuIjoiYXJuOmF3czpzcXM6dXMtZWFzdC0xOjAwMDAwMDAwMDAwMDpkZWFkIn0="}`},
-		{"ChangeMessageVisibility", `{` + url + `,"ReceiptHandle":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","VisibilityTimeout":1}`},
-		{"ChangeMessageVisibilityBatch", `{` + url + `,"Entries":[{"Id":"1","ReceiptHandle":"x","VisibilityTimeout":43200}]}`},
 		{"CreateQueue", `{"QueueName":"new","Attributes":{"RedrivePolicy":"{\"deadLetterTargetArn\":\"arn:aws:sqs:us-east-1:000000000000:orders\",\"maxReceiveCount\":\"3\"}"},"tags":{"a":"b"}}`},
-		{"DeleteMessageBatch", `{` + url + `,"Entries":[{"Id":"1","ReceiptHandle":"x"}]}`},
 		{"DeleteQueue", `{` + url + `}`},
 		{"GetQueueAttributes", `{` + fifo + `,"AttributeNames":["All","QueueArn"]}`},
 		{"GetQueueUrl", `{"QueueName":"orders","QueueOwnerAWSAccountId":"000000000000"}`},
@@ -38,7 +35,7 @@ func FuzzRequest(f *testing.F) {
 		{"StartMessageMoveTask", `{` + dead + `,"DestinationArn":"arn:aws:sqs:us-east-1:000000000000:other","MaxNumberOfMessagesPerSecond":500}`},
 		{"TagQueue", `{` + url + `,"Tags":{"a":"b"}}`},
 		{"UntagQueue", `{` + url + `,"TagKeys":["a"]}`},
-	} {
+	}) {
 		f.Add(byte(slices.Index(names, seed[0])), []byte(seed[1]))
 	}
 	f.Fuzz(func(t *testing.T, operation byte, body []byte) {
@@ -148,16 +145,13 @@ func TestEveryDayRequestsArePlain(t *testing.T) {
 // read without is the same.
 func FuzzPlainRequest(f *testing.F) {
 	names := sqs.OperationNames()
-	for _, r := range everyDay {
-		f.Add(byte(slices.Index(names, r[0])), []byte(r[1]))
-	}
-	for _, more := range [][2]string{
+	for _, seed := range slices.Concat(everyDay, [][2]string{
 		{"SendMessageBatch", `{"Entries":[{"Id":"0","DelaySeconds":1}],"Entries":[{"MessageBody":"a"}]}`},
 		{"SendMessageBatch", `{"Entries":[],"Entries":[{}]}`},
 		{"SendMessage", `{"MessageBody":null,"messagebody":"a","MessageGroupId":"a","MessageGroupId":"b","Id":"c"}`},
 		{"ReceiveMessage", `{"AttributeNames":["a","b"],"AttributeNames":["c"],"WaitTimeSeconds":1,"WaitTimeSeconds":null}`},
-	} {
-		f.Add(byte(slices.Index(names, more[0])), []byte(more[1]))
+	}) {
+		f.Add(byte(slices.Index(names, seed[0])), []byte(seed[1]))
 	}
 	f.Fuzz(func(t *testing.T, operation byte, body []byte) {
 		name := names[int(operation)%len(names)]
