@@ -121,11 +121,7 @@ func (e *env) name() string {
 
 // create creates a queue and sees to its end; it returns what the service says.
 func (e *env) create(name string, attributes map[string]string, options ...func(*awssqs.CreateQueueInput)) (*queue, error) {
-	in := &awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes}
-	for _, option := range options {
-		option(in)
-	}
-	out, err := e.CreateQueue(e.ctx, in)
+	out, err := e.CreateQueue(e.ctx, with(&awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes}, options))
 	if err != nil {
 		return nil, err
 	}

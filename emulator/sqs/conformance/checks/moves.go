@@ -23,11 +23,7 @@ func (dead *queue) tryMove(options ...func(*awssqs.StartMessageMoveTaskInput)) e
 }
 
 func (dead *queue) start(options []func(*awssqs.StartMessageMoveTaskInput)) (*awssqs.StartMessageMoveTaskOutput, error) {
-	in := &awssqs.StartMessageMoveTaskInput{SourceArn: aws.String(dead.arn())}
-	for _, option := range options {
-		option(in)
-	}
-	return dead.StartMessageMoveTask(dead.ctx, in)
+	return dead.StartMessageMoveTask(dead.ctx, with(&awssqs.StartMessageMoveTaskInput{SourceArn: aws.String(dead.arn())}, options))
 }
 
 func (e *env) cancel(handle string) (*awssqs.CancelMessageMoveTaskOutput, error) {

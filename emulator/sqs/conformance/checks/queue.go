@@ -28,11 +28,7 @@ func (q *queue) trySend(body string, options ...func(*awssqs.SendMessageInput)) 
 }
 
 func (q *queue) message(body string, options []func(*awssqs.SendMessageInput)) *awssqs.SendMessageInput {
-	in := &awssqs.SendMessageInput{QueueUrl: q.url, MessageBody: &body}
-	for _, option := range options {
-		option(in)
-	}
-	return in
+	return with(&awssqs.SendMessageInput{QueueUrl: q.url, MessageBody: &body}, options)
 }
 
 // sendTo sends bodies to a FIFO group; each body is its own deduplication id.
@@ -52,6 +48,14 @@ func withID(id string) func(*awssqs.SendMessageInput) {
 
 func withAttributes(attributes map[string]types.MessageAttributeValue) func(*awssqs.SendMessageInput) {
 	return func(in *awssqs.SendMessageInput) { in.MessageAttributes = attributes }
+}
+
+// with returns a request after the options have changed it.
+func with[In any](in *In, options []func(*In)) *In {
+	for _, option := range options {
+		option(in)
+	}
+	return in
 }
 
 type receiving = func(*awssqs.ReceiveMessageInput)
@@ -85,15 +89,11 @@ func (q *queue) receive(options ...receiving) []types.Message {
 }
 
 func (q *queue) tryReceive(options ...receiving) ([]types.Message, error) {
-	in := &awssqs.ReceiveMessageInput{
+	out, err := q.ReceiveMessage(q.ctx, with(&awssqs.ReceiveMessageInput{
 		QueueUrl: q.url, MaxNumberOfMessages: 10,
 		MessageAttributeNames:       []string{"All"},
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
-	}
-	for _, option := range options {
-		option(in)
-	}
-	out, err := q.ReceiveMessage(q.ctx, in)
+	}, options))
 	if err != nil {
 		return nil, err
 	}
