@@ -167,7 +167,7 @@ var countChecks = []Check{
 		}),
 	check("counts/delayed", api("GetQueueAttributes"), "ApproximateNumberOfMessagesDelayed counts what was sent with a delay that is not over.", func(e *env) {
 		q := e.filled("now")
-		q.send("later", func(in *awssqs.SendMessageInput) { in.DelaySeconds = 900 })
+		q.send("later", delayed(900))
 		q.counts(1, 0, 1)
 	}),
 	check("counts/empty", api("GetQueueAttributes"), "All includes the three counts, also of an empty queue.", func(e *env) {

@@ -191,6 +191,16 @@ func (e *env) refused(what string, err error) {
 	}
 }
 
+// bounds ends the check unless a call takes the good numbers and refuses the bad ones.
+func (e *env) bounds(parameter string, good, bad []int32, call func(n int32) error) {
+	for _, n := range good {
+		e.must(fmt.Sprintf("%s %d", parameter, n), call(n))
+	}
+	for _, n := range bad {
+		e.refused(fmt.Sprintf("%s %d", parameter, n), call(n))
+	}
+}
+
 // refusedAs ends the check unless err is the SDK's error type E.
 func refusedAs[E smithy.APIError](e *env, what string, err error) {
 	e.refused(what, err)

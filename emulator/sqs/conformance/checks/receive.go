@@ -41,31 +41,19 @@ var receiveChecks = []Check{
 	}),
 	check("receive/max-bounds", api("ReceiveMessage"), "MaxNumberOfMessages is 1 to 10.", func(e *env) {
 		q := e.queue()
-		for _, n := range []int{1, 10} {
-			_, err := e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url}, withField("MaxNumberOfMessages", n))
-			e.must(fmt.Sprintf("ReceiveMessage with MaxNumberOfMessages %d", n), err)
-		}
-		for _, n := range []int{0, -1, 11} {
-			_, err := e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url}, withField("MaxNumberOfMessages", n))
-			e.refused(fmt.Sprintf("ReceiveMessage with MaxNumberOfMessages %d", n), err)
-		}
+		e.bounds("MaxNumberOfMessages", []int32{1, 10}, []int32{0, -1, 11}, func(n int32) error {
+			return errOf(e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url}, withField("MaxNumberOfMessages", n)))
+		})
 	}).recorded(localStack("2024-04-30", "test_send_receive_max_number_of_messages[sqs]")),
 	check("receive/wait-bounds", pagePolling, "The maximum long polling wait time is 20 seconds.", func(e *env) {
 		q := e.filled("a")
-		must(q.tryReceive(waiting(20)))
-		for _, seconds := range []int32{21, -1} {
-			e.refused(fmt.Sprintf("ReceiveMessage with WaitTimeSeconds %d", seconds), errOf(q.tryReceive(waiting(seconds))))
-		}
+		e.bounds("WaitTimeSeconds", []int32{20}, []int32{21, -1}, func(n int32) error { return errOf(q.tryReceive(waiting(n))) })
 	}).recorded(localStack("2025-02-10", "test_send_receive_wait_time_seconds[sqs]")),
 	check("receive/visibility-bounds", pageVisibility, "The visibility timeout of a receive is 0 seconds to 12 hours.", func(e *env) {
 		q := e.queue()
-		for _, seconds := range []int32{43_200, 0} {
-			_, err := e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url}, withField("VisibilityTimeout", seconds))
-			e.must(fmt.Sprintf("ReceiveMessage with VisibilityTimeout %d", seconds), err)
-		}
-		for _, seconds := range []int32{43_201, -1} {
-			e.refused(fmt.Sprintf("ReceiveMessage with VisibilityTimeout %d", seconds), errOf(q.tryReceive(hidden(seconds))))
-		}
+		e.bounds("VisibilityTimeout", []int32{43_200, 0}, []int32{43_201, -1}, func(n int32) error {
+			return errOf(e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: q.url}, withField("VisibilityTimeout", n)))
+		})
 	}).reading(),
 	check("receive/new-handle", pageIdentifiers, "Every receive of a message gives it another receipt handle, of 1,024 characters at most.", func(e *env) {
 		q := e.filled("a")
@@ -181,7 +169,7 @@ var longPollChecks = []Check{
 	}),
 	check("long-poll/delay-over", pagePolling, "A long poll returns a message as soon as its delay ends.", func(e *env) {
 		q := e.queue()
-		q.send("delayed", func(in *awssqs.SendMessageInput) { in.DelaySeconds = 2 })
+		q.send("delayed", delayed(2))
 		began := time.Now()
 		want(e, "messages", bodies(q.receive(waiting(20))), show("delayed"))
 		e.within("the message", began, time.Second, 2*time.Second+soon)

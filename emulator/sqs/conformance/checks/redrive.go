@@ -226,14 +226,10 @@ var redrivePolicyChecks = []Check{
 	}).recorded(quoted("2018-08-15", "serverless/serverless/issues/5215")),
 	check("redrive-policy/count", guide("Configure a dead-letter queue using the Amazon SQS console", "sqs-configure-dead-letter-queue"),
 		"maxReceiveCount is 1 to 1,000.", func(e *env) {
-			dead := e.queue()
-			q := e.queue()
-			for _, n := range []int{1, 1000} {
-				e.must(fmt.Sprintf("maxReceiveCount %d", n), q.set("RedrivePolicy", policy(dead.arn(), n)))
-			}
-			for _, n := range []int{0, -1, 1001} {
-				e.refused(fmt.Sprintf("maxReceiveCount %d", n), q.set("RedrivePolicy", policy(dead.arn(), n)))
-			}
+			dead, q := e.queue(), e.queue()
+			e.bounds("maxReceiveCount", []int32{1, 1000}, []int32{0, -1, 1001}, func(n int32) error {
+				return q.set("RedrivePolicy", policy(dead.arn(), int(n)))
+			})
 		}),
 	check("redrive-policy/same-type", api("CreateQueue"), "A FIFO queue's dead-letter queue is a FIFO queue, a standard queue's is a standard queue.", func(e *env) {
 		standard, fifo := e.queue(), e.fifo()

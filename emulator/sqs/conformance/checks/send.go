@@ -68,12 +68,7 @@ var sendChecks = []Check{
 	}),
 	check("send/delay-bounds", api("SendMessage"), "DelaySeconds is 0 to 900.", func(e *env) {
 		q := e.queue()
-		delayed := func(seconds int32) error {
-			return q.trySend("a", func(in *awssqs.SendMessageInput) { in.DelaySeconds = seconds })
-		}
-		e.must("SendMessage with DelaySeconds 900", delayed(900))
-		e.refused("SendMessage with DelaySeconds 901", delayed(901))
-		e.refused("SendMessage with DelaySeconds -1", delayed(-1))
+		e.bounds("DelaySeconds", []int32{900}, []int32{901, -1}, func(n int32) error { return q.trySend("a", delayed(n)) })
 	}).recorded(quoted("2022-11-30", "aws-samples/amazon-sqs-dlq-replay-backoff/issues/8")),
 	check("send/trace-header", pageMetadata, "The system attribute AWSTraceHeader is delivered with the message.", func(e *env) {
 		q := e.queue()
