@@ -1,6 +1,7 @@
 package sqs_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -65,12 +66,7 @@ func (d *model) advance(now time.Time) {
 				due = append(due, m)
 			}
 		}
-		slices.SortFunc(due, func(a, b *modelMessage) int {
-			if c := a.until.Compare(b.until); c != 0 {
-				return c
-			}
-			return a.order - b.order
-		})
+		slices.SortFunc(due, func(a, b *modelMessage) int { return cmp.Or(a.until.Compare(b.until), a.order-b.order) })
 		for _, m := range due {
 			m.delayed, m.inFlight = false, false
 			q.order++
@@ -389,11 +385,9 @@ func (m *machine) settle(s step, now time.Time) error {
 		operation, parameters["VisibilityTimeout"] = "ChangeMessageVisibility", s.Seconds
 	}
 	_, code := m.call(operation, parameters)
-	var held *modelMessage // by this queue
-	for _, one := range q.messages {
-		if one == g.message {
-			held = one
-		}
+	held := g.message // by this queue
+	if !slices.Contains(q.messages, held) {
+		held = nil
 	}
 	latest, want := held != nil && held.handle == g.handle, ""
 	switch {

@@ -102,15 +102,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
 	}
+	failed := false
 	if err == nil {
-		var failed bool
-		if failed, err = o.run(ctx, stdout, stderr); err == nil && failed {
-			return 1
-		}
+		failed, err = o.run(ctx, stdout, stderr)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		_, _ = fmt.Fprintln(stderr, "conformance:", err)
 		return 2
+	case failed:
+		return 1
 	}
 	return 0
 }
