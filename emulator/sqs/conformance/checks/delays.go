@@ -43,7 +43,7 @@ var delayChecks = []Check{
 	check("delay/only-once", pageDelayQueues, "The delay counts when a message is first added, not when it becomes visible again.", func(e *env) {
 		q := e.queue("DelaySeconds", "2", "VisibilityTimeout", "600")
 		q.send("a")
-		e.must("ChangeMessageVisibility", q.hide(q.one(), 0))
+		q.hide(q.one(), 0)
 		began := time.Now()
 		q.one()
 		e.within("the second receive", began, 0, 1500*time.Millisecond)
@@ -53,7 +53,7 @@ var delayChecks = []Check{
 			q := e.queue("DelaySeconds", "4")
 			began := time.Now()
 			q.send("a")
-			e.must("SetQueueAttributes", q.set("DelaySeconds", "0"))
+			q.set("DelaySeconds", "0")
 			q.none("a message whose delay is not over", waiting(2))
 			q.one()
 			e.within("the message", began, 3*time.Second, 4*time.Second+soon)
@@ -62,7 +62,7 @@ var delayChecks = []Check{
 		q := e.fifo("DelaySeconds", "900")
 		q.sendTo("g", "a")
 		q.none("a message whose delay is not over")
-		e.must("SetQueueAttributes", q.set("DelaySeconds", "0"))
+		q.set("DelaySeconds", "0")
 		want(e, "body", *q.one().Body, "a")
 	}),
 	check("delay/fifo", pageDelayQueues, "A FIFO queue's delay hides its messages for so long.", func(e *env) {

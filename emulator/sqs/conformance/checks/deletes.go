@@ -12,7 +12,7 @@ var deleteChecks = []Check{
 	check("delete/gone", api("DeleteMessage"), "A message that was deleted is not received again when its visibility timeout ends.", func(e *env) {
 		q := e.queue("VisibilityTimeout", "1")
 		q.send("a")
-		e.must("DeleteMessage", q.delete(q.one()))
+		q.delete(q.one())
 		q.none("a deleted message", waiting(3))
 		q.counts(0, 0, 0)
 	}),
@@ -20,9 +20,9 @@ var deleteChecks = []Check{
 		q := e.filled("deleted", "kept")
 		for _, m := range q.take(2) {
 			if *m.Body == "deleted" {
-				e.must("DeleteMessage", q.delete(m))
+				q.delete(m)
 			} else {
-				e.must("ChangeMessageVisibility", q.hide(m, 0))
+				q.hide(m, 0)
 			}
 		}
 		want(e, "what is left", *q.one().Body, "kept")
@@ -30,29 +30,29 @@ var deleteChecks = []Check{
 	}),
 	check("delete/old-handle", api("DeleteMessage"), "DeleteMessage with the handle of an earlier receive succeeds on a standard queue.", func(e *env) {
 		q, old := e.received("VisibilityTimeout", "600")
-		e.must("ChangeMessageVisibility", q.hide(old, 0))
+		q.hide(old, 0)
 		q.one()
-		e.must("DeleteMessage with the first receive's handle", q.delete(old))
+		e.must("DeleteMessage with the first receive's handle", q.tryDelete(old))
 	}),
 	check("delete/latest-handle", api("DeleteMessage"), "The handle of the most recent receive deletes a message that was received more than once.", func(e *env) {
 		q := e.queue("VisibilityTimeout", "1")
 		q.send("a")
 		q.one()
-		e.must("DeleteMessage", q.delete(q.one(hidden(600))))
+		q.delete(q.one(hidden(600)))
 		q.counts(0, 0, 0)
 	}),
 	check("delete/twice", api("DeleteMessage"), "DeleteMessage can be repeated: a message that is gone is no error.", func(e *env) {
 		q, m := e.received("VisibilityTimeout", "600")
-		e.must("DeleteMessage", q.delete(m))
-		e.must("DeleteMessage again", q.delete(m))
+		q.delete(m)
+		e.must("DeleteMessage again", q.tryDelete(m))
 	}).undocumented(),
 	check("delete/no-handle", api("DeleteMessage"), "DeleteMessage with what is no receipt handle is ReceiptHandleIsInvalid.", func(e *env) {
-		refusedAs[*types.ReceiptHandleIsInvalid](e, "DeleteMessage", e.queue().delete(types.Message{ReceiptHandle: aws.String("no handle")}))
+		refusedAs[*types.ReceiptHandleIsInvalid](e, "DeleteMessage", e.queue().tryDelete(types.Message{ReceiptHandle: aws.String("no handle")}))
 	}),
 	check("delete/message-id", pageIdentifiers, "A message's id is no receipt handle: a message must be received before it can be deleted.", func(e *env) {
 		q := e.queue()
 		sent := q.send("a")
-		refusedAs[*types.ReceiptHandleIsInvalid](e, "DeleteMessage with a MessageId", q.delete(types.Message{ReceiptHandle: sent.MessageId}))
+		refusedAs[*types.ReceiptHandleIsInvalid](e, "DeleteMessage with a MessageId", q.tryDelete(types.Message{ReceiptHandle: sent.MessageId}))
 		q.one()
 	}),
 	check("delete/expired-fifo", pageVisibility, "A FIFO queue refuses to delete a message after its visibility timeout, and delivers it again.", func(e *env) {
@@ -60,14 +60,14 @@ var deleteChecks = []Check{
 		q.sendTo("g", "a")
 		m := q.one()
 		e.sleep(2500 * time.Millisecond)
-		e.refused("DeleteMessage after the visibility timeout", q.delete(m))
+		e.refused("DeleteMessage after the visibility timeout", q.tryDelete(m))
 		want(e, "body", *q.one().Body, "a")
 	}),
 	check("delete/frees-group", pageFIFOLogic, "When the message in flight is deleted, the next of its group can be received.", func(e *env) {
 		q := e.group("a", "b")
 		m := q.one()
 		want(e, "first", *m.Body, "a")
-		e.must("DeleteMessage", q.delete(m))
+		q.delete(m)
 		want(e, "second", *q.one().Body, "b")
 	}),
 	check("delete/retention", api("CreateQueue"), "A message is dropped when it is older than MessageRetentionPeriod.", func(e *env) {
@@ -78,7 +78,9 @@ var deleteChecks = []Check{
 	}).slow(),
 }
 
-func (q *queue) purge() error {
+func (q *queue) purge() { q.must("PurgeQueue", q.tryPurge()) }
+
+func (q *queue) tryPurge() error {
 	return errOf(q.PurgeQueue(q.ctx, &awssqs.PurgeQueueInput{QueueUrl: q.url}))
 }
 
@@ -86,14 +88,14 @@ var purgeChecks = []Check{
 	check("purge/everything", api("PurgeQueue"), "PurgeQueue deletes all messages, those in flight too.", func(e *env) {
 		q := e.filled("a", "a", "a")
 		q.one()
-		e.must("PurgeQueue", q.purge())
+		q.purge()
 		q.counts(0, 0, 0)
 		q.none("a purged queue")
 	}),
 	check("purge/fifo", api("PurgeQueue"), "PurgeQueue empties a FIFO queue, and its groups are not blocked by what was in flight.", func(e *env) {
 		q := e.group("a", "b")
 		q.one()
-		e.must("PurgeQueue", q.purge())
+		q.purge()
 		q.counts(0, 0, 0)
 		if e.config.Settle > 0 { // AWS may purge what is sent in the next minute
 			return
@@ -103,13 +105,13 @@ var purgeChecks = []Check{
 	}),
 	check("purge/twice", api("PurgeQueue"), "A second PurgeQueue within 60 seconds is PurgeQueueInProgress.", func(e *env) {
 		q := e.queue()
-		e.must("PurgeQueue", q.purge())
-		refusedAs[*types.PurgeQueueInProgress](e, "PurgeQueue again", q.purge())
+		q.purge()
+		refusedAs[*types.PurgeQueueInProgress](e, "PurgeQueue again", q.tryPurge())
 	}).recorded(localStack("2024-04-30", "test_successive_purge_calls_fail[sqs]")),
 	check("purge/later", api("PurgeQueue"), "A queue can be purged again after 60 seconds.", func(e *env) {
 		q := e.queue()
-		e.must("PurgeQueue", q.purge())
+		q.purge()
 		e.sleep(65 * time.Second)
-		e.must("PurgeQueue 65 s later", q.purge())
+		e.must("PurgeQueue 65 s later", q.tryPurge())
 	}).slow(),
 }

@@ -19,7 +19,7 @@ func (q *queue) drain(n int, look func(m types.Message)) {
 		}
 		for _, m := range q.some(waiting(2)) {
 			look(m)
-			q.must("DeleteMessage", q.delete(m))
+			q.delete(m)
 			got++
 		}
 	}
@@ -140,7 +140,7 @@ var groupChecks = []Check{
 	}),
 	check("groups/order-after-release", pageFIFOLogic, "A message whose timeout is set to 0 comes again before the later ones of its group.", func(e *env) {
 		q := e.group("a", "b", "c")
-		e.must("ChangeMessageVisibility", q.hide(q.one(atMost(1)), 0))
+		q.hide(q.one(atMost(1)), 0)
 		q.inOrder("a", "b", "c")
 	}),
 	check("groups/waits-for-all", pageFIFOLogic,
@@ -154,14 +154,14 @@ var groupChecks = []Check{
 					return "", true
 				}
 				for _, m := range got {
-					e.must("ChangeMessageVisibility", q.hide(m, 0))
+					q.hide(m, 0)
 				}
 				return bodies(got), false
 			})
 			q.sendTo("g", "c")
-			e.must("DeleteMessage", q.delete(got[0]))
+			q.delete(got[0])
 			q.none("a group with its second message in flight")
-			e.must("DeleteMessage", q.delete(got[1]))
+			q.delete(got[1])
 			want(e, "third", *q.one().Body, "c")
 		}),
 	// AWS promises no order between groups. It matters where one fails again
@@ -173,7 +173,7 @@ var groupChecks = []Check{
 		q.counts(3, 0, 0)
 		got := q.receive(atMost(2), waiting(20))
 		want(e, "one receive", bodies(got), `"g1-m1", "g1-m2"`)
-		e.must("ChangeMessageVisibility", q.hide(got[0], 0))
+		q.hide(got[0], 0)
 		q.counts(2, 1, 0)
 		want(e, "after the release", bodies(q.receive(waiting(20))), `"g2-m1", "g1-m1"`)
 	}).undocumented().recorded(Recording{"2025-11-17", localStackTests + "py, test_fifo_message_group_visibility_after_change_message_visibility[sqs]"}),
@@ -187,7 +187,7 @@ var groupChecks = []Check{
 				want(e, "one receive", bodies(got), `"foo", "bar", "baz"`)
 				for j, m := range got {
 					if j != i {
-						e.must("ChangeMessageVisibility", q.hide(m, 0))
+						q.hide(m, 0)
 					}
 				}
 				e.eventually("counts", func() (string, bool) {
@@ -202,7 +202,7 @@ var groupChecks = []Check{
 		q.counts(2, 0, 0)
 		got := q.receive(waiting(20))
 		want(e, "one receive", bodies(got), `"a", "b"`)
-		e.must("ChangeMessageVisibility", q.hide(got[0], 1))
+		q.hide(got[0], 1)
 		want(e, "body", *q.one().Body, "a")
 	}).recorded(Recording{"2025-11-17", localStackTests + "validation.json, test_fifo_message_group_visibility_after_change_message_visibility[sqs]"}),
 	check("groups/long-poll", pagePolling, "A long poll gets a group's next message as soon as the one in flight is deleted.", func(e *env) {
@@ -210,7 +210,7 @@ var groupChecks = []Check{
 		m := q.one(atMost(1))
 		answers := q.poll(e.ctx)
 		began := time.Now()
-		e.must("DeleteMessage", q.delete(m))
+		q.delete(m)
 		answer := <-answers
 		e.must("ReceiveMessage", answer.err)
 		want(e, "messages", bodies(answer.messages), show("b"))

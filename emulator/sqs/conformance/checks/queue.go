@@ -176,11 +176,17 @@ func sorted(messages []types.Message) string {
 	return bodies(ordered)
 }
 
-func (q *queue) delete(m types.Message) error {
+func (q *queue) delete(m types.Message) { q.must("DeleteMessage", q.tryDelete(m)) }
+
+func (q *queue) tryDelete(m types.Message) error {
 	return errOf(q.DeleteMessage(q.ctx, &awssqs.DeleteMessageInput{QueueUrl: q.url, ReceiptHandle: m.ReceiptHandle}))
 }
 
-func (q *queue) hide(m types.Message, seconds int32) error {
+func (q *queue) hide(m types.Message, seconds int32) {
+	q.must(fmt.Sprintf("ChangeMessageVisibility to %d", seconds), q.tryHide(m, seconds))
+}
+
+func (q *queue) tryHide(m types.Message, seconds int32) error {
 	return errOf(q.ChangeMessageVisibility(q.ctx, &awssqs.ChangeMessageVisibilityInput{
 		QueueUrl: q.url, ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: seconds}))
 }
@@ -192,7 +198,9 @@ func (q *queue) attributes(names ...types.QueueAttributeName) map[string]string 
 	return must(q.GetQueueAttributes(q.ctx, &awssqs.GetQueueAttributesInput{QueueUrl: q.url, AttributeNames: names})).Attributes
 }
 
-func (q *queue) set(attributes ...string) error {
+func (q *queue) set(attributes ...string) { q.must("SetQueueAttributes", q.trySet(attributes...)) }
+
+func (q *queue) trySet(attributes ...string) error {
 	return errOf(q.SetQueueAttributes(q.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: q.url, Attributes: pairs(attributes)}))
 }
 

@@ -67,7 +67,7 @@ var receiveChecks = []Check{
 				e.fail("want another receipt handle at each receive, got %s again", *m.ReceiptHandle)
 			}
 			handles[*m.ReceiptHandle] = true
-			e.must("ChangeMessageVisibility to 0", q.hide(m, 0))
+			q.hide(m, 0)
 		}
 	}),
 	check("receive/every-message", pagePolling, "Who keeps receiving gets every message.", func(e *env) {
@@ -87,7 +87,7 @@ var receiveChecks = []Check{
 		for range 2 {
 			m := q.one()
 			want(e, "MessageId", *m.MessageId, *sent.MessageId)
-			e.must("ChangeMessageVisibility to 0", q.hide(m, 0))
+			q.hide(m, 0)
 		}
 	}),
 }
