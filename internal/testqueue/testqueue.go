@@ -291,20 +291,15 @@ func (q *Queue) Map(during time.Duration, invoke func(context.Context, []byte) (
 // Left returns how many messages the queue and the dead-letter queue hold,
 // those in flight included.
 func (q *Queue) Left() (messages, dead int) {
-	q.t.Helper()
-	return q.count(q.URL), q.count(q.DeadLetterURL)
-}
-
-func (q *Queue) count(url string) (n int) {
-	out, err := q.Client.GetQueueAttributes(context.Background(), &awssqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
-	if err != nil {
-		q.t.Fatal(err)
+	for _, s := range q.server.Snapshot() {
+		switch s.URL {
+		case q.URL:
+			messages = len(s.Messages)
+		case q.DeadLetterURL:
+			dead = len(s.Messages)
+		}
 	}
-	for _, name := range []string{"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed"} {
-		some, _ := strconv.Atoi(out.Attributes[name])
-		n += some
-	}
-	return n
+	return messages, dead
 }
 
 // Lambda returns h for Lambda, with the queue's client and, unless cfg has a logger,
