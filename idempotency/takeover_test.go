@@ -107,12 +107,7 @@ func TestInProgress_ComesBackWhenTheClaimEnds(t *testing.T) {
 func TestClaim_IsRenewedWhileTheHandlerRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, renewals := idempotency.NewMemory(), 0
-		counted := slowStore{store, func(op string) error {
-			if op == "renew" {
-				renewals++
-			}
-			return nil
-		}}
+		counted := &hooked{Store: store, before: on("renew", func(context.Context) error { renewals++; return nil })}
 		c := idempotency.Config{Lease: 6 * time.Second}
 		done := make(chan error, 1)
 		go func() {
@@ -135,12 +130,7 @@ func TestClaimThatCannotBeRenewed_EndsTheContextBeforeOthersAreLetIn(t *testing.
 	for name, failure := range map[string]error{"down": errDown, "taken over": idempotency.ErrNotOwner} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := slowStore{idempotency.NewMemory(), func(op string) error {
-					if op == "renew" {
-						return failure
-					}
-					return nil
-				}}
+				store := &hooked{Store: idempotency.NewMemory(), before: on("renew", func(context.Context) error { return failure })}
 				began := time.Now()
 				var ended time.Duration
 				err := worker(store, idempotency.Config{Lease: 12 * time.Second}, func(ctx context.Context) error {
@@ -184,12 +174,10 @@ func TestNoTimeLeft_ClaimStillEnds(t *testing.T) {
 func TestSlowAnswerToAClaim_EndsTheContextInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		store := slowStore{slowAnswer{idempotency.NewMemory()}, func(op string) error {
-			if op == "renew" {
-				return errDown
-			}
+		store := &hooked{idempotency.NewMemory(), on("renew", down), on("claim", func(context.Context) error {
+			time.Sleep(3 * time.Second)
 			return nil
-		}}
+		})}
 		_ = worker(store, idempotency.Config{Lease: 12 * time.Second}, func(ctx context.Context) error {
 			<-ctx.Done()
 			return ctx.Err()
@@ -198,12 +186,4 @@ func TestSlowAnswerToAClaim_EndsTheContextInTime(t *testing.T) {
 			t.Errorf("the context ended after %v, want 11 s: the lease less the grace", ended)
 		}
 	})
-}
-
-// slowAnswer answers claims 3 s after they were made.
-type slowAnswer struct{ idempotency.Store }
-
-func (s slowAnswer) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
-	defer time.Sleep(3 * time.Second)
-	return s.Store.Claim(ctx, c)
 }
