@@ -12,10 +12,40 @@ import (
 	"github.com/sqsbatch/sqsbatch/idempotency/sqlstore"
 )
 
+// A mutant of a store has instead in place of part, in the statement or script with the text where.
+type mutant struct{ where, part, instead string }
+
+// findMutants requires that a history shows the mistake of each mutant, and none of the store
+// itself. newStore returns a store whose statements or scripts go through change.
+func findMutants(t *testing.T, mutants map[string]mutant, newStore func(t *testing.T, change func(string) string) idempotency.Store) {
+	t.Helper()
+	mutants["no mistake"] = mutant{}
+	for name, m := range mutants {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := newStore(t, func(text string) string {
+				if m.part != "" && strings.Contains(text, m.where) {
+					text = strings.ReplaceAll(text, m.part, m.instead)
+				}
+				return text
+			})
+			c := drawn()
+			if m.part != "" {
+				c.Histories = 1000 // at most: the first one that shows it is enough
+			}
+			c.Store = func(f *histories.Faults) idempotency.Store { return f.Around(store) }
+			_, illegal := histories.Find(t, c)
+			if found := illegal != ""; found != (m.part != "") {
+				t.Errorf("found is %v\n%s", found, illegal)
+			}
+		})
+	}
+}
+
 // Each part of the statements' conditions matters: without it there is a history that shows it.
 // Both databases have the same conditions.
 func TestSQL_HistoriesFindConditionsThatAreMissing(t *testing.T) {
-	for name, m := range map[string]struct{ statement, part, instead string }{
+	findMutants(t, map[string]mutant{
 		"Claim before the end":             {"INSERT", "t.ends < CAST", "0 < CAST"},
 		"Claim never after the end":        {"INSERT", "t.ends < CAST", "0 > CAST"},
 		"Claim does not change the owner":  {"INSERT", "THEN excluded.owner", "THEN t.owner"},
@@ -29,38 +59,14 @@ func TestSQL_HistoriesFindConditionsThatAreMissing(t *testing.T) {
 		"Complete by others":               {"done = TRUE", "owner = ?2", "?2 = ?2"},
 		"Release by others":                {"DELETE", "owner = ?2", "?2 = ?2"},
 		"Release of a completion":          {"DELETE", " AND NOT done", ""},
-		"no mistake":                       {"", "", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := sqlite(t)
-			migrated(t, d.open(t, nil), d)
-			p, db := newProcess(d.connector)
-			t.Cleanup(func() { _ = db.Close() })
-			p.change = func(statement string) string {
-				if !strings.Contains(statement, m.statement) || !strings.Contains(statement, m.part) {
-					return statement
-				}
-				return strings.ReplaceAll(statement, m.part, m.instead)
-			}
-			store := sqlstore.New(db, d.dialect, table)
-			wantFound(t, store, m.part != "")
-		})
-	}
-}
-
-// wantFound requires that a history shows a mistake of the store if it has one, and only then.
-func wantFound(t *testing.T, store idempotency.Store, mistake bool) {
-	t.Helper()
-	c := drawn()
-	if mistake {
-		c.Histories = 1000 // at most: the first one that shows it is enough
-	}
-	c.Store = func(f *histories.Faults) idempotency.Store { return f.Around(store) }
-	_, illegal := histories.Find(t, c)
-	if found := illegal != ""; found != mistake {
-		t.Errorf("found is %v\n%s", found, illegal)
-	}
+	}, func(t *testing.T, change func(string) string) idempotency.Store {
+		d := sqlite(t)
+		migrated(t, d.open(t, nil), d)
+		p, db := newProcess(d.connector)
+		t.Cleanup(func() { _ = db.Close() })
+		p.change = change
+		return sqlstore.New(db, d.dialect, table)
+	})
 }
 
 // The same for the scripts.
@@ -69,7 +75,7 @@ func TestRedis_HistoriesFindConditionsThatAreMissing(t *testing.T) {
 		return // as servedBy
 	}
 	client := rawServer(t)
-	for name, m := range map[string]struct{ script, part, instead string }{
+	findMutants(t, map[string]mutant{
 		"Claim before the end":             {"new_ends", "ends < now", "true"},
 		"Claim never after the end":        {"new_ends", "ends < now", "false"},
 		"Claim does not change the owner":  {"new_ends", "owner = ARGV[1], in", "owner = item and item.owner or ARGV[1], in"},
@@ -81,20 +87,9 @@ func TestRedis_HistoriesFindConditionsThatAreMissing(t *testing.T) {
 		"Complete by others":               {"COMPLETED", "not own", "not item"},
 		"Release by others":                {"DEL", "not own or", ""},
 		"Release of a completion":          {"DEL", " or not in_progress", ""},
-		"no mistake":                       {"", "", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			store := redisstore.New(func(ctx context.Context, script string, keys, args []string) (any, error) {
-				if m.part != "" && strings.Contains(script, m.script) {
-					if !strings.Contains(script, m.part) {
-						t.Errorf("no part %q in the script", m.part)
-					}
-					script = strings.ReplaceAll(script, m.part, m.instead)
-				}
-				return redis.NewScript(script).Run(ctx, client, keys, args).Result()
-			})
-			wantFound(t, store, m.part != "")
+	}, func(_ *testing.T, change func(string) string) idempotency.Store {
+		return redisstore.New(func(ctx context.Context, script string, keys, args []string) (any, error) {
+			return redis.NewScript(change(script)).Run(ctx, client, keys, args).Result()
 		})
-	}
+	})
 }
