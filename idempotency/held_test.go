@@ -43,12 +43,12 @@ func stateOf(t *testing.T, store idempotency.Store) idempotency.Found {
 
 func TestHeld_KeyAndErrorAfterCommits(t *testing.T) {
 	for name, c := range map[string]struct {
-		work  func(ctx context.Context, store idempotency.Store, held idempotency.Held) error
+		work  func(t *testing.T, ctx context.Context, store idempotency.Store, held idempotency.Held) error
 		want  []error
 		state idempotency.State // of the key when the handler has returned
 	}{
 		// A completed key cannot be renewed. This must not end the context of a handler that goes on.
-		"the handler goes on": {func(ctx context.Context, store idempotency.Store, held idempotency.Held) error {
+		"the handler goes on": {func(t *testing.T, ctx context.Context, store idempotency.Store, held idempotency.Held) error {
 			if err := complete(ctx, store, held); err != nil {
 				return err
 			}
@@ -57,7 +57,7 @@ func TestHeld_KeyAndErrorAfterCommits(t *testing.T) {
 		}, nil, idempotency.Completed},
 
 		// It takes longer than the claim: renewals meet a completion while it is under way.
-		"a slow commit": {func(ctx context.Context, store idempotency.Store, held idempotency.Held) error {
+		"a slow commit": {func(t *testing.T, ctx context.Context, store idempotency.Store, held idempotency.Held) error {
 			return held.Commit(ctx, func(key, owner string, c idempotency.Completion) error {
 				if err := store.Complete(ctx, key, owner, c); err != nil {
 					return err
@@ -67,12 +67,12 @@ func TestHeld_KeyAndErrorAfterCommits(t *testing.T) {
 			})
 		}, nil, idempotency.Completed},
 
-		"a failure after the commit": {func(ctx context.Context, store idempotency.Store, held idempotency.Held) error {
+		"a failure after the commit": {func(t *testing.T, ctx context.Context, store idempotency.Store, held idempotency.Held) error {
 			return errors.Join(complete(ctx, store, held), errWork)
 		}, []error{errWork}, idempotency.Completed},
 
 		// It leaves the claim, which is renewed until the handler returns, and then released.
-		"a commit that fails": {func(ctx context.Context, store idempotency.Store, held idempotency.Held) error {
+		"a commit that fails": {func(t *testing.T, ctx context.Context, store idempotency.Store, held idempotency.Held) error {
 			err := held.Commit(ctx, func(string, string, idempotency.Completion) error { return errWork })
 			time.Sleep(time.Minute)
 			if found := stateOf(t, store); found.State != idempotency.InProgress || ctx.Err() != nil {
@@ -82,7 +82,7 @@ func TestHeld_KeyAndErrorAfterCommits(t *testing.T) {
 		}, []error{errWork}, idempotency.Claimed},
 
 		// A worker whose claim was taken over commits nothing, and its record waits for the other.
-		"taken over": {func(ctx context.Context, store idempotency.Store, held idempotency.Held) error {
+		"taken over": {func(t *testing.T, ctx context.Context, store idempotency.Store, held idempotency.Held) error {
 			return held.Commit(ctx, func(key, owner string, c idempotency.Completion) error {
 				if err := store.Release(ctx, key, owner); err != nil {
 					return err
@@ -98,7 +98,7 @@ func TestHeld_KeyAndErrorAfterCommits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := idempotency.NewMemory()
 				err := commits(t, store, func(ctx context.Context, held idempotency.Held) error {
-					return errors.Join(idempotency.Keep(ctx, "kept"), c.work(ctx, store, held))
+					return errors.Join(idempotency.Keep(ctx, "kept"), c.work(t, ctx, store, held))
 				})
 				for _, want := range c.want {
 					if !errors.Is(err, want) {

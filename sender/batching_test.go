@@ -21,15 +21,9 @@ func TestSend_ReturnsWhenTheMessageIsInTheQueue(t *testing.T) {
 		w.slow(20 * time.Millisecond)
 		s := w.sender(sender.Config{})
 		began := time.Now()
-		if err := s.Send(w.Context(), sender.Text("hello")); err != nil {
-			t.Fatal(err)
-		}
-		if got := w.bodies(); !slices.Equal(got, []string{"hello"}) {
-			t.Errorf("the queue has %q", got)
-		}
-		if took := time.Since(began); took != 20*time.Millisecond {
-			t.Errorf("a Send that is alone took %v: a call takes 20 ms, and there was nothing to linger for", took)
-		}
+		w.send(s, sender.Text("hello"))
+		w.wantBodies("hello")
+		w.wantTook(began, 20*time.Millisecond) // the call: there was nothing to linger for
 	})
 }
 
@@ -65,9 +59,7 @@ func TestEnqueue_LingerBeginsWithTheFirstMessage(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 		synctest.Wait()
-		if got := w.calls(); !slices.Equal(got, []int{1, 4}) {
-			t.Fatalf("calls of %d messages, want 1 and 4", got)
-		}
+		w.wantCalls(1, 4)
 		if at := w.server.Calls("SendMessageBatch")[1].Began.Sub(began); at != 65*time.Millisecond {
 			t.Errorf("the second call began after %v, want 50 ms after its first message, which came after 15 ms", at)
 		}
@@ -84,9 +76,7 @@ func TestEnqueue_LingersWhileACallIsInFlight(t *testing.T) {
 			time.Sleep(60 * time.Millisecond / time.Duration(i+1))
 		}
 		w.flush(s)
-		if got := w.calls(); !slices.Equal(got, []int{1, 2}) {
-			t.Errorf("calls of %d messages, want 1 and 2", got)
-		}
+		w.wantCalls(1, 2)
 	})
 }
 
@@ -99,9 +89,7 @@ func TestConcurrency_LimitsCallsInFlight(t *testing.T) {
 			w.enqueue(s, sender.Text(fmt.Sprint(i)), nil)
 		}
 		w.flush(s)
-		if took := time.Since(began); took != 3*time.Second {
-			t.Errorf("7 calls of 1 s, 3 at a time, took %v, want 3 s", took)
-		}
+		w.wantTook(began, 3*time.Second) // 7 calls of 1 s, 3 at a time
 	})
 }
 
@@ -117,27 +105,21 @@ func TestCalls_HaveAtMostOneMebibyteWithAttributes(t *testing.T) {
 		}
 		w.enqueue(s, sender.Text("small"), nil) // fits into a call with two large ones
 		w.flush(s)
-		if got := len(w.bodies()); got != 7 {
-			t.Errorf("%d messages in the queue, want 7", got)
-		}
+		w.wantSent(7)
 		for _, c := range calls {
 			if c.Bytes > 1<<20 || c.Failed > 0 {
 				t.Errorf("a call of %d bytes, %d messages failed", c.Bytes, c.Failed)
 			}
 		}
 		// One at once, then pairs. The small message does not wait behind those that do not fit.
-		if got := w.calls(); !slices.Equal(got, []int{1, 3, 2, 1}) {
-			t.Errorf("calls of %d messages, want 1, 3, 2 and 1", got)
-		}
+		w.wantCalls(1, 3, 2, 1)
 	})
 }
 
 func TestCalls_TakeTheLargestMessageThatSQSTakes(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		s := w.sender(sender.Config{})
-		if err := s.Send(w.Context(), sender.Text(strings.Repeat("b", 1<<20))); err != nil {
-			t.Fatal(err)
-		}
+		w.send(s, sender.Text(strings.Repeat("b", 1<<20)))
 	})
 }
 
@@ -151,9 +133,7 @@ func TestMessage_ArrivesWithAllThatItHas(t *testing.T) {
 			"bytes":  {DataType: "Binary", BinaryValue: []byte{0, 1}},
 		}
 		m.Group, m.TraceHeader, m.Delay = "tenant", "Root=1-5759e988-bd862e3fe1be46a994272793", 1500*time.Millisecond
-		if err := s.Send(w.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		w.send(s, m)
 		time.Sleep(2*time.Second - time.Millisecond)
 		if got := w.received().Messages; len(got) != 0 {
 			t.Fatal("the delay of 1.5 s, rounded up to 2 s, was over before")

@@ -70,9 +70,7 @@ func TestClose_ReturnsWhatItGivesUp(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		left := s.Close(ctx)
-		if took := time.Since(began); took != 3*time.Second {
-			t.Errorf("Close took %v", took)
-		}
+		w.wantTook(began, 3*time.Second)
 		others.Wait()
 		if len(told) != 3 || len(left) != 4 {
 			t.Fatalf("%d results were told, %d returned, want 3 and 4", len(told), len(left))
@@ -102,9 +100,7 @@ func TestFlush_WaitsForWhatWasThereAndNoMore(t *testing.T) {
 			w.enqueue(s, sender.Text("later"), nil)
 		})
 		w.flush(s)
-		if took := time.Since(began); took != 2*time.Second {
-			t.Errorf("Flush took %v, want that of two calls", took)
-		}
+		w.wantTook(began, 2*time.Second) // two calls
 		later.Wait()
 		ctx, cancel := context.WithTimeout(w.Context(), time.Millisecond)
 		defer cancel()
@@ -134,9 +130,7 @@ func TestEnqueue_WaitsWhileTheBufferIsFull(t *testing.T) {
 		}
 		began := time.Now()
 		w.enqueue(s, half, nil)
-		if took := time.Since(began); took != 500*time.Millisecond {
-			t.Errorf("Enqueue waited for %v, want the rest of the first call", took)
-		}
+		w.wantTook(began, 500*time.Millisecond) // the rest of the first call
 		cancelled, stop := context.WithCancel(w.Context())
 		stop()
 		if err := s.Enqueue(cancelled, numbered(1), nil); !errors.Is(err, context.Canceled) {
@@ -208,9 +202,7 @@ func TestFlush_WaitsForFunctionsThatCloseCalls(t *testing.T) {
 			close(free)
 		})
 		w.flush(s)
-		if took := time.Since(began); took != time.Second {
-			t.Errorf("Flush returned after %v, and the function after 1 s", took)
-		}
+		w.wantTook(began, time.Second) // when the function had returned
 		all.Wait()
 	})
 }

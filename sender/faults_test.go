@@ -5,16 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/smithy-go"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 	"github.com/sqsbatch/sqsbatch/sender"
 )
 
@@ -45,9 +43,7 @@ func TestEntryThatFails_IsRetriedAlone(t *testing.T) {
 				t.Errorf("message %d: %+v", i, r)
 			}
 		}
-		if got := len(w.bodies()); got != 21 {
-			t.Errorf("%d messages in the queue, want 21", got)
-		}
+		w.wantSent(21)
 		if got := slices.Sorted(slices.Values(w.calls())); !slices.Equal(got, []int{1, 2, 10, 10}) {
 			t.Errorf("calls of %d messages, want 1, 10, 10 and 2", got)
 		}
@@ -59,36 +55,24 @@ func TestEntryThatSQSRefuses_FailsAlone(t *testing.T) {
 		s := w.sender(sender.Config{})
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Skip: 5, Times: 1})
 		for i, r := range w.results(s, 20, numbered) {
-			var api smithy.APIError
-			var failed *sender.Error
-			if refused := r.Err != nil; refused && (!errors.As(r.Err, &api) || api.ErrorCode() != "InvalidMessageContents" || !errors.As(r.Err, &failed) || r.MayHaveBeenSent || r.Tries != 1) {
+			if r.Err != nil && (sqserror.Code(r.Err) != "InvalidMessageContents" || failure(r.Err) == nil || r.MayHaveBeenSent || r.Tries != 1) {
 				t.Errorf("message %d: %+v", i, r)
 			}
 		}
-		if got := len(w.bodies()); got != 19 {
-			t.Errorf("%d messages in the queue, want 19", got)
-		}
+		w.wantSent(19)
 	})
 }
 
 // The server takes smaller calls than SQS does, so the calls are refused as a whole.
 func TestCallThatIsRefused_IsHalved(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := sqs.New(sqs.Options{MaxBatchBytes: 40})
-		defer server.Close()
-		w := &world{T: t, server: server, client: server.Client(), name: "orders"}
-		if _, err := w.client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: &w.name}); err != nil {
-			t.Fatal(err)
-		}
+	inWorldWith(t, sqs.Options{MaxBatchBytes: 40}, false, func(w *world) {
 		s := w.sender(sender.Config{})
 		for i, r := range w.results(s, 20, func(i int) sender.Message { return sender.Text(fmt.Sprintf("%010d", i)) }) {
 			if r.Err != nil {
 				t.Errorf("message %d: %v", i, r.Err)
 			}
 		}
-		if got := len(w.bodies()); got != 20 {
-			t.Errorf("%d messages in the queue, want 20", got)
-		}
+		w.wantSent(20)
 	})
 }
 
@@ -97,8 +81,7 @@ func TestNoSuchQueue_FailsAtOnce(t *testing.T) {
 		for _, queue := range []string{"absent", w.server.QueueURL("absent")} {
 			s := w.sender(sender.Config{Queue: queue})
 			err := s.Send(w.Context(), sender.Text("x"))
-			var failed *sender.Error
-			if !errors.As(err, &failed) || failed.MayHaveBeenSent || failed.Tries != 1 {
+			if e := failure(err); e == nil || e.MayHaveBeenSent || e.Tries != 1 {
 				t.Errorf("%s: %v", queue, err)
 			}
 		}
@@ -113,8 +96,7 @@ func TestNoCredentials_WasNotSent(t *testing.T) {
 			})
 		})
 		err := w.sender(sender.Config{}).Send(w.Context(), sender.Text("x"))
-		var failed *sender.Error
-		if !errors.As(err, &failed) || failed.MayHaveBeenSent {
+		if e := failure(err); e == nil || e.MayHaveBeenSent {
 			t.Errorf("%v, want an error of a message that was not sent", err)
 		}
 	})
@@ -157,9 +139,7 @@ func TestLostAnswer_IsRetried(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		s := w.sender(sender.Config{})
 		w.inject(sqs.Fault{Kind: sqs.LostAnswer, Times: 1})
-		if err := s.Send(w.Context(), sender.Text("x")); err != nil {
-			t.Fatal(err)
-		}
+		w.send(s, sender.Text("x"))
 		if got := w.bodies(); len(got) != 2 {
 			t.Errorf("the queue has %q, want two copies", got)
 		}
@@ -171,9 +151,7 @@ func TestHangingCall_IsGivenUp(t *testing.T) {
 		s := w.sender(sender.Config{CallTimeout: 2 * time.Second})
 		w.inject(sqs.Fault{Kind: sqs.Hang, Times: 1})
 		began := time.Now()
-		if err := s.Send(w.Context(), sender.Text("x")); err != nil {
-			t.Fatal(err)
-		}
+		w.send(s, sender.Text("x"))
 		if took := time.Since(began); took < 2*time.Second || took > 3*time.Second {
 			t.Errorf("it took %v, want a timeout of 2 s and a retry", took)
 		}
@@ -201,15 +179,10 @@ func TestSend_EndsWithItsContextAndSaysWhetherItMayHaveSent(t *testing.T) {
 				defer cancel()
 				began := time.Now()
 				err := s.Send(ctx, sender.Text("x"))
-				if took := time.Since(began); took != 5*time.Second {
-					t.Errorf("it took %v", took)
-				}
-				var failed *sender.Error
-				if !errors.As(err, &failed) || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, context.Cause(ctx)) || failed.Tries == 0 {
-					t.Fatalf("got %v", err)
-				}
-				if failed.MayHaveBeenSent != c.want {
-					t.Errorf("MayHaveBeenSent is %v: %v", failed.MayHaveBeenSent, err)
+				w.wantTook(began, 5*time.Second)
+				e := failure(err)
+				if e == nil || e.Tries == 0 || e.MayHaveBeenSent != c.want || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, context.Cause(ctx)) {
+					t.Errorf("got %v", err)
 				}
 				w.server.ClearFaults()
 				time.Sleep(time.Hour)
@@ -229,54 +202,11 @@ func TestSend_AMessageThatWaitsIsNotSentAfterItsContext(t *testing.T) {
 		w.enqueue(s, sender.Text("first"), nil)
 		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
 		defer cancel()
-		var failed *sender.Error
-		if err := s.Send(ctx, sender.Text("second")); !errors.As(err, &failed) || failed.MayHaveBeenSent || failed.Tries != 0 {
+		err := s.Send(ctx, sender.Text("second"))
+		if e := failure(err); e == nil || e.MayHaveBeenSent || e.Tries != 0 {
 			t.Errorf("got %v", err)
 		}
 		s.Close(w.Context())
-		if got := w.bodies(); !slices.Equal(got, []string{"first"}) {
-			t.Errorf("the queue has %q", got)
-		}
-	})
-}
-
-// An outage of an hour must not use up memory, or lose what was accepted.
-func TestOutage_FillsTheBufferAndNoMore(t *testing.T) {
-	inWorld(t, false, func(w *world) {
-		w.inject(sqs.Fault{Kind: sqs.Refused})
-		s := w.sender(sender.Config{MaxBuffered: 200})
-		accepted, confirmed := 0, 0
-		var producers sync.WaitGroup
-		var mu sync.Mutex
-		for range 8 {
-			producers.Go(func() {
-				for range 100 {
-					if err := s.Enqueue(context.Background(), sender.Text("x"), func(r sender.Result) {
-						mu.Lock()
-						defer mu.Unlock()
-						if r.Err == nil {
-							confirmed++
-						}
-					}); err != nil {
-						t.Error(err)
-					}
-					mu.Lock()
-					accepted++
-					mu.Unlock()
-				}
-			})
-		}
-		time.Sleep(time.Hour)
-		mu.Lock()
-		if accepted != 200 || confirmed != 0 {
-			t.Errorf("%d accepted and %d confirmed in the outage, want 200 and 0", accepted, confirmed)
-		}
-		mu.Unlock()
-		w.server.ClearFaults()
-		producers.Wait()
-		w.flush(s)
-		if got := len(w.bodies()); confirmed != 800 || got != 800 {
-			t.Errorf("%d confirmed, %d in the queue, want 800", confirmed, got)
-		}
+		w.wantBodies("first")
 	})
 }

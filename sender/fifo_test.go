@@ -33,9 +33,7 @@ func TestFIFO_OneMessageOfAGroupInFlight(t *testing.T) {
 				t.Errorf("message %d: %+v", i, r)
 			}
 		}
-		if took := time.Since(began); took != 3*time.Second {
-			t.Errorf("three messages of each group took %v, want a call each", took)
-		}
+		w.wantTook(began, 3*time.Second) // three messages of each group, a call each
 		for _, n := range w.calls() {
 			if n > 3 {
 				t.Errorf("a call of %d messages, and there are 3 groups", n)
@@ -112,9 +110,7 @@ func TestFIFO_MessagesBehindAFailedOneFail(t *testing.T) {
 			}
 		}
 		// Later messages of the group are sent.
-		if err := s.Send(w.Context(), inGroup(2)(6)); err != nil {
-			t.Error(err)
-		}
+		w.send(s, inGroup(2)(6))
 	})
 }
 
@@ -170,9 +166,7 @@ func TestFIFO_ContentBasedDeduplicationLeavesTheIDToTheQueue(t *testing.T) {
 		}
 		for want, s := range []*sender.Sender{w.sender(sender.Config{ContentBasedDeduplication: true}), w.sender(sender.Config{})} {
 			for range 2 {
-				if err := s.Send(w.Context(), inGroup(1)(0)); err != nil {
-					t.Fatal(err)
-				}
+				w.send(s, inGroup(1)(0))
 			}
 			if got := len(w.bodies()); got != 1+2*want {
 				t.Errorf("%d messages, want %d", got, 1+2*want)
@@ -197,9 +191,7 @@ func TestFIFO_ResultsHaveTheDeduplicationID(t *testing.T) {
 		if err := w.sender(sender.Config{}).Send(w.Context(), left[0].Message); err != nil {
 			t.Fatal(err)
 		}
-		if got := len(w.bodies()); got != 1 {
-			t.Errorf("%d copies", got)
-		}
+		w.wantSent(1)
 	})
 }
 
@@ -214,12 +206,8 @@ func TestFIFO_ASendThatEndsLetsItsGroupGoOn(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		go func() { _ = s.Send(ctx, inGroup(1)(1)) }()
 		time.Sleep(time.Millisecond)
-		if err := s.Send(w.Context(), inGroup(1)(2)); err != nil {
-			t.Fatal(err)
-		}
-		if got := w.bodies(); !slices.Equal(got, []string{"2"}) {
-			t.Errorf("the queue has %q", got)
-		}
+		w.send(s, inGroup(1)(2))
+		w.wantBodies("2")
 	})
 }
 
@@ -230,12 +218,8 @@ func TestFIFO_TheNextMessageDoesNotLinger(t *testing.T) {
 		s := w.sender(sender.Config{Linger: time.Second})
 		w.enqueue(s, inGroup(1)(0), nil)
 		began := time.Now()
-		if err := s.Send(w.Context(), inGroup(1)(1)); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(began); took != 20*time.Millisecond {
-			t.Errorf("it took %v, want two calls of 10 ms", took)
-		}
+		w.send(s, inGroup(1)(1))
+		w.wantTook(began, 20*time.Millisecond) // two calls of 10 ms
 	})
 }
 
@@ -256,8 +240,6 @@ func TestFIFO_AMessageThatComesWhileAFailureIsReportedFails(t *testing.T) {
 		if err := s.Send(w.Context(), inGroup(1)(2)); err != nil {
 			t.Errorf("a message that came later: %v", err)
 		}
-		if got := w.bodies(); !slices.Equal(got, []string{"2"}) {
-			t.Errorf("the queue has %q, want the later one", got)
-		}
+		w.wantBodies("2")
 	})
 }

@@ -80,12 +80,8 @@ func TestInvalidMessage_FailsAloneAndNamesItsField(t *testing.T) {
 				t.Errorf("message %d: Enqueue: %v", i, err)
 			}
 		}
-		if err := s.Send(w.Context(), sender.Text("after")); err != nil {
-			t.Error(err)
-		}
-		if got := len(w.bodies()); got != 2 {
-			t.Errorf("%d messages in the queue, want the 2 valid ones", got)
-		}
+		w.send(s, sender.Text("after"))
+		w.wantSent(2)
 	})
 }
 

@@ -59,9 +59,7 @@ func TestPrepare_PreparedMessagesShareACall(t *testing.T) {
 		}})
 		h := s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return s.SendWithRecord(ctx, large(r.Body)) }))
 		began := time.Now()
-		if failed := w.invoke(h, "1", "2", "3", "4", "5", "6", "7", "8", "9"); len(failed) > 0 {
-			t.Errorf("%q failed", failed)
-		}
+		w.wantFailures(0, h, "1", "2", "3", "4", "5", "6", "7", "8", "9")
 		if got := w.calls(); !slices.Equal(got, []int{9}) || time.Since(began) != 900*time.Millisecond {
 			t.Errorf("calls of %d messages after %v, want one", got, time.Since(began))
 		}
@@ -115,9 +113,7 @@ func TestPrepare_KeepsTheOrderOfAGroup(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if got := len(w.bodies()); got != 8 {
-			t.Errorf("%d messages, want those of the two other groups", got)
-		}
+		w.wantSent(8)
 		w.flush(s)
 		requireOrder(t, w.server.Snapshot()[0].Messages, 12)
 	})
@@ -327,15 +323,11 @@ func TestTrace_WhatHasNoRoomIsLeftOut(t *testing.T) {
 			return nil
 		}})
 		for n, want := range map[int]int{0: 1, 9: 10, 10: 10} {
-			if err := s.Send(w.Context(), sender.Message{Body: "x", Attributes: many(n)}); err != nil {
-				t.Fatal(err)
-			}
+			w.send(s, sender.Message{Body: "x", Attributes: many(n)})
 			if m := w.received().Messages[0]; len(m.MessageAttributes) != want || m.Attributes["AWSTraceHeader"] != "Root=1-span" {
 				t.Errorf("%d of %d attributes, and the header %q", len(m.MessageAttributes), want, m.Attributes["AWSTraceHeader"])
 			}
 		}
-		if err := s.Send(w.Context(), sender.Text(strings.Repeat("x", 1<<20))); err != nil {
-			t.Error(err)
-		}
+		w.send(s, sender.Text(strings.Repeat("x", 1<<20)))
 	})
 }

@@ -13,8 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -31,6 +29,14 @@ const sourceARN = "arn:aws:sqs:eu-west-1:123456789012:source"
 func (w *world) invoke(h batch.Handler, bodies ...string) (failed []string) {
 	w.Helper()
 	return w.invokeWith(handler.Config{}, h, bodies...)
+}
+
+// wantFailures runs an invocation of which some number of records fail.
+func (w *world) wantFailures(want int, h batch.Handler, bodies ...string) {
+	w.Helper()
+	if failed := w.invoke(h, bodies...); len(failed) != want {
+		w.Errorf("%q failed, want %d", failed, want)
+	}
 }
 
 func (w *world) invokeWith(cfg handler.Config, h batch.Handler, bodies ...string) (failed []string) {
@@ -87,15 +93,9 @@ func TestWrap_RecordsAreDoneWhenTheirMessagesAreConfirmed(t *testing.T) {
 		w.slow(time.Second)
 		s := w.sender(sender.Config{})
 		began := time.Now()
-		if failed := w.invoke(forward(s), "1", "2", "3", "4", "5"); len(failed) > 0 {
-			t.Errorf("%q failed", failed)
-		}
-		if took := time.Since(began); took != time.Second {
-			t.Errorf("took %v: nothing is to be waited for but the call", took)
-		}
-		if got := len(w.bodies()); got != 10 {
-			t.Errorf("%d messages in the queue, want 10", got)
-		}
+		w.wantFailures(0, forward(s), "1", "2", "3", "4", "5")
+		w.wantTook(began, time.Second) // nothing is to be waited for but the call
+		w.wantSent(10)
 	})
 }
 
@@ -113,15 +113,9 @@ func TestWrap_RecordsShareCalls(t *testing.T) {
 			time.Sleep(time.Duration(n) * time.Millisecond)
 			return s.SendWithRecord(ctx, sender.Text(r.Body))
 		}))
-		if failed := w.invoke(h, "1", "2", "3", "4", "5", "6"); len(failed) > 0 {
-			t.Errorf("%q failed", failed)
-		}
-		if got := w.calls(); !slices.Equal(got, []int{1, 6}) {
-			t.Errorf("calls of %d messages, want one for all records", got)
-		}
-		if took := time.Since(began); took != 26*time.Millisecond {
-			t.Errorf("took %v, want 6 ms of the slowest function and 20 ms of the call", took)
-		}
+		w.wantFailures(0, h, "1", "2", "3", "4", "5", "6")
+		w.wantCalls(1, 6)
+		w.wantTook(began, 26*time.Millisecond) // 6 ms of the slowest function and 20 ms of the call
 	})
 }
 
@@ -168,12 +162,8 @@ func TestWrap_AFailedSendFailsItsRecordAlone(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		s := w.sender(sender.Config{})
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Skip: 3, Times: 1})
-		if failed := w.invoke(forward(s), "1", "2", "3", "4"); len(failed) != 1 {
-			t.Errorf("%q failed, want one record", failed)
-		}
-		if got := len(w.bodies()); got != 7 {
-			t.Errorf("%d messages in the queue, want 7", got)
-		}
+		w.wantFailures(1, forward(s), "1", "2", "3", "4")
+		w.wantSent(7)
 	})
 }
 
@@ -235,9 +225,7 @@ func TestWrap_NothingIsSentAfterTheEnd(t *testing.T) {
 				inWorld(t, false, func(w *world) {
 					s := w.sender(sender.Config{Queue: w.name, Concurrency: 1})
 					w.inject(fault)
-					if failed := w.invoke(forward(s), body+" 1", body+" 2"); len(failed) != 2 {
-						t.Errorf("%q failed, want both", failed)
-					}
+					w.wantFailures(2, forward(s), body+" 1", body+" 2")
 					w.requireNothingMore()
 				})
 			})
@@ -260,9 +248,7 @@ func TestWrap_AbandonedHandlers(t *testing.T) {
 			late = s.SendWithRecord(ctx, sender.Text("late"))
 			return nil
 		}))
-		if failed := w.invoke(h, "1"); len(failed) != 1 {
-			t.Errorf("%q failed", failed)
-		}
+		w.wantFailures(1, h, "1")
 		w.requireNothingMore()
 		if !errors.Is(late, sender.ErrEnded) {
 			t.Errorf("the late message: %v", late)
@@ -289,16 +275,10 @@ func TestWrap_AFailedFunctionWithdrawsAndWaitsForCallsInFlight(t *testing.T) {
 					return end()
 				}))
 				began := time.Now()
-				if failed := w.invoke(h, "1"); len(failed) != 1 {
-					t.Errorf("%q failed", failed)
-				}
-				if took := time.Since(began); took != 1005*time.Millisecond {
-					t.Errorf("took %v, want the second of the call in flight", took)
-				}
+				w.wantFailures(1, h, "1")
+				w.wantTook(began, 1005*time.Millisecond) // the second of the call in flight
 				w.requireNothingMore()
-				if got := w.bodies(); !slices.Equal(got, []string{"0", "1"}) {
-					t.Errorf("sent %q, want what was in flight", got)
-				}
+				w.wantBodies("0", "1")
 			})
 		})
 	}
@@ -314,13 +294,9 @@ func TestWrap_AFailedFunctionHasNoOtherTry(t *testing.T) {
 			defer time.Sleep(5 * time.Millisecond)
 			return errors.Join(errors.New("no"), s.SendWithRecord(ctx, sender.Text("x")))
 		})), "1")
-		if took := time.Since(began); took != 1005*time.Millisecond {
-			t.Errorf("took %v, want one call of 1 s", took)
-		}
+		w.wantTook(began, 1005*time.Millisecond) // one call of 1 s
 		w.requireNothingMore()
-		if got := w.bodies(); len(got) > 0 {
-			t.Errorf("sent %q", got)
-		}
+		w.wantBodies()
 	})
 }
 
@@ -343,9 +319,7 @@ func TestWrap_AFailedFunctionDoesNotWaitForPlaces(t *testing.T) {
 			t.Errorf("got %v after %v", err, time.Since(began))
 		}
 		time.Sleep(time.Minute)
-		if got := w.bodies(); !slices.Equal(got, []string{"0", "1", "2"}) {
-			t.Errorf("sent %q", got)
-		}
+		w.wantBodies("0", "1", "2")
 	})
 }
 
@@ -366,9 +340,7 @@ func TestSendWithRecord_AfterAFailedMessage(t *testing.T) {
 			}
 			return nil
 		})), "1")
-		if got := w.bodies(); len(got) > 0 {
-			t.Errorf("sent %q", got)
-		}
+		w.wantBodies()
 	})
 }
 
@@ -386,19 +358,14 @@ func TestSendWithRecord_AfterAFailedMessage_WaitingForAPlace(t *testing.T) {
 			}
 			return nil
 		})), "1")
-		if got := w.bodies(); len(got) > 0 {
-			t.Errorf("sent %q", got)
-		}
+		w.wantBodies()
 	})
 }
 
 func TestWrap_InAContainer(t *testing.T) {
 	inWorld(t, false, func(w *world) {
-		source := "source"
-		if _, err := w.client.CreateQueue(w.Context(), &awssqs.CreateQueueInput{QueueName: &source}); err != nil {
-			t.Fatal(err)
-		}
-		url := w.server.QueueURL(source)
+		w.create("source")
+		url := w.server.QueueURL("source")
 		in := w.sender(sender.Config{Queue: url})
 		for i := range 50 {
 			w.enqueue(in, numbered(i), nil)
@@ -440,21 +407,13 @@ func TestSendWithRecord_ARepeatedMessageIsDroppedByAFIFOQueue(t *testing.T) {
 			return nil
 		}))
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Skip: 1, Times: 1})
-		if failed := w.invoke(h, "1"); len(failed) != 1 {
-			t.Errorf("%q failed", failed)
-		}
-		if got := w.bodies(); !slices.Equal(got, []string{"x"}) {
-			t.Errorf("the first try has sent %q", got)
-		}
+		w.wantFailures(1, h, "1")
+		w.wantBodies("x")
 		order = []string{"y", "x", "x"} // the function may change its mind
 		for range 2 {
-			if failed := w.invoke(h, "1"); len(failed) > 0 {
-				t.Errorf("%q failed", failed)
-			}
+			w.wantFailures(0, h, "1")
 		}
-		if got := w.bodies(); !slices.Equal(got, []string{"x", "y", "x"}) {
-			t.Errorf("the queue has %q", got)
-		}
+		w.wantBodies("x", "y", "x")
 		if failed := w.invoke(h, "2"); len(failed) > 0 || len(w.bodies()) != 6 {
 			t.Errorf("another record: %q failed, the queue has %q", failed, w.bodies())
 		}
@@ -463,23 +422,16 @@ func TestSendWithRecord_ARepeatedMessageIsDroppedByAFIFOQueue(t *testing.T) {
 
 func TestWrap_SeveralSenders(t *testing.T) {
 	inWorld(t, false, func(w *world) {
-		other := "mails"
-		if _, err := w.client.CreateQueue(w.Context(), &awssqs.CreateQueueInput{QueueName: &other}); err != nil {
-			t.Fatal(err)
-		}
-		orders, mails := w.sender(sender.Config{}), w.sender(sender.Config{Queue: other})
+		w.create("mails")
+		orders, mails := w.sender(sender.Config{}), w.sender(sender.Config{Queue: "mails"})
 		h := batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
 			return errors.Join(orders.SendWithRecord(ctx, sender.Text("order")), mails.SendWithRecord(ctx, sender.Text("mail")))
 		})
-		if failed := w.invoke(batch.Chain(h, orders.Wrap, mails.Wrap), "1"); len(failed) > 0 {
-			t.Errorf("%q failed", failed)
-		}
+		w.wantFailures(0, batch.Chain(h, orders.Wrap, mails.Wrap), "1")
 		if got := w.bodies(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"mail", "order"}) {
 			t.Errorf("sent %q", got)
 		}
-		if failed := w.invoke(batch.Chain(h, orders.Wrap), "1"); len(failed) != 1 {
-			t.Errorf("%q failed: the handler is not wrapped for mails", failed)
-		}
+		w.wantFailures(1, batch.Chain(h, orders.Wrap), "1")
 	})
 }
 
@@ -506,9 +458,7 @@ func TestBegin_EachItemOfABulkHandlerFailsByItself(t *testing.T) {
 		}
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Skip: 2, Times: 1})
 		h := bulk.New(func(_ context.Context, r batch.Record) (string, error) { return r.Body, nil }, fn, bulk.Config{})
-		if failed := w.invoke(batch.Chain(h, s.Wrap), "1", "2", "3", "4"); len(failed) != 1 {
-			t.Errorf("%q failed, want one", failed)
-		}
+		w.wantFailures(1, batch.Chain(h, s.Wrap), "1", "2", "3", "4")
 		for _, m := range w.server.Snapshot()[0].Messages {
 			if got := m.Attributes["correlation_id"].String; got != "id-"+m.Body {
 				t.Errorf("message %s has the correlation id %q", m.Body, got)
