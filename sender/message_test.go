@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	internal "github.com/sqsbatch/sqsbatch/internal/attribute"
 	"github.com/sqsbatch/sqsbatch/sender"
 )
 
@@ -90,7 +91,9 @@ func TestInvalidMessage_IsOneThatSQSRefuses(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		for i, c := range invalid {
 			m := c.message
-			in := &awssqs.SendMessageInput{QueueUrl: aws.String(w.server.QueueURL(w.name)), MessageBody: &m.Body}
+			in := &awssqs.SendMessageInput{
+				QueueUrl: aws.String(w.server.QueueURL(w.name)), MessageBody: &m.Body, MessageSystemAttributes: internal.Trace(m.TraceHeader),
+			}
 			if m.Group != "" {
 				in.MessageGroupId = &m.Group
 			}
@@ -99,9 +102,6 @@ func TestInvalidMessage_IsOneThatSQSRefuses(t *testing.T) {
 			}
 			if m.Delay > 0 {
 				in.DelaySeconds = int32(m.Delay/time.Second) + 1
-			}
-			if m.TraceHeader != "" {
-				in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{"AWSTraceHeader": {DataType: aws.String("String"), StringValue: &m.TraceHeader}}
 			}
 			in.MessageAttributes = map[string]types.MessageAttributeValue{}
 			for name, a := range m.Attributes {
