@@ -158,7 +158,7 @@ func (t *transfer) prepare(ctx context.Context, l *letter.Letter, again bool) (*
 		}
 		if !keep {
 			t.pick.stays(l)
-			t.result.leftByEdit()
+			t.result.count(func(c *counts) { c.LeftByEdit++ })
 			return nil, nil
 		}
 	}
@@ -227,7 +227,7 @@ func (t *transfer) delete(ctx context.Context, letters []*letter.Letter) error {
 		left[l.ID] = &journal.Pending{Entry: journal.Entry{ID: l.ID, Handle: l.Handle}, Sent: true}
 	})
 	t.settle(letters, left)
-	t.result.deleted(len(deleted))
+	t.result.count(func(c *counts) { c.Deleted += len(deleted) })
 	return errors.Join(err, t.journal.Deleted(deleted))
 }
 
