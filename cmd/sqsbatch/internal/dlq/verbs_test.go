@@ -177,7 +177,7 @@ func TestTask_CanBeCancelledAndFollowedLater(t *testing.T) {
 	virtual(t, func(b *bench) {
 		bodies := numbered(0, 200)
 		b.redriven("orders", "", bodies...)
-		time.AfterFunc(3*time.Second, func() { b.interrupts <- os.Interrupt })
+		b.interruptAfter(3 * time.Second)
 		b.contains(b.must(130, "replay", "orders-dead", "--rate", "10", "--yes"), "the task was cancelled; what it moved stays moved")
 		b.runKilled(3*time.Second, "replay", "orders-dead", "--rate", "10", "--yes")
 		b.contains(b.must(1, "replay", "orders-dead", "--yes"), "did not end")
