@@ -116,13 +116,6 @@ func TestCalls_HaveAtMostOneMebibyteWithAttributes(t *testing.T) {
 	})
 }
 
-func TestCalls_TakeTheLargestMessageThatSQSTakes(t *testing.T) {
-	inWorld(t, false, func(w *world) {
-		s := w.sender(sender.Config{})
-		w.send(s, sender.Text(strings.Repeat("b", 1<<20)))
-	})
-}
-
 func TestMessage_ArrivesWithAllThatItHas(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		s := w.sender(sender.Config{})

@@ -326,40 +326,33 @@ func TestWrap_AFailedFunctionDoesNotWaitForPlaces(t *testing.T) {
 // What comes after a failed message is not sent: the record comes back, and sends both in
 // order.
 func TestSendWithRecord_AfterAFailedMessage(t *testing.T) {
-	inWorld(t, true, func(w *world) {
-		s := w.sender(sender.Config{})
-		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Times: 1})
-		w.invoke(s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-			if err := s.SendWithRecord(ctx, sender.Message{Body: "first", Group: "g"}); err != nil {
-				t.Error(err)
-			}
-			time.Sleep(time.Second)
-			err := s.SendWithRecord(ctx, sender.Message{Body: "second", Group: "g"})
-			if !errors.Is(err, sender.ErrRecordFailed) {
-				t.Errorf("got %v", err)
-			}
-			return nil
-		})), "1")
-		w.wantBodies()
-	})
-}
-
-func TestSendWithRecord_AfterAFailedMessage_WaitingForAPlace(t *testing.T) {
-	inWorld(t, false, func(w *world) {
-		w.inject(sqs.Fault{Kind: sqs.Latency, Latency: time.Second, Operation: "SendMessageBatch"}, sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Times: 1})
-		s := w.sender(sender.Config{MaxBuffered: 1})
-		w.invoke(s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-			if err := s.SendWithRecord(ctx, sender.Text("first")); err != nil {
-				t.Error(err)
-			}
-			err := s.SendWithRecord(ctx, sender.Text("second"))
-			if !errors.Is(err, sender.ErrRecordFailed) {
-				t.Errorf("got %v", err)
-			}
-			return nil
-		})), "1")
-		w.wantBodies()
-	})
+	for name, c := range map[string]struct {
+		fifo bool
+		cfg  sender.Config
+		wait time.Duration // between the two
+	}{
+		"when it has failed":    {true, sender.Config{}, 2 * time.Second},
+		"waiting for its place": {false, sender.Config{MaxBuffered: 1}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, c.fifo, func(w *world) {
+				w.slow(time.Second)
+				w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Times: 1})
+				s := w.sender(c.cfg)
+				w.wantFailures(1, s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+					if err := s.SendWithRecord(ctx, sender.Message{Body: "first", Group: "g"}); err != nil {
+						t.Error(err)
+					}
+					time.Sleep(c.wait)
+					if err := s.SendWithRecord(ctx, sender.Message{Body: "second", Group: "g"}); !errors.Is(err, sender.ErrRecordFailed) {
+						t.Errorf("got %v", err)
+					}
+					return nil
+				})), "1")
+				w.wantBodies()
+			})
+		})
+	}
 }
 
 func TestWrap_InAContainer(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,13 +106,10 @@ func (c changed) change(body []byte) ([]byte, error) {
 		condition = c.instead
 	}
 	all["ConditionExpression"] = condition
-	used := map[string]bool{}
-	for _, t := range token.FindAllString(condition+" "+update, -1) {
-		used[t] = true
-	}
+	used := token.FindAllString(condition+" "+update, -1)
 	for _, member := range []string{"ExpressionAttributeNames", "ExpressionAttributeValues"} {
 		if placeholders, ok := all[member].(map[string]any); ok {
-			maps.DeleteFunc(placeholders, func(name string, _ any) bool { return !used[name] })
+			maps.DeleteFunc(placeholders, func(name string, _ any) bool { return !slices.Contains(used, name) })
 		}
 	}
 	return json.Marshal(all)

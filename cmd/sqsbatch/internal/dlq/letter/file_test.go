@@ -164,16 +164,6 @@ func TestReaderErrors(t *testing.T) {
 	}
 }
 
-// A binary attribute without bytes, which SQS never returns, can be read again, too.
-func TestFileEmptyBinary(t *testing.T) {
-	l := moved("x")
-	l.Attributes = map[string]batch.MessageAttribute{"a": {DataType: "Binary"}}
-	got, err := readAll(l.AppendJSON(nil))
-	if err != nil || len(got) != 1 || got[0].Attributes["a"].DataType != "Binary" || len(got[0].Attributes["a"].BinaryValue) != 0 {
-		t.Errorf("%+v, %v", got, err)
-	}
-}
-
 // An error of the file is returned with its line, and again afterwards.
 func TestReaderBroken(t *testing.T) {
 	broken := errors.New("broken")
