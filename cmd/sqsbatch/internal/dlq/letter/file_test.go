@@ -107,7 +107,7 @@ func readAll(file []byte) (letters []letter.Letter, err error) {
 
 // What the AWS CLI prints is a file, too, as are lines and blanks of other tools.
 func TestReader(t *testing.T) {
-	const one, two = `{"MessageId":"1","ReceiptHandle":"r","MD5OfBody":"x","Body":"a\"}{"}`, `{"MessageId":"2","Body":""}`
+	const one, two = `{"MessageId":"1","ReceiptHandle":"r","MD5OfBody":"x","Body":"a\"}{"}`, `{"MessageId":"2","Body":"","MessageAttributes":{"e":{"DataType":"Binary","BinaryValue":""}}}`
 	for name, file := range map[string]string{
 		"lines":          one + "\n" + two + "\n",
 		"no end":         one + "\n" + two,
@@ -121,7 +121,7 @@ func TestReader(t *testing.T) {
 		"mixed":          one + "\n{\n\"Messages\":[" + two + "]}",
 	} {
 		got, err := readAll([]byte(file))
-		if err != nil || len(got) != 2 || got[0].ID != "1" || got[0].Body != `a"}{` || got[0].Handle != "" || got[1].ID != "2" || got[1].Body != "" {
+		if err != nil || len(got) != 2 || got[0].ID != "1" || got[0].Body != `a"}{` || got[0].Handle != "" || got[1].ID != "2" || got[1].Body != "" || got[1].Attributes["e"].DataType != "Binary" {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
