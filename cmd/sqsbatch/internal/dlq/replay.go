@@ -158,7 +158,7 @@ func (m *moving) run(cmd *cobra.Command, tio cli.IO, name string) error {
 			return err
 		}
 	}
-	out := newReport(s, m, t)
+	out := &report{session: s, m: m, t: t, began: time.Now()}
 	if whole {
 		return m.task(s, t, &set, state, out)
 	}

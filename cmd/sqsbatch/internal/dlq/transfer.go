@@ -79,7 +79,10 @@ func (t *transfer) each(ctx context.Context, letters []letter.Letter) error {
 // stopAtLimit ends receiving once the limit is reached, unless messages of the run that is
 // resumed are still to come.
 func (t *transfer) stopAtLimit() {
-	if t.pick.full() && !t.waits() {
+	t.mu.Lock()
+	waits := len(t.pending) > 0 // for messages that a killed run has sent, or may have sent
+	t.mu.Unlock()
+	if t.pick.full() && !waits {
 		t.scan.stop()
 	}
 }
@@ -92,14 +95,6 @@ func (t *transfer) known(l *letter.Letter) (p *journal.Pending, known bool) {
 		return p, true
 	}
 	return nil, t.scan.hold.wasDeleted(l.ID)
-}
-
-// waits reports whether there are messages that a killed run has sent or may have sent,
-// and that have not come up yet.
-func (t *transfer) waits() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.pending) > 0
 }
 
 // nothingOpen reports whether no message was sent without being deleted, and none may have
