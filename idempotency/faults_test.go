@@ -125,25 +125,23 @@ func TestClaimWithoutAnAnswer_IsGivenBack(t *testing.T) {
 		"slow answers": {func(context.Context) error { time.Sleep(16 * time.Second); return nil }, 0, 32 * time.Second},
 		"drain":        {toEnd, time.Second, time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store, runs := idempotency.NewMemory(), 0
-				do := func(context.Context) error { runs++; return nil }
-				cfg := idempotency.Config{Lease: 30 * time.Second}
-				ctx, cancel := context.WithCancel(soon(t, time.Minute))
-				defer cancel()
-				if c.stop != 0 {
-					time.AfterFunc(c.stop, cancel)
-				}
-				began := time.Now()
-				err := worker(&hooked{Store: store, after: on("claim", c.wait)}, cfg, do)(ctx)
-				if took := time.Since(began); err == nil || runs != 0 || took != c.want {
-					t.Errorf("%v after %v and %d calls of the handler", err, took, runs)
-				}
-				if err := worker(store, cfg, do)(t.Context()); err != nil || runs != 1 {
-					t.Errorf("the retry: %v after %d calls of the handler", err, runs)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			store, runs := idempotency.NewMemory(), 0
+			do := func(context.Context) error { runs++; return nil }
+			cfg := idempotency.Config{Lease: 30 * time.Second}
+			ctx, cancel := context.WithCancel(soon(t, time.Minute))
+			defer cancel()
+			if c.stop != 0 {
+				time.AfterFunc(c.stop, cancel)
+			}
+			began := time.Now()
+			err := worker(&hooked{Store: store, after: on("claim", c.wait)}, cfg, do)(ctx)
+			if took := time.Since(began); err == nil || runs != 0 || took != c.want {
+				t.Errorf("%v after %v and %d calls of the handler", err, took, runs)
+			}
+			if err := worker(store, cfg, do)(t.Context()); err != nil || runs != 1 {
+				t.Errorf("the retry: %v after %d calls of the handler", err, runs)
+			}
 		})
 	}
 }
@@ -156,17 +154,15 @@ func TestClaimThatCannotBeGivenBack_EndsInTime(t *testing.T) {
 		"little time": {1200 * time.Millisecond, 1200 * time.Millisecond},
 		"no time":     {500 * time.Millisecond, 500 * time.Millisecond},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				began := time.Now()
-				err := worker(&hooked{idempotency.NewMemory(), on("release", toEnd), on("claim", toEnd)}, idempotency.Config{}, func(context.Context) error {
-					t.Error("it is handled")
-					return nil
-				})(soon(t, c.time))
-				if took := time.Since(began); err == nil || took != c.want {
-					t.Errorf("%v after %v, want %v", err, took, c.want)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			began := time.Now()
+			err := worker(&hooked{idempotency.NewMemory(), on("release", toEnd), on("claim", toEnd)}, idempotency.Config{}, func(context.Context) error {
+				t.Error("it is handled")
+				return nil
+			})(soon(t, c.time))
+			if took := time.Since(began); err == nil || took != c.want {
+				t.Errorf("%v after %v, want %v", err, took, c.want)
+			}
 		})
 	}
 }

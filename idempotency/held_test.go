@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -94,22 +93,20 @@ func TestHeld_KeyAndErrorAfterCommits(t *testing.T) {
 			})
 		}, []error{batch.ErrInProgress, idempotency.ErrTakenOver}, idempotency.Claimed},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := idempotency.NewMemory()
-				err := commits(t, store, func(ctx context.Context, held idempotency.Held) error {
-					return errors.Join(idempotency.Keep(ctx, "kept"), c.work(t, ctx, store, held))
-				})
-				for _, want := range c.want {
-					if !errors.Is(err, want) {
-						t.Errorf("%v, want %v", err, want)
-					}
-				}
-				found := stateOf(t, store)
-				if (err == nil) != (c.want == nil) || found.State != c.state || (string(found.Result) == `"kept"`) != (c.state == idempotency.Completed) {
-					t.Errorf("%v, the key is %v %s", err, found.State, found.Result)
-				}
+		inBubble(t, name, func(t *testing.T) {
+			store := idempotency.NewMemory()
+			err := commits(t, store, func(ctx context.Context, held idempotency.Held) error {
+				return errors.Join(idempotency.Keep(ctx, "kept"), c.work(t, ctx, store, held))
 			})
+			for _, want := range c.want {
+				if !errors.Is(err, want) {
+					t.Errorf("%v, want %v", err, want)
+				}
+			}
+			found := stateOf(t, store)
+			if (err == nil) != (c.want == nil) || found.State != c.state || (string(found.Result) == `"kept"`) != (c.state == idempotency.Completed) {
+				t.Errorf("%v, the key is %v %s", err, found.State, found.Result)
+			}
 		})
 	}
 }

@@ -40,12 +40,12 @@ func TestEntryThatFails_IsRetriedAlone(t *testing.T) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Skip: 4, Times: 2})
 		for i, r := range w.results(s, 21, numbered) {
 			if r.Err != nil || r.MessageID == "" {
-				t.Errorf("message %d: %+v", i, r)
+				w.Errorf("message %d: %+v", i, r)
 			}
 		}
 		w.wantSent(21)
 		if got := slices.Sorted(slices.Values(w.calls())); !slices.Equal(got, []int{1, 2, 10, 10}) {
-			t.Errorf("calls of %d messages, want 1, 10, 10 and 2", got)
+			w.Errorf("calls of %d messages, want 1, 10, 10 and 2", got)
 		}
 	})
 }
@@ -56,7 +56,7 @@ func TestEntryThatSQSRefuses_FailsAlone(t *testing.T) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Skip: 5, Times: 1})
 		for i, r := range w.results(s, 20, numbered) {
 			if r.Err != nil && (sqserror.Code(r.Err) != "InvalidMessageContents" || failure(r.Err) == nil || r.MayHaveBeenSent || r.Tries != 1) {
-				t.Errorf("message %d: %+v", i, r)
+				w.Errorf("message %d: %+v", i, r)
 			}
 		}
 		w.wantSent(19)
@@ -69,7 +69,7 @@ func TestCallThatIsRefused_IsHalved(t *testing.T) {
 		s := w.sender(sender.Config{})
 		for i, r := range w.results(s, 20, func(i int) sender.Message { return sender.Text(fmt.Sprintf("%010d", i)) }) {
 			if r.Err != nil {
-				t.Errorf("message %d: %v", i, r.Err)
+				w.Errorf("message %d: %v", i, r.Err)
 			}
 		}
 		w.wantSent(20)
@@ -82,7 +82,7 @@ func TestNoSuchQueue_FailsAtOnce(t *testing.T) {
 			s := w.sender(sender.Config{Queue: queue})
 			err := s.Send(w.Context(), sender.Text("x"))
 			if e := failure(err); e == nil || e.MayHaveBeenSent || e.Tries != 1 {
-				t.Errorf("%s: %v", queue, err)
+				w.Errorf("%s: %v", queue, err)
 			}
 		}
 	})
@@ -97,7 +97,7 @@ func TestNoCredentials_WasNotSent(t *testing.T) {
 		})
 		err := w.sender(sender.Config{}).Send(w.Context(), sender.Text("x"))
 		if e := failure(err); e == nil || e.MayHaveBeenSent {
-			t.Errorf("%v, want an error of a message that was not sent", err)
+			w.Errorf("%v, want an error of a message that was not sent", err)
 		}
 	})
 }
@@ -105,31 +105,29 @@ func TestNoCredentials_WasNotSent(t *testing.T) {
 // While SQS throttles, there are fewer and fewer calls, down to one every few seconds.
 func TestThrottling_SlowsTheSenderDown(t *testing.T) {
 	for _, kind := range []sqs.FaultKind{sqs.Throttled, sqs.Refused, sqs.Failure, sqs.LostAnswer} {
-		t.Run(string(kind), func(t *testing.T) {
-			inWorld(t, false, func(w *world) {
-				w.slow(10 * time.Millisecond)
-				s := w.sender(sender.Config{})
-				w.inject(sqs.Fault{Kind: kind, Operation: "SendMessageBatch"})
-				for i := range 1000 {
-					w.enqueue(s, numbered(i), nil)
-				}
-				time.Sleep(time.Minute)
-				n := len(w.calls())
-				if n > 70 {
-					t.Errorf("%d calls in the first minute, want at most 70: 16 + 8 + 4 + 2, and then one at a time", n)
-				}
-				time.Sleep(time.Minute)
-				if n = len(w.calls()) - n; n < 10 || n > 26 {
-					t.Errorf("%d calls in the second minute, want one every 2.5 to 5 s", n)
-				}
-				w.server.ClearFaults()
-				w.slow(10 * time.Millisecond)
-				began := time.Now()
-				w.flush(s)
-				if took := time.Since(began); took > 11*time.Second {
-					t.Errorf("the messages were sent %v after SQS worked again", took)
-				}
-			})
+		runInWorld(t, string(kind), false, func(w *world) {
+			w.slow(10 * time.Millisecond)
+			s := w.sender(sender.Config{})
+			w.inject(sqs.Fault{Kind: kind, Operation: "SendMessageBatch"})
+			for i := range 1000 {
+				w.enqueue(s, numbered(i), nil)
+			}
+			time.Sleep(time.Minute)
+			n := len(w.calls())
+			if n > 70 {
+				w.Errorf("%d calls in the first minute, want at most 70: 16 + 8 + 4 + 2, and then one at a time", n)
+			}
+			time.Sleep(time.Minute)
+			if n = len(w.calls()) - n; n < 10 || n > 26 {
+				w.Errorf("%d calls in the second minute, want one every 2.5 to 5 s", n)
+			}
+			w.server.ClearFaults()
+			w.slow(10 * time.Millisecond)
+			began := time.Now()
+			w.flush(s)
+			if took := time.Since(began); took > 11*time.Second {
+				w.Errorf("the messages were sent %v after SQS worked again", took)
+			}
 		})
 	}
 }
@@ -141,7 +139,7 @@ func TestLostAnswer_IsRetried(t *testing.T) {
 		w.inject(sqs.Fault{Kind: sqs.LostAnswer, Times: 1})
 		w.send(s, sender.Text("x"))
 		if got := w.bodies(); len(got) != 2 {
-			t.Errorf("the queue has %q, want two copies", got)
+			w.Errorf("the queue has %q, want two copies", got)
 		}
 	})
 }
@@ -153,7 +151,7 @@ func TestHangingCall_IsGivenUp(t *testing.T) {
 		began := time.Now()
 		w.send(s, sender.Text("x"))
 		if took := time.Since(began); took < 2*time.Second || took > 3*time.Second {
-			t.Errorf("it took %v, want a timeout of 2 s and a retry", took)
+			w.Errorf("it took %v, want a timeout of 2 s and a retry", took)
 		}
 	})
 }
@@ -171,26 +169,24 @@ func TestSend_EndsWithItsContextAndSaysWhetherItMayHaveSent(t *testing.T) {
 		{"throttled", sqs.Fault{Kind: sqs.Throttled}, false},
 		{"no connection", sqs.Fault{Kind: sqs.Refused}, false},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, false, func(w *world) {
-				s := w.sender(sender.Config{})
-				w.inject(c.fault)
-				ctx, cancel := context.WithTimeoutCause(w.Context(), 5*time.Second, errors.New("the client is impatient"))
-				defer cancel()
-				began := time.Now()
-				err := s.Send(ctx, sender.Text("x"))
-				w.wantTook(began, 5*time.Second)
-				e := failure(err)
-				if e == nil || e.Tries == 0 || e.MayHaveBeenSent != c.want || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, context.Cause(ctx)) {
-					t.Errorf("got %v", err)
-				}
-				w.server.ClearFaults()
-				time.Sleep(time.Hour)
-				sent := len(w.bodies())
-				if c.want != (sent > 0) && c.fault.Kind != sqs.Hang {
-					t.Errorf("the queue has %d messages", sent)
-				}
-			})
+		runInWorld(t, c.name, false, func(w *world) {
+			s := w.sender(sender.Config{})
+			w.inject(c.fault)
+			ctx, cancel := context.WithTimeoutCause(w.Context(), 5*time.Second, errors.New("the client is impatient"))
+			defer cancel()
+			began := time.Now()
+			err := s.Send(ctx, sender.Text("x"))
+			w.wantTook(began, 5*time.Second)
+			e := failure(err)
+			if e == nil || e.Tries == 0 || e.MayHaveBeenSent != c.want || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, context.Cause(ctx)) {
+				w.Errorf("got %v", err)
+			}
+			w.server.ClearFaults()
+			time.Sleep(time.Hour)
+			sent := len(w.bodies())
+			if c.want != (sent > 0) && c.fault.Kind != sqs.Hang {
+				w.Errorf("the queue has %d messages", sent)
+			}
 		})
 	}
 }
@@ -204,7 +200,7 @@ func TestSend_AMessageThatWaitsIsNotSentAfterItsContext(t *testing.T) {
 		defer cancel()
 		err := s.Send(ctx, sender.Text("second"))
 		if e := failure(err); e == nil || e.MayHaveBeenSent || e.Tries != 0 {
-			t.Errorf("got %v", err)
+			w.Errorf("got %v", err)
 		}
 		s.Close(w.Context())
 		w.wantBodies("first")

@@ -45,9 +45,9 @@ func TestFigures(t *testing.T) {
 				entries := float64(len(f.waits)) / float64(calls)
 				slices.Sort(f.waits)
 				p99 := f.waits[len(f.waits)*99/100]
-				t.Logf("%d messages, %.2f a call, %.3f requests a message, p50 %v, p99 %v", len(f.waits), entries, 1/entries, f.waits[len(f.waits)/2], p99)
+				w.Logf("%d messages, %.2f a call, %.3f requests a message, p50 %v, p99 %v", len(f.waits), entries, 1/entries, f.waits[len(f.waits)/2], p99)
 				if entries < c.entries || c.requests > 0 && 1/entries > c.requests || c.slowest > 0 && p99 > c.slowest {
-					t.Errorf("want %v messages a call, %v requests a message, p99 %v", c.entries, c.requests, c.slowest)
+					w.Errorf("want %v messages a call, %v requests a message, p99 %v", c.entries, c.requests, c.slowest)
 				}
 			})
 		})

@@ -34,6 +34,12 @@ func inWorld(t *testing.T, fifo bool, test func(w *world)) {
 	inWorldWith(t, sqs.Options{}, fifo, test)
 }
 
+// runInWorld is inWorld for a subtest.
+func runInWorld(t *testing.T, name string, fifo bool, test func(w *world)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { inWorld(t, fifo, test) })
+}
+
 func inWorldWith(t *testing.T, o sqs.Options, fifo bool, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

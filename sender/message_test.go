@@ -75,10 +75,10 @@ func TestInvalidMessage_FailsAloneAndNamesItsField(t *testing.T) {
 		}{"Body", sender.Text("\xff")}) {
 			var wrong *sender.MessageError
 			if err := s.Send(w.Context(), c.message); !errors.As(err, &wrong) || wrong.Field != c.field {
-				t.Errorf("message %d: got %v, want an error about %s", i, err, c.field)
+				w.Errorf("message %d: got %v, want an error about %s", i, err, c.field)
 			}
-			if err := s.Enqueue(w.Context(), c.message, func(sender.Result) { t.Error("done was called") }); !errors.As(err, &wrong) {
-				t.Errorf("message %d: Enqueue: %v", i, err)
+			if err := s.Enqueue(w.Context(), c.message, func(sender.Result) { w.Error("done was called") }); !errors.As(err, &wrong) {
+				w.Errorf("message %d: Enqueue: %v", i, err)
 			}
 		}
 		w.send(s, sender.Text("after"))
@@ -112,7 +112,7 @@ func TestInvalidMessage_IsOneThatSQSRefuses(t *testing.T) {
 				in.MessageAttributes[name] = value
 			}
 			if _, err := w.client.SendMessage(w.Context(), in); err == nil {
-				t.Errorf("message %d, whose %s is wrong for the sender: SQS takes it", i, c.field)
+				w.Errorf("message %d, whose %s is wrong for the sender: SQS takes it", i, c.field)
 			}
 		}
 	})
@@ -128,7 +128,7 @@ func TestFIFO_InvalidMessages(t *testing.T) {
 		} {
 			var wrong *sender.MessageError
 			if err := s.Send(w.Context(), m); !errors.As(err, &wrong) || wrong.Field != field {
-				t.Errorf("got %v, want an error about %s", err, field)
+				w.Errorf("got %v, want an error about %s", err, field)
 			}
 		}
 	})
@@ -139,7 +139,7 @@ func TestJSON_AnErrorIsThatOfTheMessage(t *testing.T) {
 		err := w.sender(sender.Config{}).Send(w.Context(), sender.JSON(make(chan int)))
 		var unsupported *json.UnsupportedTypeError
 		if !errors.As(err, &unsupported) || !strings.Contains(err.Error(), "Body cannot be encoded") {
-			t.Errorf("got %v", err)
+			w.Errorf("got %v", err)
 		}
 	})
 }

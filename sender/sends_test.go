@@ -130,11 +130,11 @@ func TestWrap_QuickRecordsShareACall(t *testing.T) {
 		for range 10 {
 			began := time.Now()
 			if failed := w.invoke(h, "1", "2", "3", "4", "5"); len(failed) > 0 || time.Since(began) != time.Millisecond {
-				t.Errorf("%q failed, after %v", failed, time.Since(began))
+				w.Errorf("%q failed, after %v", failed, time.Since(began))
 			}
 		}
 		if got := w.calls(); len(got) != 10 {
-			t.Errorf("calls of %d messages, want one for each batch", got)
+			w.Errorf("calls of %d messages, want one for each batch", got)
 		}
 	})
 }
@@ -153,7 +153,7 @@ func TestWrap_LingerIsShortIfTheDeadlineIsNear(t *testing.T) {
 			return s.SendWithRecord(ctx, sender.Text(r.Body))
 		}))
 		if failed := w.invoke(h, "1", "slow"); !slices.Equal(failed, []string{"slow"}) {
-			t.Errorf("%q failed, want only the slow record", failed)
+			w.Errorf("%q failed, want only the slow record", failed)
 		}
 	})
 }
@@ -175,10 +175,10 @@ func TestWrap_TheErrorNamesTheFailedMessages(t *testing.T) {
 		var failed *sender.FailedError
 		var one *sender.Error
 		if !errors.As(err, &failed) || !errors.As(err, &one) || failed.Messages != 2 || len(failed.Failed) != 2 || failed.Queue != "orders" {
-			t.Fatalf("%v", err)
+			w.Fatalf("%v", err)
 		}
 		if text := err.Error(); !strings.HasPrefix(text, "sender: 2 of 2 messages to orders are not confirmed; the message was not sent (1 tries): ") || strings.Contains(text, "secret") {
-			t.Error(text)
+			w.Error(text)
 		}
 	})
 }
@@ -195,7 +195,7 @@ func TestWrap_AHangingSQSFailsRecordsWithinTheirTimeAndOthersAreDone(t *testing.
 			return h.Handle(ctx, r)
 		}), "1", "no sends", "2")
 		if !slices.Equal(failed, []string{"1", "2"}) {
-			t.Errorf("%q failed, want those that send", failed)
+			w.Errorf("%q failed, want those that send", failed)
 		}
 		w.requireNothingMore()
 	})
@@ -221,13 +221,11 @@ func TestWrap_NothingIsSentAfterTheEnd(t *testing.T) {
 		"no URL":    {Kind: sqs.Latency, Latency: 9900 * time.Millisecond, Operation: "GetQueueUrl"},
 	} {
 		for _, body := range []string{"good", "bad"} {
-			t.Run(name+", "+body, func(t *testing.T) {
-				inWorld(t, false, func(w *world) {
-					s := w.sender(sender.Config{Queue: w.name, Concurrency: 1})
-					w.inject(fault)
-					w.wantFailures(2, forward(s), body+" 1", body+" 2")
-					w.requireNothingMore()
-				})
+			runInWorld(t, name+", "+body, false, func(w *world) {
+				s := w.sender(sender.Config{Queue: w.name, Concurrency: 1})
+				w.inject(fault)
+				w.wantFailures(2, forward(s), body+" 1", body+" 2")
+				w.requireNothingMore()
 			})
 		}
 	}
@@ -251,35 +249,33 @@ func TestWrap_AbandonedHandlers(t *testing.T) {
 		w.wantFailures(1, h, "1")
 		w.requireNothingMore()
 		if !errors.Is(late, sender.ErrEnded) {
-			t.Errorf("the late message: %v", late)
+			w.Errorf("the late message: %v", late)
 		}
 		if n := len(w.bodies()); n != 0 {
-			t.Errorf("%d messages", n)
+			w.Errorf("%d messages", n)
 		}
 	})
 }
 
 func TestWrap_AFailedFunctionWithdrawsAndWaitsForCallsInFlight(t *testing.T) {
 	for name, end := range map[string]func() error{"error": func() error { return errors.New("no") }, "panic": func() error { panic("oops") }} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, false, func(w *world) {
-				w.slow(time.Second)
-				s := w.sender(sender.Config{})
-				h := s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-					for i := range 3 {
-						if err := s.SendWithRecord(ctx, numbered(i)); err != nil {
-							return err
-						}
-						time.Sleep(4 * time.Millisecond) // two of them linger for 5 ms
+		runInWorld(t, name, false, func(w *world) {
+			w.slow(time.Second)
+			s := w.sender(sender.Config{})
+			h := s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+				for i := range 3 {
+					if err := s.SendWithRecord(ctx, numbered(i)); err != nil {
+						return err
 					}
-					return end()
-				}))
-				began := time.Now()
-				w.wantFailures(1, h, "1")
-				w.wantTook(began, 1005*time.Millisecond) // the second of the call in flight
-				w.requireNothingMore()
-				w.wantBodies("0", "1")
-			})
+					time.Sleep(4 * time.Millisecond) // two of them linger for 5 ms
+				}
+				return end()
+			}))
+			began := time.Now()
+			w.wantFailures(1, h, "1")
+			w.wantTook(began, 1005*time.Millisecond) // the second of the call in flight
+			w.requireNothingMore()
+			w.wantBodies("0", "1")
 		})
 	}
 }
@@ -316,7 +312,7 @@ func TestWrap_AFailedFunctionDoesNotWaitForPlaces(t *testing.T) {
 			return errors.New("no")
 		})), "1")
 		if err := <-refused; !errors.Is(err, sender.ErrWithdrawn) || time.Since(began) > time.Millisecond {
-			t.Errorf("got %v after %v", err, time.Since(began))
+			w.Errorf("got %v after %v", err, time.Since(began))
 		}
 		time.Sleep(time.Minute)
 		w.wantBodies("0", "1", "2")
@@ -334,23 +330,21 @@ func TestSendWithRecord_AfterAFailedMessage(t *testing.T) {
 		"when it has failed":    {true, sender.Config{}, 2 * time.Second},
 		"waiting for its place": {false, sender.Config{MaxBuffered: 1}, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, c.fifo, func(w *world) {
-				w.slow(time.Second)
-				w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Times: 1})
-				s := w.sender(c.cfg)
-				w.wantFailures(1, s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-					if err := s.SendWithRecord(ctx, sender.Message{Body: "first", Group: "g"}); err != nil {
-						t.Error(err)
-					}
-					time.Sleep(c.wait)
-					if err := s.SendWithRecord(ctx, sender.Message{Body: "second", Group: "g"}); !errors.Is(err, sender.ErrRecordFailed) {
-						t.Errorf("got %v", err)
-					}
-					return nil
-				})), "1")
-				w.wantBodies()
-			})
+		runInWorld(t, name, c.fifo, func(w *world) {
+			w.slow(time.Second)
+			w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Times: 1})
+			s := w.sender(c.cfg)
+			w.wantFailures(1, s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+				if err := s.SendWithRecord(ctx, sender.Message{Body: "first", Group: "g"}); err != nil {
+					w.Error(err)
+				}
+				time.Sleep(c.wait)
+				if err := s.SendWithRecord(ctx, sender.Message{Body: "second", Group: "g"}); !errors.Is(err, sender.ErrRecordFailed) {
+					w.Errorf("got %v", err)
+				}
+				return nil
+			})), "1")
+			w.wantBodies()
 		})
 	}
 }
@@ -368,7 +362,7 @@ func TestWrap_InAContainer(t *testing.T) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Queue: "orders", Operation: "SendMessageBatch", Probability: 0.2, Times: 10})
 		p, err := longpoll.New(forward(s), longpoll.Config{Queue: url, SQS: w.client})
 		if err != nil {
-			t.Fatal(err)
+			w.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(w.Context())
 		var run sync.WaitGroup
@@ -381,7 +375,7 @@ func TestWrap_InAContainer(t *testing.T) {
 			sent[body]++
 		}
 		if len(sent) != 100 {
-			t.Errorf("%d messages arrived, want all 100", len(sent))
+			w.Errorf("%d messages arrived, want all 100", len(sent))
 		}
 	})
 }
@@ -408,7 +402,7 @@ func TestSendWithRecord_ARepeatedMessageIsDroppedByAFIFOQueue(t *testing.T) {
 		}
 		w.wantBodies("x", "y", "x")
 		if failed := w.invoke(h, "2"); len(failed) > 0 || len(w.bodies()) != 6 {
-			t.Errorf("another record: %q failed, the queue has %q", failed, w.bodies())
+			w.Errorf("another record: %q failed, the queue has %q", failed, w.bodies())
 		}
 	})
 }
@@ -422,7 +416,7 @@ func TestWrap_SeveralSenders(t *testing.T) {
 		})
 		w.wantFailures(0, batch.Chain(h, orders.Wrap, mails.Wrap), "1")
 		if got := w.bodies(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"mail", "order"}) {
-			t.Errorf("sent %q", got)
+			w.Errorf("sent %q", got)
 		}
 		w.wantFailures(1, batch.Chain(h, orders.Wrap), "1")
 	})
@@ -433,7 +427,7 @@ func TestBegin_EachItemOfABulkHandlerFailsByItself(t *testing.T) {
 		s := w.sender(sender.Config{CorrelationAttribute: "correlation_id"})
 		fn := func(ctx context.Context, items []bulk.Item[string]) error {
 			if err := s.SendWithRecord(ctx, sender.Text("x")); !errors.Is(err, sender.ErrNoRecord) {
-				t.Errorf("in a bulk handler, which has several records: %v", err)
+				w.Errorf("in a bulk handler, which has several records: %v", err)
 			}
 			sends := make([]*sender.Sends, len(items))
 			for i := range items {
@@ -454,7 +448,7 @@ func TestBegin_EachItemOfABulkHandlerFailsByItself(t *testing.T) {
 		w.wantFailures(1, batch.Chain(h, s.Wrap), "1", "2", "3", "4")
 		for _, m := range w.server.Snapshot()[0].Messages {
 			if got := m.Attributes["correlation_id"].String; got != "id-"+m.Body {
-				t.Errorf("message %s has the correlation id %q", m.Body, got)
+				w.Errorf("message %s has the correlation id %q", m.Body, got)
 			}
 		}
 	})
@@ -463,20 +457,18 @@ func TestBegin_EachItemOfABulkHandlerFailsByItself(t *testing.T) {
 // Records wait for places in a buffer of one message, and none is stuck.
 func TestWrap_AFullBuffer(t *testing.T) {
 	for _, body := range []string{"good ", "bad "} {
-		t.Run(body, func(t *testing.T) {
-			inWorld(t, false, func(w *world) {
-				w.slow(10 * time.Millisecond)
-				s := w.sender(sender.Config{MaxBuffered: 1})
-				var bodies []string
-				for i := range 10 {
-					bodies = append(bodies, body+fmt.Sprint(i))
-				}
-				failed := w.invoke(forward(s), bodies...)
-				if want := map[string]int{"good ": 0, "bad ": 10}[body]; len(failed) != want {
-					t.Errorf("%d failed, want %d", len(failed), want)
-				}
-				w.requireNothingMore()
-			})
+		runInWorld(t, body, false, func(w *world) {
+			w.slow(10 * time.Millisecond)
+			s := w.sender(sender.Config{MaxBuffered: 1})
+			var bodies []string
+			for i := range 10 {
+				bodies = append(bodies, body+fmt.Sprint(i))
+			}
+			failed := w.invoke(forward(s), bodies...)
+			if want := map[string]int{"good ": 0, "bad ": 10}[body]; len(failed) != want {
+				w.Errorf("%d failed, want %d", len(failed), want)
+			}
+			w.requireNothingMore()
 		})
 	}
 }
@@ -490,12 +482,12 @@ func TestFlushHook_SendsWhatIsInTheBufferAtTheEndOfAnInvocation(t *testing.T) {
 		began := time.Now()
 		w.invokeWith(handler.Config{Hooks: []any{s.FlushHook()}}, h, "1", "2")
 		if got := w.calls(); !slices.Equal(got, []int{1, 2}) || time.Since(began) > 0 {
-			t.Errorf("calls of %d messages after %v", got, time.Since(began))
+			w.Errorf("calls of %d messages after %v", got, time.Since(began))
 		}
 		w.inject(sqs.Fault{Kind: sqs.Hang, Operation: "SendMessageBatch"})
 		w.invokeWith(handler.Config{Hooks: []any{s.FlushHook()}}, h, "3")
 		if took := time.Since(began); took < 2*time.Second || took > 3*time.Second {
-			t.Errorf("the flush took %v, and it has 2 s", took)
+			w.Errorf("the flush took %v, and it has 2 s", took)
 		}
 	})
 }
