@@ -237,7 +237,7 @@ func (h *history) send(ctx context.Context, m sender.Message, f *fate) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	result := sender.Result{Message: m, Err: err}
-	if failed := (*sender.Error)(nil); errors.As(err, &failed) {
+	if failed := failure(err); failed != nil {
 		result.MayHaveBeenSent, result.Tries = failed.MayHaveBeenSent, failed.Tries
 	}
 	f.results = append(f.results, result)

@@ -65,6 +65,14 @@ var invalid = []struct {
 	{"TraceHeader", sender.Message{Body: "x", TraceHeader: "\x01"}},
 }
 
+// wrongField is the field that a MessageError names; "" for another error.
+func wrongField(err error) string {
+	if wrong, is := errors.AsType[*sender.MessageError](err); is {
+		return wrong.Field
+	}
+	return ""
+}
+
 func TestInvalidMessage_FailsAloneAndNamesItsField(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		s := w.sender(sender.Config{Linger: time.Second})
@@ -73,11 +81,10 @@ func TestInvalidMessage_FailsAloneAndNamesItsField(t *testing.T) {
 			field   string
 			message sender.Message
 		}{"Body", sender.Text("\xff")}) {
-			var wrong *sender.MessageError
-			if err := s.Send(w.Context(), c.message); !errors.As(err, &wrong) || wrong.Field != c.field {
+			if err := s.Send(w.Context(), c.message); wrongField(err) != c.field {
 				w.Errorf("message %d: got %v, want an error about %s", i, err, c.field)
 			}
-			if err := s.Enqueue(w.Context(), c.message, func(sender.Result) { w.Error("done was called") }); !errors.As(err, &wrong) {
+			if err := s.Enqueue(w.Context(), c.message, func(sender.Result) { w.Error("done was called") }); wrongField(err) != c.field {
 				w.Errorf("message %d: Enqueue: %v", i, err)
 			}
 		}
@@ -126,8 +133,7 @@ func TestFIFO_InvalidMessages(t *testing.T) {
 			"DeduplicationID": {Body: "x", Group: "g", DeduplicationID: "ä"},
 			"Delay":           {Body: "x", Group: "g", Delay: time.Second},
 		} {
-			var wrong *sender.MessageError
-			if err := s.Send(w.Context(), m); !errors.As(err, &wrong) || wrong.Field != field {
+			if err := s.Send(w.Context(), m); wrongField(err) != field {
 				w.Errorf("got %v, want an error about %s", err, field)
 			}
 		}
@@ -137,8 +143,7 @@ func TestFIFO_InvalidMessages(t *testing.T) {
 func TestJSON_AnErrorIsThatOfTheMessage(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		err := w.sender(sender.Config{}).Send(w.Context(), sender.JSON(make(chan int)))
-		var unsupported *json.UnsupportedTypeError
-		if !errors.As(err, &unsupported) || !strings.Contains(err.Error(), "Body cannot be encoded") {
+		if _, is := errors.AsType[*json.UnsupportedTypeError](err); !is || !strings.Contains(err.Error(), "Body cannot be encoded") {
 			w.Errorf("got %v", err)
 		}
 	})

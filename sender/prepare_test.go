@@ -141,16 +141,14 @@ func TestPrepare_Failures(t *testing.T) {
 				message = inGroup(3)
 			}
 			for i, r := range w.results(s, 9, message) {
-				var e *sender.Error
-				var wrong *sender.MessageError
 				switch {
 				case i < 3 || i > 5 && !fifo:
 					if r.Err != nil {
 						w.Errorf("message %d: %v", i, r.Err)
 					}
-				case !errors.As(r.Err, &e) || e.MayHaveBeenSent || e.Tries != 0,
+				case failure(r.Err) == nil || failure(r.Err).MayHaveBeenSent || failure(r.Err).Tries != 0,
 					i == 3 && !errors.Is(r.Err, errNo),
-					i == 4 && (!errors.As(r.Err, &wrong) || wrong.Field != "Body"),
+					i == 4 && wrongField(r.Err) != "Body",
 					i == 5 && !strings.Contains(r.Err.Error(), "panicked: oops"),
 					i > 5 && !errors.Is(r.Err, sender.ErrGroupFailed):
 					w.Errorf("message %d: %v", i, r.Err)

@@ -172,9 +172,7 @@ func TestWrap_TheErrorNamesTheFailedMessages(t *testing.T) {
 		s := w.sender(sender.Config{})
 		w.inject(sqs.Fault{Kind: sqs.Failure, Code: "AccessDeniedException", Operation: "SendMessageBatch"})
 		err := forward(s).Handle(w.Context(), batch.Record{Body: "secret"})
-		var failed *sender.FailedError
-		var one *sender.Error
-		if !errors.As(err, &failed) || !errors.As(err, &one) || failed.Messages != 2 || len(failed.Failed) != 2 || failed.Queue != "orders" {
+		if failed, is := errors.AsType[*sender.FailedError](err); !is || failure(err) == nil || failed.Messages != 2 || len(failed.Failed) != 2 || failed.Queue != "orders" {
 			w.Fatalf("%v", err)
 		}
 		if text := err.Error(); !strings.HasPrefix(text, "sender: 2 of 2 messages to orders are not confirmed; the message was not sent (1 tries): ") || strings.Contains(text, "secret") {

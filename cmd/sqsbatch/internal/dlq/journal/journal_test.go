@@ -104,8 +104,7 @@ func TestCreate_RefusesAnUnfinishedRun(t *testing.T) {
 	j, path := create(t)
 	must(t, j.Close())
 	_, err := journal.Create(path, header)
-	var unfinished *journal.UnfinishedError
-	if !errors.As(err, &unfinished) || unfinished.Path != path || unfinished.Header.Verb != "replay" {
+	if unfinished, is := errors.AsType[*journal.UnfinishedError](err); !is || unfinished.Path != path || unfinished.Header.Verb != "replay" {
 		t.Errorf("%v", err)
 	}
 	j, _, _, err = journal.Resume(path, func(string) {})

@@ -235,16 +235,15 @@ func FromEdited(l Letter, text []byte) (Letter, error) {
 
 // atLine says in which line JSON is wrong. It quotes nothing of it.
 func atLine(text []byte, err error) error {
-	var syntax *json.SyntaxError
-	if !errors.As(err, &syntax) {
+	syntax, is := errors.AsType[*json.SyntaxError](err)
+	switch {
+	case !is:
 		return errors.New("it is not a JSON object")
-	}
-	if len(bytes.TrimSpace(text)) == 0 {
+	case len(bytes.TrimSpace(text)) == 0:
 		return errors.New("it is empty")
-	}
-	at := min(int(syntax.Offset), len(text))
-	if strings.Contains(err.Error(), "unexpected end") {
+	case strings.Contains(err.Error(), "unexpected end"):
 		return errors.New("it ends too early")
 	}
+	at := min(int(syntax.Offset), len(text))
 	return fmt.Errorf("line %d is not JSON: %w", 1+bytes.Count(text[:at], []byte("\n")), err)
 }

@@ -141,8 +141,7 @@ func (r *Reader) read() ([]Letter, error) {
 	letters, err := decodeValue(value)
 	if err != nil {
 		line := first
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
+		if syntax, is := errors.AsType[*json.SyntaxError](err); is {
 			line += bytes.Count(value[:min(int(syntax.Offset), len(value))], []byte("\n"))
 		}
 		return nil, fmt.Errorf("line %d: %w", line, err)
@@ -286,18 +285,12 @@ func decodeValue(value []byte) ([]Letter, error) {
 
 // whatIsWrong is an error of encoding/json without what it quotes of a body.
 func whatIsWrong(err error) error {
-	var syntax *json.SyntaxError
-	var mistyped *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
+	if _, is := errors.AsType[*json.SyntaxError](err); is {
 		return fmt.Errorf("it is not JSON: %w", err)
-	case errors.As(err, &mistyped):
-		name, _, _ := strings.Cut(mistyped.Field, ".")
-		if name == "" {
-			return errors.New("it is not a message")
-		}
-		return fmt.Errorf("it is not a message: %s has a value of the wrong type", name)
-	default:
-		return errors.New("it is not a message")
 	}
+	if mistyped, is := errors.AsType[*json.UnmarshalTypeError](err); is && mistyped.Field != "" {
+		name, _, _ := strings.Cut(mistyped.Field, ".")
+		return fmt.Errorf("it is not a message: %s has a value of the wrong type", name)
+	}
+	return errors.New("it is not a message")
 }

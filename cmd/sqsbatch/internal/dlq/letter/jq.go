@@ -153,8 +153,8 @@ func compile(flag, text string) (*program, error) {
 
 // syntaxError says where a program is wrong.
 func syntaxError(flag, text string, err error) error {
-	var syntax *gojq.ParseError
-	if !errors.As(err, &syntax) {
+	syntax, is := errors.AsType[*gojq.ParseError](err)
+	if !is {
 		return fmt.Errorf("%s %s: %w", flag, text, err)
 	}
 	start := max(0, min(syntax.Offset-len(syntax.Token), len(text)))
@@ -201,12 +201,10 @@ func harmless(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Sprintf("the program runs for more than %s", maxTime)
 	}
-	var halt *gojq.HaltError
-	if errors.As(err, &halt) {
+	if _, is := errors.AsType[*gojq.HaltError](err); is {
 		return "the program calls halt"
 	}
-	var value gojq.ValueError
-	if errors.As(err, &value) {
+	if _, is := errors.AsType[gojq.ValueError](err); is {
 		return "the program calls error"
 	}
 	text := err.Error()
