@@ -16,22 +16,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
-// Input returns what a jq program reads of a letter:
-//
-//   - id: the message's id in the dead-letter queue
-//   - body: the body as JSON, or as a string if it is not JSON
-//   - text: the body as a string, always
-//   - attributes: an object with a string for each attribute, a number for those of type
-//     Number, and base64 for those of type Binary
-//   - reason: why sqsbatch dead-lettered the message, "" if it is not known
-//   - age: seconds since the message was sent
-//   - receives: how often the dead letter was received
-//   - source, sourceName: the ARN and the name of the queue it came from, or ""
-//   - group: the message group, or ""
-//   - sent, firstReceived, failedAt: times as RFC 3339 in UTC
-//   - queue: the ARN of the dead-letter queue, if it is known
-//
-// Age and times are null if they are not known. Numbers keep all their digits.
+// Input returns what a jq program reads of a letter. `sqsbatch help dlq` describes its members
+// (notes in package dlq). Age and times, as RFC 3339 in UTC, are null if they are not known, and
+// queue is left out. Numbers keep all their digits.
 func (l *Letter) Input(now time.Time) map[string]any {
 	in := map[string]any{
 		"id":            l.ID,
