@@ -221,22 +221,14 @@ func (t *transfer) delete(ctx context.Context, letters []*letter.Letter) error {
 	deleted, err := t.scan.delete(ctx, letters, func(l *letter.Letter, _ error) {
 		left[l.ID] = &journal.Pending{Entry: journal.Entry{ID: l.ID, Handle: l.Handle}, Sent: true}
 	})
-	t.settle(letters, left)
-	t.result.count(func(c *counts) { c.Deleted += len(deleted) })
-	return errors.Join(err, t.journal.Deleted(deleted))
-}
-
-// settle notes which of the messages that were to be deleted are left.
-func (t *transfer) settle(letters []*letter.Letter, left map[string]*journal.Pending) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	for _, l := range letters {
 		delete(t.pending, l.ID)
 	}
-	if t.pending == nil {
-		t.pending = map[string]*journal.Pending{}
-	}
 	maps.Copy(t.pending, left)
+	t.mu.Unlock()
+	t.result.count(func(c *counts) { c.Deleted += len(deleted) })
+	return errors.Join(err, t.journal.Deleted(deleted))
 }
 
 // resume takes over the state of a run that was killed, and deletes what it had sent. SQS
