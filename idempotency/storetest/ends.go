@@ -41,7 +41,7 @@ var endTests = []test{
 	{"Renew_OfACompletion", func(t *tester) {
 		t.wantClaimed("A", long)
 		t.done(t.complete("A", "A's"))
-		if err := t.renew("A", long); !errors.Is(err, idempotency.ErrNotOwner) {
+		if err := t.renew("A", 2*long); !errors.Is(err, idempotency.ErrNotOwner) {
 			t.Errorf("%v, want ErrNotOwner", err)
 		}
 		t.wantCompleted("A's")

@@ -33,28 +33,28 @@ func TestSQL_Store(t *testing.T) {
 	})
 }
 
-// historiesOf are histories with faults: before PostgreSQL's server, and before SQLite's store.
-func historiesOf(t *testing.T, d database) histories.Config {
-	store := migrated(t, d.open(t, nil), d)
-	c := drawn()
-	c.Store = func(f *histories.Faults) idempotency.Store {
-		if d.dialect == sqlstore.SQLite {
-			return f.Around(store)
-		}
-		return sqlstore.New(d.open(t, f.Conn), d.dialect, table)
-	}
-	return c
-}
-
-// drawn are histories of a server, whose clock is real.
+// drawn are histories of a server, whose clock is real. storetest finds each part of the
+// statements' and scripts' conditions that is missing, and the mutants of package histories show
+// that it finds mistakes.
 func drawn() histories.Config {
 	return histories.Config{
 		Histories: cases.Of(40, 400), AtOnce: 20, Lease: 300 * time.Millisecond, Lag: 10 * time.Millisecond, Slack: 2 * time.Millisecond,
 	}
 }
 
+// The faults are before PostgreSQL's server, and before SQLite's store.
 func TestSQL_Histories(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, d database) { histories.Check(t, historiesOf(t, d)) })
+	eachDatabase(t, func(t *testing.T, d database) {
+		store := migrated(t, d.open(t, nil), d)
+		drawn := drawn()
+		drawn.Store = func(f *histories.Faults) idempotency.Store {
+			if d.dialect == sqlstore.SQLite {
+				return f.Around(store)
+			}
+			return sqlstore.New(d.open(t, f.Conn), d.dialect, table)
+		}
+		histories.Check(t, drawn)
+	})
 }
 
 func TestSQL_MigrateAtOnceAndAgain(t *testing.T) {
