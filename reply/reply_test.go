@@ -94,7 +94,6 @@ func TestBodyThatCannotBeDecoded_IsAPermanentError(t *testing.T) {
 	})
 }
 
-// The queue retries what was not answered.
 func TestUnansweredRequest_ComesBack(t *testing.T) {
 	for name, first := range map[string]func(context.Context) error{
 		"abort":       func(context.Context) error { return batch.Abort(time.Second, errors.New("down")) },
@@ -185,7 +184,6 @@ func TestRequestComesTwice_SecondAnswerIsDropped(t *testing.T) {
 	})
 }
 
-// Idempotency inside the handler answers a repeated request with the kept result.
 func TestRepeatedRequest_GetsTheKeptAnswer(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var handled atomic.Int32

@@ -143,7 +143,6 @@ func TestMessage_ArrivesWithAllThatItHas(t *testing.T) {
 	})
 }
 
-// A queue can be named in three ways.
 func TestQueue_IsANameAURLOrAnARN(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		w.inject(sqsFaultGetQueueURL)

@@ -191,7 +191,6 @@ func TestSend_EndsWithItsContextAndSaysWhetherItMayHaveSent(t *testing.T) {
 	}
 }
 
-// A message whose context ends before its call is not sent.
 func TestSend_AMessageThatWaitsIsNotSentAfterItsContext(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		s := w.sender(sender.Config{Linger: time.Minute})

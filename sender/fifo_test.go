@@ -191,7 +191,6 @@ func TestFIFO_ResultsHaveTheDeduplicationID(t *testing.T) {
 	})
 }
 
-// A Send that ends while it waits or is in flight does not hold up its group.
 func TestFIFO_ASendThatEndsLetsItsGroupGoOn(t *testing.T) {
 	inWorld(t, true, func(w *world) {
 		s := w.sender(sender.Config{})

@@ -294,7 +294,6 @@ func TestWrap_AFailedFunctionHasNoOtherTry(t *testing.T) {
 	})
 }
 
-// A message that waits for a place in the buffer when the function fails does not get one.
 func TestWrap_AFailedFunctionDoesNotWaitForPlaces(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		w.slow(time.Second)

@@ -22,7 +22,6 @@ func TestMemory(t *testing.T) {
 	histories.Check(t, virtual(func() idempotency.Store { return idempotency.NewMemory() }))
 }
 
-// A store with a mistake is found.
 func TestMutants(t *testing.T) {
 	for name, m := range map[string]mistakes{
 		"Complete without a condition":           {completeAny: true},

@@ -9,7 +9,6 @@ import (
 
 var update = flag.Bool("update", false, "write the programs into docs/idempotency.md")
 
-// docs/idempotency.md shows the programs that are compiled and tested here.
 func TestThePageShowsThePrograms(t *testing.T) {
 	docpage.RequireFiles(t, "../../../docs/idempotency.md", *update)
 }

@@ -197,7 +197,6 @@ func wantValue(t *testing.T, raw *redis.Client, now time.Time, want map[string]a
 	}
 }
 
-// Values as Powertools writes them are understood.
 func TestRedis_ValuesOfPowertools(t *testing.T) {
 	for _, c := range servedBy(t) {
 		store := c.store(t, nil)

@@ -74,7 +74,6 @@ func TestResume_EndsWithoutMessagesThatAreGone(t *testing.T) {
 	})
 }
 
-// A command ends although messages keep arriving as fast as they are received.
 func TestLooksAndReplays_EndWhileMessagesArrive(t *testing.T) {
 	virtual(t, func(b *bench) {
 		for i := range 25 {
@@ -134,7 +133,6 @@ func TestDiscard_ActsOnlyWithYes(t *testing.T) {
 	})
 }
 
-// A flag that would have no effect is refused.
 func TestFlagsWithoutEffect_AreRefused(t *testing.T) {
 	virtual(t, func(b *bench) {
 		b.buried("orders-dead", "", `{"n":1}`, "x", "orders")

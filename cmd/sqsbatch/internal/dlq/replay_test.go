@@ -23,7 +23,6 @@ func TestReplay_IsADryRunByDefault(t *testing.T) {
 	})
 }
 
-// Each message goes to the queue that it came from, as SQS says or else sqsbatch.
 func TestReplay_SendsEachMessageToItsSource(t *testing.T) {
 	virtual(t, func(b *bench) {
 		b.redriven("orders", "", `{"n":1}`)

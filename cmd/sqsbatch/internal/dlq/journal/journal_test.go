@@ -99,7 +99,6 @@ func TestResume_KeepsTheTimeOfTheFirstTry(t *testing.T) {
 	}
 }
 
-// A new run does not replace one that did not end.
 func TestCreate_RefusesAnUnfinishedRun(t *testing.T) {
 	j, path := create(t)
 	must(t, j.Close())
@@ -118,7 +117,6 @@ func TestCreate_RefusesAnUnfinishedRun(t *testing.T) {
 	must(t, err, j.End())
 }
 
-// A journal is open once.
 func TestJournal_IsLocked(t *testing.T) {
 	j, path := create(t)
 	_, create := journal.Create(path, header)
@@ -131,7 +129,6 @@ func TestJournal_IsLocked(t *testing.T) {
 	must(t, j.Close())
 }
 
-// A file that is no journal stays as it is.
 func TestJournal_LeavesOtherFilesAlone(t *testing.T) {
 	for _, text := range []string{"a line\n", "no line", `{"Body":"x"}` + "\n", "\x1f\x8b", `{"v":1,"verb":""}` + "\n"} {
 		path := filepath.Join(t.TempDir(), "file")
