@@ -132,18 +132,6 @@ func TestThrottling_SlowsTheSenderDown(t *testing.T) {
 	}
 }
 
-// A consumer of a standard queue must expect a second copy if an answer was lost.
-func TestLostAnswer_IsRetried(t *testing.T) {
-	inWorld(t, false, func(w *world) {
-		s := w.sender(sender.Config{})
-		w.inject(sqs.Fault{Kind: sqs.LostAnswer, Times: 1})
-		w.send(s, sender.Text("x"))
-		if got := w.bodies(); len(got) != 2 {
-			w.Errorf("the queue has %q, want two copies", got)
-		}
-	})
-}
-
 func TestHangingCall_IsGivenUp(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		s := w.sender(sender.Config{CallTimeout: 2 * time.Second})
