@@ -140,27 +140,34 @@ func TestCallerHasGivenUp_RequestIsNotHandled(t *testing.T) {
 	})
 }
 
+// What the function returns then is no answer. Its error is in the log, since the caller does
+// not hear of it.
 func TestCallerGivesUpMeanwhile_ContextOfTheFunctionEnds(t *testing.T) {
-	inWorld(t, func(w *world) {
-		var took time.Duration
-		w.serve(func(ctx context.Context, r Request) (Quote, error) {
-			began := time.Now()
-			<-ctx.Done()
-			took = time.Since(began)
-			return Quote{r.ID}, nil
+	for _, failure := range []error{nil, errors.New("the database is down")} {
+		inWorld(t, func(w *world) {
+			var took time.Duration
+			w.serve(func(ctx context.Context, r Request) (Quote, error) {
+				began := time.Now()
+				<-ctx.Done()
+				took = time.Since(began)
+				return Quote{r.ID}, failure
+			})
+			_, err := w.call(w.client(reply.Config{Timeout: 4 * time.Second}), Request{ID: "r-1"})
+			if !errors.Is(err, context.DeadlineExceeded) {
+				w.Error(err)
+			}
+			w.wantIdle("expired")
+			if took > 4*time.Second || took == 0 {
+				w.Errorf("the context of the function lasted for %v", took)
+			}
+			if q := w.replyQueue(); len(q.Messages) != 0 {
+				w.Error("an answer was sent")
+			}
+			if failure != nil {
+				w.wantLog(`reason="the database is down"`)
+			}
 		})
-		_, err := w.call(w.client(reply.Config{Timeout: 4 * time.Second}), Request{ID: "r-1"})
-		if !errors.Is(err, context.DeadlineExceeded) {
-			w.Error(err)
-		}
-		w.wantIdle("expired")
-		if took > 4*time.Second || took == 0 {
-			w.Errorf("the context of the function lasted for %v", took)
-		}
-		if q := w.replyQueue(); len(q.Messages) != 0 {
-			w.Error("an answer was sent")
-		}
-	})
+	}
 }
 
 // Two copies of a request make two answers. The second one finds no call.
@@ -475,20 +482,6 @@ func TestAnswerCannotBeSentUntilTheCallerGivesUp_IsWarnedOf(t *testing.T) {
 		}
 		w.wantIdle("expired")
 		w.wantLog(`level=WARN msg="the answer could not be sent before the caller gave up"`)
-	})
-}
-
-func TestErrorAfterTheCallerHasGivenUp_IsWarnedOf(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.serve(func(ctx context.Context, r Request) (Quote, error) {
-			<-ctx.Done()
-			return Quote{}, errors.New("the database is down")
-		})
-		if _, err := w.call(w.client(reply.Config{Timeout: 3 * time.Second}), Request{ID: "r-1"}); err == nil {
-			w.Error("answered")
-		}
-		w.wantIdle("expired")
-		w.wantLog(`reason="the database is down"`)
 	})
 }
 
