@@ -325,14 +325,18 @@ func TestNoKey_IsPermanentUnlessAllowed(t *testing.T) {
 }
 
 func TestDifferentContent_IsPermanent(t *testing.T) {
-	s := &shop{}
-	h := s.guarded(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Field("id"), Content: idempotency.Body})
+	s, store := &shop{}, idempotency.NewMemory()
+	h := s.guarded(store, idempotency.Config{Key: idempotency.Field("id"), Content: idempotency.Body})
 	sqstest.Run(t, h, func(t *testing.T, q *sqstest.Queue) {
 		deliver(q, `{"id":"1","to":"Ann"}`)
 		deliver(q, `{"id":"1","to":"Bob"}`, `{"id":"1","to":"Ann"}`)
 		q.Want("succeeded", "dead-letter", "duplicate")
 		if err := q.Messages()[1].Attempts[0].Err; !errors.Is(err, idempotency.ErrDifferentContent) || strings.Contains(err.Error(), "Bob") {
 			t.Errorf("the error is %v", err)
+		}
+		found, err := store.Claim(t.Context(), idempotency.Claim{Key: "orders#" + idempotency.SHA256("1"), Owner: "onlooker"})
+		if want := idempotency.SHA256(`{"id":"1","to":"Ann"}`); err != nil || found.Content != want {
+			t.Errorf("the store has the content %q, %v; want the digest %s", found.Content, err, want)
 		}
 	})
 }

@@ -63,3 +63,14 @@ func TestHash_IsPowertools(t *testing.T) {
 		}
 	}
 }
+
+func TestKeysOfARecord(t *testing.T) {
+	r := batch.Record{MessageID: "m-1", DeduplicationID: "d-1", MessageAttributes: map[string]batch.MessageAttribute{"id": {DataType: "String", StringValue: "o-1"}}}
+	for want, key := range map[string]idempotency.KeyFunc{
+		"o-1": idempotency.Attribute("id"), "d-1": idempotency.DeduplicationID, "m-1": idempotency.MessageID,
+	} {
+		if got, err := key(t.Context(), r); err != nil || got != want {
+			t.Errorf("%q, %v; want %s", got, err, want)
+		}
+	}
+}
