@@ -167,6 +167,9 @@ func (h *history) run() {
 	if h.long {
 		end = time.Duration(h.random.IntN(3600)) * time.Second
 	}
+	if h.large {
+		end /= 10 // an hour of tries of large messages costs 4 s of processor time
+	}
 	within := time.Duration(h.random.IntN(10_000)) * time.Millisecond
 	if h.random.IntN(4) == 0 { // it is closed while they send
 		time.Sleep(end)
