@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"flag"
 	"maps"
 	"reflect"
 	"regexp"
@@ -14,18 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
-var update = flag.Bool("update", false, "write the files into the pages")
-
 const docs = "../../docs/"
-
-// The pages show these files as they are. After a change of one:
-//
-//	go test ./examples/container -run TestThePagesShowTheseFiles -update
-func TestThePagesShowTheseFiles(t *testing.T) {
-	for _, page := range []string{"containers.md", "several-queues.md", "pausing.md"} {
-		docpage.RequireFiles(t, docs+page, *update)
-	}
-}
 
 // block is the only block of JSON on a page that begins with the given text.
 func block(t *testing.T, page, start string) string {

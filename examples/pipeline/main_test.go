@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -16,18 +15,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
-	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/sender"
 )
-
-var update = flag.Bool("update", false, "write the file into docs/sending.md")
-
-// The page shows main.go as it is. After a change of it:
-//
-//	go test ./examples/pipeline -run TestThePageShowsThisFile -update
-func TestThePageShowsThisFile(t *testing.T) {
-	docpage.RequireFiles(t, "../../docs/sending.md", *update)
-}
 
 // Each order has its mail, although sends fail now and then: an order whose mail is not
 // confirmed comes back.

@@ -25,7 +25,7 @@ import (
 type codeBlock struct {
 	page, language, text string
 	line                 int
-	file                 bool // it shows a file, which a test of that file's package sees to
+	file                 bool // it shows a file, which TestFiles_AreShownAsTheyAre compares
 }
 
 var (
