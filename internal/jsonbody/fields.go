@@ -18,46 +18,43 @@ type field struct {
 
 // fieldsOf returns a struct's fields in order, including embedded ones. If several have the
 // same name, the least deep one counts, then the tagged one, else none.
-func fieldsOf(t reflect.Type) []field {
-	var all []field
-	seen := map[reflect.Type]bool{} // at a level before
-	taken := map[string]bool{}
-	for level := []field{{typ: t}}; len(level) > 0; {
-		var next []field
-		named := map[string][]field{}
-		for _, outer := range level {
-			if seen[outer.typ] {
-				continue
-			}
-			for i := range outer.typ.NumField() {
-				f, embedded, ok := fieldAt(outer.typ.Field(i))
-				if !ok {
-					continue
-				}
-				f.index = append(slices.Clone(outer.index), i)
-				if embedded {
-					next = append(next, f)
-				} else if !taken[f.name] {
-					named[f.name] = append(named[f.name], f)
-				}
-			}
+func fieldsOf(t reflect.Type) (fields []field) {
+	named := map[string][]field{}
+	addFields(named, t, nil, nil)
+	for _, same := range named {
+		slices.SortFunc(same, func(a, b field) int { return a.rank() - b.rank() })
+		if len(same) == 1 || same[0].rank() < same[1].rank() {
+			fields = append(fields, same[0])
 		}
-		for _, outer := range level {
-			seen[outer.typ] = true
-		}
-		for name, those := range named {
-			taken[name] = true
-			if tagged := slices.DeleteFunc(slices.Clone(those), func(f field) bool { return !f.tagged }); len(tagged) > 0 {
-				those = tagged
-			}
-			if len(those) == 1 {
-				all = append(all, those[0])
-			}
-		}
-		level = next
 	}
-	slices.SortFunc(all, func(a, b field) int { return slices.Compare(a.index, b.index) })
-	return all
+	slices.SortFunc(fields, func(a, b field) int { return slices.Compare(a.index, b.index) })
+	return fields
+}
+
+// rank is lower for a field that hides others of its name.
+func (f field) rank() int {
+	if f.tagged {
+		return 2 * len(f.index)
+	}
+	return 2*len(f.index) + 1
+}
+
+// addFields adds the fields of t, which is embedded in the types outer at index. A type
+// that embeds itself adds nothing again.
+func addFields(named map[string][]field, t reflect.Type, outer []reflect.Type, index []int) {
+	if slices.Contains(outer, t) {
+		return
+	}
+	for i := range t.NumField() {
+		f, embedded, ok := fieldAt(t.Field(i))
+		switch f.index = append(slices.Clone(index), i); {
+		case !ok:
+		case embedded:
+			addFields(named, f.typ, append(slices.Clone(outer), t), f.index)
+		default:
+			named[f.name] = append(named[f.name], f)
+		}
+	}
 }
 
 // fieldAt returns how encoding/json treats a Go field: as nothing, as a field, or as a

@@ -193,28 +193,24 @@ func (f *finder) quoted(i int, t reflect.Type) (end int, bad *Fault) {
 }
 
 func (f *finder) object(i int, t reflect.Type) (end int, bad *Fault) {
-	for i++; ; {
-		if i = jsontext.SpaceEnd(f.text, i); f.text[i] == '}' {
-			return i + 1, nil
-		}
-		if f.text[i] == ',' {
-			i = jsontext.SpaceEnd(f.text, i+1)
-		}
-		at := i
-		i, _ = stringEnd(f.text, i)
-		key := f.text[at:i]
-		i = jsontext.SpaceEnd(f.text, i) + 1 // the colon
+	i, more := first(f.text, i)
+	for more {
+		nameAt := i
+		end, value, _ := nameEnd(f.text, i)
+		name := f.text[i:end]
 		if t.Kind() == reflect.Map {
-			if i, bad = f.value(i, t.Elem()); bad == nil && !f.goesInto(key, t.Key()) {
-				bad = &Fault{what: "a key does not go into " + short(t.Key().String()), at: at}
+			if i, bad = f.value(value, t.Elem()); bad == nil && !f.goesInto(name, t.Key()) {
+				bad = &Fault{what: "a key does not go into " + short(t.Key().String()), at: nameAt}
 			}
 		} else {
-			i, bad = f.member(i, at, key, t)
+			i, bad = f.member(value, nameAt, name, t)
 		}
 		if bad != nil {
 			return i, bad
 		}
+		i, more, _ = next(f.text, i, '}')
 	}
+	return i, nil
 }
 
 // member looks at the value of a struct's member, whose key is at at.
@@ -239,20 +235,16 @@ func (f *finder) member(i, at int, key string, t reflect.Type) (end int, bad *Fa
 
 // array looks at the elements, as many as there is room for.
 func (f *finder) array(i int, t reflect.Type) (end int, bad *Fault) {
-	i++
-	for n := 0; ; n++ {
-		if i = jsontext.SpaceEnd(f.text, i); f.text[i] == ']' {
-			return i + 1, nil
-		}
-		if f.text[i] == ',' {
-			i++
-		}
+	i, more := first(f.text, i)
+	for n := 0; more; n++ {
 		if t.Kind() == reflect.Array && n >= t.Len() {
 			i = f.end(i)
 		} else if i, bad = f.value(i, t.Elem()); bad != nil {
 			return i, bad
 		}
+		i, more, _ = next(f.text, i, ']')
 	}
+	return i, nil
 }
 
 // isKey reports whether encoding/json takes a type for keys.
