@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -70,22 +71,18 @@ func TestDecodes(t *testing.T) {
 		"nothing":                   {"", order},
 		"nothing, by name":          {"identity", order},
 	} {
-		t.Run(name, func(t *testing.T) {
-			for range 2 { // the second time with what was used before
-				got, _, err := handle(t, encoded.Config{}, record(c.body, c.coding))
-				if err != nil || got.Body != order || got.MD5OfBody != "" || got.MD5OfMessageAttributes != "" {
-					t.Fatalf("%q: %v", got.Body, err)
-				}
-			}
-		})
-	}
-	t.Run("an empty text", func(t *testing.T) {
-		for _, c := range []struct{ coding, body string }{{"gzip", based(gzipped(""))}, {"deflate", based(zlibbed(""))}} {
-			if got, called, err := handle(t, encoded.Config{}, record(c.body, c.coding)); err != nil || !called || got.Body != "" {
-				t.Errorf("%s: %q, %v", c.coding, got.Body, err)
+		for range 2 { // the second time with what was used before
+			got, _, err := handle(t, encoded.Config{}, record(c.body, c.coding))
+			if err != nil || got.Body != order || got.MD5OfBody != "" || got.MD5OfMessageAttributes != "" {
+				t.Errorf("%s: %q: %v", name, got.Body, err)
 			}
 		}
-	})
+	}
+	for coding, body := range map[string]string{"gzip": gzipped(""), "deflate": zlibbed("")} {
+		if got, called, err := handle(t, encoded.Config{}, record(based(body), coding)); err != nil || !called || got.Body != "" {
+			t.Errorf("%s of an empty text: %q, %v", coding, got.Body, err)
+		}
+	}
 }
 
 func TestWithoutTheAttributeTheRecordIsHandedOn(t *testing.T) {
@@ -137,45 +134,72 @@ func TestWhatIsMalformed(t *testing.T) {
 		"a size that is a lie":    {"gzip", based(gz[:len(gz)-4] + "\x00\x00\x00\x70"), "the gzip data's checksum is wrong"},
 		"a size that is too much": {"gzip", based(gz[:len(gz)-4] + "\x00\x08\x00\x00"), "it is larger than 1000 bytes"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			_, called, err := handle(t, encoded.Config{MaxBytes: 1000}, record(c.body, c.coding))
-			var malformed *batch.MalformedError
-			if called || !errors.As(err, &malformed) || !strings.HasPrefix(malformed.Reason, c.reason) {
-				t.Fatalf("called: %v, %v, want %q", called, err, c.reason)
-			}
-		})
+		_, called, err := handle(t, encoded.Config{MaxBytes: 1000}, record(c.body, c.coding))
+		requireMalformed(t, name, called, err, c.reason)
 	}
-	t.Run("a binary attribute", func(t *testing.T) {
-		r := record(based(gz), "")
-		r.MessageAttributes["Content-Encoding"] = batch.MessageAttribute{DataType: "Binary", BinaryValue: []byte("gzip")}
-		if _, called, err := handle(t, encoded.Config{}, r); called || !batch.VerdictOf(err).Permanent {
-			t.Errorf("called: %v, %v", called, err)
+	r := record(based(gz), "")
+	r.MessageAttributes["Content-Encoding"] = batch.MessageAttribute{DataType: "Binary", BinaryValue: []byte("gzip")}
+	_, called, err := handle(t, encoded.Config{}, r)
+	requireMalformed(t, "a binary attribute", called, err, `attribute Content-Encoding is of type "Binary", not String`)
+	if got, _, err := handle(t, encoded.Config{MaxBytes: 1000}, record(based(gzipped(strings.Repeat("a", 1000))), "gzip")); err != nil || len(got.Body) != 1000 {
+		t.Errorf("as large as may be: %d bytes, %v", len(got.Body), err)
+	}
+}
+
+func requireMalformed(t *testing.T, name string, called bool, err error, reason string) {
+	t.Helper()
+	var malformed *batch.MalformedError
+	if called || !errors.As(err, &malformed) || !strings.HasPrefix(malformed.Reason, reason) {
+		t.Errorf("%s: called: %v, %v, want %q", name, called, err, reason)
+	}
+}
+
+// Senders that always compress have no attribute that says so.
+func TestDefault(t *testing.T) {
+	plain := func(body string) batch.Record {
+		return batch.Record{Body: body, MD5OfBody: "x", MessageAttributes: map[string]batch.MessageAttribute{"tenant": {StringValue: "a"}}}
+	}
+	for name, c := range map[string]struct {
+		record batch.Record
+		want   string
+	}{
+		"compressed, and not said":     {plain(based(gzipped(order))), ""},
+		"compressed, and said":         {record(based(zlibbed(order)), "deflate"), ""},
+		"said to be nothing":           {record(order, "identity"), ""},
+		"not compressed, and not said": {plain(order), "no attribute Content-Encoding, so gzip by Config.Default: not valid base64 at offset 0"},
+		"damaged, and said":            {record(order, "gzip"), "not valid base64 at offset 0"},
+	} {
+		got, called, err := handle(t, encoded.Config{Default: "gzip"}, c.record)
+		if c.want != "" {
+			if called || fmt.Sprint(err) != "malformed body: "+c.want {
+				t.Errorf("%s: called: %v, %v, want %q", name, called, err, c.want)
+			}
+		} else if err != nil || got.Body != order || got.MD5OfBody != "" || got.MessageAttributes["tenant"].StringValue != c.record.MessageAttributes["tenant"].StringValue {
+			t.Errorf("%s: %+v, %v", name, got, err)
 		}
-	})
-	t.Run("as large as may be", func(t *testing.T) {
-		if got, _, err := handle(t, encoded.Config{MaxBytes: 1000}, record(based(gzipped(strings.Repeat("a", 1000))), "gzip")); err != nil || len(got.Body) != 1000 {
-			t.Errorf("%d bytes, %v", len(got.Body), err)
-		}
-	})
+	}
 }
 
 func TestConfiguration(t *testing.T) {
 	if (encoded.Config{}).Unwrap(nil) != nil || encoded.Unwrap(batch.Text(nil)) != nil {
 		t.Error("nil does not stay nil")
 	}
-	h := encoded.Config{MaxBytes: -1}.Unwrap(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }))
-	err := h.(interface{ Validate() error }).Validate()
-	if err == nil || !strings.Contains(err.Error(), "MaxBytes is -1, must be 1 or more") {
-		t.Errorf("Validate: %v", err)
-	}
-	if outer := encoded.Unwrap(h).(interface{ Validate() error }).Validate(); outer == nil {
-		t.Error("what is wrong within is not told")
-	}
-	// Who does not ask finds out by the first record that needs it, which is kept.
-	if got := h.Handle(t.Context(), record(based(order), "base64")); got == nil || batch.VerdictOf(got).Permanent {
-		t.Errorf("Handle: %v", got)
-	}
-	if got := h.Handle(t.Context(), batch.Record{}); got != nil {
-		t.Errorf("Handle of a body that is not encoded: %v", got)
+	for want, cfg := range map[string]encoded.Config{
+		"MaxBytes is -1, must be 1 or more":       {MaxBytes: -1},
+		`Default has the unknown coding "brotli"`: {Default: "brotli"},
+	} {
+		h := cfg.Unwrap(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }))
+		for _, h := range []batch.Handler{h, encoded.Unwrap(h)} {
+			if err := h.(interface{ Validate() error }).Validate(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("Validate: %v, want %q", err, want)
+			}
+		}
+		// Without Validate, the first record that needs it shows the error, and is kept.
+		if got := h.Handle(t.Context(), record(based(order), "base64")); got == nil || batch.VerdictOf(got).Permanent {
+			t.Errorf("Handle: %v", got)
+		}
+		if got := h.Handle(t.Context(), batch.Record{}); (got == nil) != (cfg.Default == "") || batch.VerdictOf(got).Permanent {
+			t.Errorf("Handle of a body without the attribute: %v", got)
+		}
 	}
 }

@@ -11,27 +11,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/internal/s3client"
 )
 
-// clientOf returns client, or makes one at the first call. A function whose messages are
-// all small makes none.
+// clientOf returns a function that returns client or else makes one. If the configuration
+// could not be loaded, the next call tries again. A function whose messages are all small
+// makes no client.
 func clientOf(client *s3.Client) func(context.Context) (*s3.Client, error) {
-	return whenNeeded(client, func(cfg aws.Config) *s3.Client { return s3.NewFromConfig(cfg, s3client.Use) })
-}
-
-// queueClientOf is the same for SQS.
-func queueClientOf(client *sqs.Client) func(context.Context) (*sqs.Client, error) {
-	return whenNeeded(client, func(cfg aws.Config) *sqs.Client { return sqs.NewFromConfig(cfg) })
-}
-
-// whenNeeded returns a function that returns client or else makes one. If the configuration
-// could not be loaded, the next call tries again.
-func whenNeeded[C any](client *C, make func(aws.Config) *C) func(context.Context) (*C, error) {
 	var mu sync.Mutex
-	return func(ctx context.Context) (*C, error) {
+	return func(ctx context.Context) (*s3.Client, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if client != nil {
@@ -39,7 +28,7 @@ func whenNeeded[C any](client *C, make func(aws.Config) *C) func(context.Context
 		}
 		cfg, err := loadConfig(ctx)
 		if err == nil {
-			client = make(cfg)
+			client = s3.NewFromConfig(cfg, s3client.Use)
 		}
 		return client, err
 	}

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"context"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/payload/s3payload"
@@ -35,17 +33,4 @@ func ExampleStream() {
 		handler.Run(s3payload.Stream(importLines, s3payload.Config{Buckets: []string{"imports"}}))
 	}
 	_ = main
-}
-
-// A sender of messages of any size.
-func ExampleSender() {
-	send := func(ctx context.Context, queueURL, body string) error {
-		sender, err := s3payload.NewSender(s3payload.SenderConfig{Bucket: "orders-payloads"}) // once
-		if err != nil {
-			return err
-		}
-		_, err = sender.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: aws.String(queueURL), MessageBody: &body})
-		return err
-	}
-	_ = send
 }

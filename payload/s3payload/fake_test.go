@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -175,8 +174,6 @@ func record(body string, attributes map[string]batch.MessageAttribute) batch.Rec
 func size(n int) map[string]batch.MessageAttribute {
 	return map[string]batch.MessageAttribute{"ExtendedPayloadSize": number(n)}
 }
-
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 // ok fails the test if err is not nil.
 func ok(t testing.TB, err error) {

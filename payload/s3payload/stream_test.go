@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"runtime"
@@ -94,7 +95,7 @@ func TestMemory(t *testing.T) {
 		}
 		a.Header.Del("Content-Length")
 		if said {
-			a.Header.Set("Content-Length", itoa(object))
+			a.Header.Set("Content-Length", fmt.Sprint(object))
 		}
 		return a, nil
 	}
