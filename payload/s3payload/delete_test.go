@@ -29,8 +29,7 @@ func TestTheObjectIsDeletedAfterASuccess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := newS3(t)
-				f.objects["payloads/a/1"] = order
+				f := newS3(t, "a/1")
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				w := &warned{}
@@ -55,14 +54,8 @@ func TestTheObjectIsDeletedAfterASuccess(t *testing.T) {
 
 func TestADeleteThatFailsFailsNoRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, w := newS3(t), &warned{}
-		f.objects["payloads/a/1"] = order
-		f.fault = func(r *http.Request, _, _ string) (*http.Response, error) {
-			if r.Method == http.MethodDelete {
-				return f.refuse(r, 403, "AccessDenied"), nil
-			}
-			return nil, nil
-		}
+		f, w := newS3(t, "a/1"), &warned{}
+		f.refuseAll(http.MethodDelete, 403, "AccessDenied")
 		cfg := s3payload.Config{Buckets: buckets, Client: f.client(), DeleteAfterSuccess: true, Warnings: w}
 		h := s3payload.Unwrap(cfg)(batch.Text(func(context.Context, string) error { return nil }))
 		handle := func(times int) {
@@ -88,8 +81,7 @@ func TestADeleteThatFailsFailsNoRecord(t *testing.T) {
 
 func TestADelete_DoesNotHoldUpOthersForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newS3(t)
-		f.objects["payloads/a/1"] = order
+		f := newS3(t, "a/1")
 		cfg := s3payload.Config{Buckets: buckets, Client: f.client(), DeleteAfterSuccess: true, Warnings: panics{}}
 		h := s3payload.Unwrap(cfg)(batch.Text(func(context.Context, string) error {
 			f.slow = time.Hour
@@ -115,7 +107,7 @@ func TestAMissingObjectMayBeIgnored(t *testing.T) {
 	}
 	// Denied is not missing, and all objects of a bucket that does not exist were not handled.
 	for code, status := range map[string]int{"AccessDenied": 403, "NoSuchBucket": 404} {
-		f.fault = func(r *http.Request, _, _ string) (*http.Response, error) { return f.refuse(r, status, code), nil }
+		f.refuseAll("", status, code)
 		if _, _, err = handle(t.Context(), f, cfg, record(newer, nil)); err == nil {
 			t.Errorf("an object of which S3 says %s was taken for handled", code)
 		}

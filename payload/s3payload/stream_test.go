@@ -16,8 +16,7 @@ import (
 )
 
 func TestStream(t *testing.T) {
-	f := newS3(t)
-	f.objects["payloads/a/1"] = order
+	f := newS3(t, "a/1")
 	var got s3payload.Object
 	var body string
 	h := s3payload.Stream(func(ctx context.Context, o s3payload.Object) error {
@@ -52,8 +51,7 @@ func TestStream(t *testing.T) {
 // A function that takes a broken connection for the end of the text, as is easy
 // with a bufio.Scanner, has not handled the record.
 func TestWhatWasNotReadToItsEndHasFailed(t *testing.T) {
-	f := newS3(t)
-	f.objects["payloads/a/1"] = order
+	f := newS3(t, "a/1")
 	f.fault = func(r *http.Request, _, _ string) (*http.Response, error) {
 		if r.Method == http.MethodGet {
 			return f.cutOff(r, order, 9), nil

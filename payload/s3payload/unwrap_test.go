@@ -3,6 +3,7 @@ package s3payload_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"net/http"
 	"strings"
@@ -33,22 +34,29 @@ func handle(ctx context.Context, f *fakeS3, cfg s3payload.Config, r batch.Record
 }
 
 func TestTheBodyIsReadFromS3(t *testing.T) {
-	for name, r := range map[string]batch.Record{
-		"of this generation":               record(newer, size(len(order))),
-		"of the first":                     record(older, map[string]batch.MessageAttribute{"SQSLargePayloadSize": number(len(order))}),
-		"as Java's legacy attribute has":   record(newer, map[string]batch.MessageAttribute{"SQSLargePayloadSize": number(len(order))}),
-		"as Python writes it":              record(pythons, size(len(order))),
-		"without the attribute":            record(newer, nil),
-		"with white space and more fields": record(" [ \"com.amazon.sqs.javamessaging.MessageS3Pointer\"\n, {\"s3Key\":\"a\\/1\",\"s3BucketName\":\"payloads\",\"more\":1} ]\n", nil),
+	cfg := s3payload.Config{Buckets: buckets}
+	legacySize := map[string]batch.MessageAttribute{"SQSLargePayloadSize": number(len(order))}
+	for name, c := range map[string]struct {
+		cfg s3payload.Config
+		r   batch.Record
+	}{
+		"of this generation":               {cfg, record(newer, size(len(order)))},
+		"of the first":                     {cfg, record(older, legacySize)},
+		"as Java's legacy attribute has":   {cfg, record(newer, legacySize)},
+		"as Python writes it":              {cfg, record(pythons, size(len(order)))},
+		"without the attribute":            {cfg, record(newer, nil)},
+		"with white space and more fields": {cfg, record(" [ \"com.amazon.sqs.javamessaging.MessageS3Pointer\"\n, {\"s3Key\":\"a\\/1\",\"s3BucketName\":\"payloads\",\"more\":1} ]\n", nil)},
+		"another size, ignored":            {s3payload.Config{Buckets: []string{"*"}, IgnoreSize: true, MaxBytes: int64(len(order))}, record(newer, size(77))},
+		"a limit that is none":             {s3payload.Config{Buckets: buckets, MaxBytes: math.MaxInt64}, record(newer, nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newS3(t)
-			f.objects["payloads/a/1"] = order
+			f, r := newS3(t, "a/1"), c.r
+			r.MessageAttributes = maps.Clone(r.MessageAttributes)
 			if r.MessageAttributes != nil {
 				r.MessageAttributes["kind"] = text("order")
 			}
 			before := len(r.MessageAttributes)
-			got, _, err := handle(t.Context(), f, s3payload.Config{Buckets: buckets}, r)
+			got, _, err := handle(t.Context(), f, c.cfg, r)
 			if err != nil || got.Body != order || got.MessageID != "m-1" || got.MD5OfBody != "" {
 				t.Fatalf("%+v, %v", got, err)
 			}
@@ -113,80 +121,50 @@ func TestPointersThatAreMalformed(t *testing.T) {
 	}
 }
 
-func TestWhatFailsForGood(t *testing.T) {
-	missingBucket := func(f *fakeS3) {
-		f.fault = func(r *http.Request, _, _ string) (*http.Response, error) {
-			return f.refuse(r, 404, "NoSuchBucket"), nil
+func TestWhatFails(t *testing.T) {
+	refused := func(status int, code string) func(*fakeS3) {
+		return func(f *fakeS3) { f.refuseAll("", status, code) }
+	}
+	broken := func(f *fakeS3) {
+		f.fault = func(*http.Request, string, string) (*http.Response, error) {
+			return nil, errors.New("connection refused")
 		}
 	}
+	cutOff := func(f *fakeS3) {
+		f.fault = func(r *http.Request, _, _ string) (*http.Response, error) { return f.cutOff(r, order, 9), nil }
+	}
+	cfg := s3payload.Config{Buckets: buckets}
 	for name, c := range map[string]struct {
-		cfg   s3payload.Config
-		r     batch.Record
-		with  func(*fakeS3)
-		text  string
-		calls string
+		cfg     s3payload.Config
+		r       batch.Record
+		with    func(*fakeS3)
+		text    string
+		calls   int
+		forGood bool
 	}{
-		"another bucket":    {s3payload.Config{Buckets: []string{"others", "payloads-2"}}, record(newer, nil), nil, `the pointer leads to the bucket "payloads", which is not in Config.Buckets`, ""},
-		"a missing object":  {s3payload.Config{Buckets: buckets}, record(strings.Replace(newer, "a/1", "a/2", 1), nil), nil, `no such object in S3, bucket "payloads"`, "GET payloads/a/2"},
-		"a missing bucket":  {s3payload.Config{Buckets: buckets, IgnoreMissing: true}, record(newer, nil), missingBucket, `no such bucket in S3, "payloads"`, "GET payloads/a/1"},
-		"larger than it is": {s3payload.Config{Buckets: buckets}, record(newer, size(len(order)+1)), nil, `the object in bucket "payloads" has 33 bytes, the message's attribute says 34`, "GET payloads/a/1"},
-		"smaller":           {s3payload.Config{Buckets: buckets}, record(newer, size(1)), nil, "the message's attribute says 1 (Config.IgnoreSize)", "GET payloads/a/1"},
-		"too large":         {s3payload.Config{Buckets: buckets, MaxBytes: 32}, record(newer, nil), nil, "has 33 bytes, more than Config.MaxBytes (32) allows", "GET payloads/a/1"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := newS3(t)
-			f.objects["payloads/a/1"] = order
-			if c.with != nil {
-				c.with(f)
-			}
-			_, called, err := handle(t.Context(), f, c.cfg, c.r)
-			if called || !batch.VerdictOf(err).Permanent || !strings.Contains(err.Error(), c.text) || f.called() != c.calls {
-				t.Errorf("called: %v, %v; calls: %s", called, err, f.called())
-			}
-		})
-	}
-}
-
-func TestASizeMayBeIgnored(t *testing.T) {
-	f := newS3(t)
-	f.objects["payloads/a/1"] = order
-	cfg := s3payload.Config{Buckets: []string{"*"}, IgnoreSize: true, MaxBytes: int64(len(order))}
-	if got, _, err := handle(t.Context(), f, cfg, record(newer, size(77))); err != nil || got.Body != order {
-		t.Errorf("%q, %v", got.Body, err)
-	}
-}
-
-// A limit that is no limit makes no empty body.
-func TestTheLargestLimit(t *testing.T) {
-	f := newS3(t)
-	f.objects["payloads/a/1"] = order
-	cfg := s3payload.Config{Buckets: buckets, MaxBytes: math.MaxInt64}
-	if got, _, err := handle(t.Context(), f, cfg, record(newer, nil)); err != nil || got.Body != order {
-		t.Errorf("%q, %v", got.Body, err)
-	}
-}
-
-func TestWhatComesBack(t *testing.T) {
-	for name, c := range map[string]struct {
-		fault func(f *fakeS3, r *http.Request) (*http.Response, error)
-		text  string
-		calls int
-	}{
-		"access denied":          {func(f *fakeS3, r *http.Request) (*http.Response, error) { return f.refuse(r, 403, "AccessDenied"), nil }, "AccessDenied", 1},
-		"throttling":             {func(f *fakeS3, r *http.Request) (*http.Response, error) { return f.refuse(r, 503, "SlowDown"), nil }, "SlowDown", 3},
-		"no connection":          {func(f *fakeS3, r *http.Request) (*http.Response, error) { return nil, errors.New("connection refused") }, "connection refused", 3},
-		"a connection that ends": {func(f *fakeS3, r *http.Request) (*http.Response, error) { return f.cutOff(r, order, 9), nil }, "unexpected EOF", 1},
+		"another bucket":         {s3payload.Config{Buckets: []string{"others", "payloads-2"}}, record(newer, nil), nil, `the pointer leads to the bucket "payloads", which is not in Config.Buckets`, 0, true},
+		"a missing object":       {cfg, record(strings.Replace(newer, "a/1", "a/2", 1), nil), nil, `no such object in S3, bucket "payloads"`, 1, true},
+		"a missing bucket":       {s3payload.Config{Buckets: buckets, IgnoreMissing: true}, record(newer, nil), refused(404, "NoSuchBucket"), `no such bucket in S3, "payloads"`, 1, true},
+		"larger than it is":      {cfg, record(newer, size(len(order)+1)), nil, `the object in bucket "payloads" has 33 bytes, the message's attribute says 34`, 1, true},
+		"smaller":                {cfg, record(newer, size(1)), nil, "the message's attribute says 1 (Config.IgnoreSize)", 1, true},
+		"too large":              {s3payload.Config{Buckets: buckets, MaxBytes: 32}, record(newer, nil), nil, "has 33 bytes, more than Config.MaxBytes (32) allows", 1, true},
+		"access denied":          {cfg, record(newer, nil), refused(403, "AccessDenied"), "AccessDenied", 1, false},
+		"throttling":             {cfg, record(newer, nil), refused(503, "SlowDown"), "SlowDown", 3, false},
+		"no connection":          {cfg, record(newer, nil), broken, "connection refused", 3, false},
+		"a connection that ends": {cfg, record(newer, nil), cutOff, "unexpected EOF", 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := newS3(t)
-				f.fault = func(r *http.Request, _, _ string) (*http.Response, error) { return c.fault(f, r) }
-				_, called, err := handle(t.Context(), f, s3payload.Config{Buckets: buckets}, record(newer, nil))
-				if called || err == nil || batch.VerdictOf(err).Permanent || !strings.Contains(err.Error(), c.text) || !strings.Contains(err.Error(), `bucket "payloads"`) {
-					t.Errorf("called: %v, %v", called, err)
+				f := newS3(t, "a/1")
+				if c.with != nil {
+					c.with(f)
 				}
-				if n := len(f.calls); n != c.calls {
-					t.Errorf("%d calls, want %d", n, c.calls)
+				_, called, err := handle(t.Context(), f, c.cfg, c.r)
+				if called || err == nil || batch.VerdictOf(err).Permanent != c.forGood || !strings.Contains(err.Error(), c.text) {
+					t.Fatalf("called: %v, %v", called, err)
+				}
+				if !c.forGood && !strings.Contains(err.Error(), `bucket "payloads"`) || len(f.calls) != c.calls {
+					t.Errorf("%v after %d calls, want %d: %s", err, len(f.calls), c.calls, f.called())
 				}
 			})
 		})

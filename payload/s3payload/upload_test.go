@@ -112,9 +112,7 @@ func TestPrepareForASender(t *testing.T) {
 		for _, body := range []string{"one", "one", "two"} {
 			ok(t, s.Send(t.Context(), sender.Message{Group: "g", Body: body}))
 		}
-		f.fault = func(r *http.Request, _, _ string) (*http.Response, error) {
-			return f.refuse(r, 403, "AccessDenied"), nil
-		}
+		f.refuseAll("", 403, "AccessDenied")
 		err = s.Send(t.Context(), sender.Message{Group: "g", Body: "three"})
 		if err == nil || !strings.Contains(err.Error(), `put the body into bucket "payloads"`) || !strings.Contains(err.Error(), "AccessDenied") {
 			t.Errorf("S3 denies: %v", err)
