@@ -73,8 +73,8 @@ func JSON[T any](fn func(ctx context.Context, e Event[T]) error, opts ...batch.J
 			return &batch.MalformedError{Reason: reason, Err: err}
 		}
 		e := Event[T]{
-			ID: opened.ID, Source: opened.Source, DetailType: opened.DetailType, Time: opened.time,
-			AccountID: opened.Account, Region: opened.Region, Resources: opened.Resources,
+			ID: opened.ID, Source: opened.Source, DetailType: opened.DetailType, Time: opened.Time,
+			AccountID: opened.AccountID, Region: opened.Region, Resources: opened.Resources,
 		}
 		if bad := jsonbody.Decode(string(opened.Detail), &e.Detail, o.Strict); bad != nil {
 			at := func() int { return jsonbody.Offset(r.Body, "detail") }
@@ -113,17 +113,13 @@ func (u *unwrapper) Validate() error { return wrapped.Validate(u.next) }
 // From returns the event that ctx belongs to, inside [Unwrap]. The event's Detail is the
 // record's body. Elsewhere it returns false.
 func From(ctx context.Context) (events.EventBridgeEvent, bool) {
-	switch e := ctx.Value(key{}).(type) {
-	case *envelope:
-		return events.EventBridgeEvent{
-			Version: e.Version, ID: e.ID, DetailType: e.DetailType, Source: e.Source, AccountID: e.Account,
-			Time: e.time, Region: e.Region, Resources: e.Resources, Detail: bytes.Clone(e.Detail),
-		}, true
-	case *events.EventBridgeEvent:
-		return *e, true
-	default:
+	e, ok := ctx.Value(key{}).(*events.EventBridgeEvent)
+	if !ok {
 		return events.EventBridgeEvent{}, false
 	}
+	event := *e
+	event.Detail = bytes.Clone(e.Detail)
+	return event, true
 }
 
 // With returns a context from which [From] returns e, for tests of functions.

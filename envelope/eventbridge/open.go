@@ -4,27 +4,19 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
 )
 
 // envelope is the JSON that EventBridge writes.
 type envelope struct {
-	Version    string          `json:"version"`
-	ID         string          `json:"id"`
-	DetailType string          `json:"detail-type"`
-	Source     string          `json:"source"`
-	Account    string          `json:"account"`
-	Time       string          `json:"time"`
-	Region     string          `json:"region"`
-	Resources  []string        `json:"resources"`
-	Detail     json.RawMessage `json:"detail"`
-
-	time time.Time
+	events.EventBridgeEvent
+	Time string `json:"time"` // may be empty
 }
 
 // open reads an event, or says what is wrong with it.
-func open(body string) (e *envelope, reason string, err error) {
-	e = new(envelope)
+func open(body string) (event *events.EventBridgeEvent, reason string, err error) {
+	e := new(envelope)
 	if err := json.Unmarshal([]byte(body), e); err != nil {
 		return nil, jsonbody.Where(body, e), err
 	}
@@ -38,9 +30,9 @@ func open(body string) (e *envelope, reason string, err error) {
 		return nil, "the event has no detail" + transformed, nil
 	}
 	if e.Time != "" {
-		if e.time, err = time.Parse(time.RFC3339, e.Time); err != nil {
+		if e.EventBridgeEvent.Time, err = time.Parse(time.RFC3339, e.Time); err != nil {
 			return nil, "the event's time is not a valid time", err
 		}
 	}
-	return e, "", nil
+	return &e.EventBridgeEvent, "", nil
 }

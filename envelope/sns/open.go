@@ -1,6 +1,7 @@
 package sns
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"time"
@@ -10,50 +11,73 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
 
-// opened is the content of an envelope.
-type opened struct {
+// envelope is the JSON that SNS writes. encoding/json ignores case in TopicArn and MessageId.
+type envelope struct {
 	Notification
-	Message    string
-	attributes map[string]batch.MessageAttribute
+	Type              string
+	Message           *string
+	Timestamp         string // may be empty
+	MessageAttributes map[string]struct{ Type, Value string }
+
+	attributes map[string]batch.MessageAttribute // binary values decoded
 }
 
 // open returns an envelope's content, nil if the body is not an envelope, or a reason if
 // the envelope is malformed.
-func open(body string) (e *opened, reason string, err error) {
+func open(body string) (e *envelope, reason string, err error) {
 	if !looks(body) && !begins(body) {
 		return nil, "", nil
 	}
-	env := new(envelope)
-	err = json.Unmarshal([]byte(body), env)
+	e = new(envelope)
+	err = json.Unmarshal([]byte(body), e)
 	if err != nil && begins(body) && !json.Valid([]byte(body)) {
-		return nil, "SNS envelope: " + jsonbody.Where(body, env), err
+		return nil, "SNS envelope: " + jsonbody.Where(body, e), err
 	}
 	switch {
-	case !env.written():
+	case !e.written():
 		return nil, "", nil
-	case env.Type != notification:
-		return nil, confirmations[env.Type], nil
+	case e.Type != notification:
+		return nil, confirmations[e.Type], nil
 	case err != nil:
-		return nil, "SNS envelope: " + jsonbody.Where(body, env), err
-	case env.Message == nil:
+		return nil, "SNS envelope: " + jsonbody.Where(body, e), err
+	case e.Message == nil:
 		return nil, "the SNS envelope has no Message", nil
 	}
-	published, err := time.Parse(time.RFC3339, env.Timestamp)
-	if err != nil && env.Timestamp != "" {
+	if e.Notification.Timestamp, err = time.Parse(time.RFC3339, e.Timestamp); err != nil && e.Timestamp != "" {
 		return nil, "SNS envelope: the Timestamp is not a valid time", err
 	}
-	attributes, err := env.attributes()
-	if err != nil {
+	if err := e.decodeAttributes(); err != nil {
 		return nil, "SNS envelope: the value of one of the MessageAttributes is not base64", err
 	}
-	return &opened{
-		Notification: Notification{
-			MessageID: env.MessageID, TopicARN: env.TopicARN, Subject: env.Subject,
-			Timestamp: published, SequenceNumber: env.SequenceNumber,
-		},
-		Message:    *env.Message,
-		attributes: attributes,
-	}, "", nil
+	return e, "", nil
+}
+
+func (e *envelope) decodeAttributes() error {
+	e.attributes = make(map[string]batch.MessageAttribute, len(e.MessageAttributes))
+	for name, a := range e.MessageAttributes {
+		to := batch.MessageAttribute{DataType: a.Type, StringValue: a.Value}
+		if strings.HasPrefix(a.Type, "Binary") {
+			value, err := base64.StdEncoding.DecodeString(a.Value)
+			if err != nil {
+				return err
+			}
+			to.StringValue, to.BinaryValue = "", value
+		}
+		e.attributes[name] = to
+	}
+	return nil
+}
+
+// written reports whether SNS wrote it, even if something else is wrong with it.
+func (e *envelope) written() bool {
+	switch e.Type {
+	case notification, subscription, unsubscription:
+	default:
+		return false
+	}
+	partition, arn := strings.CutPrefix(e.TopicARN, "arn:")
+	_, topic, _ := strings.Cut(partition, ":")
+	return arn && strings.HasPrefix(topic, "sns:") && e.MessageID != ""
 }
 
 // isEnvelope reports whether a body is an envelope, even a malformed one.

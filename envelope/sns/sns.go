@@ -101,21 +101,17 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	case reason != "":
 	case e == nil:
 		return u.next.Handle(ctx, r)
-	case !u.nested && isEnvelope(e.Message):
+	case !u.nested && isEnvelope(*e.Message):
 		reason = "an SNS envelope in an SNS envelope: sns.Unwrap(sns.Unwrap(…)) opens both"
 	}
 	if reason != "" {
 		return &batch.MalformedError{Reason: reason, Err: err}
 	}
-	r.Body = e.Message
-	r.MD5OfBody, r.MD5OfMessageAttributes = "", ""
+	r.Body, r.MD5OfBody, r.MD5OfMessageAttributes = *e.Message, "", ""
 	if len(e.attributes) > 0 {
-		if len(r.MessageAttributes) > 0 { // the map is shared with the SQS message's record
-			own := maps.Clone(r.MessageAttributes)
-			maps.Copy(own, e.attributes)
-			e.attributes = own
-		}
-		r.MessageAttributes = e.attributes
+		attributes := maps.Collect(maps.All(r.MessageAttributes)) // the map is shared with the SQS message's record
+		maps.Copy(attributes, e.attributes)
+		r.MessageAttributes = attributes
 	}
 	return u.next.Handle(batch.WithRecord(With(ctx, e.Notification), r), r)
 }
