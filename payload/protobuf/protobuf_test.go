@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -135,12 +136,16 @@ func TestWhatIsNoTextSaysWhere(t *testing.T) {
 }
 
 func TestNestingHasABound(t *testing.T) {
-	data := ""
+	var heads []string // from the innermost on
+	size := 0
 	for range 10_010 { // a Value that is a list with a Value that is a list …
-		list := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), data)
-		data = string(protowire.AppendBytes(protowire.AppendTag(nil, 6, protowire.BytesType), list))
+		for _, field := range []protowire.Number{1, 6} {
+			head := protowire.AppendVarint(protowire.AppendTag(nil, field, protowire.BytesType), uint64(size))
+			heads, size = append(heads, string(head)), size+len(head)
+		}
 	}
-	_, called, err := handle[*structpb.Value](text(data))
+	slices.Reverse(heads)
+	_, called, err := handle[*structpb.Value](text(strings.Join(heads, "")))
 	var malformed *batch.MalformedError
 	if called || !errors.As(err, &malformed) || len(malformed.Reason) > 400 || !strings.Contains(malformed.Reason, "is in a message too deep") {
 		t.Errorf("called: %v, %v", called, err)
