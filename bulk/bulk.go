@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,18 +109,10 @@ func (h *handler[T]) Validate() error { return h.wrong }
 func (h *handler[T]) Concurrency() int { return h.cfg.MaxItems * h.cfg.Parallel }
 
 func (c Config) withDefaults() Config {
-	if c.MaxItems == 0 {
-		c.MaxItems = defaultMaxItems
-	}
-	if c.MaxBytes == 0 {
-		c.MaxBytes = defaultMaxBytes
-	}
-	if c.Linger == 0 {
-		c.Linger = defaultLinger
-	}
-	if c.Parallel == 0 {
-		c.Parallel = defaultParallel
-	}
+	c.MaxItems = cmp.Or(c.MaxItems, defaultMaxItems)
+	c.MaxBytes = cmp.Or(c.MaxBytes, defaultMaxBytes)
+	c.Linger = cmp.Or(c.Linger, defaultLinger)
+	c.Parallel = cmp.Or(c.Parallel, defaultParallel)
 	return c
 }
 

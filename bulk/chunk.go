@@ -16,7 +16,7 @@ type chunk[T any] struct {
 	bytes   int
 	heads   int // number of tickets whose Handle waits
 
-	timer *time.Timer // fires when the chunk is due; nil if it is due from the start
+	timer *time.Timer // fires when the chunk is due
 	due   bool        // the chunk waits for no more records
 	begun bool        // no record may join or leave any more
 	over  bool        // the function has returned, or will not be called
@@ -103,7 +103,7 @@ func (s *scope[T]) watch(c *chunk[T]) {
 // finish gives err to every record that has no outcome.
 func (s *scope[T]) finish(c *chunk[T], err error) {
 	for _, t := range c.tickets {
-		t.verdict.seal(err)
+		t.verdict.set(err, true)
 	}
 	over, abort := []*chunk[T]{c}, c.abort()
 	s.mu.Lock()

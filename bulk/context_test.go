@@ -17,16 +17,14 @@ type tenant struct{}
 func TestTheChunksContext(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		w.run.Concurrency, w.run.RecordTimeout, w.cfg.Linger = 10, 5*time.Second, 2*time.Second
-		w.wrap = func(h batch.Handler) batch.Handler {
-			return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-				if r.Body == "later" {
-					time.Sleep(time.Second)
-				}
-				cut, cancel := context.WithTimeout(valuectx.With(ctx, tenant{}, r.Body), 5*time.Second)
-				defer cancel()
-				return h.Handle(cut, r)
-			})
-		}
+		w.wrap = around(func(ctx context.Context, r batch.Record, h batch.Handler) error {
+			if r.Body == "later" {
+				time.Sleep(time.Second)
+			}
+			cut, cancel := context.WithTimeout(valuectx.With(ctx, tenant{}, r.Body), 5*time.Second)
+			defer cancel()
+			return h.Handle(cut, r)
+		})
 		w.do = func(ctx context.Context, items []bulk.Item[string]) error {
 			deadline, ok := ctx.Deadline()
 			if got := deadline.Sub(w.began); !ok || got != 5*time.Second {
@@ -46,7 +44,6 @@ func TestTheChunksContext(t *testing.T) {
 			return ctx.Err()
 		}
 		w.Send("first", "later")
-		w.began = time.Now()
 		w.invoke(10, 30*time.Second)
 		if n := w.outcomes(); len(w.seen()) != 1 || n[batch.Retry] != 2 {
 			t.Errorf("chunks %q, outcomes %v", w.seen(), n)
@@ -65,7 +62,6 @@ func TestTheEndOfAnInvocation(t *testing.T) {
 				return nil
 			}
 			w.Send("a:0", "a:1", "a:2")
-			w.began = time.Now()
 			if failed := w.invoke(10, 10*time.Second); len(failed) > 0 || len(w.seen()) != 1 || time.Since(w.began) > 10*time.Second {
 				t.Errorf("failed %q after %v, chunks %q", failed, time.Since(w.began), w.seen())
 			}
@@ -82,22 +78,19 @@ func TestARecordLeavesAChunkThatHasNotBegun(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		w.cfg = bulk.Config{MaxItems: 2, Parallel: 1}
 		w.run.Concurrency = 10
-		w.wrap = func(h batch.Handler) batch.Handler {
-			return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-				if r.Body >= "3" {
-					time.Sleep(time.Second)
-				}
-				if r.Body == "3" {
-					var cancel context.CancelFunc
-					ctx, cancel = context.WithTimeout(ctx, time.Second)
-					defer cancel()
-				}
-				return h.Handle(ctx, r)
-			})
-		}
+		w.wrap = around(func(ctx context.Context, r batch.Record, h batch.Handler) error {
+			if r.Body >= "3" {
+				time.Sleep(time.Second)
+			}
+			if r.Body == "3" {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, time.Second)
+				defer cancel()
+			}
+			return h.Handle(ctx, r)
+		})
 		w.do = func(context.Context, []bulk.Item[string]) error { time.Sleep(4 * time.Second); return nil }
 		w.Send("1", "2", "3", "4")
-		w.began = time.Now()
 		w.invoke(10, 60*time.Second)
 		if got := w.seen(); len(got) != 2 || len(got[0]) != 2 || !slices.Equal(got[1], []string{"4"}) || w.times[1] != 4*time.Second {
 			t.Errorf("chunks %q at %v, want the second to be 4, after 4s", got, w.times)

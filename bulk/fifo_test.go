@@ -28,31 +28,29 @@ func failing(err error, bodies ...string) func(context.Context, []bulk.Item[stri
 // the last one too; they must not follow it to the dead-letter queue.
 func TestWhatIsBehindARecordThatIsBuriedIsWrittenAgain(t *testing.T) {
 	for _, mode := range []string{"Lambda", "container"} {
-		t.Run(mode, func(t *testing.T) {
-			inWorld(t, true, func(w *world) {
-				w.do = failing(errNo, "a:1")
-				w.run.Backoff = partialfailure.Constant(time.Second)
-				w.Send("a:0", "a:1", "a:2", "a:3")
-				if mode == "container" {
-					w.poll(time.Minute)
-				} else {
-					for range 5 {
-						w.invoke(10, 30*time.Second)
-						time.Sleep(2 * time.Second)
-					}
+		inWorldOf(t, mode, true, func(t *testing.T, w *world) {
+			w.do = failing(errNo, "a:1")
+			w.run.Backoff = partialfailure.Constant(time.Second)
+			w.Send("a:0", "a:1", "a:2", "a:3")
+			if mode == "container" {
+				w.poll(time.Minute)
+			} else {
+				for range 5 {
+					w.invoke(10, 30*time.Second)
+					time.Sleep(2 * time.Second)
 				}
-				wantChunks(t, w.seen(),
-					[]string{"a:0", "a:1", "a:2", "a:3"},
-					[]string{"a:1", "a:2", "a:3"}, []string{"a:1", "a:2", "a:3"}, []string{"a:1", "a:2", "a:3"}, []string{"a:1", "a:2", "a:3"},
-					[]string{"a:2", "a:3"})
-				dead := w.DeadLetters()
-				if len(dead) != 1 || *dead[0].Body != "a:1" {
-					t.Errorf("%d dead letters, want a:1: %v", len(dead), dead)
-				}
-				if r := w.result("a:3"); r.Outcome != batch.Succeeded {
-					t.Errorf("a:3 is %v: %v", r.Outcome, r.Err)
-				}
-			})
+			}
+			wantChunks(t, w.seen(),
+				[]string{"a:0", "a:1", "a:2", "a:3"},
+				[]string{"a:1", "a:2", "a:3"}, []string{"a:1", "a:2", "a:3"}, []string{"a:1", "a:2", "a:3"}, []string{"a:1", "a:2", "a:3"},
+				[]string{"a:2", "a:3"})
+			dead := w.DeadLetters()
+			if len(dead) != 1 || *dead[0].Body != "a:1" {
+				t.Errorf("%d dead letters, want a:1: %v", len(dead), dead)
+			}
+			if r := w.result("a:3"); r.Outcome != batch.Succeeded {
+				t.Errorf("a:3 is %v: %v", r.Outcome, r.Err)
+			}
 		})
 	}
 }
@@ -155,20 +153,18 @@ func TestAMalformedRecordBehindEndsTheChunk(t *testing.T) {
 // A decoder that hangs or ends its goroutine harms its own record only.
 func TestADecoderThatHangsBehindHoldsNothingUp(t *testing.T) {
 	for name, hang := range map[string]func(){"hangs": func() { time.Sleep(time.Hour) }, "ends": runtime.Goexit} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, true, func(w *world) {
-				w.decode = func(_ context.Context, r batch.Record) (string, error) {
-					if r.Body == "a:2" {
-						hang()
-					}
-					return r.Body, nil
+		inWorldOf(t, name, true, func(t *testing.T, w *world) {
+			w.decode = func(_ context.Context, r batch.Record) (string, error) {
+				if r.Body == "a:2" {
+					hang()
 				}
-				w.Send("a:0", "a:1", "a:2", "b:0")
-				failed := w.invoke(10, 30*time.Second)
-				if !slices.Equal(failed, []string{"a:2"}) || !slices.Equal(w.items(), []string{"a:0", "a:1", "b:0"}) || w.times[0] > 50*time.Millisecond {
-					t.Errorf("failed %q, chunks %q at %v", failed, w.seen(), w.times)
-				}
-			})
+				return r.Body, nil
+			}
+			w.Send("a:0", "a:1", "a:2", "b:0")
+			failed := w.invoke(10, 30*time.Second)
+			if !slices.Equal(failed, []string{"a:2"}) || !slices.Equal(w.items(), []string{"a:0", "a:1", "b:0"}) || w.times[0] > 50*time.Millisecond {
+				t.Errorf("failed %q, chunks %q at %v", failed, w.seen(), w.times)
+			}
 		})
 	}
 }
@@ -178,13 +174,11 @@ func TestADecoderThatHangsBehindHoldsNothingUp(t *testing.T) {
 func TestMiddlewareAroundSeesRecordsInTheirTurn(t *testing.T) {
 	inWorld(t, true, func(w *world) {
 		var turns []string
-		w.wrap = func(h batch.Handler) batch.Handler {
-			return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-				turns = append(turns, r.Body)
-				r.Body = "x" + r.Body
-				return h.Handle(ctx, r)
-			})
-		}
+		w.wrap = around(func(ctx context.Context, r batch.Record, h batch.Handler) error {
+			turns = append(turns, r.Body)
+			r.Body = "x" + r.Body
+			return h.Handle(ctx, r)
+		})
 		w.Send("a:0", "a:1", "a:2")
 		w.invoke(10, 30*time.Second)
 		wantChunks(t, w.seen(), []string{"xa:0"}, []string{"xa:1"}, []string{"xa:2"})

@@ -61,10 +61,30 @@ func inWorld(t *testing.T, fifo bool, script func(*world)) {
 	})
 }
 
+// inWorldOf is inWorld in a test with a name.
+func inWorldOf(t *testing.T, name string, fifo bool, script func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { inWorld(t, fifo, func(w *world) { script(t, w) }) })
+}
+
+// around is middleware that calls f with the handler that it is around.
+func around(f func(ctx context.Context, r batch.Record, h batch.Handler) error) func(batch.Handler) batch.Handler {
+	return func(h batch.Handler) batch.Handler {
+		return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return f(ctx, r, h) })
+	}
+}
+
 func (w *world) BatchSettled(_ context.Context, _ batch.BatchInfo, results []batch.Result) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.settled = append(w.settled, results...)
+}
+
+// Send sends messages now, which is when the world's time begins.
+func (w *world) Send(bodies ...string) {
+	w.t.Helper()
+	w.Queue.Send(bodies...)
+	w.began = time.Now()
 }
 
 // text decodes a body as it is, but for those that begin with "bad".
@@ -142,7 +162,6 @@ func (w *world) sendMany(n int) (bodies []string) {
 		bodies = append(bodies, strconv.Itoa(i))
 	}
 	w.Send(bodies...)
-	w.began = time.Now()
 	return bodies
 }
 

@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"cmp"
 	"errors"
 	"sync"
 
@@ -24,7 +25,7 @@ func (i *Item[T]) Fail(err error) {
 	if i.verdict == nil {
 		i.verdict = new(verdict)
 	}
-	i.verdict.fail(err)
+	i.verdict.set(cmp.Or(err, errFailed), false)
 }
 
 // Err returns the error with which the item was failed so far, or nil. It is for tests of
@@ -45,30 +46,19 @@ type verdict struct {
 	sealed bool // the function has returned
 }
 
-func (v *verdict) fail(err error) {
-	if err == nil {
-		err = errFailed
-	}
+// set sets the error, unless there is one or the verdict is sealed. After seal, no call has
+// an effect.
+func (v *verdict) set(err error, seal bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.err == nil && !v.sealed {
 		v.err = err
 	}
+	v.sealed = v.sealed || seal
 }
 
 func (v *verdict) get() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.err
-}
-
-// seal sets the error of the whole call, unless the record has one. After it, Fail has no
-// effect.
-func (v *verdict) seal(err error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.err == nil && !v.sealed {
-		v.err = err
-	}
-	v.sealed = true
 }

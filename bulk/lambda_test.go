@@ -31,27 +31,25 @@ func TestABatchIsWrittenInChunksWithoutWaiting(t *testing.T) {
 		{"by bytes", 20, bulk.Config{MaxBytes: 15, Parallel: 1}, 0, []int{12, 8}, 2 * time.Second}, // 10 bodies of 1 byte, 10 of 2
 		{"larger than the limit", 3, bulk.Config{MaxBytes: 1, Parallel: 9}, 0, []int{1, 1, 1}, time.Second},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, false, func(w *world) {
-				w.cfg, w.run.Concurrency = c.cfg, c.concurrency
-				w.do = func(context.Context, []bulk.Item[string]) error { time.Sleep(time.Second); return nil }
-				sent := w.sendMany(c.records)
-				failed := w.invoke(1000, 30*time.Second)
-				got := w.sizes()
-				slices.Sort(sent)
-				if c.cfg.MaxBytes == 15 { // by order of joining
-					for _, chunk := range w.seen() {
-						if n := len(fmt.Sprint(chunk)) - len(chunk) - 1; n > 15 {
-							t.Errorf("a chunk has %d bytes: %q", n, chunk)
-						}
+		inWorldOf(t, c.name, false, func(t *testing.T, w *world) {
+			w.cfg, w.run.Concurrency = c.cfg, c.concurrency
+			w.do = func(context.Context, []bulk.Item[string]) error { time.Sleep(time.Second); return nil }
+			sent := w.sendMany(c.records)
+			failed := w.invoke(1000, 30*time.Second)
+			got := w.sizes()
+			slices.Sort(sent)
+			if c.cfg.MaxBytes == 15 { // by order of joining
+				for _, chunk := range w.seen() {
+					if n := len(fmt.Sprint(chunk)) - len(chunk) - 1; n > 15 {
+						t.Errorf("a chunk has %d bytes: %q", n, chunk)
 					}
-				} else if !slices.Equal(got, c.want) || time.Since(w.began) != c.takes {
-					t.Errorf("chunks of %v in %v, want %v in %v", got, time.Since(w.began), c.want, c.takes)
 				}
-				if items := w.items(); !slices.Equal(items, sent) || len(failed) > 0 || w.left() != 0 {
-					t.Errorf("written %q, failed %q", items, failed)
-				}
-			})
+			} else if !slices.Equal(got, c.want) || time.Since(w.began) != c.takes {
+				t.Errorf("chunks of %v in %v, want %v in %v", got, time.Since(w.began), c.want, c.takes)
+			}
+			if items := w.items(); !slices.Equal(items, sent) || len(failed) > 0 || w.left() != 0 {
+				t.Errorf("written %q, failed %q", items, failed)
+			}
 		})
 	}
 }
@@ -60,17 +58,14 @@ func TestABatchIsWrittenInChunksWithoutWaiting(t *testing.T) {
 func TestRecordsThatDoNotJoin_AreNotWaitedFor(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		w.run.Concurrency = 100
-		w.wrap = func(h batch.Handler) batch.Handler {
-			return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-				if r.Body == "slow" {
-					time.Sleep(10 * time.Millisecond)
-					return nil
-				}
-				return h.Handle(ctx, r)
-			})
-		}
+		w.wrap = around(func(ctx context.Context, r batch.Record, h batch.Handler) error {
+			if r.Body == "slow" {
+				time.Sleep(10 * time.Millisecond)
+				return nil
+			}
+			return h.Handle(ctx, r)
+		})
 		w.Send("1", "2", "bad 3", "slow")
-		w.began = time.Now()
 		w.invoke(10, 30*time.Second)
 		if items := w.items(); !slices.Equal(items, []string{"1", "2"}) || len(w.times) != 1 || w.times[0] != 10*time.Millisecond {
 			t.Errorf("%q at %v, want 1 and 2 in one chunk after 10ms", w.seen(), w.times)
@@ -84,16 +79,13 @@ func TestRecordsThatDoNotJoin_AreNotWaitedFor(t *testing.T) {
 func TestOneThatTakesLongIsWaitedForUpToLinger(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		w.run.Concurrency, w.cfg.Linger = 100, 20*time.Millisecond
-		w.wrap = func(h batch.Handler) batch.Handler {
-			return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-				if r.Body == "slow" {
-					time.Sleep(time.Second)
-				}
-				return h.Handle(ctx, r)
-			})
-		}
+		w.wrap = around(func(ctx context.Context, r batch.Record, h batch.Handler) error {
+			if r.Body == "slow" {
+				time.Sleep(time.Second)
+			}
+			return h.Handle(ctx, r)
+		})
 		w.Send("1", "slow")
-		w.began = time.Now()
 		w.invoke(10, 30*time.Second)
 		wantChunks(t, w.seen(), []string{"1"}, []string{"slow"})
 		if !slices.Equal(w.times, []time.Duration{20 * time.Millisecond, time.Second}) {
@@ -157,21 +149,19 @@ func TestWhatItemsAndTheFunctionReturn(t *testing.T) {
 			return nil
 		}, map[string]batch.Outcome{"0": batch.Retry, "1": batch.Retry, "2": batch.Retry}, "no"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, false, func(w *world) {
-				w.do = c.do
-				w.sendMany(3)
-				w.invoke(10, 30*time.Second)
-				for body, want := range c.want {
-					if r := w.result(body); r.Outcome != want {
-						t.Errorf("%s is %v, want %v: %v", body, r.Outcome, want, r.Err)
-					}
+		inWorldOf(t, c.name, false, func(t *testing.T, w *world) {
+			w.do = c.do
+			w.sendMany(3)
+			w.invoke(10, 30*time.Second)
+			for body, want := range c.want {
+				if r := w.result(body); r.Outcome != want {
+					t.Errorf("%s is %v, want %v: %v", body, r.Outcome, want, r.Err)
 				}
-				r := w.result("1")
-				if got := fmt.Sprint(r.Err); r.Err != nil && got != c.err || r.Err == nil && c.err != "" {
-					t.Errorf("the error is %v, want %q", r.Err, c.err)
-				}
-			})
+			}
+			r := w.result("1")
+			if got := fmt.Sprint(r.Err); r.Err != nil && got != c.err || r.Err == nil && c.err != "" {
+				t.Errorf("the error is %v, want %q", r.Err, c.err)
+			}
 		})
 	}
 }
@@ -205,4 +195,40 @@ func TestAbortStartsNothingFurther(t *testing.T) {
 			t.Errorf("chunks %q, outcomes %v", w.seen(), n)
 		}
 	})
+}
+
+// What waits for its turn is not written to what is down.
+func TestAnAbortPutsOffWhatHasNotBegun(t *testing.T) {
+	for name, abort := range map[string]func(items []bulk.Item[string]) error{
+		"of the function": func([]bulk.Item[string]) error { return batch.Abort(time.Minute, errNo) },
+		"of an item": func(items []bulk.Item[string]) error {
+			items[1].Fail(batch.Abort(time.Minute, errNo))
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, fifo := range []bool{false, true} {
+				inWorld(t, fifo, func(w *world) {
+					w.cfg, w.run.Concurrency = bulk.Config{MaxItems: 2, Parallel: 1}, 10
+					w.do = func(_ context.Context, items []bulk.Item[string]) error {
+						time.Sleep(5 * time.Second)
+						return abort(items)
+					}
+					w.Send("a:0", "b:0", "c:0", "d:0", "e:0", "f:0", "g:0")
+					w.invoke(10, 60*time.Second)
+					if len(w.seen()) != 1 || time.Since(w.began) > 10*time.Second {
+						t.Errorf("chunks %q, after %v", w.seen(), time.Since(w.began))
+					}
+					for _, body := range []string{"a:0", "b:0", "c:0", "d:0", "e:0", "f:0", "g:0"} {
+						if slices.Contains(w.items(), body) {
+							continue // in the chunk that was written, of any two
+						}
+						if r := w.result(body); r.Outcome != batch.Retry || r.VisibleIn < time.Minute {
+							t.Errorf("%s is %v, back in %v: %v", body, r.Outcome, r.VisibleIn, r.Err)
+						}
+					}
+				})
+			}
+		})
+	}
 }

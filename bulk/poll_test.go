@@ -107,51 +107,44 @@ func TestAFunctionThatHangsGivesItsPlaceAway(t *testing.T) {
 		}
 		return nil
 	}
-	t.Run("container", func(t *testing.T) {
-		inWorld(t, false, func(w *world) {
-			w.cfg, w.do = bulk.Config{MaxItems: 1, Parallel: 1}, hang
-			w.run.RecordTimeout, w.run.Concurrency = 5*time.Second, 3
-			w.run.Poll.MaxAbandoned = 10
-			w.Send("0")
-			w.began = time.Now()
-			go func() {
-				time.Sleep(2 * time.Second)
-				w.Send("1", "2")
-			}()
-			w.poll(20 * time.Second)
-			if !slices.Equal(w.items(), []string{"0", "1", "2"}) || w.times[1] != 6*time.Second || w.times[2] != w.times[1] { // the timeout and the grace
-				t.Errorf("chunks %q at %v, want the second at 6s", w.seen(), w.times)
-			}
-			if n := w.outcomes(); n[batch.Abandoned] != 1 || n[batch.Succeeded] != 2 {
-				t.Errorf("outcomes are %v", n)
-			}
-		})
+	inWorldOf(t, "container", false, func(t *testing.T, w *world) {
+		w.cfg, w.do = bulk.Config{MaxItems: 1, Parallel: 1}, hang
+		w.run.RecordTimeout, w.run.Concurrency = 5*time.Second, 3
+		w.run.Poll.MaxAbandoned = 10
+		w.Send("0")
+		go func() {
+			time.Sleep(2 * time.Second)
+			w.Queue.Send("1", "2")
+		}()
+		w.poll(20 * time.Second)
+		if !slices.Equal(w.items(), []string{"0", "1", "2"}) || w.times[1] != 6*time.Second || w.times[2] != w.times[1] { // the timeout and the grace
+			t.Errorf("chunks %q at %v, want the second at 6s", w.seen(), w.times)
+		}
+		if n := w.outcomes(); n[batch.Abandoned] != 1 || n[batch.Succeeded] != 2 {
+			t.Errorf("outcomes are %v", n)
+		}
 	})
-	t.Run("Lambda", func(t *testing.T) {
-		inWorld(t, false, func(w *world) {
-			w.cfg, w.do = bulk.Config{MaxItems: 1, Parallel: 1}, hang
-			w.run.RecordTimeout = 5 * time.Second // and one record at a time
-			w.sendMany(3)
-			failed := w.invoke(10, 30*time.Second)
-			if !slices.Equal(failed, []string{"0"}) || !slices.Equal(w.times, []time.Duration{0, 6 * time.Second, 6 * time.Second}) {
-				t.Errorf("failed %v; chunks %q at %v", failed, w.seen(), w.times)
-			}
-			if n := w.outcomes(); n[batch.Abandoned] != 1 || n[batch.Succeeded] != 2 {
-				t.Errorf("outcomes are %v", n)
-			}
-		})
+	inWorldOf(t, "Lambda", false, func(t *testing.T, w *world) {
+		w.cfg, w.do = bulk.Config{MaxItems: 1, Parallel: 1}, hang
+		w.run.RecordTimeout = 5 * time.Second // and one record at a time
+		w.sendMany(3)
+		failed := w.invoke(10, 30*time.Second)
+		if !slices.Equal(failed, []string{"0"}) || !slices.Equal(w.times, []time.Duration{0, 6 * time.Second, 6 * time.Second}) {
+			t.Errorf("failed %v; chunks %q at %v", failed, w.seen(), w.times)
+		}
+		if n := w.outcomes(); n[batch.Abandoned] != 1 || n[batch.Succeeded] != 2 {
+			t.Errorf("outcomes are %v", n)
+		}
 	})
-	t.Run("Lambda, to its end", func(t *testing.T) {
-		inWorld(t, false, func(w *world) {
-			w.do = func(context.Context, []bulk.Item[string]) error { time.Sleep(time.Hour); return nil }
-			w.sendMany(3)
-			if failed := w.invoke(10, 30*time.Second); len(failed) != 3 || time.Since(w.began) > 30*time.Second {
-				t.Errorf("failed %v after %v", failed, time.Since(w.began))
-			}
-			if n := w.outcomes(); n[batch.Abandoned] != 3 {
-				t.Errorf("outcomes are %v", n)
-			}
-		})
+	inWorldOf(t, "Lambda, to its end", false, func(t *testing.T, w *world) {
+		w.do = func(context.Context, []bulk.Item[string]) error { time.Sleep(time.Hour); return nil }
+		w.sendMany(3)
+		if failed := w.invoke(10, 30*time.Second); len(failed) != 3 || time.Since(w.began) > 30*time.Second {
+			t.Errorf("failed %v after %v", failed, time.Since(w.began))
+		}
+		if n := w.outcomes(); n[batch.Abandoned] != 3 {
+			t.Errorf("outcomes are %v", n)
+		}
 	})
 }
 

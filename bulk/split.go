@@ -86,7 +86,7 @@ func (w *writer[T]) mayGo(tickets []*ticket[T]) (list []*ticket[T]) {
 // over gives the outcome of their call to records that have none.
 func (w *writer[T]) over(tickets []*ticket[T], err error) {
 	for _, t := range tickets {
-		t.verdict.seal(err)
+		t.verdict.set(err, true)
 	}
 	w.tell(tickets)
 }
