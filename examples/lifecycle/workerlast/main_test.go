@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -14,20 +13,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The worker finishes what handlers wait to hand over: three orders, one after another.
 func TestStop_TakesTheTimeOfTheWork(t *testing.T) {
-	stoptest.Run(t, 3, func(t *testing.T, q *stoptest.Queue) {
-		stop := stoptest.Start(t, func(ctx context.Context) error { return run(ctx, q.Config) })
-		time.Sleep(time.Second)
-		q.RequireStop(8*time.Second, stop)
-		q.RequireMessages(3, 0)
-	})
+	stoptest.Stop{Orders: 3, Takes: 8 * time.Second, Deleted: 3, Visible: 0}.Check(t, run)
 }
 
 // More than the drain has time for: what is left is released.
 func TestStop_MoreWorkThanTime(t *testing.T) {
-	stoptest.Run(t, 12, func(t *testing.T, q *stoptest.Queue) {
-		stop := stoptest.Start(t, func(ctx context.Context) error { return run(ctx, q.Config) })
-		time.Sleep(time.Second)
-		q.RequireStop(24*time.Second, stop)
-		q.RequireMessages(8, 4)
-	})
+	stoptest.Stop{Orders: 12, Takes: 24 * time.Second, Deleted: 8, Visible: 4}.Check(t, run)
 }
