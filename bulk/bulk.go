@@ -58,11 +58,10 @@ const (
 // fn: its record fails with a [batch.MalformedError].
 //
 // An error that fn returns fails every item that [Item.Fail] did not fail before. If the
-// error is permanent or fn panics, the chunk is split; see "One record that spoils the
-// call" in the package comment.
+// error is permanent or fn panics, the chunk is split; see "Failures" in the package
+// comment.
 //
-// Functions that run handlers refuse the result with an error if fn is nil or cfg is out of
-// its bounds.
+// Functions that run handlers refuse the result if fn is nil or cfg is out of its bounds.
 func JSON[T any](fn func(ctx context.Context, items []Item[T]) error, cfg Config) batch.Handler {
 	return New(func(_ context.Context, r batch.Record) (v T, err error) {
 		if bad := jsonbody.Decode(r.Body, &v, cfg.DisallowUnknownFields); bad != nil {

@@ -58,7 +58,6 @@ type Event[T any] struct {
 // path in the event, "detail.items.qty", and a position by its offset in the body.
 //
 // [batch.RecordFrom] returns the SQS message unchanged. JSON returns nil if fn is nil.
-// Functions that run handlers refuse nil with an error.
 func JSON[T any](fn func(ctx context.Context, e Event[T]) error, opts ...batch.JSONOption) batch.HandlerFunc {
 	if fn == nil {
 		return nil
@@ -89,7 +88,6 @@ func JSON[T any](fn func(ctx context.Context, e Event[T]) error, opts ...batch.J
 // SQS's digest is of the whole body. Everything else is that of the SQS message.
 //
 // Events that are malformed for [JSON] are malformed here. Unwrap returns nil if h is nil.
-// Functions that run handlers refuse nil with an error.
 func Unwrap(h batch.Handler) batch.Handler {
 	if wrapped.IsNil(h) {
 		return nil

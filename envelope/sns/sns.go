@@ -47,7 +47,7 @@ import (
 // confirms a subscription, or contains another envelope. To open nested envelopes, use
 // Unwrap twice.
 //
-// Unwrap returns nil if h is nil. Functions that run handlers refuse nil with an error.
+// Unwrap returns nil if h is nil.
 func Unwrap(h batch.Handler) batch.Handler {
 	if wrapped.IsNil(h) {
 		return nil

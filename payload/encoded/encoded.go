@@ -60,7 +60,7 @@ type Config struct {
 func Unwrap(h batch.Handler) batch.Handler { return Config{}.Unwrap(h) }
 
 // Unwrap returns a handler that decodes a record's body and passes it to h. It returns nil
-// if h is nil. Functions that run handlers refuse nil with an error.
+// if h is nil.
 func (c Config) Unwrap(h batch.Handler) batch.Handler {
 	if wrapped.IsNil(h) {
 		return nil

@@ -35,7 +35,7 @@ import (
 // (those of JSON are dropped), unless [DisallowUnknownFields] is given.
 //
 // Handler returns nil if fn is nil, or if M is not a generated type, such as an interface
-// or dynamicpb.Message. Functions that run handlers refuse nil with an error.
+// or dynamicpb.Message.
 func Handler[M proto.Message](fn func(ctx context.Context, m M) error, opts ...Option) batch.HandlerFunc {
 	t := reflect.TypeFor[M]()
 	if fn == nil || t.Kind() != reflect.Pointer || reflect.New(t.Elem()).Interface().(M).ProtoReflect().Descriptor() == nil {

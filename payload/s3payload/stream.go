@@ -29,7 +29,7 @@ type Object struct {
 // record that [batch.RecordFrom] returns does not have the attribute with the size, and has
 // no body if that is in S3.
 //
-// Stream returns nil if fn is nil. Functions that run handlers refuse nil with an error.
+// Stream returns nil if fn is nil.
 func Stream(fn func(ctx context.Context, o Object) error, cfg Config) batch.Handler {
 	if fn == nil {
 		return nil

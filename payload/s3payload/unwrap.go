@@ -17,8 +17,7 @@ import (
 // text as its body. It has neither the attribute with the size nor SQS's digests, which are
 // those of the pointer.
 //
-// The middleware returns nil if its handler is nil. Functions that run handlers refuse nil
-// with an error.
+// The middleware returns nil if its handler is nil.
 func Unwrap(cfg Config) func(batch.Handler) batch.Handler {
 	s := newStore(cfg, MaxBytes)
 	return func(h batch.Handler) batch.Handler {
