@@ -71,18 +71,10 @@ func TestShip(t *testing.T) {
 				r := batch.Record{MessageID: "m-1", Body: tt.body, Attempt: max(tt.attempt, 1)}
 				ctx, cancel := context.WithTimeout(batch.WithRecord(t.Context(), r), 10*time.Second)
 				defer cancel()
-
 				start := time.Now()
 				err := batch.JSON(shipFrom(memoryWarehouse{})).Handle(ctx, r)
-
-				if got := verdict(err); got != tt.want {
-					t.Errorf("verdict is %q, want %q (error: %v)", got, tt.want, err)
-				}
-				if !strings.Contains(fmt.Sprint(err), tt.says) {
-					t.Errorf("error is %q, want it to say %q", err, tt.says)
-				}
-				if took := time.Since(start); took != tt.takes {
-					t.Errorf("took %v, want %v", took, tt.takes)
+				if took := time.Since(start); verdict(err) != tt.want || !strings.Contains(fmt.Sprint(err), tt.says) || took != tt.takes {
+					t.Errorf("%q after %v: %v, want %q after %v, and it to say %q", verdict(err), took, err, tt.want, tt.takes, tt.says)
 				}
 			})
 		})
@@ -114,25 +106,15 @@ func (w refusing) Ship(context.Context, Order) error { return w.err }
 
 // The business logic works with any Warehouse, however it wraps its errors.
 func TestShipFromAnotherWarehouse(t *testing.T) {
-	tests := []struct {
-		name string
-		err  error
-		want string
-	}{
-		{"unknown, wrapped", fmt.Errorf("catalogue: %w", ErrUnknownSKU), "permanent"},
-		{"busy, wrapped", fmt.Errorf("dock: %w", &BusyError{For: time.Minute}), "retry after 1m0s"},
-		{"anything else", errors.New("no route to host"), "retry"},
-		{"shipped", nil, "done"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			err := shipFrom(refusing{tt.err})(t.Context(), Order{ID: "o-1", SKU: "ok", Quantity: 1})
-			if got := verdict(err); got != tt.want {
-				t.Errorf("verdict is %q, want %q", got, tt.want)
-			}
-			if !errors.Is(err, tt.err) {
-				t.Errorf("%v does not wrap %v", err, tt.err)
-			}
-		})
+	for answer, want := range map[error]string{
+		fmt.Errorf("catalogue: %w", ErrUnknownSKU):           "permanent",
+		fmt.Errorf("dock: %w", &BusyError{For: time.Minute}): "retry after 1m0s",
+		errors.New("no route to host"):                       "retry",
+		nil:                                                  "done",
+	} {
+		err := shipFrom(refusing{answer})(t.Context(), Order{ID: "o-1", SKU: "ok", Quantity: 1})
+		if verdict(err) != want || !errors.Is(err, answer) {
+			t.Errorf("verdict of %v is %q, want %q", err, verdict(err), want)
+		}
 	}
 }
