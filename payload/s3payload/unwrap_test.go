@@ -3,9 +3,12 @@ package s3payload_test
 import (
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"math"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -209,5 +212,71 @@ func TestConfiguration(t *testing.T) {
 	}
 	if s3payload.Unwrap(s3payload.Config{})(nil) != nil || s3payload.Unwrap(s3payload.Config{})(batch.Text(nil)) != nil || s3payload.Stream(nil, s3payload.Config{}) != nil {
 		t.Error("a handler without a function")
+	}
+}
+
+// FuzzPointer gives any body: it is handed on as it is, or followed into a bucket
+// that may be read, or refused for good.
+func FuzzPointer(f *testing.F) {
+	for _, body := range []string{newer, older, pythons, order, newer[:60]} {
+		f.Add(body, "33")
+		f.Add(body, "")
+	}
+	f.Fuzz(func(t *testing.T, body, claim string) {
+		fake := newS3(t)
+		fake.fault = func(r *http.Request, bucket, key string) (*http.Response, error) {
+			if bucket != "payloads" || key == "" || strings.Contains("/"+key+"/", "/../") {
+				t.Errorf("%s %q %q", r.Method, bucket, key)
+			}
+			return fake.answer(r, 200, "from S3"), nil
+		}
+		r := record(body, nil)
+		if claim != "" {
+			r.MessageAttributes = map[string]batch.MessageAttribute{"ExtendedPayloadSize": text(claim)}
+		}
+		got, called, err := handle(context.Background(), fake, s3payload.Config{Buckets: buckets}, r)
+		switch {
+		case err != nil && (called || !batch.VerdictOf(err).Permanent):
+			t.Errorf("called: %v, %v", called, err)
+		case err == nil && got.Body != "from S3" && (got.Body != body || fake.called() != ""):
+			t.Errorf("%q became %q; calls: %s", body, got.Body, fake.called())
+		case err == nil && got.Body == "from S3" && fake.called() == "" && body != "from S3":
+			t.Error("no call was made")
+		}
+	})
+}
+
+// The client that is made finds an endpoint as it is named, and writes nothing of
+// objects that have no checksum.
+func TestClientFromTheEnvironment(t *testing.T) {
+	paths := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		paths <- r.URL.Path
+		_, _ = io.WriteString(w, "body")
+	}))
+	defer server.Close()
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL_S3": server.URL, "AWS_REGION": "eu-west-1",
+		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_CONFIG_FILE": os.DevNull,
+	} {
+		t.Setenv(name, value)
+	}
+	read, write, err := os.Pipe()
+	ok(t, err)
+	before := os.Stderr
+	os.Stderr = write
+	var body string
+	err = s3payload.Unwrap(s3payload.Config{Buckets: []string{"orders"}})(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
+		body = r.Body
+		return nil
+	})).Handle(t.Context(), batch.Record{Body: `["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"orders","s3Key":"key"}]`})
+	os.Stderr = before
+	_ = write.Close()
+	lines, _ := io.ReadAll(read)
+	if err != nil || body != "body" || len(lines) != 0 {
+		t.Errorf("%v, body %q, on standard error %q", err, body, lines)
+	}
+	if path := <-paths; path != "/orders/key" {
+		t.Errorf("asked for %s", path)
 	}
 }

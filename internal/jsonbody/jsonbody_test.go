@@ -180,3 +180,55 @@ func TestFaultKeepsTheError(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestOffset(t *testing.T) {
+	const body = ` {"a" : [ 1 , {"b":"x", "B": {"c":null}} ], "A":[{"d":"{"}, 2 ] , "e":7}`
+	for want, path := range map[string][]any{
+		`[{"d"`:  {"a"}, // the last one, whatever its case
+		`{"d"`:   {"a", 0},
+		`"{"}`:   {"A", 0, "d"},
+		`2 ] ,`:  {"A", 1},
+		`7}`:     {"e"},
+		` {"a" `: {"none"},
+	} {
+		if at := jsonbody.Offset(body, path...); !strings.HasPrefix(body[at:], want) {
+			t.Errorf("%v: %s, want %s", path, body[at:], want)
+		}
+	}
+	for _, path := range [][]any{{"e", 0}, {"e", "x"}, {"a", 2}, {"a", "x"}, {0}} { // breaks off
+		if at := jsonbody.Offset(body, path...); at != jsonbody.Offset(body, path[:len(path)-1]...) {
+			t.Errorf("%v: at %d", path, at)
+		}
+	}
+	for _, body := range []string{``, `{`, `{"a"`, `{"a":`, `{"a":[`, `[1,`, `{"a":1]`} { // no JSON: no place, and no panic
+		_ = jsonbody.Offset(body, "a", 0)
+		_ = jsonbody.Offset(body, 1)
+	}
+}
+
+// FuzzPart compares with encoding/json: what it takes for an object whose first member has a
+// name, Find finds, and what Find calls no JSON, encoding/json does, too.
+func FuzzPart(f *testing.F) {
+	for _, text := range []string{`{"a":{"b":1}}`, ` {"\u0061" : [1,{"a":2}] , "a":3}`, `{"a":tru}`, `{"x":{},"a":""}`, `{"a":1,}`, `null`, `{}`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		value, bad := jsonbody.Find(body, "a")
+		if bad != nil {
+			if json.Valid([]byte(body)) {
+				t.Fatalf("%q is valid, not %s", body, bad.Reason())
+			}
+			return
+		}
+		var members map[string]json.RawMessage
+		if json.Unmarshal([]byte(body), &members) != nil {
+			return // it may be wrong behind what was read, and is no object
+		}
+		if _, has := members["a"]; has != (value != "") {
+			t.Errorf("%q: found %q", body, value)
+		}
+		if value != "" && !json.Valid([]byte(value)) {
+			t.Errorf("%q: %q is no value", body, value)
+		}
+	})
+}
