@@ -113,14 +113,12 @@ func TestPointersThatAreMalformed(t *testing.T) {
 		"a size that is not a number":          {record(newer, map[string]batch.MessageAttribute{"ExtendedPayloadSize": text("large")}), "the attribute with the payload's size is not a number"},
 		"a size below nothing":                 {record(newer, size(-1)), "the attribute with the payload's size is not a number"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			f := newS3(t)
-			_, called, err := handle(t.Context(), f, s3payload.Config{Buckets: buckets}, c.r)
-			var malformed *batch.MalformedError
-			if called || !errors.As(err, &malformed) || !strings.HasPrefix(malformed.Reason, c.reason) || f.called() != "" {
-				t.Errorf("called: %v, %v, want %q; calls: %s", called, err, c.reason, f.called())
-			}
-		})
+		f := newS3(t)
+		_, called, err := handle(t.Context(), f, s3payload.Config{Buckets: buckets}, c.r)
+		var malformed *batch.MalformedError
+		if called || !errors.As(err, &malformed) || !strings.HasPrefix(malformed.Reason, c.reason) || f.called() != "" {
+			t.Errorf("%s: called: %v, %v, want %q; calls: %s", name, called, err, c.reason, f.called())
+		}
 	}
 }
 
