@@ -54,7 +54,8 @@ func (s *scope[T]) writeChunk(c *chunk[T]) {
 		c.cancel()
 		s.finish(c, batch.ErrGoexit) // for records that have no outcome yet
 	}()
-	s.newWriter(ctx, c).write(c.tickets)
+	w := &writer[T]{s, ctx, c.tickets[0].runner}
+	w.write(c.tickets)
 }
 
 // prepare makes the context of a chunk.

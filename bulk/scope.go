@@ -40,6 +40,7 @@ type ticket[T any] struct {
 	item    Item[T]
 	verdict verdict
 	next    *ticket[T] // the record behind it in its FIFO group, if that is in the chunk
+	before  *ticket[T] // the record before it, likewise
 	chunk   *chunk[T]  // set by join
 	done    chan struct{}
 
@@ -77,6 +78,7 @@ func (s *scope[T]) join(t *ticket[T]) {
 		if last.next == nil {
 			break
 		}
+		last.next.before = last
 	}
 	switch {
 	case len(c.tickets) >= s.cfg.MaxItems || c.bytes >= s.cfg.MaxBytes:

@@ -16,21 +16,7 @@ import (
 type writer[T any] struct {
 	*scope[T]
 	ctx    context.Context
-	runner *runner.View              // may be nil
-	before map[*ticket[T]]*ticket[T] // maps a record to the one before it in its FIFO group
-}
-
-func (s *scope[T]) newWriter(ctx context.Context, c *chunk[T]) *writer[T] {
-	w := &writer[T]{scope: s, ctx: ctx, runner: c.tickets[0].runner}
-	for _, t := range c.tickets {
-		if t.next != nil {
-			if w.before == nil {
-				w.before = map[*ticket[T]]*ticket[T]{}
-			}
-			w.before[t.next] = t
-		}
-	}
-	return w
+	runner *runner.View // nil if there is no engine, so that the chunk has one record
 }
 
 // write gives each record its outcome at once: no record waits for another half. A
@@ -74,7 +60,7 @@ func (w *writer[T]) write(tickets []*ticket[T]) {
 // mayGo leaves out, and fails, records behind a failed record of their group.
 func (w *writer[T]) mayGo(tickets []*ticket[T]) (list []*ticket[T]) {
 	for _, t := range tickets {
-		if before := w.before[t]; before != nil && before.verdict.get() != nil {
+		if t.before != nil && t.before.verdict.get() != nil {
 			w.over([]*ticket[T]{t}, errBehind)
 			continue
 		}
@@ -124,8 +110,5 @@ func (w *writer[T]) ofOne(err error) (is bool) {
 	if _, panicked := err.(*batch.PanicError); panicked {
 		return true
 	}
-	if w.runner != nil {
-		return w.runner.Permanent(err)
-	}
-	return batch.VerdictOf(err).Permanent
+	return w.runner.Permanent(err)
 }

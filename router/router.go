@@ -78,21 +78,18 @@ func (r *Router) Handle(ctx context.Context, record batch.Record) error {
 	return h.Handle(ctx, record)
 }
 
+// plain are the characters of names.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/# "
+
 // named quotes a key, or describes it if it may contain the sender's data.
 func named(key string) string {
-	if key == "" {
+	switch {
+	case key == "":
 		return "an empty type"
-	}
-	if len(key) > 64 {
+	case len(key) > 64:
 		return fmt.Sprintf("its type, which has %d bytes", len(key))
-	}
-	for _, c := range []byte(key) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
-		case c == '-', c == '_', c == '.', c == ':', c == '/', c == '#', c == ' ':
-		default:
-			return "its type, which is not a plain name"
-		}
+	case strings.Trim(key, plain) != "":
+		return "its type, which is not a plain name"
 	}
 	return fmt.Sprintf("type %q", key)
 }

@@ -11,12 +11,19 @@ import (
 type coding byte
 
 const (
-	asBase64 coding = iota + 1
+	asIs coding = iota
+	asBase64
 	asGzip
 	asDeflate
 )
 
-var names = [...]string{asBase64: "base64", asGzip: "gzip", asDeflate: "deflate"}
+var (
+	names  = [...]string{asBase64: "base64", asGzip: "gzip", asDeflate: "deflate"}
+	byName = map[string]coding{
+		"": asIs, "identity": asIs, // HTTP uses both for no coding
+		"gzip": asGzip, "x-gzip": asGzip, "deflate": asDeflate, "base64": asBase64,
+	}
+)
 
 // maxCodings limits the work that a body can cause. Senders usually compress once, and use
 // base64.
@@ -32,20 +39,13 @@ type codings struct {
 func parse(value string) (c codings, unknown string) {
 	for name := range strings.SplitSeq(value, ",") {
 		name = strings.TrimSpace(name)
-		var k coding
-		switch strings.ToLower(name) {
-		case "", "identity": // HTTP uses both for no coding
-			continue
-		case "gzip", "x-gzip":
-			k = asGzip
-		case "deflate":
-			k = asDeflate
-		case "base64":
-			k = asBase64
-		default:
+		k, known := byName[strings.ToLower(name)]
+		switch {
+		case !known:
 			return c, name
-		}
-		if c.n == maxCodings {
+		case k == asIs:
+			continue
+		case c.n == maxCodings:
 			return c, value
 		}
 		c.list[c.n] = k
@@ -71,9 +71,9 @@ func (c codings) decode(body string, max int) (decoded, reason string, err error
 			body, err = inflate(k, []byte(body), max)
 		case c.n > 0 && c.list[c.n-1] != asBase64:
 			c.n--
-			body, err = inflateBase64(c.list[c.n], body, max)
+			body, err = fromBase64(body, func(data []byte) (string, error) { return inflate(c.list[c.n], data, max) })
 		default:
-			body, err = plainBase64(body)
+			body, err = fromBase64(body, func(data []byte) (string, error) { return string(data), nil })
 		}
 		if err == nil && len(body) > max {
 			err = tooLarge(max)
@@ -91,29 +91,20 @@ var scratch = sync.Pool{New: func() any { return new([]byte) }}
 // maxScratch is the largest buffer that is kept. Larger ones are rarely needed.
 const maxScratch = 256 << 10
 
-func plainBase64(body string) (string, error) {
+// fromBase64 returns what use makes of the decoded body.
+func fromBase64(body string, use func(data []byte) (string, error)) (string, error) {
 	b := scratch.Get().(*[]byte)
-	defer release(b)
-	data, err := base64text.Append((*b)[:0], body)
-	*b = data
-	return string(data), err
-}
-
-func inflateBase64(k coding, body string, max int) (string, error) {
-	b := scratch.Get().(*[]byte)
-	defer release(b)
+	defer func() {
+		if cap(*b) <= maxScratch {
+			scratch.Put(b)
+		}
+	}()
 	data, err := base64text.Append((*b)[:0], body)
 	*b = data
 	if err != nil {
 		return "", err
 	}
-	return inflate(k, data, max)
-}
-
-func release(b *[]byte) {
-	if cap(*b) <= maxScratch {
-		scratch.Put(b)
-	}
+	return use(data)
 }
 
 type tooLarge int

@@ -116,21 +116,8 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 		}
 		return &batch.MalformedError{Reason: reason, Err: err}
 	}
-	r.Body, r.MessageAttributes = body, without(r.MessageAttributes, u.attribute)
+	r.Body, r.MessageAttributes = body, maps.Clone(r.MessageAttributes) // the record keeps its own
+	delete(r.MessageAttributes, u.attribute)
 	r.MD5OfBody, r.MD5OfMessageAttributes = "", "" // SQS's digests are those of the encoded message
 	return u.next.Handle(batch.WithRecord(ctx, r), r)
-}
-
-// without returns a copy of attributes without one of them. The original belongs to the
-// record.
-func without(attributes map[string]batch.MessageAttribute, name string) map[string]batch.MessageAttribute {
-	if _, there := attributes[name]; !there {
-		return attributes
-	}
-	if len(attributes) == 1 {
-		return nil
-	}
-	attributes = maps.Clone(attributes)
-	delete(attributes, name)
-	return attributes
 }
