@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -95,24 +96,25 @@ func TestOneThatTakesLongIsWaitedForUpToLinger(t *testing.T) {
 }
 
 func TestWhatItemsAndTheFunctionReturn(t *testing.T) {
+	returns := func(err error) func(context.Context, []bulk.Item[string]) error {
+		return func(context.Context, []bulk.Item[string]) error { return err }
+	}
+	const succeeded, retry, dead = batch.Succeeded, batch.Retry, batch.DeadLettered
 	for _, c := range []struct {
 		name string
 		do   func(ctx context.Context, items []bulk.Item[string]) error
-		want map[string]batch.Outcome // of the three bodies
-		err  string                   // of the second
+		want [3]batch.Outcome
+		err  string // of the second
 	}{
-		{"nil", nil, map[string]batch.Outcome{"0": batch.Succeeded, "1": batch.Succeeded}, ""},
-		{"an error", func(context.Context, []bulk.Item[string]) error { return errNo },
-			map[string]batch.Outcome{"0": batch.Retry, "1": batch.Retry}, "no"},
-		{"one item failed", failing(errNo, "1"),
-			map[string]batch.Outcome{"0": batch.Succeeded, "1": batch.Retry, "2": batch.Succeeded}, "no"},
-		{"failed with nil", failing(nil, "1"), map[string]batch.Outcome{"0": batch.Succeeded, "1": batch.Retry}, "bulk: the item was failed without an error"},
-		{"one for good", failing(batch.Permanent(errNo), "1"),
-			map[string]batch.Outcome{"0": batch.Succeeded, "1": batch.DeadLettered, "2": batch.Succeeded}, "no"},
+		{"nil", nil, [3]batch.Outcome{succeeded, succeeded, succeeded}, ""},
+		{"an error", returns(errNo), [3]batch.Outcome{retry, retry, retry}, "no"},
+		{"one item failed", failing(errNo, "1"), [3]batch.Outcome{succeeded, retry, succeeded}, "no"},
+		{"failed with nil", failing(nil, "1"), [3]batch.Outcome{succeeded, retry, succeeded}, "bulk: the item was failed without an error"},
+		{"one for good", failing(batch.Permanent(errNo), "1"), [3]batch.Outcome{succeeded, dead, succeeded}, "no"},
 		{"one for good, and an error", func(ctx context.Context, items []bulk.Item[string]) error {
 			_ = failing(batch.Permanent(errNo), "1")(ctx, items)
 			return fmt.Errorf("others")
-		}, map[string]batch.Outcome{"0": batch.Retry, "1": batch.DeadLettered, "2": batch.Retry}, "no"},
+		}, [3]batch.Outcome{retry, dead, retry}, "no"},
 		{"the first counts", func(_ context.Context, items []bulk.Item[string]) error {
 			for i := range items {
 				if items[i].Value == "1" {
@@ -122,45 +124,39 @@ func TestWhatItemsAndTheFunctionReturn(t *testing.T) {
 				}
 			}
 			return nil
-		}, map[string]batch.Outcome{"0": batch.Succeeded, "1": batch.Retry}, "no"},
-		{"a panic", func(context.Context, []bulk.Item[string]) error { panic("oops") },
-			map[string]batch.Outcome{"0": batch.Retry, "1": batch.Retry, "2": batch.Retry}, "handler panicked: oops"},
-		{"an error whose methods panic", func(context.Context, []bulk.Item[string]) error {
-			var none *batch.MalformedError
-			return none
-		}, map[string]batch.Outcome{"0": batch.Retry, "1": batch.Retry}, "handler panicked: runtime error: invalid memory address or nil pointer dereference"},
+		}, [3]batch.Outcome{succeeded, retry, succeeded}, "no"},
+		{"a panic", func(context.Context, []bulk.Item[string]) error { panic("oops") }, [3]batch.Outcome{retry, retry, retry}, "handler panicked: oops"},
+		{"an error whose methods panic", returns((*batch.MalformedError)(nil)),
+			[3]batch.Outcome{retry, retry, retry}, "handler panicked: runtime error: invalid memory address or nil pointer dereference"},
 		{"Goexit", func(context.Context, []bulk.Item[string]) error { runtime.Goexit(); return nil },
-			map[string]batch.Outcome{"0": batch.Retry, "1": batch.Retry, "2": batch.Retry}, "handler called runtime.Goexit"},
+			[3]batch.Outcome{retry, retry, retry}, "handler called runtime.Goexit"},
 		{"items changed and kept", func(_ context.Context, items []bulk.Item[string]) error {
 			for i := range items {
 				items[i].Record.Body = "changed"
 				go func() { time.Sleep(time.Minute); items[i].Fail(errNo) }()
 			}
 			return nil
-		}, map[string]batch.Outcome{"0": batch.Succeeded, "1": batch.Succeeded, "2": batch.Succeeded}, ""},
+		}, [3]batch.Outcome{succeeded, succeeded, succeeded}, ""},
 		{"failed by goroutines", func(_ context.Context, items []bulk.Item[string]) error {
-			done := make(chan bool)
+			var all sync.WaitGroup
 			for i := range items {
-				go func() { items[i].Fail(errNo); done <- true }()
+				all.Go(func() { items[i].Fail(errNo) })
 			}
-			for range items {
-				<-done
-			}
+			all.Wait()
 			return nil
-		}, map[string]batch.Outcome{"0": batch.Retry, "1": batch.Retry, "2": batch.Retry}, "no"},
+		}, [3]batch.Outcome{retry, retry, retry}, "no"},
 	} {
 		inWorldOf(t, c.name, false, func(t *testing.T, w *world) {
 			w.do = c.do
 			w.sendMany(3)
 			w.invoke(10, 30*time.Second)
-			for body, want := range c.want {
-				if r := w.result(body); r.Outcome != want {
-					t.Errorf("%s is %v, want %v: %v", body, r.Outcome, want, r.Err)
+			for i, want := range c.want {
+				if r := w.result(fmt.Sprint(i)); r.Outcome != want {
+					t.Errorf("%d is %v, want %v: %v", i, r.Outcome, want, r.Err)
 				}
 			}
-			r := w.result("1")
-			if got := fmt.Sprint(r.Err); r.Err != nil && got != c.err || r.Err == nil && c.err != "" {
-				t.Errorf("the error is %v, want %q", r.Err, c.err)
+			if err := w.result("1").Err; err != nil && err.Error() != c.err || err == nil && c.err != "" {
+				t.Errorf("the error is %v, want %q", err, c.err)
 			}
 		})
 	}
