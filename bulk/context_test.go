@@ -43,8 +43,7 @@ func TestTheChunksContext(t *testing.T) {
 			}
 			return ctx.Err()
 		}
-		w.Send("first", "later")
-		w.invoke(10, 30*time.Second)
+		w.lambda("first", "later")
 		if n := w.outcomes(); len(w.seen()) != 1 || n[batch.Retry] != 2 {
 			t.Errorf("chunks %q, outcomes %v", w.seen(), n)
 		}
@@ -65,9 +64,7 @@ func TestTheEndOfAnInvocation(t *testing.T) {
 			if failed := w.invoke(10, 10*time.Second); len(failed) > 0 || len(w.seen()) != 1 || time.Since(w.began) > 10*time.Second {
 				t.Errorf("failed %q after %v, chunks %q", failed, time.Since(w.began), w.seen())
 			}
-			if n := w.outcomes(); n[batch.Succeeded] != 3 {
-				t.Errorf("outcomes are %v", n)
-			}
+			w.wantOutcomes(t, map[batch.Outcome]int{batch.Succeeded: 3})
 		})
 	}
 }

@@ -67,17 +67,14 @@ func TestAChunkHoldsGroupsInOrder(t *testing.T) {
 			got := slices.DeleteFunc(slices.Clone(w.seen()[0]), func(body string) bool { return body[:1] != group })
 			wantChunks(t, [][]string{got}, want)
 		}
-		if n := w.outcomes(); n[batch.Succeeded] != 6 {
-			t.Errorf("outcomes are %v", n)
-		}
+		w.wantOutcomes(t, map[batch.Outcome]int{batch.Succeeded: 6})
 	})
 }
 
 func TestWhatIsBehindAFailedRecordIsNotDone(t *testing.T) {
 	inWorld(t, true, func(w *world) {
 		w.do = failing(batch.RetryAfter(time.Minute, errNo), "a:1", "b:0")
-		w.Send("a:0", "a:1", "a:2", "b:0", "c:0")
-		failed := w.invoke(10, 30*time.Second)
+		failed := w.lambda("a:0", "a:1", "a:2", "b:0", "c:0")
 		slices.Sort(failed)
 		if !slices.Equal(failed, []string{"a:1", "a:2", "b:0"}) || len(w.seen()) != 1 {
 			t.Errorf("failed %q, chunks %q", failed, w.seen())
@@ -92,8 +89,7 @@ func TestAGroupOfMoreThanAChunk(t *testing.T) {
 	for _, cfg := range []bulk.Config{{MaxItems: 3}, {MaxBytes: 9}} {
 		inWorld(t, true, func(w *world) {
 			w.cfg = cfg
-			w.Send("a:0", "a:1", "a:2", "a:3", "a:4", "a:5", "a:6")
-			w.invoke(10, 30*time.Second)
+			w.lambda("a:0", "a:1", "a:2", "a:3", "a:4", "a:5", "a:6")
 			wantChunks(t, w.seen(), []string{"a:0", "a:1", "a:2"}, []string{"a:3", "a:4", "a:5"}, []string{"a:6"})
 		})
 	}
@@ -105,8 +101,7 @@ func TestNoChunkIsBegunThatHasTooLittleTime(t *testing.T) {
 	inWorld(t, true, func(w *world) {
 		w.cfg.MaxItems = 4
 		w.do = func(context.Context, []bulk.Item[string]) error { time.Sleep(10 * time.Second); return nil }
-		w.Send("a:0", "a:1", "a:2", "a:3", "a:4", "a:5", "a:6", "a:7", "a:8", "a:9")
-		failed := w.invoke(10, 30*time.Second)
+		failed := w.lambda("a:0", "a:1", "a:2", "a:3", "a:4", "a:5", "a:6", "a:7", "a:8", "a:9")
 		if n := w.outcomes(); !slices.Equal(failed, []string{"a:8", "a:9"}) || n[batch.NotStarted] != 2 || len(w.seen()) != 2 {
 			t.Errorf("failed %q, outcomes %v, chunks %q", failed, n, w.seen())
 		}
@@ -125,8 +120,7 @@ func TestAMalformedRecordBehindEndsTheChunk(t *testing.T) {
 			}
 			return r.Body, nil
 		}
-		w.Send("a:0", "a:1", "a:2", "a:3", "a:4")
-		failed := w.invoke(10, 30*time.Second)
+		failed := w.lambda("a:0", "a:1", "a:2", "a:3", "a:4")
 		wantChunks(t, w.seen(), []string{"a:0"}, []string{"a:2"})
 		if !slices.Equal(failed, []string{"a:3", "a:4"}) {
 			t.Errorf("failed %q", failed)
@@ -134,9 +128,7 @@ func TestAMalformedRecordBehindEndsTheChunk(t *testing.T) {
 		if dead := w.DeadLetters(); len(dead) != 1 || *dead[0].Body != "a:1" {
 			t.Errorf("dead letters: %v", dead)
 		}
-		if n := w.outcomes(); n[batch.DeadLettered] != 1 || n[batch.Retry] != 1 || n[batch.Skipped] != 1 {
-			t.Errorf("outcomes are %v", n)
-		}
+		w.wantOutcomes(t, map[batch.Outcome]int{batch.Succeeded: 2, batch.DeadLettered: 1, batch.Retry: 1, batch.Skipped: 1})
 	})
 }
 
@@ -150,8 +142,7 @@ func TestADecoderThatHangsBehindHoldsNothingUp(t *testing.T) {
 				}
 				return r.Body, nil
 			}
-			w.Send("a:0", "a:1", "a:2", "b:0")
-			failed := w.invoke(10, 30*time.Second)
+			failed := w.lambda("a:0", "a:1", "a:2", "b:0")
 			if !slices.Equal(failed, []string{"a:2"}) || !slices.Equal(w.items(), []string{"a:0", "a:1", "b:0"}) || w.times[0] > 50*time.Millisecond {
 				t.Errorf("failed %q, chunks %q at %v", failed, w.seen(), w.times)
 			}
@@ -169,8 +160,7 @@ func TestMiddlewareAroundSeesRecordsInTheirTurn(t *testing.T) {
 			r.Body = "x" + r.Body
 			return h.Handle(ctx, r)
 		})
-		w.Send("a:0", "a:1", "a:2")
-		w.invoke(10, 30*time.Second)
+		w.lambda("a:0", "a:1", "a:2")
 		wantChunks(t, w.seen(), []string{"xa:0"}, []string{"xa:1"}, []string{"xa:2"})
 		wantChunks(t, [][]string{turns}, []string{"a:0", "a:1", "a:2"})
 	})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,6 +150,13 @@ func (w *world) invoke(most int, timeout time.Duration) (failed []string) {
 	return failed
 }
 
+// lambda sends messages and invokes the handler for them, within 30 s.
+func (w *world) lambda(bodies ...string) (failed []string) {
+	w.t.Helper()
+	w.Send(bodies...)
+	return w.invoke(10, 30*time.Second)
+}
+
 // poll runs the handler as a container would, for d.
 func (w *world) poll(d time.Duration) {
 	w.t.Helper()
@@ -198,6 +206,13 @@ func (w *world) outcomes() map[batch.Outcome]int {
 		n[r.Outcome]++
 	}
 	return n
+}
+
+func (w *world) wantOutcomes(t *testing.T, want map[batch.Outcome]int) {
+	t.Helper()
+	if got := w.outcomes(); !maps.Equal(got, want) {
+		t.Errorf("outcomes are %v, want %v", got, want)
+	}
 }
 
 // result is the latest of a body.

@@ -66,14 +66,11 @@ func TestRecordsThatDoNotJoin_AreNotWaitedFor(t *testing.T) {
 			}
 			return h.Handle(ctx, r)
 		})
-		w.Send("1", "2", "bad 3", "slow")
-		w.invoke(10, 30*time.Second)
+		w.lambda("1", "2", "bad 3", "slow")
 		if items := w.items(); !slices.Equal(items, []string{"1", "2"}) || len(w.times) != 1 || w.times[0] != 10*time.Millisecond {
 			t.Errorf("%q at %v, want 1 and 2 in one chunk after 10ms", w.seen(), w.times)
 		}
-		if n := w.outcomes(); n[batch.Succeeded] != 3 || n[batch.DeadLettered] != 1 {
-			t.Errorf("outcomes are %v", n)
-		}
+		w.wantOutcomes(t, map[batch.Outcome]int{batch.Succeeded: 3, batch.DeadLettered: 1})
 	})
 }
 
@@ -86,8 +83,7 @@ func TestOneThatTakesLongIsWaitedForUpToLinger(t *testing.T) {
 			}
 			return h.Handle(ctx, r)
 		})
-		w.Send("1", "slow")
-		w.invoke(10, 30*time.Second)
+		w.lambda("1", "slow")
 		wantChunks(t, w.seen(), []string{"1"}, []string{"slow"})
 		if !slices.Equal(w.times, []time.Duration{20 * time.Millisecond, time.Second}) {
 			t.Errorf("written at %v, want 20ms and 1s", w.times)

@@ -28,8 +28,7 @@ func envelope(h batch.Handler) batch.Handler {
 func TestUnwrapIsBetweenTheEngineAndTheChunk(t *testing.T) {
 	inWorld(t, true, func(w *world) {
 		w.cfg.Unwrap = envelope
-		w.Send("a:0)", "a:1)", "a:2", "a:3)", "b:0)")
-		w.invoke(10, 30*time.Second)
+		w.lambda("a:0)", "a:1)", "a:2", "a:3)", "b:0)")
 		if got := w.seen(); len(got) != 2 || !slices.Equal(w.items(), []string{"a:0", "a:1", "a:3", "b:0"}) || !slices.Equal(got[1], []string{"a:3"}) {
 			t.Errorf("chunks are %q", got)
 		}
@@ -56,8 +55,7 @@ func TestUnwrapKnowsTheOutcome(t *testing.T) {
 			}
 			return failing(errNo, "a:2")(ctx, items)
 		}
-		w.Send("a:0", "a:1", "a:2", "a:3")
-		failed := w.invoke(10, 30*time.Second)
+		failed := w.lambda("a:0", "a:1", "a:2", "a:3")
 		wantChunks(t, [][]string{after, failed}, []string{"a:0", "a:1"}, []string{"a:2", "a:3"})
 	})
 }
@@ -77,8 +75,7 @@ func TestUnwrapThatFailsAfterwards(t *testing.T) {
 				}
 				return after()
 			})
-			w.Send("a:0", "a:1", "a:2")
-			failed := w.invoke(10, 30*time.Second)
+			failed := w.lambda("a:0", "a:1", "a:2")
 			if !slices.Equal(failed, []string{"a:1", "a:2"}) || len(w.seen()) != 1 || time.Since(w.began) > 10*time.Second {
 				t.Errorf("failed %q after %v; chunks %q", failed, time.Since(w.began), w.seen())
 			}
@@ -99,8 +96,7 @@ func TestWhatIsBehindLeavesWithItsRecord(t *testing.T) {
 			return h.Handle(ctx, r)
 		})}
 		w.do = func(context.Context, []bulk.Item[string]) error { time.Sleep(4 * time.Second); return nil }
-		w.Send("b:0", "b:1", "b:2", "b:3", "a:0", "a:1")
-		failed := w.invoke(10, 30*time.Second)
+		failed := w.lambda("b:0", "b:1", "b:2", "b:3", "a:0", "a:1")
 		wantChunks(t, append(w.seen(), failed), []string{"b:0", "b:1", "b:2", "b:3"}, []string{"a:0", "a:1"})
 	})
 }
@@ -114,8 +110,7 @@ func TestUnwrapThatCallsTwiceForARecordBehind(t *testing.T) {
 			}
 			return h.Handle(ctx, r)
 		})
-		w.Send("a:0", "a:1")
-		w.invoke(10, 30*time.Second)
+		w.lambda("a:0", "a:1")
 		wantChunks(t, w.seen(), []string{"a:0"}, []string{"a:1"})
 	})
 }
@@ -160,8 +155,7 @@ func TestUnwrapThatCannotBe(t *testing.T) {
 	} {
 		inWorldOf(t, c.name, c.fifo, func(t *testing.T, w *world) {
 			w.cfg.Unwrap = c.unwrap
-			w.Send("a:0", "a:1")
-			failed := w.invoke(10, 30*time.Second)
+			failed := w.lambda("a:0", "a:1")
 			r := w.result("a:0")
 			if c.want == "" && (len(failed) > 0 || len(w.items()) != 4) || c.want != "" && (len(failed) != 2 || !strings.Contains(r.Err.Error(), c.want)) {
 				t.Errorf("failed %q, chunks %q: %v", failed, w.seen(), r.Err)
@@ -194,8 +188,7 @@ func TestNoMoreIsLookedAtThanFits(t *testing.T) {
 				decoded.Add(1)
 				return text(ctx, r)
 			}
-			w.Send("a:0", "a:1", "a:2", "a:3", "a:4", "a:5", "a:6", "a:7", "a:8", "a:9")
-			failed := w.invoke(10, 30*time.Second)
+			failed := w.lambda("a:0", "a:1", "a:2", "a:3", "a:4", "a:5", "a:6", "a:7", "a:8", "a:9")
 			if len(failed) > 0 || int(decoded.Load()) != c.decode || len(w.seen()) != c.chunks {
 				t.Errorf("failed %q; %d decoded, want %d; chunks %q", failed, decoded.Load(), c.decode, w.seen())
 			}
