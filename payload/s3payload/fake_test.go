@@ -154,16 +154,9 @@ func (f *fakeS3) called() string {
 }
 
 // warned notes warnings.
-type warned struct {
-	mu   sync.Mutex
-	list []batch.Warning
-}
+type warned struct{ list []batch.Warning }
 
-func (w *warned) Warned(_ context.Context, warning batch.Warning) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.list = append(w.list, warning)
-}
+func (w *warned) Warned(_ context.Context, warning batch.Warning) { w.list = append(w.list, warning) }
 
 func text(s string) batch.MessageAttribute {
 	return batch.MessageAttribute{DataType: "String", StringValue: s}
