@@ -17,7 +17,7 @@
 //
 // A body that cannot be decoded is a [batch.MalformedError]: its coding is unknown; its
 // data is damaged, cut off, or followed by other data; or its text would be larger than
-// [Config.MaxBytes]. [Gzip] is the function for senders.
+// [Config.MaxBytes]. [Prepare] is for senders.
 package encoded
 
 import (
@@ -45,7 +45,7 @@ type Config struct {
 
 	// Default is the coding of messages without the attribute, such as "gzip" for senders
 	// that always compress and do not set it. A message that is not encoded must then have
-	// the attribute with the value "identity"; [Config.Gzip] sets it. Defaults to none:
+	// the attribute with the value "identity"; [Config.Prepare] sets it. Defaults to none:
 	// messages without the attribute are passed on unchanged.
 	Default string
 
@@ -65,7 +65,7 @@ func (c Config) Unwrap(h batch.Handler) batch.Handler {
 	if wrapped.IsNil(h) {
 		return nil
 	}
-	u := &unwrapper{next: h, attribute: c.attribute(), fallback: c.Default, max: cmp.Or(c.MaxBytes, MaxBytes)}
+	u := &unwrapper{next: h, attribute: cmp.Or(c.Attribute, Attribute), fallback: c.Default, max: cmp.Or(c.MaxBytes, MaxBytes)}
 	if u.max < 1 {
 		u.err = fmt.Errorf("encoded: MaxBytes is %d, must be 1 or more (0 for %d)", c.MaxBytes, MaxBytes)
 	}
@@ -74,8 +74,6 @@ func (c Config) Unwrap(h batch.Handler) batch.Handler {
 	}
 	return u
 }
-
-func (c Config) attribute() string { return cmp.Or(c.Attribute, Attribute) }
 
 type unwrapper struct {
 	next      batch.Handler

@@ -37,16 +37,6 @@ func ExampleConfig_Unwrap() {
 	_ = h
 }
 
-func ExampleGzip() {
-	body, attributes, err := encoded.Gzip(strings.Repeat("many words ", 20_000), nil) // 220 KB
-	if err != nil {
-		fmt.Println(err)
-	}
-	in := &awssqs.SendMessageInput{MessageBody: &body, MessageAttributes: attributes}
-	fmt.Println(len(*in.MessageBody) < 2_000, *in.MessageAttributes["Content-Encoding"].StringValue)
-	// Output: true gzip
-}
-
 // A batching sender whose messages are compressed. A call has up to 1 MiB of compressed
 // messages.
 func ExamplePrepare() {
