@@ -4,21 +4,9 @@ import (
 	"bufio"
 	"context"
 
-	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/payload/s3payload"
 )
-
-type Order struct{ SKU string }
-
-func shipOrder(context.Context, Order) error { return nil }
-
-// A function whose messages may be in S3.
-func Example() {
-	inS3 := s3payload.Unwrap(s3payload.Config{Buckets: []string{"orders-payloads"}, DeleteAfterSuccess: true})
-	main := func() { handler.Run(inS3(batch.JSON(shipOrder))) }
-	_ = main
-}
 
 // A function that reads line by line what would not go into its memory.
 func ExampleStream() {
