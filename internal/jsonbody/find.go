@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -40,7 +41,6 @@ type finder struct {
 type shape struct {
 	json, text bool // it decodes itself
 	fields     []field
-	exact      map[string]*field
 }
 
 func (f *finder) shape(t reflect.Type) *shape {
@@ -54,10 +54,7 @@ func (f *finder) shape(t reflect.Type) *shape {
 		text: p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()),
 	}
 	if t.Kind() == reflect.Struct {
-		s.fields, s.exact = fieldsOf(t), map[string]*field{}
-		for i := range s.fields {
-			s.exact[s.fields[i].name] = &s.fields[i]
-		}
+		s.fields = fieldsOf(t)
 	}
 	f.shapes[t] = s
 	return s
@@ -65,15 +62,14 @@ func (f *finder) shape(t reflect.Type) *shape {
 
 // field returns the field that a member with that name goes into, nil if none.
 func (s *shape) field(name string) *field {
-	if f := s.exact[name]; f != nil {
-		return f
+	i := slices.IndexFunc(s.fields, func(f field) bool { return f.name == name })
+	if i < 0 {
+		i = slices.IndexFunc(s.fields, func(f field) bool { return strings.EqualFold(f.name, name) })
 	}
-	for i := range s.fields {
-		if strings.EqualFold(s.fields[i].name, name) {
-			return &s.fields[i]
-		}
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &s.fields[i]
 }
 
 // value examines the next value from i on, and returns its end or what is wrong with it.

@@ -6,13 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/sqsbatch/sqsbatch/examples/lifecycle/internal/stoptest"
 	"github.com/sqsbatch/sqsbatch/handler"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func execute(ctx context.Context, cfg handler.Config) error {
 	queue := cfg.Poll.Queues[0]

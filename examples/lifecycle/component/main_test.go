@@ -6,13 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/examples/lifecycle/internal/stoptest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newConsumer(t *testing.T, q *stoptest.Queue) *Consumer {
 	t.Helper()

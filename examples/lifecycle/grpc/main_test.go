@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -15,8 +14,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/examples/lifecycle/internal/stoptest"
 	"github.com/sqsbatch/sqsbatch/handler"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // start starts the program with a server whose calls take 3 s.
 func start(t *testing.T, q *stoptest.Queue) (stop func() error, client grpc_health_v1.HealthClient) {

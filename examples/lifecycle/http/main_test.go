@@ -8,14 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/sqsbatch/sqsbatch/examples/lifecycle/internal/stoptest"
 	"github.com/sqsbatch/sqsbatch/handler"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // Ten orders are being shipped and two wait, and a request is being answered.
 func TestStop_FinishesRecordsAndRequests(t *testing.T) {

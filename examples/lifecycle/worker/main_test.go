@@ -4,12 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/sqsbatch/sqsbatch/examples/lifecycle/internal/stoptest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The worker finishes what handlers wait to hand over: three orders, one after another.
 func TestStop_TakesTheTimeOfTheWork(t *testing.T) {
