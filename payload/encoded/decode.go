@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/base64text"
 )
 
@@ -58,31 +59,30 @@ func parse(value string) (c codings, unknown string) {
 	return c, ""
 }
 
-// decode undoes the codings, the last one first. If decoding fails, reason says what is
-// wrong without quoting the body; err may be nil then.
+// decode undoes the codings, the last one first. The error quotes nothing of the body.
 //
 // No step may make more than max bytes, except the first, whose result is smaller than the
 // body. Each step has the limit, not only the result: two compressions of a body of 1 MB
 // could otherwise take minutes in between.
-func (c codings) decode(body string, max int) (decoded, reason string, err error) {
+func (c codings) decode(body string, max int) (decoded string, bad *batch.MalformedError) {
 	for c.n--; c.n >= 0; c.n-- {
 		switch k := c.list[c.n]; {
 		case k != asBase64:
-			body, err = inflate(k, []byte(body), max)
+			body, bad = inflate(k, []byte(body), max)
 		case c.n > 0 && c.list[c.n-1] != asBase64:
 			c.n--
-			body, err = fromBase64(body, func(data []byte) (string, error) { return inflate(c.list[c.n], data, max) })
+			body, bad = fromBase64(body, func(data []byte) (string, *batch.MalformedError) { return inflate(c.list[c.n], data, max) })
 		default:
-			body, err = fromBase64(body, func(data []byte) (string, error) { return string(data), nil })
+			body, bad = fromBase64(body, func(data []byte) (string, *batch.MalformedError) { return string(data), nil })
 		}
-		if err == nil && len(body) > max {
-			err = tooLarge(max)
+		if bad == nil && len(body) > max {
+			bad = tooLarge(max)
 		}
-		if err != nil {
-			return "", reasonOf(err), err
+		if bad != nil {
+			return "", bad
 		}
 	}
-	return body, "", nil
+	return body, nil
 }
 
 // scratch holds buffers for decoded base64, before it is copied or decompressed.
@@ -92,7 +92,7 @@ var scratch = sync.Pool{New: func() any { return new([]byte) }}
 const maxScratch = 256 << 10
 
 // fromBase64 returns what use makes of the decoded body.
-func fromBase64(body string, use func(data []byte) (string, error)) (string, error) {
+func fromBase64(body string, use func(data []byte) (string, *batch.MalformedError)) (string, *batch.MalformedError) {
 	b := scratch.Get().(*[]byte)
 	defer func() {
 		if cap(*b) <= maxScratch {
@@ -102,13 +102,11 @@ func fromBase64(body string, use func(data []byte) (string, error)) (string, err
 	data, err := base64text.Append((*b)[:0], body)
 	*b = data
 	if err != nil {
-		return "", err
+		return "", &batch.MalformedError{Reason: err.Error(), Err: err}
 	}
 	return use(data)
 }
 
-type tooLarge int
-
-func (e tooLarge) Error() string {
-	return fmt.Sprintf("it is larger than %d bytes when it is decoded (MaxBytes)", int(e))
+func tooLarge(max int) *batch.MalformedError {
+	return &batch.MalformedError{Reason: fmt.Sprintf("it is larger than %d bytes when it is decoded (MaxBytes)", max)}
 }

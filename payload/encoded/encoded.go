@@ -107,12 +107,12 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	if unknown != "" {
 		return &batch.MalformedError{Reason: fmt.Sprintf("attribute %s: coding %.60q is unknown", u.attribute, unknown)}
 	}
-	body, reason, err := codings.decode(r.Body, u.max)
-	if reason != "" {
+	body, bad := codings.decode(r.Body, u.max)
+	if bad != nil {
 		if !there {
-			reason = fmt.Sprintf("no attribute %s, so %s by Config.Default: %s", u.attribute, u.fallback, reason)
+			bad.Reason = fmt.Sprintf("no attribute %s, so %s by Config.Default: %s", u.attribute, u.fallback, bad.Reason)
 		}
-		return &batch.MalformedError{Reason: reason, Err: err}
+		return bad
 	}
 	r.Body, r.MessageAttributes = body, maps.Clone(r.MessageAttributes) // the record keeps its own
 	delete(r.MessageAttributes, u.attribute)

@@ -11,6 +11,8 @@ import (
 	"io"
 	"strings"
 	"sync"
+
+	"github.com/sqsbatch/sqsbatch/batch"
 )
 
 // inflater holds the buffers of a decompression, about 50 KB, which are reused.
@@ -24,7 +26,7 @@ type inflater struct {
 var inflaters = sync.Pool{New: func() any { return new(inflater) }}
 
 // inflate decompresses data into no more than max bytes.
-func inflate(k coding, data []byte, max int) (string, error) {
+func inflate(k coding, data []byte, max int) (string, *batch.MalformedError) {
 	f := inflaters.Get().(*inflater)
 	defer func() {
 		f.in.Reset(nil)
@@ -43,7 +45,7 @@ func inflate(k coding, data []byte, max int) (string, error) {
 		from, err = f.openZlib()
 	}
 	if err != nil {
-		return "", damaged{k, opening(err)}
+		return "", damaged(k, err, true)
 	}
 	out := newBuilder(min(hint, max))
 	for {
@@ -61,11 +63,11 @@ func inflate(k coding, data []byte, max int) (string, error) {
 			break
 		}
 		if err != nil {
-			return "", damaged{k, err}
+			return "", damaged(k, err, false)
 		}
 	}
 	if f.in.Len() > 0 { // a gzip reader itself looks for further members
-		return "", damaged{k, errTrailing}
+		return "", damaged(k, errTrailing, false)
 	}
 	return out.String(), nil
 }
@@ -107,47 +109,25 @@ func (f *inflater) openZlib() (io.Reader, error) {
 	return f.zlib, err
 }
 
-// damaged is an error of data that does not have the format that it should have.
-type damaged struct {
-	coding coding
-	err    error
-}
+var errTrailing = errors.New("data after the end")
 
-func (e damaged) Error() string { return names[e.coding] + ": " + e.err.Error() }
-func (e damaged) Unwrap() error { return e.err }
-
-var (
-	errTrailing = errors.New("data after the end")
-	errNoHeader = errors.New("no such header")
-)
-
-// opening tells an error in the header from a later one.
-func opening(err error) error {
-	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, zlib.ErrHeader) || errors.Is(err, zlib.ErrDictionary) {
-		return errNoHeader
-	}
-	return err
-}
-
-// reasonOf describes an error for a [batch.MalformedError].
-func reasonOf(err error) string {
-	var d damaged
-	if !errors.As(err, &d) {
-		return err.Error()
-	}
-	name := names[d.coding]
-	var corrupt flate.CorruptInputError
+// damaged describes an error of a reader. opening tells an error in the header of the data
+// from that of other data after it.
+func damaged(k coding, err error, opening bool) *batch.MalformedError {
+	name := names[k]
+	reason := "the " + name + " data is damaged"
+	corrupt, isCorrupt := errors.AsType[flate.CorruptInputError](err)
 	switch {
-	case d.err == errNoHeader:
-		return "it does not begin as " + name + " data does"
-	case errors.Is(d.err, io.EOF), errors.Is(d.err, io.ErrUnexpectedEOF):
-		return "the " + name + " data ends too early"
-	case errors.Is(d.err, gzip.ErrHeader), d.err == errTrailing:
-		return "there is other data after the " + name + " data"
-	case errors.Is(d.err, gzip.ErrChecksum), errors.Is(d.err, zlib.ErrChecksum):
-		return "the " + name + " data's checksum is wrong"
-	case errors.As(d.err, &corrupt):
-		return fmt.Sprintf("the %s data is damaged at offset %d", name, int64(corrupt))
+	case opening && (errors.Is(err, gzip.ErrHeader) || errors.Is(err, zlib.ErrHeader) || errors.Is(err, zlib.ErrDictionary)):
+		reason = "it does not begin as " + name + " data does"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		reason = "the " + name + " data ends too early"
+	case errors.Is(err, gzip.ErrHeader), err == errTrailing:
+		reason = "there is other data after the " + name + " data"
+	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, zlib.ErrChecksum):
+		reason = "the " + name + " data's checksum is wrong"
+	case isCorrupt:
+		reason += fmt.Sprintf(" at offset %d", int64(corrupt))
 	}
-	return "the " + name + " data is damaged"
+	return &batch.MalformedError{Reason: reason, Err: err}
 }
