@@ -40,9 +40,10 @@ type Outcome struct {
 // Run invokes a function on an event of package events, such as "shapes/sns.json". There is
 // no queue, so the answer also names records that failed for good. The answer must be the
 // one that is documented with the event in events/shapes.
-func Run(t testing.TB, h batch.Handler, cfg handler.Config, event string) (o Outcome) {
+func Run(t testing.TB, h batch.Handler, event string, configured ...handler.Config) (o Outcome) {
 	t.Helper()
 	t.Setenv("AWS_SAM_LOCAL", "true") // the receipt handles are samples
+	cfg := append(configured, handler.Config{})[0]
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	log := Capture(t)
 	lambda, err := handler.New(h, cfg)
