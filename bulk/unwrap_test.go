@@ -115,21 +115,6 @@ func TestUnwrapThatCallsTwiceForARecordBehind(t *testing.T) {
 	})
 }
 
-func TestUnwrapHidesNoConcurrency(t *testing.T) {
-	inWorld(t, false, func(w *world) {
-		w.cfg.Unwrap = envelope
-		var bodies []string
-		for range 60 {
-			bodies = append(bodies, "x)")
-		}
-		w.Send(bodies...)
-		w.invoke(100, 30*time.Second)
-		if sizes := w.sizes(); !slices.Equal(sizes, []int{60}) {
-			t.Errorf("chunks of %v", sizes)
-		}
-	})
-}
-
 func twice(h batch.Handler) batch.Handler {
 	return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
 		return errors.Join(h.Handle(ctx, r), h.Handle(ctx, r))
