@@ -18,7 +18,7 @@ func TestFiles_AreShownAsTheyAre(t *testing.T) {
 		shown[name] = files
 	}
 	for _, name := range []string{
-		"containers", "getting-started", "lifecycles", "pausing", "request-response", "sending", "several-queues", "testing", "workers",
+		"containers", "getting-started", "idempotency", "lifecycles", "pausing", "request-response", "sending", "testing", "workers",
 	} {
 		if shown["docs/"+name+".md"] == 0 {
 			t.Errorf("docs/%s.md shows no files", name)
