@@ -54,14 +54,13 @@ func (s *streamer) Handle(ctx context.Context, r batch.Record) error {
 	if !found {
 		return s.fn(ctx, Object{Body: strings.NewReader(r.Body), Size: int64(len(r.Body))})
 	}
-	messageID := r.MessageID
 	o, err := s.store.open(ctx, p)
 	if err == nil && o.size < 0 {
 		_ = o.Close()
 		err = errNoSize
 	}
 	if err != nil {
-		return s.store.failed(ctx, messageID, err)
+		return s.store.failed(ctx, r.MessageID, err)
 	}
 	defer o.Close()
 	r = withoutPointer(r)
@@ -73,7 +72,7 @@ func (s *streamer) Handle(ctx context.Context, r batch.Record) error {
 	if body.err != nil {
 		return body.err
 	}
-	s.store.succeeded(ctx, messageID, p)
+	s.store.succeeded(ctx, r.MessageID, p)
 	return nil
 }
 

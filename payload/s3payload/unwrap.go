@@ -48,16 +48,15 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	if !found {
 		return u.next.Handle(ctx, r)
 	}
-	messageID := r.MessageID
 	body, err := u.store.text(ctx, p)
 	if err != nil {
-		return u.store.failed(ctx, messageID, err)
+		return u.store.failed(ctx, r.MessageID, err)
 	}
 	r = withoutPointer(r)
 	r.Body = body
 	err = u.next.Handle(batch.WithRecord(ctx, r), r)
 	if err == nil || batch.VerdictOf(err).Done != batch.Pending {
-		u.store.succeeded(ctx, messageID, p)
+		u.store.succeeded(ctx, r.MessageID, p)
 	}
 	return err
 }
