@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"math/rand/v2"
 	"net/http"
 	"path/filepath"
 	"sync/atomic"
@@ -198,6 +197,3 @@ func (c mortalConn) QueryContext(ctx context.Context, query string, args []drive
 	}
 	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 }
-
-// draw returns the steps until a kill.
-func draw(r *rand.Rand) int { return 1 + r.IntN(60) }

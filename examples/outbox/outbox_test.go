@@ -42,7 +42,8 @@ func (w *world) killAtRandom(seed uint64) (kills int) {
 	); err != nil {
 		w.Fatal(err)
 	}
-	running := [2]*process{w.start("relay 0", draw(r)), w.start("relay 1", draw(r))}
+	steps := func() int { return 1 + r.IntN(60) } // until a kill
+	running := [2]*process{w.start("relay 0", steps()), w.start("relay 1", steps())}
 	for n := range 60 {
 		w.place(fmt.Sprint("customer-", r.IntN(5)), n)
 		time.Sleep(time.Duration(r.IntN(3000)) * time.Millisecond)
@@ -50,7 +51,7 @@ func (w *world) killAtRandom(seed uint64) (kills int) {
 			if p.life.check() != nil {
 				kills++
 				<-p.ended
-				running[i] = w.start(fmt.Sprint("relay ", n, " ", i), draw(r))
+				running[i] = w.start(fmt.Sprint("relay ", n, " ", i), steps())
 			}
 		}
 	}

@@ -30,13 +30,6 @@ func Example() {
 	// Output: shipping hat-1
 }
 
-// Another attribute, and less memory.
-func ExampleConfig_Unwrap() {
-	var h batch.Handler = batch.Text(func(context.Context, string) error { return nil })
-	h = encoded.Config{Attribute: "encoding", MaxBytes: 1 << 20}.Unwrap(h)
-	_ = h
-}
-
 // A batching sender whose messages are compressed. A call has up to 1 MiB of compressed
 // messages.
 func ExamplePrepare() {

@@ -4,12 +4,11 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/payload/protobuf"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -17,6 +16,9 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/payload/protobuf"
 )
 
 // file has fields of every kind that matters, and a required one far within.
@@ -218,4 +220,22 @@ func FuzzHandler(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The message would be one of yours, such as *shop.Order.
+func Example() {
+	h := protobuf.Handler(func(_ context.Context, sku *wrapperspb.StringValue) error {
+		fmt.Println("shipping", sku.Value)
+		return nil
+	}) // for handler.Run
+
+	for _, body := range []string{"CgVoYXQtMQ==", "CgVoYXQ", "{}"} {
+		if err := h.Handle(context.Background(), batch.Record{Body: body}); err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// shipping hat-1
+	// malformed body: field "value" is damaged or cut at offset 0
+	// malformed body: not valid base64 at offset 0
 }
