@@ -164,14 +164,15 @@ func (c *checker) heldBefore(d *delivery) bool {
 }
 
 // comesBackBy reports whether the failure of a delivery was settled by the receipt handle of
-// a later one: its process was still sending it to the dead-letter queue when that came.
+// a later one: its process was still sending it to the dead-letter queue when that came. If
+// that took longer than its backoff, it comes back at once.
 func (d *delivery) comesBackBy(later *delivery) bool {
 	last := d.process.lastEntry(later.received.ReceiptHandle)
 	if last == nil || d.outcome == nil || len(later.handlings) > 0 {
 		return false
 	}
 	after := last.at.At.Add(last.hidden).Sub(d.handlings[0].Ended.At.Add(d.outcome.VisibleIn))
-	return after >= 0 && after <= time.Second+slow
+	return after >= 0 && (last.hidden == 0 || after <= time.Second+slow)
 }
 
 // heldUntil is when a delivery needed no slot and no place any more.
