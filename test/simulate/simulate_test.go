@@ -15,7 +15,7 @@ import (
 var (
 	seed      = flag.Uint64("seed", 1, "the seed of the first history; each has the next")
 	histories = flag.Int("histories", 60, "how many histories")
-	lines     = flag.Int("lines", 60, "how many lines to print of a history that goes wrong: the last ones")
+	lines     = flag.Int("lines", 60, "how many lines to print of a history that goes wrong: those around the moment")
 	shrink    = flag.Bool("shrink", true, "make a plan that goes wrong smaller")
 	mode      = flag.String("mode", "", "lambda or poll: only the histories of that mode")
 	goOn      = flag.Bool("all", false, "go on after a history that goes wrong")
@@ -106,7 +106,7 @@ func explain(t *testing.T, h *History, v Violation, mutant Mutant) string {
 	})
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d, %s: %s (at %s)\n\n", smaller.Seed, v.Invariant, v.Text, since(h.Began, v.At))
-	fmt.Fprintf(&b, "The smallest plan that was found:\n%v\nWhat happened:\n%s\n", smaller, h.Timeline(*lines))
+	fmt.Fprintf(&b, "The smallest plan that was found:\n%v\nWhat happened:\n%s\n", smaller, h.Timeline(v.At, *lines))
 	fmt.Fprintf(&b, "Again: make simulate SEED=%d HISTORIES=1\n", smaller.Seed)
 	return b.String()
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// Timeline prints a history, a line for each thing that happened, most of them
-// at most: the end is what tells.
-func (h *History) Timeline(most int) string {
+// Timeline prints a history, a line for each thing that happened, most of them at most:
+// those around a time, three quarters of them before it.
+func (h *History) Timeline(around time.Time, most int) string {
 	t := timeline{h: h, numbers: map[string]int{}}
 	for _, e := range h.Events {
 		t.event(e)
@@ -42,14 +42,19 @@ func (h *History) Timeline(most int) string {
 	}
 	t.add(h.Healed, "healed      faults end, handlers succeed")
 	slices.SortStableFunc(t.lines, func(a, b line) int { return cmp.Compare(a.Seq, b.Seq) })
-	var b strings.Builder
-	if cut := len(t.lines) - most; cut > 0 {
-		fmt.Fprintf(&b, "            … %d lines before\n", cut)
-		t.lines = t.lines[cut:]
+	at := 0
+	for at < len(t.lines) && !t.lines[at].At.After(around) {
+		at++
 	}
-	for _, l := range t.lines {
+	to := min(at+most/4, len(t.lines))
+	from := max(to-most, 0)
+	to = min(from+most, len(t.lines))
+	var b strings.Builder
+	fmt.Fprintf(&b, "            … %d lines before\n", from)
+	for _, l := range t.lines[from:to] {
 		fmt.Fprintf(&b, "%11s %s\n", since(h.Began, l.At), l.text)
 	}
+	fmt.Fprintf(&b, "            … %d lines after\n", len(t.lines)-to)
 	return b.String()
 }
 
