@@ -2,10 +2,21 @@ package simulate
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"os"
 	"slices"
+	"strings"
+	"syscall"
+	"testing/iotest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
 )
 
 // Break is what goes wrong with the toolkit's calls on their way to SQS, or with
@@ -81,21 +92,15 @@ func (p Plan) breaksDeletes() bool {
 		slices.ContainsFunc(p.Kills, func(k Kill) bool { return k.Operation == "DeleteMessageBatch" })
 }
 
-// way is the toolkit's way to SQS: calls may break on it.
-type way struct {
-	w      *world
-	next   http.RoundTripper
-	passed []int // calls that each of the plan's breaks could have struck; guarded by the recorder's lock
-}
-
-// carry makes a call, and breaks it as the plan says.
-func (y *way) carry(call *Call, r *http.Request) (*http.Response, error) {
-	kind := y.strike(call)
+// carry makes a call of the toolkit, and breaks it as the plan says.
+func (w *world) carry(call *Call, r *http.Request) (*http.Response, error) {
+	next := w.server.HTTPClient().Transport
+	kind := w.broken(call)
 	if kind == "" {
-		return y.next.RoundTrip(r)
+		return next.RoundTrip(r)
 	}
-	y.w.rec.struck(string(kind) + " of " + call.Operation)
-	y.w.rec.locked(func() { call.Broken = kind })
+	w.rec.struck(string(kind) + " of " + call.Operation)
+	w.rec.locked(func() { call.Broken = kind })
 	switch kind {
 	case Reset:
 		return nil, errReset
@@ -104,7 +109,7 @@ func (y *way) carry(call *Call, r *http.Request) (*http.Response, error) {
 	case OneEntry:
 		return refusal(r, "InvalidParameterValueException"), nil
 	}
-	response, err := y.next.RoundTrip(r)
+	response, err := next.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
@@ -113,34 +118,37 @@ func (y *way) carry(call *Call, r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
 	}
-	response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body[:len(body)/2]), broken{errReset}))
+	response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body[:len(body)/2]), iotest.ErrReader(errReset)))
 	return response, err
 }
 
-// strike returns what breaks a call; "" for nothing.
-func (y *way) strike(call *Call) (kind BreakKind) {
-	if y.w.healed.Load() {
-		return ""
-	}
-	y.w.rec.locked(func() {
-		for k, b := range y.w.plan.Breaks {
-			if b.Operation != call.Operation || !b.concerns(call, y.w.rec) {
-				continue
-			}
-			if strikes(&y.passed[k], b.Skip, b.Times) && kind == "" {
-				kind = b.Kind
-			}
-		}
-	})
-	return kind
+// broken returns what breaks a call; "" for nothing.
+func (w *world) broken(call *Call) BreakKind {
+	return strike(w, w.plan.Breaks, w.breaks, func(b Break) (skip, times int, may bool) {
+		return b.Skip, b.Times, b.Operation == call.Operation && b.concerns(call, w.rec)
+	}).Kind
 }
 
-// strikes counts a call that a fault could strike, and reports whether it does: it skips some
-// calls, and strikes so many, all with 0.
-func strikes(passed *int, skip, times int) bool {
-	n := *passed
-	*passed++
-	return n >= skip && (times == 0 || n < skip+times)
+// strike returns the first fault of a list that strikes a call, or the zero value. Of one that
+// may strike it, what it skips and how often it strikes is counted in passed; 0 times are all.
+func strike[F any](w *world, list []F, passed []int, of func(F) (skip, times int, may bool)) (first F) {
+	if w.healed.Load() {
+		return first
+	}
+	w.rec.locked(func() {
+		found := false
+		for k, f := range list {
+			skip, times, may := of(f)
+			if !may {
+				continue
+			}
+			if n := passed[k]; !found && n >= skip && (times == 0 || n < skip+times) {
+				first, found = f, true
+			}
+			passed[k]++
+		}
+	})
+	return first
 }
 
 func (b Break) concerns(call *Call, rec *recorder) bool {
@@ -160,10 +168,151 @@ func (b Break) concerns(call *Call, rec *recorder) bool {
 func refusal(r *http.Request, code string) *http.Response {
 	body := fmt.Sprintf(`{"__type":"com.amazonaws.sqs#%s","message":"The simulator refuses the call."}`, code)
 	return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
-		Body: io.NopCloser(bytes.NewReader([]byte(body))), Request: r}
+		Body: io.NopCloser(strings.NewReader(body)), Request: r}
 }
 
-// broken is a reader that fails.
-type broken struct{ err error }
+// connection is an environment's way to SQS. It notes every call, and dies
+// with the environment.
+type connection struct {
+	w   *world
+	env *environment
+	// kills tells which kill strikes a call, of those that strike calls. The invocation
+	// is nil in the long-poll mode.
+	kills func(i *Invocation, number int, operation string) Ending
+}
 
-func (b broken) Read([]byte) (int, error) { return 0, b.err }
+var errReset error = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
+
+// RoundTrip makes a call for a process, or for the invocation that its context belongs to.
+func (c *connection) RoundTrip(r *http.Request) (*http.Response, error) {
+	e := c.env
+	if err := r.Context().Err(); err != nil {
+		return nil, err // a real connection sends nothing then, so it is no call
+	}
+	call, err := readCall(r)
+	if err != nil {
+		return nil, err
+	}
+	i := e.rec.invocation(requestID(r.Context()))
+	var work *Work
+	switch {
+	case e.process != nil:
+		work = &e.process.Work
+	case i == nil || e.isDead():
+		return nil, errReset
+	default:
+		work = &i.Work
+	}
+	number := 0
+	e.rec.locked(func() {
+		if call.Began = e.rec.moment(); e.process == nil || !e.process.Killed.Came() {
+			number = len(work.Calls)
+			work.Calls = append(work.Calls, call)
+		}
+	})
+	if e.isDead() {
+		return nil, errReset // of a process whose Run has returned the call is noted
+	}
+	kill := c.kills(i, number, call.Operation)
+	if kill == BeforeCall {
+		e.killAt(kill, call.Operation)
+		return nil, errReset
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	if e.process != nil {
+		defer context.AfterFunc(e.ctx, cancel)() // its connections end with it
+	}
+	response, err := c.w.carry(call, r.WithContext(ctx))
+	if kill == AfterCall {
+		e.killAt(kill, call.Operation)
+	}
+	if e.isDead() {
+		return nil, errReset
+	}
+	return e.rec.note(call, response, err, r.Context().Err())
+}
+
+// note writes down the answer and returns it unchanged. ended is why the call
+// was given up, if it was.
+func (r *recorder) note(call *Call, response *http.Response, err, ended error) (*http.Response, error) {
+	var body []byte
+	var cut error // in the middle of the answer, which the caller sees for itself
+	if err == nil {
+		body, cut = io.ReadAll(response.Body)
+		response.Body = io.NopCloser(bytes.NewReader(body))
+		if cut != nil {
+			response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), iotest.ErrReader(cut)))
+		}
+	}
+	var answer struct {
+		Type       string `json:"__type"`
+		Successful []struct{ Id string }
+		Failed     []struct{ Id, Code string }
+		Messages   []struct{ ReceiptHandle string }
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	call.Ended = r.moment()
+	switch {
+	case err != nil:
+		call.Err, call.GivenUp = err.Error(), errors.Is(ended, context.Canceled)
+		return nil, err
+	case cut != nil:
+		call.Err = cut.Error()
+		return response, nil
+	}
+	_ = json.Unmarshal(body, &answer) // an answer that cannot be read names nothing
+	if response.StatusCode != http.StatusOK {
+		call.Err = answer.Type[strings.LastIndexByte(answer.Type, '#')+1:]
+		return response, nil
+	}
+	for _, m := range answer.Messages {
+		call.Got = append(call.Got, m.ReceiptHandle)
+	}
+	for k := range call.Entries {
+		e := &call.Entries[k]
+		for _, s := range answer.Successful {
+			e.OK = e.OK || s.Id == e.id
+		}
+		for _, f := range answer.Failed {
+			if f.Id == e.id {
+				e.Code = f.Code
+			}
+		}
+	}
+	return response, nil
+}
+
+// readCall reads what is asked for, and leaves the request as it was.
+func readCall(r *http.Request) (*Call, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	var asked struct {
+		QueueURL string `json:"QueueUrl"`
+		Wait     int    `json:"WaitTimeSeconds"`
+		Most     int    `json:"MaxNumberOfMessages"`
+		Entries  []struct {
+			ID                string `json:"Id"`
+			ReceiptHandle     string
+			VisibilityTimeout int
+			MessageBody       string
+		}
+	}
+	if err := json.Unmarshal(body, &asked); err != nil {
+		return nil, err
+	}
+	target := r.Header.Get("X-Amz-Target")
+	call := &Call{Operation: target[strings.IndexByte(target, '.')+1:], Queue: batch.QueueName(asked.QueueURL),
+		Wait: time.Duration(asked.Wait) * time.Second, Most: asked.Most}
+	for _, e := range asked.Entries {
+		call.Entries = append(call.Entries, Entry{id: e.ID, Receipt: e.ReceiptHandle, Seconds: e.VisibilityTimeout, Body: e.MessageBody})
+	}
+	return call, nil
+}

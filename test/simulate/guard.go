@@ -40,7 +40,7 @@ func (u *user) guard(f Function) func(batch.Handler) batch.Handler {
 		},
 		Prefix: f.Guard.Prefix, Hash: idempotency.Plain, Lease: f.Guard.Lease, Grace: f.Guard.Grace, KeepPermanent: f.Guard.KeepPermanent,
 	}
-	middleware := idempotency.New(&wayToStore{u.w.store, u.env}, cfg)
+	middleware := idempotency.New(&wayToStore{u.w, u.env}, cfg)
 	return func(next batch.Handler) batch.Handler { return mutated(u.w.mutant.Guard, middleware(next)) }
 }
 
@@ -71,7 +71,13 @@ type handlingKey struct{}
 // worked is middleware that notes the calls that the guard lets in.
 func (u *user) worked(next batch.Handler) batch.Handler {
 	return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-		t := u.begin(ctx, r)
+		var t *Task
+		u.env.alive(func() {
+			if h, ok := ctx.Value(handlingKey{}).(*Handling); ok {
+				t = &Task{Handling: h, Key: u.w.plan.keyOf(u.w.plan.message(u.numbers[r.Body])), Started: u.moment()}
+				u.h.Tasks = append(u.h.Tasks, t)
+			}
+		})
 		if t == nil {
 			return errDead
 		}
@@ -84,25 +90,9 @@ func (u *user) worked(next batch.Handler) batch.Handler {
 			})
 		})()
 		return handle(ctx, r, next, func(end End, _ error) {
-			u.locked(func() {
-				if !u.env.isDead() {
-					t.Ended, t.End = u.moment(), end
-				}
-			})
+			u.env.alive(func() { t.Ended, t.End = u.moment(), end })
 		})
 	})
-}
-
-func (u *user) begin(ctx context.Context, r batch.Record) (t *Task) {
-	u.locked(func() {
-		h, _ := ctx.Value(handlingKey{}).(*Handling)
-		if h == nil || u.env.isDead() {
-			return
-		}
-		t = &Task{Handling: h, Key: u.w.plan.keyOf(u.w.plan.message(u.numbers[r.Body])), Started: u.moment()}
-		u.h.Tasks = append(u.h.Tasks, t)
-	})
-	return t
 }
 
 // guard draws the idempotency of a function. takenOut tells that what fails for good at

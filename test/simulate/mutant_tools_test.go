@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -31,6 +32,14 @@ func (e event) bytes() []byte {
 	return b
 }
 
+// failures are all records, as of an invocation that failed.
+func (e event) failures() (all []failure) {
+	for _, r := range e.Records {
+		all = append(all, failure{ItemIdentifier: r["messageId"].(string)})
+	}
+	return all
+}
+
 func readEvent(payload []byte) (e event) {
 	if err := json.Unmarshal(payload, &e); err != nil {
 		panic(err)
@@ -38,13 +47,10 @@ func readEvent(payload []byte) (e event) {
 	return e
 }
 
-type failure struct {
-	ItemIdentifier string `json:"itemIdentifier"`
-}
-
-type report struct {
-	BatchItemFailures []failure `json:"batchItemFailures"`
-}
+type (
+	failure = events.SQSBatchItemFailure
+	report  = events.SQSEventResponse
+)
 
 func readReport(response []byte) (r report) {
 	r.BatchItemFailures = []failure{}
@@ -88,6 +94,15 @@ func ask(operation string, change func(call map[string]any)) Mutant {
 		call := body(r)
 		change(call)
 		return next.RoundTrip(with(r, call))
+	})
+}
+
+// eachEntry is a mutant that changes the entries of the function's calls of an operation.
+func eachEntry(operation string, change func(entry map[string]any)) Mutant {
+	return ask(operation, func(call map[string]any) {
+		for _, e := range entries(call) {
+			change(e)
+		}
 	})
 }
 
@@ -135,9 +150,12 @@ func with(r *http.Request, call map[string]any) *http.Request {
 	return r
 }
 
-func entries(call map[string]any) (list []map[string]any) {
-	for _, e := range call["Entries"].([]any) {
-		list = append(list, e.(map[string]any))
+func entries(call map[string]any) []map[string]any { return objects(call["Entries"]) }
+
+func objects(of any) (list []map[string]any) {
+	all, _ := of.([]any)
+	for _, o := range all {
+		list = append(list, o.(map[string]any))
 	}
 	return list
 }
@@ -196,10 +214,8 @@ func afterwards(do func(context.Context, report)) Mutant {
 
 // visibility is a mutant that asks for another number of seconds.
 func visibility(change func(seconds int) int) Mutant {
-	return ask("ChangeMessageVisibilityBatch", func(call map[string]any) {
-		for _, e := range entries(call) {
-			e["VisibilityTimeout"] = change(int(e["VisibilityTimeout"].(float64)))
-		}
+	return eachEntry("ChangeMessageVisibilityBatch", func(e map[string]any) {
+		e["VisibilityTimeout"] = change(int(e["VisibilityTimeout"].(float64)))
 	})
 }
 
@@ -243,19 +259,17 @@ func deleteFirst() Mutant {
 		}
 		return e
 	})
-	m.Transport = func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if isCall(r, "SendMessageBatch") {
-				for _, e := range entries(body(r)) {
-					if v, ok := known.Load(e["MessageBody"]); ok {
-						at := v.(place)
-						tell(next, request(r.Context(), "DeleteMessage", map[string]any{"QueueUrl": at.url, "ReceiptHandle": at.receipt}))
-					}
+	m.Transport = wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if isCall(r, "SendMessageBatch") {
+			for _, e := range entries(body(r)) {
+				if v, ok := known.Load(e["MessageBody"]); ok {
+					at := v.(place)
+					tell(next, request(r.Context(), "DeleteMessage", map[string]any{"QueueUrl": at.url, "ReceiptHandle": at.receipt}))
 				}
 			}
-			return next.RoundTrip(r)
-		})
-	}
+		}
+		return next.RoundTrip(r)
+	}).Transport
 	return m
 }
 
@@ -343,14 +357,10 @@ func (m miscount) Handle(ctx context.Context, r slog.Record) error {
 }
 
 // hideOthers hides all but the first entry of a call for seven seconds more.
-func hideOthers() Mutant {
-	return ask("ChangeMessageVisibilityBatch", func(call map[string]any) {
-		for i, e := range entries(call) {
-			if i > 0 {
-				e["VisibilityTimeout"] = e["VisibilityTimeout"].(float64) + 7
-			}
-		}
-	})
+func hideOthers(call map[string]any) {
+	for _, e := range entries(call)[1:] {
+		e["VisibilityTimeout"] = e["VisibilityTimeout"].(float64) + 7
+	}
 }
 
 // sendTwice sends everything twice, as other messages.
@@ -368,20 +378,16 @@ func sendTwice(r *http.Request, next http.RoundTripper) (*http.Response, error) 
 }
 
 // forgetOrigin removes the attribute that says where a dead letter came from.
-func forgetOrigin(call map[string]any) {
-	for _, e := range entries(call) {
-		if attributes, ok := e["MessageAttributes"].(map[string]any); ok {
-			delete(attributes, partialfailure.OriginAttribute)
-		}
-	}
+func forgetOrigin(entry map[string]any) {
+	attributes, _ := entry["MessageAttributes"].(map[string]any)
+	delete(attributes, partialfailure.OriginAttribute)
 }
 
 // swapOrigin has it name another message.
-func swapOrigin(call map[string]any) {
-	for _, e := range entries(call) {
-		if attributes, ok := e["MessageAttributes"].(map[string]any); ok && attributes[partialfailure.OriginAttribute] != nil {
-			attributes[partialfailure.OriginAttribute] = map[string]any{"DataType": "String", "StringValue": `{"v":1,"messageId":"another"}`}
-		}
+func swapOrigin(entry map[string]any) {
+	attributes, _ := entry["MessageAttributes"].(map[string]any)
+	if attributes[partialfailure.OriginAttribute] != nil {
+		attributes[partialfailure.OriginAttribute] = map[string]any{"DataType": "String", "StringValue": `{"v":1,"messageId":"another"}`}
 	}
 }
 
@@ -431,11 +437,11 @@ func pollers(change func(*poller)) Mutant {
 	}}
 }
 
-// answers is a mutant that changes SQS's answers.
-func answers(operation string, change func(answer map[string]any)) Mutant {
+// received is a mutant that changes what receives bring.
+func received(change func(answer map[string]any)) Mutant {
 	return wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
-		if err != nil || response.StatusCode != http.StatusOK || !isCall(r, operation) {
+		if err != nil || response.StatusCode != http.StatusOK || !isCall(r, "ReceiveMessage") {
 			return response, err
 		}
 		answer := decoded(&response.Body)
@@ -446,12 +452,13 @@ func answers(operation string, change func(answer map[string]any)) Mutant {
 	})
 }
 
-func messagesOf(answer map[string]any) (list []map[string]any) {
-	messages, _ := answer["Messages"].([]any)
-	for _, m := range messages {
-		list = append(list, m.(map[string]any))
-	}
-	return list
+// eachReceived is a mutant that changes the messages that receives bring.
+func eachReceived(change func(i int, message map[string]any)) Mutant {
+	return received(func(answer map[string]any) {
+		for i, m := range objects(answer["Messages"]) {
+			change(i, m)
+		}
+	})
 }
 
 // confirm is a mutant that answers some calls by itself.
@@ -475,20 +482,23 @@ func deleteAtOnce(r *http.Request, next http.RoundTripper) (*http.Response, erro
 	url := body(r)["QueueUrl"]
 	response, err := next.RoundTrip(r)
 	if err == nil && response.StatusCode == http.StatusOK && isCall(r, "ReceiveMessage") {
-		for _, m := range messagesOf(decoded(&response.Body)) {
+		for _, m := range objects(decoded(&response.Body)["Messages"]) {
 			tell(next, request(r.Context(), "DeleteMessage", map[string]any{"QueueUrl": url, "ReceiptHandle": m["ReceiptHandle"]}))
 		}
 	}
 	return response, err
 }
 
-// callLater makes a call a minute after each.
-func callLater(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	if isCall(r, "DeleteMessageBatch") {
-		late := with(r, body(r)).WithContext(context.WithoutCancel(r.Context()))
-		time.AfterFunc(time.Minute, func() { tell(next, late) })
-	}
-	return next.RoundTrip(r)
+// repeat is a mutant that makes calls of an operation once more, some time after each,
+// whatever was said meanwhile.
+func repeat(operation string, after time.Duration) Mutant {
+	return wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if isCall(r, operation) {
+			late := with(r, body(r)).WithContext(context.WithoutCancel(r.Context()))
+			time.AfterFunc(after, func() { tell(next, late) })
+		}
+		return next.RoundTrip(r)
+	})
 }
 
 // extendMore makes every extension twenty times.
@@ -521,15 +531,6 @@ func onAbort(change func(after time.Duration, err error) error) Mutant {
 	})
 }
 
-// receiveLater makes a receive again a second later, whatever was said meanwhile.
-func receiveLater(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	if isCall(r, "ReceiveMessage") {
-		late := with(r, body(r)).WithContext(context.WithoutCancel(r.Context()))
-		time.AfterFunc(time.Second, func() { tell(next, late) })
-	}
-	return next.RoundTrip(r)
-}
-
 // whileBlocked answers some calls by itself while a hook blocks.
 func whileBlocked(which func(*http.Request) bool) Mutant {
 	return Mutant{Transport: func(next http.RoundTripper) http.RoundTripper {
@@ -555,32 +556,23 @@ func guarded(handle func(ctx context.Context, r batch.Record, next batch.Handler
 // the completion of the worker that has taken over.
 type unfenced struct {
 	idempotency.Store
-	mu     sync.Mutex
-	owners map[string]string
-	again  map[string]bool // keys that were forgotten
+	owners, forgotten sync.Map // by key
 }
 
 func (s *unfenced) owner(key string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.owners[key]
+	owner, _ := s.owners.Load(key)
+	text, _ := owner.(string)
+	return text
 }
 
 func (s *unfenced) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
-	s.mu.Lock()
-	forgotten := s.again[c.Key]
-	s.mu.Unlock()
 	found, err := s.Store.Claim(ctx, c)
-	if forgotten && found.State == idempotency.Completed {
+	_, forgotten := s.forgotten.LoadAndDelete(c.Key)
+	switch {
+	case found.State == idempotency.Claimed:
+		s.owners.Store(c.Key, c.Owner)
+	case found.State == idempotency.Completed && forgotten:
 		found.State = idempotency.Claimed
-	}
-	if found.State == idempotency.Claimed {
-		s.mu.Lock()
-		if !forgotten {
-			s.owners[c.Key] = c.Owner
-		}
-		delete(s.again, c.Key)
-		s.mu.Unlock()
 	}
 	return found, err
 }
@@ -590,12 +582,7 @@ func (s *unfenced) Complete(ctx context.Context, key, _ string, c idempotency.Co
 }
 
 func (s *unfenced) Release(ctx context.Context, key, _ string) error {
-	s.mu.Lock()
-	if s.again == nil {
-		s.again = map[string]bool{}
-	}
-	s.again[key] = true
-	s.mu.Unlock()
+	s.forgotten.Store(key, true)
 	return s.Store.Release(ctx, key, s.owner(key))
 }
 

@@ -34,23 +34,15 @@ type mutantCase struct {
 
 // bothMutants are for both modes. Each breaks one thing, which the invariant has to see.
 var bothMutants = []mutantCase{
-	{"changes the body of dead letters", Kept, ask("SendMessageBatch", func(call map[string]any) {
-		for _, e := range entries(call) {
-			e["MessageBody"] = e["MessageBody"].(string) + " "
-		}
-	})},
-	{"forgets the trace header of dead letters", Kept, ask("SendMessageBatch", func(call map[string]any) {
-		for _, e := range entries(call) {
-			delete(e, "MessageSystemAttributes")
-		}
-	})},
+	{"changes the body of dead letters", Kept, eachEntry("SendMessageBatch", func(e map[string]any) { e["MessageBody"] = e["MessageBody"].(string) + " " })},
+	{"forgets the trace header of dead letters", Kept, eachEntry("SendMessageBatch", func(e map[string]any) { delete(e, "MessageSystemAttributes") })},
 	{"asks for more than 12 hours", Bounded, visibility(func(int) int { return 43_201 })},
 	{"asks for 12 hours from now, not from the receipt", Bounded, visibility(func(int) int { return 43_200 })},
 	{"calls again forever when SQS fails", Frugal, wire(again)},
 	{"has failures come back at once", Spaced, visibility(func(int) int { return 0 })},
 	{"counts the backoff in half seconds", Spaced, visibility(func(s int) int { return s / 2 })},
 	{"sends dead letters twice", Single, wire(sendTwice)},
-	{"hides what was skipped for longer than what failed", Together, hideOthers()},
+	{"hides what was skipped for longer than what failed", Together, ask("ChangeMessageVisibilityBatch", hideOthers)},
 	{"drops what belongs into the dead-letter queue", DeletedOnlyWhenDone, Mutant{Config: func(c *handler.Config) { c.OnPermanent = partialfailure.Drop }}},
 	{"has another backoff than is configured", Spaced, Mutant{Config: func(c *handler.Config) { c.Outage, c.Backoff = 0, partialfailure.Constant(time.Second) }}},
 	{"does not know the last attempt", Spared, Mutant{Config: func(c *handler.Config) { c.MaxReceiveCount = 1000 }}},
@@ -81,9 +73,7 @@ var bothMutants = []mutantCase{
 	})},
 
 	// What package idempotency promises.
-	{"completes and releases for anyone", WorkOnce, Mutant{Store: func(next idempotency.Store) idempotency.Store {
-		return &unfenced{Store: next, owners: map[string]string{}}
-	}}},
+	{"completes and releases for anyone", WorkOnce, Mutant{Store: func(next idempotency.Store) idempotency.Store { return &unfenced{Store: next} }}},
 	{"ignores claims", WorkAlone, Mutant{Store: func(next idempotency.Store) idempotency.Store { return blind{next} }}},
 	{"claims for less than it says", WorkAlone, Mutant{Store: func(next idempotency.Store) idempotency.Store { return short{next} }}},
 	{"completes before the function has returned", WorkKept, Mutant{Store: func(next idempotency.Store) idempotency.Store { return hasty{next} }}},
@@ -118,28 +108,19 @@ var mutants = []mutantCase{
 		return event{e.Records[:max(1, len(e.Records)-1)]}
 	})},
 	{"deletes before it sends to the dead-letter queue", DeletedOnlyWhenDone, deleteFirst()},
-	{"forgets the attributes of dead letters", Kept, ask("SendMessageBatch", func(call map[string]any) {
-		for _, e := range entries(call) {
-			delete(e, "MessageAttributes")
-		}
-	})},
+	{"forgets the attributes of dead letters", Kept, eachEntry("SendMessageBatch", func(e map[string]any) { delete(e, "MessageAttributes") })},
 	{"reports a success as failed", Final, respond(func(r report, e event) report {
-		id, _ := e.Records[0]["messageId"].(string)
-		if !slices.Contains(r.BatchItemFailures, failure{id}) {
-			r.BatchItemFailures = append([]failure{{id}}, r.BatchItemFailures...)
+		first := e.failures()[0]
+		if !slices.Contains(r.BatchItemFailures, first) {
+			r.BatchItemFailures = slices.Insert(r.BatchItemFailures, 0, first)
 		}
 		return r
 	})},
-	{"reports every record when one failed", Final, invoking(func(ctx context.Context, payload []byte, next Invoke, _ http.RoundTripper) ([]byte, error) {
-		response, err := next(ctx, payload)
-		if len(readReport(response).BatchItemFailures) > 0 {
-			var all report // every record, as an invocation that failed
-			for _, r := range readEvent(payload).Records {
-				all.BatchItemFailures = append(all.BatchItemFailures, failure{r["messageId"].(string)})
-			}
-			return json.Marshal(all)
+	{"reports every record when one failed", Final, respond(func(r report, e event) report {
+		if len(r.BatchItemFailures) > 0 {
+			r.BatchItemFailures = e.failures()
 		}
-		return response, err
+		return r
 	})},
 	{"handles the records of a group side by side", Ordered, oneByOne(true)},
 	{"goes on with a group after a failure", Ordered, oneByOne(false)},
@@ -197,7 +178,7 @@ var mutants = []mutantCase{
 	})},
 	{"tells its hooks twice", Once, Mutant{Config: func(c *handler.Config) { c.Hooks = append(c.Hooks, told{c.Hooks[0].(*hooks)}) }}},
 	{"hides what was not started", Together, visibility(func(s int) int { return max(s, 30) })},
-	{"does not say where a dead letter came from", Explained, ask("SendMessageBatch", forgetOrigin)},
+	{"does not say where a dead letter came from", Explained, eachEntry("SendMessageBatch", forgetOrigin)},
 	{"shows what failed at once, abandoned or not", Alone, invoking(func(ctx context.Context, payload []byte, next Invoke, connection http.RoundTripper) ([]byte, error) {
 		response, err := next(ctx, payload)
 		if err == nil && len(readReport(response).BatchItemFailures) > 0 {
@@ -244,35 +225,27 @@ var pollMutants = []mutantCase{
 		_ = next.Handle(ctx, r)
 		return nil
 	})},
-	{"forgets the attributes of messages", Kept, answers("ReceiveMessage", func(answer map[string]any) {
-		for _, m := range messagesOf(answer) {
-			delete(m, "MessageAttributes")
-			delete(m, "MD5OfMessageAttributes")
-		}
+	{"forgets the attributes of messages", Kept, eachReceived(func(_ int, m map[string]any) {
+		delete(m, "MessageAttributes")
+		delete(m, "MD5OfMessageAttributes")
 	})},
 	{"never deletes", Final, confirm(func(r *http.Request) bool { return isCall(r, "DeleteMessageBatch") })},
-	{"takes a group's records in the wrong order", Ordered, answers("ReceiveMessage", func(answer map[string]any) {
-		if list, ok := answer["Messages"].([]any); ok {
-			slices.Reverse(list)
-		}
+	{"takes a group's records in the wrong order", Ordered, received(func(answer map[string]any) {
+		list, _ := answer["Messages"].([]any)
+		slices.Reverse(list)
 	})},
-	{"does not see groups", Ordered, answers("ReceiveMessage", func(answer map[string]any) {
-		for i, m := range messagesOf(answer) {
-			attributes := m["Attributes"].(map[string]any)
-			attributes["MessageGroupId"] = string(rune('A' + i))
-		}
+	{"does not see groups", Ordered, eachReceived(func(i int, m map[string]any) {
+		m["Attributes"].(map[string]any)["MessageGroupId"] = string(rune('A' + i))
 	})},
-	{"takes every attempt for the first", Counted, answers("ReceiveMessage", func(answer map[string]any) {
-		for _, m := range messagesOf(answer) {
-			m["Attributes"].(map[string]any)["ApproximateReceiveCount"] = "1"
-		}
+	{"takes every attempt for the first", Counted, eachReceived(func(_ int, m map[string]any) {
+		m["Attributes"].(map[string]any)["ApproximateReceiveCount"] = "1"
 	})},
 	{"polls short", Frugal, ask("ReceiveMessage", func(call map[string]any) {
 		if wait, _ := call["WaitTimeSeconds"].(float64); wait > 1 {
 			call["WaitTimeSeconds"] = 1
 		}
 	})},
-	{"calls after it has stopped", Frugal, wire(callLater)},
+	{"calls after it has stopped", Frugal, repeat("DeleteMessageBatch", time.Minute)},
 	{"extends all the time", Frugal, wire(extendMore)},
 	{"is stuck: nothing is ever started", Drained, wrap(func(ctx context.Context, _ batch.Record, _ batch.Handler) error {
 		return context.Canceled
@@ -289,7 +262,7 @@ var pollMutants = []mutantCase{
 	})},
 	{"tells its hooks twice", Once, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, c.Engine.Hooks[0]) }}},
 	{"shows what it abandoned at once", Alone, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, showsAbandoned{c.SQS}) }}},
-	{"says that a dead letter was another message", Explained, ask("SendMessageBatch", swapOrigin)},
+	{"says that a dead letter was another message", Explained, eachEntry("SendMessageBatch", swapOrigin)},
 	{"extends nothing", Hidden, confirm(extends)},
 	{"extends too late", Hidden, ask("ReceiveMessage", func(call map[string]any) { call["VisibilityTimeout"] = 3 })},
 	{"has a slot too many", WithinCapacity, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Concurrency = 2*max(c.Engine.Concurrency, 10) + 1 }}},
@@ -321,7 +294,7 @@ var pollMutants = []mutantCase{
 	}}},
 
 	// After an abort.
-	{"goes on receiving", Heeded, wire(receiveLater)},
+	{"goes on receiving", Heeded, repeat("ReceiveMessage", time.Second)},
 	{"gives back what waits for an abort of no time", Heeded, onAbort(func(after time.Duration, err error) error {
 		return batch.Abort(max(after, time.Millisecond), errors.Unwrap(err))
 	})},
@@ -370,15 +343,11 @@ func hints(t *testing.T) (first map[string]uint64) {
 }
 
 // note writes which histories caught the mutants of a test, with -search.
-func note(t *testing.T, test string, caught map[string]uint64) {
+func note(t *testing.T, caught map[string]uint64) {
 	t.Helper()
 	all := hints(t)
-	maps.DeleteFunc(all, func(name string, _ uint64) bool { return strings.HasPrefix(name, test+"/") })
-	for name, seed := range caught {
-		if seed > 10 {
-			all[name] = seed
-		}
-	}
+	maps.DeleteFunc(all, func(name string, _ uint64) bool { return strings.HasPrefix(name, t.Name()+"/") })
+	maps.Copy(all, caught)
 	b, err := json.MarshalIndent(all, "", "\t")
 	if err == nil {
 		err = os.WriteFile(caughtFile, append(b, '\n'), 0o644)
@@ -394,8 +363,7 @@ func catch(t *testing.T, list []mutantCase, invariants []Invariant, mode func(Pl
 	var mu sync.Mutex
 	if *search {
 		first = nil
-		test := t.Name()
-		t.Cleanup(func() { note(t, test, caught) })
+		t.Cleanup(func() { note(t, caught) })
 	}
 	for _, m := range list {
 		t.Run(m.name, func(t *testing.T) {
@@ -411,15 +379,18 @@ func catch(t *testing.T, list []mutantCase, invariants []Invariant, mode func(Pl
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, v := range Check(h) {
-					if v.Invariant == m.caught {
-						t.Logf("caught in history %d, after %d: %s", s, n, v.Text)
-						mu.Lock()
-						caught[t.Name()] = s
-						mu.Unlock()
-						return
-					}
+				violations := Check(h)
+				k := slices.IndexFunc(violations, func(v Violation) bool { return v.Invariant == m.caught })
+				if k < 0 {
+					continue
 				}
+				t.Logf("caught in history %d, after %d: %s", s, n, violations[k].Text)
+				if s > 10 {
+					mu.Lock()
+					defer mu.Unlock()
+					caught[t.Name()] = s
+				}
+				return
 			}
 			t.Errorf("not caught by %q in %d histories", m.caught, within)
 		})

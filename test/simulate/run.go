@@ -14,8 +14,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/longpoll"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
@@ -35,9 +38,9 @@ func Run(p Plan, mutant Mutant) (*History, error) {
 	w := &world{plan: p, mutant: mutant, rec: newRecorder(p), over: make(chan struct{}), tooMany: 5000}
 	w.server = sqs.New(sqs.Options{Seed: p.Seed, History: 5000, Observe: w.rec.observe})
 	defer func() { _ = w.server.Close() }() // without a socket it never fails
-	w.store = &sharedStore{w: w, next: mutated[idempotency.Store](mutant.Store, idempotency.NewMemory()), passed: make([]int, len(p.StoreFaults))}
+	w.store = mutated[idempotency.Store](mutant.Store, idempotency.NewMemory())
 	w.own = w.client(w.server.HTTPClient())
-	w.way = &way{w: w, next: w.server.HTTPClient().Transport, passed: make([]int, len(p.Breaks))}
+	w.breaks, w.storeFaults, w.kills = make([]int, len(p.Breaks)), make([]int, len(p.StoreFaults)), make([]int, len(p.Kills))
 	if err := w.createQueues(); err != nil {
 		return nil, err
 	}
@@ -77,9 +80,12 @@ type world struct {
 	over    chan struct{} // closed when everything is healed, or at the end
 	sent    atomic.Bool
 	sendErr error
-	way     *way
-	store   *sharedStore
+	store   idempotency.Store
 	tooMany int // invocations: a history with more will never be over
+
+	// Calls that each of the plan's breaks, store faults and kills could have struck; guarded
+	// by the recorder's lock.
+	breaks, storeFaults, kills []int
 }
 
 // client returns an SQS client that uses an HTTP client. Its waits between
@@ -237,4 +243,49 @@ func RunInBubble(t *testing.T, p Plan, mutant Mutant) (h *History, err error) {
 	}()
 	synctest.Test(t, func(*testing.T) { h, err = Run(p, mutant) })
 	return h, err
+}
+
+// driver is what runs the user's handler over the queues' messages. Another
+// mode of the toolkit needs another driver, and nothing else.
+type driver interface {
+	// enable polls the queues from now on.
+	enable()
+	// disable stops polling, and returns when nothing is under way.
+	disable()
+	// busy reports whether something is under way that the recorder cannot see.
+	busy() bool
+	// close ends everything.
+	close()
+}
+
+// Mutant breaks something in front of the toolkit, to show that the checks see
+// it. Its functions may be nil.
+type Mutant struct {
+	// Invoke wraps LambdaHandler.Invoke, and may use its environment's
+	// connection to SQS.
+	Invoke func(next Invoke, connection http.RoundTripper) Invoke
+	// Transport wraps the toolkit's connection to SQS.
+	Transport func(next http.RoundTripper) http.RoundTripper
+	// Config changes the configuration, of a poller as far as it has the same.
+	Config func(*handler.Config)
+
+	// Handler wraps what is given to the toolkit.
+	Handler func(next batch.Handler) batch.Handler
+
+	// Guard wraps a function's idempotency, and Store what all processes share.
+	Guard func(next batch.Handler) batch.Handler
+	Store func(next idempotency.Store) idempotency.Store
+
+	// In the long-poll mode Poll changes the rest of the configuration, and Poller wraps
+	// what the toolkit makes of it.
+	Poll   func(*longpoll.Config)
+	Poller func(next Poller, env *environment) Poller
+}
+
+// mutated is what a mutant makes of something.
+func mutated[T any](wrap func(T) T, next T) T {
+	if wrap == nil {
+		return next
+	}
+	return wrap(next)
 }

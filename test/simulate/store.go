@@ -3,7 +3,6 @@ package simulate
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -69,44 +68,21 @@ type StoreCall struct {
 	Struck     StoreFaultKind
 }
 
-// sharedStore is the store of a history.
-type sharedStore struct {
-	w    *world
-	next idempotency.Store
-
-	mu     sync.Mutex
-	passed []int // calls that each of the plan's faults could have struck
-}
-
-// strike returns what happens to a call; the zero value for nothing.
-func (s *sharedStore) strike(operation string) (struck StoreFault) {
-	if s.w.healed.Load() {
-		return struck
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for k, f := range s.w.plan.StoreFaults {
-		if f.Operation == operation && strikes(&s.passed[k], f.Skip, f.Times) && struck.Kind == "" {
-			struck = f
-		}
-	}
-	return struck
-}
-
-// wayToStore is an environment's way to the store: calls may break on it, and the
-// environment may die in them.
+// wayToStore is an environment's way to the store of a history: calls may break on it, and
+// the environment may die in them.
 type wayToStore struct {
-	*sharedStore
+	w   *world
 	env *environment
 }
 
 var errStore = errors.New("the store is down")
 
 // Claim implements idempotency.Store, as the methods below.
-func (y *wayToStore) Claim(ctx context.Context, c idempotency.Claim) (found idempotency.Found, err error) {
+func (y *wayToStore) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
 	call := &StoreCall{Operation: "Claim", Key: c.Key, Owner: c.Owner, Lease: c.Lease}
-	err = y.carry(ctx, call, func(ctx context.Context) error {
-		f, err := y.next.Claim(ctx, c)
+	var found idempotency.Found
+	err := y.carry(ctx, call, func(ctx context.Context) error {
+		f, err := y.w.store.Claim(ctx, c)
 		call.State = f.State
 		found = f
 		return err
@@ -119,19 +95,19 @@ func (y *wayToStore) Claim(ctx context.Context, c idempotency.Claim) (found idem
 
 func (y *wayToStore) Renew(ctx context.Context, key, owner string, lease time.Duration) error {
 	return y.carry(ctx, &StoreCall{Operation: "Renew", Key: key, Owner: owner, Lease: lease}, func(ctx context.Context) error {
-		return y.next.Renew(ctx, key, owner, lease)
+		return y.w.store.Renew(ctx, key, owner, lease)
 	})
 }
 
 func (y *wayToStore) Complete(ctx context.Context, key, owner string, c idempotency.Completion) error {
 	return y.carry(ctx, &StoreCall{Operation: "Complete", Key: key, Owner: owner}, func(ctx context.Context) error {
-		return y.next.Complete(ctx, key, owner, c)
+		return y.w.store.Complete(ctx, key, owner, c)
 	})
 }
 
 func (y *wayToStore) Release(ctx context.Context, key, owner string) error {
 	return y.carry(ctx, &StoreCall{Operation: "Release", Key: key, Owner: owner}, func(ctx context.Context) error {
-		return y.next.Release(ctx, key, owner)
+		return y.w.store.Release(ctx, key, owner)
 	})
 }
 
@@ -145,7 +121,9 @@ func (y *wayToStore) carry(ctx context.Context, call *StoreCall, do func(context
 	}
 	r, _ := batch.RecordFrom(ctx)
 	call.Receipt = r.ReceiptHandle
-	fault := y.strike(call.Operation)
+	fault := strike(y.w, y.w.plan.StoreFaults, y.w.storeFaults, func(f StoreFault) (skip, times int, may bool) {
+		return f.Skip, f.Times, f.Operation == call.Operation
+	})
 	call.Struck = fault.Kind
 	rec := y.w.rec
 	rec.locked(func() {
