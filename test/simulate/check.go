@@ -111,7 +111,7 @@ type Violation struct {
 
 // Check returns what is wrong with a history, the first of each invariant first.
 func Check(h *History) []Violation {
-	c := newChecker(h)
+	c := h.checker()
 	checks := []func(){
 		c.deletions, c.losses, c.deadLetters, c.groups, c.attempts, c.bounds, c.end, c.handledOnce, c.single, c.explained, c.spared, c.alone, c.divided, c.keys,
 	}
@@ -135,6 +135,7 @@ type checker struct {
 	messages   map[string]*story // of source queues, by message id
 	ordered    []*story          // in the order in which they were sent
 	deliveries map[string]*delivery
+	handlings  []*Handling          // of deliveries, in the order of their start
 	delays     map[*Process][]delay // see delaysOf
 }
 
@@ -147,7 +148,9 @@ type story struct {
 	sent     Event
 	gone     Event // Deleted, Redriven or Expired
 
-	deliveries []*delivery // in their order, as handlings
+	// In their order:
+	events     []Event
+	deliveries []*delivery
 	handlings  []*Handling
 }
 
@@ -158,8 +161,17 @@ type delivery struct {
 	invocation *Invocation // nil: it was not invoked
 	process    *Process    // nil: no process was given it
 	got        Moment      // when it was
-	handlings  []*Handling
-	outcome    *Outcome // nil: the invocation did not get so far
+	handling   *Handling   // the first; nil: there was none
+	handled    int         // how often it was
+	outcome    *Outcome    // nil: the invocation did not get so far
+}
+
+// checker is the history's index, which is made once.
+func (h *History) checker() *checker {
+	if h.index == nil {
+		h.index = newChecker(h)
+	}
+	return h.index
 }
 
 func newChecker(h *History) *checker {
@@ -190,13 +202,20 @@ func newChecker(h *History) *checker {
 		case sqs.Deleted, sqs.Redriven, sqs.Expired:
 			m.gone = e
 		}
+		c.messages[e.MessageID].events = append(c.messages[e.MessageID].events, e)
 	}
-	for _, i := range h.Invocations {
+	c.deliver()
+	return c
+}
+
+// deliver finds what became of each delivery.
+func (c *checker) deliver() {
+	for _, i := range c.Invocations {
 		for _, r := range i.Records {
 			c.deliveries[r.ReceiptHandle].invocation = i
 		}
 	}
-	for _, p := range h.Processes {
+	for _, p := range c.Processes {
 		for _, call := range p.Calls {
 			for _, receipt := range call.Got {
 				if d := c.deliveries[receipt]; d != nil {
@@ -205,40 +224,77 @@ func newChecker(h *History) *checker {
 			}
 		}
 	}
-	for _, w := range h.works() {
-		for k := range w.Results {
-			if d := c.deliveries[w.Results[k].Receipt]; d != nil {
-				d.outcome = &w.Results[k]
+	for _, m := range c.ordered {
+		for _, d := range m.deliveries {
+			if p := d.process; p != nil {
+				p.deliveries = append(p.deliveries, d)
 			}
 		}
 	}
-	for _, g := range h.Handlings {
-		if d := c.deliveries[g.Receipt]; d != nil {
-			d.handlings = append(d.handlings, g)
-		}
-		if m := c.messages[g.MessageID]; m != nil {
-			m.handlings = append(m.handlings, g)
+	for _, w := range c.works() {
+		w.Results = slices.DeleteFunc(w.Results, func(o Outcome) bool {
+			d := c.deliveries[o.Receipt]
+			unknown := d == nil || d.id != o.MessageID
+			if unknown {
+				c.violated(Once, w.Began, "%s is told the outcome of a delivery that there was not", w.Queue)
+			}
+			return unknown
+		})
+		for k := range w.Results {
+			o := &w.Results[k]
+			o.delivery = c.deliveries[o.Receipt]
+			o.delivery.outcome = o
 		}
 	}
-	return c
+	for _, h := range c.Handlings {
+		d := c.deliveries[h.Receipt]
+		if d == nil || d.id != h.MessageID {
+			c.violated(Counted, h.Started, "message %d is handled by a receipt handle that the queue did not give", h.Number)
+			continue
+		}
+		if h.delivery = d; d.handling == nil {
+			d.handling = h
+		}
+		d.handled++
+		d.story.handlings = append(d.story.handlings, h)
+		c.handlings = append(c.handlings, h)
+		h.work().handlings = append(h.work().handlings, h)
+	}
 }
 
 func (c *checker) violated(i Invariant, at Moment, format string, args ...any) {
 	c.found = append(c.found, Violation{i, at.At, fmt.Sprintf(format, args...)})
 }
 
+// inGroup are the handlings of a delivery's FIFO group by its process or invocation.
+func (d *delivery) inGroup() (list []*Handling) {
+	var by *Work
+	switch {
+	case !d.queue.FIFO():
+		return nil
+	case d.process != nil:
+		by = &d.process.Work
+	case d.invocation != nil:
+		by = &d.invocation.Work
+	default:
+		return nil
+	}
+	for _, h := range by.handlings {
+		if h.delivery.sent.MessageGroupID == d.sent.MessageGroupID {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
 func (m *story) String() string { return fmt.Sprintf("message %d", m.plan.Number) }
 
 // ended reports whether a handler of the delivery ended in a way before a moment.
 func (d *delivery) ended(as func(End) bool, before Moment) bool {
-	return endedBefore(d.handlings, as, before)
+	return slices.ContainsFunc(d.story.handlings, func(h *Handling) bool { return h.delivery == d && as(h.End) && h.Ended.Before(before) })
 }
 
 // ended reports whether a handler of the message ended in a way before a moment.
 func (m *story) ended(as func(End) bool, before Moment) bool {
-	return endedBefore(m.handlings, as, before)
-}
-
-func endedBefore(list []*Handling, as func(End) bool, before Moment) bool {
-	return slices.ContainsFunc(list, func(h *Handling) bool { return as(h.End) && h.Ended.Before(before) })
+	return slices.ContainsFunc(m.handlings, func(h *Handling) bool { return as(h.End) && h.Ended.Before(before) })
 }

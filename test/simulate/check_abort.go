@@ -25,7 +25,7 @@ const longest = 11 * time.Hour
 // aborts checks that invocations follow an abort.
 func (c *checker) aborts() {
 	for _, i := range c.Invocations {
-		if i.Killed.Came() || !i.Answered.Came() {
+		if !i.answers() {
 			continue
 		}
 		list := c.abortsIn(i)
@@ -39,9 +39,9 @@ func (c *checker) aborts() {
 		}
 		set := i.visibilitySet()
 		for _, o := range i.Results {
-			d, at := c.deliveries[o.Receipt], set[o.Receipt]
+			d, at := o.delivery, set[o.Receipt]
 			switch {
-			case d == nil || o.Outcome != batch.NotStarted:
+			case o.Outcome != batch.NotStarted:
 			case o.Aborted != (by != nil):
 				c.violated(Heeded, i.Answered, "%v was not started in invocation %d: that it was for an abort is said: %v, and is: %v", d.story, i.Number, o.Aborted, by != nil)
 			case by == nil || !at.set || !o.VisibilitySet || i.heldTwice(o.MessageID) || c.putOffFor(d, after) > longest:
@@ -78,16 +78,16 @@ func (c *checker) putOffFor(d *delivery, after time.Duration) time.Duration {
 // abortsIn are the aborts that an invocation has taken note of.
 func (c *checker) abortsIn(i *Invocation) (list []*Handling) {
 	for _, o := range i.Results {
-		d := c.deliveries[o.Receipt]
-		if d == nil || len(d.handlings) == 0 || o.Outcome != batch.Retry && o.Outcome != batch.DeadLettered {
+		d := o.delivery
+		if d.handling == nil || o.Outcome != batch.Retry && o.Outcome != batch.DeadLettered {
 			continue
 		}
-		h := d.handlings[0]
+		h := d.handling
 		if givenUp := h.Allowed.Add(cmp.Or(d.function.Grace, time.Second)); !h.Ended.Before(i.Answered) || h.Ended.At.After(givenUp) {
 			continue // it was abandoned, and dead-lettered
 		}
 		if _, ok := h.abortsFor(); ok {
-			list = append(list, d.handlings[0])
+			list = append(list, h)
 		}
 	}
 	return list
@@ -96,8 +96,8 @@ func (c *checker) abortsIn(i *Invocation) (list []*Handling) {
 // startsAfter: what ran goes on, and nothing else begins.
 func (c *checker) startsAfter(i *Invocation, list []*Handling) {
 	for _, abort := range list {
-		for _, h := range c.Handlings {
-			if h.Invocation == i && !h.Told && h.Started.At.After(abort.Ended.At) && !c.Blocked[h.Receipt] {
+		for _, h := range i.handlings {
+			if !h.Told && h.Started.At.After(abort.Ended.At) && !c.Blocked[h.Receipt] {
 				c.violated(Heeded, h.Started, "message %d is started %v after message %d has aborted invocation %d",
 					h.Number, h.Started.At.Sub(abort.Ended.At), abort.Number, i.Number)
 			}
@@ -122,8 +122,8 @@ func (c *checker) delaysOf(p *Process) []delay {
 	if known {
 		return list
 	}
-	for _, h := range c.Handlings {
-		if after, ok := h.abortsFor(); ok && after > 0 && h.Process == p && h.Ended.Came() {
+	for _, h := range p.handlings {
+		if after, ok := h.abortsFor(); ok && after > 0 && h.Ended.Came() {
 			sure := !h.Canceled.Came() && p.Err == nil && (!p.Stopping.Came() || h.Ended.At.Before(p.Stopping.At))
 			list = append(list, delay{h, h.Ended, h.Ended.At.Add(after), sure})
 		}
@@ -137,7 +137,7 @@ func (c *checker) delaysOf(p *Process) []delay {
 
 // putOff reports whether a delivery may be hidden until a time because of an abort.
 func (c *checker) putOff(d *delivery, until time.Time) bool {
-	if d.process == nil || len(d.handlings) > 0 {
+	if d.process == nil || d.handling != nil {
 		return false
 	}
 	for _, a := range c.delaysOf(d.process) {
@@ -158,8 +158,8 @@ func (c *checker) pollAborts() {
 			}
 		}
 		calm := p.clean() && p.Err == nil && !c.function(p).slowStart() && len(p.Paused) == 0 && !c.Plan.Replicas[p.Replica].NoHeartbeat
-		for _, d := range c.deliveries {
-			if d.process == p && calm && !c.repeats(d.queue) && !c.inGroupThatFailed(d) && !c.heldBefore(d) {
+		for _, d := range p.deliveries {
+			if calm && !c.repeats(d.queue) && !c.inGroupThatFailed(d) && !c.heldBefore(d) {
 				c.givenBack(p, d)
 			}
 		}
@@ -167,10 +167,10 @@ func (c *checker) pollAborts() {
 			if o.Outcome != batch.NotStarted {
 				continue
 			}
-			d := c.deliveries[o.Receipt]
+			d := o.delivery
 			if o.Aborted && !c.aborted(p) {
-				c.violated(Heeded, p.gone(), "message %d was not started by process %d for an abort that there was not", c.number(o.MessageID), p.Number)
-			} else if last := p.lastEntry(o.Receipt); !o.Aborted && calm && d != nil && last != nil && last.hidden != d.received.Visibility && p.beforeStop(last.at) { // else it is an extension
+				c.violated(Heeded, p.gone(), "%v was not started by process %d for an abort that there was not", d.story, p.Number)
+			} else if last := p.lastEntry(o.Receipt); !o.Aborted && calm && last != nil && last.hidden != d.received.Visibility && p.beforeStop(last.at) { // else it is an extension
 				c.violated(Heeded, last.at, "%v was not started by process %d, which does not say for what", d.story, p.Number)
 			}
 		}
@@ -180,10 +180,7 @@ func (c *checker) pollAborts() {
 // aborted reports whether a handler has aborted a process. For no time it ends only
 // what a group has left in its batch, if the record itself was buried.
 func (c *checker) aborted(p *Process) bool {
-	return slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
-		_, ok := h.abortsFor()
-		return ok && h.Process == p
-	})
+	return slices.ContainsFunc(p.handlings, func(h *Handling) bool { return batch.VerdictOf(h.Err).Aborts })
 }
 
 // during: nothing is received or started before an abort is over, and no message
@@ -199,8 +196,8 @@ func (c *checker) during(p *Process, a delay) {
 	// What an open receive brings is given back, and not received again; but what came
 	// while its handler still ran comes again when that one's failure says.
 	var given []*delivery
-	for _, d := range c.deliveries {
-		if d.process == p && within(d.got) && p.beforeStop(d.got) && !c.repeats(d.queue) && !d.doneBefore() && !c.heldBefore(d) && !c.function(p).slowStart() {
+	for _, d := range p.deliveries {
+		if within(d.got) && p.beforeStop(d.got) && !c.repeats(d.queue) && !d.doneBefore() && !c.heldBefore(d) && !c.function(p).slowStart() {
 			given = append(given, d)
 		}
 	}
@@ -211,16 +208,13 @@ func (c *checker) during(p *Process, a delay) {
 			c.violated(Heeded, d.got, "process %d is given %v twice while it is aborted", p.Number, d.story)
 		}
 	}
-	for _, h := range c.Handlings {
-		if h.Process != p || h.Told || c.function(p).slowStart() {
-			continue
-		}
-		d := c.deliveries[h.Receipt]
+	for _, h := range p.handlings {
 		switch {
+		case h.Told || c.function(p).slowStart():
 		case within(h.Started):
 			c.violated(Heeded, h.Started, "process %d starts message %d, %v after message %d has aborted it for %v",
 				p.Number, h.Number, h.Started.At.Sub(a.from.At), a.Number, a.until.Sub(a.from.At))
-		case d != nil && d.got.At.Before(a.from.At) && h.Started.At.After(a.from.At):
+		case h.delivery.got.At.Before(a.from.At) && h.Started.At.After(a.from.At):
 			c.violated(Heeded, h.Started, "process %d has held message %d while it was aborted", p.Number, h.Number)
 		}
 	}
@@ -261,7 +255,7 @@ const waits = 19 * time.Second
 // for no other reason.
 func (c *checker) givenBack(p *Process, d *delivery) {
 	last := p.lastEntry(d.received.ReceiptHandle)
-	if len(d.handlings) > 0 || last == nil || !p.beforeStop(last.at) {
+	if d.handling != nil || last == nil || !p.beforeStop(last.at) {
 		return
 	}
 	if !d.queue.FIFO() && last.at.At.Sub(d.got.At) > waits {

@@ -31,11 +31,9 @@ func (c *checker) responses() {
 
 // attempts: Counted.
 func (c *checker) attempts() {
-	for _, h := range c.Handlings {
-		d := c.deliveries[h.Receipt]
+	for _, h := range c.handlings {
+		d := h.delivery
 		switch {
-		case d == nil:
-			c.violated(Counted, h.Started, "message %d is handled by a receipt handle that the queue did not give", h.Number)
 		case h.Attempt != d.received.ReceiveCount:
 			c.violated(Counted, h.Started, "%v is handled as attempt %d, and is attempt %d", d.story, h.Attempt, d.received.ReceiveCount)
 		case d.queue.MaxReceive > 0 && h.Attempt > d.queue.MaxReceive:
@@ -84,8 +82,8 @@ func (c *checker) calls() {
 			}
 		}
 		for receipt, n := range confirmed {
-			if d := c.deliveries[receipt]; n > 1 && d != nil {
-				c.violated(Frugal, i.Began, "invocation %d sets the visibility of %v %d times", i.Number, d.story, n)
+			if n > 1 {
+				c.violated(Frugal, i.Began, "invocation %d sets the visibility of %v %d times", i.Number, c.deliveries[receipt].story, n)
 			}
 		}
 		if i.Killed.Came() || len(i.Results) == 0 {
@@ -130,15 +128,17 @@ func (c *checker) needs(i *Invocation, operation string) int {
 		if o.Outcome == batch.Dropped || o.Outcome == batch.DeadLettered {
 			done++
 		}
-		if d := c.deliveries[o.Receipt]; d != nil && d.ended(End.forGood, i.Answered) || o.Outcome == batch.Retry && d.plan.Malformed {
+		d := o.delivery
+		forGood := d.ended(End.forGood, i.Answered)
+		if forGood || o.Outcome == batch.Retry && d.plan.Malformed {
 			dead++
 		}
-		if d := c.deliveries[o.Receipt]; d != nil && d.queue.FIFO() && (c.endedLast(d, i.Answered) || d.ended(End.forGood, i.Answered) || c.Blocked[o.Receipt]) {
+		if d.queue.FIFO() && (c.endedLast(d, i.Answered) || forGood || c.Blocked[o.Receipt]) {
 			buried++ // with a call of its own
 		}
 		atLast := (isFIFO(i.Queue) || c.Plan.Functions[i.Function].Guard.On) && o.Outcome != batch.Succeeded // it is asked whether it was
 		outlives := c.Plan.Functions[i.Function].Backoff == "outage" || o.Outcome == batch.Abandoned         // by what the queue says
-		if d := c.deliveries[o.Receipt]; o.Attempt > 1 || d != nil && d.function.MaxReceiveCount == 1 || !o.Outcome.Done() && outlives || atLast {
+		if o.Attempt > 1 || d.function.MaxReceiveCount == 1 || !o.Outcome.Done() && outlives || atLast {
 			retried++
 		}
 	}
@@ -312,7 +312,7 @@ func (c *checker) extensions() {
 		}
 		for receipt, n := range count {
 			d := c.deliveries[receipt]
-			if d == nil || d.process != p || d.received.Visibility == 0 {
+			if d.process != p || d.received.Visibility == 0 {
 				continue
 			}
 			every := max(d.received.Visibility/3-time.Second, time.Second)
@@ -330,9 +330,8 @@ func (c *checker) pauses() {
 			continue
 		}
 		for _, pause := range p.Paused {
-			for _, h := range c.Handlings {
-				d := c.deliveries[h.Receipt]
-				if h.Process == p && pause.From.Before(h.Started) && pause.From.At.Before(h.Started.At) && h.Started.Before(pause.Until) && (d == nil || !c.groupGoesOn(d, pause)) {
+			for _, h := range p.handlings {
+				if pause.From.Before(h.Started) && pause.From.At.Before(h.Started.At) && h.Started.Before(pause.Until) && !c.groupGoesOn(h.delivery, pause) {
 					c.violated(Quiet, h.Started, "process %d starts message %d, %v after it was paused", p.Number, h.Number, h.Started.At.Sub(pause.From.At))
 				}
 			}
@@ -340,8 +339,8 @@ func (c *checker) pauses() {
 			if !p.clean() || p.gone().At.Before(due.At) || !pause.Until.At.After(due.At) || p.Stopping.Came() && p.Stopping.At.Before(due.At) {
 				continue
 			}
-			for _, d := range c.deliveries {
-				if d.process == p && len(d.handlings) == 0 && !d.got.At.After(due.At) && !c.groupGoesOn(d, pause) && c.hiddenAt(d, due).After(due.At.Add(time.Second)) &&
+			for _, d := range p.deliveries {
+				if d.handling == nil && !d.got.At.After(due.At) && !c.groupGoesOn(d, pause) && c.hiddenAt(d, due).After(due.At.Add(time.Second)) &&
 					!c.inGroupThatFailed(d) && !c.heldBefore(d) && !c.putOff(d, c.hiddenAt(d, due)) {
 					c.violated(Quiet, pause.From, "process %d holds %v, 3 s after it was paused", p.Number, d.story)
 				}
@@ -353,9 +352,8 @@ func (c *checker) pauses() {
 // groupGoesOn reports whether messages of a delivery's group that were received with it
 // were being handled when the pause began.
 func (c *checker) groupGoesOn(d *delivery, pause *Paused) bool {
-	return d.queue.FIFO() && slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
-		with := c.deliveries[h.Receipt]
-		return h.Process == d.process && h.Group == d.plan.Group && !h.Started.At.After(pause.From.At) && with != nil && with.got == d.got
+	return slices.ContainsFunc(d.inGroup(), func(h *Handling) bool {
+		return !h.Started.At.After(pause.From.At) && h.delivery.got == d.got
 	})
 }
 

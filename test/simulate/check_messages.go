@@ -71,10 +71,8 @@ func (h *Handling) endsBefore(m Moment) bool {
 // buried reports whether a handling that failed left nothing to be done with its
 // message but to delete it: it was dropped, or is in a dead-letter queue.
 func (c *checker) buried(h *Handling, before Moment) bool {
-	d := c.deliveries[h.Receipt]
+	d := h.delivery
 	switch {
-	case d == nil:
-		return false
 	case h.End == ForGood && d.function.OnPermanent == "drop":
 		return true
 	}
@@ -165,8 +163,7 @@ func (c *checker) repetitions() {
 		}
 		for k, r := range i.Records {
 			d := c.deliveries[r.ReceiptHandle]
-			if !slices.ContainsFunc(d.handlings, func(h *Handling) bool { return h.End.done() && c.inTime(h) }) ||
-				i.heldTwice(r.MessageID) || i.Result.AllFailed != "" {
+			if h := d.handling; h == nil || !h.End.done() || !c.inTime(h) || i.heldTwice(r.MessageID) || i.Result.AllFailed != "" {
 				continue
 			}
 			verdict := i.Result.Verdicts[k]
@@ -187,8 +184,8 @@ func (c *checker) ownDeletes(i *Invocation) {
 		return
 	}
 	for _, o := range i.Results {
-		d := c.deliveries[o.Receipt]
-		if d != nil && o.Outcome.Done() && !d.gone.Before(i.Answered) && !c.shown(d, i.Answered) {
+		d := o.delivery
+		if o.Outcome.Done() && !d.gone.Before(i.Answered) && !c.shown(d, i.Answered) {
 			c.violated(Final, i.Answered, "%v is %v, and was not deleted before invocation %d failed", d.story, o.Outcome, i.Number)
 		}
 	}
@@ -206,8 +203,7 @@ func (c *checker) inTime(h *Handling) bool {
 func (c *checker) handledAgain(success *delivery) *Handling {
 	i := success.invocation
 	for _, g := range success.story.handlings {
-		d := c.deliveries[g.Receipt]
-		if i.Ended.Before(g.Started) && d != nil && i.Ended.Before(d.received.Moment) && !c.shown(success, i.Ended) {
+		if i.Ended.Before(g.Started) && i.Ended.Before(g.delivery.received.Moment) && !c.shown(success, i.Ended) {
 			return g
 		}
 	}
@@ -220,8 +216,8 @@ func (c *checker) shown(d *delivery, before Moment) bool {
 	if d.received.Visibility == 0 {
 		return true
 	}
-	for _, e := range c.Events {
-		if e.MessageID == d.id && (e.Kind == sqs.Returned || e.Kind == sqs.Received) && d.received.Before(e.Moment) && e.Before(before) {
+	for _, e := range d.story.events {
+		if (e.Kind == sqs.Returned || e.Kind == sqs.Received) && d.received.Before(e.Moment) && e.Before(before) {
 			return true
 		}
 	}
@@ -293,14 +289,11 @@ func (c *checker) repeats(q Queue) bool {
 
 // handledTwice: Final.
 func (c *checker) handledTwice() {
-	for _, h := range c.Handlings {
+	for _, h := range c.handlings {
 		if !h.End.done() || h.Canceled.Came() {
 			continue // no success for its process: its context had ended
 		}
-		m := c.messages[h.MessageID]
-		if m == nil {
-			continue
-		}
+		m := h.delivery.story
 		for _, again := range m.handlings {
 			if h.Ended.Before(again.Started) && !c.mayRepeat(m, h, again) {
 				c.violated(Final, again.Started, "message %d is handled by process %d, after it succeeded in process %d",

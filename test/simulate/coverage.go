@@ -100,7 +100,7 @@ func (c Coverage) Add(h *History) {
 		c.invocation(i)
 	}
 	c.config("lambda", h.together() >= atATime, "64 invocations of one process at a time")
-	indexed := newChecker(h)
+	indexed := h.checker()
 	c.aborts(indexed)
 	c.keys(indexed)
 	c["message in a dead-letter queue"] += len(h.Dead)
@@ -288,8 +288,8 @@ func (c Coverage) pollCall(call *Call, held map[string]bool) {
 func (c Coverage) aborts(h *checker) {
 	for _, g := range h.Handlings {
 		after, aborts := g.abortsFor()
-		d := h.deliveries[g.Receipt]
-		if !aborts || d == nil {
+		d := g.delivery
+		if !aborts {
 			continue
 		}
 		c.config("abort", d.queue.FIFO(), "FIFO")

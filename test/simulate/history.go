@@ -42,6 +42,8 @@ type History struct {
 	Panicked []string
 	// Leaked is what synctest said of goroutines that were left.
 	Leaked string
+
+	index *checker
 }
 
 // Moment is a point in a history: of two at the same time, Seq tells the first.
@@ -84,6 +86,8 @@ type Handling struct {
 	Told bool
 	// TakenOver: its guard ended its function's context, since the claim could not be renewed.
 	TakenOver bool
+
+	delivery *delivery // of the checker
 }
 
 // work is what its invocation or process did.
@@ -143,6 +147,10 @@ type Work struct {
 	Finished map[string]int   // calls of the RecordFinished hook, by receipt handle
 	Logged   map[string]int64 // counts in the log's line about an invocation
 	Calls    []*Call
+
+	// Of the checker:
+	handlings  []*Handling // in their order
+	deliveries []*delivery // of a process
 }
 
 // works are those of all invocations and processes.
@@ -186,6 +194,8 @@ type Outcome struct {
 	DeadLetters   string
 	Lost          bool // longpoll.ErrLost: its handler was not called
 	Aborted       bool // batch.ErrAborted: it was not started for that
+
+	delivery *delivery // of the checker
 }
 
 // Call is one call that a function made to SQS.
@@ -279,6 +289,9 @@ func (p *Process) limits(cfg longpoll.Config, q Queue) {
 	}
 	p.Limits = l
 }
+
+// answers reports whether the invocation lived until it answered.
+func (i *Invocation) answers() bool { return !i.Killed.Came() && i.Answered.Came() }
 
 // gone is when the process was no more.
 func (p *Process) gone() Moment {
