@@ -17,7 +17,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -219,34 +221,24 @@ func visibility(change func(seconds int) int) Mutant {
 	})
 }
 
-// oneByOne invokes the function for each record by itself, side by side or one
-// after another: groups are not kept.
-func oneByOne(sideBySide bool) Mutant {
-	return invoking(func(ctx context.Context, payload []byte, next Invoke, _ http.RoundTripper) ([]byte, error) {
-		var mu sync.Mutex
-		var all report
-		var failed error
-		var running sync.WaitGroup
-		for _, r := range readEvent(payload).Records {
-			running.Go(func() {
-				response, err := next(ctx, event{[]map[string]any{r}}.bytes())
-				mu.Lock()
-				defer mu.Unlock()
-				if err != nil {
-					failed = err
-				}
-				all.BatchItemFailures = append(all.BatchItemFailures, readReport(response).BatchItemFailures...)
-			})
-			if !sideBySide {
-				running.Wait()
-			}
+// eachRecord is a mutant that changes the records of the event.
+func eachRecord(change func(i int, attributes map[string]any)) Mutant {
+	return onEvent(func(e event) event {
+		for i, r := range e.Records {
+			change(i, r["attributes"].(map[string]any))
 		}
-		running.Wait()
-		if failed != nil {
-			return nil, failed
-		}
-		return json.Marshal(all)
+		return e
 	})
+}
+
+// noGroups gives each record of a receive or an event a group of its own.
+func noGroups(i int, attributes map[string]any) { attributes["MessageGroupId"] = string(rune('A' + i)) }
+
+// oneByOne does not see groups either, and handles one record after another.
+func oneByOne() Mutant {
+	m := eachRecord(noGroups)
+	m.Config = func(c *handler.Config) { c.Concurrency = 1 }
+	return m
 }
 
 // deleteFirst deletes records before it sends them to the dead-letter queue.
@@ -275,47 +267,27 @@ func deleteFirst() Mutant {
 
 // heartbeats hides the records again and again while they are handled.
 func heartbeats(ctx context.Context, payload []byte, next Invoke, connection http.RoundTripper) ([]byte, error) {
-	over := make(chan struct{})
-	var beating sync.WaitGroup
-	beating.Go(func() {
-		beat := time.NewTicker(100 * time.Millisecond)
-		defer beat.Stop()
-		for {
-			select {
-			case <-beat.C:
-				tell(connection, hide(ctx, readEvent(payload), 30))
-			case <-over:
-				return
-			}
+	handled, over := context.WithCancel(ctx)
+	defer over()
+	go func() {
+		for sleep.For(handled, 100*time.Millisecond) {
+			tell(connection, hide(handled, readEvent(payload), 30))
 		}
-	})
-	defer beating.Wait()
-	defer close(over)
+	}()
 	return next(ctx, payload)
 }
 
-// entryByEntry makes a visibility call for each entry.
+// entryByEntry makes a visibility call for each entry, and does not look at the answers.
 func entryByEntry(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 	if !isCall(r, "ChangeMessageVisibilityBatch") {
 		return next.RoundTrip(r)
 	}
 	call := body(r)
-	all := map[string][]any{} // by Successful and Failed
-	var last *http.Response
 	for _, e := range entries(call) {
 		call["Entries"] = []any{e}
-		response, err := next.RoundTrip(with(r, call))
-		if err != nil || response.StatusCode != http.StatusOK {
-			return response, err
-		}
-		for name, one := range decoded(&response.Body) {
-			list, _ := one.([]any)
-			all[name] = append(all[name], list...)
-		}
-		last = response
+		tell(next, with(r, call))
 	}
-	last.Body, last.ContentLength = encoded(all)
-	return last, nil
+	return confirmed(r), nil
 }
 
 // again repeats a call that failed, a hundred times.
@@ -453,10 +425,10 @@ func received(change func(answer map[string]any)) Mutant {
 }
 
 // eachReceived is a mutant that changes the messages that receives bring.
-func eachReceived(change func(i int, message map[string]any)) Mutant {
+func eachReceived(change func(message map[string]any)) Mutant {
 	return received(func(answer map[string]any) {
-		for i, m := range objects(answer["Messages"]) {
-			change(i, m)
+		for _, m := range objects(answer["Messages"]) {
+			change(m)
 		}
 	})
 }
@@ -586,32 +558,16 @@ func (s *unfenced) Release(ctx context.Context, key, _ string) error {
 	return s.Store.Release(ctx, key, s.owner(key))
 }
 
-// blind is a store that gives every claim to everyone.
-type blind struct{ idempotency.Store }
-
-func (s blind) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
-	found, err := s.Store.Claim(ctx, c)
-	if found.State == idempotency.InProgress {
-		found.State = idempotency.Claimed
-	}
-	return found, err
+// claims is a mutant whose store takes claims in its own way.
+func claims(claim func(ctx context.Context, next idempotency.Store, c idempotency.Claim) (idempotency.Found, error)) Mutant {
+	return Mutant{Store: func(next idempotency.Store) idempotency.Store { return claimer{next, claim} }}
 }
 
-// short is a store whose claims end early.
-type short struct{ idempotency.Store }
-
-func (s short) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
-	c.Lease = min(c.Lease/10, 10*time.Millisecond)
-	return s.Store.Claim(ctx, c)
+type claimer struct {
+	idempotency.Store
+	claim func(context.Context, idempotency.Store, idempotency.Claim) (idempotency.Found, error)
 }
 
-// hasty is a store that takes a claim for a completion.
-type hasty struct{ idempotency.Store }
-
-func (s hasty) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
-	found, err := s.Store.Claim(ctx, c)
-	if err == nil && found.State == idempotency.Claimed {
-		err = s.Store.Complete(ctx, c.Key, c.Owner, idempotency.Completion{Remember: c.Remember})
-	}
-	return found, err
+func (s claimer) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
+	return s.claim(ctx, s.Store, c)
 }

@@ -74,9 +74,24 @@ var bothMutants = []mutantCase{
 
 	// What package idempotency promises.
 	{"completes and releases for anyone", WorkOnce, Mutant{Store: func(next idempotency.Store) idempotency.Store { return &unfenced{Store: next} }}},
-	{"ignores claims", WorkAlone, Mutant{Store: func(next idempotency.Store) idempotency.Store { return blind{next} }}},
-	{"claims for less than it says", WorkAlone, Mutant{Store: func(next idempotency.Store) idempotency.Store { return short{next} }}},
-	{"completes before the function has returned", WorkKept, Mutant{Store: func(next idempotency.Store) idempotency.Store { return hasty{next} }}},
+	{"ignores claims", WorkAlone, claims(func(ctx context.Context, next idempotency.Store, c idempotency.Claim) (idempotency.Found, error) {
+		found, err := next.Claim(ctx, c)
+		if found.State == idempotency.InProgress {
+			found.State = idempotency.Claimed
+		}
+		return found, err
+	})},
+	{"claims for less than it says", WorkAlone, claims(func(ctx context.Context, next idempotency.Store, c idempotency.Claim) (idempotency.Found, error) {
+		c.Lease = min(c.Lease/10, 10*time.Millisecond)
+		return next.Claim(ctx, c)
+	})},
+	{"completes before the function has returned", WorkKept, claims(func(ctx context.Context, next idempotency.Store, c idempotency.Claim) (idempotency.Found, error) {
+		found, err := next.Claim(ctx, c)
+		if err == nil && found.State == idempotency.Claimed {
+			err = next.Complete(ctx, c.Key, c.Owner, idempotency.Completion{Remember: c.Remember})
+		}
+		return found, err
+	})},
 	{"takes work in progress for a success", WorkKept, guarded(func(ctx context.Context, r batch.Record, next batch.Handler) error {
 		err := next.Handle(ctx, r)
 		if batch.VerdictOf(err).InProgress {
@@ -122,8 +137,8 @@ var mutants = []mutantCase{
 		}
 		return r
 	})},
-	{"handles the records of a group side by side", Ordered, oneByOne(true)},
-	{"goes on with a group after a failure", Ordered, oneByOne(false)},
+	{"handles the records of a group side by side", Ordered, eachRecord(noGroups)},
+	{"goes on with a group after a failure", Ordered, oneByOne()},
 	{"takes a group's records in the wrong order", Ordered, onEvent(func(e event) event {
 		slices.Reverse(e.Records)
 		return e
@@ -137,12 +152,7 @@ var mutants = []mutantCase{
 		time.Sleep(time.Until(deadline) - time.Millisecond)
 	})},
 	{"panics", Punctual, afterwards(func(context.Context, report) { panic("out of memory") })},
-	{"takes every attempt for the first", Counted, onEvent(func(e event) event {
-		for _, r := range e.Records {
-			r["attributes"].(map[string]any)["ApproximateReceiveCount"] = "1"
-		}
-		return e
-	})},
+	{"takes every attempt for the first", Counted, eachRecord(func(_ int, attributes map[string]any) { attributes["ApproximateReceiveCount"] = "1" })},
 	{"asks for a negative visibility", Bounded, visibility(func(int) int { return -1 })},
 	{"takes its time", Prompt, afterwards(func(context.Context, report) { time.Sleep(20 * time.Millisecond) })},
 	{"goes on calling SQS after the response", Frugal, invoking(func(ctx context.Context, payload []byte, next Invoke, connection http.RoundTripper) ([]byte, error) {
@@ -225,7 +235,7 @@ var pollMutants = []mutantCase{
 		_ = next.Handle(ctx, r)
 		return nil
 	})},
-	{"forgets the attributes of messages", Kept, eachReceived(func(_ int, m map[string]any) {
+	{"forgets the attributes of messages", Kept, eachReceived(func(m map[string]any) {
 		delete(m, "MessageAttributes")
 		delete(m, "MD5OfMessageAttributes")
 	})},
@@ -234,10 +244,12 @@ var pollMutants = []mutantCase{
 		list, _ := answer["Messages"].([]any)
 		slices.Reverse(list)
 	})},
-	{"does not see groups", Ordered, eachReceived(func(i int, m map[string]any) {
-		m["Attributes"].(map[string]any)["MessageGroupId"] = string(rune('A' + i))
+	{"does not see groups", Ordered, received(func(answer map[string]any) {
+		for i, m := range objects(answer["Messages"]) {
+			noGroups(i, m["Attributes"].(map[string]any))
+		}
 	})},
-	{"takes every attempt for the first", Counted, eachReceived(func(_ int, m map[string]any) {
+	{"takes every attempt for the first", Counted, eachReceived(func(m map[string]any) {
 		m["Attributes"].(map[string]any)["ApproximateReceiveCount"] = "1"
 	})},
 	{"polls short", Frugal, ask("ReceiveMessage", func(call map[string]any) {
