@@ -380,9 +380,12 @@ func (m Message) entry(id int, fifo bool) types.SendMessageBatchRequestEntry {
 }
 
 // dead is a message as it was found in a dead-letter queue.
-func dead(queue string, m types.Message) DeadMessage {
-	d := DeadMessage{Queue: queue, Body: aws.ToString(m.Body), Group: m.Attributes["MessageGroupId"], Trace: m.Attributes["AWSTraceHeader"], Attributes: plain(m.MessageAttributes)}
-	if o, err := partialfailure.ParseOrigin(aws.ToString(m.MessageAttributes[partialfailure.OriginAttribute].StringValue)); err == nil {
+func dead(queue string, m sqs.MessageSnapshot) DeadMessage {
+	d := DeadMessage{Queue: queue, Body: m.Body, Group: m.MessageGroupID, Trace: m.TraceHeader, Attributes: map[string]string{}}
+	for name, a := range m.Attributes {
+		d.Attributes[name] = a.DataType + " " + a.String + string(a.Binary)
+	}
+	if o, err := partialfailure.ParseOrigin(m.Attributes[partialfailure.OriginAttribute].String); err == nil {
 		d.Origin = o.MessageID
 	}
 	delete(d.Attributes, partialfailure.OriginAttribute)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,25 +25,11 @@ type recorder struct {
 	byReceipt map[string]int         // numbers of messages, by receipt handle
 	running   map[string]bool        // receipt handles that are being handled
 	busy      int                    // invocations under way
-	places    map[string]place       // of messages in source queues, by id
 	sources   map[string]bool        // names of the source queues
+	left      int                    // messages that are in them
 	latest    time.Time              // when something last happened
 	given     int                    // messages that were received, unless by Lambda
 	closed    bool                   // nothing more is noted
-}
-
-// place is where a message is.
-type place struct {
-	hidden bool
-	until  time.Time
-	group  string // of FIFO queues: the queue's name and the group; else ""
-}
-
-func groupOf(e sqs.Event) string {
-	if strings.HasSuffix(e.Queue, ".fifo") {
-		return e.Queue + " " + e.MessageGroupID
-	}
-	return ""
 }
 
 func newRecorder(p Plan) *recorder {
@@ -55,7 +39,6 @@ func newRecorder(p Plan) *recorder {
 		byID:      map[string]*Invocation{},
 		byReceipt: map[string]int{},
 		running:   map[string]bool{},
-		places:    map[string]place{},
 		sources:   map[string]bool{},
 	}
 	for _, m := range p.Messages {
@@ -99,21 +82,17 @@ func (r *recorder) observe(e sqs.Event) {
 	if !r.sources[e.Queue] {
 		return
 	}
-	if e.Kind == sqs.Received {
+	r.latest = e.Time
+	switch e.Kind {
+	case sqs.Sent:
+		r.left++
+	case sqs.Received:
 		r.byReceipt[e.ReceiptHandle] = r.numbers[e.Body]
 		if r.h.Plan.Polls() {
 			r.given++
 		}
-	}
-	switch e.Kind {
-	case sqs.Sent, sqs.Received, sqs.Visibility:
-		r.places[e.MessageID] = place{hidden: e.Visibility > 0, until: e.Time.Add(e.Visibility), group: groupOf(e)}
-		r.latest = e.Time
-	case sqs.Returned:
-		r.places[e.MessageID] = place{group: groupOf(e)}
-		r.latest = e.Time
-	case sqs.Deleted, sqs.Redriven, sqs.Expired, sqs.Purged:
-		delete(r.places, e.MessageID)
+	case sqs.Deleted, sqs.Redriven, sqs.Expired:
+		r.left--
 	}
 }
 
@@ -162,36 +141,14 @@ func (r *recorder) invocation(id string) *Invocation {
 func (r *recorder) over() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.places) == 0 && r.busy == 0
+	return r.left == 0 && r.busy == 0
 }
 
-// quietUntil returns when the next message of a source queue becomes visible
-// if until then nothing can happen; ok is false when something can.
-func (r *recorder) quietUntil(settled time.Duration) (next time.Time, ok bool) {
+// isQuiet reports whether messages are left, and nothing has happened for a while.
+func (r *recorder) isQuiet() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := time.Now()
-	if r.busy > 0 || len(r.places) == 0 || now.Sub(r.latest) < settled {
-		return next, false
-	}
-	locked := map[string]bool{} // groups of which a message is hidden
-	for _, p := range r.places {
-		if p.hidden && p.until.After(now) && p.group != "" {
-			locked[p.group] = true
-		}
-	}
-	for _, p := range r.places {
-		if !p.hidden || !p.until.After(now) {
-			if locked[p.group] {
-				continue
-			}
-			return next, false
-		}
-		if next.IsZero() || p.until.Before(next) {
-			next = p.until
-		}
-	}
-	return next, true
+	return r.left > 0 && r.busy == 0 && time.Since(r.latest) >= settled
 }
 
 // steps is how far the history has come: the invocations, or what processes
@@ -200,15 +157,6 @@ func (r *recorder) steps() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.h.Invocations) + r.given
-}
-
-// gets reports whether a queue was ever given a message.
-func (r *recorder) gets(queue string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.h.Events, func(e Event) bool {
-		return e.Kind == sqs.Sent && e.Queue == queue || e.Kind == sqs.Redriven && e.DeadLetterQueue == queue
-	})
 }
 
 // hooks notes what the toolkit tells.

@@ -2,9 +2,9 @@ package simulate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
@@ -65,8 +64,8 @@ func Run(p Plan, mutant Mutant) (*History, error) {
 	time.Sleep(2*15*time.Minute + time.Second)
 	d.close()
 	w.count()
-	w.server.ClearFaults()
-	return w.rec.h, errors.Join(w.sendErr, w.readDead())
+	w.readDead()
+	return w.rec.h, w.sendErr
 }
 
 // world is what a plan is carried out in.
@@ -148,11 +147,14 @@ func (w *world) live(d driver) {
 		}
 		// Polling through hours in which nothing can happen would only take
 		// time: the mappings are disabled until then.
-		next, quiet := w.rec.quietUntil(settled)
+		if !w.sent.Load() || !w.rec.isQuiet() || d.busy() {
+			continue
+		}
+		next := w.next()
 		if !w.healed.Load() && heal.Before(next) {
 			next = heal
 		}
-		if quiet && !d.busy() && w.sent.Load() && time.Until(next) > longWait {
+		if time.Until(next) > longWait {
 			d.disable()
 			time.Sleep(time.Until(next))
 			d.enable()
@@ -196,35 +198,42 @@ func (w *world) count() {
 	}
 }
 
-// readDead receives everything from the dead-letter queues.
-func (w *world) readDead() error {
-	w.rec.mu.Lock()
-	w.rec.closed = true // what follows is no part of the history
-	w.rec.mu.Unlock()
-	for _, name := range w.plan.deadLetterQueues() {
-		url := aws.String(w.server.QueueURL(name))
-		for w.rec.gets(name) {
-			out, err := w.own.ReceiveMessage(context.Background(), &awssqs.ReceiveMessageInput{
-				QueueUrl: url, MaxNumberOfMessages: 10, MessageAttributeNames: []string{"All"},
-				MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameMessageGroupId, types.MessageSystemAttributeNameAWSTraceHeader},
-			})
-			if err != nil {
-				return err
-			}
-			if len(out.Messages) == 0 {
-				break
-			}
-			in := &awssqs.DeleteMessageBatchInput{QueueUrl: url}
-			for i, m := range out.Messages {
-				w.rec.h.Dead = append(w.rec.h.Dead, dead(name, m))
-				in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(fmt.Sprint(i)), ReceiptHandle: m.ReceiptHandle})
-			}
-			if _, err := w.own.DeleteMessageBatch(context.Background(), in); err != nil {
-				return err
+// next is when a message of a source queue becomes visible again, at the earliest; the zero
+// time if one can be received.
+func (w *world) next() (next time.Time) {
+	for _, q := range w.server.Snapshot() {
+		if !w.rec.sources[q.Name] {
+			continue
+		}
+		locked := map[string]bool{} // groups of which a message is in flight
+		for _, m := range q.Messages {
+			locked[m.MessageGroupID] = locked[m.MessageGroupID] || isFIFO(q.Name) && m.State == sqs.MessageInFlight
+		}
+		for _, m := range q.Messages {
+			switch {
+			case m.State != sqs.MessageVisible:
+				if next.IsZero() || m.VisibleAt.Before(next) {
+					next = m.VisibleAt
+				}
+			case !locked[m.MessageGroupID]:
+				return time.Time{}
 			}
 		}
 	}
-	return nil
+	return next
+}
+
+// readDead reads what is in the dead-letter queues.
+func (w *world) readDead() {
+	w.rec.locked(func() { w.rec.closed = true }) // what follows is no part of the history
+	names := w.plan.deadLetterQueues()
+	for _, q := range w.server.Snapshot() {
+		for _, m := range q.Messages {
+			if slices.Contains(names, q.Name) {
+				w.rec.h.Dead = append(w.rec.h.Dead, dead(q.Name, m))
+			}
+		}
+	}
 }
 
 // RunInBubble carries out a plan in a bubble of its own, of which nothing may
