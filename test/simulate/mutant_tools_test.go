@@ -221,22 +221,31 @@ func visibility(change func(seconds int) int) Mutant {
 	})
 }
 
-// eachRecord is a mutant that changes the records of the event.
-func eachRecord(change func(i int, attributes map[string]any)) Mutant {
-	return onEvent(func(e event) event {
+// incoming is a mutant that changes the attributes of the records of an event, or of the
+// messages of a receive.
+func incoming(change func(i int, attributes map[string]any)) Mutant {
+	m := onEvent(func(e event) event {
 		for i, r := range e.Records {
 			change(i, r["attributes"].(map[string]any))
 		}
 		return e
 	})
+	m.Transport = received(func(answer map[string]any) {
+		for i, r := range objects(answer["Messages"]) {
+			change(i, r["Attributes"].(map[string]any))
+		}
+	}).Transport
+	return m
 }
 
-// noGroups gives each record of a receive or an event a group of its own.
-func noGroups(i int, attributes map[string]any) { attributes["MessageGroupId"] = string(rune('A' + i)) }
+// noGroups gives each record of an event or a receive a group of its own.
+func noGroups() Mutant {
+	return incoming(func(i int, attributes map[string]any) { attributes["MessageGroupId"] = string(rune('A' + i)) })
+}
 
 // oneByOne does not see groups either, and handles one record after another.
 func oneByOne() Mutant {
-	m := eachRecord(noGroups)
+	m := noGroups()
 	m.Config = func(c *handler.Config) { c.Concurrency = 1 }
 	return m
 }
@@ -421,15 +430,6 @@ func received(change func(answer map[string]any)) Mutant {
 		response.Body, response.ContentLength = encoded(answer)
 		response.Header.Del("Content-Length")
 		return response, nil
-	})
-}
-
-// eachReceived is a mutant that changes the messages that receives bring.
-func eachReceived(change func(message map[string]any)) Mutant {
-	return received(func(answer map[string]any) {
-		for _, m := range objects(answer["Messages"]) {
-			change(m)
-		}
 	})
 }
 

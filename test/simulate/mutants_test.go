@@ -48,6 +48,17 @@ var bothMutants = []mutantCase{
 	{"does not know the last attempt", Spared, Mutant{Config: func(c *handler.Config) { c.MaxReceiveCount = 1000 }}},
 	{"answers its visibility calls by itself", VisibilitySet, confirm(func(r *http.Request) bool { return isCall(r, "ChangeMessageVisibilityBatch") })},
 
+	{"does not see groups", Ordered, noGroups()},
+	{"takes every attempt for the first", Counted, incoming(func(_ int, attributes map[string]any) { attributes["ApproximateReceiveCount"] = "1" })},
+	{"handles every record twice", Once, wrap(func(ctx context.Context, r batch.Record, next batch.Handler) error {
+		_ = next.Handle(ctx, r)
+		return next.Handle(ctx, r)
+	})},
+	{"leaves a goroutine behind", Drained, wrap(func(ctx context.Context, r batch.Record, next batch.Handler) error {
+		go leftBehind()
+		return next.Handle(ctx, r)
+	})},
+
 	// What batch.Abort promises.
 	{"starts the rest after an abort", Heeded, onAbort(func(after time.Duration, err error) error { return batch.RetryAfter(after, errors.Unwrap(err)) })},
 	{"releases at once after an abort", Heeded, visibility(func(int) int { return 0 })},
@@ -137,7 +148,6 @@ var mutants = []mutantCase{
 		}
 		return r
 	})},
-	{"handles the records of a group side by side", Ordered, eachRecord(noGroups)},
 	{"goes on with a group after a failure", Ordered, oneByOne()},
 	{"takes a group's records in the wrong order", Ordered, onEvent(func(e event) event {
 		slices.Reverse(e.Records)
@@ -152,7 +162,6 @@ var mutants = []mutantCase{
 		time.Sleep(time.Until(deadline) - time.Millisecond)
 	})},
 	{"panics", Punctual, afterwards(func(context.Context, report) { panic("out of memory") })},
-	{"takes every attempt for the first", Counted, eachRecord(func(_ int, attributes map[string]any) { attributes["ApproximateReceiveCount"] = "1" })},
 	{"asks for a negative visibility", Bounded, visibility(func(int) int { return -1 })},
 	{"takes its time", Prompt, afterwards(func(context.Context, report) { time.Sleep(20 * time.Millisecond) })},
 	{"goes on calling SQS after the response", Frugal, invoking(func(ctx context.Context, payload []byte, next Invoke, connection http.RoundTripper) ([]byte, error) {
@@ -163,16 +172,6 @@ var mutants = []mutantCase{
 	{"sends heartbeats", Frugal, invoking(heartbeats)},
 	{"makes a call for each record", Frugal, wire(entryByEntry)},
 	{"is stuck: nothing is ever started", Drained, Mutant{Config: func(c *handler.Config) { c.MinRemaining = 12 * time.Hour }}},
-	{"leaves a goroutine behind", Drained, invoking(func(ctx context.Context, payload []byte, next Invoke, _ http.RoundTripper) ([]byte, error) {
-		go leftBehind()
-		return next(ctx, payload)
-	})},
-	{"handles every record twice", Once, invoking(func(ctx context.Context, payload []byte, next Invoke, _ http.RoundTripper) ([]byte, error) {
-		if _, err := next(ctx, payload); err != nil {
-			return nil, err
-		}
-		return next(ctx, payload)
-	})},
 	{"reports in another order", Once, respond(func(r report, _ event) report {
 		slices.Reverse(r.BatchItemFailures)
 		return r
@@ -235,22 +234,16 @@ var pollMutants = []mutantCase{
 		_ = next.Handle(ctx, r)
 		return nil
 	})},
-	{"forgets the attributes of messages", Kept, eachReceived(func(m map[string]any) {
-		delete(m, "MessageAttributes")
-		delete(m, "MD5OfMessageAttributes")
+	{"forgets the attributes of messages", Kept, received(func(answer map[string]any) {
+		for _, m := range objects(answer["Messages"]) {
+			delete(m, "MessageAttributes")
+			delete(m, "MD5OfMessageAttributes")
+		}
 	})},
 	{"never deletes", Final, confirm(func(r *http.Request) bool { return isCall(r, "DeleteMessageBatch") })},
 	{"takes a group's records in the wrong order", Ordered, received(func(answer map[string]any) {
 		list, _ := answer["Messages"].([]any)
 		slices.Reverse(list)
-	})},
-	{"does not see groups", Ordered, received(func(answer map[string]any) {
-		for i, m := range objects(answer["Messages"]) {
-			noGroups(i, m["Attributes"].(map[string]any))
-		}
-	})},
-	{"takes every attempt for the first", Counted, eachReceived(func(m map[string]any) {
-		m["Attributes"].(map[string]any)["ApproximateReceiveCount"] = "1"
 	})},
 	{"polls short", Frugal, ask("ReceiveMessage", func(call map[string]any) {
 		if wait, _ := call["WaitTimeSeconds"].(float64); wait > 1 {
@@ -261,16 +254,6 @@ var pollMutants = []mutantCase{
 	{"extends all the time", Frugal, wire(extendMore)},
 	{"is stuck: nothing is ever started", Drained, wrap(func(ctx context.Context, _ batch.Record, _ batch.Handler) error {
 		return context.Canceled
-	})},
-	{"leaves a goroutine behind", Drained, pollers(func(p *poller) {
-		p.run = func(ctx context.Context) error {
-			go leftBehind()
-			return p.Poller.Run(ctx)
-		}
-	})},
-	{"handles every record twice", Once, wrap(func(ctx context.Context, r batch.Record, next batch.Handler) error {
-		_ = next.Handle(ctx, r)
-		return next.Handle(ctx, r)
 	})},
 	{"tells its hooks twice", Once, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, c.Engine.Hooks[0]) }}},
 	{"shows what it abandoned at once", Alone, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, showsAbandoned{c.SQS}) }}},
