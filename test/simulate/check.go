@@ -20,8 +20,7 @@ const (
 	DeletedOnlyWhenDone Invariant = "nothing is deleted that is not done"
 	// Final: a success whose response arrived is never handled again.
 	Final Invariant = "what succeeded is not handled again"
-	// Ordered: a message of a FIFO group is not handled before those that were
-	// sent before it are done, and never two at a time.
+	// Ordered: messages of a FIFO group are handled in the order in which they were sent, never two at a time.
 	Ordered Invariant = "groups are handled in order"
 	// Punctual: the response is there before the invocation's deadline.
 	Punctual Invariant = "the response is in time"
@@ -33,8 +32,7 @@ const (
 	Frugal Invariant = "calls are few"
 	// Drained: at the end nothing is stuck, and no goroutine is left.
 	Drained Invariant = "everything comes to its end"
-	// Once: a delivery is handled once at most, and has one outcome, which the
-	// response, the hooks and the log agree on.
+	// Once: a delivery is handled once at most, and the response, the hooks and the log agree on its outcome.
 	Once Invariant = "a delivery has one outcome"
 	// Spaced: what failed comes back when its backoff is over.
 	Spaced Invariant = "failures come back after their backoff"
@@ -46,18 +44,15 @@ const (
 
 // Of both modes, too.
 const (
-	// Together: what was not started comes back at once, unless for an abort, and
-	// what was skipped with the failure that it was skipped for.
+	// Together: what was not started comes back at once (but after an abort), what was skipped with the failure before it.
 	Together Invariant = "what was not handled comes back at once, or with what failed"
 	// Single: without faults and deaths a message becomes one dead letter.
 	Single Invariant = "a message becomes one dead letter"
 	// Explained: a dead letter that the toolkit sent says which message it was.
 	Explained Invariant = "dead letters say where they came from"
-	// Spared: no record of a FIFO group is moved to the dead-letter queue unhandled
-	// because of one that hangs, fails, panics or is malformed before it.
+	// Spared: no record of a FIFO group dies unhandled because of one before it that hangs, fails, panics or is malformed.
 	Spared Invariant = "no record dies unhandled for one before it"
-	// Alone: the visibility of a record is not shortened while a handler is at work on it,
-	// given up or not.
+	// Alone: a record's visibility is not shortened while a handler is at work on it, given up or not.
 	Alone Invariant = "what is handled is not shown sooner"
 	// WithinCapacity: no more is handled, or held, than the configuration allows.
 	WithinCapacity Invariant = "there is a slot or a place for all that is held"
@@ -66,19 +61,16 @@ const (
 	// Heeded: after batch.Abort nothing more is started, nor received where the
 	// toolkit receives, and what was not started comes back when its time is over.
 	Heeded Invariant = "an abort puts off what was not started"
-	// Divided: where SQS refuses a call as a whole, each of its entries is tried again
-	// in a smaller one.
+	// Divided: where SQS refuses a call as a whole, each of its entries is tried again in a smaller one.
 	Divided Invariant = "an entry that is refused costs no other its place"
 	// WorkKept: what a guarded function is done with was worked on: by itself, or as
 	// another delivery or message with the same key.
 	WorkKept Invariant = "no work is lost for its key"
 	// WorkOnce: no key is completed twice, and none is worked on again after it was completed.
 	WorkOnce Invariant = "no work is done again after its completion"
-	// WorkAlone: while a key is claimed no other worker is let in, given handlers that
-	// follow their context.
+	// WorkAlone: while a key is claimed no other worker is let in, if handlers follow their context.
 	WorkAlone Invariant = "a key has one worker at a time"
-	// Blameless: a record that only waited for another worker did not fail, and is no dead
-	// letter while it has time to wait.
+	// Blameless: a record that waits for another worker does not fail, and is no dead letter while it has time to wait.
 	Blameless Invariant = "waiting for another worker is no failure"
 )
 

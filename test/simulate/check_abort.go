@@ -9,8 +9,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// abortsFor reports whether a handling ended with batch.Abort, and for how long
-// then nothing may be started: whole seconds, as SQS counts.
+// abortsFor reports whether a handling ended with batch.Abort, and for how long, in SQS's whole seconds.
 func (h *Handling) abortsFor() (after time.Duration, ok bool) {
 	v := batch.VerdictOf(h.Err)
 	if !v.Aborts {
@@ -54,8 +53,7 @@ func (c *checker) aborts() {
 	}
 }
 
-// putOffFor is for how long at most an abort puts a record off that was not started: for
-// its time, or as a failure would be where that is longer.
+// putOffFor is how long an abort puts off what was not started at most: its own time, or a failure's if that is longer.
 func (c *checker) putOffFor(d *delivery, after time.Duration) time.Duration {
 	if after == 0 {
 		return 0
@@ -177,14 +175,12 @@ func (c *checker) pollAborts() {
 	}
 }
 
-// aborted reports whether a handler has aborted a process. For no time it ends only
-// what a group has left in its batch, if the record itself was buried.
+// aborted reports whether a handler has aborted a process, perhaps only its own group by an abort of no time.
 func (c *checker) aborted(p *Process) bool {
 	return slices.ContainsFunc(p.handlings, func(h *Handling) bool { return batch.VerdictOf(h.Err).Aborts })
 }
 
-// during: nothing is received or started before an abort is over, and no message
-// is delivered more than once for it.
+// during: nothing is received or started before an abort is over, and no message is delivered twice for it.
 func (c *checker) during(p *Process, a delay) {
 	within := func(m Moment) bool { return m.At.After(a.from.At) && m.At.Before(a.until) }
 	for _, call := range p.Calls {
@@ -240,8 +236,7 @@ func (p *Process) couldNotHide(d *delivery, until Moment) bool {
 	return tried
 }
 
-// doneBefore reports whether a process is given a message that it is done with, and
-// could not delete: then it is deleted by the new receipt handle, abort or not.
+// doneBefore reports whether a process is given a message again that it is done with: it deletes that, abort or not.
 func (d *delivery) doneBefore() bool {
 	return slices.ContainsFunc(d.story.deliveries, func(before *delivery) bool {
 		return before.process == d.process && (before.ended(End.done, d.got) || before.ended(End.forGood, d.got))
@@ -251,8 +246,7 @@ func (d *delivery) doneBefore() bool {
 // waits is for how long what waits for a slot of a standard queue does so at least.
 const waits = 19 * time.Second
 
-// givenBack: what was not started is given back for the time of the abort, and
-// for no other reason.
+// givenBack: what was not started is given back for the time of the abort, and for no other reason.
 func (c *checker) givenBack(p *Process, d *delivery) {
 	last := p.lastEntry(d.received.ReceiptHandle)
 	if d.handling != nil || last == nil || !p.beforeStop(last.at) {

@@ -42,8 +42,7 @@ func (c *checker) attempts() {
 	}
 }
 
-// tries squared is how often at most the toolkit makes a call within a second that
-// fails, or entries of it.
+// tries squared is how often at most the toolkit makes a call within a second that fails, or entries of it.
 const tries = 3
 
 // inHalves is how many calls it takes at most when ten entries are refused down to single ones.
@@ -160,8 +159,7 @@ func (c *checker) needs(i *Invocation, operation string) int {
 	return 0
 }
 
-// waitsForPolicy reports whether an invocation had to wait until its queue said which
-// attempt is the last.
+// waitsForPolicy reports whether an invocation waited until its queue said which attempt is the last.
 func (c *checker) waitsForPolicy(i *Invocation) bool {
 	return slices.ContainsFunc(i.Calls, func(call *Call) bool {
 		return call.Operation == "GetQueueAttributes" && (!call.clean() || call.Ended.At.After(call.Began.At))
@@ -349,8 +347,7 @@ func (c *checker) pauses() {
 	}
 }
 
-// groupGoesOn reports whether messages of a delivery's group that were received with it
-// were being handled when the pause began.
+// groupGoesOn reports whether a record that came with a delivery, of its group, was handled when the pause began.
 func (c *checker) groupGoesOn(d *delivery, pause *Paused) bool {
 	return slices.ContainsFunc(d.inGroup(), func(h *Handling) bool {
 		return !h.Started.At.After(pause.From.At) && h.delivery.got == d.got
@@ -373,8 +370,7 @@ func (c *checker) errs() {
 // refusedWhole reports whether a call was refused as a whole that could succeed in parts.
 func (c *Call) refusedWhole() bool { return c.Broken.whole() && len(c.Entries) > 1 }
 
-// cleanBut reports whether calls were answered well, but for those that were refused
-// as a whole, though not for an entry about a delivery alone.
+// cleanBut reports whether calls were answered well, except where more than an entry about this delivery was refused.
 func cleanBut(calls []*Call, receipt string) bool {
 	return !slices.ContainsFunc(calls, func(c *Call) bool {
 		of := Entry{Receipt: receipt}

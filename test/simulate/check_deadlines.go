@@ -9,8 +9,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// reserve is what is kept back at the end of an invocation, by the words of
-// batch.Config.
+// reserve is what is kept back at the end of an invocation, by the words of batch.Config.
 func (c *checker) reserve(i *Invocation) time.Duration {
 	remaining := i.Deadline.Sub(i.Began.At)
 	if r := c.Plan.Functions[i.Function].Reserve; r > 0 {
@@ -19,12 +18,10 @@ func (c *checker) reserve(i *Invocation) time.Duration {
 	return min(max(remaining/10, 200*time.Millisecond), 2*time.Second, remaining/4)
 }
 
-// settleBy is when the batch must be settled: the last quarter of the reserve is for
-// the response.
+// settleBy is when the batch must be settled: the last quarter of the reserve is for the response.
 func (c *checker) settleBy(i *Invocation) time.Time { return i.Deadline.Add(-c.reserve(i) / 4) }
 
-// before is a time before an invocation's deadline, and a moment later, since
-// an invocation takes a moment to begin.
+// before is a time before an invocation's deadline, and a moment later, since it takes a moment to begin.
 func (c *checker) before(i *Invocation, reserve time.Duration) time.Time {
 	return i.Deadline.Add(-reserve + time.Millisecond)
 }
@@ -67,8 +64,7 @@ func (c *checker) allowed(i *Invocation, h *Handling) span {
 	return span{h.Started.At, end}
 }
 
-// graces: Limited. A handler that ignores its deadline has its grace, unless the
-// batch ends before.
+// graces: Limited. A handler that ignores its deadline has its grace, unless the batch ends before.
 func (c *checker) graces(i *Invocation) {
 	grace := cmp.Or(c.Plan.Functions[i.Function].Grace, time.Second)
 	for _, o := range i.Results {
@@ -86,8 +82,7 @@ func (c *checker) graces(i *Invocation) {
 // span is a time in which something is held.
 type span struct{ from, to time.Time }
 
-// most is how many spans there are at one time, and when. One that ends and
-// one that begins at the same time are not together.
+// most is how many spans there are at one time, and when. One that begins as another ends is not together with it.
 func most(list []span) (n int, at time.Time) {
 	type edge struct {
 		at   time.Time
@@ -280,8 +275,7 @@ func (c *checker) swift() {
 	}
 }
 
-// patient is until when the stop may wait for a receive that is open: 2 s after
-// it began, if the answer before it brought messages.
+// patient is until when a stop may wait for an open receive: 2 s after it began, if the one before brought messages.
 func (p *Process) patient() time.Time {
 	stop, busy, atOnce := p.Stopping.At, true, false
 	var answered, open time.Time
@@ -307,8 +301,7 @@ func (p *Process) patient() time.Time {
 	return stop
 }
 
-// instant reports whether every call was answered at once; receives may take as long as
-// they wait.
+// instant reports whether every call was answered at once; receives may take as long as they wait.
 func (p *Process) instant() bool {
 	return p.clean() && !slices.ContainsFunc(p.Calls, func(c *Call) bool {
 		if c.Operation == "ReceiveMessage" {

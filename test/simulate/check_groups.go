@@ -77,8 +77,7 @@ func (c *checker) overlap(before, next *Handling) bool {
 	return !before.over().Before(next.Started) && !(before.late() && c.buried(before, next.Started))
 }
 
-// over is when a handling ended for all that its group knows: it returned, its
-// invocation was answered without it, or its environment died.
+// over is when a handling was over for its group: it returned, or its invocation answered without it or died.
 func (h *Handling) over() Moment {
 	first := h.Ended
 	for _, m := range []Moment{h.Invocation.Answered, h.Invocation.Killed} {
@@ -169,16 +168,14 @@ func (c *checker) pollTogether() {
 	}
 }
 
-// cameAgainMeanwhile reports whether a process was given a message again that it
-// held: then it was given back by the later receipt handle.
+// cameAgainMeanwhile reports whether a process was given a message again that it held, and gave back the later delivery.
 func (d *delivery) cameAgainMeanwhile() bool {
 	return slices.ContainsFunc(d.story.deliveries, func(later *delivery) bool {
 		return later.process == d.process && d.got.Before(later.got) && later.outcome == nil
 	})
 }
 
-// appearsWithFailure reports whether a failure of a delivery's group is shown
-// again at the same time, or does not have to be.
+// appearsWithFailure reports whether a delivery is shown again with a failure of its group, or need not be.
 func (c *checker) appearsWithFailure(d *delivery, at time.Time) bool {
 	return c.function(d.process).slowStart() || slices.ContainsFunc(d.inGroup(), func(h *Handling) bool {
 		set, ok := c.lastSet(h.delivery)

@@ -92,8 +92,7 @@ func (c *checker) apart(key string, tasks []*Task) {
 	}
 }
 
-// renewals: Frugal. A claim is renewed after a third of its lease, and more often only
-// when that fails.
+// renewals: Frugal. A claim is renewed after a third of its lease, and more often only when that fails.
 func (c *checker) renewals(t *Task, calls []*StoreCall) {
 	n := 0
 	for _, call := range calls {
@@ -110,8 +109,7 @@ func (c *checker) renewals(t *Task, calls []*StoreCall) {
 	}
 }
 
-// blameless: Blameless. A record that found its key in progress was not worked on, and
-// did not fail.
+// blameless: Blameless. A record that found its key in progress was not worked on, and did not fail.
 func (c *checker) blameless(d *delivery, h *Handling, calls []*StoreCall) {
 	var last *StoreCall
 	for _, call := range calls {

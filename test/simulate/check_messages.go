@@ -33,8 +33,7 @@ func (c *checker) deletions() {
 	}
 }
 
-// forGood reports whether a delivery failed for good, or perhaps an earlier one of
-// its message where that is kept in mind.
+// forGood reports whether a delivery failed for good, or an earlier one of its message, which a poller remembers.
 func (c *checker) forGood(d *delivery, before Moment) bool {
 	return d.ended(End.forGood, before) || c.Plan.Polls() && d.story.ended(End.forGood, before)
 }
@@ -44,15 +43,13 @@ func (c *checker) endedLast(d *delivery, before Moment) bool {
 	return slices.ContainsFunc(d.story.handlings, func(h *Handling) bool { return d.story.failsLast(h) && h.endsBefore(before) })
 }
 
-// failsLast reports whether a handling of a message of a FIFO queue failed, or was given
-// up, with the last delivery, so that it may be dead-lettered in place.
+// failsLast reports whether the last delivery of a FIFO message failed or was given up: it may be dead-lettered in place.
 func (m *story) failsLast(h *Handling) bool {
 	most := cmp.Or(m.function.MaxReceiveCount, m.queue.MaxReceive)
 	return m.queue.FIFO() && m.function.OnPermanent != "retry" && most > 0 && h.Attempt >= most && (!h.End.done() || h.late())
 }
 
-// heldAtLast reports whether a message was dead-lettered in place since a hook kept its
-// handler from being called at the last delivery.
+// heldAtLast reports whether a message was dead-lettered in place since a hook held up its last delivery.
 func (c *checker) heldAtLast(m *story, before Moment) bool {
 	return slices.ContainsFunc(m.deliveries, func(d *delivery) bool {
 		return c.Blocked[d.received.ReceiptHandle] && m.failsLast(&Handling{Attempt: d.received.ReceiveCount}) && c.sentDead(d, before)
@@ -62,14 +59,12 @@ func (c *checker) heldAtLast(m *story, before Moment) bool {
 // late reports whether a handler outlasts its time, so that it may be given up.
 func (h *Handling) late() bool { return !h.Ended.Came() || h.Ended.At.After(h.Allowed) }
 
-// endsBefore reports whether a handler has returned, or may have been given up, before a
-// moment.
+// endsBefore reports whether a handler has returned, or may have been given up, before a moment.
 func (h *Handling) endsBefore(m Moment) bool {
 	return h.Ended.Before(m) || h.late() && h.Allowed.Before(m.At)
 }
 
-// buried reports whether a handling that failed left nothing to be done with its
-// message but to delete it: it was dropped, or is in a dead-letter queue.
+// buried reports whether the message of a failure was dropped or dead-lettered, so that it only has to be deleted.
 func (c *checker) buried(h *Handling, before Moment) bool {
 	d := h.delivery
 	switch {
@@ -90,8 +85,7 @@ func (c *checker) sentDead(d *delivery, before Moment) bool {
 	return false
 }
 
-// given is when the toolkit was given a delivery. (In the long-poll mode an
-// earlier one may have been settled by its receipt handle.)
+// given is when the toolkit was given a delivery. (A poller may have settled an earlier one by its receipt handle.)
 func (d *delivery) given() Moment {
 	if d.invocation != nil {
 		return d.invocation.Began
@@ -177,8 +171,7 @@ func (c *checker) repetitions() {
 	}
 }
 
-// ownDeletes: where the function fails to keep what failed, it deletes what is
-// done by itself.
+// ownDeletes: a function that fails to keep what failed deletes by itself what is done.
 func (c *checker) ownDeletes(i *Invocation) {
 	if !c.Plan.Functions[i.Function].DeleteSucceeded || i.Err == nil || i.Killed.Came() || !i.clean() {
 		return
@@ -191,15 +184,13 @@ func (c *checker) ownDeletes(i *Invocation) {
 	}
 }
 
-// inTime reports whether the handler returned in time: before its context ended, and
-// before its batch was over.
+// inTime reports whether the handler returned before its context ended, and before its batch was over.
 func (c *checker) inTime(h *Handling) bool {
 	i := h.Invocation
 	return h.Ended.Came() && h.Ended.At.Before(i.Deadline.Add(-c.reserve(i))) && !h.Ended.At.After(h.Allowed)
 }
 
-// handledAgain returns a handling of the message after its success, unless it
-// was received while it was not hidden by this delivery any more.
+// handledAgain returns a handling after a success whose message was hidden by this delivery all the time; nil for none.
 func (c *checker) handledAgain(success *delivery) *Handling {
 	i := success.invocation
 	for _, g := range success.story.handlings {
@@ -210,8 +201,7 @@ func (c *checker) handledAgain(success *delivery) *Handling {
 	return nil
 }
 
-// shown reports whether a delivery's message became visible before a moment: its
-// visibility ended, or SQS delivered it once more.
+// shown reports whether a message became visible before a moment: its visibility ended, or SQS delivered it again.
 func (c *checker) shown(d *delivery, before Moment) bool {
 	if d.received.Visibility == 0 {
 		return true
@@ -224,8 +214,7 @@ func (c *checker) shown(d *delivery, before Moment) bool {
 	return false
 }
 
-// heldTwice reports whether an invocation has a message more than once: a failure
-// of one of them keeps both.
+// heldTwice reports whether an invocation has a message more than once: a failure of one of them keeps both.
 func (i *Invocation) heldTwice(id string) bool {
 	n := 0
 	for _, r := range i.Records {

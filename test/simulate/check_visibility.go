@@ -141,8 +141,7 @@ func (c *checker) leastOfOutage(d *delivery, o Outcome) time.Duration {
 	return min(2*time.Second, outage)
 }
 
-// says reports whether a delivery's queue can be asked for its attributes: no call for
-// them was refused, or took long.
+// says reports whether a delivery's queue tells its attributes: no call for them was refused, or took long.
 func (c *checker) says(d *delivery) bool {
 	if d.function.SlowHook != "" || d.function.PerEnvironment > 1 {
 		return false
@@ -302,8 +301,7 @@ func (c *checker) freed() {
 	c.notTaken()
 }
 
-// mayHide reports whether a message is hidden for its backoff, or because its
-// handler was given up on.
+// mayHide reports whether a message is hidden for its backoff, or because its handler was given up on.
 func (c *checker) mayHide(d *delivery, until time.Time) bool {
 	if d.handling == nil {
 		return d.outcome != nil && d.outcome.Outcome == batch.Skipped && d.outcome.VisibilitySet ||
@@ -324,27 +322,23 @@ func (c *checker) mayHide(d *delivery, until time.Time) bool {
 	return d.outcome.VisibilitySet && !until.After(h.Ended.At.Add(d.outcome.VisibleIn+time.Second+slow))
 }
 
-// cutOff reports whether a handler failed because its process stopped, or found
-// that it has to.
+// cutOff reports whether a handler failed because its process stopped, or found that it has to.
 func (h *Handling) cutOff() bool {
 	p := h.Process
 	return h.End == Failed && !h.TakenOver && errors.Is(h.Err, context.Canceled) && (p.Stopping.Before(h.Canceled) || p.Err != nil)
 }
 
-// lostInStop reports whether a handler lost its claim while its process stopped: it was cut
-// off, or failed, by which of both came first.
+// lostInStop reports whether a handler lost its claim in a stop: it was cut off, or failed, by which came first.
 func (h *Handling) lostInStop() bool {
 	return h.TakenOver && h.Process.Stopping.Came() && !h.Ended.At.Before(h.Process.Stopping.At)
 }
 
-// inGroupThatFailed reports whether a record of a delivery's group failed in its
-// process, so that this one comes back with it.
+// inGroupThatFailed reports whether a record of a delivery's group failed in its process: this one comes back with it.
 func (c *checker) inGroupThatFailed(d *delivery) bool {
 	return slices.ContainsFunc(d.inGroup(), func(h *Handling) bool { return h.fails() && !h.overIn().At.Before(d.got.At) })
 }
 
-// notTaken: Freed. A message that was received by a call that its process had given up is
-// lost until its visibility is over.
+// notTaken: Freed. What a call receives that its process has given up is lost until its visibility is over.
 func (c *checker) notTaken() {
 	if c.Plan.faulty() || slices.ContainsFunc(c.Processes, func(p *Process) bool { return p.Killed.Came() }) {
 		return
@@ -416,8 +410,7 @@ func (c *checker) lastSet(d *delivery) (set Event, ok bool) {
 	return set, ok
 }
 
-// cameAgain reports whether a delivery is of a message that its process was
-// handling already, or sending to the dead-letter queue.
+// cameAgain reports whether a process was given a message that it was handling, or sending to the dead-letter queue.
 func (c *checker) cameAgain(later, d *delivery) bool {
 	if later.process != d.process || later.story != d.story || later.handling != nil || d.handling == nil {
 		return false
@@ -425,8 +418,7 @@ func (c *checker) cameAgain(later, d *delivery) bool {
 	return later.got.Before(d.handling.overIn()) || c.sentDeadAfter(d, later.got)
 }
 
-// sentDeadAfter reports whether a message was sent to a dead-letter queue after a moment,
-// before it was handled again.
+// sentDeadAfter reports whether a message was sent to a dead-letter queue after a moment, before its next handling.
 func (c *checker) sentDeadAfter(d *delivery, after Moment) bool {
 	return slices.ContainsFunc(c.Events, func(e Event) bool {
 		return (e.Kind == sqs.Sent || e.Kind == sqs.Duplicate) && e.Queue != d.queue.Name && e.Body == d.sent.Body && after.Before(e.Moment) &&

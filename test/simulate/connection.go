@@ -45,8 +45,7 @@ const (
 // whole reports whether it refuses a call as a whole that may succeed in parts.
 func (k BreakKind) whole() bool { return k == TooMany || k == OneEntry }
 
-// settling are the operations that tell SQS what happened to a record, or are
-// needed for it. Heartbeats are of the third.
+// settling are the operations by which SQS is told what happened to records, heartbeats too, or that this needs.
 var settling = []string{"SendMessageBatch", "DeleteMessageBatch", "ChangeMessageVisibilityBatch", "GetQueueAttributes"}
 
 // breakKinds are what can go wrong with an operation.
@@ -171,13 +170,11 @@ func refusal(r *http.Request, code string) *http.Response {
 		Body: io.NopCloser(strings.NewReader(body)), Request: r}
 }
 
-// connection is an environment's way to SQS. It notes every call, and dies
-// with the environment.
+// connection is an environment's way to SQS. It notes every call, and dies with the environment.
 type connection struct {
 	w   *world
 	env *environment
-	// kills tells which kill strikes a call, of those that strike calls. The invocation
-	// is nil in the long-poll mode.
+	// kills tells which kill strikes a call; the invocation is nil in the long-poll mode.
 	kills func(i *Invocation, number int, operation string) Ending
 }
 
@@ -233,8 +230,7 @@ func (c *connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	return e.rec.note(call, response, err, r.Context().Err())
 }
 
-// note writes down the answer and returns it unchanged. ended is why the call
-// was given up, if it was.
+// note writes down the answer and returns it unchanged; ended is why the call was given up, if it was.
 func (r *recorder) note(call *Call, response *http.Response, err, ended error) (*http.Response, error) {
 	var body []byte
 	var cut error // in the middle of the answer, which the caller sees for itself

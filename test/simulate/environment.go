@@ -73,8 +73,7 @@ func (e *environment) killAt(how Ending, operation string) {
 	e.kill(how)
 }
 
-// run carries out an invocation, and the kill that is planned for it. It does
-// not return when the environment dies of a crash.
+// run carries out an invocation, and its planned kill. It does not return from a crash.
 func (e *environment) run(ctx context.Context, i *Invocation, kill *Kill, payload []byte) ([]byte, error) {
 	type answer struct {
 		payload []byte

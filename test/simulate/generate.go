@@ -265,8 +265,7 @@ func (g generator) message(p *Plan, number int, at time.Duration, queue, trouble
 	return m
 }
 
-// endsMalformed reports whether something takes a record out of the queue that
-// fails for good at every attempt.
+// endsMalformed reports whether something takes a record that always fails for good out of the queue.
 func (p *Plan) endsMalformed(q Queue, f Function) bool {
 	return q.MaxReceive > 0 || f.OnPermanent == "drop" || f.OnPermanent != "retry" && p.reaches(f.DeadLetterQueue, q)
 }
@@ -295,8 +294,7 @@ func (g generator) retryAfter() time.Duration {
 	return pick(g, 0, time.Second, 2500*time.Millisecond, 10*time.Second, time.Minute)
 }
 
-// abortFor is for how long nothing may be started: a moment, or longer than
-// messages are hidden.
+// abortFor is for how long nothing may be started: a moment, or longer than messages are hidden.
 func (g generator) abortFor() time.Duration {
 	if g.oneIn(3) {
 		return pick(g, 0, time.Millisecond, 30*time.Second, 4*time.Minute)

@@ -16,8 +16,7 @@ import (
 // Guard is the idempotency of a function. All processes of a history share one store.
 type Guard struct {
 	On bool
-	// What follows is idempotency.Config's. With a Prefix the function's queues have their
-	// keys in common.
+	// What follows is idempotency.Config's. With a Prefix the function's queues share their keys.
 	Prefix        string
 	Lease, Grace  time.Duration
 	KeepPermanent bool
@@ -95,8 +94,7 @@ func (u *user) worked(next batch.Handler) batch.Handler {
 	})
 }
 
-// guard draws the idempotency of a function. takenOut tells that what fails for good at
-// every attempt does not stay in its queues.
+// guard draws a function's idempotency; takenOut tells that what always fails for good leaves its queues.
 func (g generator) guard(f Function, number int, takenOut bool) Guard {
 	return Guard{
 		On:            true,
@@ -132,8 +130,7 @@ func (g generator) guards(p *Plan) {
 	p.StoreTakes = sometimes(g, 2, time.Millisecond, 10*time.Millisecond, 30*time.Millisecond)
 }
 
-// copyOf is the same work once more: at the same time or later, also in another group, or
-// another queue of the function.
+// copyOf is the same work once more, at once or later, also in another group or another queue of the function.
 func (g generator) copyOf(p *Plan, m Message, trouble int) Message {
 	queue := m.Queue
 	f := p.Functions[p.Queues[queue].Function]

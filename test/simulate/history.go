@@ -126,8 +126,7 @@ type Invocation struct {
 	Environment int // of the simulator's, which die and are replaced
 	Records     []lambda.Record
 	Deadline    time.Time
-	// Answered is when the toolkit returned its response or error; it may never
-	// have arrived.
+	// Answered is when the toolkit returned its response or error, which may never have arrived.
 	Answered Moment
 	Response []byte
 	How      Ending // of its environment
@@ -209,8 +208,7 @@ type Call struct {
 	GivenUp   bool   // the toolkit ended it, by its context
 	Broken    BreakKind
 
-	// Of ReceiveMessage: what was asked for, and the receipt handles that the
-	// answer had.
+	// Of ReceiveMessage: what was asked for, and the receipt handles in the answer.
 	Wait time.Duration
 	Most int
 	Got  []string
@@ -244,8 +242,7 @@ type Process struct {
 	Work
 	Replica int
 	Limits  Limits
-	// Stopping is when it was asked to stop, How in which way, and Patience how
-	// long it may take.
+	// Stopping is when it was asked to stop, How in which way, and Patience how long it may take.
 	Stopping Moment
 	How      Ending
 	Patience time.Duration
@@ -339,8 +336,7 @@ func (h *Handling) overAfter(grace time.Duration) Moment {
 	return first
 }
 
-// fails reports whether its process may count a handling as a failure: it failed,
-// or may have been given up on before it succeeded.
+// fails reports whether its process may count a handling as a failure: it failed, or may have been given up.
 func (h *Handling) fails() bool {
 	return !h.End.done() || h.Canceled.Came() && !h.Ended.At.Before(h.overIn().At)
 }

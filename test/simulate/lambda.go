@@ -12,8 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/handler"
 )
 
-// onLambda runs the toolkit's Lambda handler under emulated event source
-// mappings.
+// onLambda runs the toolkit's Lambda handler under emulated event source mappings.
 type onLambda struct {
 	w            *world
 	mappings     []lambda.Mapping

@@ -221,8 +221,7 @@ func visibility(change func(seconds int) int) Mutant {
 	})
 }
 
-// incoming is a mutant that changes the attributes of the records of an event, or of the
-// messages of a receive.
+// incoming is a mutant that changes the attributes of the records of an event or a receive.
 func incoming(change func(i int, attributes map[string]any)) Mutant {
 	m := onEvent(func(e event) event {
 		for i, r := range e.Records {
@@ -443,8 +442,7 @@ func confirm(which func(*http.Request) bool) Mutant {
 	})
 }
 
-// extends reports whether a call hides records for longer, as extensions and
-// backoffs do, and does not release them.
+// extends reports whether a call hides records for longer, as extensions and backoffs do.
 func extends(r *http.Request) bool {
 	return isCall(r, "ChangeMessageVisibilityBatch") && entries(body(r))[0]["VisibilityTimeout"].(float64) > 0
 }
@@ -461,8 +459,7 @@ func deleteAtOnce(r *http.Request, next http.RoundTripper) (*http.Response, erro
 	return response, err
 }
 
-// repeat is a mutant that makes calls of an operation once more, some time after each,
-// whatever was said meanwhile.
+// repeat is a mutant that makes calls of an operation once more, some time after each.
 func repeat(operation string, after time.Duration) Mutant {
 	return wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if isCall(r, operation) {
@@ -491,8 +488,7 @@ func patient(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 	return next.RoundTrip(r)
 }
 
-// onAbort is a mutant that takes another error for an abort. What its handler
-// said is noted before.
+// onAbort is a mutant that takes another error for an abort. What its handler said is noted before.
 func onAbort(change func(after time.Duration, err error) error) Mutant {
 	return wrap(func(ctx context.Context, r batch.Record, next batch.Handler) error {
 		err := next.Handle(ctx, r)

@@ -15,8 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// Plan is all of a history that is decided before it begins. It is plain data:
-// the same seed gives the same plan.
+// Plan is all of a history that is decided before it begins, as plain data: a seed gives one plan.
 type Plan struct {
 	Seed      uint64
 	Queues    []Queue
@@ -28,8 +27,7 @@ type Plan struct {
 	// StoreFaults are of the idempotency store, each call of which takes StoreTakes.
 	StoreFaults []StoreFault
 	StoreTakes  time.Duration
-	// Replicas are what polls the queues in the long-poll mode. Without any,
-	// event source mappings invoke the functions.
+	// Replicas poll the queues in the long-poll mode. Without any, event source mappings invoke the functions.
 	Replicas []Replica
 	// Heal is when the faults end and every handler succeeds from then on.
 	Heal time.Duration
@@ -39,8 +37,7 @@ type Plan struct {
 type Queue struct {
 	Name       string // ends in .fifo on FIFO queues
 	Visibility time.Duration
-	// MaxReceive is the RedrivePolicy's maxReceiveCount, and DeadLetters the
-	// queue that it names; 0 and "" without a policy.
+	// MaxReceive and DeadLetters are those of the RedrivePolicy; 0 and "" without one.
 	MaxReceive  int
 	DeadLetters string
 
@@ -58,8 +55,7 @@ func (q Queue) FIFO() bool { return strings.HasSuffix(q.Name, ".fifo") }
 type Function struct {
 	Timeout      time.Duration
 	Environments int
-	// PerEnvironment is how many invocations an environment runs at a time
-	// (AWS_LAMBDA_MAX_CONCURRENCY).
+	// PerEnvironment is how many invocations an environment runs at a time (AWS_LAMBDA_MAX_CONCURRENCY).
 	PerEnvironment int
 	JSON           bool // the user's function is wrapped in batch.JSON
 	Bulk           int  // it writes so many records at once, by package bulk; 0 if it handles one
@@ -226,8 +222,7 @@ func (p Plan) String() string {
 
 func (l Life) String() string { return "{" + fields(reflect.ValueOf(l)) + "}" }
 
-// reaches reports whether a function's own dead-letter queue is one that takes
-// the records of a queue.
+// reaches reports whether a function's own dead-letter queue takes the records of a queue.
 func (p *Plan) reaches(own string, q Queue) bool {
 	name := strings.TrimPrefix(own, "arn:")
 	return name != "" && name != "no-such-queue" && name != q.Name
@@ -268,8 +263,7 @@ type Replica struct {
 	DrainLimit   time.Duration
 	MaxAbandoned int
 
-	// Lives are its processes, one after another; a last one follows that lives
-	// until the history is over.
+	// Lives are its processes, one after another; a last one follows that lives until the history is over.
 	Lives []Life
 }
 

@@ -19,8 +19,7 @@ func TestASeedGivesOnePlan(t *testing.T) {
 	}
 }
 
-// What is printed of a history that went wrong names the invariant, the message
-// and the command, and is short.
+// What is printed of a history that went wrong names the invariant, the message and the command, and is short.
 func TestExplain(t *testing.T) {
 	broken := respond(func(report, event) report { return report{BatchItemFailures: []failure{}} })
 	for seed := range uint64(within) {

@@ -10,8 +10,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
-// onPoll runs the toolkit's pollers over the queues: each replica a process
-// after another, as an orchestrator does.
+// onPoll runs the toolkit's pollers over the queues: each replica one process after another.
 type onPoll struct {
 	w *world
 	// lives has how many of a replica's planned lives have begun.
@@ -191,8 +190,7 @@ func (p *process) pause(ctx context.Context, list []Pause) {
 	}
 }
 
-// process is one that polls a queue, with a poller, a handler and an SQS client
-// of its own.
+// process is one that polls a queue, with a poller, a handler and an SQS client of its own.
 type process struct {
 	driver *onPoll
 	rec    *recorder

@@ -14,8 +14,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
-// recorder writes a history. It is called from everywhere, also under the
-// server's lock, and calls nothing itself.
+// recorder writes a history. It is called from everywhere, also under the server's lock, and calls nothing itself.
 type recorder struct {
 	mu        sync.Mutex
 	h         *History
@@ -96,8 +95,7 @@ func (r *recorder) observe(e sqs.Event) {
 	}
 }
 
-// numberOf is the number of the message that an entry is about; -1 for none. The
-// caller holds the lock.
+// numberOf is the number of the message of an entry; -1 if it is not known. The caller holds the lock.
 func (r *recorder) numberOf(e Entry) int {
 	n, known := r.byReceipt[e.Receipt]
 	if e.Body != "" {
@@ -151,8 +149,7 @@ func (r *recorder) isQuiet() bool {
 	return r.left > 0 && r.busy == 0 && time.Since(r.latest) >= settled
 }
 
-// steps is how far the history has come: the invocations, or what processes
-// were given to handle.
+// steps is how far the history has come: the invocations, or what processes were given to handle.
 func (r *recorder) steps() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,8 +165,7 @@ type hooks struct {
 	called   atomic.Int64 // how often the slow one was
 }
 
-// block blocks in a call of a hook, about a record if there is a receipt, if the plan
-// says so.
+// block blocks in a call of a hook, if the plan says so; receipt is "" if it is not about a record.
 func (h *hooks) block(hook, receipt string) {
 	f := h.function
 	if f.SlowHook != hook || h.world.healed.Load() || (h.called.Add(1)-1)%int64(max(1, f.HookTakesEach)) != 0 {

@@ -25,8 +25,7 @@ const (
 	// enough is how long after the end of its troubles a history has to be
 	// over: what is hidden longest is hidden for 12 h, and a group may wait for that 25 times.
 	enough = 13 * 24 * time.Hour
-	// settled is how long nothing must have happened before polling is
-	// interrupted to skip a long wait.
+	// settled is how long nothing must have happened before polling is interrupted to skip a long wait.
 	settled  = 10 * time.Second
 	longWait = 40 * time.Second
 )
@@ -198,8 +197,7 @@ func (w *world) count() {
 	}
 }
 
-// next is when a message of a source queue becomes visible again, at the earliest; the zero
-// time if one can be received.
+// next is when a message of a source queue becomes visible; the zero time if one can be received now.
 func (w *world) next() (next time.Time) {
 	for _, q := range w.server.Snapshot() {
 		if !w.rec.sources[q.Name] {
@@ -236,8 +234,7 @@ func (w *world) readDead() {
 	}
 }
 
-// RunInBubble carries out a plan in a bubble of its own, of which nothing may
-// be left at the end.
+// RunInBubble carries out a plan in a bubble of its own, of which nothing may be left at the end.
 func RunInBubble(t *testing.T, p Plan, mutant Mutant) (h *History, err error) {
 	t.Helper()
 	defer func() {
@@ -254,8 +251,7 @@ func RunInBubble(t *testing.T, p Plan, mutant Mutant) (h *History, err error) {
 	return h, err
 }
 
-// driver is what runs the user's handler over the queues' messages. Another
-// mode of the toolkit needs another driver, and nothing else.
+// driver runs the user's handler over the queues' messages: one for each mode of the toolkit.
 type driver interface {
 	// enable polls the queues from now on.
 	enable()
@@ -267,11 +263,9 @@ type driver interface {
 	close()
 }
 
-// Mutant breaks something in front of the toolkit, to show that the checks see
-// it. Its functions may be nil.
+// Mutant breaks something in front of the toolkit, to show that the checks see it. Its functions may be nil.
 type Mutant struct {
-	// Invoke wraps LambdaHandler.Invoke, and may use its environment's
-	// connection to SQS.
+	// Invoke wraps LambdaHandler.Invoke, and may use its environment's connection to SQS.
 	Invoke func(next Invoke, connection http.RoundTripper) Invoke
 	// Transport wraps the toolkit's connection to SQS.
 	Transport func(next http.RoundTripper) http.RoundTripper
@@ -285,8 +279,7 @@ type Mutant struct {
 	Guard func(next batch.Handler) batch.Handler
 	Store func(next idempotency.Store) idempotency.Store
 
-	// In the long-poll mode Poll changes the rest of the configuration, and Poller wraps
-	// what the toolkit makes of it.
+	// In the long-poll mode Poll changes the rest of the configuration, and Poller wraps what is made of it.
 	Poll   func(*longpoll.Config)
 	Poller func(next Poller, env *environment) Poller
 }

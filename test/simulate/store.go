@@ -68,8 +68,7 @@ type StoreCall struct {
 	Struck     StoreFaultKind
 }
 
-// wayToStore is an environment's way to the store of a history: calls may break on it, and
-// the environment may die in them.
+// wayToStore is an environment's way to the store: calls may break on it, and the environment may die in them.
 type wayToStore struct {
 	w   *world
 	env *environment

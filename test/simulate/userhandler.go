@@ -258,8 +258,7 @@ func doAll[T any](u *user, items []bulk.Item[T], do func(i int) error) error {
 	return nil
 }
 
-// peeked reports whether a call was only a bulk handler's look at what is behind a
-// record of a FIFO group.
+// peeked reports whether a call was only a bulk handler's look at what is behind a record of a FIFO group.
 func peeked(err error) bool {
 	return fmt.Sprint(err) == "bulk: the record is only decoded, since its turn has not come" // an error's own method may panic
 }
