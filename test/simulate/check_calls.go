@@ -48,33 +48,43 @@ const tries = 3
 // inHalves is how many calls it takes at most when ten entries are refused down to single ones.
 const inHalves = 19
 
+// tally counts an invocation's calls of an operation.
+type tally struct {
+	made, failed, partly int // failed as a whole, or some of the entries
+	parts                int // in how many calls each may be made
+}
+
+func (t *tally) add(call *Call) {
+	t.made++
+	if call.refusedWhole() {
+		t.parts = inHalves
+	}
+	switch {
+	case call.Err != "" || !call.Ended.Came():
+		if t.failed++; t.failed >= 8 {
+			t.parts = 10 // then each entry is tried alone
+		}
+	case !call.clean():
+		t.partly++
+	}
+}
+
 // calls: Frugal.
 func (c *checker) calls() {
 	for _, i := range c.Invocations {
-		count := map[string]int{}
-		failed := map[string]int{}    // as a whole
-		parts := map[string]int{}     // in how many calls each may be made
-		partly := map[string]int{}    // some of the entries
-		confirmed := map[string]int{} // visibility changes by receipt handle
+		by := map[string]*tally{} // operations
 		for _, call := range i.Calls {
 			// At the very end of settling a call may just begin as it is given up.
 			cut := !i.Answered.At.Before(c.settleBy(i)) && call.Began.At.Equal(i.Answered.At)
 			if i.Answered.Came() && i.Answered.Before(call.Began) && !cut {
 				c.violated(Frugal, call.Began, "invocation %d calls %s after its response", i.Number, call.Operation)
 			}
-			count[call.Operation]++
-			if parts[call.Operation] = max(parts[call.Operation], 1); call.refusedWhole() {
-				parts[call.Operation] = inHalves
+			if by[call.Operation] == nil {
+				by[call.Operation] = &tally{parts: 1}
 			}
-			switch {
-			case call.Err != "" || !call.Ended.Came():
-				if failed[call.Operation]++; failed[call.Operation] >= 8 {
-					parts[call.Operation] = 10 // then each entry is tried alone
-				}
-			case !call.clean():
-				partly[call.Operation]++
-			}
+			by[call.Operation].add(call)
 		}
+		confirmed := map[string]int{} // visibility changes by receipt handle
 		for _, e := range i.visibilities() {
 			if e.OK {
 				confirmed[e.Receipt]++
@@ -88,15 +98,15 @@ func (c *checker) calls() {
 		if i.Killed.Came() || len(i.Results) == 0 {
 			continue // what it wanted is not known
 		}
-		for operation, n := range count {
-			enough := c.needs(i, operation) * parts[operation]
-			if operation == "ChangeMessageVisibilityBatch" && failed["SendMessageBatch"] > 0 {
+		for operation, n := range by {
+			enough := c.needs(i, operation) * n.parts
+			if sent := by["SendMessageBatch"]; operation == "ChangeMessageVisibilityBatch" && sent != nil && sent.failed > 0 {
 				enough += 10 // each that could not be sent comes back by itself
 			}
 			again := tries*tries + int(i.Answered.At.Sub(i.Began.At)/time.Second) // a call that fails is made again, less and less often
-			if n-failed[operation]-partly[operation] > enough || partly[operation] > enough*again || n > enough*again {
+			if n.made-n.failed-n.partly > enough || n.partly > enough*again || n.made > enough*again {
 				c.violated(Frugal, i.Answered, "invocation %d makes %d calls of %s, of which %d failed and %d did in part; %d are enough",
-					i.Number, n, operation, failed[operation], partly[operation], enough)
+					i.Number, n.made, operation, n.failed, n.partly, enough)
 			}
 		}
 	}

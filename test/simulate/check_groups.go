@@ -79,13 +79,7 @@ func (c *checker) overlap(before, next *Handling) bool {
 
 // over is when a handling was over for its group: it returned, or its invocation answered without it or died.
 func (h *Handling) over() Moment {
-	first := h.Ended
-	for _, m := range []Moment{h.Invocation.Answered, h.Invocation.Killed} {
-		if m.Before(first) {
-			first = m
-		}
-	}
-	return first
+	return earliest(h.Ended, h.Invocation.Answered, h.Invocation.Killed)
 }
 
 // together is how far apart may be what a group's visibility was set to: whole seconds, and

@@ -51,23 +51,16 @@ func (c *checker) bounds() {
 
 // spacing: Spaced and VisibilitySet.
 func (c *checker) spacing() {
-	received := map[string][]Event{} // by message
-	for _, e := range c.Events {
-		if e.Kind == sqs.Received && c.messages[e.MessageID] != nil {
-			received[e.MessageID] = append(received[e.MessageID], e)
-		}
-	}
 	for _, i := range c.Invocations {
 		if i.Killed.Came() {
 			continue
 		}
 		set := i.visibilitySet()
 		for _, o := range i.Results {
-			d := o.delivery
+			d, at := o.delivery, set[o.Receipt]
 			if o.Outcome.Done() {
 				continue
 			}
-			at := set[o.Receipt]
 			if o.VisibilitySet && !at.set {
 				c.violated(VisibilitySet, i.Answered, "%v: the toolkit says that its visibility was set, SQS never did", d.story)
 			}
@@ -75,21 +68,21 @@ func (c *checker) spacing() {
 				c.violated(VisibilitySet, i.Answered, "%v is %v, and its visibility was not set, though no call failed", d.story, o.Outcome)
 			}
 			if at.set && o.VisibilitySet && (o.Outcome == batch.Retry || o.Outcome == batch.InProgress || o.Outcome == batch.Abandoned) && !c.shown(d, i.Answered) && !i.heldTwice(o.MessageID) {
-				c.spaced(d, o, at, received[o.MessageID])
+				c.spaced(d, o, at)
 			}
 		}
 	}
 }
 
 // spaced looks at a failure whose visibility was set.
-func (c *checker) spaced(d *delivery, o Outcome, at appearance, received []Event) {
+func (c *checker) spaced(d *delivery, o Outcome, at appearance) {
 	i := d.invocation
 	due := o.FailedAt.Add(o.VisibleIn)
 	if at.hidden && !at.appears.Before(due.Add(time.Second)) {
 		c.violated(Spaced, i.Answered, "%v failed and is due after %v, but appears %v after its failure", d.story, o.VisibleIn, at.appears.Sub(o.FailedAt))
 	}
-	for _, e := range received {
-		if d.received.Before(e.Moment) && e.At.After(o.FailedAt) && e.At.Before(due) {
+	for _, later := range d.story.deliveries {
+		if e := later.received; d.received.Before(e.Moment) && e.At.After(o.FailedAt) && e.At.Before(due) {
 			c.violated(Spaced, e.Moment, "%v failed and is due after %v, but is received %v after its failure", d.story, o.VisibleIn, e.At.Sub(o.FailedAt))
 		}
 	}

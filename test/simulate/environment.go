@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,39 +76,31 @@ func (e *environment) killAt(how Ending, operation string) {
 
 // run carries out an invocation, and its planned kill. It does not return from a crash.
 func (e *environment) run(ctx context.Context, i *Invocation, kill *Kill, payload []byte) ([]byte, error) {
-	type answer struct {
-		payload []byte
-		err     error
-	}
-	answered := make(chan answer, 1)
+	var response []byte
+	var err error
+	answered := make(chan struct{})
 	go func() {
-		var a answer
+		defer close(answered)
 		defer func() {
 			if v := recover(); v != nil {
-				a.err = fmt.Errorf("Invoke panicked: %v", v)
+				err = fmt.Errorf("Invoke panicked: %v", v)
 				e.rec.locked(func() { e.rec.h.Panicked = append(e.rec.h.Panicked, fmt.Sprint(v)) })
 			}
-			answered <- a
 		}()
-		a.payload, a.err = e.invoke(ctx, payload)
+		response, err = e.invoke(ctx, payload)
 	}()
-	var timer <-chan time.Time
 	if kill != nil && (kill.How == Crash || kill.How == Freeze) {
-		t := time.NewTimer(kill.After)
-		defer t.Stop()
-		timer = t.C
+		defer time.AfterFunc(kill.After, func() { e.kill(kill.How) }).Stop()
 	}
 	select {
-	case a := <-answered:
+	case <-answered:
 		if kill != nil && kill.How == AtResponse {
 			e.kill(AtResponse)
 		}
-		e.alive(func() { i.Answered, i.Response, i.Err = e.rec.moment(), a.payload, a.err })
+		e.alive(func() { i.Answered, i.Response, i.Err = e.rec.moment(), response, err })
 		if i.Answered.Came() {
-			return a.payload, a.err
+			return response, err
 		}
-	case <-timer:
-		e.kill(kill.How)
 	case <-e.ctx.Done():
 	}
 	if e.how == Freeze {
@@ -143,24 +136,14 @@ type pool struct {
 func (p *pool) take() *environment {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	alive := p.open[:0]
-	var found *environment
-	for _, e := range p.open {
-		if e.isDead() {
-			continue
-		}
-		alive = append(alive, e)
-		if found == nil && e.inUse < p.per {
-			found = e
-		}
+	p.open = slices.DeleteFunc(p.open, (*environment).isDead)
+	k := slices.IndexFunc(p.open, func(e *environment) bool { return e.inUse < p.per })
+	if k < 0 {
+		k = len(p.open)
+		p.open = append(p.open, p.make())
 	}
-	p.open = alive
-	if found == nil {
-		found = p.make()
-		p.open = append(p.open, found)
-	}
-	found.inUse++
-	return found
+	p.open[k].inUse++
+	return p.open[k]
 }
 
 func (p *pool) giveBack(e *environment) {

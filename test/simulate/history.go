@@ -60,6 +60,16 @@ func (m Moment) Before(n Moment) bool {
 	return m.Came() && (!n.Came() || m.Seq < n.Seq)
 }
 
+// earliest is the first of some moments that came.
+func earliest(moments ...Moment) (first Moment) {
+	for _, m := range moments {
+		if m.Before(first) {
+			first = m
+		}
+	}
+	return first
+}
+
 // Event is an event of SQS.
 type Event struct {
 	sqs.Event
@@ -291,12 +301,7 @@ func (p *Process) limits(cfg longpoll.Config, q Queue) {
 func (i *Invocation) answers() bool { return !i.Killed.Came() && i.Answered.Came() }
 
 // gone is when the process was no more.
-func (p *Process) gone() Moment {
-	if p.Killed.Before(p.Returned) {
-		return p.Killed
-	}
-	return p.Returned
-}
+func (p *Process) gone() Moment { return earliest(p.Killed, p.Returned) }
 
 // slow is how long a call may take that counts as answered well.
 const slow = 300 * time.Millisecond

@@ -229,21 +229,22 @@ func (p *Plan) reaches(own string, q Queue) bool {
 }
 
 // deadLetterQueues are all that there are, each once.
-func (p *Plan) deadLetterQueues() []string {
-	var names []string
-	add := func(name string) {
-		isSource := slices.ContainsFunc(p.Queues, func(q Queue) bool { return q.Name == name })
-		if name != "" && name != "no-such-queue" && !isSource && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
+func (p *Plan) deadLetterQueues() (names []string) {
 	for _, q := range p.Queues {
-		add(q.DeadLetters)
+		names = append(names, q.DeadLetters)
 	}
 	for _, f := range p.Functions {
-		add(strings.TrimPrefix(f.DeadLetterQueue, "arn:"))
+		names = append(names, strings.TrimPrefix(f.DeadLetterQueue, "arn:"))
 	}
-	return names
+	seen := map[string]bool{"": true, "no-such-queue": true}
+	for _, q := range p.Queues {
+		seen[q.Name] = true
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		known := seen[name]
+		seen[name] = true
+		return known
+	})
 }
 
 // Replica is a place for one process at a time, as an orchestrator keeps it,
