@@ -19,8 +19,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/idempotency"
-	"github.com/sqsbatch/sqsbatch/internal/sleep"
-	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 // event is what Lambda gives the function, read as far as mutants need it.
@@ -273,43 +271,6 @@ func deleteFirst() Mutant {
 	return m
 }
 
-// heartbeats hides the records again and again while they are handled.
-func heartbeats(ctx context.Context, payload []byte, next Invoke, connection http.RoundTripper) ([]byte, error) {
-	handled, over := context.WithCancel(ctx)
-	defer over()
-	go func() {
-		for sleep.For(handled, 100*time.Millisecond) {
-			tell(connection, hide(handled, readEvent(payload), 30))
-		}
-	}()
-	return next(ctx, payload)
-}
-
-// entryByEntry makes a visibility call for each entry, and does not look at the answers.
-func entryByEntry(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	if !isCall(r, "ChangeMessageVisibilityBatch") {
-		return next.RoundTrip(r)
-	}
-	call := body(r)
-	for _, e := range entries(call) {
-		call["Entries"] = []any{e}
-		tell(next, with(r, call))
-	}
-	return confirmed(r), nil
-}
-
-// again repeats a call that failed, a hundred times.
-func again(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	call := body(r)
-	for range 100 {
-		response, err := next.RoundTrip(with(r, call))
-		if err == nil && response.StatusCode == http.StatusOK || r.Context().Err() != nil {
-			return response, err
-		}
-	}
-	return next.RoundTrip(r)
-}
-
 // leftBehind never ends.
 func leftBehind() { select {} }
 
@@ -334,41 +295,6 @@ func (m miscount) Handle(ctx context.Context, r slog.Record) error {
 		return true
 	})
 	return m.Handler.Handle(ctx, wrong)
-}
-
-// hideOthers hides all but the first entry of a call for seven seconds more.
-func hideOthers(call map[string]any) {
-	for _, e := range entries(call)[1:] {
-		e["VisibilityTimeout"] = e["VisibilityTimeout"].(float64) + 7
-	}
-}
-
-// sendTwice sends everything twice, as other messages.
-func sendTwice(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	if isCall(r, "SendMessageBatch") {
-		call := body(r)
-		for _, e := range entries(call) {
-			if _, fifo := e["MessageDeduplicationId"]; fifo {
-				e["MessageDeduplicationId"] = "another"
-			}
-		}
-		tell(next, with(r, call))
-	}
-	return next.RoundTrip(r)
-}
-
-// forgetOrigin removes the attribute that says where a dead letter came from.
-func forgetOrigin(entry map[string]any) {
-	attributes, _ := entry["MessageAttributes"].(map[string]any)
-	delete(attributes, partialfailure.OriginAttribute)
-}
-
-// swapOrigin has it name another message.
-func swapOrigin(entry map[string]any) {
-	attributes, _ := entry["MessageAttributes"].(map[string]any)
-	if attributes[partialfailure.OriginAttribute] != nil {
-		attributes[partialfailure.OriginAttribute] = map[string]any{"DataType": "String", "StringValue": `{"v":1,"messageId":"another"}`}
-	}
 }
 
 // wrap is a mutant of the handler.
@@ -447,18 +373,6 @@ func extends(r *http.Request) bool {
 	return isCall(r, "ChangeMessageVisibilityBatch") && entries(body(r))[0]["VisibilityTimeout"].(float64) > 0
 }
 
-// deleteAtOnce deletes what a receive returns.
-func deleteAtOnce(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	url := body(r)["QueueUrl"]
-	response, err := next.RoundTrip(r)
-	if err == nil && response.StatusCode == http.StatusOK && isCall(r, "ReceiveMessage") {
-		for _, m := range objects(decoded(&response.Body)["Messages"]) {
-			tell(next, request(r.Context(), "DeleteMessage", map[string]any{"QueueUrl": url, "ReceiptHandle": m["ReceiptHandle"]}))
-		}
-	}
-	return response, err
-}
-
 // repeat is a mutant that makes calls of an operation once more, some time after each.
 func repeat(operation string, after time.Duration) Mutant {
 	return wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -468,24 +382,6 @@ func repeat(operation string, after time.Duration) Mutant {
 		}
 		return next.RoundTrip(r)
 	})
-}
-
-// extendMore makes every extension twenty times.
-func extendMore(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	if extends(r) {
-		for range 20 {
-			tell(next, with(r, body(r)))
-		}
-	}
-	return next.RoundTrip(r)
-}
-
-// patient does not end a receive that was begun.
-func patient(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	if isCall(r, "ReceiveMessage") {
-		r = r.WithContext(context.WithoutCancel(r.Context()))
-	}
-	return next.RoundTrip(r)
 }
 
 // onAbort is a mutant that takes another error for an abort. What its handler said is noted before.

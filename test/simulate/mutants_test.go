@@ -22,6 +22,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
@@ -38,11 +39,35 @@ var bothMutants = []mutantCase{
 	{"forgets the trace header of dead letters", Kept, eachEntry("SendMessageBatch", func(e map[string]any) { delete(e, "MessageSystemAttributes") })},
 	{"asks for more than 12 hours", Bounded, visibility(func(int) int { return 43_201 })},
 	{"asks for 12 hours from now, not from the receipt", Bounded, visibility(func(int) int { return 43_200 })},
-	{"calls again forever when SQS fails", Frugal, wire(again)},
+	{"calls again forever when SQS fails", Frugal, wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		call := body(r)
+		for range 100 {
+			response, err := next.RoundTrip(with(r, call))
+			if err == nil && response.StatusCode == http.StatusOK || r.Context().Err() != nil {
+				return response, err
+			}
+		}
+		return next.RoundTrip(r)
+	})},
 	{"has failures come back at once", Spaced, visibility(func(int) int { return 0 })},
 	{"counts the backoff in half seconds", Spaced, visibility(func(s int) int { return s / 2 })},
-	{"sends dead letters twice", Single, wire(sendTwice)},
-	{"hides what was skipped for longer than what failed", Together, ask("ChangeMessageVisibilityBatch", hideOthers)},
+	{"sends dead letters twice", Single, wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if isCall(r, "SendMessageBatch") {
+			call := body(r)
+			for _, e := range entries(call) {
+				if _, fifo := e["MessageDeduplicationId"]; fifo {
+					e["MessageDeduplicationId"] = "another"
+				}
+			}
+			tell(next, with(r, call))
+		}
+		return next.RoundTrip(r)
+	})},
+	{"hides what was skipped for longer than what failed", Together, ask("ChangeMessageVisibilityBatch", func(call map[string]any) {
+		for _, e := range entries(call)[1:] {
+			e["VisibilityTimeout"] = e["VisibilityTimeout"].(float64) + 7
+		}
+	})},
 	{"drops what belongs into the dead-letter queue", DeletedOnlyWhenDone, Mutant{Config: func(c *handler.Config) { c.OnPermanent = partialfailure.Drop }}},
 	{"has another backoff than is configured", Spaced, Mutant{Config: func(c *handler.Config) { c.Outage, c.Backoff = 0, partialfailure.Constant(time.Second) }}},
 	{"does not know the last attempt", Spared, Mutant{Config: func(c *handler.Config) { c.MaxReceiveCount = 1000 }}},
@@ -169,8 +194,27 @@ var mutants = []mutantCase{
 		time.AfterFunc(time.Minute, func() { tell(connection, late) })
 		return next(ctx, payload)
 	})},
-	{"sends heartbeats", Frugal, invoking(heartbeats)},
-	{"makes a call for each record", Frugal, wire(entryByEntry)},
+	{"sends heartbeats", Frugal, invoking(func(ctx context.Context, payload []byte, next Invoke, connection http.RoundTripper) ([]byte, error) {
+		handled, over := context.WithCancel(ctx)
+		defer over()
+		go func() {
+			for sleep.For(handled, 100*time.Millisecond) {
+				tell(connection, hide(handled, readEvent(payload), 30))
+			}
+		}()
+		return next(ctx, payload)
+	})},
+	{"makes a call for each record", Frugal, wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if !isCall(r, "ChangeMessageVisibilityBatch") {
+			return next.RoundTrip(r)
+		}
+		call := body(r)
+		for _, e := range entries(call) {
+			call["Entries"] = []any{e}
+			tell(next, with(r, call))
+		}
+		return confirmed(r), nil
+	})},
 	{"is stuck: nothing is ever started", Drained, Mutant{Config: func(c *handler.Config) { c.MinRemaining = 12 * time.Hour }}},
 	{"reports in another order", Once, respond(func(r report, _ event) report {
 		slices.Reverse(r.BatchItemFailures)
@@ -187,7 +231,10 @@ var mutants = []mutantCase{
 	})},
 	{"tells its hooks twice", Once, Mutant{Config: func(c *handler.Config) { c.Hooks = append(c.Hooks, told{c.Hooks[0].(*hooks)}) }}},
 	{"hides what was not started", Together, visibility(func(s int) int { return max(s, 30) })},
-	{"does not say where a dead letter came from", Explained, eachEntry("SendMessageBatch", forgetOrigin)},
+	{"does not say where a dead letter came from", Explained, eachEntry("SendMessageBatch", func(entry map[string]any) {
+		attributes, _ := entry["MessageAttributes"].(map[string]any)
+		delete(attributes, partialfailure.OriginAttribute)
+	})},
 	{"shows what failed at once, abandoned or not", Alone, invoking(func(ctx context.Context, payload []byte, next Invoke, connection http.RoundTripper) ([]byte, error) {
 		response, err := next(ctx, payload)
 		if err == nil && len(readReport(response).BatchItemFailures) > 0 {
@@ -229,7 +276,16 @@ var mutants = []mutantCase{
 
 // pollMutants are those of the long-poll mode.
 var pollMutants = []mutantCase{
-	{"deletes what it receives", DeletedOnlyWhenDone, wire(deleteAtOnce)},
+	{"deletes what it receives", DeletedOnlyWhenDone, wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		url := body(r)["QueueUrl"]
+		response, err := next.RoundTrip(r)
+		if err == nil && response.StatusCode == http.StatusOK && isCall(r, "ReceiveMessage") {
+			for _, m := range objects(decoded(&response.Body)["Messages"]) {
+				tell(next, request(r.Context(), "DeleteMessage", map[string]any{"QueueUrl": url, "ReceiptHandle": m["ReceiptHandle"]}))
+			}
+		}
+		return response, err
+	})},
 	{"takes failures for successes", DeletedOnlyWhenDone, wrap(func(ctx context.Context, r batch.Record, next batch.Handler) error {
 		_ = next.Handle(ctx, r)
 		return nil
@@ -251,13 +307,25 @@ var pollMutants = []mutantCase{
 		}
 	})},
 	{"calls after it has stopped", Frugal, repeat("DeleteMessageBatch", time.Minute)},
-	{"extends all the time", Frugal, wire(extendMore)},
+	{"extends all the time", Frugal, wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if extends(r) {
+			for range 20 {
+				tell(next, with(r, body(r)))
+			}
+		}
+		return next.RoundTrip(r)
+	})},
 	{"is stuck: nothing is ever started", Drained, wrap(func(ctx context.Context, _ batch.Record, _ batch.Handler) error {
 		return context.Canceled
 	})},
 	{"tells its hooks twice", Once, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, c.Engine.Hooks[0]) }}},
 	{"shows what it abandoned at once", Alone, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, showsAbandoned{c.SQS}) }}},
-	{"says that a dead letter was another message", Explained, eachEntry("SendMessageBatch", swapOrigin)},
+	{"says that a dead letter was another message", Explained, eachEntry("SendMessageBatch", func(entry map[string]any) {
+		attributes, _ := entry["MessageAttributes"].(map[string]any)
+		if attributes[partialfailure.OriginAttribute] != nil {
+			attributes[partialfailure.OriginAttribute] = map[string]any{"DataType": "String", "StringValue": `{"v":1,"messageId":"another"}`}
+		}
+	})},
 	{"extends nothing", Hidden, confirm(extends)},
 	{"extends too late", Hidden, ask("ReceiveMessage", func(call map[string]any) { call["VisibilityTimeout"] = 3 })},
 	{"has a slot too many", WithinCapacity, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Concurrency = 2*max(c.Engine.Concurrency, 10) + 1 }}},
@@ -272,7 +340,12 @@ var pollMutants = []mutantCase{
 	{"drains for longer than it may", Swift, Mutant{Poll: func(c *longpoll.Config) {
 		c.DrainLimit, c.Engine.RecordTimeout = 10*time.Minute, 0
 	}}},
-	{"ends its long polls when they are answered", Swift, wire(patient)},
+	{"ends its long polls when they are answered", Swift, wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if isCall(r, "ReceiveMessage") {
+			r = r.WithContext(context.WithoutCancel(r.Context()))
+		}
+		return next.RoundTrip(r)
+	})},
 	{"does not hear that it shall stop", Swift, pollers(func(p *poller) {
 		p.shutdown = func(ctx context.Context) error {
 			time.Sleep(time.Minute)
