@@ -8,90 +8,56 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// Invariant is something that holds in every history.
+// Invariant is something that holds in every history, in both modes if not said otherwise.
 type Invariant string
 
 const (
-	// Kept: every message is deleted after a success, was dropped because the
-	// configuration says so, is in a dead-letter queue as it was sent, or is
-	// still in its queue.
-	Kept Invariant = "no message is lost"
-	// DeletedOnlyWhenDone: nothing is deleted without a success, a dead letter or a drop.
-	DeletedOnlyWhenDone Invariant = "nothing is deleted that is not done"
-	// Final: a success whose response arrived is never handled again.
-	Final Invariant = "what succeeded is not handled again"
-	// Ordered: messages of a FIFO group are handled in the order in which they were sent, never two at a time.
-	Ordered Invariant = "groups are handled in order"
-	// Punctual: the response is there before the invocation's deadline.
-	Punctual Invariant = "the response is in time"
-	// Counted: attempts are those of the queue, and no more than it allows.
-	Counted Invariant = "attempts are the queue's"
-	// Bounded: every visibility is one that SQS takes.
-	Bounded Invariant = "visibility is within SQS's bounds"
-	// Frugal: a batch makes no more calls than it needs, none of them after its response.
-	Frugal Invariant = "calls are few"
-	// Drained: at the end nothing is stuck, and no goroutine is left.
-	Drained Invariant = "everything comes to its end"
-	// Once: a delivery is handled once at most, and the response, the hooks and the log agree on its outcome.
-	Once Invariant = "a delivery has one outcome"
-	// Spaced: what failed comes back when its backoff is over.
-	Spaced Invariant = "failures come back after their backoff"
-	// VisibilitySet: SQS gets the time at which each failure comes back, if it answers.
-	VisibilitySet Invariant = "the visibility of every failure is set"
-	// Prompt: the response does not wait when there is nothing to wait for.
-	Prompt Invariant = "the response does not wait for nothing"
+	Kept Invariant = "no message is lost: each is deleted after a success, is dropped as configured, " +
+		"is in a dead-letter queue as it was sent, or is still in its queue"
+	DeletedOnlyWhenDone Invariant = "nothing is deleted without a success, a dead letter or a drop"
+	Final               Invariant = "a success that was told is not handled again"
+	Ordered             Invariant = "messages of a FIFO group are handled in the order in which they were sent, never two at a time"
+	Counted             Invariant = "attempts are those of the queue, and no more than it allows"
+	Bounded             Invariant = "every visibility is one that SQS takes"
+	Frugal              Invariant = "no more calls are made than are needed, none of them after the response or the stop"
+	Drained             Invariant = "at the end nothing is stuck, and no goroutine is left"
+	Once                Invariant = "a delivery is handled once at most, and the response, the hooks and the log agree on its outcome"
+	Spaced              Invariant = "what failed comes back when its backoff is over"
+	VisibilitySet       Invariant = "SQS is told when each failure comes back, if it answers"
+	Together            Invariant = "what was not started comes back at once (but after an abort), what was skipped with the failure before it"
+	Single              Invariant = "without faults and deaths a message becomes one dead letter"
+	Explained           Invariant = "a dead letter that the toolkit sent says which message it was"
+	Spared              Invariant = "no record of a FIFO group dies unhandled because of one before it that hangs, fails, panics or is malformed"
+	Alone               Invariant = "a record's visibility is not shortened while a handler is at work on it, given up or not"
+	WithinCapacity      Invariant = "no more is handled, or held, than the configuration allows"
+	Limited             Invariant = "no handler is given more than its timeout"
+	Heeded              Invariant = "after an abort nothing is started or received by the toolkit, and what was not started comes back when its time is over"
+	Divided             Invariant = "where SQS refuses a call as a whole, each of its entries is tried again in a smaller one"
+
+	// Of guarded functions:
+	WorkKept  Invariant = "what was not worked on itself was as another delivery or message with the same key"
+	WorkOnce  Invariant = "no key is completed twice, or worked on again after it was completed"
+	WorkAlone Invariant = "while a key is claimed no other worker is let in, if handlers follow their context"
+	Blameless Invariant = "a record that waits for another worker does not fail, and is no dead letter while it has time to wait"
+
+	// Of Lambda alone:
+	Punctual Invariant = "the response is there before the invocation's deadline"
+	Prompt   Invariant = "the response does not wait when there is nothing to wait for"
+
+	// Of the long-poll mode alone:
+	Hidden Invariant = "while a message is handled, no other receiver is given it"
+	Freed  Invariant = "after a stop everything that is not done can be received"
+	Swift  Invariant = "a stop takes no longer than it may, and does not wait for nothing"
+	Quiet  Invariant = "while a process is paused it starts nothing and holds nothing"
 )
 
-// Of both modes, too.
-const (
-	// Together: what was not started comes back at once (but after an abort), what was skipped with the failure before it.
-	Together Invariant = "what was not handled comes back at once, or with what failed"
-	// Single: without faults and deaths a message becomes one dead letter.
-	Single Invariant = "a message becomes one dead letter"
-	// Explained: a dead letter that the toolkit sent says which message it was.
-	Explained Invariant = "dead letters say where they came from"
-	// Spared: no record of a FIFO group dies unhandled because of one before it that hangs, fails, panics or is malformed.
-	Spared Invariant = "no record dies unhandled for one before it"
-	// Alone: a record's visibility is not shortened while a handler is at work on it, given up or not.
-	Alone Invariant = "what is handled is not shown sooner"
-	// WithinCapacity: no more is handled, or held, than the configuration allows.
-	WithinCapacity Invariant = "there is a slot or a place for all that is held"
-	// Limited: no handler is given more than its timeout.
-	Limited Invariant = "handlers have their deadline"
-	// Heeded: after batch.Abort nothing more is started, nor received where the
-	// toolkit receives, and what was not started comes back when its time is over.
-	Heeded Invariant = "an abort puts off what was not started"
-	// Divided: where SQS refuses a call as a whole, each of its entries is tried again in a smaller one.
-	Divided Invariant = "an entry that is refused costs no other its place"
-	// WorkKept: what a guarded function is done with was worked on: by itself, or as
-	// another delivery or message with the same key.
-	WorkKept Invariant = "no work is lost for its key"
-	// WorkOnce: no key is completed twice, and none is worked on again after it was completed.
-	WorkOnce Invariant = "no work is done again after its completion"
-	// WorkAlone: while a key is claimed no other worker is let in, if handlers follow their context.
-	WorkAlone Invariant = "a key has one worker at a time"
-	// Blameless: a record that waits for another worker does not fail, and is no dead letter while it has time to wait.
-	Blameless Invariant = "waiting for another worker is no failure"
-)
-
-// Of the long-poll mode alone.
-const (
-	// Hidden: while a message is handled, no other receiver is given it.
-	Hidden Invariant = "what is handled is hidden from others"
-	// Freed: after a stop everything that is not done can be received.
-	Freed Invariant = "nothing is stranded after a stop"
-	// Swift: a stop takes no longer than it may, and does not wait for nothing.
-	Swift Invariant = "a stop ends in time"
-	// Quiet: while a process is paused it starts nothing and holds nothing.
-	Quiet Invariant = "a pause holds no messages"
-)
-
-// Invariants are all of them, by mode.
+// Invariants are those of each mode.
 var (
-	Invariants = []Invariant{Kept, DeletedOnlyWhenDone, Final, Ordered, Punctual, Counted, Bounded, Frugal, Drained, Once, Spaced, VisibilitySet, Prompt,
-		Together, Single, Explained, Spared, Alone, WithinCapacity, Limited, Heeded, Divided, WorkKept, WorkOnce, WorkAlone, Blameless}
-	PollInvariants = []Invariant{Kept, DeletedOnlyWhenDone, Final, Ordered, Counted, Bounded, Frugal, Drained, Once, Spaced, VisibilitySet,
-		Together, Single, Explained, Spared, Alone, WithinCapacity, Limited, Heeded, Divided, WorkKept, WorkOnce, WorkAlone, Blameless, Hidden, Freed, Swift, Quiet}
+	Invariants     = append([]Invariant{Punctual, Prompt}, ofBoth...)
+	PollInvariants = append([]Invariant{Hidden, Freed, Swift, Quiet}, ofBoth...)
+
+	ofBoth = []Invariant{Kept, DeletedOnlyWhenDone, Final, Ordered, Counted, Bounded, Frugal, Drained, Once, Spaced, VisibilitySet, Together,
+		Single, Explained, Spared, Alone, WithinCapacity, Limited, Heeded, Divided, WorkKept, WorkOnce, WorkAlone, Blameless}
 )
 
 // Violation is a moment of a history that breaks an invariant.
