@@ -122,6 +122,22 @@ type delivery struct {
 	handling   *Handling   // the first; nil: there was none
 	handled    int         // how often it was
 	outcome    *Outcome    // nil: the invocation did not get so far
+	set        []entry     // its visibility, in order
+}
+
+// entry is an entry of a call that sets the visibility of a delivery.
+type entry struct {
+	at     Moment // the beginning of the call
+	hidden time.Duration
+	ok     bool
+}
+
+// last is the last one that sets the visibility of a delivery; nil if there is none.
+func (d *delivery) last() *entry {
+	if len(d.set) == 0 {
+		return nil
+	}
+	return &d.set[len(d.set)-1]
 }
 
 // checker is the history's index, which is made once.
@@ -202,6 +218,11 @@ func (c *checker) deliver() {
 			o := &w.Results[k]
 			o.delivery = c.deliveries[o.Receipt]
 			o.delivery.outcome = o
+		}
+		for call, e := range w.visibilities() {
+			if d := c.deliveries[e.Receipt]; d != nil {
+				d.set = append(d.set, entry{call.Began, time.Duration(e.Seconds) * time.Second, e.OK})
+			}
 		}
 	}
 	for _, h := range c.Handlings {

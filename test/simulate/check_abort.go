@@ -168,7 +168,7 @@ func (c *checker) pollAborts() {
 			d := o.delivery
 			if o.Aborted && !c.aborted(p) {
 				c.violated(Heeded, p.gone(), "%v was not started by process %d for an abort that there was not", d.story, p.Number)
-			} else if last := p.lastEntry(o.Receipt); !o.Aborted && calm && last != nil && last.hidden != d.received.Visibility && p.beforeStop(last.at) { // else it is an extension
+			} else if last := d.last(); !o.Aborted && calm && last != nil && last.hidden != d.received.Visibility && p.beforeStop(last.at) { // else it is an extension
 				c.violated(Heeded, last.at, "%v was not started by process %d, which does not say for what", d.story, p.Number)
 			}
 		}
@@ -248,7 +248,7 @@ const waits = 19 * time.Second
 
 // givenBack: what was not started is given back for the time of the abort, and for no other reason.
 func (c *checker) givenBack(p *Process, d *delivery) {
-	last := p.lastEntry(d.received.ReceiptHandle)
+	last := d.last()
 	if d.handling != nil || last == nil || !p.beforeStop(last.at) {
 		return
 	}
@@ -279,22 +279,6 @@ func (c *checker) givenBack(p *Process, d *delivery) {
 	case appears.After(maxTime(latest, last.at.At.Add(c.putOffFor(d, time.Second))).Add(time.Second + slow)):
 		c.violated(Heeded, last.at, "%v is put off by process %d, and appears %v after the abort is over", d.story, p.Number, appears.Sub(latest))
 	}
-}
-
-// entry is a visibility that a process has set.
-type entry struct {
-	at     Moment // the beginning of the call
-	hidden time.Duration
-}
-
-// lastEntry is the last visibility that was set by a receipt handle.
-func (p *Process) lastEntry(receipt string) (last *entry) {
-	for call, e := range p.visibilities() {
-		if e.Receipt == receipt {
-			last = &entry{call.Began, time.Duration(e.Seconds) * time.Second}
-		}
-	}
-	return last
 }
 
 // beforeStop reports whether a moment came before a process knew of its end.

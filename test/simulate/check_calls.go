@@ -84,15 +84,10 @@ func (c *checker) calls() {
 			}
 			by[call.Operation].add(call)
 		}
-		confirmed := map[string]int{} // visibility changes by receipt handle
-		for _, e := range i.visibilities() {
-			if e.OK {
-				confirmed[e.Receipt]++
-			}
-		}
-		for receipt, n := range confirmed {
-			if n > 1 {
-				c.violated(Frugal, i.Began, "invocation %d sets the visibility of %v %d times", i.Number, c.deliveries[receipt].story, n)
+		for _, r := range i.Records {
+			d := c.deliveries[r.ReceiptHandle]
+			if n := d.confirmed(func(entry) bool { return true }); n > 1 {
+				c.violated(Frugal, i.Began, "invocation %d sets the visibility of %v %d times", i.Number, d.story, n)
 			}
 		}
 		if i.Killed.Came() || len(i.Results) == 0 {
@@ -309,22 +304,23 @@ func (p *Process) troubled(call *Call) bool {
 	return failed
 }
 
+// confirmed counts the entries of a kind by which a delivery's visibility was set.
+func (d *delivery) confirmed(kind func(entry) bool) (n int) {
+	for _, e := range d.set {
+		if e.ok && kind(e) {
+			n++
+		}
+	}
+	return n
+}
+
 // extensions: Frugal.
 func (c *checker) extensions() {
 	for _, p := range c.Processes {
-		count := map[string]int{}
-		for _, e := range p.visibilities() {
-			if e.OK && e.Seconds > 0 {
-				count[e.Receipt]++
-			}
-		}
-		for receipt, n := range count {
-			d := c.deliveries[receipt]
-			if d.process != p || d.received.Visibility == 0 {
-				continue
-			}
+		for _, d := range p.deliveries {
+			n := d.confirmed(func(e entry) bool { return e.hidden > 0 })
 			every := max(d.received.Visibility/3-time.Second, time.Second)
-			if enough := 2 + int(p.gone().At.Sub(d.got.At)/every); n > enough {
+			if enough := 2 + int(p.gone().At.Sub(d.got.At)/every); n > enough && d.received.Visibility > 0 {
 				c.violated(Frugal, d.got, "process %d sets the visibility of %v %d times in %v", p.Number, d.story, n, p.gone().At.Sub(d.got.At))
 			}
 		}

@@ -159,7 +159,7 @@ func (c *checker) heldBefore(d *delivery) bool {
 // a later one: its process was still sending it to the dead-letter queue when that came. If
 // that took longer than its backoff, it comes back at once.
 func (d *delivery) comesBackBy(later *delivery) bool {
-	last := d.process.lastEntry(later.received.ReceiptHandle)
+	last := later.last()
 	if last == nil || d.outcome == nil || later.handling != nil {
 		return false
 	}
@@ -189,14 +189,11 @@ func (c *checker) heldUntil(d *delivery) time.Time {
 			earlier(d.got)
 		}
 	}
-	for _, call := range p.Calls {
+	for _, e := range d.set {
 		// An abort that comes before the call puts off what was to be released by it.
-		if slices.ContainsFunc(call.Entries, func(e Entry) bool {
-			return e.Receipt == d.received.ReceiptHandle && (e.Seconds == 0 || c.putOff(d, call.Began.At.Add(time.Duration(e.Seconds)*time.Second)))
-		}) {
-			since := call.Began
-			since.At = maxTime(d.got.At, since.At.Add(-sharesCall))
-			earlier(since)
+		if e.hidden == 0 || c.putOff(d, e.at.At.Add(e.hidden)) {
+			e.at.At = maxTime(d.got.At, e.at.At.Add(-sharesCall))
+			earlier(e.at)
 		}
 	}
 	for _, h := range d.inGroup() { // the failure that it is skipped for

@@ -148,8 +148,8 @@ func (c *checker) pollTogether() {
 			}
 			set, ok := c.lastSet(d)
 			until := set.At.Add(set.Visibility)
-			if last := p.lastEntry(set.ReceiptHandle); last != nil { // SQS may have taken its time
-				until = last.at.At.Add(last.hidden)
+			if by := c.deliveries[set.ReceiptHandle]; by != nil && by.last() != nil { // SQS may have taken its time
+				until = by.last().at.At.Add(by.last().hidden)
 			}
 			switch {
 			case !ok || set.Visibility == 0 || d.cameAgainMeanwhile():

@@ -318,7 +318,7 @@ func (c Coverage) delays(h *checker, p *Process) {
 		c.is("abort while polling: something of a group was not started", o.Aborted)
 	}
 	for _, d := range h.deliveries {
-		last := p.lastEntry(d.received.ReceiptHandle)
+		last := d.last()
 		if len(list) == 0 || d.process != p || last == nil || !h.putOff(d, last.at.At.Add(last.hidden)) {
 			continue
 		}
