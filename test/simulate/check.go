@@ -127,9 +127,9 @@ type delivery struct {
 
 // entry is an entry of a call that sets the visibility of a delivery.
 type entry struct {
-	at     Moment // the beginning of the call
-	hidden time.Duration
-	ok     bool
+	at, ended Moment // of the call
+	hidden    time.Duration
+	ok        bool
 }
 
 // last is the last one that sets the visibility of a delivery; nil if there is none.
@@ -221,7 +221,7 @@ func (c *checker) deliver() {
 		}
 		for call, e := range w.visibilities() {
 			if d := c.deliveries[e.Receipt]; d != nil {
-				d.set = append(d.set, entry{call.Began, time.Duration(e.Seconds) * time.Second, e.OK})
+				d.set = append(d.set, entry{call.Began, call.Ended, time.Duration(e.Seconds) * time.Second, e.OK})
 			}
 		}
 	}

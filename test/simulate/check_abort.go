@@ -36,9 +36,8 @@ func (c *checker) aborts() {
 				by, after = h, d
 			}
 		}
-		set := i.visibilitySet()
 		for _, o := range i.Results {
-			d, at := o.delivery, set[o.Receipt]
+			d, at := o.delivery, i.appears(o.delivery)
 			switch {
 			case o.Outcome != batch.NotStarted:
 			case o.Aborted != (by != nil):

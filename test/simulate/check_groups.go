@@ -97,10 +97,9 @@ func (c *checker) together() {
 		if i.Killed.Came() {
 			continue
 		}
-		set := i.visibilitySet()
 		stuck := !slices.ContainsFunc(i.Results, func(o Outcome) bool { return o.Outcome != batch.NotStarted })
 		for k, o := range i.Results {
-			d, at := o.delivery, set[o.Receipt]
+			d, at := o.delivery, i.appears(o.delivery)
 			if !at.set || !o.VisibilitySet || i.heldTwice(o.MessageID) {
 				continue
 			}
@@ -112,7 +111,7 @@ func (c *checker) together() {
 				}
 			case batch.Skipped:
 				failed := c.skippedFor(i, k)
-				with := set[failed.Receipt]
+				with := i.appears(failed.delivery)
 				switch {
 				case failed.Outcome.Done() && at.hidden && i.clean(): // else it may have been sent when the batch had given it up
 					c.violated(Together, i.Answered, "%v was skipped in invocation %d for one that is %v, and is hidden", d.story, i.Number, failed.Outcome)
@@ -133,7 +132,7 @@ func (c *checker) skippedFor(i *Invocation, skipped int) Outcome {
 			return o
 		}
 	}
-	return Outcome{}
+	return Outcome{delivery: &delivery{}}
 }
 
 func apart(a, b time.Time) time.Duration { return a.Sub(b).Abs() }

@@ -55,9 +55,8 @@ func (c *checker) spacing() {
 		if i.Killed.Came() {
 			continue
 		}
-		set := i.visibilitySet()
 		for _, o := range i.Results {
-			d, at := o.delivery, set[o.Receipt]
+			d, at := o.delivery, i.appears(o.delivery)
 			if o.Outcome.Done() {
 				continue
 			}
@@ -175,25 +174,19 @@ type appearance struct {
 	set     bool // SQS confirmed it before the response
 }
 
-// visibilitySet returns what was asked for, by receipt handle. A time counts
-// from the first try: the SDK repeats a call that fails as it is.
-func (i *Invocation) visibilitySet() map[string]appearance {
-	type request struct {
-		receipt string
-		seconds int
-	}
-	first := map[request]time.Time{}
-	set := map[string]appearance{}
-	for call, e := range i.visibilities() {
-		r := request{e.Receipt, e.Seconds}
-		if _, again := first[r]; !again {
-			first[r] = call.Began.At
+// appears is how a delivery's visibility was set before the response. A time counts from the
+// first try: the SDK repeats a call that fails as it is.
+func (i *Invocation) appears(d *delivery) (a appearance) {
+	first := map[time.Duration]time.Time{}
+	for _, e := range d.set {
+		if _, again := first[e.hidden]; !again {
+			first[e.hidden] = e.at.At
 		}
-		if e.OK && call.Ended.Before(i.Answered) {
-			set[e.Receipt] = appearance{first[r].Add(time.Duration(e.Seconds) * time.Second), e.Seconds > 0, true}
+		if e.ok && e.ended.Before(i.Answered) {
+			a = appearance{first[e.hidden].Add(e.hidden), e.hidden > 0, true}
 		}
 	}
-	return set
+	return a
 }
 
 func (c *Call) clean() bool {
