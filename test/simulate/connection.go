@@ -183,9 +183,6 @@ var errReset error = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallErro
 // RoundTrip makes a call for a process, or for the invocation that its context belongs to.
 func (c *connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	e := c.env
-	if err := r.Context().Err(); err != nil {
-		return nil, err // a real connection sends nothing then, so it is no call
-	}
 	call, err := readCall(r)
 	if err != nil {
 		return nil, err
@@ -202,11 +199,17 @@ func (c *connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	number := 0
 	e.rec.locked(func() {
+		if err = r.Context().Err(); err != nil {
+			return // a real connection sends nothing then, so it is no call
+		}
 		if call.Began = e.rec.moment(); e.process == nil || !e.process.Killed.Came() {
 			number = len(work.Calls)
 			work.Calls = append(work.Calls, call)
 		}
 	})
+	if err != nil {
+		return nil, err
+	}
 	if e.isDead() {
 		return nil, errReset // of a process whose Run has returned the call is noted
 	}
