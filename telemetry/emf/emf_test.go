@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/telemetry/emf"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 	"go.uber.org/goleak"
@@ -60,15 +62,15 @@ func TestADocument(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST")
 	synctest.Test(t, func(t *testing.T) {
 		out := &output{}
-		h := emf.New(emf.Options{Service: "orders", Writer: out, Properties: map[string]string{"version": "1 \"é\""}, Dimensions: map[string]string{"Stage": "prod"}})
+		h := emf.New(emf.Options{Service: "orders", Writer: out, Properties: map[string]string{"version": "<1> \"é\""}, Dimensions: map[string]string{"Stage": "prod"}})
 		settle(h, record(batch.Succeeded, 20*time.Millisecond), record(batch.Succeeded, 10*time.Millisecond), record(batch.Retry, 500*time.Millisecond))
 		h.Flush(t.Context())
 		got := out.take()
 		want := `{"_aws":{"Timestamp":946684800000,"CloudWatchMetrics":[{"Namespace":"sqsbatch","Dimensions":[["Service","Stage","Queue"]],"Metrics":[` +
 			`{"Name":"RecordsSucceeded","Unit":"Count"},{"Name":"RecordsRetried","Unit":"Count"},{"Name":"ColdStarts","Unit":"Count"},` +
 			`{"Name":"RecordDuration","Unit":"Milliseconds"},{"Name":"DeadlineUsed","Unit":"Percent"},{"Name":"Attempts","Unit":"Count"},{"Name":"BatchSize","Unit":"Count"}]}]},` +
-			`"Service":"orders","Stage":"prod","functionName":"ship","functionVersion":"$LATEST","version":"1 \"é\"","Queue":"orders","coldStart":true,` +
-			`"RecordsSucceeded":2,"RecordsRetried":1,"ColdStarts":1,"RecordDuration":[10,20,500],"DeadlineUsed":[1,2,50],"Attempts":[1,1,1],"BatchSize":[3]}` + "\n"
+			`"Attempts":[1,1,1],"BatchSize":[3],"ColdStarts":1,"DeadlineUsed":[1,2,50],"Queue":"orders","RecordDuration":[10,20,500],"RecordsRetried":1,"RecordsSucceeded":2,` +
+			`"Service":"orders","Stage":"prod","coldStart":true,"functionName":"ship","functionVersion":"$LATEST","version":"<1> \"é\""}` + "\n"
 		if got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
@@ -180,38 +182,53 @@ func TestDocumentsAreCutByTheirSize(t *testing.T) {
 	}
 }
 
-// failing is a writer that fails, after a part of what it is given.
+// failing is a writer that fails or panics once, after a part of what it is given.
 type failing struct {
 	output
-	part  int
-	fails bool
+	part   int
+	panics bool
+	failed bool
 }
 
 func (f *failing) Write(p []byte) (int, error) {
-	if f.fails {
-		n, _ := f.output.Write(p[:f.part])
-		return n, errors.New("no space left")
+	if f.failed {
+		return f.output.Write(p)
 	}
-	return f.output.Write(p)
+	f.failed = true
+	n, _ := f.output.Write(p[:f.part])
+	if f.panics {
+		panic("a writer's")
+	}
+	return n, errors.New("no space left")
 }
 
+// A writer that fails or panics costs its line, and neither the process nor later lines.
 func TestLinesThatCannotBeWrittenAreCounted(t *testing.T) {
-	for _, part := range []int{0, 10} {
-		f := &failing{part: part, fails: true}
-		h := emf.New(emf.Options{Writer: f})
-		settle(h, record(batch.Succeeded, 0))
-		h.Flush(t.Context())
-		f.fails = false
-		settle(h, record(batch.Succeeded, 0), record(batch.Succeeded, 0))
-		h.Flush(t.Context())
-		torn, line, _ := strings.Cut(f.take(), "\n")
-		if part == 0 {
-			torn, line = "", torn+"\n"+line
-		}
-		d := read(t, line)
-		if h.Dropped() != 1 || len(torn) != part || len(d) != 1 || d[0].properties["droppedLines"] != 1.0 || d[0].values["RecordsSucceeded"][2] != 1 {
-			t.Errorf("dropped %d, torn %q, then %s", h.Dropped(), torn, line)
-		}
+	for _, f := range []*failing{{part: 0}, {part: 10}, {part: 10, panics: true}} {
+		synctest.Test(t, func(t *testing.T) {
+			h := emf.New(emf.Options{Writer: f})
+			hooks, err := hooks.New(h)
+			ok(t, err)
+			for range 6 {
+				hooks.BatchSettled(context.Background(), batch.BatchInfo{QueueARN: orders}, []batch.Result{record(batch.Succeeded, 0), record(batch.Succeeded, 0)})
+				hooks.Flush(t.Context())
+			}
+			written := f.take()
+			torn := ""
+			if f.part > 0 {
+				torn, written, _ = strings.Cut(written, "\n")
+			}
+			batches := 0
+			for _, d := range read(t, written) {
+				batches += d.values["RecordsSucceeded"][2]
+				if d.properties["droppedLines"] != 1.0 {
+					t.Error(d.line)
+				}
+			}
+			if h.Dropped() != 1 || len(torn) != f.part || batches != 5 {
+				t.Errorf("dropped %d, torn %q, then %d batches of 5", h.Dropped(), torn, batches)
+			}
+		})
 	}
 }
 
@@ -274,6 +291,34 @@ func FuzzProperties(f *testing.F) {
 			t.Errorf("property %q: %q is %v", name, value, d[0].properties)
 		}
 	})
+}
+
+func TestOptionsAreValidatedBeforeAnythingIsHandled(t *testing.T) {
+	many := map[string]string{}
+	for i := range 29 {
+		many["D"+strings.Repeat("x", i)] = "v"
+	}
+	for _, c := range []struct {
+		o    emf.Options
+		want string
+	}{
+		{emf.Options{Service: ":x"}, `Service is ":x"`}, {emf.Options{Service: " "}, "Service"}, {emf.Options{Service: "ö"}, "Service"},
+		{emf.Options{Service: strings.Repeat("x", 1025)}, "1024"},
+		{emf.Options{Namespace: "AWS/SQS"}, `Namespace is "AWS/SQS"`}, {emf.Options{Namespace: strings.Repeat("x", 256)}, "255"},
+		{emf.Options{Interval: -1}, "Interval is -1ns, must be 1s to 1h"}, {emf.Options{Interval: 2 * time.Hour}, "Interval"},
+		{emf.Options{Dimensions: many}, "29 entries"}, {emf.Options{Dimensions: map[string]string{"Queue": "x"}}, `"Queue", which has a meaning already`},
+		{emf.Options{Dimensions: map[string]string{"A": ""}}, `"A": ""`}, {emf.Options{Dimensions: map[string]string{"BatchSize": "x"}}, "BatchSize"},
+		{emf.Options{Properties: map[string]string{"_aws": "x"}}, "_aws"},
+		{emf.Options{Properties: map[string]string{"level": "x"}}, `"level"`}, {emf.Options{Dimensions: map[string]string{"timestamp": "x"}}, `"timestamp"`},
+		{emf.Options{Properties: map[string]string{"A": strings.Repeat("\x00", 1700)}}, "10206 bytes"},
+		{emf.Options{Properties: map[string]string{"A": "x"}, Dimensions: map[string]string{"A": "x"}}, `Properties has "A"`},
+	} {
+		_, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), handler.Config{Hooks: []any{emf.New(c.o)}})
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "Hooks[0]") {
+			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
+		}
+	}
+	ok(t, emf.New(emf.Options{Interval: time.Second, Properties: map[string]string{"version": "1"}}).Validate())
 }
 
 // ok fails the test if err is not nil.
