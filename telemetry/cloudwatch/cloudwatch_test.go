@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/aws/smithy-go/encoding/cbor"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/telemetry/cloudwatch"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
@@ -99,7 +101,7 @@ func TestLimits(t *testing.T) {
 	for name, c := range map[string]struct {
 		dimensions      map[string]string
 		queues, records int
-		least           int // bytes of the largest call
+		least           int64 // bytes of the largest call
 	}{
 		"long dimensions": {dimensions(28, 200), 60, 3000, 985_000},
 		"many values":     {nil, 250, 400, 985_000},
@@ -116,7 +118,7 @@ func TestLimits(t *testing.T) {
 					settle(h, fmt.Sprintf("%s-%d", orders, q), took...)
 				}
 				h.Flush(t.Context())
-				largest := 0
+				largest := int64(0)
 				for _, p := range f.all() {
 					largest = max(largest, p.bytes)
 					if p.compressed != (p.bytes >= 10240) {
@@ -179,16 +181,6 @@ func dimensions(n, length int) map[string]string {
 	return all
 }
 
-func TestNothingObservedIsNoCall(t *testing.T) {
-	virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
-		h.Flush(t.Context())
-		time.Sleep(time.Hour)
-		if n := f.called(); n != 0 {
-			t.Errorf("%d calls", n)
-		}
-	})
-}
-
 // Without a client one is made by the environment, which must name a region.
 func TestTheClientOfTheEnvironment(t *testing.T) {
 	var paths []string
@@ -243,4 +235,28 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", c.options, err, c.want)
 		}
 	}
+}
+
+type onWarning func(batch.Warning)
+
+func (f onWarning) Warned(_ context.Context, w batch.Warning) { f(w) }
+
+// The page's metric math asks for a metric as it is put: the samples are the tasks.
+func TestThePagesMetricMath(t *testing.T) {
+	block := regexp.MustCompile("(?s)<!-- metric math.*?\n```\n").FindString(docpage.Read(t, "../../docs/observability/cloudwatch.md"))
+	asked := regexp.MustCompile(`(Stat|Namespace|MetricName|\{Name): \w+`).FindAllString(block, -1)
+	virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
+		h.Polling(t.Context(), orders, func() batch.Load { return batch.Load{Slots: 10, Ended: true} })
+		h.Flush(t.Context())
+		slots := f.of("Slots")
+		want := []string{"Stat: SampleCount", "Namespace: " + f.all()[0].namespace, "MetricName: Slots"}
+		for name := range slots[0].dimensions {
+			want = append(want, "{Name: "+name)
+		}
+		slices.Sort(asked)
+		slices.Sort(want)
+		if _, n := slots[0].sum(); len(slots) != 1 || n != 1 || !slices.Equal(asked, want) {
+			t.Errorf("asked for %q of %d samples, want %q", asked, len(slots), want)
+		}
+	})
 }

@@ -16,9 +16,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	sdk "github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/smithy-go/encoding/cbor"
+	"github.com/aws/smithy-go/middleware"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/telemetry/cloudwatch"
 	"go.uber.org/goleak"
@@ -26,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is CloudWatch, for a real client: it reads what comes over the wire, and
+// fake is CloudWatch, for a real client: it measures what comes over the wire, and
 // holds it to the documented limits.
 type fake struct {
 	t testing.TB
@@ -35,6 +38,8 @@ type fake struct {
 
 	// ahead is by how much its clock is ahead of this machine's.
 	ahead time.Duration
+
+	panics bool // each warning
 
 	mu    sync.Mutex
 	calls int
@@ -46,7 +51,7 @@ type fake struct {
 type put struct {
 	at         time.Time
 	namespace  string
-	bytes      int
+	bytes      int64
 	compressed bool
 	data       []got
 }
@@ -71,11 +76,18 @@ func (g got) sum() (sum, count float64) {
 	return sum, count
 }
 
+// inputKey is the key of a call's input in the context of its request.
+type inputKey struct{}
+
 func (f *fake) client() *sdk.Client {
+	keep := middleware.InitializeMiddlewareFunc("input", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+		return next.HandleInitialize(context.WithValue(ctx, inputKey{}, in.Parameters), in)
+	})
 	return sdk.New(sdk.Options{
 		Region: "eu-west-1", HTTPClient: f,
 		Credentials:                 credentials.NewStaticCredentialsProvider("test", "test", ""),
 		RequestMinCompressSizeBytes: 10240, // the default of package config
+		APIOptions:                  []func(*middleware.Stack) error{func(s *middleware.Stack) error { return s.Initialize.Add(keep, middleware.After) }},
 	})
 }
 
@@ -104,6 +116,9 @@ func (f *fake) Warned(_ context.Context, w batch.Warning) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.warns = append(f.warns, w)
+	if f.panics {
+		panic("a hook")
+	}
 }
 
 // Do is the HTTP client.
@@ -141,83 +156,48 @@ func (f *fake) keep(r *http.Request) {
 	if !strings.HasSuffix(r.URL.Path, "/operation/PutMetricData") || r.URL.Host != "monitoring.eu-west-1.amazonaws.com" {
 		f.t.Errorf("a call of %v", r.URL)
 	}
-	p := put{at: time.Now(), compressed: r.Header.Get("Content-Encoding") == "gzip"}
-	body := io.Reader(r.Body)
+	in := r.Context().Value(inputKey{}).(*sdk.PutMetricDataInput)
+	p := put{at: time.Now(), namespace: *in.Namespace, compressed: r.Header.Get("Content-Encoding") == "gzip"}
+	body, err := io.Reader(r.Body), error(nil)
 	if p.compressed {
-		var err error
-		if body, err = gzip.NewReader(body); err != nil {
-			f.t.Error(err)
-			return
-		}
+		body, err = gzip.NewReader(body)
 	}
-	raw, err := io.ReadAll(body)
-	if err != nil {
-		f.t.Error(err)
-		return
+	if err == nil {
+		p.bytes, err = io.Copy(io.Discard, body)
 	}
-	decoded, err := cbor.Decode(raw)
-	if err != nil {
-		f.t.Error(err)
-		return
+	for _, d := range in.MetricData {
+		p.data = append(p.data, f.datum(d))
 	}
-	in := decoded.(cbor.Map)
-	p.bytes, p.namespace = len(raw), string(in["Namespace"].(cbor.String))
-	for _, d := range in["MetricData"].(cbor.List) {
-		p.data = append(p.data, f.datum(d.(cbor.Map)))
-	}
-	if len(raw) > 1_000_000 || len(p.data) > 1000 || len(p.data) == 0 {
-		f.t.Errorf("a call with %d bytes and %d data", len(raw), len(p.data))
+	if err != nil || p.bytes > 1_000_000 || len(p.data) > 1000 || len(p.data) == 0 {
+		f.t.Errorf("a call with %d bytes and %d data: %v", p.bytes, len(p.data), err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.puts = append(f.puts, p)
 }
 
-func (f *fake) datum(m cbor.Map) got {
-	numbers := func(v cbor.Value) []float64 {
-		var all []float64
-		list, _ := v.(cbor.List)
-		for _, x := range list {
-			n, err := cbor.AsFloat64(x)
-			if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
-				f.t.Errorf("%v is not a number: %v", x, err)
-			}
-			all = append(all, n)
+func (f *fake) datum(m types.MetricDatum) got {
+	g := got{name: *m.MetricName, unit: string(m.Unit), at: *m.Timestamp, value: aws.ToFloat64(m.Value), values: m.Values, counts: m.Counts,
+		resolution: aws.ToInt32(m.StorageResolution), dimensions: map[string]string{}}
+	for _, n := range append(slices.Concat(m.Values, m.Counts), g.value) {
+		if math.IsNaN(n) || math.IsInf(n, 0) {
+			f.t.Errorf("%s is %v", g.name, n)
 		}
-		return all
-	}
-	g := got{name: string(m["MetricName"].(cbor.String)), unit: string(m["Unit"].(cbor.String)), dimensions: map[string]string{},
-		values: numbers(m["Values"]), counts: numbers(m["Counts"])}
-	var err error
-	if g.at, err = cbor.AsTime(m["Timestamp"]); err != nil {
-		f.t.Error(err)
 	}
 	if age := time.Since(g.at); age < -2*time.Hour || age > 14*24*time.Hour {
 		f.t.Errorf("data of %v", age)
 	}
-	for _, d := range m["Dimensions"].(cbor.List) {
-		d := d.(cbor.Map)
-		name, value := string(d["Name"].(cbor.String)), string(d["Value"].(cbor.String))
-		if name == "" || len(name) > 255 || value == "" || len(value) > 1024 {
-			f.t.Errorf("dimension %q: %q", name, value)
+	for _, d := range m.Dimensions {
+		if *d.Name == "" || len(*d.Name) > 255 || *d.Value == "" || len(*d.Value) > 1024 {
+			f.t.Errorf("dimension %q: %q", *d.Name, *d.Value)
 		}
-		g.dimensions[name] = value
+		g.dimensions[*d.Name] = *d.Value
 	}
-	if len(g.dimensions) != len(m["Dimensions"].(cbor.List)) || len(g.dimensions) > 30 {
-		f.t.Errorf("dimensions %v", m["Dimensions"])
+	if len(g.dimensions) != len(m.Dimensions) || len(g.dimensions) > 30 {
+		f.t.Errorf("dimensions %v", g.dimensions)
 	}
-	if v, ok := m["StorageResolution"]; ok {
-		if g.resolution, err = cbor.AsInt32(v); err != nil {
-			f.t.Error(err)
-		}
-	}
-	if v, ok := m["Value"]; ok == (g.values != nil) {
-		f.t.Errorf("%s has value %v, values %v", g.name, v, g.values)
-	} else if ok {
-		g.value = numbers(cbor.List{v})[0]
-	}
-	if len(g.values) > 150 || len(g.values) != len(g.counts) {
-		f.t.Errorf("%s has %d values and %d counts", g.name, len(g.values), len(g.counts))
+	if (m.Value == nil) == (g.values == nil) || len(g.values) > 150 || len(g.values) != len(g.counts) {
+		f.t.Errorf("%s has value %v, %d values and %d counts", g.name, g.value, len(g.values), len(g.counts))
 	}
 	return g
 }
