@@ -1,10 +1,6 @@
 package metric
 
-import (
-	"cmp"
-
-	"github.com/sqsbatch/sqsbatch/batch"
-)
+import "github.com/sqsbatch/sqsbatch/batch"
 
 // Records by outcome. Each record of a batch is counted in one of these.
 var (
@@ -60,35 +56,35 @@ var (
 
 // Calls that sqsbatch made to SQS.
 var (
-	ReceiveCalls = callsOf("ReceiveMessage", "ReceiveCalls", true,
+	ReceiveCalls = ofCalls("Calls", "ReceiveMessage", "ReceiveCalls",
 		"Receives. Few messages for many calls mean an idle queue: it costs this many requests.")
-	DeleteCalls = callsOf("DeleteMessageBatch", "DeleteCalls", false,
+	DeleteCalls = ofCalls("Calls", "DeleteMessageBatch", "DeleteCalls",
 		"Calls that delete messages. Lambda deletes by itself, so there are some on Lambda only with SQSBATCH_DELETE_SUCCEEDED.")
-	VisibilityCalls = callsOf("ChangeMessageVisibilityBatch", "VisibilityCalls", false,
+	VisibilityCalls = ofCalls("Calls", "ChangeMessageVisibilityBatch", "VisibilityCalls",
 		"Calls that set a backoff, release records or, in a container, extend the visibility timeout of records that are held.")
-	DeadLetterCalls = callsOf("SendMessageBatch", "DeadLetterCalls", false,
+	DeadLetterCalls = ofCalls("Calls", "SendMessageBatch", "DeadLetterCalls",
 		"Calls that send records to the dead-letter queue.")
-	OtherCalls = callsOf("", "OtherCalls", false,
+	OtherCalls = ofCalls("Calls", "other", "OtherCalls",
 		"Calls for a queue's URL and attributes: a few, at the start and when records fail.")
 
-	MessagesReceived = entriesOf("ReceiveMessage", "MessagesReceived", true,
+	MessagesReceived = ofCalls("CallEntries", "ReceiveMessage", "MessagesReceived",
 		"Messages that receives returned, repeated ones included. Compared with RecordsSucceeded, it shows how many were received without success.")
-	DeleteEntries = entriesOf("DeleteMessageBatch", "DeleteEntries", false,
+	DeleteEntries = ofCalls("CallEntries", "DeleteMessageBatch", "DeleteEntries",
 		"Messages in calls that delete. Those of repeated calls count again.")
-	VisibilityEntries = entriesOf("ChangeMessageVisibilityBatch", "VisibilityEntries", false,
+	VisibilityEntries = ofCalls("CallEntries", "ChangeMessageVisibilityBatch", "VisibilityEntries",
 		"Messages in calls that change the visibility timeout. Those of repeated calls count again.")
-	DeadLetterEntries = entriesOf("SendMessageBatch", "DeadLetterEntries", false,
+	DeadLetterEntries = ofCalls("CallEntries", "SendMessageBatch", "DeadLetterEntries",
 		"Messages in calls to the dead-letter queue. Those of repeated calls count again.")
 
-	ReceiveFailures = failuresOf("ReceiveMessage", "ReceiveFailures", true,
+	ReceiveFailures = ofCalls("CallFailures", "ReceiveMessage", "ReceiveFailures",
 		"Receives that failed. If it is above 0 for minutes, no record is handled: check that SQS is reachable and that the role may receive.")
-	DeleteFailures = failuresOf("DeleteMessageBatch", "DeleteFailures", false,
+	DeleteFailures = ofCalls("CallFailures", "DeleteMessageBatch", "DeleteFailures",
 		"Messages that a call did not delete. They are handled twice unless a later call succeeds.")
-	VisibilityFailures = failuresOf("ChangeMessageVisibilityBatch", "VisibilityFailures", false,
+	VisibilityFailures = ofCalls("CallFailures", "ChangeMessageVisibilityBatch", "VisibilityFailures",
 		"Messages whose visibility timeout a call did not change: backoffs have no effect, or others receive records that are held. Above 0: the log names the permission or the cause.")
-	DeadLetterFailures = failuresOf("SendMessageBatch", "DeadLetterFailures", false,
+	DeadLetterFailures = ofCalls("CallFailures", "SendMessageBatch", "DeadLetterFailures",
 		"Messages that did not reach the dead-letter queue. They are retried instead. Above 0: the log names the permission or the cause.")
-	OtherFailures = failuresOf("", "OtherFailures", false,
+	OtherFailures = ofCalls("CallFailures", "other", "OtherFailures",
 		"Calls for a queue's URL and attributes that failed. The log says what sqsbatch does not know because of that.")
 
 	Throttles = metric(Metric{Name: "Throttles", Unit: Count,
@@ -139,32 +135,16 @@ func records(o batch.Outcome, name, help string) *Metric {
 	return byOutcome[o]
 }
 
+func ofCalls(family, action, name, help string) *Metric {
+	return metric(Metric{Name: name, Unit: Count, Help: help, Family: family, Label: "operation", Value: action, Poll: action == "ReceiveMessage"})
+}
+
 // operation has the metrics of an API action; nil if there is none.
 type operation struct{ calls, entries, failures *Metric }
 
-// operations has "" for all other actions.
-var operations = map[string]*operation{}
-
-func operationFor(action string) *operation {
-	if operations[action] == nil {
-		operations[action] = &operation{}
-	}
-	return operations[action]
-}
-
-func callsOf(action, name string, poll bool, help string) *Metric {
-	return byOperation(&operationFor(action).calls, "Calls", action, name, help, poll)
-}
-
-func entriesOf(action, name string, poll bool, help string) *Metric {
-	return byOperation(&operationFor(action).entries, "CallEntries", action, name, help, poll)
-}
-
-func failuresOf(action, name string, poll bool, help string) *Metric {
-	return byOperation(&operationFor(action).failures, "CallFailures", action, name, help, poll)
-}
-
-func byOperation(to **Metric, family, action, name, help string, poll bool) *Metric {
-	*to = metric(Metric{Name: name, Unit: Count, Help: help, Family: family, Label: "operation", Value: cmp.Or(action, "other"), Poll: poll})
-	return *to
+var operations = map[string]operation{
+	"ReceiveMessage":               {ReceiveCalls, MessagesReceived, ReceiveFailures},
+	"DeleteMessageBatch":           {DeleteCalls, DeleteEntries, DeleteFailures},
+	"ChangeMessageVisibilityBatch": {VisibilityCalls, VisibilityEntries, VisibilityFailures},
+	"SendMessageBatch":             {DeadLetterCalls, DeadLetterEntries, DeadLetterFailures},
 }

@@ -65,18 +65,12 @@ func (r *Recorder) series(arn string) Series {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.queues[arn] == nil {
-		r.queues[arn] = r.known(batch.QueueName(arn))
-	}
-	return r.queues[arn]
-}
-
-// known returns the series of a queue's name. It asks the Sink only once for each.
-func (r *Recorder) known(name string) Series {
+	name := batch.QueueName(arn)
 	if r.queues[name] == nil {
 		r.queues[name] = r.sink.Series(name)
 	}
-	return r.queues[name]
+	r.queues[arn] = r.queues[name]
+	return r.queues[arn]
 }
 
 // BatchSettled implements [batch.BatchSettledHook].
@@ -158,9 +152,9 @@ func (r *Recorder) Called(_ context.Context, c batch.Call) {
 		queue = batch.QueueName(c.URL)
 	}
 	s := r.series(queue)
-	o := operations[c.Operation]
-	if o == nil {
-		o = operations[""]
+	o, known := operations[c.Operation]
+	if !known {
+		o = operation{calls: OtherCalls, failures: OtherFailures}
 	}
 	s.Add(o.calls, 1)
 	add(s, o.entries, c.Entries)

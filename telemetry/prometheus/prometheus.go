@@ -102,7 +102,7 @@ func (o *Options) validate() error {
 // Describe implements client_golang's Collector.
 func (h *Hook) Describe(ch chan<- *prometheus.Desc) {
 	for _, f := range h.families.all {
-		f.collector.Describe(ch)
+		f.Describe(ch)
 	}
 }
 
@@ -110,7 +110,7 @@ func (h *Hook) Describe(ch chan<- *prometheus.Desc) {
 func (h *Hook) Collect(ch chan<- prometheus.Metric) {
 	h.Recorder.Collect()
 	for _, f := range h.families.all {
-		f.collector.Collect(ch)
+		f.Collect(ch)
 	}
 }
 
