@@ -97,19 +97,12 @@ type sums struct {
 func (h *Hook) period(name string) *period {
 	q := h.sums.of[name]
 	if q == nil {
-		if h.sums.of == nil {
-			h.sums.of = make(map[string]*queue, 1)
-		}
-		q = &queue{}
+		q = &queue{timer: time.AfterFunc(h.opts.Every, func() { h.over(name) })}
 		h.sums.of[name] = q
 	}
 	if !q.begun {
 		q.begun, q.since = true, time.Now()
-		if q.timer == nil {
-			q.timer = time.AfterFunc(h.opts.Every, func() { h.over(name) })
-		} else {
-			q.timer.Reset(h.opts.Every)
-		}
+		q.timer.Reset(h.opts.Every)
 	}
 	return &q.period
 }
