@@ -84,6 +84,25 @@ func TestARecordThatComesAfterItsBatch(t *testing.T) {
 	}
 }
 
+// A record that was received again while it waited: the engine has the new one, whose span
+// ends like that of any other.
+func TestARecordThatIsReceivedAgain(t *testing.T) {
+	for _, n := range []int{1, 2} {
+		inWorld(t, false, otel.Options{}, func(w *world) {
+			records := numberedRecords(n)
+			again := records[n-1]
+			info := batch.BatchInfo{Records: n, QueueARN: again.QueueARN}
+			ctx := w.hook.BatchContext(w.t.Context(), info, records)
+			w.hook.RecordContext(ctx, &again)
+			results := []batch.Result{{Record: &records[0], Outcome: batch.Skipped}, {Record: &again, Outcome: batch.Retry, Started: time.Now()}}
+			w.hook.BatchSettled(ctx, info, results[2-n:])
+			if spans, _ := w.byID(); len(spans) != 1 || outcomeOf(spans[0]) != "retry" {
+				t.Errorf("of %d: %d spans", n, len(spans))
+			}
+		})
+	}
+}
+
 // Without a batch, as an engine is used by itself, a record's span ends when it is finished.
 func TestAnEngineByItself(t *testing.T) {
 	inWorld(t, false, otel.Options{}, func(w *world) {

@@ -1,6 +1,7 @@
 package otel
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -162,7 +163,7 @@ func (h *Hook) BatchSettled(ctx context.Context, info batch.BatchInfo, results [
 		}
 		s := only
 		if open != nil {
-			s = open[&b.records[i]] // the result's own record may be a copy with a newer receipt handle
+			s = cmp.Or(open[r.Record], open[&b.records[i]]) // one that was received again has another place
 		}
 		switch {
 		case s != nil:
