@@ -23,7 +23,6 @@ type batchSpan struct {
 	records []batch.Record
 
 	mu      sync.Mutex
-	only    *recordSpan // the record's span of a batch of one, in place of open
 	open    map[*batch.Record]*recordSpan
 	settled bool
 }
@@ -110,40 +109,31 @@ func (h *Hook) senders(records []batch.Record) (links []trace.Link) {
 func (b *batchSpan) add(r *batch.Record, s *recordSpan) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch {
-	case b.settled:
+	if b.settled {
 		return false
-	case len(b.records) == 1:
-		b.only = s
-	default:
-		if b.open == nil {
-			b.open = make(map[*batch.Record]*recordSpan, min(len(b.records), 100))
-		}
-		b.open[r] = s
 	}
+	if b.open == nil {
+		b.open = make(map[*batch.Record]*recordSpan, min(len(b.records), 100))
+	}
+	b.open[r] = s
 	return true
 }
 
 // take returns a record's span once. Its caller ends the span.
-func (b *batchSpan) take(r *batch.Record) (s *recordSpan) {
+func (b *batchSpan) take(r *batch.Record) *recordSpan {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.records) == 1 {
-		s, b.only = b.only, nil
-		return s
-	}
-	s = b.open[r]
+	s := b.open[r]
 	delete(b.open, r)
 	return s
 }
 
 // settle returns the spans that have not ended. No more are added after it.
-func (b *batchSpan) settle() (open map[*batch.Record]*recordSpan, only *recordSpan) {
+func (b *batchSpan) settle() (open map[*batch.Record]*recordSpan) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	open, only = b.open, b.only
-	b.open, b.only, b.settled = nil, nil, true
-	return open, only
+	open, b.open, b.settled = b.open, nil, true
+	return open
 }
 
 // BatchSettled ends the spans of records that failed, and then the batch's span.
@@ -152,7 +142,7 @@ func (h *Hook) BatchSettled(ctx context.Context, info batch.BatchInfo, results [
 	if b == nil || len(results) != len(b.records) {
 		return
 	}
-	open, only := b.settle()
+	open := b.settle()
 	var counts [batch.Abandoned + 1]int
 	done, events := 0, 0
 	for i := range results {
@@ -161,11 +151,8 @@ func (h *Hook) BatchSettled(ctx context.Context, info batch.BatchInfo, results [
 		if r.Outcome.Done() {
 			done++
 		}
-		s := only
-		if open != nil {
-			s = cmp.Or(open[r.Record], open[&b.records[i]]) // one that was received again has another place
-		}
-		switch {
+		// A record that was received again before it started has another place.
+		switch s := cmp.Or(open[r.Record], open[&b.records[i]]); {
 		case s != nil:
 			s.finish(r)
 		case r.Outcome != batch.Succeeded && b.span != nil && events < maxEvents:
@@ -212,4 +199,46 @@ func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
 		attrs = append(attrs, semconv.ExceptionMessage(short(w.Err.Error(), maxText)))
 	}
 	b.span.AddEvent("sqsbatch.warning", trace.WithAttributes(attrs...))
+}
+
+// queue has the attributes that all spans of a queue share.
+type queue struct {
+	name  string // "" if it is not known, or if there are several
+	span  string // the spans' name
+	attrs []attribute.KeyValue
+}
+
+// queues caches queues by ARN.
+type queues struct{ byARN sync.Map }
+
+// maxQueues limits the cache: a test may make up any number of ARNs.
+const maxQueues = 1_000
+
+func (q *queues) of(arn string) *queue {
+	if known, ok := q.byARN.Load(arn); ok {
+		return known.(*queue)
+	}
+	n := 0
+	q.byARN.Range(func(any, any) bool { n++; return n < maxQueues })
+	made := newQueue(batch.QueueName(arn))
+	if n < maxQueues {
+		q.byARN.Store(strings.Clone(arn), made)
+	}
+	return made
+}
+
+// newQueue makes the attributes that all spans of a queue share: those that the conventions
+// want when a span is created, so that samplers can use them.
+func newQueue(name string) *queue {
+	q := &queue{name: strings.Clone(name), span: "process"}
+	q.attrs = []attribute.KeyValue{
+		semconv.MessagingSystemAWSSQS,
+		semconv.MessagingOperationName("process"),
+		semconv.MessagingOperationTypeProcess,
+	}
+	if name != "" {
+		q.span += " " + name
+		q.attrs = append(q.attrs, semconv.MessagingDestinationName(q.name))
+	}
+	return q
 }

@@ -1,9 +1,16 @@
 package otel
 
 import (
+	"context"
+	"errors"
+	"net/url"
+	"strconv"
+	"sync"
+
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 )
@@ -61,4 +68,102 @@ func (m *metrics) processed(s *recordSpan, r *batch.Result, failure string) {
 func recordAttributes(key recordKeys) []attribute.KeyValue {
 	attrs := append(make([]attribute.KeyValue, 0, len(key.queue.attrs)+2), key.queue.attrs...)
 	return append(attrs, outcomeKey.String(key.outcome.String()))
+}
+
+// callKey is the key of the attribute sets of calls to SQS.
+type callKey struct{ operation, url string }
+
+// Called implements [batch.CallHook]: it measures a call to SQS. It ignores a call that a
+// stop abandoned.
+func (h *Hook) Called(ctx context.Context, c batch.Call) {
+	if errors.Is(c.Err, context.Canceled) {
+		return
+	}
+	failure := ""
+	switch {
+	case c.Err != nil:
+		failure = class(c.Err)
+	case c.Failed > 0:
+		failure = "entries_failed"
+	}
+	set := h.metrics.callSets.get(callKey{c.Operation, c.URL}, failure, callAttributes)
+	h.metrics.operation.Record(ctx, c.Duration.Seconds(), set.record...)
+}
+
+// operationTypes are the operation types of the conventions, for calls about messages.
+var operationTypes = map[string]attribute.KeyValue{
+	"ReceiveMessage":               semconv.MessagingOperationTypeReceive,
+	"SendMessageBatch":             semconv.MessagingOperationTypeSend,
+	"SendMessage":                  semconv.MessagingOperationTypeSend,
+	"DeleteMessageBatch":           semconv.MessagingOperationTypeSettle,
+	"DeleteMessage":                semconv.MessagingOperationTypeSettle,
+	"ChangeMessageVisibilityBatch": semconv.MessagingOperationTypeSettle,
+	"ChangeMessageVisibility":      semconv.MessagingOperationTypeSettle,
+}
+
+func callAttributes(key callKey) []attribute.KeyValue {
+	attrs := []attribute.KeyValue{semconv.MessagingSystemAWSSQS, semconv.MessagingOperationName(key.operation)}
+	if t, ok := operationTypes[key.operation]; ok {
+		attrs = append(attrs, t)
+	}
+	if name := batch.QueueName(key.url); name != "" {
+		attrs = append(attrs, semconv.MessagingDestinationName(name))
+	}
+	if u, err := url.Parse(key.url); err == nil && u.Host != "" {
+		attrs = append(attrs, semconv.ServerAddress(u.Hostname()))
+		if port, err := strconv.Atoi(u.Port()); err == nil {
+			attrs = append(attrs, semconv.ServerPort(port))
+		}
+	}
+	return attrs
+}
+
+// set is a set of attributes in the form that the instruments take.
+type set struct {
+	record []metric.RecordOption
+	add    []metric.AddOption
+}
+
+// sets caches the sets in use, so that measuring allocates nothing.
+type sets[K comparable] struct {
+	mu    sync.RWMutex
+	byKey map[setKey[K]]*set
+}
+
+// setKey is what was measured, and its class of error; "" for success.
+type setKey[K comparable] struct {
+	of      K
+	failure string
+}
+
+// maxSets limits the cache. Beyond it, errors are not told apart.
+const maxSets = 1_000
+
+// get returns the set of these attributes and error.type.
+func (s *sets[K]) get(of K, failure string, attrs func(K) []attribute.KeyValue) *set {
+	key := setKey[K]{of, failure}
+	s.mu.RLock()
+	known, n := s.byKey[key], len(s.byKey)
+	s.mu.RUnlock()
+	if known != nil {
+		return known
+	}
+	if n >= maxSets && failure != "" && failure != otherError {
+		return s.get(of, otherError, attrs)
+	}
+	list := attrs(of)
+	if failure != "" {
+		list = append(list, semconv.ErrorTypeKey.String(failure))
+	}
+	with := metric.WithAttributeSet(attribute.NewSet(list...))
+	made := &set{record: []metric.RecordOption{with}, add: []metric.AddOption{with}}
+	if n < 2*maxSets {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.byKey == nil {
+			s.byKey = make(map[setKey[K]]*set)
+		}
+		s.byKey[key] = made
+	}
+	return made
 }

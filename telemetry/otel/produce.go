@@ -28,7 +28,7 @@ const triesKey = attribute.Key("sqsbatch.tries")
 func (h *Hook) TraceMessage(ctx context.Context, queue string, m *producer.Message) func(producer.Result) {
 	name := batch.QueueName(queue)
 	kind, opts := trace.SpanKindProducer, make([]trace.SpanStartOption, 0, 3)
-	created := trace.SpanContextFromContext(h.opts.Propagator.Extract(context.Background(), attributesOf{m.Attributes}))
+	created := trace.SpanContextFromContext(h.opts.Propagator.Extract(context.Background(), attributesOf(m.Attributes)))
 	if created.IsValid() {
 		kind = trace.SpanKindClient
 		opts = append(opts, trace.WithLinks(trace.Link{SpanContext: created}))

@@ -1,0 +1,432 @@
+package otel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/telemetry/otel"
+)
+
+// Every outcome of an invocation, on the record's span.
+func TestOutcomesOnLambda(t *testing.T) {
+	for _, c := range []struct{ body, outcome, event, more string }{
+		{"ok", "succeeded", "", "sqsbatch.allowed_ms=9000"},
+		{"fail", "retry *otel_test.carrierError: shipping: the carrier is on strike", "*otel_test.carrierError shipping: the carrier is on strike",
+			"sqsbatch.allowed_ms=9000 sqsbatch.visible_in_ms=1000"},
+		{"later", "retry *errors.errorString: busy", "*errors.errorString busy", "sqsbatch.allowed_ms=9000 sqsbatch.visible_in_ms=3600000"},
+		{"never", "dead-letter *errors.errorString: no such thing", "*errors.errorString no such thing",
+			"sqsbatch.allowed_ms=9000 sqsbatch.dead_letter_queue=DLQ"},
+		{"malformed", "dead-letter malformed: malformed body: not valid JSON at offset 0", "*batch.MalformedError malformed body: not valid JSON at offset 0",
+			"sqsbatch.allowed_ms=9000 sqsbatch.dead_letter_queue=DLQ"},
+		{"panic", "retry panic: handler panicked: oops", "*batch.PanicError handler panicked: oops", "sqsbatch.allowed_ms=9000 sqsbatch.visible_in_ms=1000"},
+		{"goexit", "retry goexit: handler called runtime.Goexit", "*errors.errorString handler called runtime.Goexit",
+			"sqsbatch.allowed_ms=9000 sqsbatch.visible_in_ms=1000"},
+		{"slow", "retry timeout: context deadline exceeded", "context.deadlineExceededError context deadline exceeded",
+			"sqsbatch.allowed_ms=9000 sqsbatch.visible_in_ms=1000"},
+		{"hang", "abandoned abandoned: abandoned: its handler was still running after 9.25s and ignores the end of its context",
+			"*errors.errorString abandoned: its handler was still running after 9.25s and ignores the end of its context",
+			"sqsbatch.allowed_ms=9000 sqsbatch.max_receive_count=5"},
+	} {
+		inWorldRun(t, c.body, false, otel.Options{}, func(w *world) {
+			w.Send("swordfish:" + c.body)
+			cfg := w.config()
+			cfg.Backoff = func(int) time.Duration { return time.Second }
+			began := time.Now()
+			w.onLambda(byBody, cfg)
+			records, batches := w.byID()
+			if len(records) != 1 || len(batches) != 1 {
+				w.t.Fatalf("%d spans of records, %d others", len(records), len(batches))
+			}
+			s := records[0]
+			if got := outcomeOf(s); got != c.outcome {
+				w.t.Errorf("outcome %q, want %q", got, c.outcome)
+			}
+			want := strings.ReplaceAll(c.more, "DLQ", w.DeadLetterURL)
+			if got := attrs(s.Attributes, "sqsbatch.allowed_ms", "sqsbatch.visible_in_ms", "sqsbatch.max_receive_count", "sqsbatch.dead_letter_queue"); got != want {
+				w.t.Errorf("attributes %q, want %q", got, want)
+			}
+			checkException(w.t, s, c.event)
+			took := s.EndTime.Sub(began)
+			if late := map[string]time.Duration{"slow": 9 * time.Second, "hang": 9250 * time.Millisecond}[c.body]; took != late {
+				w.t.Errorf("the span ends after %v, want %v", took, late)
+			}
+			if strings.Contains(attrs(s.Attributes)+s.Status.Description, "swordfish") {
+				w.t.Error("the body is in the span")
+			}
+		})
+	}
+}
+
+func checkException(t *testing.T, s tracetest.SpanStub, want string) {
+	t.Helper()
+	got, stack := "", ""
+	for _, e := range s.Events {
+		if e.Name == "exception" {
+			got += attr(e.Attributes, "exception.type") + " " + attr(e.Attributes, "exception.message")
+			stack = attr(e.Attributes, "exception.stacktrace")
+		}
+	}
+	if got != want {
+		t.Errorf("exception %q, want %q", got, want)
+	}
+	if panicked := strings.Contains(want, "PanicError"); panicked != strings.Contains(stack, "byBody") {
+		t.Errorf("the stack is %q", stack)
+	}
+}
+
+func TestABatchOnLambda(t *testing.T) {
+	inWorld(t, false, otel.Options{}, func(w *world) {
+		w.Send("ok", "fail", "ok")
+		w.onLambda(func(ctx context.Context, r batch.Record) error {
+			_, own := w.tracer.Start(ctx, "own work")
+			own.End()
+			return byBody(ctx, r)
+		}, w.config())
+		records, others := w.byID()
+		b := others[len(others)-1]
+		if b.Name != "process orders" || b.SpanKind != trace.SpanKindConsumer {
+			t.Errorf("the batch's span is %s %q", b.SpanKind, b.Name)
+		}
+		id := attr(b.Attributes, "faas.invocation_id")
+		want := "faas.invocation_id=" + id + " faas.trigger=pubsub messaging.batch.message_count=3 messaging.destination.name=orders " +
+			"messaging.operation.name=process messaging.operation.type=process messaging.system=aws_sqs sqsbatch.records.retry=1 sqsbatch.records.succeeded=2"
+		if got := attrs(b.Attributes); got != want || id == "" {
+			t.Errorf("%s, want\n%s", got, want)
+		}
+		for i, s := range records {
+			if s.Name != "process orders" || s.SpanKind != trace.SpanKindConsumer || s.Parent.SpanID() != b.SpanContext.SpanID() {
+				t.Errorf("record %d has the span %s %q, child of %s", i, s.SpanKind, s.Name, s.Parent.SpanID())
+			}
+			own := slices.IndexFunc(others, func(o tracetest.SpanStub) bool { return o.Parent.SpanID() == s.SpanContext.SpanID() })
+			if own < 0 || others[own].Name != "own work" {
+				t.Errorf("record %d: the handler's own span is not its child", i)
+			}
+		}
+		want = "faas.trigger=pubsub messaging.destination.name=orders messaging.message.id=" + attr(records[0].Attributes, "messaging.message.id") +
+			" messaging.operation.name=process messaging.operation.type=process messaging.system=aws_sqs" +
+			" sqsbatch.age_ms=0 sqsbatch.allowed_ms=9000 sqsbatch.attempt=1 sqsbatch.outcome=succeeded"
+		if got := attrs(records[0].Attributes); got != want {
+			t.Errorf("%s, want\n%s", got, want)
+		}
+		if n := len(records); n != 3 {
+			t.Errorf("%d records", n)
+		}
+	})
+}
+
+// What is not handed to the handler has no span; the batch's tells of it.
+func TestRecordsThatAreNotHandled(t *testing.T) {
+	inWorldRun(t, "not started", false, otel.Options{}, func(w *world) {
+		w.Send("hang", "ok", "ok")
+		cfg := w.config()
+		cfg.Concurrency = 1
+		w.onLambda(byBody, cfg)
+		checkUnhandled(w.t, w, "abandoned", "not-started", "sqsbatch.records.abandoned=1 sqsbatch.records.not_started=2")
+	})
+	inWorldRun(t, "skipped", true, otel.Options{}, func(w *world) {
+		w.Send("a:fail", "a:ok", "a:ok")
+		w.onLambda(byBody, w.config())
+		checkUnhandled(w.t, w, "retry", "skipped", "sqsbatch.records.retry=1 sqsbatch.records.skipped=2")
+	})
+}
+
+func checkUnhandled(t *testing.T, w *world, handled, unhandled, counts string) {
+	t.Helper()
+	records, batches := w.byID()
+	b := batches[0]
+	if len(records) != 1 || attr(records[0].Attributes, "sqsbatch.outcome") != handled {
+		t.Errorf("%d spans of records, want one, that is %s", len(records), handled)
+	}
+	if got := attrs(b.Attributes, "sqsbatch.records.retry", "sqsbatch.records.abandoned", "sqsbatch.records.not_started", "sqsbatch.records.skipped"); got != counts {
+		t.Errorf("%q, want %q", got, counts)
+	}
+	if points := w.durations("messaging.process.duration"); len(points) != 1 || points[0].Count != 1 {
+		t.Errorf("measured %+v, want the record that was handled", points)
+	}
+	if b.Status.Description != "no record of the batch was done" || attr(b.Attributes, "error.type") != "no_record_done" {
+		t.Errorf("the batch's status is %+v", b.Status)
+	}
+	var told []string
+	for _, e := range b.Events {
+		if e.Name == "sqsbatch.record" {
+			told = append(told, attr(e.Attributes, "sqsbatch.outcome")+" "+attr(e.Attributes, "sqsbatch.attempt"))
+			if attr(e.Attributes, "messaging.message.id") == "" {
+				t.Error("an event without the message's id")
+			}
+		}
+	}
+	if want := []string{unhandled + " 1", unhandled + " 1"}; !slices.Equal(told, want) {
+		t.Errorf("events %q, want %q", told, want)
+	}
+}
+
+// Every outcome in a container: a span for each record, each a trace of its own.
+func TestOutcomesInAContainer(t *testing.T) {
+	want := []string{
+		"abandoned abandoned: abandoned: its handler was still running after 31s and ignores the end of its context",
+		"dead-letter *errors.errorString: no such thing",
+		"dead-letter malformed: malformed body: not valid JSON at offset 0",
+		"retry *errors.errorString: busy",
+		"retry *otel_test.carrierError: shipping: the carrier is on strike",
+		"retry goexit: handler called runtime.Goexit",
+		"retry panic: handler panicked: oops",
+		"retry timeout: context deadline exceeded",
+		"succeeded",
+	}
+	inWorld(t, false, otel.Options{}, func(w *world) {
+		w.Send("ok", "fail", "later", "never", "malformed", "panic", "goexit", "slow", "hang")
+		cfg := w.config()
+		cfg.RecordTimeout, cfg.Poll.Visibility = 30*time.Second, 9*time.Second // those that run are extended
+		cfg.Backoff = func(int) time.Duration { return time.Hour }
+		w.inContainer(byBody, cfg, time.Minute)
+		records, others := w.byID()
+		var got []string
+		traces := map[trace.TraceID]bool{}
+		took := map[string]time.Duration{"timeout": 30 * time.Second, "abandoned": 31 * time.Second}
+		for _, s := range records {
+			got = append(got, outcomeOf(s))
+			if d, want := s.EndTime.Sub(s.StartTime), took[attr(s.Attributes, "error.type")]; d != want {
+				t.Errorf("%q: the span takes %v, want the %v of the handler", outcomeOf(s), d, want)
+			}
+			traces[s.SpanContext.TraceID()] = true
+			if s.Name != "process orders" || s.SpanKind != trace.SpanKindConsumer || s.Parent.IsValid() || attr(s.Attributes, "faas.trigger") != "" {
+				t.Errorf("the span %s %q has the parent %v and %s", s.SpanKind, s.Name, s.Parent, attrs(s.Attributes))
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%q, want\n%q", got, want)
+		}
+		if len(traces) != len(want) || len(others) != 0 {
+			t.Errorf("%d traces for %d records, %d other spans", len(traces), len(want), len(others))
+		}
+	})
+}
+
+// The group of a FIFO queue is a batch, and a trace.
+func TestAGroupInAContainer(t *testing.T) {
+	inWorld(t, true, otel.Options{}, func(w *world) {
+		w.Send("a:ok", "a:fail", "a:ok", "b:ok")
+		cfg := w.config()
+		cfg.Backoff = func(int) time.Duration { return time.Hour }
+		w.inContainer(byBody, cfg, 10*time.Second)
+		records, batches := w.byID()
+		if len(records) != 3 || len(batches) != 1 {
+			t.Fatalf("%d spans of records, %d others", len(records), len(batches))
+		}
+		b := batches[0]
+		if got := attrs(b.Attributes, "messaging.batch.message_count", "sqsbatch.records.succeeded", "sqsbatch.records.retry", "sqsbatch.records.skipped"); got !=
+			"messaging.batch.message_count=3 sqsbatch.records.retry=1 sqsbatch.records.skipped=1 sqsbatch.records.succeeded=1" || b.Parent.IsValid() {
+			t.Errorf("the batch has %s, and the parent %v", got, b.Parent)
+		}
+		children := 0
+		for _, s := range records {
+			if s.Parent.SpanID() == b.SpanContext.SpanID() {
+				children++
+			} else if s.Parent.IsValid() {
+				t.Errorf("a record's parent is %v", s.Parent)
+			}
+		}
+		if children != 2 {
+			t.Errorf("%d of the group's records are below its span, want 2", children)
+		}
+	})
+}
+
+// A span of the main function is not the parent of all that the process does.
+func TestTheContextOfPollIsNoParent(t *testing.T) {
+	for _, fifo := range []bool{false, true} {
+		inWorld(t, fifo, otel.Options{}, func(w *world) {
+			w.Send("a:ok", "a:ok")
+			ctx, span := w.tracer.Start(w.t.Context(), "main")
+			defer span.End()
+			w.Poll(ctx, time.Minute, batch.HandlerFunc(byBody), w.config())
+			for _, s := range w.spans.GetSpans() {
+				if s.SpanContext.TraceID() == span.SpanContext().TraceID() {
+					t.Errorf("FIFO %v: %q is in the trace of main", fifo, s.Name)
+				}
+			}
+		})
+	}
+}
+
+// numberedRecords are n records of a Lambda event, from senders that told.
+func numberedRecords(n int) []batch.Record {
+	records := make([]batch.Record, n)
+	for i := range records {
+		records[i] = batch.Record{MessageID: fmt.Sprint("m-", i), QueueARN: "arn:aws:sqs:eu-west-1:1:orders", MessageAttributes: map[string]batch.MessageAttribute{
+			"traceparent": {DataType: "String", StringValue: fmt.Sprintf("00-0af7651916cd43dd8448eb211c80319c-%016x-01", i+1)}}}
+	}
+	return records
+}
+
+// The SDK keeps 128 links and events by default: no more are made.
+func TestALargeBatch(t *testing.T) {
+	inWorld(t, false, otel.Options{}, func(w *world) {
+		records := numberedRecords(300)
+		info := batch.BatchInfo{Records: len(records), QueueARN: records[0].QueueARN}
+		results := make([]batch.Result, len(records))
+		for i := range results {
+			results[i] = batch.Result{Record: &records[i], Outcome: batch.NotStarted, Err: batch.ErrNotStarted}
+		}
+		w.hook.BatchSettled(w.hook.BatchContext(w.t.Context(), info, records), info, results)
+		_, batches := w.byID()
+		if b := batches[0]; len(b.Links) != 128 || len(b.Events) != 100 || b.DroppedLinks+b.DroppedEvents != 0 || attr(b.Attributes, "sqsbatch.records.not_started") != "300" {
+			t.Errorf("%d links, %d events, %s", len(b.Links), len(b.Events), attrs(b.Attributes))
+		}
+	})
+}
+
+// The conventions: a batch of several queues has no destination.
+func TestABatchOfSeveralQueues(t *testing.T) {
+	inWorld(t, false, otel.Options{}, func(w *world) {
+		records := numberedRecords(2)
+		records[1].QueueARN = "arn:aws:sqs:eu-west-1:1:returns"
+		info := batch.BatchInfo{Records: 2, QueueARN: records[0].QueueARN}
+		ctx := w.hook.BatchContext(w.t.Context(), info, records)
+		results := make([]batch.Result, 2)
+		for i := range records {
+			w.hook.RecordContext(ctx, &records[i])
+			results[i] = batch.Result{Record: &records[i], Outcome: batch.Succeeded, Started: time.Now()}
+		}
+		w.hook.BatchSettled(ctx, info, results)
+		spans, batches := w.byID()
+		if b := batches[0]; b.Name != "process" || attr(b.Attributes, "messaging.destination.name") != "" {
+			t.Errorf("the batch's span is %q, of %q", b.Name, attr(b.Attributes, "messaging.destination.name"))
+		}
+		if spans[0].Name != "process orders" || spans[1].Name != "process returns" {
+			t.Errorf("the records' spans are %q and %q", spans[0].Name, spans[1].Name)
+		}
+	})
+}
+
+// A record that was given up while it got its context: its span is ended all the same.
+func TestARecordThatComesAfterItsBatch(t *testing.T) {
+	for _, n := range []int{1, 2} {
+		inWorld(t, false, otel.Options{}, func(w *world) {
+			records := numberedRecords(n)
+			info := batch.BatchInfo{Records: n, QueueARN: records[0].QueueARN}
+			ctx := w.hook.BatchContext(w.t.Context(), info, records)
+			results := make([]batch.Result, n)
+			for i := range results {
+				results[i] = batch.Result{Record: &records[i], Outcome: batch.Abandoned, Err: batch.ErrAbandoned}
+			}
+			w.hook.BatchSettled(ctx, info, results)
+			w.hook.RecordContext(ctx, &records[0])
+			if spans, _ := w.byID(); len(spans) != 1 || attr(spans[0].Attributes, "sqsbatch.outcome") != "abandoned" {
+				t.Errorf("%d spans", len(spans))
+			}
+		})
+	}
+}
+
+// A record that was received again while it waited: the engine has the new one, whose span
+// ends like that of any other.
+func TestARecordThatIsReceivedAgain(t *testing.T) {
+	for _, n := range []int{1, 2} {
+		inWorld(t, false, otel.Options{}, func(w *world) {
+			records := numberedRecords(n)
+			again := records[n-1]
+			info := batch.BatchInfo{Records: n, QueueARN: again.QueueARN}
+			ctx := w.hook.BatchContext(w.t.Context(), info, records)
+			w.hook.RecordContext(ctx, &again)
+			results := []batch.Result{{Record: &records[0], Outcome: batch.Skipped}, {Record: &again, Outcome: batch.Retry, Started: time.Now()}}
+			w.hook.BatchSettled(ctx, info, results[2-n:])
+			if spans, _ := w.byID(); len(spans) != 1 || outcomeOf(spans[0]) != "retry" {
+				t.Errorf("of %d: %d spans", n, len(spans))
+			}
+		})
+	}
+}
+
+// Without a batch, as an engine is used by itself, a record's span ends when it is finished.
+func TestAnEngineByItself(t *testing.T) {
+	inWorld(t, false, otel.Options{}, func(w *world) {
+		engine, err := runner.New(batch.HandlerFunc(byBody), batch.Config{Hooks: []any{w.hook}})
+		ok(t, err)
+		records := numberedRecords(2)
+		records[1].Body = "fail"
+		engine.Run(context.Background(), records, batch.Times{}, nil)
+		spans, others := w.byID()
+		if len(spans) != 2 || len(others) != 0 {
+			t.Errorf("%d spans, and %d others", len(spans), len(others))
+		}
+	})
+}
+
+func TestWarningsAreEventsOfTheBatch(t *testing.T) {
+	inWorld(t, false, otel.Options{}, func(w *world) {
+		w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
+			if operation == "ChangeMessageVisibilityBatch" {
+				return testqueue.Answer(r, 403, "AccessDenied", "")
+			}
+			return nil, nil
+		}
+		w.Send("fail")
+		w.onLambda(byBody, w.config())
+		_, batches := w.byID()
+		var told []string
+		for _, e := range batches[0].Events {
+			if e.Name == "sqsbatch.warning" {
+				told = append(told, attr(e.Attributes, "sqsbatch.warning.message")+attr(e.Attributes, "exception.message"))
+			}
+		}
+		if len(told) != 1 || !strings.Contains(told[0], "sqs:ChangeMessageVisibility") || !strings.Contains(told[0], "AccessDenied") {
+			t.Errorf("%q", told)
+		}
+	})
+}
+
+// Texts of errors are bounded, and valid in OTLP, which refuses others.
+func TestTextsOfErrorsAreBounded(t *testing.T) {
+	for _, unit := range []string{"<html>", "é€😀", "\xff"} {
+		much := strings.Repeat(unit, 200_000)
+		for name, err := range map[string]error{"an error": errors.New(much), "a panic": &batch.PanicError{Value: much, Stack: []byte(much)}} {
+			w := &world{t: t}
+			w.observe(otel.Options{})
+			records := []batch.Record{{MessageID: "m", Attempt: 1}}
+			ctx := w.hook.BatchContext(t.Context(), batch.BatchInfo{}, records)
+			w.hook.RecordContext(ctx, &records[0])
+			w.hook.Warned(ctx, batch.Warning{Message: "look", Err: err})
+			w.hook.BatchSettled(ctx, batch.BatchInfo{}, []batch.Result{{Record: &records[0], Outcome: batch.Retry, Err: err, Started: time.Now()}})
+			events, failed := 0, 0
+			check := func(what, text string, most int) {
+				if len(text) > most || !utf8.ValidString(text) || text == "" {
+					t.Errorf("%s of %q: %s of %d bytes, valid %v", name, unit, what, len(text), utf8.ValidString(text))
+				}
+			}
+			for _, s := range w.spans.GetSpans() {
+				if s.Status.Code == codes.Error && attr(s.Attributes, "messaging.message.id") != "" {
+					failed++
+					check("status", s.Status.Description, 2<<10)
+				}
+				for _, e := range s.Events {
+					events++
+					check(e.Name, attr(e.Attributes, "exception.message"), 2<<10)
+					if stack := attr(e.Attributes, "exception.stacktrace"); stack != "" {
+						check("stack", stack, 8<<10)
+					} else if name == "a panic" && e.Name == "exception" {
+						t.Error("no stack")
+					}
+				}
+			}
+			if events != 2 || failed != 1 {
+				t.Errorf("%d events, %d spans that failed", events, failed)
+			}
+		}
+	}
+}
