@@ -35,13 +35,12 @@ func Passing(err error) bool {
 	case Throttled, OverLimit, Expired:
 		return true
 	case None:
-		var broken *net.OpError
+		broken, ok := errors.AsType[*net.OpError](err)
 		switch status := statusOf(err); {
-		case errors.As(err, &broken) && broken.Op != "dial": // in the middle of the answer, which may have been any
+		case ok && broken.Op != "dial": // in the middle of the answer, which may have been any
 			return true
 		case status == 0:
-			var send *smithyhttp.RequestSendError
-			return errors.As(err, &send) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+			return sendFailed(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 		case status >= 400 && status < 500:
 			return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
 		}
@@ -52,8 +51,8 @@ func Passing(err error) bool {
 
 // ofService reports whether SQS says that an error is its own fault.
 func ofService(err error) bool {
-	var api smithy.APIError
-	return errors.As(err, &api) && api.ErrorFault() == smithy.FaultServer || statusOf(err) >= 500
+	api, ok := errors.AsType[smithy.APIError](err)
+	return ok && api.ErrorFault() == smithy.FaultServer || statusOf(err) >= 500
 }
 
 // Unsure reports whether a failed call, or a failed entry of a batch call, may have had its
@@ -97,7 +96,6 @@ func Divide[E any](list []E, call func(list []E) (left []E, err error)) {
 
 // noAnswer says why SQS has not answered a call, or not so that the answer could be read.
 func noAnswer(err error) string {
-	var send *smithyhttp.RequestSendError
 	switch {
 	case ofCredentials(err) != nil:
 		return "there are no AWS credentials for the call: is a role or profile set, and is its session still valid?"
@@ -107,7 +105,7 @@ func noAnswer(err error) string {
 		return "SQS's answer cannot be read: it broke off, or a proxy answers in place of SQS"
 	case outOfReach(err):
 		return "SQS cannot be reached: is the network up, and are region and endpoint (AWS_ENDPOINT_URL_SQS) right?"
-	case errors.As(err, &send):
+	case sendFailed(err):
 		return "the connection to SQS ended before its answer"
 	}
 	return NotSent
@@ -117,8 +115,8 @@ func noAnswer(err error) string {
 // error of another service, such as STS or the metadata of an instance. It returns nil if there
 // is no such reason. The SDK has no type for this.
 func ofCredentials(err error) error {
-	var call *smithy.OperationError
-	if !errors.As(err, &call) {
+	call, ok := errors.AsType[*smithy.OperationError](err)
+	if !ok {
 		return nil
 	}
 	for err = call.Err; err != nil; err = errors.Unwrap(err) {
@@ -131,16 +129,21 @@ func ofCredentials(err error) error {
 
 // outOfReach reports whether there was no connection to make a call on.
 func outOfReach(err error) bool {
-	var dial *net.OpError
-	var name *net.DNSError
-	return errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &name)
+	dial, ok := errors.AsType[*net.OpError](err)
+	_, name := errors.AsType[*net.DNSError](err)
+	return ok && dial.Op == "dial" || name
+}
+
+// sendFailed reports whether a call was begun and got no answer.
+func sendFailed(err error) bool {
+	_, ok := errors.AsType[*smithyhttp.RequestSendError](err)
+	return ok
 }
 
 // statusOf returns the HTTP status of the answer that an error came with, 0 if
 // there was no answer.
 func statusOf(err error) int {
-	var answer *smithyhttp.ResponseError
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
 		return answer.HTTPStatusCode()
 	}
 	return 0

@@ -106,8 +106,7 @@ var parts = []struct {
 // Code returns the code with which SQS answered a call, or "" if err is not an answer of
 // SQS.
 func Code(err error) string {
-	var api smithy.APIError
-	if errors.As(err, &api) && ofCredentials(err) == nil {
+	if api, ok := errors.AsType[smithy.APIError](err); ok && ofCredentials(err) == nil {
 		return api.ErrorCode()
 	}
 	return ""
@@ -117,8 +116,7 @@ func Code(err error) string {
 // wrong and one that is too old; the text shows which.
 func Of(err error) Kind {
 	kind := KindOf(Code(err))
-	var api smithy.APIError
-	if kind == Credentials && errors.As(err, &api) {
+	if api, ok := errors.AsType[smithy.APIError](err); ok && kind == Credentials {
 		if text := api.ErrorMessage(); strings.Contains(text, "expired") || strings.Contains(text, "not yet current") {
 			return Expired
 		}
@@ -161,7 +159,7 @@ func Gone(err error) bool {
 	if Passing(err) {
 		return false
 	}
-	var entry *EntryError
+	_, entry := errors.AsType[*EntryError](err)
 	kind := Of(err)
-	return kind == Stale || kind == InvalidValue && errors.As(err, &entry)
+	return kind == Stale || kind == InvalidValue && entry
 }

@@ -4,10 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
@@ -93,5 +100,145 @@ func TestLasts(t *testing.T) {
 	}
 	if sqserror.Lasts(nil) || sqserror.Lasts(context.DeadlineExceeded) {
 		t.Error("nil or a timeout lasts")
+	}
+}
+
+// answered is an error as it came in an answer.
+func answered(status int, err error) error {
+	return &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}}, Err: err}
+}
+
+func TestPassing(t *testing.T) {
+	unread := errors.New("deserialization failed")
+	code := func(c string) error { return &smithy.GenericAPIError{Code: c} }
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"none":                {nil, false},
+		"not connected":       {&smithyhttp.RequestSendError{Err: errors.New("refused")}, true},
+		"timeout":             {fmt.Errorf("a call: %w", context.DeadlineExceeded), true},
+		"not sent":            {errors.New("no credentials"), false},
+		"an answer cut off":   {answered(200, unread), true},
+		"a proxy's 413":       {answered(413, unread), false},
+		"a proxy's 429":       {answered(429, unread), true},
+		"a proxy's 502":       {answered(502, unread), true},
+		"throttled":           {answered(403, code("RequestThrottled")), true},
+		"denied":              {answered(403, code("AccessDenied")), false},
+		"the service's fault": {answered(500, code("InternalError")), true},
+		"too long":            {answered(400, code("BatchRequestTooLong")), false},
+	} {
+		if got := sqserror.Passing(c.err); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// What fails for lack of credentials was not sent to SQS, whatever the service that issues them
+// has answered.
+func TestNoCredentials(t *testing.T) {
+	imds := func(err error) error {
+		return &smithy.OperationError{ServiceID: "ec2imds", OperationName: "GetMetadata", Err: err}
+	}
+	sts := func(status int, code string) error {
+		return &smithy.OperationError{ServiceID: "STS", OperationName: "AssumeRoleWithWebIdentity", Err: answered(status, &smithy.GenericAPIError{Code: code})}
+	}
+	for name, c := range map[string]struct {
+		err     error
+		passing bool
+	}{
+		"the metadata refuses":         {imds(answered(403, errors.New("request to EC2 IMDS failed"))), false},
+		"the metadata is out of reach": {imds(&smithyhttp.RequestSendError{Err: &net.OpError{Op: "dial", Err: errors.New("refused")}}), true},
+		"the metadata is slow":         {imds(context.DeadlineExceeded), true},
+		"STS denies the role":          {sts(403, "AccessDenied"), false},
+		"STS throttles":                {sts(400, "Throttling"), true},
+		"STS fails":                    {sts(500, "InternalFailure"), true},
+		"no provider has any":          {errors.New("no EC2 IMDS role found"), false},
+	} {
+		client := sqs.New(sqs.Options{Region: "eu-west-1", Retryer: aws.NopRetryer{}, Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{}, c.err
+		})})
+		_, err := client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String("https://sqs.eu-west-1.amazonaws.com/123456789012/orders"), MessageBody: aws.String("b")})
+		if sqserror.Passing(err) != c.passing || sqserror.Lasts(err) == c.passing || sqserror.Unsure(err) || sqserror.Of(err) != sqserror.None {
+			t.Errorf("%s: passing %v, lasts %v, unsure %v, kind %v: %v", name, sqserror.Passing(err), sqserror.Lasts(err), sqserror.Unsure(err), sqserror.Of(err), err)
+		}
+		if advice := sqserror.Advice(err, "sqs:SendMessage", "orders"); !strings.Contains(advice, "no AWS credentials") {
+			t.Errorf("%s: advised %q", name, advice)
+		}
+	}
+}
+
+func TestUnsure(t *testing.T) {
+	code := func(c string) error { return &smithy.GenericAPIError{Code: c} }
+	entry := func(code string, senderFault bool) error {
+		return sqserror.OfEntry(types.BatchResultErrorEntry{Code: &code, SenderFault: senderFault})
+	}
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"none":                          {nil, false},
+		"no connection":                 {&smithyhttp.RequestSendError{Err: &net.OpError{Op: "dial", Err: errors.New("refused")}}, false},
+		"the connection breaks":         {&smithyhttp.RequestSendError{Err: &net.OpError{Op: "read", Err: errors.New("reset")}}, true},
+		"timeout":                       {fmt.Errorf("a call: %w", context.DeadlineExceeded), true},
+		"an answer cut off":             {answered(200, errors.New("deserialization failed")), true},
+		"a proxy's 502":                 {answered(502, errors.New("deserialization failed")), true},
+		"an internal error":             {answered(500, code("InternalError")), true},
+		"unavailable":                   {answered(503, code("ServiceUnavailable")), true},
+		"throttled with status 503":     {answered(503, code("ThrottlingException")), false},
+		"throttled":                     {answered(403, code("RequestThrottled")), false},
+		"denied":                        {answered(403, code("AccessDenied")), false},
+		"too long":                      {answered(400, code("BatchRequestTooLong")), false},
+		"an entry's internal error":     {entry("InternalError", false), true},
+		"an entry that is throttled":    {entry("RequestThrottled", false), false},
+		"an entry that breaks a rule":   {entry("InvalidMessageContents", true), false},
+		"an entry that is not answered": {errors.New("not mentioned"), true},
+	} {
+		if got := sqserror.Unsure(c.err); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestDivide(t *testing.T) {
+	for code, want := range map[string]string{
+		"BatchRequestTooLong": "[10 5 2 3 1 2 1 1 5]", "InvalidParameterValue": "[10 5 2 3 1 2 1 1 5]",
+		"AccessDenied": "[10]", "RequestThrottled": "[10]", "InternalError": "[10]", "QueueDoesNotExist": "[10]",
+	} {
+		status := 400
+		if code == "InternalError" {
+			status = 500
+		}
+		var calls []int
+		sqserror.Divide([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, func(list []int) ([]int, error) {
+			calls = append(calls, len(list))
+			if slices.Contains(list, 4) {
+				return list, answered(status, &smithy.GenericAPIError{Code: code})
+			}
+			return nil, nil
+		})
+		if got := fmt.Sprint(calls); got != want {
+			t.Errorf("%s: calls of %s, want %s", code, got, want)
+		}
+	}
+}
+
+func TestReadAnswer(t *testing.T) {
+	ids := func(list ...string) (p []*string) {
+		for _, id := range list {
+			p = append(p, &id)
+		}
+		return p
+	}
+	entry := func(id, code string) types.BatchResultErrorEntry {
+		return types.BatchResultErrorEntry{Id: &id, Code: &code}
+	}
+	unmentioned := errors.New("not mentioned")
+	errs := slices.Repeat([]error{unmentioned}, 4)
+	throttled := sqserror.ReadAnswer(errs, ids("1", "4", "-1", "x"), []types.BatchResultErrorEntry{
+		entry("2", "RequestThrottled"), entry("0", "InternalError"), entry("4", "InternalError"), entry("-1", "InternalError"), entry("x", "InternalError"), {},
+	})
+	if sqserror.Code(errs[0]) != "InternalError" || errs[1] != nil || sqserror.Code(errs[2]) != "RequestThrottled" || errs[3] != unmentioned || throttled != 1 {
+		t.Errorf("read as %v, %d throttled", errs, throttled)
 	}
 }

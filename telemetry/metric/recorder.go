@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"math"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 	"github.com/sqsbatch/sqsbatch/sender"
 )
 
@@ -165,7 +165,7 @@ func (r *Recorder) Called(_ context.Context, c batch.Call) {
 	if !errors.Is(c.Err, context.Canceled) { // a receive that a stop abandoned
 		add(s, o.failures, failed)
 	}
-	if c.Throttled > 0 || throttled(c.Err) {
+	if c.Throttled > 0 || sqserror.Of(c.Err) == sqserror.Throttled {
 		s.Add(Throttles, 1)
 	}
 }
@@ -178,22 +178,9 @@ func (r *Recorder) SenderCalled(c sender.Call) {
 	s.Add(SendBytes, float64(c.Bytes))
 	add(s, SendRetries, c.Retried)
 	add(s, SendFailures, c.Failed)
-	if c.Throttled > 0 || throttled(c.Err) {
+	if c.Throttled > 0 || sqserror.Of(c.Err) == sqserror.Throttled {
 		s.Add(SendThrottles, 1)
 	}
-}
-
-// throttled reports whether SQS answered that there are too many calls.
-func throttled(err error) bool {
-	coded, ok := errors.AsType[interface {
-		error
-		ErrorCode() string
-	}](err)
-	if !ok {
-		return false
-	}
-	code := coded.ErrorCode()
-	return strings.Contains(code, "Throttl") || strings.Contains(code, "TooManyRequests") || strings.Contains(code, "RequestLimit")
 }
 
 // Warned implements [batch.WarningHook].

@@ -94,11 +94,6 @@ func TestWhatABatchIsObservedAs(t *testing.T) {
 	}
 }
 
-type apiError string
-
-func (e apiError) Error() string     { return string(e) }
-func (e apiError) ErrorCode() string { return string(e) }
-
 func TestWhatCallsAreObservedAs(t *testing.T) {
 	var a metric.Aggregate
 	r := metric.NewRecorder(&a)
@@ -107,9 +102,9 @@ func TestWhatCallsAreObservedAs(t *testing.T) {
 		{Operation: "ReceiveMessage", Err: errors.New("no route")},
 		{Operation: "ReceiveMessage", Err: fmt.Errorf("stop: %w", context.Canceled)},
 		{Operation: "DeleteMessageBatch", Entries: 10, Failed: 3, Throttled: 2},
-		{Operation: "ChangeMessageVisibilityBatch", Entries: 4, Failed: 4, Err: fmt.Errorf("call: %w", apiError("ThrottlingException"))},
+		{Operation: "ChangeMessageVisibilityBatch", Entries: 4, Failed: 4, Err: fmt.Errorf("call: %w", &smithy.GenericAPIError{Code: "ThrottlingException"})},
 		{Operation: "SendMessageBatch", Entries: 2},
-		{Operation: "GetQueueAttributes", Err: apiError("AccessDenied")},
+		{Operation: "GetQueueAttributes", Err: &smithy.GenericAPIError{Code: "AccessDenied"}},
 		{Operation: "SomethingNew"},
 	} {
 		c.QueueARN = orders

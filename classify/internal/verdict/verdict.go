@@ -37,8 +37,7 @@ type Verdict struct {
 // know the order. Else if one of them is permanent, the whole is. An error without a
 // verdict does not count, such as the sentinel in fmt.Errorf("%w: %w", ErrShip, err).
 //
-// An error that was decided before (see [Decided]), or whose methods panic, is returned
-// unchanged.
+// An error that was decided before, or whose methods panic, is returned unchanged.
 func Apply(err error, judge func(chain []error) Verdict) (classified error) {
 	if err == nil {
 		return nil
@@ -48,7 +47,7 @@ func Apply(err error, judge func(chain []error) Verdict) (classified error) {
 			classified = err
 		}
 	}()
-	if Decided(err) {
+	if decided(err) {
 		return err
 	}
 	switch v := of(err, judge); {
@@ -60,13 +59,12 @@ func Apply(err error, judge func(chain []error) Verdict) (classified error) {
 	return err
 }
 
-// Decided reports whether a classifier must not judge err: it has a verb of package batch,
+// decided reports whether a classifier must not judge err: it has a verb of package batch,
 // has a method Retryable() bool, is the end of a context, or comes from a panic.
-func Decided(err error) bool {
-	var panics *batch.PanicError
+func decided(err error) bool {
+	_, panicked := errors.AsType[*batch.PanicError](err)
 	var says interface{ Retryable() bool }
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || batch.VerdictOf(err).Verb ||
-		errors.As(err, &panics) || errors.As(err, &says)
+	return panicked || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || batch.VerdictOf(err).Verb || errors.As(err, &says)
 }
 
 func of(err error, judge func(chain []error) Verdict) Verdict {
