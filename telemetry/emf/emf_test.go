@@ -89,36 +89,42 @@ func TestADocument(t *testing.T) {
 
 // Whatever is observed, documents keep the limits and say all of it.
 func TestDocumentsHoldToTheLimitsAndLoseNothing(t *testing.T) {
+	t.Setenv("AWS_LAMBDA_LOG_FORMAT", "JSON")
+	t.Setenv("AWS_LAMBDA_LOG_LEVEL", "ERROR")
 	for _, c := range []struct {
-		records, least int
-		spread         float64
-	}{{10, 1, 1}, {100, 1, 1}, {101, 1, 1}, {1000, 1, 1}, {10_000, 2, 10}, {10_000, 3, 20}} {
+		records, least, most int // documents
+		spread               float64
+		property             int // bytes of it
+	}{{10, 1, 1, 1, 1}, {100, 1, 1, 1, 1}, {101, 1, 2, 1, 1}, {1000, 1, 10, 1, 1}, {10_000, 2, 10, 10, 1}, {10_000, 3, 10, 20, 1}, {4000, 4, 10, 16, 9_980}} {
 		t.Run(fmt.Sprint(c.records, c.spread), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, uint64(c.records)))
 			out := &output{}
-			h := emf.New(emf.Options{Writer: out, Namespace: "mine", HighResolution: true})
+			h := emf.New(emf.Options{Writer: out, Namespace: "mine", HighResolution: true, Properties: map[string]string{"much": strings.Repeat("x", c.property)}})
+			ok(t, h.Validate())
 			var results []batch.Result
 			var all metric.Values
-			for range c.records {
+			for i := range c.records {
 				took := time.Duration(math.Exp(r.Float64()*c.spread) * float64(time.Microsecond))
 				all.Observe(float64(took.Microseconds()) / 1e3)
-				results = append(results, record(batch.Succeeded, took))
+				result := record(batch.Succeeded, took)
+				result.Record.SentAt, result.Record.Attempt = result.Started.Add(-took), i
+				results = append(results, result)
 			}
+			h.Polling(t.Context(), orders, func() batch.Load { return batch.Load{Slots: 1000, Lost: 1, Repeated: 1, Ended: true} })
 			settle(h, results...)
 			for _, m := range []string{"ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch", "SendMessageBatch", "GetQueueUrl"} {
 				h.Called(t.Context(), batch.Call{Operation: m, QueueARN: orders, Entries: 5, Failed: 2})
 			}
 			h.Flush(t.Context())
 			docs := read(t, out.take())
-			if out.calls != len(docs) || len(docs) < c.least {
-				t.Errorf("%d documents in %d writes, want at least %d", len(docs), out.calls, c.least)
+			if out.calls != len(docs) || len(docs) < c.least || len(docs) > c.most {
+				t.Errorf("%d documents in %d writes, want %d to %d", len(docs), out.calls, c.least, c.most)
 			}
 			want := map[float64]int{}
 			for _, v := range all.Append(nil) {
 				want[v.Value] = v.Count
 			}
-			got := map[float64]int{}
-			seen := map[string]int{}
+			got, seen := map[float64]int{}, map[string]int{}
 			for _, d := range docs {
 				if len(d.line) > 16_000 {
 					t.Errorf("a document of %d bytes", len(d.line))
@@ -139,7 +145,7 @@ func TestDocumentsHoldToTheLimitsAndLoseNothing(t *testing.T) {
 			if !maps.Equal(got, want) {
 				t.Errorf("the values are %v, want %v", got, want)
 			}
-			if len(seen) < 15 {
+			if len(seen) < 15+8 {
 				t.Errorf("counters %v", seen)
 			}
 			for name, n := range seen {
@@ -148,37 +154,6 @@ func TestDocumentsHoldToTheLimitsAndLoseNothing(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// A document with much in it is cut by its size.
-func TestDocumentsAreCutByTheirSize(t *testing.T) {
-	t.Setenv("AWS_LAMBDA_LOG_FORMAT", "JSON")
-	t.Setenv("AWS_LAMBDA_LOG_LEVEL", "ERROR")
-	out := &output{}
-	h := emf.New(emf.Options{Writer: out, HighResolution: true, Properties: map[string]string{"much": strings.Repeat("x", 9_980)}})
-	ok(t, h.Validate())
-	var results []batch.Result
-	for i := range 4000 {
-		took := time.Duration(math.Exp(float64(i)/250) * float64(time.Microsecond))
-		r := record(batch.Succeeded, took)
-		r.Record.SentAt, r.Record.Attempt = r.Started.Add(-took), i
-		results = append(results, r)
-	}
-	for _, o := range []string{"ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch", "SendMessageBatch", "GetQueueUrl"} {
-		h.Called(t.Context(), batch.Call{Operation: o, QueueARN: orders, Entries: 10, Failed: 10})
-	}
-	h.Polling(t.Context(), orders, func() batch.Load { return batch.Load{Slots: 1000, Lost: 1, Repeated: 1, Ended: true} })
-	settle(h, results...)
-	h.Flush(t.Context())
-	docs := read(t, out.take())
-	for _, d := range docs {
-		if len(d.line) > 16_000 {
-			t.Errorf("a document of %d bytes", len(d.line))
-		}
-	}
-	if len(docs) < 4 || len(docs) > 10 {
-		t.Errorf("%d documents", len(docs))
 	}
 }
 

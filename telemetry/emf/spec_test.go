@@ -50,10 +50,12 @@ func parse(line string) (doc, error) {
 	if len(line) > 256<<10 {
 		return d, fmt.Errorf("%d bytes are more than a log event may have", len(line))
 	}
-	root, err := members(line)
+	var root map[string]json.RawMessage
+	err := json.Unmarshal([]byte(line), &root)
 	if err != nil {
 		return d, err
 	}
+	twice := func(name string) bool { return strings.Count(line, fmt.Sprintf("%q:", name)) != 1 }
 	var meta struct {
 		Timestamp         *int64
 		CloudWatchMetrics []struct {
@@ -70,8 +72,8 @@ func parse(line string) (doc, error) {
 	if err := strict.Decode(&meta); err != nil {
 		return d, fmt.Errorf("_aws: %w", err)
 	}
-	if meta.Timestamp == nil || len(meta.CloudWatchMetrics) != 1 {
-		return d, fmt.Errorf("a timestamp %v, %d directives", meta.Timestamp, len(meta.CloudWatchMetrics))
+	if meta.Timestamp == nil || len(meta.CloudWatchMetrics) != 1 || twice("_aws") {
+		return d, fmt.Errorf("a timestamp %v, %d directives, %d times", meta.Timestamp, len(meta.CloudWatchMetrics), strings.Count(line, `"_aws":`))
 	}
 	directive := meta.CloudWatchMetrics[0]
 	d.timestamp, d.namespace = *meta.Timestamp, directive.Namespace
@@ -84,7 +86,7 @@ func parse(line string) (doc, error) {
 	delete(root, "_aws")
 	for _, name := range directive.Dimensions[0] {
 		var value string
-		if err := json.Unmarshal(root[name], &value); err != nil || value == "" || len(value) > 1024 || len(name) > 250 {
+		if err := json.Unmarshal(root[name], &value); err != nil || value == "" || len(value) > 1024 || len(name) > 250 || twice(name) {
 			return d, fmt.Errorf("dimension %q is %s", name, root[name])
 		}
 		d.dimensions[name] = value
@@ -97,7 +99,7 @@ func parse(line string) (doc, error) {
 		if m.Name == "" || len(m.Name) > 1024 || !slices.Contains(units, m.Unit) || m.StorageResolution != 0 && m.StorageResolution != 1 && m.StorageResolution != 60 {
 			return d, fmt.Errorf("metric %+v", m)
 		}
-		if d.values[m.Name] != nil {
+		if d.values[m.Name] != nil || twice(m.Name) {
 			return d, fmt.Errorf("metric %q is there twice", m.Name)
 		}
 		if d.values[m.Name], err = target(root[m.Name]); err != nil {
@@ -115,36 +117,6 @@ func parse(line string) (doc, error) {
 		d.properties[name] = v
 	}
 	return d, nil
-}
-
-// members are those of an object that fills a line; none is there twice.
-func members(line string) (map[string]json.RawMessage, error) {
-	found := map[string]json.RawMessage{}
-	in := json.NewDecoder(strings.NewReader(line))
-	if first, err := in.Token(); err != nil || first != json.Delim('{') {
-		return nil, fmt.Errorf("begins with %v: %v", first, err)
-	}
-	for in.More() {
-		name, err := in.Token()
-		if err != nil {
-			return nil, err
-		}
-		var value json.RawMessage
-		if err := in.Decode(&value); err != nil {
-			return nil, err
-		}
-		if _, twice := found[name.(string)]; twice {
-			return nil, fmt.Errorf("member %q is there twice", name)
-		}
-		found[name.(string)] = value
-	}
-	if _, err := in.Token(); err != nil {
-		return nil, err
-	}
-	if rest := line[in.InputOffset():]; rest != "" {
-		return nil, fmt.Errorf("%q follows", rest)
-	}
-	return found, nil
 }
 
 // target reads a metric's value: a number, up to 100 numbers, or up to 100

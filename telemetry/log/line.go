@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -11,18 +12,13 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/shorten"
 )
 
-var countNames = [...]string{
-	batch.Pending:      "pending",
-	batch.Succeeded:    "succeeded",
-	batch.Duplicate:    "duplicate",
-	batch.Expired:      "expired",
-	batch.Retry:        "retry",
-	batch.InProgress:   "inProgress",
-	batch.DeadLettered: "deadLetter",
-	batch.Dropped:      "dropped",
-	batch.NotStarted:   "notStarted",
-	batch.Skipped:      "skipped",
-	batch.Abandoned:    "abandoned",
+// countName returns the name of the number of records with an outcome, such as notStarted.
+func countName(o batch.Outcome) string {
+	name, rest, _ := strings.Cut(o.String(), "-")
+	if rest != "" {
+		name += strings.ToUpper(rest[:1]) + rest[1:]
+	}
+	return name
 }
 
 // ofQueue begins a line with the queue's name, if that is known.

@@ -19,7 +19,7 @@ func (c *counts) attrs(queue string) []slog.Attr {
 	line := append(ofQueue(queue), slog.Int("records", c.records()))
 	for o, n := range c {
 		if n > 0 {
-			line = append(line, slog.Int(countNames[o], n))
+			line = append(line, slog.Int(countName(batch.Outcome(o)), n))
 		}
 	}
 	return line

@@ -164,6 +164,3 @@ func (v *Values) Quantile(q float64) float64 {
 	}
 	return v.Max
 }
-
-// Reset empties the distribution.
-func (v *Values) Reset() { *v = Values{exact: v.exact[:0]} }

@@ -68,20 +68,20 @@ func (w *world) config() handler.Config {
 	return handler.Config{Hooks: []any{w.hook}}
 }
 
-// onLambda invokes h with what is in the queue, once.
-func (w *world) onLambda(h batch.HandlerFunc, cfg handler.Config, wrap ...func(invoke) invoke) {
+// onLambda invokes h with what is in the queue, once, in the context that in makes.
+func (w *world) onLambda(h batch.HandlerFunc, cfg handler.Config, in ...func(context.Context) context.Context) {
 	w.t.Helper()
-	run := invoke(w.Lambda(h, cfg).Invoke)
-	for _, f := range wrap {
-		run = f(run)
-	}
+	invoke := w.Lambda(h, cfg).Invoke
 	first := true
 	fn, err := lambda.Start(lambda.Function{Timeout: 10 * time.Second, Concurrency: 1, Handler: func(ctx context.Context, payload []byte) ([]byte, error) {
 		if !first { // what comes back before the mapping has ended
 			return nil, errors.New("enough")
 		}
 		first = false
-		return run(ctx, payload)
+		for _, f := range in {
+			ctx = f(ctx)
+		}
+		return invoke(ctx, payload)
 	}})
 	ok(w.t, err)
 	defer fn.Close()
@@ -90,8 +90,6 @@ func (w *world) onLambda(h batch.HandlerFunc, cfg handler.Config, wrap ...func(i
 		Ended: func(lambda.Ended) { stop() }}.Run(ctx)
 	ok(w.t, err)
 }
-
-type invoke = func(context.Context, []byte) ([]byte, error)
 
 func (w *world) inContainer(h batch.HandlerFunc, cfg handler.Config, d time.Duration) {
 	w.t.Helper()
