@@ -70,68 +70,28 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestCode(t *testing.T) {
-	api := &smithy.GenericAPIError{Code: "AccessDenied"}
-	for want, errs := range map[string][]error{
-		"AccessDenied": {api, fmt.Errorf("a call: %w", api)},
-		"":             {nil, errors.New("AccessDenied")},
+func TestLasts(t *testing.T) {
+	for want, codes := range map[bool][]string{
+		true:  {"AccessDenied", "QueueDoesNotExist", "InvalidAddress", "KMS.DisabledException", "KmsAccessDenied", "InvalidClientTokenId", "AWS.SimpleQueueService.UnsupportedOperation"},
+		false: {"RequestThrottled", "KmsThrottled", "OverLimit", "ExpiredToken", "InternalError", "InvalidParameterValue", "ReceiptHandleIsInvalid"},
 	} {
-		for _, err := range errs {
-			if got := sqserror.Code(err); got != want {
-				t.Errorf("the code of %v is %q, want %q", err, got, want)
+		for _, code := range codes {
+			err := fmt.Errorf("a call: %w", &smithy.GenericAPIError{Code: code})
+			if sqserror.Lasts(err) != want || sqserror.Code(err) != code {
+				t.Errorf("%q: lasts %v, want %v", sqserror.Code(err), !want, want)
 			}
 		}
 	}
-}
-
-func TestLasts(t *testing.T) {
-	for _, code := range []string{"AccessDenied", "QueueDoesNotExist", "InvalidAddress", "KMS.DisabledException", "KmsAccessDenied", "InvalidClientTokenId", "AWS.SimpleQueueService.UnsupportedOperation"} {
-		if !sqserror.Lasts(&smithy.GenericAPIError{Code: code}) {
-			t.Errorf("%s does not last", code)
+	for err, want := range map[error]bool{errors.New("AccessDenied, no credentials"): true, context.DeadlineExceeded: false, nil: false} {
+		if sqserror.Lasts(err) != want || sqserror.Code(err) != "" {
+			t.Errorf("%v: code %q, lasts %v, want %v", err, sqserror.Code(err), !want, want)
 		}
-	}
-	if !sqserror.Lasts(errors.New("no credentials")) {
-		t.Error("a call that cannot be made does not last")
-	}
-	for _, code := range []string{"RequestThrottled", "KmsThrottled", "OverLimit", "ExpiredToken", "InternalError", "InvalidParameterValue", "ReceiptHandleIsInvalid"} {
-		if sqserror.Lasts(&smithy.GenericAPIError{Code: code}) {
-			t.Errorf("%s lasts", code)
-		}
-	}
-	if sqserror.Lasts(nil) || sqserror.Lasts(context.DeadlineExceeded) {
-		t.Error("nil or a timeout lasts")
 	}
 }
 
 // answered is an error as it came in an answer.
 func answered(status int, err error) error {
 	return &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}}, Err: err}
-}
-
-func TestPassing(t *testing.T) {
-	unread := errors.New("deserialization failed")
-	code := func(c string) error { return &smithy.GenericAPIError{Code: c} }
-	for name, c := range map[string]struct {
-		err  error
-		want bool
-	}{
-		"none":                {nil, false},
-		"not connected":       {&smithyhttp.RequestSendError{Err: errors.New("refused")}, true},
-		"timeout":             {fmt.Errorf("a call: %w", context.DeadlineExceeded), true},
-		"not sent":            {errors.New("no credentials"), false},
-		"an answer cut off":   {answered(200, unread), true},
-		"a proxy's 413":       {answered(413, unread), false},
-		"a proxy's 429":       {answered(429, unread), true},
-		"a proxy's 502":       {answered(502, unread), true},
-		"throttled":           {answered(403, code("RequestThrottled")), true},
-		"denied":              {answered(403, code("AccessDenied")), false},
-		"the service's fault": {answered(500, code("InternalError")), true},
-		"too long":            {answered(400, code("BatchRequestTooLong")), false},
-	} {
-		if got := sqserror.Passing(c.err); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
-	}
 }
 
 // What fails for lack of credentials was not sent to SQS, whatever the service that issues them
@@ -168,34 +128,39 @@ func TestNoCredentials(t *testing.T) {
 	}
 }
 
-func TestUnsure(t *testing.T) {
+func TestPassingAndUnsure(t *testing.T) {
+	unread := errors.New("deserialization failed")
 	code := func(c string) error { return &smithy.GenericAPIError{Code: c} }
 	entry := func(code string, senderFault bool) error {
 		return sqserror.OfEntry(types.BatchResultErrorEntry{Code: &code, SenderFault: senderFault})
 	}
 	for name, c := range map[string]struct {
-		err  error
-		want bool
+		err             error
+		passing, unsure bool
 	}{
-		"none":                          {nil, false},
-		"no connection":                 {&smithyhttp.RequestSendError{Err: &net.OpError{Op: "dial", Err: errors.New("refused")}}, false},
-		"the connection breaks":         {&smithyhttp.RequestSendError{Err: &net.OpError{Op: "read", Err: errors.New("reset")}}, true},
-		"timeout":                       {fmt.Errorf("a call: %w", context.DeadlineExceeded), true},
-		"an answer cut off":             {answered(200, errors.New("deserialization failed")), true},
-		"a proxy's 502":                 {answered(502, errors.New("deserialization failed")), true},
-		"an internal error":             {answered(500, code("InternalError")), true},
-		"unavailable":                   {answered(503, code("ServiceUnavailable")), true},
-		"throttled with status 503":     {answered(503, code("ThrottlingException")), false},
-		"throttled":                     {answered(403, code("RequestThrottled")), false},
-		"denied":                        {answered(403, code("AccessDenied")), false},
-		"too long":                      {answered(400, code("BatchRequestTooLong")), false},
-		"an entry's internal error":     {entry("InternalError", false), true},
-		"an entry that is throttled":    {entry("RequestThrottled", false), false},
-		"an entry that breaks a rule":   {entry("InvalidMessageContents", true), false},
-		"an entry that is not answered": {errors.New("not mentioned"), true},
+		"none":                          {nil, false, false},
+		"no connection":                 {&smithyhttp.RequestSendError{Err: &net.OpError{Op: "dial", Err: errors.New("refused")}}, true, false},
+		"the connection breaks":         {&smithyhttp.RequestSendError{Err: &net.OpError{Op: "read", Err: errors.New("reset")}}, true, true},
+		"another reason":                {&smithyhttp.RequestSendError{Err: errors.New("refused")}, true, true},
+		"timeout":                       {fmt.Errorf("a call: %w", context.DeadlineExceeded), true, true},
+		"not sent":                      {errors.New("no credentials"), false, true},
+		"an answer cut off":             {answered(200, unread), true, true},
+		"a proxy's 413":                 {answered(413, unread), false, true},
+		"a proxy's 429":                 {answered(429, unread), true, true},
+		"a proxy's 502":                 {answered(502, unread), true, true},
+		"an internal error":             {answered(500, code("InternalError")), true, true},
+		"unavailable":                   {answered(503, code("ServiceUnavailable")), true, true},
+		"throttled":                     {answered(403, code("RequestThrottled")), true, false},
+		"throttled with status 503":     {answered(503, code("ThrottlingException")), true, false},
+		"denied":                        {answered(403, code("AccessDenied")), false, false},
+		"too long":                      {answered(400, code("BatchRequestTooLong")), false, false},
+		"an entry's internal error":     {entry("InternalError", false), true, true},
+		"an entry that is throttled":    {entry("RequestThrottled", false), true, false},
+		"an entry that breaks a rule":   {entry("InvalidMessageContents", true), false, false},
+		"an entry that is not answered": {errors.New("not mentioned"), false, true},
 	} {
-		if got := sqserror.Unsure(c.err); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
+		if passing, unsure := sqserror.Passing(c.err), sqserror.Unsure(c.err); passing != c.passing || unsure != c.unsure {
+			t.Errorf("%s: passing %v, unsure %v, want %v and %v", name, passing, unsure, c.passing, c.unsure)
 		}
 	}
 }
