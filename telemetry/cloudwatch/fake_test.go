@@ -56,22 +56,24 @@ type put struct {
 	data       []got
 }
 
-type got struct {
-	name, unit     string
-	dimensions     map[string]string
-	at             time.Time
-	value          float64 // or
-	values, counts []float64
-	resolution     int32
+// got is a datum.
+type got struct{ types.MetricDatum }
+
+func (g got) dimensions() map[string]string {
+	all := map[string]string{}
+	for _, d := range g.Dimensions {
+		all[*d.Name] = *d.Value
+	}
+	return all
 }
 
 // sum and count are what CloudWatch makes of a datum.
 func (g got) sum() (sum, count float64) {
-	if g.values == nil {
-		return g.value, 1
+	if g.Values == nil {
+		return *g.Value, 1
 	}
-	for i, v := range g.values {
-		sum, count = sum+v*g.counts[i], count+g.counts[i]
+	for i, v := range g.Values {
+		sum, count = sum+v*g.Counts[i], count+g.Counts[i]
 	}
 	return sum, count
 }
@@ -166,7 +168,8 @@ func (f *fake) keep(r *http.Request) {
 		p.bytes, err = io.Copy(io.Discard, body)
 	}
 	for _, d := range in.MetricData {
-		p.data = append(p.data, f.datum(d))
+		f.check(got{d})
+		p.data = append(p.data, got{d})
 	}
 	if err != nil || p.bytes > 1_000_000 || len(p.data) > 1000 || len(p.data) == 0 {
 		f.t.Errorf("a call with %d bytes and %d data: %v", p.bytes, len(p.data), err)
@@ -176,30 +179,26 @@ func (f *fake) keep(r *http.Request) {
 	f.puts = append(f.puts, p)
 }
 
-func (f *fake) datum(m types.MetricDatum) got {
-	g := got{name: *m.MetricName, unit: string(m.Unit), at: *m.Timestamp, value: aws.ToFloat64(m.Value), values: m.Values, counts: m.Counts,
-		resolution: aws.ToInt32(m.StorageResolution), dimensions: map[string]string{}}
-	for _, n := range append(slices.Concat(m.Values, m.Counts), g.value) {
+func (f *fake) check(g got) {
+	for _, n := range append(slices.Concat(g.Values, g.Counts), aws.ToFloat64(g.Value)) {
 		if math.IsNaN(n) || math.IsInf(n, 0) {
-			f.t.Errorf("%s is %v", g.name, n)
+			f.t.Errorf("%s is %v", *g.MetricName, n)
 		}
 	}
-	if age := time.Since(g.at); age < -2*time.Hour || age > 14*24*time.Hour {
+	if age := time.Since(*g.Timestamp); age < -2*time.Hour || age > 14*24*time.Hour {
 		f.t.Errorf("data of %v", age)
 	}
-	for _, d := range m.Dimensions {
-		if *d.Name == "" || len(*d.Name) > 255 || *d.Value == "" || len(*d.Value) > 1024 {
-			f.t.Errorf("dimension %q: %q", *d.Name, *d.Value)
+	for name, value := range g.dimensions() {
+		if name == "" || len(name) > 255 || value == "" || len(value) > 1024 {
+			f.t.Errorf("dimension %q: %q", name, value)
 		}
-		g.dimensions[*d.Name] = *d.Value
 	}
-	if len(g.dimensions) != len(m.Dimensions) || len(g.dimensions) > 30 {
-		f.t.Errorf("dimensions %v", g.dimensions)
+	if n := len(g.Dimensions); n != len(g.dimensions()) || n > 30 {
+		f.t.Errorf("dimensions %v", g.dimensions())
 	}
-	if (m.Value == nil) == (g.values == nil) || len(g.values) > 150 || len(g.values) != len(g.counts) {
-		f.t.Errorf("%s has value %v, %d values and %d counts", g.name, g.value, len(g.values), len(g.counts))
+	if (g.Value == nil) == (g.Values == nil) || len(g.Values) > 150 || len(g.Values) != len(g.Counts) {
+		f.t.Errorf("%s has value %v, %d values and %d counts", *g.MetricName, g.Value, len(g.Values), len(g.Counts))
 	}
-	return g
 }
 
 // all are the calls that succeeded, of a name the data.
@@ -212,7 +211,7 @@ func (f *fake) all() []put {
 func (f *fake) of(name string) (all []got) {
 	for _, p := range f.all() {
 		for _, g := range p.data {
-			if g.name == name {
+			if *g.MetricName == name {
 				all = append(all, g)
 			}
 		}

@@ -31,7 +31,7 @@ func TestAnOutageLosesNothing(t *testing.T) {
 			t.Fatalf("%d minutes were put, %d data dropped", len(of), h.Dropped())
 		}
 		for i, g := range of {
-			if want := begin.Add(time.Duration(i) * time.Minute); !g.at.Equal(want) || g.value != 1 {
+			if want := begin.Add(time.Duration(i) * time.Minute); !g.Timestamp.Equal(want) || *g.Value != 1 {
 				t.Errorf("minute %d: %+v, want it at %v", i, g, want)
 			}
 		}
@@ -71,8 +71,8 @@ func TestWhatWaitsHasABound(t *testing.T) {
 			}
 			data += len(p.data)
 			for _, g := range p.data {
-				if g.at.Before(oldest) {
-					oldest = g.at
+				if g.Timestamp.Before(oldest) {
+					oldest = *g.Timestamp
 				}
 			}
 		}
@@ -81,7 +81,7 @@ func TestWhatWaitsHasABound(t *testing.T) {
 		}
 		kept := 0
 		for _, g := range f.of("RecordsSucceeded") {
-			kept += int(g.value)
+			kept += int(*g.Value)
 		}
 		if want := int(begin.Add(minutes*time.Minute).Sub(oldest)/time.Minute) * queues * len(took); kept != want {
 			t.Errorf("%d records were kept since %v, want all %d", kept, oldest, want)
@@ -192,7 +192,7 @@ func TestWarnings(t *testing.T) {
 					t.Errorf("warned %+v, want %q", w, c.want)
 				}
 				for _, g := range f.of("Warnings") {
-					if g.dimensions["Queue"] != "" || g.dimensions["Service"] != "orders" {
+					if g.dimensions()["Queue"] != "" || g.dimensions()["Service"] != "orders" {
 						t.Errorf("%+v", g)
 					}
 				}
@@ -248,7 +248,7 @@ func TestFlush(t *testing.T) {
 		if took := flushed(h, 5*time.Second); took != 0 {
 			t.Errorf("took %v", took)
 		}
-		if of := f.of("RecordsSucceeded"); len(of) != 1 || !of[0].at.Equal(time.Now().Truncate(time.Minute)) {
+		if of := f.of("RecordsSucceeded"); len(of) != 1 || !of[0].Timestamp.Equal(time.Now().Truncate(time.Minute)) {
 			t.Errorf("put %+v", of)
 		}
 		took := flushed(h, 5*time.Second)
@@ -320,7 +320,7 @@ func TestLambda(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		of := f.of("RecordsSucceeded")
-		if len(of) != 3 || of[0].dimensions["Service"] != "ship-orders" || of[0].dimensions["Queue"] != "orders" {
+		if len(of) != 3 || of[0].dimensions()["Service"] != "ship-orders" || of[0].dimensions()["Queue"] != "orders" {
 			t.Errorf("put %+v", of)
 		}
 	})

@@ -39,6 +39,8 @@ type Recorder struct {
 	mu     sync.RWMutex
 	queues map[string]Series // by ARN and by name
 
+	observed func() // called after each observation
+
 	polling sync.Mutex
 	polls   []*poll
 }
@@ -52,7 +54,7 @@ type poll struct {
 
 // NewRecorder returns a Recorder for a Sink.
 func NewRecorder(s Sink) *Recorder {
-	return &Recorder{sink: s, queues: make(map[string]Series, 1)}
+	return &Recorder{sink: s, queues: make(map[string]Series, 1), observed: func() {}}
 }
 
 // series returns the series of a queue, by its ARN or name.
@@ -75,6 +77,7 @@ func (r *Recorder) series(arn string) Series {
 
 // BatchSettled implements [batch.BatchSettledHook].
 func (r *Recorder) BatchSettled(_ context.Context, b batch.BatchInfo, results []batch.Result) {
+	defer r.observed()
 	s := r.series(b.QueueARN)
 	s.Observe(BatchSize, float64(len(results)))
 	if !r.warm.Load() && r.warm.CompareAndSwap(false, true) {
@@ -147,6 +150,7 @@ func percent(d, of time.Duration) float64 {
 
 // Called implements [batch.CallHook].
 func (r *Recorder) Called(_ context.Context, c batch.Call) {
+	defer r.observed()
 	queue := c.QueueARN
 	if queue == "" { // not known yet
 		queue = batch.QueueName(c.URL)
@@ -172,6 +176,7 @@ func (r *Recorder) Called(_ context.Context, c batch.Call) {
 
 // SenderCalled is for sender.Config.OnCall. It observes a call that sent messages.
 func (r *Recorder) SenderCalled(c sender.Call) {
+	defer r.observed()
 	s := r.series(batch.QueueName(c.URL))
 	s.Observe(SendBatchSize, float64(c.Entries))
 	s.Observe(SendWait, float64(c.Waited.Microseconds())/1e3)
@@ -188,6 +193,7 @@ func (r *Recorder) Warned(_ context.Context, w batch.Warning) {
 	if w.Info {
 		return
 	}
+	defer r.observed()
 	s := r.series(w.Queue)
 	s.Add(Warnings, 1)
 	if w.Serious {
@@ -197,6 +203,7 @@ func (r *Recorder) Warned(_ context.Context, w batch.Warning) {
 
 // Polling implements [batch.PollHook].
 func (r *Recorder) Polling(_ context.Context, queueARN string, load func() batch.Load) {
+	defer r.observed()
 	r.polling.Lock()
 	defer r.polling.Unlock()
 	r.polls = append(r.polls, &poll{series: r.series(queueARN), load: load})

@@ -187,21 +187,14 @@ func TestAReportThatTakesLong(t *testing.T) {
 }
 
 // told are the warnings of a set of hooks.
-type told struct {
-	mu   sync.Mutex
-	list []string
-}
+type told struct{ list []string }
 
 func (w *told) Warned(_ context.Context, warning batch.Warning) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.list = append(w.list, warning.Message+": "+warning.Err.Error())
 }
 
 func (w *told) once(t *testing.T, parts ...string) {
 	t.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if len(w.list) != 1 {
 		t.Fatalf("%d warnings, want 1: %q", len(w.list), w.list)
 	}
