@@ -19,7 +19,7 @@
 // the batches of the interval, says how many lines were left out, so counts stay complete.
 //
 // Read the files in this order: log.go (which lines are written), line.go (a record's line,
-// and limits of its length), chain.go (wrapped errors), sum.go (lines for an interval).
+// limits of its length, wrapped errors), sum.go (lines for an interval).
 package log
 
 import (

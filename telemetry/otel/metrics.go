@@ -25,15 +25,7 @@ type metrics struct {
 	operation metric.Float64Histogram // of a call to SQS
 	sent      metric.Int64Counter
 
-	recordSets sets[recordKeys]
-	callSets   sets[callKey]
-	sentSets   sets[string]
-}
-
-// recordKeys is the key of the attribute sets of records.
-type recordKeys struct {
-	queue   *queue
-	outcome batch.Outcome
+	sets sets
 }
 
 func (m *metrics) init(meter metric.Meter) {
@@ -60,18 +52,14 @@ func handle(err error) {
 
 // processed measures a record. The context has its span, for exemplars.
 func (m *metrics) processed(s *recordSpan, r *batch.Result, failure string) {
-	set := m.recordSets.get(recordKeys{s.queue, r.Outcome}, failure, recordAttributes)
+	set := m.sets.get(measured{"process", s.queue.name, r.Outcome, failure}, recordAttributes)
 	m.duration.Record(s, r.Duration.Seconds(), set.record...)
 	m.consumed.Add(s, 1, set.add...)
 }
 
-func recordAttributes(key recordKeys) []attribute.KeyValue {
-	attrs := append(make([]attribute.KeyValue, 0, len(key.queue.attrs)+2), key.queue.attrs...)
-	return append(attrs, outcomeKey.String(key.outcome.String()))
+func recordAttributes(of measured) []attribute.KeyValue {
+	return append(newQueue(of.queue).attrs, outcomeKey.String(of.outcome.String()))
 }
-
-// callKey is the key of the attribute sets of calls to SQS.
-type callKey struct{ operation, url string }
 
 // Called implements [batch.CallHook]: it measures a call to SQS. It ignores a call that a
 // stop abandoned.
@@ -86,7 +74,7 @@ func (h *Hook) Called(ctx context.Context, c batch.Call) {
 	case c.Failed > 0:
 		failure = "entries_failed"
 	}
-	set := h.metrics.callSets.get(callKey{c.Operation, c.URL}, failure, callAttributes)
+	set := h.metrics.sets.get(measured{c.Operation, c.URL, batch.Pending, failure}, callAttributes)
 	h.metrics.operation.Record(ctx, c.Duration.Seconds(), set.record...)
 }
 
@@ -101,15 +89,15 @@ var operationTypes = map[string]attribute.KeyValue{
 	"ChangeMessageVisibility":      semconv.MessagingOperationTypeSettle,
 }
 
-func callAttributes(key callKey) []attribute.KeyValue {
-	attrs := []attribute.KeyValue{semconv.MessagingSystemAWSSQS, semconv.MessagingOperationName(key.operation)}
-	if t, ok := operationTypes[key.operation]; ok {
+func callAttributes(of measured) []attribute.KeyValue {
+	attrs := []attribute.KeyValue{semconv.MessagingSystemAWSSQS, semconv.MessagingOperationName(of.operation)}
+	if t, ok := operationTypes[of.operation]; ok {
 		attrs = append(attrs, t)
 	}
-	if name := batch.QueueName(key.url); name != "" {
+	if name := batch.QueueName(of.queue); name != "" {
 		attrs = append(attrs, semconv.MessagingDestinationName(name))
 	}
-	if u, err := url.Parse(key.url); err == nil && u.Host != "" {
+	if u, err := url.Parse(of.queue); err == nil && u.Host != "" {
 		attrs = append(attrs, semconv.ServerAddress(u.Hostname()))
 		if port, err := strconv.Atoi(u.Port()); err == nil {
 			attrs = append(attrs, semconv.ServerPort(port))
@@ -124,46 +112,48 @@ type set struct {
 	add    []metric.AddOption
 }
 
-// sets caches the sets in use, so that measuring allocates nothing.
-type sets[K comparable] struct {
-	mu    sync.RWMutex
-	byKey map[setKey[K]]*set
+// measured is what a set is for.
+type measured struct {
+	operation string
+	queue     string // the name; the URL if it is a call
+	outcome   batch.Outcome
+	failure   string // the class of error; "" for success
 }
 
-// setKey is what was measured, and its class of error; "" for success.
-type setKey[K comparable] struct {
-	of      K
-	failure string
+// sets caches the sets in use, so that measuring allocates nothing.
+type sets struct {
+	mu  sync.RWMutex
+	all map[measured]*set
 }
 
 // maxSets limits the cache. Beyond it, errors are not told apart.
 const maxSets = 1_000
 
 // get returns the set of these attributes and error.type.
-func (s *sets[K]) get(of K, failure string, attrs func(K) []attribute.KeyValue) *set {
-	key := setKey[K]{of, failure}
+func (s *sets) get(of measured, attrs func(measured) []attribute.KeyValue) *set {
 	s.mu.RLock()
-	known, n := s.byKey[key], len(s.byKey)
+	known, n := s.all[of], len(s.all)
 	s.mu.RUnlock()
 	if known != nil {
 		return known
 	}
-	if n >= maxSets && failure != "" && failure != otherError {
-		return s.get(of, otherError, attrs)
+	if n >= maxSets && of.failure != "" && of.failure != otherError {
+		of.failure = otherError
+		return s.get(of, attrs)
 	}
 	list := attrs(of)
-	if failure != "" {
-		list = append(list, semconv.ErrorTypeKey.String(failure))
+	if of.failure != "" {
+		list = append(list, semconv.ErrorTypeKey.String(of.failure))
 	}
 	with := metric.WithAttributeSet(attribute.NewSet(list...))
 	made := &set{record: []metric.RecordOption{with}, add: []metric.AddOption{with}}
 	if n < 2*maxSets {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.byKey == nil {
-			s.byKey = make(map[setKey[K]]*set)
+		if s.all == nil {
+			s.all = make(map[measured]*set)
 		}
-		s.byKey[key] = made
+		s.all[of] = made
 	}
 	return made
 }

@@ -171,15 +171,9 @@ func TestErrorTypes(t *testing.T) {
 // Error codes without bound do not make metrics without bound.
 func TestErrorTypesAreBounded(t *testing.T) {
 	inWorld(t, false, otel.Options{}, func(w *world) {
-		ctx := context.Background()
-		records := make([]batch.Record, 1_500)
-		ctx = w.hook.BatchContext(ctx, batch.BatchInfo{}, records)
-		results := make([]batch.Result, len(records))
-		for i := range records {
-			w.hook.RecordContext(ctx, &records[i])
-			results[i] = batch.Result{Record: &records[i], Outcome: batch.Retry, Err: &codeError{fmt.Sprint("code ", i)}, Started: time.Now()}
-		}
-		w.hook.BatchSettled(ctx, batch.BatchInfo{}, results)
+		w.settle(numberedRecords(1_500), 1_500, func(r *batch.Record) batch.Result {
+			return batch.Result{Record: r, Outcome: batch.Retry, Err: &codeError{"code of " + r.MessageID}, Started: time.Now()}
+		})
 		if n := len(w.durations("messaging.process.duration")); n > 1_001 {
 			t.Errorf("%d sets of attributes", n)
 		}
