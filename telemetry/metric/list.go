@@ -60,6 +60,10 @@ func (m *Metric) Index() int { return m.index }
 // All are the metrics, in the order in which to show them.
 var All []*Metric
 
+// byOutcome maps outcomes to metrics. Like All it stands above the metrics, which are made in
+// the order of their declarations only then.
+var byOutcome [batch.Abandoned + 1]*Metric
+
 func metric(m Metric) *Metric {
 	m.Family = cmp.Or(m.Family, m.Name)
 	m.index = len(All)
@@ -201,9 +205,6 @@ var (
 	RecordsRepeated = metric(Metric{Name: "RecordsRepeated", Unit: Count, Poll: true,
 		Help: "Deliveries of records that were held or handled already. They are not handled again. A few are usual. Many: records become visible while they are held, or deletes have no effect."})
 )
-
-// byOutcome maps outcomes to metrics.
-var byOutcome [batch.Abandoned + 1]*Metric
 
 func records(o batch.Outcome, name, help string) *Metric {
 	byOutcome[o] = metric(Metric{Name: name, Unit: Count, Help: help, Family: "Records", Label: "outcome", Value: o.String()})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -17,33 +16,12 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/otel"
 )
 
-// errorLog takes what OpenTelemetry's error handler gets.
-type errorLog struct {
-	mu   sync.Mutex
-	list []string
-}
-
-func (l *errorLog) Handle(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.list = append(l.list, err.Error())
-}
-
-// take returns what was reported since the last time.
-func (l *errorLog) take() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	list := l.list
-	l.list = nil
-	return list
-}
-
 var _ batch.FlushHook = (*otel.Hook)(nil)
 
 func TestFlush(t *testing.T) {
 	const late = "sqsbatch: Options.Flush is not called: an earlier call of it did not return in its time"
-	var told errorLog
-	otelapi.SetErrorHandler(&told)
+	var told []string
+	otelapi.SetErrorHandler(otelapi.ErrorHandlerFunc(func(err error) { told = append(told, err.Error()) }))
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
 		var do func(context.Context) error
@@ -60,9 +38,10 @@ func TestFlush(t *testing.T) {
 			if d := time.Since(began); d != want {
 				t.Errorf("took %v, want %v", d, want)
 			}
-			if got := told.take(); !slices.Equal(got, errs) {
-				t.Errorf("told %q, want %q", got, errs)
+			if !slices.Equal(told, errs) {
+				t.Errorf("told %q, want %q", told, errs)
 			}
+			told = nil
 		}
 		do = func(context.Context) error { time.Sleep(time.Second); return nil }
 		flush(time.Second)
