@@ -60,8 +60,8 @@ func (m *Metric) Index() int { return m.index }
 // All are the metrics, in the order in which to show them.
 var All []*Metric
 
-// byOutcome maps outcomes to metrics. Like All it stands above the metrics, which are made in
-// the order of their declarations only then.
+// byOutcome maps outcomes to metrics. Go makes the metrics in the order of their declarations
+// only if this variable and All stand above them.
 var byOutcome [batch.Abandoned + 1]*Metric
 
 func metric(m Metric) *Metric {

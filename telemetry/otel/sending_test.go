@@ -39,10 +39,8 @@ func inSending(t *testing.T, script func(*sending)) {
 		w.observe(otel.Options{})
 		name := "mails"
 		client := w.server.Client()
-		if _, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: &name}); err != nil {
-			t.Fatal(err)
-		}
-		var err error
+		_, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: &name})
+		ok(t, err)
 		w.s, err = sender.New(client, sender.Config{Queue: w.server.QueueURL(name), Trace: w.hook.TraceMessage, OnCall: w.hook.SenderCalled})
 		ok(t, err)
 		script(w)
@@ -172,9 +170,7 @@ func TestSpansOfACall(t *testing.T) {
 		}
 		span.End()
 		q.UntilIdle()
-		if err := c.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		ok(t, c.Close(t.Context()))
 	})
 	spans := map[string]tracetest.SpanStub{}
 	for _, s := range w.spans.GetSpans() {

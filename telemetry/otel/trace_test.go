@@ -34,9 +34,8 @@ func (w *world) sent(inject, system bool) trace.SpanContext {
 	}
 	if inject {
 		var err error
-		if in.MessageAttributes, err = otel.Inject(baggage.ContextWithBaggage(ctx, bag), nil); err != nil {
-			w.t.Fatal(err)
-		}
+		in.MessageAttributes, err = otel.Inject(baggage.ContextWithBaggage(ctx, bag), nil)
+		ok(w.t, err)
 	}
 	if system {
 		in.MessageSystemAttributes = otel.InjectSystem(ctx, nil)
@@ -197,9 +196,8 @@ func withSpan(t *testing.T, full bool) context.Context {
 	ctx := context.Background()
 	if full {
 		var err error
-		if c.TraceState, err = trace.ParseTraceState("vendor=x"); err != nil {
-			t.Fatal(err)
-		}
+		c.TraceState, err = trace.ParseTraceState("vendor=x")
+		ok(t, err)
 		bag, err := baggage.Parse("customer=acme")
 		ok(t, err)
 		ctx = baggage.ContextWithBaggage(ctx, bag)
