@@ -90,7 +90,6 @@ func run(b *testing.B, n int, handle batch.HandlerFunc, hook any) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/record")
 }
 
-// dropped is an exporter that sends nothing.
 type dropped struct{}
 
 func (dropped) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }

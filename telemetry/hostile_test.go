@@ -57,7 +57,6 @@ func later() func() bool {
 	}
 }
 
-// outcomes is a hook that notes what happened to the records.
 type outcomes struct {
 	mu       sync.Mutex
 	settled  map[string]batch.Outcome // by body, of the latest delivery
@@ -144,7 +143,6 @@ func handle(err error, way string) batch.HandlerFunc {
 	}
 }
 
-// hooked is a configuration with every hook that looks at errors.
 func hooked(seen *outcomes) handler.Config {
 	return handler.Config{
 		RecordTimeout: 25 * time.Second, OnPermanent: "retry",

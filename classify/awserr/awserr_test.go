@@ -134,7 +134,6 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// service answers every call with the error that it is named after.
 type service string
 
 func (s service) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -153,7 +152,6 @@ func (s service) RoundTrip(r *http.Request) (*http.Response, error) {
 	return testqueue.Answer(r, 400, string(s), "")
 }
 
-// send makes a call of the SDK that fails.
 func send(ctx context.Context, kind string) error {
 	keys := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test"}, nil

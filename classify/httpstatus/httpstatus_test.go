@@ -200,7 +200,6 @@ func response(status int, header ...string) *http.Response {
 	return &http.Response{StatusCode: status, Header: h, Body: unread{}, Request: &http.Request{Method: "POST", URL: u}}
 }
 
-// unread is a body that must not be read.
 type unread struct{}
 
 func (unread) Read([]byte) (int, error) { panic("the body was read") }

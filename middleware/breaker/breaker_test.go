@@ -255,7 +255,6 @@ func TestNothingIsNoHandler(t *testing.T) {
 	}
 }
 
-// inAMinute is how long a record has.
 func inAMinute(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Minute)
 }

@@ -68,7 +68,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// failed returns the record's error for a failed response.
 func failed(e *httpstatus.Error) error {
 	if e.RetryAfter > 0 {
 		return batch.RetryAfter(e.RetryAfter, e)

@@ -320,7 +320,6 @@ func TestTheContextIsTheRecords(t *testing.T) {
 	ok(t, h.Handle(batch.WithRecord(t.Context(), full), full))
 }
 
-// posting returns a handler that posts to a worker.
 func posting(t *testing.T, worker http.HandlerFunc) batch.HandlerFunc {
 	t.Helper()
 	server := httptest.NewServer(worker)
@@ -460,7 +459,6 @@ func TestPostLeavesTheClientAlone(t *testing.T) {
 	}
 }
 
-// ok fails the test if err is not nil.
 func ok(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

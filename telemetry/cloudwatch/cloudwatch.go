@@ -131,7 +131,6 @@ func (h *Hook) Flush(ctx context.Context) {
 	h.sender.flush(ctx)
 }
 
-// report passes on the observations of a period.
 func (h *Hook) report(ctx context.Context, a *metric.Aggregate) {
 	h.sender.add(h.data.of(h.Period(ctx), a))
 }

@@ -141,7 +141,6 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// The tasks of a service do not all call at the same time.
 func TestCallsAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{t: t}

@@ -18,7 +18,6 @@ const (
 	maxBytes = 1_000_000 - 1000
 )
 
-// data makes data of observations.
 type data struct {
 	dimensions []types.Dimension // all except Queue
 	resolution *int32

@@ -56,7 +56,6 @@ type put struct {
 	data       []got
 }
 
-// got is a datum.
 type got struct{ types.MetricDatum }
 
 func (g got) dimensions() map[string]string {
@@ -78,7 +77,6 @@ func (g got) sum() (sum, count float64) {
 	return sum, count
 }
 
-// inputKey is the key of a call's input in the context of its request.
 type inputKey struct{}
 
 func (f *fake) client() *sdk.Client {
@@ -123,7 +121,6 @@ func (f *fake) Warned(_ context.Context, w batch.Warning) {
 	}
 }
 
-// Do is the HTTP client.
 func (f *fake) Do(r *http.Request) (*http.Response, error) {
 	f.mu.Lock()
 	n := f.calls
@@ -234,7 +231,6 @@ func (f *fake) warnings() []batch.Warning {
 	return slices.Clone(f.warns)
 }
 
-// recover has every call answered from now on.
 func (f *fake) recover() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -260,7 +256,6 @@ func failing(status int, code string, until time.Time) func(context.Context, int
 // proxy is the code of answers that something between here and CloudWatch gives.
 const proxy = "StatusCode"
 
-// silent is an endpoint that does not answer.
 func silent(ctx context.Context, _ int) (int, string, error) {
 	<-ctx.Done()
 	return 0, "", errors.Join(errors.New("no answer"), ctx.Err())

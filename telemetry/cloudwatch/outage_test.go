@@ -196,7 +196,6 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// An endpoint that does not answer delays no record.
 func TestSilenceDelaysNoRecord(t *testing.T) {
 	virtual(t, &fake{answer: silent}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
 		for range 600 {

@@ -63,7 +63,6 @@ func (s *sender) init(o *Options, warn func(batch.Warning)) {
 	s.wake, s.tried = make(chan struct{}, 1), make(chan struct{})
 }
 
-// add queues data to be sent.
 func (s *sender) add(some []types.MetricDatum) {
 	if len(some) == 0 {
 		return
@@ -140,7 +139,6 @@ func (s *sender) next() (some []types.MetricDatum, wait time.Duration) {
 	return some, 0
 }
 
-// over notes the result of a call.
 func (s *sender) over(some []types.MetricDatum, err error) {
 	v := judge(err)
 	s.mu.Lock()

@@ -26,7 +26,6 @@ var errNoRegion = errors.New("no region: set AWS_REGION, or give Options.Client"
 // unread is the SDK's code for an answer without a code, such as a proxy's.
 const unread = "UnknownError"
 
-// verdict is the meaning of a failed call.
 type verdict struct {
 	kind    string
 	now     bool // an operator has to act

@@ -30,7 +30,6 @@ type about struct {
 	dropped   int
 }
 
-// documents makes the documents of a Hook.
 type documents struct {
 	namespace  string
 	dimensions []string       // the names of all except Queue

@@ -46,7 +46,6 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.buf.Write(p)
 }
 
-// take returns what was written since the last take.
 func (o *output) take() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -255,7 +254,6 @@ func TestAnOutputThatBlocks(t *testing.T) {
 	})
 }
 
-// Any text is a property.
 func FuzzProperties(f *testing.F) {
 	f.Add("version", "1.2.3")
 	f.Add("a\"b\\", "\x00\xff\u2028é\n")
@@ -302,7 +300,6 @@ func TestOptionsAreValidatedBeforeAnythingIsHandled(t *testing.T) {
 	ok(t, emf.New(emf.Options{Interval: time.Second, Properties: map[string]string{"version": "1"}}).Validate())
 }
 
-// ok fails the test if err is not nil.
 func ok(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -314,7 +311,6 @@ var update = flag.Bool("update", false, "write files and metrics into the pages 
 
 const pages = "../../docs/observability/"
 
-// table is the list of metrics as the page has it.
 func table() string {
 	var b strings.Builder
 	b.WriteString("| metric | | unit | Prometheus | what it is, and what to do |\n| --- | --- | --- | --- | --- |\n")

@@ -23,7 +23,6 @@ type doc struct {
 	line       string
 }
 
-// read reads lines, each of which must be a document.
 func read(t *testing.T, written string) (docs []doc) {
 	t.Helper()
 	if written == "" {

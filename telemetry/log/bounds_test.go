@@ -19,7 +19,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
 
-// count counts lines by their text and level.
 func count(lines []map[string]any) map[string]int {
 	n := map[string]int{}
 	for _, line := range lines {
@@ -28,7 +27,6 @@ func count(lines []map[string]any) map[string]int {
 	return n
 }
 
-// sums are the lines of batches.
 func sums(lines []map[string]any) (list []map[string]any) {
 	for _, line := range lines {
 		if line["msg"] == "batches" || line["msg"] == "batch" {
@@ -40,7 +38,6 @@ func sums(lines []map[string]any) (list []map[string]any) {
 	return list
 }
 
-// many are n results of each outcome.
 func many(n int, outcomes ...batch.Outcome) (results []batch.Result) {
 	for range n {
 		for _, o := range outcomes {
@@ -260,7 +257,6 @@ func TestALineOfARecordIsBounded(t *testing.T) {
 	}
 }
 
-// panics is an error whose methods panic.
 type panics struct{ with string }
 
 func (p panics) Error() string { panic(p.with) }

@@ -39,7 +39,6 @@ func head(r *batch.Result) []slog.Attr {
 	)
 }
 
-// attrs returns the attributes of a record's line.
 func (h *Hook) attrs(r *batch.Result) []slog.Attr {
 	line := head(r)
 	if r.MaxReceiveCount > 0 {

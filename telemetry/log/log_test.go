@@ -29,7 +29,6 @@ func result(id string, o batch.Outcome, err error) batch.Result {
 	return batch.Result{Record: &batch.Record{MessageID: id, Attempt: 2, Body: "swordfish", QueueARN: ordersARN}, Outcome: o, Err: err}
 }
 
-// written returns the lines that tell writes.
 func written(t *testing.T, level slog.Level, opts log.Options, tell func(h *log.Hook)) []map[string]any {
 	t.Helper()
 	var buf bytes.Buffer

@@ -11,10 +11,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// counts are numbers of records by outcome.
 type counts [batch.Abandoned + 1]int
 
-// attrs are the counts of a queue that has a name.
 func (c *counts) attrs(queue string) []slog.Attr {
 	line := append(ofQueue(queue), slog.Int("records", c.records()))
 	for o, n := range c {
@@ -39,7 +37,6 @@ type bound struct {
 	highest slog.Level // of the lines left out, at least INFO
 }
 
-// take reports whether one more line may be written.
 func (b *bound) take(level slog.Level) bool {
 	worse := 0
 	if level > slog.LevelWarn {
@@ -78,7 +75,6 @@ type period struct {
 	bounds [2]bound // by kind of line
 }
 
-// queue is a queue's period, and the timer that ends it.
 type queue struct {
 	period
 	timer *time.Timer
@@ -107,7 +103,6 @@ func (h *Hook) period(name string) *period {
 	return &q.period
 }
 
-// add counts a batch.
 func (h *Hook) add(name string, c counts) {
 	h.sums.mu.Lock()
 	defer h.sums.mu.Unlock()
@@ -117,7 +112,6 @@ func (h *Hook) add(name string, c counts) {
 	}
 }
 
-// within reports whether a line may be written in a queue's period.
 func (h *Hook) within(name string, level slog.Level, kind int) bool {
 	h.sums.mu.Lock()
 	defer h.sums.mu.Unlock()

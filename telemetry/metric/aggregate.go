@@ -12,7 +12,6 @@ type Aggregate struct {
 	queues []*sums
 }
 
-// sums are the observations about one queue.
 type sums struct {
 	queue string
 	mu    sync.Mutex

@@ -80,7 +80,6 @@ var perLog = 1 / math.Log(gamma)
 // as it.
 const least = 1e-9
 
-// round puts a value into its bucket.
 func (v *Values) round(x float64, n int) {
 	if x == 0 {
 		v.zeros += n
@@ -108,7 +107,6 @@ func representative(b int) float64 {
 	return digits(2 * math.Pow(gamma, float64(b+1)) / (1 + gamma))
 }
 
-// digits rounds to four significant digits.
 func digits(x float64) float64 {
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
 	return rounded

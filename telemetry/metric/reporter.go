@@ -72,7 +72,6 @@ func (r *Reporter) arm() {
 	}
 }
 
-// wait returns the time until the next report.
 func (r *Reporter) wait() time.Duration {
 	now := time.Now()
 	wait := now.Truncate(r.every).Add(r.every).Sub(now.Round(0))
@@ -82,7 +81,6 @@ func (r *Reporter) wait() time.Duration {
 	return wait
 }
 
-// tick reports the observations of an interval.
 func (r *Reporter) tick() {
 	r.mu.Lock()
 	r.timer = nil

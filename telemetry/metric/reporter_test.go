@@ -21,7 +21,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var _ batch.FlushHook = (*metric.Reporter)(nil)
 
-// reports notes how many records each report had, and when it was made.
 type reports struct {
 	*metric.Reporter
 	began time.Time
@@ -186,7 +185,6 @@ func TestAReportThatTakesLong(t *testing.T) {
 	})
 }
 
-// told are the warnings of a set of hooks.
 type told struct{ list []string }
 
 func (w *told) Warned(_ context.Context, warning batch.Warning) {

@@ -201,14 +201,12 @@ func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
 	b.span.AddEvent("sqsbatch.warning", trace.WithAttributes(attrs...))
 }
 
-// queue has the attributes that all spans of a queue share.
 type queue struct {
 	name  string // "" if it is not known, or if there are several
 	span  string // the spans' name
 	attrs []attribute.KeyValue
 }
 
-// queues caches queues by ARN.
 type queues struct{ byARN sync.Map }
 
 // maxQueues limits the cache: a test may make up any number of ARNs.

@@ -49,7 +49,6 @@ func inWorld(t *testing.T, fifo bool, opts otel.Options, script func(*world)) {
 	})
 }
 
-// inWorldRun is inWorld as a subtest.
 func inWorldRun(t *testing.T, name string, fifo bool, opts otel.Options, script func(*world)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) { inWorld(t, fifo, opts, script) })
@@ -171,7 +170,6 @@ func outcomeOf(s tracetest.SpanStub) string {
 	return out
 }
 
-// ok fails the test if err is not nil.
 func ok(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -141,7 +141,6 @@ func (h *Hook) Flush(ctx context.Context) {
 
 var errOverdue = errors.New("sqsbatch: Options.Flush is not called: an earlier call of it did not return in its time")
 
-// flush calls Options.Flush.
 func (h *Hook) flush(ctx context.Context) {
 	err := batch.ErrGoexit
 	defer func() {

@@ -80,7 +80,6 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// Calls to SQS are measured, with the queue that they were about.
 func TestCallsAreMeasured(t *testing.T) {
 	call := func(operation, queue, kind, failure string) string {
 		s := "messaging.destination.name=" + queue + " messaging.operation.name=" + operation + kind + " messaging.system=aws_sqs server.address=sqs.eu-west-1.invalid"
@@ -168,7 +167,6 @@ func TestErrorTypes(t *testing.T) {
 	}
 }
 
-// Error codes without bound do not make metrics without bound.
 func TestErrorTypesAreBounded(t *testing.T) {
 	inWorld(t, false, otel.Options{}, func(w *world) {
 		w.settle(numberedRecords(1_500), 1_500, func(r *batch.Record) batch.Result {

@@ -78,7 +78,6 @@ func (h *Hook) RecordContext(ctx context.Context, r *batch.Record) context.Conte
 	return s
 }
 
-// attributes returns the attributes with which a record's span begins.
 func (s *recordSpan) attributes(r *batch.Record) []attribute.KeyValue {
 	attrs := append(make([]attribute.KeyValue, 0, len(s.queue.attrs)+4), s.queue.attrs...)
 	attrs = append(attrs, semconv.MessagingMessageID(r.MessageID), attemptKey.Int(r.Attempt))
@@ -161,7 +160,6 @@ func short(text string, most int) string {
 	return strings.ToValidUTF8(text, "?")
 }
 
-// exception returns an error as the attributes of an exception event.
 func exception(err error) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{semconv.ExceptionType(typeName(err)), semconv.ExceptionMessage(short(err.Error(), maxText))}
 	if panicked, ok := errors.AsType[*batch.PanicError](err); ok {

@@ -47,7 +47,6 @@ func (h *Hook) TraceMessage(ctx context.Context, queue string, m *producer.Messa
 	return func(r producer.Result) { h.sent(ctx, span, name, r) }
 }
 
-// carry writes ctx's span into a message.
 func carry(ctx context.Context, h *Hook, m *producer.Message) {
 	attributes, err := inject(ctx, m.Attributes, h.opts.Propagator, func(value string) batch.MessageAttribute {
 		return batch.MessageAttribute{DataType: "String", StringValue: value}
@@ -58,7 +57,6 @@ func carry(ctx context.Context, h *Hook, m *producer.Message) {
 	}
 }
 
-// sent ends the span of a message, and counts the message.
 func (h *Hook) sent(ctx context.Context, span trace.Span, queue string, r producer.Result) {
 	failure := ""
 	span.SetAttributes(triesKey.Int(r.Tries))

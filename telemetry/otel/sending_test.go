@@ -47,7 +47,6 @@ func inSending(t *testing.T, script func(*sending)) {
 	})
 }
 
-// one returns the span with a name. There must be one.
 func (w *sending) one(name string) tracetest.SpanStub {
 	w.t.Helper()
 	var found []tracetest.SpanStub

@@ -21,7 +21,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/otel"
 )
 
-// sent sends a message in a span of its own, which it returns.
 func (w *world) sent(inject, system bool) trace.SpanContext {
 	w.t.Helper()
 	ctx, span := w.tracer.Start(w.t.Context(), "send orders", trace.WithSpanKind(trace.SpanKindProducer))
@@ -44,7 +43,6 @@ func (w *world) sent(inject, system bool) trace.SpanContext {
 	return span.SpanContext()
 }
 
-// linked are the ids of the spans that a span links to.
 func linked(s tracetest.SpanStub) (ids []string) {
 	for _, l := range s.Links {
 		ids = append(ids, l.SpanContext.SpanID().String())
