@@ -111,19 +111,6 @@ func TestOpenSendsBackUntilItMayTryAgain(t *testing.T) {
 	})
 }
 
-func TestTheDefaultTimeoutIsAMinute(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDependency(t, gobreaker.Settings{}, breaker.Options{})
-		d.open()
-		d.spared(d.handle(succeeds), time.Minute)
-		time.Sleep(time.Minute + 1)
-		if err := d.handle(fails); err != errDown || d.state != gobreaker.StateOpen {
-			t.Errorf("%v, %v", err, d.state)
-		}
-		d.spared(d.handle(succeeds), time.Minute) // anew
-	})
-}
-
 // While one is tried the others come back, ever later the longer it takes, so
 // that a record which hangs does not use up the attempts of the others.
 func TestHalfOpen(t *testing.T) {
@@ -174,6 +161,7 @@ func TestAHandlerThatNeverReturnsHoldsNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDependency(t, gobreaker.Settings{}, breaker.Options{})
 		d.open()
+		d.spared(d.handle(succeeds), time.Minute) // gobreaker's default
 		time.Sleep(time.Minute + 1)
 		go func() { _ = d.handle(func(context.Context) error { time.Sleep(24 * time.Hour); return nil }) }()
 		synctest.Wait()
@@ -182,6 +170,7 @@ func TestAHandlerThatNeverReturnsHoldsNoPlace(t *testing.T) {
 		if d.state != gobreaker.StateOpen {
 			t.Fatalf("it is %v a minute later", d.state)
 		}
+		d.spared(d.handle(succeeds), time.Minute) // anew
 		time.Sleep(time.Minute + 1)
 		if err := d.handle(succeeds); err != nil || d.state != gobreaker.StateClosed {
 			t.Errorf("%v, %v", err, d.state)

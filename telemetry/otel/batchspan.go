@@ -3,6 +3,7 @@ package otel
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"sync"
 
@@ -20,6 +21,7 @@ type batchSpan struct {
 	context.Context
 	span    trace.Span // nil if there is only the record's span
 	lambda  bool
+	queue   *queue // of all records, if the batch has a span
 	records []batch.Record
 
 	mu      sync.Mutex
@@ -56,11 +58,11 @@ func (h *Hook) BatchContext(ctx context.Context, info batch.BatchInfo, records [
 	if !b.lambda && len(records) <= 1 {
 		return b
 	}
-	q := h.queues.of(info.QueueARN)
-	if severalQueues(records) {
-		q = newQueue("")
+	b.queue = newQueue(batch.QueueName(info.QueueARN))
+	if slices.ContainsFunc(records, func(r batch.Record) bool { return r.QueueARN != info.QueueARN }) {
+		b.queue = newQueue("")
 	}
-	attrs := append(make([]attribute.KeyValue, 0, len(q.attrs)+3), q.attrs...)
+	attrs := append(make([]attribute.KeyValue, 0, len(b.queue.attrs)+3), b.queue.attrs...)
 	attrs = append(attrs, semconv.MessagingBatchMessageCount(len(records)))
 	links := h.senders(records)
 	opts := []trace.SpanStartOption{consumer}
@@ -77,17 +79,8 @@ func (h *Hook) BatchContext(ctx context.Context, info batch.BatchInfo, records [
 		// process does.
 		opts = append(opts, trace.WithNewRoot())
 	}
-	b.Context, b.span = h.tracer.Start(ctx, q.span, append(opts, trace.WithAttributes(attrs...), trace.WithLinks(links...))...)
+	b.Context, b.span = h.tracer.Start(ctx, b.queue.span, append(opts, trace.WithAttributes(attrs...), trace.WithLinks(links...))...)
 	return b
-}
-
-func severalQueues(records []batch.Record) bool {
-	for i := range records {
-		if records[i].QueueARN != records[0].QueueARN {
-			return true
-		}
-	}
-	return false
 }
 
 // senders returns links to the spans that sent the records, each with the message's id.
@@ -207,28 +200,10 @@ type queue struct {
 	attrs []attribute.KeyValue
 }
 
-type queues struct{ byARN sync.Map }
-
-// maxQueues limits the cache: a test may make up any number of ARNs.
-const maxQueues = 1_000
-
-func (q *queues) of(arn string) *queue {
-	if known, ok := q.byARN.Load(arn); ok {
-		return known.(*queue)
-	}
-	n := 0
-	q.byARN.Range(func(any, any) bool { n++; return n < maxQueues })
-	made := newQueue(batch.QueueName(arn))
-	if n < maxQueues {
-		q.byARN.Store(strings.Clone(arn), made)
-	}
-	return made
-}
-
 // newQueue makes the attributes that all spans of a queue share: those that the conventions
 // want when a span is created, so that samplers can use them.
 func newQueue(name string) *queue {
-	q := &queue{name: strings.Clone(name), span: "process"}
+	q := &queue{name: name, span: "process"}
 	q.attrs = []attribute.KeyValue{
 		semconv.MessagingSystemAWSSQS,
 		semconv.MessagingOperationName("process"),

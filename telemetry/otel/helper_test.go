@@ -90,11 +90,6 @@ func (w *world) onLambda(h batch.HandlerFunc, cfg handler.Config, in ...func(con
 	ok(w.t, err)
 }
 
-func (w *world) inContainer(h batch.HandlerFunc, cfg handler.Config, d time.Duration) {
-	w.t.Helper()
-	w.Poll(w.t.Context(), d, h, cfg)
-}
-
 // byBody is a handler for every outcome.
 func byBody(ctx context.Context, r batch.Record) error {
 	body := r.Body[strings.LastIndexByte(r.Body, ':')+1:]

@@ -101,7 +101,6 @@ type Hook struct {
 	opts    Options
 	tracer  trace.Tracer
 	metrics metrics
-	queues  queues
 	flushes *sharedcall.Calls // calls of Options.Flush, shared by invocations that end at the same time
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 
 	"go.opentelemetry.io/otel"
@@ -141,6 +142,7 @@ func (s *sets) get(of measured, attrs func(measured) []attribute.KeyValue) *set 
 		of.failure = otherError
 		return s.get(of, attrs)
 	}
+	of.queue = strings.Clone(of.queue) // it may be a part of an event, which the cache must not keep
 	list := attrs(of)
 	if of.failure != "" {
 		list = append(list, semconv.ErrorTypeKey.String(of.failure))

@@ -120,7 +120,7 @@ func TestCallsAreMeasured(t *testing.T) {
 		w.Send("ok", "fail", "never")
 		cfg := w.config()
 		cfg.Backoff = func(int) time.Duration { return time.Hour }
-		w.inContainer(byBody, cfg, 130*time.Second) // a receive is open then
+		w.Poll(w.t.Context(), 130*time.Second, batch.HandlerFunc(byBody), cfg) // a receive is open then
 		var got []string
 		for _, p := range w.durations("messaging.client.operation.duration") {
 			got = append(got, attrs(p.Attributes.ToSlice()))
@@ -158,7 +158,7 @@ func TestErrorTypes(t *testing.T) {
 			w.Send("x")
 			cfg := w.config()
 			cfg.Backoff = func(int) time.Duration { return time.Hour }
-			w.inContainer(func(context.Context, batch.Record) error { return err }, cfg, time.Minute)
+			w.Poll(w.t.Context(), time.Minute, batch.HandlerFunc(func(context.Context, batch.Record) error { return err }), cfg)
 			records, _ := w.byID()
 			if len(records) != 1 || attr(records[0].Attributes, "error.type") != want {
 				w.t.Errorf("%d spans, %s", len(records), attrs(records[0].Attributes))

@@ -50,7 +50,12 @@ func (s *recordSpan) Value(key any) any {
 
 // RecordContext implements [batch.RecordContextHook]: it begins the record's span.
 func (h *Hook) RecordContext(ctx context.Context, r *batch.Record) context.Context {
-	s := &recordSpan{hook: h, queue: h.queues.of(r.QueueARN), batch: batchOf(ctx)}
+	s := &recordSpan{hook: h, batch: batchOf(ctx)}
+	if name := batch.QueueName(r.QueueARN); s.batch != nil && s.batch.queue != nil && s.batch.queue.name == name {
+		s.queue = s.batch.queue
+	} else {
+		s.queue = newQueue(name)
+	}
 	alone := s.batch == nil || len(s.batch.records) == 1
 	from := h.sender(r)
 	links := from.links()

@@ -186,7 +186,7 @@ func TestInAContainer(t *testing.T) {
 		cfg := w.config()
 		cfg.RecordTimeout, cfg.Poll.Visibility = 30*time.Second, 9*time.Second
 		cfg.Backoff = func(int) time.Duration { return time.Hour }
-		w.inContainer(byBody, cfg, time.Minute)
+		w.Poll(w.t.Context(), time.Minute, batch.HandlerFunc(byBody), cfg)
 		records, batches := w.byID()
 		if len(records) != 6 || len(batches) != 1 {
 			t.Fatalf("%d spans of records, %d others", len(records), len(batches))

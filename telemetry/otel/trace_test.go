@@ -97,7 +97,7 @@ func (w *world) run(lambda bool, h batch.HandlerFunc) {
 	if lambda {
 		w.onLambda(h, w.config())
 	} else {
-		w.inContainer(h, w.config(), time.Minute)
+		w.Poll(w.t.Context(), time.Minute, h, w.config())
 	}
 }
 
