@@ -65,17 +65,17 @@ func New(o Options) func(error) error {
 	return func(err error) error { return verdict.Apply(err, o.judge) }
 }
 
-func (o Options) judge(chain []error) verdict.Verdict {
+func (o Options) judge(chain []error) (verdict.Kind, time.Duration) {
 	a := read(chain)
 	switch {
 	case a.throttled(), a.nested: // getting credentials failed: the record is not the cause
-		return verdict.Verdict{Kind: verdict.Retry, After: a.after}
+		return verdict.Retry, a.after
 	case slices.Contains(o.Codes, a.code) && a.code != "", o.Permanent&a.kind() != 0:
-		return verdict.Verdict{Kind: verdict.Permanent}
+		return verdict.Permanent, 0
 	case a.after > 0: // the service says that the problem will pass
-		return verdict.Verdict{Kind: verdict.Retry, After: a.after}
+		return verdict.Retry, a.after
 	}
-	return verdict.Verdict{}
+	return verdict.Unknown, 0
 }
 
 // answer is what a chain of errors says about a call.

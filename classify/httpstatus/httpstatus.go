@@ -64,7 +64,7 @@ func New(o Options) func(error) error {
 // and one of them is to be retried, the whole is.
 func Classify(err error) error { return verdict.Apply(err, Options{}.judge) }
 
-func (o Options) judge(chain []error) verdict.Verdict {
+func (o Options) judge(chain []error) (verdict.Kind, time.Duration) {
 	for _, err := range chain {
 		status, after, ok := statusOf(err)
 		if !ok {
@@ -72,25 +72,25 @@ func (o Options) judge(chain []error) verdict.Verdict {
 		}
 		switch {
 		case status < 400 || status > 599:
-			return verdict.Verdict{}
+			return verdict.Unknown, 0
 		case after > 0, status >= 500, slices.Contains(o.Retry, status):
-			return verdict.Verdict{Kind: verdict.Retry, After: after}
+			return verdict.Retry, after
 		}
 		switch status {
 		case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
-			return verdict.Verdict{Kind: verdict.Retry}
+			return verdict.Retry, 0
 		}
 		if slices.ContainsFunc(chain, ofAWS) {
-			return verdict.Verdict{}
+			return verdict.Unknown, 0
 		}
-		return verdict.Verdict{Kind: verdict.Permanent}
+		return verdict.Permanent, 0
 	}
 	for _, err := range chain {
 		if _, ok := err.(net.Error); ok || err == io.ErrUnexpectedEOF {
-			return verdict.Verdict{Kind: verdict.Retry}
+			return verdict.Retry, 0
 		}
 	}
-	return verdict.Verdict{}
+	return verdict.Unknown, 0
 }
 
 // ofAWS reports whether err is from the AWS SDK, where a 400 may be throttling or an

@@ -2,13 +2,13 @@ package cloudwatch_test
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
 	"io"
 	"math"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -104,7 +104,9 @@ func virtual(t *testing.T, f *fake, o cloudwatch.Options, test func(t *testing.T
 func (f *fake) hook(o cloudwatch.Options) *cloudwatch.Hook {
 	f.t.Helper()
 	o.Client, o.Warnings = f.client(), f
-	o.Service = cmp.Or(o.Service, "orders")
+	if os.Getenv("AWS_LAMBDA_FUNCTION_NAME") == "" {
+		o.Service = "orders"
+	}
 	h := cloudwatch.New(o)
 	if err := h.Validate(); err != nil {
 		f.t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -296,31 +295,11 @@ func TestFlushEnds(t *testing.T) {
 	}
 }
 
-// On Lambda each invocation puts its own.
-func TestLambda(t *testing.T) {
-	t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
-	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "ship-orders")
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{t: t}
-		h := cloudwatch.New(cloudwatch.Options{Client: f.client(), Warnings: f})
-		for range 3 {
-			settle(h, orders, time.Millisecond)
-			if took := flushed(h, 2*time.Second); took != 0 {
-				t.Errorf("took %v", took)
-			}
-			time.Sleep(time.Second)
-		}
-		of := f.of("RecordsSucceeded")
-		if len(of) != 3 || of[0].dimensions()["Service"] != "ship-orders" || of[0].dimensions()["Queue"] != "orders" {
-			t.Errorf("put %+v", of)
-		}
-	})
-}
-
 // A refusal that only an operator can fix costs no invocation time, and an endpoint
 // that does not answer costs only some of them time.
 func TestLambdaInTrouble(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
+	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "ship-orders")
 	for name, c := range map[string]struct {
 		answer func(context.Context, int) (int, string, error)
 		most   time.Duration // of 600 invocations, all together
@@ -349,6 +328,16 @@ func TestLambdaInTrouble(t *testing.T) {
 				}
 				if w := f.warnings(); len(w) != 1 {
 					t.Errorf("warned %+v", w)
+				}
+				for range 3 { // each invocation puts its own
+					settle(h, orders, time.Millisecond)
+					if took := flushed(h, 2*time.Second); took != 0 {
+						t.Errorf("took %v", took)
+					}
+				}
+				of := f.of("RecordsSucceeded")
+				if last := of[len(of)-1].dimensions(); len(of) != 603 || last["Service"] != "ship-orders" || last["Queue"] != "orders" {
+					t.Errorf("%d data, the last of %v", len(of), last)
 				}
 			})
 		})

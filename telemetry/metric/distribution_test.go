@@ -87,18 +87,3 @@ func TestRoundedValuesStayWithinTheError(t *testing.T) {
 		})
 	}
 }
-
-func BenchmarkObserve(b *testing.B) {
-	for name, spread := range map[string]int{"exact": 5, "rounded": 100_000} {
-		b.Run(name, func(b *testing.B) {
-			var v metric.Values
-			for i := range spread {
-				v.Observe(float64(i) / 100)
-			}
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				v.Observe(float64(i%spread) / 100)
-			}
-		})
-	}
-}

@@ -27,23 +27,16 @@ import (
 
 // Every outcome of an invocation, on the record's span.
 func TestOutcomesOnLambda(t *testing.T) {
-	for _, c := range []struct{ body, outcome, event, more string }{
-		{"ok", "succeeded", "", "sqsbatch.allowed_ms=9000"},
-		{"fail", "retry *otel_test.carrierError: shipping: the carrier is on strike", "*otel_test.carrierError shipping: the carrier is on strike",
-			"sqsbatch.allowed_ms=9000 sqsbatch.visible_in_ms=1000"},
-		{"later", "retry *errors.errorString: busy", "*errors.errorString busy", "sqsbatch.allowed_ms=9000 sqsbatch.visible_in_ms=3600000"},
-		{"never", "dead-letter *errors.errorString: no such thing", "*errors.errorString no such thing",
-			"sqsbatch.allowed_ms=9000 sqsbatch.dead_letter_queue=DLQ"},
-		{"malformed", "dead-letter malformed: malformed body: not valid JSON at offset 0", "*batch.MalformedError malformed body: not valid JSON at offset 0",
-			"sqsbatch.allowed_ms=9000 sqsbatch.dead_letter_queue=DLQ"},
-		{"panic", "retry panic: handler panicked: oops", "*batch.PanicError handler panicked: oops", "sqsbatch.allowed_ms=9000 sqsbatch.visible_in_ms=1000"},
-		{"goexit", "retry goexit: handler called runtime.Goexit", "*errors.errorString handler called runtime.Goexit",
-			"sqsbatch.allowed_ms=9000 sqsbatch.visible_in_ms=1000"},
-		{"slow", "retry timeout: context deadline exceeded", "context.deadlineExceededError context deadline exceeded",
-			"sqsbatch.allowed_ms=9000 sqsbatch.visible_in_ms=1000"},
-		{"hang", "abandoned abandoned: abandoned: its handler was still running after 9.25s and ignores the end of its context",
-			"*errors.errorString abandoned: its handler was still running after 9.25s and ignores the end of its context",
-			"sqsbatch.allowed_ms=9000 sqsbatch.max_receive_count=5"},
+	for _, c := range []struct{ body, outcome, text, exception, more string }{
+		{"ok", "succeeded", "", "", ""},
+		{"fail", "retry *otel_test.carrierError", "shipping: the carrier is on strike", "*otel_test.carrierError", " sqsbatch.visible_in_ms=1000"},
+		{"later", "retry *errors.errorString", "busy", "*errors.errorString", " sqsbatch.visible_in_ms=3600000"},
+		{"never", "dead-letter *errors.errorString", "no such thing", "*errors.errorString", " sqsbatch.dead_letter_queue=DLQ"},
+		{"malformed", "dead-letter malformed", "malformed body: not valid JSON at offset 0", "*batch.MalformedError", " sqsbatch.dead_letter_queue=DLQ"},
+		{"panic", "retry panic", "handler panicked: oops", "*batch.PanicError", " sqsbatch.visible_in_ms=1000"},
+		{"goexit", "retry goexit", "handler called runtime.Goexit", "*errors.errorString", " sqsbatch.visible_in_ms=1000"},
+		{"slow", "retry timeout", "context deadline exceeded", "context.deadlineExceededError", " sqsbatch.visible_in_ms=1000"},
+		{"hang", "abandoned abandoned", "abandoned: its handler was still running after 9.25s and ignores the end of its context", "*errors.errorString", " sqsbatch.max_receive_count=5"},
 	} {
 		inWorldRun(t, c.body, false, otel.Options{}, func(w *world) {
 			w.Send("swordfish:" + c.body)
@@ -56,14 +49,14 @@ func TestOutcomesOnLambda(t *testing.T) {
 				w.t.Fatalf("%d spans of records, %d others", len(records), len(batches))
 			}
 			s := records[0]
-			if got := outcomeOf(s); got != c.outcome {
-				w.t.Errorf("outcome %q, want %q", got, c.outcome)
+			if got := attr(s.Attributes, "sqsbatch.outcome") + " " + attr(s.Attributes, "error.type"); strings.TrimSpace(got) != c.outcome || s.Status.Description != c.text || (s.Status.Code == codes.Error) != (c.text != "") {
+				w.t.Errorf("outcome %q, status %+v, want %q and %q", got, s.Status, c.outcome, c.text)
 			}
-			want := strings.ReplaceAll(c.more, "DLQ", w.DeadLetterURL)
+			want := "sqsbatch.allowed_ms=9000" + strings.ReplaceAll(c.more, "DLQ", w.DeadLetterURL)
 			if got := attrs(s.Attributes, "sqsbatch.allowed_ms", "sqsbatch.visible_in_ms", "sqsbatch.max_receive_count", "sqsbatch.dead_letter_queue"); got != want {
 				w.t.Errorf("attributes %q, want %q", got, want)
 			}
-			checkException(w.t, s, c.event)
+			checkException(w.t, s, strings.TrimSpace(c.exception+" "+c.text))
 			took := s.EndTime.Sub(began)
 			if late := map[string]time.Duration{"slow": 9 * time.Second, "hang": 9250 * time.Millisecond}[c.body]; took != late {
 				w.t.Errorf("the span ends after %v, want %v", took, late)

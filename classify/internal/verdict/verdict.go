@@ -1,7 +1,7 @@
 // Package verdict has what classifiers share: it recognizes errors that were decided
 // before, and combines the verdicts on the parts of a joined error.
 //
-//	return verdict.Apply(err, func(chain []error) verdict.Verdict {
+//	return verdict.Apply(err, func(chain []error) (verdict.Kind, time.Duration) {
 //		…
 //	})
 package verdict
@@ -23,11 +23,9 @@ const (
 	Retry                 // a retry may fix it
 )
 
-// Verdict is a kind and, for a retry, how long to wait; 0 if that is not known.
-type Verdict struct {
-	Kind  Kind
-	After time.Duration
-}
+// Judge returns the verdict on a chain of errors and, for a retry, how long to wait; 0 if that
+// is not known.
+type Judge func(chain []error) (Kind, time.Duration)
 
 // Apply returns err, wrapped with the verb that follows from judge's verdict.
 //
@@ -38,7 +36,7 @@ type Verdict struct {
 // verdict does not count, such as the sentinel in fmt.Errorf("%w: %w", ErrShip, err).
 //
 // An error that was decided before, or whose methods panic, is returned unchanged.
-func Apply(err error, judge func(chain []error) Verdict) (classified error) {
+func Apply(err error, judge Judge) (classified error) {
 	if err == nil {
 		return nil
 	}
@@ -50,11 +48,11 @@ func Apply(err error, judge func(chain []error) Verdict) (classified error) {
 	if decided(err) {
 		return err
 	}
-	switch v := of(err, judge); {
-	case v.Kind == Permanent:
+	switch kind, after := judge.of(err); {
+	case kind == Permanent:
 		return batch.Permanent(err)
-	case v.Kind == Retry && v.After > 0:
-		return batch.RetryAfter(v.After, err)
+	case kind == Retry && after > 0:
+		return batch.RetryAfter(after, err)
 	}
 	return err
 }
@@ -67,27 +65,21 @@ func decided(err error) bool {
 	return panicked || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || batch.VerdictOf(err).Verb || errors.As(err, &says)
 }
 
-func of(err error, judge func(chain []error) Verdict) Verdict {
+func (judge Judge) of(err error) (Kind, time.Duration) {
 	var chain []error
 	for err != nil {
 		chain = append(chain, err)
 		if several, ok := err.(interface{ Unwrap() []error }); ok {
-			if v := judge(chain); v.Kind != Unknown {
-				return v
+			kind, after := judge(chain)
+			if kind == Unknown {
+				for _, err := range several.Unwrap() {
+					k, a := judge.of(err)
+					kind, after = max(kind, k), max(after, a)
+				}
 			}
-			return joined(several.Unwrap(), judge)
+			return kind, after
 		}
 		err = errors.Unwrap(err)
 	}
 	return judge(chain)
-}
-
-func joined(errs []error, judge func(chain []error) Verdict) Verdict {
-	var whole Verdict
-	for _, err := range errs {
-		v := of(err, judge)
-		whole.Kind = max(whole.Kind, v.Kind)
-		whole.After = max(whole.After, v.After)
-	}
-	return whole
 }
