@@ -43,6 +43,7 @@ type sender struct {
 
 	mu        sync.Mutex
 	queue     []types.MetricDatum // the data that waits to be sent, the oldest first
+	size      int                 // of queue, in bytes
 	running   bool                // the goroutine runs
 	calling   int                 // data in the open call
 	stuck     bool                // a flush stopped waiting for it
@@ -68,7 +69,7 @@ func (s *sender) add(some []types.MetricDatum) {
 		return
 	}
 	s.mu.Lock()
-	s.queue = append(s.queue, some...)
+	s.queue, s.size = append(s.queue, some...), s.size+encodedSize(some...)
 	dropped := s.bound()
 	if !s.running {
 		if s.failures == 0 {
@@ -84,12 +85,12 @@ func (s *sender) add(some []types.MetricDatum) {
 // bound drops the oldest periods if there is too much data, and returns how many data these
 // were. It never drops the newest period.
 func (s *sender) bound() (dropped int) {
-	for excess := encodedSize(s.queue...) - maxQueued; excess > 0; {
+	for s.size > maxQueued {
 		n := slices.IndexFunc(s.queue, func(d types.MetricDatum) bool { return !d.Timestamp.Equal(*s.queue[0].Timestamp) })
 		if n < 0 {
 			break
 		}
-		excess -= encodedSize(s.queue[:n]...)
+		s.size -= encodedSize(s.queue[:n]...)
 		s.queue, dropped = s.queue[n:], dropped+n
 	}
 	s.dropped += dropped
@@ -135,6 +136,7 @@ func (s *sender) next() (some []types.MetricDatum, wait time.Duration) {
 		n++
 	}
 	some, s.queue = s.queue[:n:n], s.queue[n:]
+	s.size -= encodedSize(some...)
 	s.calling = n
 	return some, 0
 }
@@ -153,7 +155,7 @@ func (s *sender) over(some []types.MetricDatum, err error) {
 		s.failures++
 		s.hopeless = v.now
 		s.notBefore = time.Now().Add(s.backoff())
-		s.queue = append(some, s.queue...)
+		s.queue, s.size = append(some, s.queue...), s.size+encodedSize(some...)
 		dropped = s.bound()
 	}
 	failures := s.failures
