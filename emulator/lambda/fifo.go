@@ -16,7 +16,7 @@ func (p *poller) lockGroups(b *batch) *groupRun {
 	}
 	if len(p.carry) == 0 { // what is over matters to nothing that is held
 		for group, run := range p.runs {
-			if run.over() {
+			if isClosed(run.done) {
 				delete(p.runs, group)
 			}
 		}
@@ -50,15 +50,6 @@ func (p *poller) inOrder(ctx context.Context, b *batch) {
 		run := p.runs[m.GroupID]
 		return run != nil && run.failed[m.GroupID] == m.receive
 	}))
-}
-
-func (r *groupRun) over() bool {
-	select {
-	case <-r.done:
-		return true
-	default:
-		return false
-	}
 }
 
 // end lets the groups' next invocation begin.

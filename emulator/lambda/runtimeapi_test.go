@@ -121,6 +121,7 @@ func TestRuntimeAPIRefusals(t *testing.T) {
 		{http.MethodDelete, "/2018-06-01/runtime/init/error", "", nil, 405, "MethodNotAllowed"},
 		{http.MethodGet, register, "", nil, 405, "MethodNotAllowed"},
 		{http.MethodGet, nextPath, "", nil, 403, "InvalidStateTransition"}, // not answered yet
+		{http.MethodGet, nextPath, "", []string{"Origin", "https://evil.example"}, 403, "AccessDenied"}, // a web page; see package webguard
 		{http.MethodPost, "/2018-06-01/runtime/init/error", "{}", nil, 403, "InvalidStateTransition"},
 		{http.MethodPost, fmt.Sprintf(answerPath, "nobody", "response"), "x", nil, 400, "InvalidRequestID"},
 		{http.MethodPost, fmt.Sprintf(answerPath, "nobody", "error"), "x", nil, 400, "InvalidRequestID"},
@@ -206,7 +207,7 @@ func TestSharedRuntimeAPI(t *testing.T) {
 		t.Errorf("next: %s", body)
 	}
 	<-offered
-	if gone.wasDelivered() {
+	if isClosed(gone.delivered) {
 		t.Error("delivered what was given up")
 	}
 	if len(api.invocations) != 1 {
@@ -220,7 +221,7 @@ func TestNextOfAClientThatHasLeft(t *testing.T) {
 	e := newEnvironment(&Deployment{fn: api.fn, ctx: t.Context()}, 1)
 	inv, taken := newInvocation(nil), make(chan bool)
 	go func() {
-		ok, _, _ := e.hand(&process{api: api}, inv, false, nil)
+		ok, _ := e.hand(&process{api: api}, inv, false, nil)
 		taken <- ok
 	}()
 	ctx, leave := context.WithCancel(t.Context())
@@ -232,7 +233,7 @@ func TestNextOfAClientThatHasLeft(t *testing.T) {
 		}
 	}
 	api.ask(t, http.MethodGet, nextPath, "")
-	if !<-taken || !inv.wasDelivered() {
+	if !<-taken || !isClosed(inv.delivered) {
 		t.Error("it was not delivered")
 	}
 }
