@@ -16,38 +16,32 @@ import (
 type recorder struct {
 	mu    sync.Mutex
 	lines []lambda.Line
-	added chan struct{}
+	added *sync.Cond
+}
+
+func newRecorder() *recorder {
+	r := &recorder{}
+	r.added = sync.NewCond(&r.mu)
+	return r
 }
 
 func (r *recorder) add(l lambda.Line) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lines = append(r.lines, l)
-	if r.added != nil {
-		close(r.added)
-		r.added = nil
-	}
+	r.added.Broadcast()
 }
 
 // wait returns the first line that fits.
-func (r *recorder) wait(t *testing.T, fits func(lambda.Line) bool) lambda.Line {
-	t.Helper()
-	patience := time.After(20 * time.Second)
-	for seen := 0; ; {
-		r.mu.Lock()
-		for ; seen < len(r.lines); seen++ {
-			if l := r.lines[seen]; fits(l) {
-				r.mu.Unlock()
-				return l
-			}
+func (r *recorder) wait(fits func(lambda.Line) bool) lambda.Line {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for seen := 0; ; seen++ {
+		for seen == len(r.lines) {
+			r.added.Wait()
 		}
-		added := make(chan struct{})
-		r.added = added
-		r.mu.Unlock()
-		select {
-		case <-added:
-		case <-patience:
-			t.Fatalf("the line did not come; %v", r.lines)
+		if fits(r.lines[seen]) {
+			return r.lines[seen]
 		}
 	}
 }
@@ -66,7 +60,7 @@ func (r *recorder) of(requestID string) (lines []string) {
 // Each line belongs to the invocation that printed it, also when the next one
 // follows at once.
 func TestOutputKeepsItsInvocation(t *testing.T) {
-	var lines recorder
+	lines := newRecorder()
 	d := deploy(t, "worker", func(f *lambda.Function) { f.Output = lines.add })
 	const n = 20
 	var ids []string
@@ -106,7 +100,7 @@ func TestOutputAfterTheEnd(t *testing.T) {
 	if !canTerminate {
 		t.Skip("no sessions here")
 	}
-	var lines recorder
+	lines := newRecorder()
 	first := true
 	d := deploy(t, "worker", func(f *lambda.Function) {
 		f.Output = func(l lambda.Line) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,13 +36,17 @@ func deploy(t *testing.T, mode string, change func(*lambda.Function)) *lambda.De
 	return d
 }
 
+// send invokes with a payload.
+func send(t *testing.T, d *lambda.Deployment, payload string) lambda.Result {
+	t.Helper()
+	r, err := d.Invoke(t.Context(), []byte(payload))
+	ok(t, err)
+	return r
+}
+
 func invoke(t *testing.T, d *lambda.Deployment, c command) lambda.Result {
 	t.Helper()
-	r, err := d.Invoke(context.Background(), c.payload(t))
-	if err != nil {
-		t.Fatalf("invoke %s: %v", c.Do, err)
-	}
-	return r
+	return send(t, d, string(c.payload(t)))
 }
 
 func mustAnswer(t *testing.T, r lambda.Result, want string) {
@@ -125,7 +130,7 @@ func TestProcessErrors(t *testing.T) {
 }
 
 func TestTimeoutKillsTheProcess(t *testing.T) {
-	var lines recorder
+	lines := newRecorder()
 	d := deploy(t, "worker", func(f *lambda.Function) { f.Timeout, f.Output = time.Second, lines.add })
 	mustAnswer(t, invoke(t, d, command{Do: "echo", Text: "warm"}), `"warm"`)
 	r := invoke(t, d, command{Do: "hang"})
@@ -137,32 +142,6 @@ func TestTimeoutKillsTheProcess(t *testing.T) {
 	mustAnswer(t, next, `"next"`)
 	if !next.ColdStart || next.Environment != r.Environment {
 		t.Errorf("cold %v in environment %d, want a new process in %d", next.ColdStart, next.Environment, r.Environment)
-	}
-}
-
-func TestInitExitIsToldAtOnce(t *testing.T) {
-	d := deploy(t, "exit-at-start", nil)
-	begin := time.Now()
-	for range 3 {
-		r := invoke(t, d, command{Do: "echo"})
-		ferr := mustFail(t, r, "Runtime.ExitError", "Runtime exited with error: exit status 3")
-		if !ferr.Init || !r.ColdStart {
-			t.Errorf("init %v, cold %v", ferr.Init, r.ColdStart)
-		}
-		slices.Sort(ferr.Output) // two pipes have no order
-		if want := []string{"giving up", "no configuration found"}; !slices.Equal(ferr.Output, want) {
-			t.Errorf("output %q, want %q", ferr.Output, want)
-		}
-	}
-	if took := time.Since(begin); took < 300*time.Millisecond { // 100 ms, then 200 ms
-		t.Errorf("three failing starts within %v: a hot loop", took)
-	}
-}
-
-func TestMissingProgram(t *testing.T) {
-	d := deploy(t, "", func(f *lambda.Function) { f.Command = []string{"./no-such-bootstrap"} })
-	if ferr := mustFail(t, invoke(t, d, command{}), "Runtime.InvalidEntrypoint", "no-such-bootstrap"); !ferr.Init {
-		t.Error("not an init error")
 	}
 }
 
@@ -181,8 +160,47 @@ func TestProcessThatEndsWhileIdle(t *testing.T) {
 	}
 }
 
-func TestConcurrencyLimit(t *testing.T) {
-	var lines recorder
+// A process that cannot start is told at once, and the next start waits.
+func TestInitFailures(t *testing.T) {
+	for _, c := range []struct {
+		mode               string
+		change             func(*lambda.Function)
+		errorType, message string
+		output             []string
+	}{
+		{"exit-at-start", nil, "Runtime.ExitError", "Runtime exited with error: exit status 3", []string{"giving up", "no configuration found"}},
+		{"init-error", nil, "Function.NoConfig", "no table name", nil}, // in its own words
+		{"", func(f *lambda.Function) { f.Command = []string{"./no-such-bootstrap"} }, "Runtime.InvalidEntrypoint", "no-such-bootstrap", nil},
+		// What hangs is ended after the init limit (10 s) and the timeout.
+		{"hang-at-start", func(f *lambda.Function) { f.Timeout = 100 * time.Millisecond }, "Sandbox.Timedout", "Task timed out after 0.30 seconds", nil},
+	} {
+		t.Run(c.mode, func(t *testing.T) {
+			d := deploy(t, c.mode, c.change)
+			if c.mode == "hang-at-start" {
+				d.SetInitTimeout(200 * time.Millisecond)
+			}
+			begin := time.Now()
+			for range 3 {
+				r := invoke(t, d, command{Do: "echo"})
+				ferr := mustFail(t, r, c.errorType, c.message)
+				if !ferr.Init || !r.ColdStart {
+					t.Errorf("init %v, cold %v", ferr.Init, r.ColdStart)
+				}
+				slices.Sort(ferr.Output) // two pipes have no order
+				if !slices.Equal(ferr.Output, c.output) {
+					t.Errorf("output %q, want %q", ferr.Output, c.output)
+				}
+			}
+			if took := time.Since(begin); took < 300*time.Millisecond { // 100 ms, then 200 ms
+				t.Errorf("three failing starts within %v: a hot loop", took)
+			}
+		})
+	}
+}
+
+// Two invocations run at a time, no third. Several may close what runs.
+func TestConcurrencyLimitAndClose(t *testing.T) {
+	lines := newRecorder()
 	d := deploy(t, "worker", func(f *lambda.Function) { f.Concurrency, f.Output = 2, lines.add })
 	var wg sync.WaitGroup
 	payload := command{Do: "hang"}.payload(t) // until the end
@@ -194,11 +212,144 @@ func TestConcurrencyLimit(t *testing.T) {
 		})
 	}
 	for env := range 2 { // both are under way
-		lines.wait(t, func(l lambda.Line) bool { return l.RequestID != "" && l.Environment == env+1 })
+		lines.wait(func(l lambda.Line) bool { return l.RequestID != "" && l.Environment == env+1 })
 	}
 	if _, err := d.Invoke(context.Background(), payload); !errors.Is(err, lambda.ErrThrottled) {
 		t.Errorf("%v, want ErrThrottled", err)
 	}
-	_ = d.Close()
+	for range 4 {
+		wg.Go(func() {
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 	wg.Wait()
+	if _, err := d.Invoke(context.Background(), payload); !errors.Is(err, lambda.ErrClosed) {
+		t.Errorf("after Close: %v, want ErrClosed", err)
+	}
+}
+
+func TestCloseEndsWhatRuns(t *testing.T) {
+	if !canTerminate {
+		t.Skip("no process groups here")
+	}
+	lines := newRecorder()
+	d := deploy(t, "worker", func(f *lambda.Function) { f.Output = lines.add })
+	done := make(chan error, 1)
+	payload := command{Do: "child"}.payload(t)
+	go func() {
+		_, err := d.Invoke(context.Background(), payload)
+		done <- err
+	}()
+	child := lines.wait(func(l lambda.Line) bool { return l.RequestID != "" })
+	ok(t, d.Close())
+	if err := <-done; !errors.Is(err, lambda.ErrClosed) {
+		t.Errorf("invocation under way: %v, want ErrClosed", err)
+	}
+	pid, err := strconv.Atoi(child.Text)
+	ok(t, err)
+	// A killed process takes a moment to be gone.
+	tick, patience := time.NewTicker(time.Millisecond), time.After(20*time.Second)
+	defer tick.Stop()
+	for alive(pid) {
+		select {
+		case <-tick.C:
+		case <-patience:
+			t.Fatalf("the function's child %d is alive", pid)
+		}
+	}
+}
+
+func TestCallerGoesAway(t *testing.T) {
+	d := deploy(t, "worker", func(f *lambda.Function) { f.Concurrency = 1 })
+	mustAnswer(t, invoke(t, d, command{Do: "echo", Text: "a"}), `"a"`)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := d.Invoke(ctx, command{Do: "sleep", For: 25 * time.Second}.payload(t)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v, want the caller's deadline", err)
+	}
+	if _, err := d.Invoke(context.Background(), command{Do: "echo"}.payload(t)); !errors.Is(err, lambda.ErrThrottled) {
+		t.Errorf("%v, want ErrThrottled: the function goes on", err)
+	}
+}
+
+func TestSIGTERMBeforeKill(t *testing.T) {
+	if !canTerminate {
+		t.Skip("no SIGTERM here")
+	}
+	lines := newRecorder()
+	d := deploy(t, "sigterm", func(f *lambda.Function) { f.Output = lines.add })
+	mustAnswer(t, invoke(t, d, command{Do: "echo", Text: "a"}), `"a"`)
+	_ = d.Close()
+	lines.wait(func(l lambda.Line) bool { return l.Text == "said goodbye" })
+}
+
+// variables returns the environment of a worker.
+func variables(t *testing.T, d *lambda.Deployment) map[string]string {
+	t.Helper()
+	r := invoke(t, d, command{Do: "env"})
+	if r.Error != nil {
+		t.Fatal(r.Error)
+	}
+	var list []string
+	ok(t, json.Unmarshal(r.Payload, &list))
+	env := map[string]string{}
+	for _, v := range list {
+		name, value, _ := strings.Cut(v, "=")
+		env[name] = value
+	}
+	return env
+}
+
+func TestEnvironmentVariables(t *testing.T) {
+	t.Setenv("AWS_PROFILE", "production")
+	t.Setenv("AWS_ACCESS_KEY_ID", "AKIAREAL")
+	t.Setenv("SQSBATCH_CONCURRENCY", "7")
+	d := deploy(t, "worker", func(f *lambda.Function) {
+		f.Region, f.MemoryMB = "eu-central-1", 512
+		f.Env["TABLE"] = "orders"
+		f.Env["AWS_SECRET_ACCESS_KEY"] = "given"
+	})
+	env := variables(t, d)
+	exe, err := os.Executable()
+	ok(t, err)
+	for name, want := range map[string]string{
+		"AWS_LAMBDA_FUNCTION_NAME": "worker", "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
+		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512", "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
+		"AWS_LAMBDA_LOG_GROUP_NAME": "/aws/lambda/worker",
+		"AWS_REGION":                "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1",
+		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "given", "AWS_SESSION_TOKEN": "test",
+		"LAMBDA_TASK_ROOT": filepath.Dir(exe), "_HANDLER": "bootstrap", "TZ": ":UTC",
+		"TABLE": "orders", "PATH": os.Getenv("PATH"),
+	} {
+		if env[name] != want {
+			t.Errorf("%s=%q, want %q", name, env[name], want)
+		}
+	}
+	if s := env["AWS_LAMBDA_LOG_STREAM_NAME"]; !strings.Contains(s, "[$LATEST]") {
+		t.Errorf("log stream %q", s)
+	}
+	for _, name := range []string{"AWS_PROFILE", "SQSBATCH_CONCURRENCY", "AWS_EXECUTION_ENV", "AWS_SAM_LOCAL"} {
+		if value, ok := env[name]; ok {
+			t.Errorf("%s=%q is passed on", name, value)
+		}
+	}
+}
+
+// A relative Command is the caller's, whatever Dir says.
+func TestWorkingDirectory(t *testing.T) {
+	exe, err := os.Executable()
+	ok(t, err)
+	here, err := os.Getwd()
+	ok(t, err)
+	relative, err := filepath.Rel(here, exe)
+	if err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	d := deploy(t, "worker", func(f *lambda.Function) { f.Command, f.Dir = []string{relative}, dir })
+	if root := variables(t, d)["LAMBDA_TASK_ROOT"]; root != dir {
+		t.Errorf("task root %s, want %s", root, dir)
+	}
 }

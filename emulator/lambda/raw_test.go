@@ -1,12 +1,14 @@
 package lambda_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -124,8 +126,7 @@ func TestRuntimeAPIRules(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.do, func(t *testing.T) {
-			r, err := d.Invoke(t.Context(), []byte(c.do))
-			ok(t, err)
+			r := send(t, d, c.do)
 			if c.errorType == "" {
 				mustAnswer(t, r, c.answer)
 			} else {
@@ -139,31 +140,65 @@ func TestRuntimeAPIRules(t *testing.T) {
 		"error with the wrong types": `{"errorType":7,"errorMessage":"m"}`,
 	} {
 		t.Run(do, func(t *testing.T) {
-			r, err := d.Invoke(t.Context(), []byte(do))
-			if err != nil || r.Error == nil || r.Error.Type != "Runtime.Unknown" || string(r.Payload) != document {
-				t.Errorf("payload %s, %v, %v", r.Payload, r.Error, err)
+			r := send(t, d, do)
+			if r.Error == nil || r.Error.Type != "Runtime.Unknown" || string(r.Payload) != document {
+				t.Errorf("payload %s, %v", r.Payload, r.Error)
 			}
 		})
 	}
 }
 
-func TestInitErrorInItsOwnWords(t *testing.T) {
-	d := deploy(t, "init-error", nil)
-	r, err := d.Invoke(t.Context(), nil)
-	ok(t, err)
-	if ferr := mustFail(t, r, "Function.NoConfig", "no table name"); !ferr.Init {
-		t.Error("not an init error")
+// A process that has room for two and hangs in the first takes nothing any
+// more: every later invocation times out, and Close ends it.
+func TestSharedProcessThatHangs(t *testing.T) {
+	d := deploy(t, "raw", func(f *lambda.Function) {
+		f.Concurrency, f.ConcurrencyPerEnvironment, f.Timeout = 1, 2, 300*time.Millisecond
+	})
+	for range 5 {
+		mustFail(t, send(t, d, "hang"), "Sandbox.Timedout", "Task timed out after 0.30 seconds")
+	}
+	_ = d.Close()
+}
+
+// Close also ends what such a process has not taken.
+func TestSharedProcessThatHangsClosed(t *testing.T) {
+	lines := newRecorder()
+	d := deploy(t, "raw", func(f *lambda.Function) { f.Concurrency, f.ConcurrencyPerEnvironment, f.Output = 1, 2, lines.add })
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			if _, err := d.Invoke(context.Background(), []byte("hang")); err == nil {
+				t.Error("an answer")
+			}
+		})
+	}
+	lines.wait(func(l lambda.Line) bool { return l.Text == "hanging" })
+	_ = d.Close()
+	both.Wait()
+}
+
+// A process that asks for an invocation and loses that connection is ended when
+// the next invocation's time is over.
+func TestProcessThatNeverAsksAgain(t *testing.T) {
+	lines := newRecorder()
+	d := deploy(t, "raw", func(f *lambda.Function) { f.Timeout, f.Output = 2*time.Second, lines.add })
+	mustAnswer(t, send(t, d, "leave"), "fine")
+	lines.wait(func(l lambda.Line) bool { return l.Text == "left" })
+	mustFail(t, send(t, d, "answer"), "Sandbox.Timedout", "Task timed out after 2.00 seconds")
+	again := send(t, d, "answer")
+	mustAnswer(t, again, "fine")
+	if !again.ColdStart {
+		t.Error("the process was kept")
 	}
 }
 
-// What hangs before its first invocation is ended, the init limit (10 s) and
-// the timeout later.
-func TestInitTimeout(t *testing.T) {
-	d := deploy(t, "hang-at-start", func(f *lambda.Function) { f.Timeout = 100 * time.Millisecond })
-	d.SetInitTimeout(200 * time.Millisecond)
-	r, err := d.Invoke(t.Context(), nil)
-	ok(t, err)
-	if ferr := mustFail(t, r, "Sandbox.Timedout", "Task timed out after 0.30 seconds"); !ferr.Init {
-		t.Error("not an init error")
+// Half of a response at the timeout is none: it is a timeout, not the end of a
+// connection that the timeout itself has ended.
+func TestTimeoutInAResponse(t *testing.T) {
+	d := deploy(t, "raw", func(f *lambda.Function) { f.Timeout = time.Second })
+	r := send(t, d, "hang in a response")
+	mustFail(t, r, "Sandbox.Timedout", "Task timed out after 1.00 seconds")
+	if r.Duration < time.Second {
+		t.Errorf("duration %v", r.Duration)
 	}
 }
