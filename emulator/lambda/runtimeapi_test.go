@@ -120,7 +120,7 @@ func TestRuntimeAPIRefusals(t *testing.T) {
 		{http.MethodPut, fmt.Sprintf(answerPath, inv.id, "error"), "", nil, 405, "MethodNotAllowed"},
 		{http.MethodDelete, "/2018-06-01/runtime/init/error", "", nil, 405, "MethodNotAllowed"},
 		{http.MethodGet, register, "", nil, 405, "MethodNotAllowed"},
-		{http.MethodGet, nextPath, "", nil, 403, "InvalidStateTransition"}, // not answered yet
+		{http.MethodGet, nextPath, "", nil, 403, "InvalidStateTransition"},                              // not answered yet
 		{http.MethodGet, nextPath, "", []string{"Origin", "https://evil.example"}, 403, "AccessDenied"}, // a web page; see package webguard
 		{http.MethodPost, "/2018-06-01/runtime/init/error", "{}", nil, 403, "InvalidStateTransition"},
 		{http.MethodPost, fmt.Sprintf(answerPath, "nobody", "response"), "x", nil, 400, "InvalidRequestID"},

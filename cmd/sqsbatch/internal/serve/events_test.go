@@ -2,16 +2,20 @@ package serve_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -20,13 +24,15 @@ import (
 
 // A served command writes its output to a pipe.
 type served struct {
-	out    *bufio.Reader // after the line with the endpoint
+	start  string        // the output until it was ready
+	out    *bufio.Reader // after that
 	pipe   *io.PipeReader
 	client *awssqs.Client
 	urls   string // of queues, before their names
 	end    func() error
 }
 
+// serveTo runs the command, and has a client with nothing but the variables that it printed.
 func serveTo(t *testing.T, args ...string) *served {
 	t.Helper()
 	r, w := io.Pipe()
@@ -36,19 +42,39 @@ func serveTo(t *testing.T, args ...string) *served {
 		err := runServe(t.Context(), append(args, "--addr", "127.0.0.1:0"), cli.IO{Stdout: w, Stderr: io.Discard, Interrupts: interrupts})
 		ran <- errors.Join(err, w.Close())
 	}()
-	out := bufio.NewReader(r)
-	line, err := out.ReadString('\n')
+	s := &served{out: bufio.NewReader(r), pipe: r, end: func() error { interrupts <- os.Interrupt; return <-ran }}
+	for line := ""; line != "ready\n" && !strings.HasPrefix(line, "{"); s.start += line {
+		var err error
+		if line, err = s.out.ReadString('\n'); err != nil {
+			t.Fatal(err, <-ran)
+		}
+	}
+	endpoint := regexp.MustCompile(`http://127.0.0.1:\d+`).FindString(s.start)
+	s.urls = regexp.MustCompile(endpoint + `/\d+/`).FindString(s.start)
+	printed := regexp.MustCompile(`(?m)^  (?:export |\$env:)(AWS_\w+)(?: = '|=)([^'\n]*)'?$`).FindAllStringSubmatch(s.start, -1)
+	if printed == nil { // JSON
+		printed = [][]string{{"", "AWS_ENDPOINT_URL_SQS", endpoint}, {"", "AWS_REGION", "us-east-1"}, {"", "AWS_ACCESS_KEY_ID", "x"}, {"", "AWS_SECRET_ACCESS_KEY", "x"}}
+	}
+	for _, v := range printed {
+		t.Setenv(v[1], v[2])
+	}
+	s.client = newClient(t)
+	return s
+}
+
+// newClient is the SDK's as the environment configures it.
+func newClient(t *testing.T) *awssqs.Client {
+	t.Helper()
+	t.Setenv("AWS_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("AWS_CA_BUNDLE", "") // would need a client of the SDK's own
+	connections := &http.Transport{}
+	t.Cleanup(connections.CloseIdleConnections)
+	settings, err := config.LoadDefaultConfig(context.Background(), config.WithHTTPClient(&http.Client{Transport: connections}))
 	if err != nil {
-		t.Fatal(err, <-ran)
+		t.Fatal(err)
 	}
-	endpoint := regexp.MustCompile(`http://127.0.0.1:\d+`).FindString(line)
-	for name, value := range map[string]string{"AWS_ENDPOINT_URL_SQS": endpoint, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"} {
-		t.Setenv(name, value)
-	}
-	return &served{
-		out: out, pipe: r, client: newClient(t), urls: endpoint + "/000000000000/",
-		end: func() error { interrupts <- os.Interrupt; return <-ran },
-	}
+	return awssqs.NewFromConfig(settings, func(o *awssqs.Options) { o.RetryMaxAttempts = 1 })
 }
 
 // session runs the command, has use work with it, and returns the further lines.
@@ -64,11 +90,7 @@ func session(t *testing.T, use func(*awssqs.Client, string), args ...string) []s
 	if err := s.end(); err != nil {
 		t.Fatal(err)
 	}
-	text := string(<-rest)
-	if _, after, ok := strings.Cut(text, "ready\n"); ok {
-		text = after
-	}
-	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	return strings.Split(strings.TrimSuffix(string(<-rest), "\n"), "\n")
 }
 
 // lifeOfTwo has one message dead-lettered and another deleted.
@@ -249,5 +271,59 @@ func TestAnOutputThatIsTooSlow(t *testing.T) {
 	go func() { _, _ = io.Copy(io.Discard, s.out) }()
 	if err := s.end(); err != nil {
 		t.Error(err)
+	}
+}
+
+// refusals makes two calls that are refused, and one that is not.
+func refusals(t *testing.T) func(*awssqs.Client, string) {
+	return func(client *awssqs.Client, urls string) {
+		ctx := t.Context()
+		if _, err := client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: aws.String(urls + "order"), MessageBody: aws.String("a")}); err == nil {
+			t.Error("a queue that there is not takes a message")
+		}
+		if _, err := client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: aws.String("a\nb")}); err == nil {
+			t.Error("a queue's name may have two lines")
+		}
+		if _, err := client.ListQueues(ctx, &awssqs.ListQueuesInput{}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestRefusedCallsForPeople(t *testing.T) {
+	lines := session(t, refusals(t), "--verbose", "--queue", "orders")
+	want := []string{
+		`refused {12}order   ?SendMessage  AWS\.SimpleQueueService\.NonExistentQueue: The specified queue does not exist`,
+		`refused     .*CreateQueue  InvalidParameterValue: .+`,
+	}
+	if len(lines) != len(want) {
+		t.Fatalf("%q, want %d lines", lines, len(want))
+	}
+	for i, line := range lines {
+		if pattern := `^\d\d:\d\d:\d\d\.\d{3}  ` + want[i]; !regexp.MustCompile(pattern).MatchString(line) {
+			t.Errorf("%q, want %s", line, pattern)
+		}
+	}
+}
+
+func TestRefusedCallsForPrograms(t *testing.T) {
+	lines := session(t, refusals(t), "--verbose", "--output", "json", "--queue", "orders")
+	if len(lines) != 2 {
+		t.Fatalf("%q, want two lines", lines)
+	}
+	for i, operation := range []string{"SendMessage", "CreateQueue"} {
+		var got struct{ Type, Timestamp, Operation, Queue, Error, Reason string }
+		if err := json.Unmarshal([]byte(lines[i]), &got); err != nil {
+			t.Fatal(lines[i], err)
+		}
+		if got.Type != "refused" || got.Timestamp == "" || got.Operation != operation || got.Error == "" || got.Reason == "" || i == 0 && got.Queue != "order" {
+			t.Errorf("%s", lines[i])
+		}
+	}
+}
+
+func TestWithoutVerboseNothingIsShown(t *testing.T) {
+	if lines := session(t, refusals(t), "--output", "json", "--queue", "orders"); len(lines) != 1 || lines[0] != "" {
+		t.Errorf("%q", lines)
 	}
 }
