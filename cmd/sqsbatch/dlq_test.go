@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +10,6 @@ import (
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
@@ -68,12 +66,11 @@ func TestDLQShow_ReadsBodiesInS3(t *testing.T) {
 
 	show := func(args ...string) (stdout, stderr string) {
 		t.Helper()
-		var out, errOut bytes.Buffer
-		args = append([]string{"dlq", "show", server.QueueURL("dead")}, args...)
-		if status := cli.Run(t.Context(), root(cli.IO{Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut})); status != 0 {
-			t.Errorf("status %d: %s", status, errOut.String())
+		status, stdout, stderr := run(t, append([]string{"dlq", "show", server.QueueURL("dead")}, args...)...)
+		if status != 0 {
+			t.Errorf("status %d: %s", status, stderr)
 		}
-		return out.String(), errOut.String()
+		return stdout, stderr
 	}
 	if out, errOut := show("--s3-bucket", "payloads"); !strings.Contains(out, `"customer": 17`) || errOut != "" {
 		t.Errorf("%s\n%s", out, errOut)

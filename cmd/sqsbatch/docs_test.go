@@ -3,12 +3,18 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
@@ -78,5 +84,114 @@ func TestThePageHasTheFieldsOfEvents(t *testing.T) {
 	}
 	if len(documented) > 0 {
 		t.Errorf("the page has types that are not written: %v", documented)
+	}
+}
+
+var update = flag.Bool("update", false, "write the pages of docs/tools anew")
+
+// The pages of docs/tools are the help of the commands.
+func TestPages_AreTheHelpOfTheCommands(t *testing.T) {
+	dir := filepath.Join("..", "..", "docs", "tools")
+	pages := map[string]string{"README.md": index(root(cli.IO{}))}
+	for _, cmd := range documented(root(cli.IO{})) {
+		pages[page(cmd)] = cli.Markdown(cmd)
+	}
+	for name, want := range pages {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); *update && os.IsNotExist(err) {
+			if err := os.WriteFile(path, nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		docpage.RequireCurrent(t, path, docpage.Read(t, path), want, *update)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if pages[f.Name()] == "" {
+			t.Errorf("docs/tools/%s is of no command", f.Name())
+		}
+	}
+}
+
+// documented are the commands with a page of their own.
+func documented(root *cobra.Command) []*cobra.Command {
+	return slices.DeleteFunc(commands(root), func(c *cobra.Command) bool {
+		path := c.CommandPath()
+		return c == root || path == "sqsbatch version" || strings.HasPrefix(path, "sqsbatch completion")
+	})
+}
+
+// page is the name of a command's page, as in "dlq-list.md".
+func page(cmd *cobra.Command) string {
+	path := strings.Fields(cmd.CommandPath())
+	return strings.Join(path[1:], "-") + ".md"
+}
+
+// index is the first page.
+func index(root *cobra.Command) string {
+	var rows strings.Builder
+	for _, c := range documented(root) {
+		fmt.Fprintf(&rows, "| [`%s`](%s) | %s |\n", c.CommandPath(), page(c), c.Short)
+	}
+	return "# The tool\n\n" + root.Long + ` These pages are what ` + "`sqsbatch help COMMAND`" + ` prints.
+
+` + "```sh" + `
+go run ./cmd/sqsbatch help      # in a clone
+go install ./cmd/sqsbatch       # makes the command sqsbatch
+` + "```" + `
+
+Once v0.1.0 is tagged, ` + "`go install github.com/sqsbatch/sqsbatch/cmd/sqsbatch@latest`" + ` installs it anywhere.
+
+| command | what it does |
+| --- | --- |
+` + rows.String() + `
+` + "`sqsbatch version`" + ` prints the version or the commit.
+
+## Completion
+
+` + "`sqsbatch completion bash`" + ` prints a script that completes commands, flags and values. zsh, fish and powershell have one, too.
+` + "`sqsbatch help completion bash`" + ` says where to put it. In the shell that you have open:
+
+` + "```sh" + `
+source <(sqsbatch completion bash)
+` + "```" + `
+
+## Manual pages
+
+` + "`make man`" + ` writes them to dist/man:
+
+` + "```sh" + `
+man -l dist/man/sqsbatch-local.1
+` + "```" + `
+
+## Exit status
+
+0 when the command did what it says, 1 when something failed, 2 for a wrong command line. The message of a wrong command line names
+the flag, its value, and what it must be. ` + "`sqsbatch lint`" + ` ends with 3 when it could not read a template.
+`
+}
+
+// The manual pages name every command and every flag.
+func TestMan_HasAPageForEachCommand(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "man")
+	tree := root(cli.IO{Args: []string{"man", dir}, Stdout: io.Discard, Stderr: os.Stderr})
+	if status := cli.Run(t.Context(), tree); status != 0 {
+		t.Fatal(status)
+	}
+	for _, cmd := range commands(tree) {
+		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
+		text := docpage.Read(t, filepath.Join(dir, name+".1"))
+		if !strings.HasPrefix(text, ".TH "+strings.ToUpper(name)+" 1 ") {
+			t.Errorf("%s begins with %.40q", name, text)
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			flag := "\n.B " + strings.ReplaceAll("--"+f.Name, "-", `\-`)
+			if f.Name != "help" && !strings.Contains(text, flag) {
+				t.Errorf("%s does not explain --%s", name, f.Name)
+			}
+		})
 	}
 }

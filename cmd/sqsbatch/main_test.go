@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +36,14 @@ func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 	cmd.Dir = filepath.Join("..", "..")
 	cmd.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+dir, "TMP="+dir, "TEMP="+dir)
 	return cmd
+}
+
+// run runs the command in this process.
+func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	status = cli.Run(t.Context(), root(cli.IO{Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut}))
+	return status, out.String(), errOut.String()
 }
 
 // TestVersion: the version, or the commit when there is none, or why there is neither.
@@ -119,14 +128,73 @@ func TestCommands(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {
-			var out, errOut bytes.Buffer
-			status := cli.Run(t.Context(), root(cli.IO{Args: strings.Fields(tt.args), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut}))
-			if status != tt.status || !strings.Contains(out.String(), tt.out) || !strings.Contains(errOut.String(), tt.errOut) {
-				t.Errorf("status %d\n%s\n%s", status, out.String(), errOut.String())
-			}
-			if (errOut.Len() > 0) != (tt.status != 0) {
-				t.Errorf("standard error: %q", errOut.String())
+			status, out, errOut := run(t, strings.Fields(tt.args)...)
+			if status != tt.status || !strings.Contains(out, tt.out) || !strings.Contains(errOut, tt.errOut) || (errOut != "") != (tt.status != 0) {
+				t.Errorf("status %d\n%s\n%s", status, out, errOut)
 			}
 		})
+	}
+}
+
+// complete asks, as the scripts of the shells do, what may follow args. The last one is
+// what is already written of the word. Values of flags come whole: the scripts choose
+// those that begin like the word.
+func complete(t *testing.T, args ...string) (values []string, directive string) {
+	t.Helper()
+	status, out, _ := run(t, append([]string{cobra.ShellCompNoDescRequestCmd}, args...)...)
+	if status != 0 {
+		t.Fatalf("%q: status %d", args, status)
+	}
+	lines := strings.Fields(out)
+	return lines[:len(lines)-1], lines[len(lines)-1]
+}
+
+func TestCompletion_KnowsCommandsFlagsAndValues(t *testing.T) {
+	const files, none, directories = ":0", ":4", ":16"
+	for _, tt := range []struct {
+		args      []string
+		values    []string
+		directive string
+	}{
+		{[]string{""}, []string{"local", "sqs", "dlq", "lint", "reply", "version", "completion", "help"}, none},
+		{[]string{"l"}, []string{"local", "lint"}, none},
+		{[]string{"help", "s"}, []string{"sqs"}, none},
+		{[]string{"completion", ""}, []string{"bash", "zsh", "fish", "powershell"}, none},
+		{[]string{"local", "--mode", ""}, []string{"lambda", "poll"}, none},
+		{[]string{"local", "--mode="}, []string{"lambda", "poll"}, none},
+		{[]string{"local", "--output", ""}, []string{"text", "json"}, none},
+		{[]string{"sqs", "--output", ""}, []string{"text", "json"}, none},
+		{[]string{"local", "--event", ""}, nil, files},
+		{[]string{"local", "--template", ""}, nil, files},
+		{[]string{"local", "--function", ""}, nil, none},
+		{[]string{"local", "--timeout", ""}, nil, none},
+		{[]string{"local", ""}, nil, directories},
+		{[]string{"sqs", "--ready-file", ""}, nil, files},
+		{[]string{"lint", "--output", ""}, []string{"text", "json", "sarif", "github"}, none},
+		{[]string{"lint", "--severity", ""}, []string{"error", "warning", "note"}, none},
+		{[]string{"lint", ""}, nil, files},
+		{[]string{"sqs", ""}, nil, none},
+		{[]string{"dlq", ""}, []string{"stats", "show", "export", "import", "try", "replay", "move", "delete"}, none},
+		{[]string{"dlq", "replay", ""}, nil, none},
+		{[]string{"dlq", "replay", "--by", ""}, []string{"auto", "task", "send"}, none},
+		{[]string{"dlq", "replay", "--journal", ""}, nil, files},
+		{[]string{"dlq", "import", "orders", ""}, nil, files},
+		{[]string{"local", "--pro"}, []string{"--processes"}, none},
+	} {
+		values, directive := complete(t, tt.args...)
+		slices.Sort(values)
+		slices.Sort(tt.values)
+		if !slices.Equal(values, tt.values) || directive != tt.directive {
+			t.Errorf("%q: %q %s, want %q %s", tt.args, values, directive, tt.values, tt.directive)
+		}
+	}
+}
+
+// The script of each shell asks the command __complete.
+func TestCompletion_HasAScriptForEachShell(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if status, out, _ := run(t, "completion", shell); status != 0 || !strings.Contains(out, "__complete") {
+			t.Errorf("%s: status %d, %d bytes", shell, status, len(out))
+		}
 	}
 }

@@ -3,8 +3,13 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"io"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -17,13 +22,7 @@ func TestClosedPipe(t *testing.T) {
 			cmd := command(t, temporary, "local", "--timeout", "1m", "--output", format)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
-			stdout, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			stdout := start(t, cmd)
 			line, err := bufio.NewReaderSize(stdout, 16).ReadString('\n')
 			if err != nil || line == "" {
 				t.Errorf("%q, %v", line, err)
@@ -39,4 +38,42 @@ func TestClosedPipe(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Signals end the command with status 0.
+func TestSignals(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no signals that a test could send")
+	}
+	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
+		cmd := command(t, t.TempDir(), "sqs", "--addr", "127.0.0.1:0")
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out := bufio.NewReader(start(t, cmd))
+		for line := ""; line != "ready\n"; {
+			var err error
+			if line, err = out.ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err != nil || stderr.Len() > 0 {
+			t.Errorf("%v: %v\n%s", signal, err, stderr.String())
+		}
+	}
+}
+
+// start starts a program, and returns its standard output.
+func start(t *testing.T, cmd *exec.Cmd) io.ReadCloser {
+	t.Helper()
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return stdout
 }
