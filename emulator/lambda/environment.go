@@ -312,11 +312,7 @@ func (e *environment) settle(p *process, timer *time.Timer) {
 }
 
 func (e *environment) close() {
-	e.mu.Lock()
-	p := e.process
-	e.process = nil
-	e.mu.Unlock()
-	if p != nil {
+	if p := e.running(); p != nil {
 		p.kill()
 	}
 }

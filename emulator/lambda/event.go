@@ -3,6 +3,7 @@ package lambda
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -24,38 +25,16 @@ type message struct {
 
 // newMessage encodes m as Lambda does.
 func newMessage(m types.Message, arn, region string) (message, error) {
-	r := sqsRecord{
-		messageID:              aws.ToString(m.MessageId),
-		receiptHandle:          aws.ToString(m.ReceiptHandle),
-		body:                   aws.ToString(m.Body),
-		attributes:             m.Attributes,
-		md5OfMessageAttributes: aws.ToString(m.MD5OfMessageAttributes),
-		md5OfBody:              aws.ToString(m.MD5OfBody),
-		arn:                    arn,
-		region:                 region,
-	}
-	if len(m.MessageAttributes) > 0 {
-		r.messageAttributes = make(map[string]sqsAttribute, len(m.MessageAttributes))
-	}
-	for name, a := range m.MessageAttributes {
-		r.messageAttributes[name] = sqsAttribute{
-			StringValue:      a.StringValue,
-			BinaryValue:      a.BinaryValue,
-			StringListValues: []string{},
-			BinaryListValues: [][]byte{},
-			DataType:         aws.ToString(a.DataType),
-		}
-	}
-	event, err := r.encode()
+	event, err := encode(m, arn, region)
 	if err != nil {
 		return message{}, err
 	}
 	attempt, _ := strconv.Atoi(m.Attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)])
 	return message{
 		Record: Record{
-			MessageID:     r.messageID,
-			ReceiptHandle: r.receiptHandle,
-			Body:          r.body,
+			MessageID:     aws.ToString(m.MessageId),
+			ReceiptHandle: aws.ToString(m.ReceiptHandle),
+			Body:          aws.ToString(m.Body),
 			GroupID:       m.Attributes[string(types.MessageSystemAttributeNameMessageGroupId)],
 			Attempt:       attempt,
 		},
@@ -126,17 +105,6 @@ func (b *batch) records() []Record {
 	return records
 }
 
-// sqsRecord is a record of an SQS event in the order and with the names of
-// "Using Lambda with Amazon SQS", Example Amazon SQS message event.
-type sqsRecord struct {
-	messageID, receiptHandle, body string
-	attributes                     map[string]string
-	messageAttributes              map[string]sqsAttribute
-	md5OfMessageAttributes         string // left out when empty
-	md5OfBody                      string
-	arn, region                    string
-}
-
 type sqsAttribute struct {
 	StringValue      *string  `json:"stringValue,omitempty"`
 	BinaryValue      []byte   `json:"binaryValue,omitempty"`
@@ -145,54 +113,55 @@ type sqsAttribute struct {
 	DataType         string   `json:"dataType"`
 }
 
-// encode writes the record by hand: it is done once for each message, and
-// encoding/json takes several times as long.
-func (r *sqsRecord) encode() ([]byte, error) {
+// encode returns a record of an SQS event, in the order and with the names of "Using
+// Lambda with Amazon SQS", Example Amazon SQS message event. It writes the record by hand:
+// that is done once for each message, and encoding/json takes several times as long.
+func encode(m types.Message, arn, region string) ([]byte, error) {
 	const fixed = 512 // names, attributes of the usual number, punctuation
-	b := make([]byte, 0, fixed+len(r.receiptHandle)+len(r.body)+len(r.body)/8)
-	b = plainjson.AppendString(append(b, `{"messageId":`...), r.messageID)
-	b = plainjson.AppendString(append(b, `,"receiptHandle":`...), r.receiptHandle)
-	b = plainjson.AppendString(append(b, `,"body":`...), r.body)
+	handle, body := aws.ToString(m.ReceiptHandle), aws.ToString(m.Body)
+	b := make([]byte, 0, fixed+len(handle)+len(body)+len(body)/8)
+	b = plainjson.AppendString(append(b, `{"messageId":`...), aws.ToString(m.MessageId))
+	b = plainjson.AppendString(append(b, `,"receiptHandle":`...), handle)
+	b = plainjson.AppendString(append(b, `,"body":`...), body)
 	b = append(b, `,"attributes":{`...)
-	names := make([]string, 0, 16) // on the stack
-	for name := range r.attributes {
-		names = append(names, name)
-	}
+	names := slices.AppendSeq(make([]string, 0, 16), maps.Keys(m.Attributes)) // on the stack
 	slices.Sort(names)
 	for i, name := range names {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = append(plainjson.AppendString(b, name), ':')
-		b = plainjson.AppendString(b, r.attributes[name])
+		b = plainjson.AppendString(b, m.Attributes[name])
 	}
 	b = append(b, `},"messageAttributes":`...)
-	if len(r.messageAttributes) == 0 {
+	if len(m.MessageAttributes) == 0 {
 		b = append(b, `{}`...)
 	} else {
-		attributes, err := marshal(r.messageAttributes)
+		attributes, err := encodeAttributes(m.MessageAttributes)
 		if err != nil {
 			return nil, err
 		}
 		b = append(b, attributes...)
 	}
-	if r.md5OfMessageAttributes != "" {
-		b = plainjson.AppendString(append(b, `,"md5OfMessageAttributes":`...), r.md5OfMessageAttributes)
+	if md5 := aws.ToString(m.MD5OfMessageAttributes); md5 != "" {
+		b = plainjson.AppendString(append(b, `,"md5OfMessageAttributes":`...), md5)
 	}
-	b = plainjson.AppendString(append(b, `,"md5OfBody":`...), r.md5OfBody)
+	b = plainjson.AppendString(append(b, `,"md5OfBody":`...), aws.ToString(m.MD5OfBody))
 	b = append(b, `,"eventSource":"aws:sqs"`...)
-	b = plainjson.AppendString(append(b, `,"eventSourceARN":`...), r.arn)
-	b = plainjson.AppendString(append(b, `,"awsRegion":`...), r.region)
+	b = plainjson.AppendString(append(b, `,"eventSourceARN":`...), arn)
+	b = plainjson.AppendString(append(b, `,"awsRegion":`...), region)
 	return append(b, '}'), nil
 }
 
-// marshal leaves HTML characters as they are, as Lambda does.
-func marshal(v any) ([]byte, error) {
+// encodeAttributes leaves HTML characters as they are, as Lambda does.
+func encodeAttributes(attributes map[string]types.MessageAttributeValue) ([]byte, error) {
+	converted := make(map[string]sqsAttribute, len(attributes))
+	for name, a := range attributes {
+		converted[name] = sqsAttribute{a.StringValue, a.BinaryValue, []string{}, [][]byte{}, aws.ToString(a.DataType)}
+	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+	err := enc.Encode(converted)
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
 }

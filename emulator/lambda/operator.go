@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // test decides about the values of a field; there are none when it is absent.
@@ -112,26 +113,18 @@ func textTest(name, want string) func(string) bool {
 		return func(s string) bool { return strings.HasPrefix(s, want) }
 	case "suffix":
 		return func(s string) bool { return strings.HasSuffix(s, want) }
-	case "prefix equals-ignore-case":
-		return func(s string) bool { return foldedPrefix(s, want) }
-	case "suffix equals-ignore-case":
-		return func(s string) bool { return foldedSuffix(s, want) }
 	}
-	return func(s string) bool { return strings.EqualFold(s, want) }
-}
-
-// foldedPrefix and foldedSuffix ignore case. What they compare has the same
-// number of characters, not of bytes.
-func foldedPrefix(s, prefix string) bool {
-	n := len([]rune(prefix))
-	r := []rune(s)
-	return len(r) >= n && strings.EqualFold(string(r[:n]), prefix)
-}
-
-func foldedSuffix(s, suffix string) bool {
-	n := len([]rune(suffix))
-	r := []rune(s)
-	return len(r) >= n && strings.EqualFold(string(r[len(r)-n:]), suffix)
+	// What is compared without case has the same number of characters, not of bytes.
+	n := utf8.RuneCountInString(want)
+	return func(s string) bool {
+		switch r := []rune(s); {
+		case name == "prefix equals-ignore-case" && len(r) >= n:
+			s = string(r[:n])
+		case name == "suffix equals-ignore-case" && len(r) >= n:
+			s = string(r[len(r)-n:])
+		}
+		return strings.EqualFold(s, want)
+	}
 }
 
 // maxNumeric limits the numbers of comparisons, in patterns and in messages.
