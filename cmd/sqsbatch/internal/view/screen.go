@@ -2,9 +2,12 @@ package view
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"iter"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
@@ -12,33 +15,25 @@ import (
 
 // Colours by their SGR codes ("ECMA-48", Select Graphic Rendition).
 const (
-	bold   = "1"
-	dim    = "2"
-	red    = "31"
-	green  = "32"
-	yellow = "33"
+	bold    = "1"
+	Aside   = "2"  // dim
+	Bad     = "31" // red
+	Good    = "32" // green
+	Waiting = "33" // yellow
 )
 
 func colourOf(outcome string) string {
 	switch outcome {
 	case track.Succeeded:
-		return green
+		return Good
 	case track.DeadLetter, track.Dropped, track.Lost:
-		return red
+		return Bad
 	case track.Filtered, track.Duplicate, track.Expired:
-		return dim
+		return Aside
 	default:
-		return yellow
+		return Waiting
 	}
 }
-
-// Colours of an event of a message, for other views of messages.
-const (
-	Good    = green
-	Waiting = yellow
-	Bad     = red
-	Aside   = dim
-)
 
 // Paint colours s, if the terminal shows colours.
 func (t Terminal) Paint(colour, s string) string {
@@ -84,13 +79,13 @@ func (t Terminal) Row(head, body string, column int, note string) string {
 		return strings.TrimRight(head+whole, " ")
 	}
 	if t.Width == nil {
-		return head + pad(show.Fit(body, column), column) + "  " + t.Paint(dim, note)
+		return head + pad(show.Fit(body, column), column) + "  " + t.Paint(Aside, note)
 	}
 	column = min(column, t.Width()-visible(head)-2-visible(note))
 	if visible(whole) <= column {
-		return head + pad(whole, column) + "  " + t.Paint(dim, note)
+		return head + pad(whole, column) + "  " + t.Paint(Aside, note)
 	}
-	return head + whole + "\n" + t.Paint(dim, t.wrap(strings.Repeat(" ", indent)+note, indent))
+	return head + whole + "\n" + t.Paint(Aside, t.wrap(strings.Repeat(" ", indent)+note, indent))
 }
 
 // wrap breaks a line that is wider than the terminal between words. What follows is
@@ -185,6 +180,44 @@ func (t *Text) redraw(status string) {
 		return
 	}
 	// One column is kept free: in the last one some terminals wrap.
-	_, _ = io.WriteString(t.w, "\r"+t.paint(dim, show.Fit(status, t.term.room(1)))+"\x1b[K")
+	_, _ = io.WriteString(t.w, "\r"+t.paint(Aside, show.Fit(status, t.term.room(1)))+"\x1b[K")
 	t.status = status
+}
+
+// pad fills s with spaces up to width characters.
+func pad(s string, width int) string {
+	if n := width - utf8.RuneCountInString(s); n > 0 {
+		return s + strings.Repeat(" ", n)
+	}
+	return s
+}
+
+// short is d with two or three significant digits.
+func short(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-"
+	case d < 100*time.Microsecond:
+		return "<0.1ms"
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.1fms", float64(d)/float64(time.Millisecond))
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < time.Minute:
+		s := fmt.Sprintf("%.1fs", d.Seconds())
+		return strings.Replace(s, ".0s", "s", 1)
+	case d < time.Hour:
+		d = d.Round(time.Second)
+		return strings.TrimSuffix(fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60), "00s")
+	default:
+		d = d.Round(time.Minute)
+		return strings.TrimSuffix(fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60), "00m")
+	}
+}
+
+func plural(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, several)
 }
