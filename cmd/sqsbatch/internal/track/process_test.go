@@ -13,11 +13,7 @@ import (
 
 // inContainers runs f with a tracker of polling processes in virtual time.
 func inContainers(t *testing.T, f func(b *bench)) {
-	synctest.Test(t, func(t *testing.T) {
-		b := &bench{t: t}
-		b.Tracker = track.New(track.Options{Sources: []string{"orders", "returns"}, Containers: true, Emit: b.emit})
-		b.run(t, f)
-	})
+	runIn(t, track.Options{Sources: []string{"orders", "returns"}, Containers: true}, f)
 }
 
 // hold sends and receives messages, at their first attempt.
