@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	awslambda "github.com/aws/aws-lambda-go/lambda"
 	"go.uber.org/goleak"
@@ -31,7 +30,7 @@ func TestMain(m *testing.M) {
 	case "raw":
 		raw()
 	case "init-error":
-		post("/runtime/init/error", `{"errorType":"Function.NoConfig","errorMessage":"no table name"}`)
+		post("init/error", `{"errorType":"Function.NoConfig","errorMessage":"no table name"}`)
 		os.Exit(1)
 	case "sigterm":
 		awslambda.StartWithOptions(bootstrap, awslambda.WithEnableSIGTERM(func() {
@@ -45,10 +44,9 @@ func TestMain(m *testing.M) {
 
 // command is what bootstrap is asked to do.
 type command struct {
-	Do   string        `json:"do"`
-	Text string        `json:"text,omitempty"`
-	Size int           `json:"size,omitempty"`
-	For  time.Duration `json:"for,omitempty"`
+	Do   string `json:"do"`
+	Text string `json:"text,omitempty"`
+	Size int    `json:"size,omitempty"`
 }
 
 type testError struct{ text string }
@@ -69,9 +67,6 @@ func bootstrap(ctx context.Context, c command) (any, error) {
 	case "hang":
 		fmt.Println("hanging")
 		select {}
-	case "sleep":
-		time.Sleep(c.For)
-		return "slept", nil
 	case "big":
 		return strings.Repeat("x", c.Size), nil
 	case "print":

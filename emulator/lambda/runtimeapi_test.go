@@ -151,6 +151,58 @@ func TestRuntimeAPIRefusals(t *testing.T) {
 	}
 }
 
+// What becomes of an invocation whose runtime answers in odd ways.
+func TestOddAnswers(t *testing.T) {
+	api := startAPI(t, 1)
+	for _, c := range []struct {
+		body               string
+		header             []string
+		errorType, message string
+		payload            string
+	}{
+		{"it broke", []string{"Lambda-Runtime-Function-Error-Type", "Function.Broken"}, "Function.Broken", "it broke", `{"errorMessage":"it broke","errorType":"Function.Broken"}`},
+		{`{"errorType":"T","errorMessage":"m"}`, []string{"Lambda-Runtime-Function-Xray-Error-Cause", strings.Repeat("x", 1<<20-1)}, "T", "m", `{"errorType":"T","errorMessage":"m"}`},
+		// A document without what belongs in it is kept as it came.
+		{`{"errorMessage":"m"}`, nil, "Runtime.Unknown", "m", `{"errorMessage":"m"}`},
+		{`{"errorType":7,"errorMessage":"m"}`, nil, "Runtime.Unknown", `"m"`, `{"errorType":7,"errorMessage":"m"}`},
+	} {
+		inv, _ := api.take(t, "{}")
+		resp, body := api.ask(t, http.MethodPost, fmt.Sprintf(answerPath, inv.id, "error"), c.body, c.header...)
+		if resp.StatusCode != http.StatusAccepted {
+			t.Fatalf("%.80s: %s %s", c.body, resp.Status, body)
+		}
+		a := <-inv.answer
+		if a.err == nil || a.err.Type != c.errorType || !strings.Contains(a.err.Message, c.message) || string(a.payload) != c.payload {
+			t.Errorf("%.80s: error %v, payload %s", c.body, a.err, a.payload)
+		}
+	}
+
+	inv, _ := api.take(t, "{}")
+	conn, err := net.Dial("tcp", api.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "POST "+answerPath+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf", inv.id, "response")
+	_ = conn.Close()
+	if a := <-inv.answer; a.err == nil || a.err.Type != "Runtime.TruncatedResponse" || !strings.Contains(a.err.Message, "the response ended after 4 bytes") {
+		t.Errorf("half a response: %v", a.err)
+	}
+
+	// As aws-lambda-go answers when a handler returns a reader.
+	inv, _ = api.take(t, "{}")
+	r, _ := http.NewRequest(http.MethodPost, "http://"+api.addr+fmt.Sprintf(answerPath, inv.id, "response"), io.MultiReader(strings.NewReader("streamed")))
+	r.Trailer = http.Header{"Lambda-Runtime-Function-Error-Type": {"T"}, "Lambda-Runtime-Function-Error-Body": {"e30="}}
+	r.Header.Set("Lambda-Runtime-Function-Response-Mode", "streaming")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if a := <-inv.answer; a.err != nil || string(a.payload) != "streamed" {
+		t.Errorf("a stream with trailers: %s, %v", a.payload, a.err)
+	}
+}
+
 func TestResponseTooLarge(t *testing.T) {
 	api := startAPI(t, 1)
 	for _, c := range []struct{ size, status int }{{maxResponse, 202}, {maxResponse + 1, 413}, {maxResponse + 4<<20, 413}} {
