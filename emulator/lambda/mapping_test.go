@@ -74,8 +74,8 @@ func TestRunRefusesWhatTheQueueSays(t *testing.T) {
 			t.Errorf("short visibility: %v", err)
 		}
 		none := lambda.Mapping{Function: d, SQS: w.client, QueueURL: w.server.QueueURL("none")}
-		var missing *types.QueueDoesNotExist
-		if err := none.Run(w.ctx); !errors.As(err, &missing) {
+		err := none.Run(w.ctx)
+		if _, ok := errors.AsType[*types.QueueDoesNotExist](err); !ok {
 			t.Errorf("no queue: %v", err)
 		}
 	})

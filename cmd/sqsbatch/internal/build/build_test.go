@@ -74,8 +74,7 @@ func TestCompilersWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = (build.Go{}).Build(t.Context(), p, t.TempDir())
-	var buildErr *build.Error
-	if !errors.As(err, &buildErr) || !strings.Contains(err.Error(), filepath.Join("cmd", "f", "main.go")+":3:15: declared and not used: x") {
+	if _, ok := errors.AsType[*build.Error](err); !ok || !strings.Contains(err.Error(), filepath.Join("cmd", "f", "main.go")+":3:15: declared and not used: x") {
 		t.Errorf("error %v", err)
 	}
 }

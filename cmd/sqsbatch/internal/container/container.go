@@ -96,8 +96,7 @@ func Run(ctx, kill context.Context, o Options) error {
 	all.Go(func() { o.watch(ctx) })
 	all.Wait()
 	for _, err := range errs {
-		var start *StartError
-		if errors.As(err, &start) {
+		if _, ok := errors.AsType[*StartError](err); ok {
 			return err // of several processes all fail alike
 		}
 	}

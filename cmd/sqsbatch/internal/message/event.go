@@ -99,8 +99,7 @@ func describe(data []byte, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("it ends too early")
 	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) && syntax.Offset <= int64(len(data)) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset <= int64(len(data)) {
 		line := 1 + bytes.Count(data[:syntax.Offset], []byte("\n"))
 		return fmt.Errorf("line %d: %w", line, err)
 	}

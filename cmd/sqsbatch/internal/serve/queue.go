@@ -197,12 +197,11 @@ func create(ctx context.Context, server *sqs.Server, queues []queue) error {
 
 // refused says why the server did not take a queue, in the service's words.
 func (q *queue) refused(err error) error {
-	var refusal smithy.APIError
-	if !errors.As(err, &refusal) {
+	refusal, ok := errors.AsType[smithy.APIError](err)
+	switch {
+	case !ok:
 		return q.errorf("%v", err)
-	}
-	switch refusal.ErrorCode() {
-	case "InvalidAttributeName":
+	case refusal.ErrorCode() == "InvalidAttributeName":
 		return q.errorf("%s Attributes have the names of CreateQueue, as in VisibilityTimeout=60", refusal.ErrorMessage())
 	default:
 		return q.errorf("%s: %s", refusal.ErrorCode(), refusal.ErrorMessage())

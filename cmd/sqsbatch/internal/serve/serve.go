@@ -74,8 +74,7 @@ func run(ctx context.Context, o options, tio cli.IO) (err error) {
 }
 
 func listenError(addr string, err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "listen" {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "listen" {
 		return fmt.Errorf("--addr %s: %w. If another sqsbatch sqs listens there, use that one or end it; "+
 			"else choose another address (port 0 takes a free one)", addr, err)
 	}

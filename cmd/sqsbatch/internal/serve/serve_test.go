@@ -42,19 +42,6 @@ func once(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(out.String(), "127.0.0.1:PORT"), side.String(), err
 }
 
-func TestUsage(t *testing.T) {
-	var stdout bytes.Buffer
-	if err := runServe(t.Context(), []string{"--quiet", "--help"}, cli.IO{Stdout: &stdout}); err != nil {
-		t.Fatal(err)
-	}
-	out := stdout.String()
-	for _, name := range []string{"addr", "allow-host", "queue", "template", "parameter-overrides", "region", "account", "ready-file", "output", "verbose", "quiet"} {
-		if !strings.Contains(out, "  --"+name+" ") {
-			t.Errorf("the help does not explain --%s", name)
-		}
-	}
-}
-
 // TestStart: what is printed, for people and for programs.
 func TestStart(t *testing.T) {
 	path := filepath.Join("testdata", "queues.yaml")
@@ -137,8 +124,8 @@ func TestErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			out, side, err := once(t, tt.args...)
-			var usage *cli.UsageError
-			if err == nil || errors.As(err, &usage) != tt.usage || out != "" || side != "" {
+			_, usage := errors.AsType[*cli.UsageError](err)
+			if err == nil || usage != tt.usage || out != "" || side != "" {
 				t.Fatalf("error %v, a usage error: %v\n%s%s", err, !tt.usage, out, side)
 			}
 			golden.Says(t, "the error", err.Error(), tt.want...)
