@@ -23,9 +23,9 @@ type record struct {
 	SourceARN         string           `json:"eventSourceARN"`
 	Attributes        systemAttributes `json:"attributes"`
 	MessageAttributes map[string]struct {
-		DataType    string  `json:"dataType"`
-		StringValue *string `json:"stringValue"`
-		BinaryValue []byte  `json:"binaryValue"`
+		DataType    string `json:"dataType"`
+		StringValue string `json:"stringValue"`
+		BinaryValue []byte `json:"binaryValue"`
 	} `json:"messageAttributes"`
 }
 
@@ -85,11 +85,7 @@ func (r record) message() (Message, error) {
 	}
 	m := r.Attributes.message(*r.Body)
 	for name, a := range r.MessageAttributes {
-		out := batch.MessageAttribute{DataType: a.DataType, BinaryValue: a.BinaryValue}
-		if a.StringValue != nil {
-			out.StringValue = *a.StringValue
-		}
-		m.SetAttribute(name, out)
+		m.SetAttribute(name, batch.MessageAttribute(a))
 	}
 	return m, nil
 }

@@ -198,7 +198,7 @@ func received(raw json.RawMessage) (messages []Message, counted bool, err error)
 		m := r.Attributes.message(*r.Body)
 		counted, m.Attempt = counted || m.Attempt > 1, 0
 		for name, a := range r.MessageAttributes {
-			m.SetAttribute(name, batch.MessageAttribute{DataType: a.DataType, StringValue: a.StringValue, BinaryValue: a.BinaryValue})
+			m.SetAttribute(name, batch.MessageAttribute(a))
 		}
 		messages = append(messages, m)
 	}
