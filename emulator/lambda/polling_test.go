@@ -1,50 +1,60 @@
 package lambda_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
+// Which batches a mapping invokes, and when. A message is delivered once, and only the first
+// invocation of an environment is a cold start.
 func TestBatching(t *testing.T) {
 	type send struct {
 		at time.Duration
 		n  int
 	}
+	type given struct {
+		fn         lambda.Function
+		takes      time.Duration // the function
+		visibility int           // of the queue: defaults to 300
+		wait       int           // its ReceiveMessageWaitTimeSeconds
+	}
 	const s, ms = time.Second, time.Millisecond
+	waits := given{wait: 20}
+	many := given{fn: lambda.Function{Concurrency: 50}, takes: s}
+	busy := given{fn: lambda.Function{Concurrency: 1, Timeout: 20 * s}, takes: 10 * s, visibility: 30}
 	for _, c := range []struct {
-		name  string
+		name string
+		given
 		m     lambda.Mapping
-		waits string // ReceiveMessageWaitTimeSeconds of the queue
 		sends []send
 		want  []string
 	}{
-		{"without a window what is there", lambda.Mapping{}, "0", []send{{0, 25}}, []string{"0s:10", "0s:10", "0s:5"}},
-		{"without a window at once", lambda.Mapping{}, "0", []send{{3 * s, 1}, {7 * s, 1}}, []string{"3s:1", "7s:1"}},
-		{"size 1", lambda.Mapping{BatchSize: 1}, "0", []send{{0, 3}}, []string{"0s:1", "0s:1", "0s:1"}},
-		{"the window counts from the first", lambda.Mapping{BatchSize: 100, Window: 5 * s}, "0", []send{{s, 3}, {3 * s, 2}}, []string{"6s:5"}},
-		{"a part of a second at the window's end", lambda.Mapping{BatchSize: 100, Window: 2 * s}, "0", []send{{s, 1}, {2500 * ms, 1}, {2900 * ms, 1}}, []string{"3s:3"}},
-		{"a full batch does not wait", lambda.Mapping{BatchSize: 20, Window: 60 * s}, "0", []send{{0, 25}}, []string{"0s:20", "1m0s:5"}},
-		{"a window with a small batch", lambda.Mapping{Window: 5 * s}, "0", []send{{0, 3}}, []string{"5s:3"}},
-		{"a window longer than a long poll", lambda.Mapping{Window: 50 * s}, "0", []send{{0, 1}, {45 * s, 1}}, []string{"50s:2"}},
-		{"a queue that waits makes a window no longer", lambda.Mapping{Window: 2 * s}, "20", []send{{0, 1}, {500 * ms, 1}}, []string{"2s:2"}},
-		{"and its last part of a second is the next batch's", lambda.Mapping{Window: 2 * s}, "20", []send{{0, 1}, {500 * ms, 1}, {1700 * ms, 1}}, []string{"2s:2", "4s:1"}},
-		{"several pollers gather a batch each", lambda.Mapping{Window: 5 * s, Pollers: 3}, "0", []send{{s, 3}}, []string{"6s:1", "6s:1", "6s:1"}},
+		{"without a window what is there", given{}, lambda.Mapping{}, []send{{0, 25}}, []string{"0s:10", "0s:10", "0s:5"}},
+		{"without a window at once", given{}, lambda.Mapping{}, []send{{3 * s, 1}, {7 * s, 1}}, []string{"3s:1", "7s:1"}},
+		{"size 1", given{}, lambda.Mapping{BatchSize: 1}, []send{{0, 3}}, []string{"0s:1", "0s:1", "0s:1"}},
+		{"the window counts from the first", given{}, lambda.Mapping{BatchSize: 100, Window: 5 * s}, []send{{s, 3}, {3 * s, 2}}, []string{"6s:5"}},
+		{"a part of a second at the window's end", given{}, lambda.Mapping{BatchSize: 100, Window: 2 * s}, []send{{s, 1}, {2500 * ms, 1}, {2900 * ms, 1}}, []string{"3s:3"}},
+		{"a full batch does not wait", given{}, lambda.Mapping{BatchSize: 20, Window: 60 * s}, []send{{0, 25}}, []string{"0s:20", "1m0s:5"}},
+		{"a window with a small batch", given{}, lambda.Mapping{Window: 5 * s}, []send{{0, 3}}, []string{"5s:3"}},
+		{"a window longer than a long poll", given{}, lambda.Mapping{Window: 50 * s}, []send{{0, 1}, {45 * s, 1}}, []string{"50s:2"}},
+		{"a queue that waits makes a window no longer", waits, lambda.Mapping{Window: 2 * s}, []send{{0, 1}, {500 * ms, 1}}, []string{"2s:2"}},
+		{"and its last part of a second is the next batch's", waits, lambda.Mapping{Window: 2 * s}, []send{{0, 1}, {500 * ms, 1}, {1700 * ms, 1}}, []string{"2s:2", "4s:1"}},
+		{"several pollers gather a batch each", given{}, lambda.Mapping{Window: 5 * s, Pollers: 3}, []send{{s, 3}}, []string{"6s:1", "6s:1", "6s:1"}},
+		{"MaximumConcurrency", many, lambda.Mapping{MaximumConcurrency: 3}, []send{{0, 70}}, []string{"0s:10", "0s:10", "0s:10", "1s:10", "1s:10", "1s:10", "2s:10"}},
+		{"while the function is throttled nothing is received", busy, lambda.Mapping{}, []send{{0, 40}}, []string{"0s:10", "10s:10", "20s:10", "30s:10"}},
 	} {
 		virtualRun(t, c.name, func(w *world) {
-			c.m.QueueURL = w.queue("orders", 300)
-			_, err := w.client.SetQueueAttributes(w.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: &c.m.QueueURL, Attributes: map[string]string{"ReceiveMessageWaitTimeSeconds": c.waits}})
-			ok(w, err)
+			c.m.Function, c.m.QueueURL = w.function(c.fn, taking(c.takes)), w.queue("orders", cmp.Or(c.visibility, 300), c.wait)
 			var bodies []string
 			send := func(n int) {
 				all := numbered(len(bodies) + n)
@@ -64,6 +74,17 @@ func TestBatching(t *testing.T) {
 			stop()
 			w.wantTimes(c.want...)
 			w.wantDeleted(bodies...)
+			warm := map[int]bool{}
+			for _, i := range w.invocations {
+				again := func(r lambda.Record) bool { return r.Attempt != 1 }
+				if i.ColdStart == warm[i.Environment] || slices.ContainsFunc(i.Records, again) {
+					w.Errorf("cold start %v in environment %d; records %v", i.ColdStart, i.Environment, i.Records)
+				}
+				warm[i.Environment] = true
+			}
+			if len(w.pollErrors) > 0 {
+				w.Errorf("errors %v", w.pollErrors)
+			}
 		})
 	}
 }
@@ -113,54 +134,6 @@ func TestReceiveBacksOff(t *testing.T) {
 			t.Errorf("first %v, last %v", first, last)
 		}
 		w.wantDeleted("a")
-	})
-}
-
-func TestMaximumConcurrency(t *testing.T) {
-	virtual(t, func(w *world) {
-		url := w.queue("orders", 300)
-		var running, most atomic.Int32
-		d := w.function(lambda.Function{Concurrency: 50}, func(context.Context, events.SQSEvent) (string, error) {
-			n := running.Add(1)
-			defer running.Add(-1)
-			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-			}
-			time.Sleep(time.Second)
-			return "", nil
-		})
-		w.send(url, numbered(70)...)
-		w.runUntil(10*time.Second, lambda.Mapping{Function: d, QueueURL: url, MaximumConcurrency: 3})
-		w.wantTimes("0s:10", "0s:10", "0s:10", "1s:10", "1s:10", "1s:10", "2s:10")
-		if most.Load() != 3 {
-			t.Errorf("%d invocations at once, want 3", most.Load())
-		}
-		w.wantDeleted(numbered(70)...)
-	})
-}
-
-// While the function is throttled one batch waits, nothing else is received,
-// and no attempt is spent.
-func TestThrottledFunction(t *testing.T) {
-	virtual(t, func(w *world) {
-		url := w.queue("orders", 30)
-		d := w.function(lambda.Function{Concurrency: 1, Timeout: 20 * time.Second}, taking(10*time.Second))
-		w.send(url, numbered(40)...)
-		w.runUntil(time.Minute, lambda.Mapping{Function: d, QueueURL: url})
-		w.wantTimes("0s:10", "10s:10", "20s:10", "30s:10")
-		w.wantDeleted(numbered(40)...)
-		for _, i := range w.invocations {
-			if i.Environment != 1 || i.ColdStart != (i.Started.Equal(w.begin)) {
-				t.Errorf("environment %d, cold %v", i.Environment, i.ColdStart)
-			}
-			for _, r := range i.Records {
-				if r.Attempt != 1 {
-					t.Errorf("%s: attempt %d", r.Body, r.Attempt)
-				}
-			}
-		}
-		if len(w.pollErrors) > 0 {
-			t.Errorf("errors %v", w.pollErrors)
-		}
 	})
 }
 

@@ -49,11 +49,15 @@ func virtualRun(t *testing.T, name string, test func(w *world)) {
 	t.Run(name, func(t *testing.T) { virtual(t, test) })
 }
 
-func (w *world) queue(name string, visibility int) string {
+// queue makes a queue, whose receives wait if they do not say otherwise.
+func (w *world) queue(name string, visibility int, wait ...int) string {
 	w.Helper()
 	attributes := map[string]string{"VisibilityTimeout": fmt.Sprint(visibility)}
 	if strings.HasSuffix(name, ".fifo") {
 		attributes["FifoQueue"] = "true"
+	}
+	if len(wait) > 0 {
+		attributes["ReceiveMessageWaitTimeSeconds"] = fmt.Sprint(wait[0])
 	}
 	out, err := w.client.CreateQueue(w.ctx, &awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
 	ok(w, err)
