@@ -183,33 +183,6 @@ func TestEventsForPrograms(t *testing.T) {
 	}
 }
 
-// TestMovesAreShown: a message that is moved back is a new one there.
-func TestMovesAreShown(t *testing.T) {
-	lines := session(t, func(client *awssqs.Client, urls string) {
-		ctx, orders := t.Context(), aws.String(urls+"orders")
-		if _, err := client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: orders, MessageBody: aws.String("a")}); err != nil {
-			t.Fatal(err)
-		}
-		for range 2 {
-			if _, err := client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{QueueUrl: orders}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := client.StartMessageMoveTask(ctx, &awssqs.StartMessageMoveTaskInput{SourceArn: aws.String("arn:aws:sqs:us-east-1:000000000000:dead")}); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{QueueUrl: orders, WaitTimeSeconds: 20}); err != nil || len(got.Messages) != 1 {
-			t.Fatalf("%+v, %v", got, err)
-		}
-	}, "--verbose", "--queue", "orders,VisibilityTimeout=0,dead-letter=dead,max-receive-count=1")
-	text := strings.Join(lines, "\n")
-	for _, want := range []string{`redriven    try 1  orders  \w+  a  to dead\n`, `moved       try 1  dead    \w{8}  a  to orders as \w{8}\n`} {
-		if !regexp.MustCompile(want).MatchString(text) {
-			t.Errorf("want %s in\n%s", want, text)
-		}
-	}
-}
-
 // unread runs the command with an output without a reader, and has it observe messages.
 func unread(t *testing.T, messages int) *served {
 	t.Helper()
@@ -286,22 +259,6 @@ func refusals(t *testing.T) func(*awssqs.Client, string) {
 		}
 		if _, err := client.ListQueues(ctx, &awssqs.ListQueuesInput{}); err != nil {
 			t.Error(err)
-		}
-	}
-}
-
-func TestRefusedCallsForPeople(t *testing.T) {
-	lines := session(t, refusals(t), "--verbose", "--queue", "orders")
-	want := []string{
-		`refused {12}order   ?SendMessage  AWS\.SimpleQueueService\.NonExistentQueue: The specified queue does not exist`,
-		`refused     .*CreateQueue  InvalidParameterValue: .+`,
-	}
-	if len(lines) != len(want) {
-		t.Fatalf("%q, want %d lines", lines, len(want))
-	}
-	for i, line := range lines {
-		if pattern := `^\d\d:\d\d:\d\d\.\d{3}  ` + want[i]; !regexp.MustCompile(pattern).MatchString(line) {
-			t.Errorf("%q, want %s", line, pattern)
 		}
 	}
 }
