@@ -80,55 +80,45 @@ func TestSharedHandler(t *testing.T) {
 			time.Sleep(map[string]time.Duration{"short": time.Second, "late": time.Minute}[string(payload)])
 			return payload, nil
 		})
-		environments := make(chan int, 16)
-		invoke := func(payload string) {
-			r, err := d.Invoke(context.Background(), []byte(payload))
-			if err != nil {
-				t.Error(err)
+		var mu sync.Mutex
+		var used []int
+		start := func(n int, payload string) {
+			for range n {
+				go func() {
+					r, err := d.Invoke(context.Background(), []byte(payload))
+					if err != nil || (r.Error != nil) != (payload == "late") {
+						t.Errorf("%s: %v, %v", payload, err, r.Error)
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					used = append(used, r.Environment)
+				}()
 			}
-			environments <- r.Environment
-			if payload == "late" {
-				mustFail(t, r, "Sandbox.Timedout", "timed out after 3.00 seconds")
-			}
+			synctest.Wait()
 		}
-		go invoke("late")
-		synctest.Wait()
-		for range 3 {
-			go invoke("short")
-		}
-		synctest.Wait()
-		throttled := func(want bool) {
+		wantThrottled := func(want bool) {
 			t.Helper()
 			r, err := d.Invoke(context.Background(), []byte("none"))
-			if errors.Is(err, lambda.ErrThrottled) != want {
-				t.Errorf("error %v, want throttled %v", err, want)
-			}
-			if err == nil && r.ColdStart {
-				t.Error("a cold start")
+			if errors.Is(err, lambda.ErrThrottled) != want || r.ColdStart {
+				t.Errorf("error %v, want throttled %v; cold start %v", err, want, r.ColdStart)
 			}
 		}
-		throttled(true)
+		start(1, "late")
+		start(3, "short")
+		wantThrottled(true)
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		used := []int{<-environments, <-environments, <-environments, <-environments}
-		slices.Sort(used)
-		if !slices.Equal(used, []int{1, 1, 2, 2}) {
+		if slices.Sort(used); !slices.Equal(used, []int{1, 1, 2, 2}) {
 			t.Errorf("environments %v, want two in each", used)
 		}
-		for range 3 { // the late one still has its place
-			go invoke("short")
-		}
-		synctest.Wait()
-		throttled(true)
+		start(3, "short") // the late one still has its place
+		wantThrottled(true)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		throttled(false)
+		wantThrottled(false)
 		time.Sleep(time.Minute)
-		for range 4 {
-			go invoke("short")
-		}
-		synctest.Wait()
-		throttled(true)
+		start(4, "short")
+		wantThrottled(true)
 		time.Sleep(time.Second)
 		synctest.Wait()
 	})
