@@ -130,8 +130,7 @@ func TestProcessErrors(t *testing.T) {
 }
 
 func TestTimeoutKillsTheProcess(t *testing.T) {
-	lines := newRecorder()
-	d := deploy(t, "worker", func(f *lambda.Function) { f.Timeout, f.Output = time.Second, lines.add })
+	d := deploy(t, "worker", func(f *lambda.Function) { f.Timeout = time.Second })
 	mustAnswer(t, invoke(t, d, command{Do: "echo", Text: "warm"}), `"warm"`)
 	r := invoke(t, d, command{Do: "hang"})
 	mustFail(t, r, "Sandbox.Timedout", "RequestId: "+r.RequestID+" Error: Task timed out after 1.00 seconds")
