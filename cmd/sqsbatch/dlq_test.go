@@ -10,6 +10,7 @@ import (
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
@@ -17,19 +18,15 @@ import (
 func deadLetter(t *testing.T, body string) *sqs.Server {
 	t.Helper()
 	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	t.Cleanup(func() { _ = server.Close() })
 	for _, name := range []string{"dead", "orders"} {
-		if _, err := server.Client().CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: &name}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := server.Client().CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: &name})
+		golden.OK(t, err)
 	}
 	url := server.QueueURL("dead")
-	if _, err := server.Client().SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: &url, MessageBody: &body}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = server.Client().SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: &url, MessageBody: &body})
+	golden.OK(t, err)
 	// The configuration of the person who runs the test is not used.
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
@@ -41,9 +41,7 @@ func everyLine(t *testing.T) string {
 		serve.Refused{Type: "refused", Call: sqs.Call{Began: now, Ended: now, Operation: "a", Queue: "a", Messages: 1, Failed: 1, Error: "a", Message: "a", Fault: sqs.Failure}},
 		serve.Lost{Type: "lost", Time: now, Events: 1},
 	} {
-		if err := json.NewEncoder(&out).Encode(event); err != nil {
-			t.Fatal(err)
-		}
+		golden.OK(t, json.NewEncoder(&out).Encode(event))
 	}
 	v := view.NewJSON(&out, view.NewText(io.Discard, view.Terminal{}))
 	v.Event(sqs.Event{
@@ -54,9 +52,7 @@ func everyLine(t *testing.T) string {
 	v.Event(track.Ended{ColdStart: true, Error: "a", AllFailed: "a"})
 	v.Event(track.Process{Change: container.Change{Ended: "a", Asked: true, Again: time.Second}, CutOff: 1})
 	v.Summary(view.Summary{Progress: track.Progress{HandledAgain: 1, Starts: 1, Crashes: 1}, Metrics: &runstats.Report{}})
-	if err := v.Err(); err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, v.Err())
 	return out.String()
 }
 
@@ -87,8 +83,6 @@ func TestThePageHasTheFieldsOfEvents(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the pages of docs/tools anew")
-
 // The pages of docs/tools are the help of the commands.
 func TestPages_AreTheHelpOfTheCommands(t *testing.T) {
 	dir := filepath.Join("..", "..", "docs", "tools")
@@ -98,20 +92,16 @@ func TestPages_AreTheHelpOfTheCommands(t *testing.T) {
 		pages[page(cmd)] = cli.Markdown(cmd)
 		rows += fmt.Sprintf("| [`%s`](%s) | %s |\n", cmd.CommandPath(), page(cmd), cmd.Short)
 	}
-	docpage.RequireSection(t, filepath.Join(dir, "README.md"), "commands", rows+"\n", *update)
+	docpage.RequireSection(t, filepath.Join(dir, "README.md"), "commands", rows+"\n", *golden.Update)
 	for name, want := range pages {
 		path := filepath.Join(dir, name)
-		if _, err := os.Stat(path); *update && os.IsNotExist(err) {
-			if err := os.WriteFile(path, nil, 0o644); err != nil {
-				t.Fatal(err)
-			}
+		if _, err := os.Stat(path); *golden.Update && os.IsNotExist(err) {
+			golden.OK(t, os.WriteFile(path, nil, 0o644))
 		}
-		docpage.RequireCurrent(t, path, docpage.Read(t, path), want, *update)
+		docpage.RequireCurrent(t, path, docpage.Read(t, path), want, *golden.Update)
 	}
 	files, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	for _, f := range files {
 		if pages[f.Name()] == "" && f.Name() != "README.md" {
 			t.Errorf("docs/tools/%s is of no command", f.Name())

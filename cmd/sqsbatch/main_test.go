@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
 const asCommand = "SQSBATCH_TEST_COMMAND"
@@ -29,9 +30,7 @@ func TestMain(m *testing.M) {
 func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	cmd := exec.Command(path, args...)
 	cmd.Dir = filepath.Join("..", "..")
 	cmd.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+dir, "TMP="+dir, "TEMP="+dir)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
 const asEditor = "SQSBATCH_TEST_EDITOR"
@@ -54,21 +55,13 @@ func edit(how, path string) {
 func terminal(t *testing.T) (shown, program *os.File) {
 	t.Helper()
 	shown, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	fd := int(shown.Fd())
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	return shown, program
 }
 
@@ -89,9 +82,7 @@ func TestDLQReplay_Editor(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			server := deadLetter(t, body)
 			path, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
+			golden.OK(t, err)
 			t.Setenv("VISUAL", path+" -w")
 			t.Setenv(asEditor, how)
 			t.Setenv("NO_COLOR", "1")
@@ -132,9 +123,7 @@ func TestKilled(t *testing.T) {
 		t.Errorf("%+v, %v", started, err)
 	}
 	process, err := unix.PidfdOpen(started.PID, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	defer unix.Close(process)
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait() // killed

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
 // TestClosedPipe: when what reads the output ends, as in `sqsbatch local | head`,
@@ -56,9 +58,7 @@ func TestSignals(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := cmd.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
+		golden.OK(t, cmd.Process.Signal(signal))
 		if err := cmd.Wait(); err != nil || stderr.Len() > 0 {
 			t.Errorf("%v: %v\n%s", signal, err, stderr.String())
 		}
@@ -69,11 +69,7 @@ func TestSignals(t *testing.T) {
 func start(t *testing.T, cmd *exec.Cmd) io.ReadCloser {
 	t.Helper()
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
+	golden.OK(t, cmd.Start())
 	return stdout
 }

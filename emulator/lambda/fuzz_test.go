@@ -88,9 +88,7 @@ func FuzzEvent(f *testing.F) {
 				"raw" + name: {DataType: aws.String("Binary"), BinaryValue: binary},
 			},
 		}, "arn:aws:sqs:us-east-1:000000000000:q", "us-east-1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		OK(t, err)
 		b := &batch{}
 		for range 3 {
 			if !b.add(m, 3) {
@@ -106,9 +104,7 @@ func FuzzEvent(f *testing.F) {
 			t.Errorf("%d bytes, counted %d", len(payload), b.bytes)
 		}
 		var e events.SQSEvent
-		if err := json.Unmarshal(payload, &e); err != nil {
-			t.Fatal(err)
-		}
+		OK(t, json.Unmarshal(payload, &e))
 		r := e.Records[2]
 		if r.MessageId != id || r.Body != body || *r.MessageAttributes[name].StringValue != value || m.GroupID != value {
 			t.Errorf("record %+v", r)

@@ -13,6 +13,8 @@ import (
 
 	awslambda "github.com/aws/aws-lambda-go/lambda"
 	"go.uber.org/goleak"
+
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 )
 
 // TestMain makes the test binary its own bootstrap: started with
@@ -144,10 +146,4 @@ func (c command) payload(t testing.TB) []byte {
 	return doc
 }
 
-// ok fails the test if err is not nil.
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var ok = lambda.OK

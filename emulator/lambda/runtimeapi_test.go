@@ -20,9 +20,7 @@ func startAPI(t *testing.T, concurrency int) *runtimeAPI {
 	t.Helper()
 	fn := Function{Command: []string{"x"}, Name: "worker", Timeout: time.Minute, ConcurrencyPerEnvironment: concurrency}.withDefaults()
 	api, err := serveRuntimeAPI(fn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()
 		api.close()
@@ -34,9 +32,7 @@ func startAPI(t *testing.T, concurrency int) *runtimeAPI {
 func (api *runtimeAPI) ask(t *testing.T, method, path, body string, header ...string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequest(method, "http://"+api.addr+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
@@ -46,9 +42,7 @@ func (api *runtimeAPI) ask(t *testing.T, method, path, body string, header ...st
 	}
 	defer func() { _ = resp.Body.Close() }()
 	got, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	return resp, string(got)
 }
 
@@ -179,9 +173,7 @@ func TestOddAnswers(t *testing.T) {
 
 	inv, _ := api.take(t, "{}")
 	conn, err := net.Dial("tcp", api.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	fmt.Fprintf(conn, "POST "+answerPath+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf", inv.id, "response")
 	_ = conn.Close()
 	if a := <-inv.answer; a.err == nil || a.err.Type != "Runtime.TruncatedResponse" || !strings.Contains(a.err.Message, "the response ended after 4 bytes") {
@@ -194,9 +186,7 @@ func TestOddAnswers(t *testing.T) {
 	r.Trailer = http.Header{"Lambda-Runtime-Function-Error-Type": {"T"}, "Lambda-Runtime-Function-Error-Body": {"e30="}}
 	r.Header.Set("Lambda-Runtime-Function-Response-Mode", "streaming")
 	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	_ = resp.Body.Close()
 	if a := <-inv.answer; a.err != nil || string(a.payload) != "streamed" {
 		t.Errorf("a stream with trailers: %s, %v", a.payload, a.err)

@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
 // A served command writes its output to a pipe.
@@ -71,9 +72,7 @@ func newClient(t *testing.T) *awssqs.Client {
 	connections := &http.Transport{}
 	t.Cleanup(connections.CloseIdleConnections)
 	settings, err := config.LoadDefaultConfig(context.Background(), config.WithHTTPClient(&http.Client{Transport: connections}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	return awssqs.NewFromConfig(settings, func(o *awssqs.Options) { o.RetryMaxAttempts = 1 })
 }
 
@@ -87,9 +86,7 @@ func session(t *testing.T, use func(*awssqs.Client, string), args ...string) []s
 		rest <- text
 	}()
 	use(s.client, s.urls)
-	if err := s.end(); err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, s.end())
 	return strings.Split(strings.TrimSuffix(string(<-rest), "\n"), "\n")
 }
 
@@ -98,16 +95,10 @@ func lifeOfTwo(t *testing.T) func(*awssqs.Client, string) {
 	return func(client *awssqs.Client, urls string) {
 		ctx := t.Context()
 		orders := aws.String(urls + "orders.fifo")
-		must := func(err error) {
-			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
 		receive := func() *string {
 			t.Helper()
 			got, err := client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{QueueUrl: orders})
-			must(err)
+			golden.OK(t, err)
 			if len(got.Messages) == 0 {
 				return nil
 			}
@@ -115,15 +106,15 @@ func lifeOfTwo(t *testing.T) func(*awssqs.Client, string) {
 		}
 		for _, body := range []string{`{"id": 7, "note": "a\u202eb"}`, `{"id": 7, "note": "a\u202eb"}`, "second"} {
 			_, err := client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: orders, MessageBody: &body, MessageGroupId: aws.String("g")})
-			must(err)
+			golden.OK(t, err)
 		}
 		handle := receive()
 		_, err := client.ChangeMessageVisibility(ctx, &awssqs.ChangeMessageVisibilityInput{QueueUrl: orders, ReceiptHandle: handle})
-		must(err)
+		golden.OK(t, err)
 		_, err = client.DeleteMessage(ctx, &awssqs.DeleteMessageInput{QueueUrl: orders, ReceiptHandle: receive()})
-		must(err)
+		golden.OK(t, err)
 		_, err = client.PurgeQueue(ctx, &awssqs.PurgeQueueInput{QueueUrl: orders})
-		must(err)
+		golden.OK(t, err)
 	}
 }
 
@@ -192,9 +183,8 @@ func unread(t *testing.T, messages int) *served {
 		entries = append(entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: aws.String("a")})
 	}
 	for range messages / 10 {
-		if _, err := s.client.SendMessageBatch(t.Context(), &awssqs.SendMessageBatchInput{QueueUrl: aws.String(s.urls + "orders"), Entries: entries}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.client.SendMessageBatch(t.Context(), &awssqs.SendMessageBatchInput{QueueUrl: aws.String(s.urls + "orders"), Entries: entries})
+		golden.OK(t, err)
 	}
 	return s
 }
@@ -202,9 +192,7 @@ func unread(t *testing.T, messages int) *served {
 // The server goes on for its clients, and the end says what was wrong.
 func TestAnOutputThatCannotBeWritten(t *testing.T) {
 	s := unread(t, 10)
-	if err := s.pipe.CloseWithError(errors.New("disk full")); err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, s.pipe.CloseWithError(errors.New("disk full")))
 	if err := s.end(); err == nil || !strings.Contains(err.Error(), "--verbose: disk full") {
 		t.Errorf("error %v", err)
 	}

@@ -81,9 +81,7 @@ func TestErrors(t *testing.T) {
 	none := golden.File(t, "none.yaml", "Resources: {F: {Type: AWS::Lambda::Function}}")
 	odd := golden.File(t, "odd.yaml", "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: 50000}}}")
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	defer taken.Close()
 	ready := golden.File(t, "ready", "the first's") // of a command that has the port
 	q := func(spec string) []string { return []string{"--queue", spec} }
@@ -139,9 +137,7 @@ func TestErrors(t *testing.T) {
 func TestAClientNeedsOnlyWhatIsPrinted(t *testing.T) {
 	s := serveTo(t, "--region", "eu-central-1", "--account", "123456789012", "--queue", "orders")
 	orders, err := s.client.GetQueueUrl(t.Context(), &awssqs.GetQueueUrlInput{QueueName: aws.String("orders")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	if !strings.Contains(s.start, *orders.QueueUrl+"\n") || !strings.HasSuffix(*orders.QueueUrl, "/123456789012/orders") {
 		t.Errorf("queue URL %s, printed:\n%s", *orders.QueueUrl, s.start)
 	}
@@ -169,9 +165,7 @@ func TestTheEnd(t *testing.T) {
 			_, err := client.ReceiveMessage(t.Context(), &awssqs.ReceiveMessageInput{QueueUrl: &queue, WaitTimeSeconds: 20})
 			return err
 		}
-		if err := receive(); err != nil {
-			t.Fatal(err)
-		}
+		golden.OK(t, receive())
 		waited := make(chan error, 1)
 		go func() { waited <- receive() }()
 		t.Cleanup(func() {
@@ -195,14 +189,10 @@ func TestHosts(t *testing.T) {
 	defer transport.CloseIdleConnections()
 	for host, want := range map[string]int{"": 200, "localhost:1": 200, "host.docker.internal:1": 200, "sqs": 200, "evil.example:1": 403} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, os.Getenv("AWS_ENDPOINT_URL_SQS")+"/?Action=ListQueues", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		golden.OK(t, err)
 		r.Host = host
 		answer, err := transport.RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		golden.OK(t, err)
 		text, err := io.ReadAll(answer.Body)
 		_ = answer.Body.Close()
 		if err != nil || answer.StatusCode != want || want == 403 && !strings.Contains(string(text), "evil.example") {

@@ -191,9 +191,7 @@ func TestColour(t *testing.T) {
 // TestDetect: a file is no terminal.
 func TestDetect(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	defer f.Close()
 	if got := view.Detect(f); got.Redraw || got.Colour || got.Width != nil {
 		t.Errorf("%+v", got)
