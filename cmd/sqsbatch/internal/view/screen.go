@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"iter"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -88,70 +88,32 @@ func (t Terminal) Row(head, body string, column int, note string) string {
 	return head + whole + "\n" + t.Paint(Aside, t.wrap(strings.Repeat(" ", indent)+note, indent))
 }
 
-// wrap breaks a line that is wider than the terminal between words. What follows is
-// indented.
+// wrap breaks a line that is wider than the terminal between words, but not before the
+// column indent. What follows is indented.
 func (t Terminal) wrap(line string, indent int) string {
 	if t.Width == nil {
 		return line
 	}
 	width := max(t.Width(), indent+10)
-	var out strings.Builder
-	for visible(line) > width {
-		end := lastBreak(line, width, indent)
-		if end < 0 {
-			break
+	var lines []string
+	current, column := "", 0
+	for word := range strings.SplitAfterSeq(line, " ") {
+		n := visible(strings.TrimSuffix(word, " "))
+		if n > 0 && column > indent && column+n > width && strings.TrimSpace(current) != "" {
+			lines = append(lines, strings.TrimRight(current, " "))
+			current, column = strings.Repeat(" ", indent), indent
 		}
-		out.WriteString(strings.TrimRight(line[:end], " ") + "\n")
-		line = strings.Repeat(" ", indent) + strings.TrimLeft(line[end:], " ")
+		current += word
+		column += visible(word)
 	}
-	out.WriteString(line)
-	return out.String()
+	return strings.Join(append(lines, current), "\n")
 }
 
-// lastBreak is the index of the last blank of a line after which a word would be
-// wider than width, or of the first one if there is none before; -1 for none.
-func lastBreak(line string, width, indent int) int {
-	end, column, word := -1, 0, false
-	for i, r := range shown(line) {
-		if r == ' ' && word && column >= indent {
-			if column > width && end >= 0 {
-				return end
-			}
-			end = i
-		}
-		word = word || r != ' '
-		column++
-		if column > width && end >= 0 {
-			return end
-		}
-	}
-	return end
-}
+var escape = regexp.MustCompile("\x1b[^m]*m")
 
 // visible is the number of columns of a line, without escape sequences.
 func visible(line string) (columns int) {
-	for range shown(line) {
-		columns++
-	}
-	return columns
-}
-
-// shown goes through the characters of a line that have a column, with their indices.
-// It leaves out escape sequences.
-func shown(line string) iter.Seq2[int, rune] {
-	return func(yield func(int, rune) bool) {
-		escape := false
-		for i, r := range line {
-			switch {
-			case r == '\x1b':
-				escape = true
-			case escape:
-				escape = r != 'm'
-			case !yield(i, r):
-				return
-			}
-		}
-	}
+	return utf8.RuneCountInString(escape.ReplaceAllString(line, ""))
 }
 
 // line writes s above the last line, in lines that fit the terminal.
