@@ -128,7 +128,7 @@ func (p *process) line(stream, text string) {
 // kill ends the process and returns when it has ended. The invocations of a
 // shared environment may all call it.
 func (p *process) kill() {
-	if p.api.wantsSIGTERM() {
+	if p.api.registered() != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), sigtermGrace)
 		defer cancel()
 		p.Stop(ctx)

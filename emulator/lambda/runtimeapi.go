@@ -1,6 +1,7 @@
 package lambda
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -303,8 +304,7 @@ func (api *runtimeAPI) registerExtension(w http.ResponseWriter, r *http.Request)
 	id := api.extension
 	api.mu.Unlock()
 	w.Header().Set(extensionHeader, id)
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]string{
+	respond(w, http.StatusOK, map[string]string{
 		"functionName": api.fn.Name, "functionVersion": api.fn.Version, "handler": handlerName,
 	})
 }
@@ -315,10 +315,7 @@ const (
 )
 
 func (api *runtimeAPI) nextEvent(w http.ResponseWriter, r *http.Request) {
-	api.mu.Lock()
-	id := api.extension
-	api.mu.Unlock()
-	if got := r.Header.Get(extensionHeader); got == "" || got != id {
+	if got := r.Header.Get(extensionHeader); got == "" || got != api.registered() {
 		reply(w, http.StatusForbidden, "Extension.UnknownExtensionIdentifier", "the header "+extensionHeader+" names no registered extension")
 		return
 	}
@@ -328,10 +325,11 @@ func (api *runtimeAPI) nextEvent(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (api *runtimeAPI) wantsSIGTERM() bool {
+// registered returns the identifier of the extension, "" if there is none.
+func (api *runtimeAPI) registered() string {
 	api.mu.Lock()
 	defer api.mu.Unlock()
-	return api.extension != ""
+	return api.extension
 }
 
 // readBody reads a body to its end, even if it is too large, so that the client reads the
@@ -357,15 +355,12 @@ func parseError(h http.Header, body []byte) *FunctionError {
 	if err := json.Unmarshal(body, &doc); err != nil {
 		doc.Message = string(body)
 	}
-	setDefault(&doc.Type, h.Get("Lambda-Runtime-Function-Error-Type"))
-	setDefault(&doc.Type, "Runtime.Unknown")
-	return &FunctionError{Type: doc.Type, Message: doc.Message, StackTrace: doc.StackTrace}
+	kind := cmp.Or(doc.Type, h.Get("Lambda-Runtime-Function-Error-Type"), "Runtime.Unknown")
+	return &FunctionError{Type: kind, Message: doc.Message, StackTrace: doc.StackTrace}
 }
 
 func accepted(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusAccepted)
-	_, _ = io.WriteString(w, `{"status":"OK"}`)
+	respond(w, http.StatusAccepted, map[string]string{"status": "OK"})
 }
 
 func forbidden(w http.ResponseWriter, why string) {
@@ -373,7 +368,11 @@ func forbidden(w http.ResponseWriter, why string) {
 }
 
 func reply(w http.ResponseWriter, status int, errorType, message string) {
+	respond(w, status, map[string]string{"errorMessage": message, "errorType": errorType})
+}
+
+func respond(w http.ResponseWriter, status int, document map[string]string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"errorMessage": message, "errorType": errorType})
+	_ = json.NewEncoder(w).Encode(document)
 }
