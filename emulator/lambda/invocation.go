@@ -2,8 +2,10 @@ package lambda
 
 import (
 	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -179,12 +181,14 @@ func newRequestID() string {
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand.Read
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	h := hex.EncodeToString(b[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
 // newTraceID returns an X-Ray trace header that is not sampled.
 func newTraceID() string {
 	var b [20]byte
 	_, _ = rand.Read(b[:])
-	return fmt.Sprintf("Root=1-%08x-%x;Parent=%x;Sampled=0", time.Now().Unix(), b[:12], b[12:])
+	h := hex.EncodeToString(b[:])
+	return "Root=1-" + strconv.FormatInt(time.Now().Unix(), 16) + "-" + h[:24] + ";Parent=" + h[24:] + ";Sampled=0"
 }

@@ -1,9 +1,14 @@
 package lambda_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -340,5 +345,211 @@ func TestWorkingDirectory(t *testing.T) {
 	d := deploy(t, "worker", func(f *lambda.Function) { f.Command, f.Dir = []string{relative}, dir })
 	if root := variables(t, d)["LAMBDA_TASK_ROOT"]; root != dir {
 		t.Errorf("task root %s, want %s", root, dir)
+	}
+}
+
+// recorder keeps the lines of Function.Output.
+type recorder struct {
+	mu    sync.Mutex
+	lines []lambda.Line
+	added *sync.Cond
+}
+
+func newRecorder() *recorder {
+	r := &recorder{}
+	r.added = sync.NewCond(&r.mu)
+	return r
+}
+
+func (r *recorder) add(l lambda.Line) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, l)
+	r.added.Broadcast()
+}
+
+// wait returns the first line that fits.
+func (r *recorder) wait(fits func(lambda.Line) bool) lambda.Line {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for seen := 0; ; seen++ {
+		for seen == len(r.lines) {
+			r.added.Wait()
+		}
+		if fits(r.lines[seen]) {
+			return r.lines[seen]
+		}
+	}
+}
+
+func (r *recorder) of(requestID string) (lines []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range r.lines {
+		if l.RequestID == requestID {
+			lines = append(lines, l.Stream+" "+l.Text)
+		}
+	}
+	return lines
+}
+
+// Each line belongs to the invocation that printed it, also when the next one
+// follows at once.
+func TestOutputKeepsItsInvocation(t *testing.T) {
+	lines := newRecorder()
+	d := deploy(t, "worker", func(f *lambda.Function) { f.Output = lines.add })
+	printed := map[string][]string{} // by request id
+	for i := range 20 {
+		var text, want []string
+		for j := range 50 {
+			text = append(text, fmt.Sprintf("line %d of %d", j, i))
+			want = append(want, "stdout "+text[j])
+		}
+		r := invoke(t, d, command{Do: "print", Text: strings.Join(text, ",")})
+		mustAnswer(t, r, "null")
+		printed[r.RequestID] = append(want, "stderr on stderr")
+	}
+	for id, want := range printed {
+		got := lines.of(id)
+		slices.SortStableFunc(got, func(a, b string) int { return cmp.Compare(b[:6], a[:6]) }) // two pipes have no order
+		if !slices.Equal(got, want) {
+			t.Errorf("lines %q, want %q", got, want)
+		}
+	}
+	if l := lines.lines[0]; l.Environment != 1 || l.Time.IsZero() {
+		t.Errorf("first line %+v", l)
+	}
+}
+
+// A process that prints and ends loses no line to a slow reader, and a child
+// that escapes with its pipes does not hold up the end.
+func TestOutputAfterTheEnd(t *testing.T) {
+	if !canTerminate {
+		t.Skip("no sessions here")
+	}
+	lines := newRecorder()
+	first := true
+	d := deploy(t, "worker", func(f *lambda.Function) {
+		f.Output = func(l lambda.Line) {
+			if first {
+				first = false
+				time.Sleep(700 * time.Millisecond) // longer than any grace
+			}
+			lines.add(l)
+		}
+	})
+	r := invoke(t, d, command{Do: "escape", Size: 500})
+	mustFail(t, r, "Runtime.ExitError", "exit status 4")
+	got := lines.of(r.RequestID)
+	if len(got) != 501 || got[500] != "stdout line 499" {
+		t.Fatalf("%d lines, the last %q", len(got), got[len(got)-1])
+	}
+	child, err := strconv.Atoi(strings.TrimPrefix(got[0], "stdout "))
+	ok(t, err)
+	if !alive(child) {
+		t.Error("the child did not escape: the test shows nothing")
+	}
+	if p, err := os.FindProcess(child); err == nil {
+		_ = p.Kill()
+	}
+}
+
+// runtimeURL is where a bootstrap finds the Runtime API.
+func runtimeURL() string {
+	return "http://" + os.Getenv("AWS_LAMBDA_RUNTIME_API") + "/2018-06-01/runtime/"
+}
+
+// post sends to the Runtime API.
+func post(path, body string) {
+	if resp, err := http.Post(runtimeURL()+path, "application/json", strings.NewReader(body)); err == nil {
+		_ = resp.Body.Close()
+	}
+}
+
+// raw is a bootstrap that hangs. The payload of each invocation says when.
+func raw() {
+	for {
+		resp, err := http.Get(runtimeURL() + "invocation/next")
+		if err != nil {
+			os.Exit(1)
+		}
+		do, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		id := resp.Header.Get("Lambda-Runtime-Aws-Request-Id")
+		switch string(do) {
+		case "answer":
+			post("invocation/"+id+"/response", "fine")
+		case "hang in a response":
+			conn, err := net.Dial("tcp", os.Getenv("AWS_LAMBDA_RUNTIME_API"))
+			if err != nil {
+				os.Exit(1)
+			}
+			fmt.Fprintf(conn, "POST /2018-06-01/runtime/invocation/%s/response HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf", id)
+			select {}
+		case "hang":
+			fmt.Println("hanging")
+			select {}
+		case "leave": // ask for an invocation and do not wait for it
+			post("invocation/"+id+"/response", "fine")
+			client := http.Client{Timeout: 200 * time.Millisecond}
+			_, _ = client.Get(runtimeURL() + "invocation/next")
+			fmt.Println("left")
+			select {}
+		}
+	}
+}
+
+// A process that has room for two and hangs in the first takes nothing any
+// more: every later invocation times out, and Close ends it.
+func TestSharedProcessThatHangs(t *testing.T) {
+	d := deploy(t, "raw", func(f *lambda.Function) {
+		f.Concurrency, f.ConcurrencyPerEnvironment, f.Timeout = 1, 2, 300*time.Millisecond
+	})
+	for range 5 {
+		mustFail(t, send(t, d, "hang"), "Sandbox.Timedout", "Task timed out after 0.30 seconds")
+	}
+	_ = d.Close()
+}
+
+// Close also ends what such a process has not taken.
+func TestSharedProcessThatHangsClosed(t *testing.T) {
+	lines := newRecorder()
+	d := deploy(t, "raw", func(f *lambda.Function) { f.Concurrency, f.ConcurrencyPerEnvironment, f.Output = 1, 2, lines.add })
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			if _, err := d.Invoke(context.Background(), []byte("hang")); err == nil {
+				t.Error("an answer")
+			}
+		})
+	}
+	lines.wait(func(l lambda.Line) bool { return l.Text == "hanging" })
+	_ = d.Close()
+	both.Wait()
+}
+
+// A process that asks for an invocation and loses that connection is ended when
+// the next invocation's time is over.
+func TestProcessThatNeverAsksAgain(t *testing.T) {
+	lines := newRecorder()
+	d := deploy(t, "raw", func(f *lambda.Function) { f.Timeout, f.Output = 2*time.Second, lines.add })
+	mustAnswer(t, send(t, d, "leave"), "fine")
+	lines.wait(func(l lambda.Line) bool { return l.Text == "left" })
+	mustFail(t, send(t, d, "answer"), "Sandbox.Timedout", "Task timed out after 2.00 seconds")
+	again := send(t, d, "answer")
+	mustAnswer(t, again, "fine")
+	if !again.ColdStart {
+		t.Error("the process was kept")
+	}
+}
+
+// Half of a response at the timeout is none: it is a timeout, not the end of a
+// connection that the timeout itself has ended.
+func TestTimeoutInAResponse(t *testing.T) {
+	d := deploy(t, "raw", func(f *lambda.Function) { f.Timeout = time.Second })
+	r := send(t, d, "hang in a response")
+	mustFail(t, r, "Sandbox.Timedout", "Task timed out after 1.00 seconds")
+	if r.Duration < time.Second {
+		t.Errorf("duration %v", r.Duration)
 	}
 }
