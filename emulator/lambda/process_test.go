@@ -79,21 +79,43 @@ func mustFail(t *testing.T, r lambda.Result, errorType, message string) *lambda.
 	return r.Error
 }
 
+// A process is used again, until it ends or a timeout ends it.
 func TestProcessIsReusedWarm(t *testing.T) {
-	d := deploy(t, "worker", nil)
-	first := invoke(t, d, command{Do: "echo", Text: "one"})
-	mustAnswer(t, first, `"one"`)
+	d := deploy(t, "worker", func(f *lambda.Function) { f.Timeout = time.Second })
+	wantStart := func(r lambda.Result, cold bool) {
+		t.Helper()
+		if r.ColdStart != cold || (r.Init > 0) != cold || r.Environment != 1 {
+			t.Errorf("cold start %v (init %v) in environment %d, want %v in 1", r.ColdStart, r.Init, r.Environment, cold)
+		}
+	}
+	first := invoke(t, d, command{Do: "pid"})
+	wantStart(first, true)
 	second := invoke(t, d, command{Do: "echo", Text: "two"})
 	mustAnswer(t, second, `"two"`)
-	if !first.ColdStart || second.ColdStart || first.Init <= 0 || second.Init != 0 {
-		t.Errorf("cold starts %v (init %v), %v (init %v): want the first only", first.ColdStart, first.Init, second.ColdStart, second.Init)
-	}
-	if first.Environment != 1 || second.Environment != 1 {
-		t.Errorf("environments %d and %d, want 1 twice", first.Environment, second.Environment)
-	}
+	wantStart(second, false)
 	if first.RequestID == second.RequestID || len(first.RequestID) != 36 {
 		t.Errorf("request ids %q and %q", first.RequestID, second.RequestID)
 	}
+
+	pid, err := strconv.Atoi(string(first.Payload))
+	ok(t, err)
+	process, err := os.FindProcess(pid)
+	ok(t, err)
+	ok(t, process.Kill())
+	d.AwaitExit()
+	third := invoke(t, d, command{Do: "echo", Text: "back"})
+	mustAnswer(t, third, `"back"`)
+	wantStart(third, true)
+
+	late := invoke(t, d, command{Do: "hang"})
+	mustFail(t, late, "Sandbox.Timedout", "RequestId: "+late.RequestID+" Error: Task timed out after 1.00 seconds")
+	wantStart(late, false)
+	if late.Duration < time.Second {
+		t.Errorf("duration %v", late.Duration)
+	}
+	next := invoke(t, d, command{Do: "echo", Text: "next"})
+	mustAnswer(t, next, `"next"`)
+	wantStart(next, true)
 }
 
 func TestProcessErrors(t *testing.T) {
@@ -132,36 +154,6 @@ func TestProcessErrors(t *testing.T) {
 		})
 	}
 	mustAnswer(t, invoke(t, d, command{Do: "echo", Text: "well"}), `"well"`)
-}
-
-func TestTimeoutKillsTheProcess(t *testing.T) {
-	d := deploy(t, "worker", func(f *lambda.Function) { f.Timeout = time.Second })
-	mustAnswer(t, invoke(t, d, command{Do: "echo", Text: "warm"}), `"warm"`)
-	r := invoke(t, d, command{Do: "hang"})
-	mustFail(t, r, "Sandbox.Timedout", "RequestId: "+r.RequestID+" Error: Task timed out after 1.00 seconds")
-	if r.Duration < time.Second || r.ColdStart {
-		t.Errorf("duration %v, cold %v", r.Duration, r.ColdStart)
-	}
-	next := invoke(t, d, command{Do: "echo", Text: "next"})
-	mustAnswer(t, next, `"next"`)
-	if !next.ColdStart || next.Environment != r.Environment {
-		t.Errorf("cold %v in environment %d, want a new process in %d", next.ColdStart, next.Environment, r.Environment)
-	}
-}
-
-func TestProcessThatEndsWhileIdle(t *testing.T) {
-	d := deploy(t, "worker", nil)
-	pid, err := strconv.Atoi(string(invoke(t, d, command{Do: "pid"}).Payload))
-	ok(t, err)
-	process, err := os.FindProcess(pid)
-	ok(t, err)
-	ok(t, process.Kill())
-	d.AwaitExit()
-	r := invoke(t, d, command{Do: "echo", Text: "back"})
-	mustAnswer(t, r, `"back"`)
-	if !r.ColdStart {
-		t.Error("not a cold start")
-	}
 }
 
 // A process that cannot start is told at once, and the next start waits.
