@@ -47,38 +47,31 @@ func (t *Tracker) Ended(e lambda.Ended) {
 			}
 		}
 		if inv := t.invocations[e.RequestID]; inv != nil {
-			inv.end, inv.final = &e, now.Add(t.o.Grace)
+			inv.end, inv.final = &e, now.Add(grace)
 		}
 	})
 }
 
 // Line takes one line of the function's output.
 func (t *Tracker) Line(l lambda.Line) {
-	t.post(func() { t.line(l) })
-}
-
-func (t *Tracker) line(l lambda.Line) {
-	r, ok := parseReport(l.Text)
-	inv := t.invocations[cmp.Or(r.RequestID, l.RequestID)]
-	number := 0
-	if inv != nil {
-		number = inv.number
-	}
-	if !ok {
-		t.emit(Log{Invocation: number, Stream: l.Stream, Text: l.Text})
-		return
-	}
-	t.toolkit = true
-	switch {
-	case r.Message == "record" && inv != nil:
-		t.report(inv, r)
-	case r.Message == "batch" && inv != nil:
-		inv.settled = true
-	case r.Message == "record" || r.Message == "batch":
-		// of an invocation that is final: too late to matter
-	default:
-		t.said(r, Log{Invocation: number, Stream: l.Stream, Text: r.Message})
-	}
+	t.post(func() {
+		r, ok := parseReport(l.Text)
+		inv := t.invocations[cmp.Or(r.RequestID, l.RequestID)]
+		log := Log{Stream: l.Stream, Text: l.Text}
+		if inv != nil {
+			log.Invocation = inv.number
+		}
+		t.toolkit = t.toolkit || ok
+		switch {
+		case !ok || r.Message != "record" && r.Message != "batch":
+			t.said(r, ok, log)
+		case inv == nil: // it is final: too late to matter
+		case r.Message == "record":
+			t.report(inv, r)
+		default:
+			inv.settled = true
+		}
+	})
 }
 
 // report shows a record as soon as the toolkit has logged it.

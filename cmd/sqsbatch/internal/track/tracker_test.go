@@ -243,13 +243,13 @@ func TestStreams(t *testing.T) {
 		b.logs("r1", `{"level":"WARN","msg":"grant sqs:ChangeMessageVisibility","logger":"sqsbatch","reason":"denied"}`)
 		b.logs("r1", `{"level":"WARN","msg":"near the end","logger":"sqsbatch","messageId":"a"}`)
 		b.logs("r1", `{"level":"INFO","msg":"5 attempts","logger":"sqsbatch"}`)
-		b.logs("r1", `{"msg":"mine","logger":"other"}`)
+		b.logs("r1", `{"level":"INFO","msg":"record","logger":"other","about":"sqsbatch"}`)
 		b.logs("", "sqsbatch says")
 		want(t, "events", b.take(), []track.Event{
 			track.Warning{Text: "grant sqs:ChangeMessageVisibility: denied"},
 			track.Warning{Text: "near the end", MessageID: "a", Body: body("a")},
 			track.Log{Invocation: 1, Stream: "stderr", Text: "5 attempts"},
-			track.Log{Invocation: 1, Stream: "stderr", Text: `{"msg":"mine","logger":"other"}`},
+			track.Log{Invocation: 1, Stream: "stderr", Text: `{"level":"INFO","msg":"record","logger":"other","about":"sqsbatch"}`},
 			track.Log{Stream: "stderr", Text: "sqsbatch says"},
 		})
 	})
