@@ -24,11 +24,7 @@ type message struct {
 }
 
 // newMessage encodes m as Lambda does.
-func newMessage(m types.Message, arn, region string) (message, error) {
-	event, err := encode(m, arn, region)
-	if err != nil {
-		return message{}, err
-	}
+func newMessage(m types.Message, arn, region string) message {
 	attempt, _ := strconv.Atoi(m.Attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)])
 	return message{
 		Record: Record{
@@ -38,8 +34,8 @@ func newMessage(m types.Message, arn, region string) (message, error) {
 			GroupID:       m.Attributes[string(types.MessageSystemAttributeNameMessageGroupId)],
 			Attempt:       attempt,
 		},
-		event: event,
-	}, nil
+		event: encode(m, arn, region),
+	}
 }
 
 const (
@@ -116,7 +112,7 @@ type sqsAttribute struct {
 // encode returns a record of an SQS event, in the order and with the names of "Using
 // Lambda with Amazon SQS", Example Amazon SQS message event. It writes the record by hand:
 // that is done once for each message, and encoding/json takes several times as long.
-func encode(m types.Message, arn, region string) ([]byte, error) {
+func encode(m types.Message, arn, region string) []byte {
 	const fixed = 512 // names, attributes of the usual number, punctuation
 	handle, body := aws.ToString(m.ReceiptHandle), aws.ToString(m.Body)
 	b := make([]byte, 0, fixed+len(handle)+len(body)+len(body)/8)
@@ -137,11 +133,7 @@ func encode(m types.Message, arn, region string) ([]byte, error) {
 	if len(m.MessageAttributes) == 0 {
 		b = append(b, `{}`...)
 	} else {
-		attributes, err := encodeAttributes(m.MessageAttributes)
-		if err != nil {
-			return nil, err
-		}
-		b = append(b, attributes...)
+		b = append(b, encodeAttributes(m.MessageAttributes)...)
 	}
 	if md5 := aws.ToString(m.MD5OfMessageAttributes); md5 != "" {
 		b = plainjson.AppendString(append(b, `,"md5OfMessageAttributes":`...), md5)
@@ -150,11 +142,11 @@ func encode(m types.Message, arn, region string) ([]byte, error) {
 	b = append(b, `,"eventSource":"aws:sqs"`...)
 	b = plainjson.AppendString(append(b, `,"eventSourceARN":`...), arn)
 	b = plainjson.AppendString(append(b, `,"awsRegion":`...), region)
-	return append(b, '}'), nil
+	return append(b, '}')
 }
 
 // encodeAttributes leaves HTML characters as they are, as Lambda does.
-func encodeAttributes(attributes map[string]types.MessageAttributeValue) ([]byte, error) {
+func encodeAttributes(attributes map[string]types.MessageAttributeValue) []byte {
 	converted := make(map[string]sqsAttribute, len(attributes))
 	for name, a := range attributes {
 		converted[name] = sqsAttribute{a.StringValue, a.BinaryValue, []string{}, [][]byte{}, aws.ToString(a.DataType)}
@@ -162,6 +154,6 @@ func encodeAttributes(attributes map[string]types.MessageAttributeValue) ([]byte
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
-	err := enc.Encode(converted)
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
+	_ = enc.Encode(converted) // strings and bytes always marshal
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 }

@@ -146,10 +146,7 @@ func (p *poller) receive(ctx context.Context, most int, wait time.Duration) ([]m
 	now := time.Now()
 	messages := make([]message, 0, len(out.Messages))
 	for _, m := range out.Messages {
-		msg, err := newMessage(m, p.QueueARN, p.region)
-		if err != nil {
-			return nil, err
-		}
+		msg := newMessage(m, p.QueueARN, p.region)
 		msg.ReceivedAt, msg.expires, msg.receive = now, now.Add(p.visibility), p.receives
 		messages = append(messages, msg)
 	}
