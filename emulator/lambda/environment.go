@@ -206,7 +206,16 @@ func (e *environment) invoke(p *process, inv *invocation, cold bool) (a *answer,
 		return e.crashed(p, inv), nil
 	case <-timer.C:
 		if e.d.fn.shared() {
-			return failure(timedOut(inv.id, e.d.fn.Timeout)), func() { e.awaitLate(p, inv) }
+			// "Understanding the Lambda Managed Instances execution environment" says that a
+			// timeout neither ends the code that runs nor the environment.
+			late = func() {
+				select {
+				case <-inv.answer:
+				case <-p.exited:
+				case <-e.d.ctx.Done():
+				}
+			}
+			return failure(timedOut(inv.id, e.d.fn.Timeout)), late
 		}
 		return e.timedOut(p, inv), nil
 	case <-e.d.ctx.Done():
@@ -267,17 +276,6 @@ func (e *environment) timedOut(p *process, inv *invocation) *answer {
 		}
 	}
 	return failure(timedOut(inv.id, e.d.fn.Timeout))
-}
-
-// awaitLate waits for the answer that comes too late: "Understanding the Lambda
-// Managed Instances execution environment" says that a timeout neither ends the
-// code that runs nor the environment.
-func (e *environment) awaitLate(p *process, inv *invocation) {
-	select {
-	case <-inv.answer:
-	case <-p.exited:
-	case <-e.d.ctx.Done():
-	}
 }
 
 // crashed answers for a process that is gone, using what it reported before: after a panic

@@ -149,7 +149,11 @@ func (t *Text) Event(e track.Event) {
 		}
 		t.lineAt(7, t.paint(Aside, from+"│ "+text))
 	case track.Warning:
-		line := t.label(e) + show.Clean(e.Text)
+		line := t.paint(Waiting, "warning: ")
+		if e.Serious {
+			line = t.paint(Bad, "error: ")
+		}
+		line += show.Clean(e.Text)
 		if e.MessageID != "" {
 			line += t.paint(Aside, " ("+cmp.Or(show.Brief(e.Body, longBody), e.MessageID)+")")
 		}
@@ -306,7 +310,10 @@ func (t *Text) Summary(s Summary) {
 	}
 	ran := show.Count(s.Invocations, "invocation")
 	if s.Starts > 0 {
-		ran = startsAndCrashes(s.Progress)
+		ran = plural(s.Starts, "process", "processes")
+		if s.Crashes > 0 {
+			ran += fmt.Sprintf(", %d of them ended by itself", s.Crashes)
+		}
 	}
 	t.line(t.paint(bold, show.Count(s.Sent, "message")+" sent: ") + strings.Join(parts, ", ") +
 		t.paint(Aside, fmt.Sprintf("  (%s, %s back to the queue, %s)", ran, show.Count(s.Retried, "time"), short(s.Elapsed))))
@@ -365,21 +372,4 @@ func (t *Text) process(p track.Process) {
 		}
 		t.line(line)
 	}
-}
-
-// label begins a warning's line.
-func (t *Text) label(w track.Warning) string {
-	if w.Serious {
-		return t.paint(Bad, "error: ")
-	}
-	return t.paint(Waiting, "warning: ")
-}
-
-// startsAndCrashes sums up the processes at the end.
-func startsAndCrashes(p track.Progress) string {
-	text := plural(p.Starts, "process", "processes")
-	if p.Crashes > 0 {
-		text += fmt.Sprintf(", %d of them ended by itself", p.Crashes)
-	}
-	return text
 }
