@@ -107,11 +107,8 @@ func parseFilters(patterns []string) ([]*Filter, error) {
 	return filters, nil
 }
 
-// passes reports whether one of the filters matches, or there are none.
+// passes reports whether one of the filters matches.
 func passes(filters []*Filter, body string) bool {
-	if len(filters) == 0 {
-		return true
-	}
 	r := record(body)
 	return slices.ContainsFunc(filters, func(f *Filter) bool { return f.rule.match(r) })
 }

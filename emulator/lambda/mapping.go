@@ -184,10 +184,7 @@ func (m Mapping) work(ctx context.Context) (*work, error) {
 			m.QueueURL, seconds, timeout.Seconds())
 	}
 	m.BatchSize = cmp.Or(m.BatchSize, defaultBatchSize)
-	filters, err := parseFilters(m.Filters)
-	if err != nil {
-		return nil, err
-	}
+	filters, _ := parseFilters(m.Filters) // Validate has parsed them, too
 	wait := out.Attributes[string(types.QueueAttributeNameReceiveMessageWaitTimeSeconds)]
 	return &work{
 		filters:    filters,

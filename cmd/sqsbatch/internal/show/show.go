@@ -121,9 +121,7 @@ func scalar(raw json.RawMessage) string {
 		return Clean(s)
 	}
 	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return Clean(string(raw))
-	}
+	_ = json.Compact(&b, raw) // it is a part of valid JSON
 	return Clean(b.String())
 }
 
