@@ -93,9 +93,13 @@ func (d *Deployment) Invoke(ctx context.Context, payload []byte) (Result, error)
 
 // run carries inv through env, which the caller has reserved, and gives env back.
 func (d *Deployment) run(env *environment, inv *invocation) Result {
-	if !d.enter() {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
 		return inv.result(env.number, closedAnswer())
 	}
+	d.running.Add(1)
+	d.mu.Unlock()
 	defer d.running.Done()
 	result, late := env.run(inv)
 	if late == nil {
@@ -107,16 +111,6 @@ func (d *Deployment) run(env *environment, inv *invocation) Result {
 		d.giveBack(env)
 	})
 	return result
-}
-
-func (d *Deployment) enter() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return false
-	}
-	d.running.Add(1)
-	return true
 }
 
 // reserve takes a warm environment, or else a new one. If there is none it returns

@@ -36,10 +36,6 @@ type runtimeAPI struct {
 	invocations map[string]*invocation // delivered and not followed by another
 }
 
-// maxErrorBody is how much of an error document is kept. Lambda's limit is that of
-// responses.
-const maxErrorBody = maxResponse
-
 func serveRuntimeAPI(fn Function) (*runtimeAPI, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -168,7 +164,7 @@ func (api *runtimeAPI) invocationError(w http.ResponseWriter, r *http.Request) {
 	if inv == nil {
 		return
 	}
-	body, _, _ := readBody(r.Body, maxErrorBody)
+	body, _, _ := readBody(r.Body, maxResponse)
 	ferr := parseError(r.Header, body)
 	a := &answer{payload: body, err: ferr, at: time.Now()}
 	if !json.Valid(body) {
@@ -179,7 +175,7 @@ func (api *runtimeAPI) invocationError(w http.ResponseWriter, r *http.Request) {
 }
 
 func (api *runtimeAPI) initFailed(w http.ResponseWriter, r *http.Request) {
-	body, _, _ := readBody(r.Body, maxErrorBody)
+	body, _, _ := readBody(r.Body, maxResponse)
 	api.mu.Lock()
 	asked := api.asked
 	api.mu.Unlock()

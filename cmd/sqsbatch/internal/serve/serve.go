@@ -81,28 +81,6 @@ func listenError(addr string, err error) error {
 	return fmt.Errorf("--addr %s: %w", addr, err)
 }
 
-// variable is one of the environment, by which a client finds the server.
-type variable struct{ name, value string }
-
-// variables lists them. Python's SDK and the AWS CLI read AWS_DEFAULT_REGION.
-func (o *options) variables(endpoint string) []variable {
-	return []variable{
-		{"AWS_ENDPOINT_URL_SQS", endpoint},
-		{"AWS_REGION", o.region},
-		{"AWS_DEFAULT_REGION", o.region},
-		{"AWS_ACCESS_KEY_ID", "test"},
-		{"AWS_SECRET_ACCESS_KEY", "test"},
-	}
-}
-
-// assignment is how the system's usual shell sets the variable.
-func (v variable) assignment(system string) string {
-	if system == "windows" {
-		return fmt.Sprintf("$env:%s = '%s'", v.name, v.value)
-	}
-	return "export " + v.name + "=" + v.value
-}
-
 // started prints where the server listens.
 func (o *options) started(w io.Writer, server *sqs.Server, queues []queue) error {
 	switch {
@@ -136,8 +114,15 @@ func (o *options) startedText(w io.Writer, server *sqs.Server, queues []queue) e
 		out.WriteString("\n")
 	}
 	out.WriteString("Clients find it by these variables; any credentials will do:\n\n")
-	for _, v := range o.variables(server.URL()) {
-		fmt.Fprintf(&out, "  %s\n", v.assignment(runtime.GOOS))
+	assignment := "  export %s=%s\n"
+	if runtime.GOOS == "windows" {
+		assignment = "  $env:%s = '%s'\n"
+	}
+	for _, v := range [][2]string{ // Python's SDK and the AWS CLI read AWS_DEFAULT_REGION
+		{"AWS_ENDPOINT_URL_SQS", server.URL()}, {"AWS_REGION", o.region}, {"AWS_DEFAULT_REGION", o.region},
+		{"AWS_ACCESS_KEY_ID", "test"}, {"AWS_SECRET_ACCESS_KEY", "test"},
+	} {
+		fmt.Fprintf(&out, assignment, v[0], v[1])
 	}
 	out.WriteString("\nready\n")
 	_, err := w.Write(out.Bytes())
