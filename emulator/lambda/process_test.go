@@ -81,7 +81,7 @@ func mustFail(t *testing.T, r lambda.Result, errorType, message string) *lambda.
 
 // A process is used again, until it ends or a timeout ends it.
 func TestProcessIsReusedWarm(t *testing.T) {
-	d := deploy(t, "worker", func(f *lambda.Function) { f.Timeout = time.Second })
+	d := deploy(t, "worker", func(f *lambda.Function) { f.Timeout = 2 * time.Second })
 	wantStart := func(r lambda.Result, cold bool) {
 		t.Helper()
 		if r.ColdStart != cold || (r.Init > 0) != cold || r.Environment != 1 {
@@ -108,9 +108,9 @@ func TestProcessIsReusedWarm(t *testing.T) {
 	wantStart(third, true)
 
 	late := invoke(t, d, command{Do: "hang"})
-	mustFail(t, late, "Sandbox.Timedout", "RequestId: "+late.RequestID+" Error: Task timed out after 1.00 seconds")
+	mustFail(t, late, "Sandbox.Timedout", "RequestId: "+late.RequestID+" Error: Task timed out after 2.00 seconds")
 	wantStart(late, false)
-	if late.Duration < time.Second {
+	if late.Duration < 2*time.Second {
 		t.Errorf("duration %v", late.Duration)
 	}
 	next := invoke(t, d, command{Do: "echo", Text: "next"})
