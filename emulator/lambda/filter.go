@@ -75,13 +75,10 @@ func (f *Filter) Match(body string) bool {
 // record is what of a message can be filtered: a body as it was parsed, or as
 // the plain string that it is.
 func record(body string) map[string]any {
-	dec := json.NewDecoder(bytes.NewReader([]byte(body)))
-	dec.UseNumber() // numbers are compared as they are written
-	var value any
-	if !json.Valid([]byte(body)) || dec.Decode(&value) != nil {
+	if !json.Valid([]byte(body)) {
 		return map[string]any{"body": plainString(body)}
 	}
-	return map[string]any{"body": parsed{value}}
+	return map[string]any{"body": parsed{literal(json.RawMessage(body))}}
 }
 
 // parsed is a body that is JSON, plainString one that is not. Neither may match a pattern

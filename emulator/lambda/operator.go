@@ -35,10 +35,10 @@ func parseTest(path string, raw json.RawMessage) (test, error) {
 	return oneOf(func(leaf any) bool { return leaf == value }), nil
 }
 
-// literal returns a string, a json.Number, a bool or nil.
+// literal returns a value of JSON, numbers as a json.Number.
 func literal(raw json.RawMessage) (value any) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
+	dec.UseNumber()        // numbers are compared as they are written
 	_ = dec.Decode(&value) // it is a part of valid JSON
 	return value
 }

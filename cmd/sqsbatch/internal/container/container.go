@@ -93,7 +93,13 @@ func Run(ctx, kill context.Context, o Options) error {
 			}
 		})
 	}
-	all.Go(func() { o.watch(ctx) })
+	if o.Idle != nil {
+		all.Go(func() {
+			if sleep.For(ctx, o.IdleAfter) && !o.Works() {
+				o.Idle()
+			}
+		})
+	}
 	all.Wait()
 	for _, err := range errs {
 		if _, ok := errors.AsType[*StartError](err); ok {
@@ -101,16 +107,6 @@ func Run(ctx, kill context.Context, o Options) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// watch reports that no process works.
-func (o *Options) watch(ctx context.Context) {
-	if o.Idle == nil {
-		return
-	}
-	if sleep.For(ctx, o.IdleAfter) && !o.Works() {
-		o.Idle()
-	}
 }
 
 // keep runs one process after another.

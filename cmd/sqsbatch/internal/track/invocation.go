@@ -97,11 +97,6 @@ func (inv *invocation) record(id string) *lambda.Record {
 	return nil
 }
 
-// complete says that no line of the toolkit can be missing any more.
-func (inv *invocation) complete() bool {
-	return inv.settled && len(inv.reports) == len(inv.Records)
-}
-
 // ripe lists, in order, the ended invocations for which nothing more is to
 // come. A function that has never logged as sqsbatch does is not waited for.
 func (t *Tracker) ripe(now time.Time) []*invocation {
@@ -111,7 +106,8 @@ func (t *Tracker) ripe(now time.Time) []*invocation {
 			continue
 		}
 		foreign := !t.toolkit && t.finals > 0
-		if foreign || inv.complete() || !inv.final.After(now) {
+		complete := inv.settled && len(inv.reports) == len(inv.Records) // no line of the toolkit is missing
+		if foreign || complete || !inv.final.After(now) {
 			out = append(out, inv)
 		}
 	}

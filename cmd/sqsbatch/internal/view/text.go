@@ -119,7 +119,7 @@ func (t *Text) Event(e track.Event) {
 		if len(e.Bodies) == 1 && !e.ColdStart {
 			return // its record and its end say it all
 		}
-		line := number(e.Invocation) + show.Count(len(e.Bodies), "record")
+		line := by(e.Invocation, 0) + show.Count(len(e.Bodies), "record")
 		if e.ColdStart {
 			line += ", cold start"
 		}
@@ -133,7 +133,7 @@ func (t *Text) Event(e track.Event) {
 	case track.Process:
 		t.process(e)
 	case sqs.Event: // of a message that was moved
-		t.line(t.term.Row(number(0)+t.paint(Waiting, pad("moved", 12))+pad("", 7+t.timesWidth()+2), show.Body(e.Body), t.bodies,
+		t.line(t.term.Row(by(0, 0)+t.paint(Waiting, pad("moved", 12))+pad("", 7+t.timesWidth()+2), show.Body(e.Body), t.bodies,
 			"from "+e.Queue+" to "+e.MovedTo+" by a message move task"))
 	case track.Log:
 		if strings.HasPrefix(e.Text, `{"_aws":{`) {
@@ -218,7 +218,7 @@ func note(r track.Record) string {
 }
 
 func (t *Text) ended(e track.Ended) {
-	line := number(e.Invocation) + t.paint(Aside, "took "+short(e.Duration)+" of "+short(t.header.Timeout))
+	line := by(e.Invocation, 0) + t.paint(Aside, "took "+short(e.Duration)+" of "+short(t.header.Timeout))
 	switch {
 	case e.Error != "":
 		line += ": " + t.paint(Bad, "failed") + ": " + show.Clean(e.Error)
@@ -335,9 +335,6 @@ func (t *Text) dead(s Summary) {
 		t.line(t.term.Row("  ", show.Body(d.Body), t.bodies, show.Clean(d.Reason)))
 	}
 }
-
-// number is that of an invocation, or "sqs" if there was none.
-func number(invocation int) string { return by(invocation, 0) }
 
 // by says who handled something: an invocation, a process or SQS.
 func by(invocation, process int) string {
