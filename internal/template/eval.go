@@ -21,7 +21,7 @@ var noValue = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}
 
 // errorf makes an error at the place of n.
 func (st *Stack) errorf(n *yaml.Node, format string, args ...any) error {
-	return &Error{Pos: st.at(n), Message: fmt.Sprintf(format, args...)}
+	return st.at(n).errorf(format, args...)
 }
 
 // failure is what an evaluation panics with: its error ends all of it, up to try.

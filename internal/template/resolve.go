@@ -49,36 +49,6 @@ func (t *Template) Resolve(o Options) (*Deployment, error) {
 	return d, st.deploy(d, chosen)
 }
 
-// Deployments evaluates what the template says about each function with an SQS
-// event, with all its events. A function that cannot be read is left out, with a
-// finding. It ignores Function, Queue and AllEvents of the options.
-func (st *Stack) Deployments() (all []*Deployment, left []Finding, err error) {
-	sources, err := st.sources()
-	if err != nil {
-		return nil, nil, err
-	}
-	var out Deployment // of what is left out
-	for len(sources) > 0 {
-		f := sources[0].function
-		var mine, others []source
-		for _, s := range sources {
-			if s.function.ID == f.ID {
-				mine = append(mine, s)
-			} else {
-				others = append(others, s)
-			}
-		}
-		sources = others
-		d := &Deployment{}
-		if err := st.deploy(d, mine); err != nil {
-			out.found(f.Pos, "function %s is not checked: %s", f.ID, Reason(f.Pos, err))
-			continue
-		}
-		all = append(all, d)
-	}
-	return all, out.Findings, nil
-}
-
 // deploy fills in d for one function's mappings.
 func (st *Stack) deploy(d *Deployment, chosen []source) error {
 	if err := st.function(d, chosen[0].function); err != nil {

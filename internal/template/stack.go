@@ -1,6 +1,7 @@
 package template
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -33,9 +34,9 @@ type Stack struct {
 	left    []Finding // resources whose condition is not known
 }
 
-// leave notes that a resource is left out.
-func (st *Stack) leave(r Resource, err error) {
-	f := Finding{Pos: r.Pos, Message: r.ID + " is not checked, since it is not known whether it is created: " + Reason(r.Pos, err)}
+// leave notes, once, that a resource is left out.
+func (st *Stack) leave(r Resource, format string, args ...any) {
+	f := Finding{Pos: r.Pos, Message: fmt.Sprintf(format, args...)}
 	if !slices.Contains(st.left, f) {
 		st.left = append(st.left, f)
 	}
@@ -63,7 +64,7 @@ func (st *Stack) Unsure(types ...string) bool {
 func (t *Template) Stack(o Options) (*Stack, error) {
 	st := &Stack{Template: t, o: o.withDefaults(), region: o.Region, account: o.AccountID}
 	for _, name := range slices.Sorted(maps.Keys(o.Parameters)) {
-		if child(child(t.root, "Parameters"), name) == nil {
+		if !t.HasParameter(name) {
 			return nil, st.errorf(nil, "the template has no parameter %s", name)
 		}
 	}
@@ -139,13 +140,12 @@ func (st *Stack) Resources(types ...string) ([]Resource, error) {
 			continue
 		}
 		ok, err := st.exists(r.value.node)
-		if err != nil && !st.lenient {
+		switch {
+		case err != nil && !st.lenient:
 			return nil, err
-		}
-		if err != nil {
-			st.leave(r, err)
-		}
-		if ok {
+		case err != nil:
+			st.leave(r, "%s is not checked, since it is not known whether it is created: %s", r.ID, Reason(r.Pos, err))
+		case ok:
 			out = append(out, r)
 		}
 	}

@@ -1,10 +1,6 @@
 package template
 
-import (
-	"errors"
-	"slices"
-	"strings"
-)
+import "strings"
 
 // A Survey is what a template has of functions, mappings and queues, read as far as it is
 // known: a value that is not known counts as absent, and [Value] says so where it is asked
@@ -42,38 +38,11 @@ func (st *Stack) Survey() *Survey {
 		s.Queues = append(s.Queues, q)
 		known[q.ARN] = q
 	}
-	functions, _ := own.Resources(SAMFunction, LambdaFunction)
-	for _, f := range functions {
-		for name, event := range f.samEvents() {
-			s.attach(source{f, name, event.Pos, event.Get("Properties")}, known)
-		}
-	}
-	byName := map[string]Resource{}
-	for _, f := range slices.Backward(functions) {
-		name, _ := f.functionName()
-		byName[name] = f
-	}
-	mappings, _ := own.Resources(EventSourceMapping)
-	for _, m := range mappings {
-		if own.fromQueue(m) {
-			s.attach(source{own.target(m, byName), m.ID, m.Pos, m.Get()}, known)
-		}
+	sources, _ := own.sources()
+	for _, from := range sources {
+		s.attach(from, known)
 	}
 	return s
-}
-
-// samEvents are the SQS events of a function of SAM's.
-func (r Resource) samEvents() func(yield func(string, Value) bool) {
-	return func(yield func(string, Value) bool) {
-		if r.Type != SAMFunction {
-			return
-		}
-		for name, event := range r.Get("Events").Entries() {
-			if kind, err := event.Get("Type").Str(); err == nil && kind == "SQS" && !yield(name, event) {
-				return
-			}
-		}
-	}
 }
 
 func (s *Survey) attach(from source, queues map[string]Queue) {
@@ -89,48 +58,11 @@ func (s *Survey) attach(from source, queues map[string]Queue) {
 	s.Mappings = append(s.Mappings, Attachment{d.Function, event, queue})
 }
 
-// fromQueue reports whether a mapping's source is a queue. If that is not known, the
-// mapping is left out.
-func (st *Stack) fromQueue(m Resource) bool {
-	from := m.Get("EventSourceArn")
-	arn, err := from.Str()
-	if e, ok := errors.AsType[*Error](err); ok && e.Attribute != "" {
-		return false // a stream or the like: the attributes of queues are known
-	}
-	if err != nil {
-		st.left = append(st.left, Finding{Pos: m.Pos, Message: "mapping " + m.ID + " is not checked, since its source is not known: " + Reason(m.Pos, err)})
-		return false
-	}
-	return isQueueARN(arn)
-}
-
-// target finds the function of a mapping, by its name, its ARN, or those of a version or an
-// alias. The zero Resource is one that is not in the template.
-func (st *Stack) target(m Resource, functions map[string]Resource) Resource {
-	for range 3 { // an alias of a version of a function
-		name, err := m.Get("FunctionName").Str()
-		if e, ok := errors.AsType[*Error](err); ok && e.Attribute != "" {
-			name, _, _ = strings.Cut(e.Attribute, ".")
-		}
-		name = strings.TrimPrefix(name, st.functionARN(""))
-		name, _, _ = strings.Cut(name, ":")
-		if f, ok := functions[name]; ok {
-			return f
-		}
-		r, ok := st.Resource(name)
-		if !ok || r.Type != "AWS::Lambda::Alias" && r.Type != "AWS::Lambda::Version" {
-			break
-		}
-		m = r
-	}
-	return Resource{}
-}
-
 // macros notes what is made of entries that are no resources: Fn::ForEach and the like.
 func (st *Stack) macros() {
 	for _, r := range st.All() {
 		if r.Type == "" {
-			st.left = append(st.left, Finding{Pos: r.Pos, Message: r.ID + " is not checked: it has no Type, or is expanded when the stack is deployed"})
+			st.leave(r, "%s is not checked: it has no Type, or is expanded when the stack is deployed", r.ID)
 		}
 	}
 }

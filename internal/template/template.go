@@ -106,6 +106,11 @@ func Parse(data []byte) (*Template, error) {
 	return &Template{root: root, source: data, text: text}, nil
 }
 
+// HasParameter reports whether the template declares a parameter.
+func (t *Template) HasParameter(name string) bool {
+	return child(child(t.root, "Parameters"), name) != nil
+}
+
 // child returns the value of key in a mapping ("<<" included), or nil.
 func child(n *yaml.Node, key string) *yaml.Node {
 	_, value := entry(n, key)
@@ -113,9 +118,7 @@ func child(n *yaml.Node, key string) *yaml.Node {
 }
 
 // entry is child with the key's node.
-func entry(n *yaml.Node, key string) (name, value *yaml.Node) {
-	return entryDepth(n, key, 0)
-}
+func entry(n *yaml.Node, key string) (name, value *yaml.Node) { return entryDepth(n, key, 0) }
 
 func entryDepth(n *yaml.Node, key string, depth int) (name, value *yaml.Node) {
 	for n != nil && n.Kind == yaml.AliasNode && depth < maxDepth {

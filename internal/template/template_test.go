@@ -108,10 +108,11 @@ Resources:
     Properties: {Code: b, Timeout: 7}
   M:
     Type: AWS::Lambda::EventSourceMapping
-    Properties: {FunctionName: !GetAtt B.Arn, EventSourceArn: "arn:aws:sqs:eu-west-1:123456789012:far.fifo"}
+    Properties: {FunctionName: !Ref L, EventSourceArn: "arn:aws:sqs:eu-west-1:123456789012:far.fifo"}
   N:
     Type: AWS::Lambda::EventSourceMapping
     Properties: {FunctionName: !Ref B, EventSourceArn: "arn:aws:kinesis:eu-west-1:123456789012:stream/x"}
+  L: {Type: AWS::Lambda::Alias, Properties: {FunctionName: !GetAtt B.Arn}}
 `
 
 func TestChoice(t *testing.T) {
@@ -132,9 +133,7 @@ func TestChoice(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			tmpl, err := template.Parse([]byte(two))
-			ok(t, err)
-			d, err := tmpl.Resolve(tt.o)
+			d, err := parse(t, two).Resolve(tt.o)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Fatalf("error %v, want %q", err, tt.err)
@@ -160,11 +159,8 @@ func TestQueueElsewhere(t *testing.T) {
 }
 
 func TestNoFunction(t *testing.T) {
-	tmpl, err := template.Parse([]byte("Resources: {Q: {Type: AWS::SQS::Queue}}"))
-	ok(t, err)
-	_, err = tmpl.Resolve(template.Options{})
-	var choice *template.ChoiceError
-	if !errors.As(err, &choice) || len(choice.Candidates) != 0 {
+	_, err := parse(t, "Resources: {Q: {Type: AWS::SQS::Queue}}").Resolve(template.Options{})
+	if choice, is := errors.AsType[*template.ChoiceError](err); !is || len(choice.Candidates) != 0 {
 		t.Fatalf("error %v", err)
 	}
 }
@@ -183,6 +179,22 @@ func TestFind(t *testing.T) {
 			t.Errorf("got %s, %v", got, err)
 		}
 	}
+}
+
+// parse reads a template.
+func parse(t *testing.T, text string) *template.Template {
+	t.Helper()
+	tmpl, err := template.Parse([]byte(text))
+	ok(t, err)
+	return tmpl
+}
+
+// resolveText reads a template and what it deploys.
+func resolveText(t *testing.T, text string, o template.Options) *template.Deployment {
+	t.Helper()
+	d, err := parse(t, text).Resolve(o)
+	ok(t, err)
+	return d
 }
 
 // ok fails the test if err is not nil.

@@ -126,8 +126,8 @@ func hasSubject(t *template.Template, parameters map[string]string) bool {
 	if len(found) > 0 || err != nil {
 		return true
 	}
-	deployments, left, err := st.Deployments()
-	return len(deployments) > 0 || len(left) > 0 || err != nil
+	survey := st.Survey()
+	return len(survey.Mappings) > 0 || len(survey.Left()) > 0
 }
 
 // shown are the findings of the severity that is asked for, or above.
