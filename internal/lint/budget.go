@@ -68,7 +68,7 @@ func budget(s Source, r *reporter) {
 		return
 	}
 	for _, v := range []settings.Setting{settings.Outage, settings.Backoff, settings.BackoffBase, settings.BackoffCap} {
-		if !r.known(m.Function.Resource.Get("Environment", "Variables", v.Name)) {
+		if !r.known(valueOf(m.Function, v)) {
 			return
 		}
 	}

@@ -14,34 +14,31 @@ const context = 3
 // Diff returns a unified diff of two texts, "" if they are equal.
 func Diff(path string, from, to []byte) string {
 	lines := linediff.Compare(split(string(from)), split(string(to)))
+	shown := make([]bool, len(lines))
+	for i, l := range lines {
+		for near := max(0, i-context); l.Sign != ' ' && near < min(len(lines), i+context+1); near++ {
+			shown[near] = true
+		}
+	}
+	if !slices.Contains(shown, true) {
+		return ""
+	}
 	var out strings.Builder
-	a, b := 0, 0 // lines before the current one in each text
+	fmt.Fprintf(&out, "--- %s\n+++ %s\n", path, path)
+	before, after := 0, 0 // lines above i in each text
 	for i := 0; i < len(lines); {
-		first := slices.IndexFunc(lines[i:], func(l linediff.Line) bool { return l.Sign != ' ' })
-		if first < 0 {
-			break
+		end := i + 1
+		for end < len(lines) && shown[end] == shown[i] {
+			end++
 		}
-		if out.Len() == 0 {
-			fmt.Fprintf(&out, "--- %s\n+++ %s\n", path, path)
+		old, now := count(lines[i:end], '+'), count(lines[i:end], '-')
+		if shown[i] {
+			fmt.Fprintf(&out, "@@ -%s +%s @@\n", extent(before, old), extent(after, now))
+			writeLines(&out, lines[i:end])
 		}
-		skipped := max(0, first-context)
-		i, a, b = i+skipped, a+skipped, b+skipped
-		end := hunkEnd(lines, i+first-skipped)
-		i, a, b = end, a+writeHunk(&out, lines[i:end], a, b, '+'), b+count(lines[i:end], '-')
+		i, before, after = end, before+old, after+now
 	}
 	return out.String()
-}
-
-// hunkEnd is the end of the hunk with the change at i: behind it are more equal lines than
-// two hunks have between them.
-func hunkEnd(lines []linediff.Line, i int) int {
-	equal := 0
-	for ; i < len(lines) && equal <= 2*context; i++ {
-		if equal++; lines[i].Sign != ' ' {
-			equal = 0
-		}
-	}
-	return i - max(0, equal-context)
 }
 
 // count is the number of lines without those of a sign.
@@ -54,17 +51,14 @@ func count(lines []linediff.Line, without byte) (n int) {
 	return n
 }
 
-// writeHunk writes a hunk that begins after a lines of the first text and b of the second. It
-// returns the number of its lines without those of a sign.
-func writeHunk(out *strings.Builder, lines []linediff.Line, a, b int, without byte) int {
-	fmt.Fprintf(out, "@@ -%s +%s @@\n", extent(a, count(lines, '+')), extent(b, count(lines, '-')))
+func writeLines(out *strings.Builder, lines []linediff.Line) {
 	for _, l := range lines {
-		out.WriteString(string(l.Sign) + strings.TrimSuffix(l.Text, "\n") + "\n")
-		if !strings.HasSuffix(l.Text, "\n") {
+		text, ended := strings.CutSuffix(l.Text, "\n")
+		out.WriteString(string(l.Sign) + text + "\n")
+		if !ended {
 			out.WriteString("\\ No newline at end of file\n")
 		}
 	}
-	return count(lines, without)
 }
 
 // extent is a range of a hunk's header. A range without lines begins at the line before it.

@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -13,21 +12,20 @@ import (
 
 // A Fix changes the template so that a finding is gone, in the file's own style.
 type Fix struct {
-	// Edits do not overlap, and are in the file's order.
-	Edits []Edit
-	// Says tells in a few words what the edits do: "set VisibilityTimeout to 180".
+	Edit Edit
+	// Says tells in a few words what the edit does: "set VisibilityTimeout to 180".
 	Says string
 }
 
 // An Edit replaces the bytes from Start up to End of the file by New.
 type Edit = yamltext.Edit
 
-// fixed is a fix of one edit, nil if there is no such edit.
+// fixed is the fix of an edit, nil if there is no such edit.
 func fixed(edit Edit, ok bool, format string, args ...any) *Fix {
 	if !ok {
 		return nil
 	}
-	return &Fix{Edits: []Edit{edit}, Says: fmt.Sprintf(format, args...)}
+	return &Fix{Edit: edit, Says: fmt.Sprintf(format, args...)}
 }
 
 // setting is the fix that gives an entry of a mapping a value, whether it is there or not.
@@ -51,21 +49,12 @@ func property(of template.Resource, name string, value any) *Fix {
 
 // Apply returns src with the fix. It returns an error if src is not the file that was
 // checked.
-func (f *Fix) Apply(src []byte) ([]byte, error) { return edit(src, f.Edits) }
-
-func edit(src []byte, edits []Edit) ([]byte, error) {
-	edits = slices.Clone(edits)
-	slices.SortStableFunc(edits, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
-	var out []byte
-	last := 0
-	for _, e := range edits {
-		if e.Start < last || e.End < e.Start || e.End > len(src) {
-			return nil, fmt.Errorf("the fix is for another text: it changes bytes %d to %d of %d", e.Start, e.End, len(src))
-		}
-		out = append(append(out, src[last:e.Start]...), e.New...)
-		last = e.End
+func (f *Fix) Apply(src []byte) ([]byte, error) {
+	e := f.Edit
+	if e.Start < 0 || e.End < e.Start || e.End > len(src) {
+		return nil, fmt.Errorf("the fix is for another text: it changes bytes %d to %d of %d", e.Start, e.End, len(src))
 	}
-	out = append(out, src[last:]...)
+	out := slices.Concat(src[:e.Start], []byte(e.New), src[e.End:])
 	var doc yaml.Node
 	if err := yaml.Unmarshal(out, &doc); err != nil {
 		return nil, fmt.Errorf("the fix is for another text: %w", err)

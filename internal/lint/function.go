@@ -39,6 +39,11 @@ func (f Function) reserved(r *reporter) (int, bool) {
 	return n, ok && n > 0
 }
 
+// valueOf is what the template gives a function for a setting of the toolkit.
+func valueOf(f template.Function, s settings.Setting) template.Value {
+	return f.Resource.Get("Environment", "Variables", s.Name)
+}
+
 // Functions are the rules of a function that handles queues.
 var Functions = []Rule[Function]{
 	{
@@ -131,9 +136,8 @@ var Functions = []Rule[Function]{
 // neverStarted is the check of SB114.
 func neverStarted(f Function, r *reporter) {
 	m := Mapping{Function: f.Function}
-	value := func(s settings.Setting) template.Value { return f.Resource.Get("Environment", "Variables", s.Name) }
-	v := value(settings.MinRemaining)
-	if v.Absent() || !r.known(v, value(settings.Reserve), f.Resource.Get("Timeout")) {
+	v := valueOf(f.Function, settings.MinRemaining)
+	if v.Absent() || !r.known(v, valueOf(f.Function, settings.Reserve), f.Resource.Get("Timeout")) {
 		return
 	}
 	least := variable(m, &settings.MinRemaining, settings.MinRemaining.Time)
@@ -175,19 +179,15 @@ func overReserved(f Function, r *reporter) {
 
 // told is the check of SB119.
 func told(f Function, r *reporter) {
-	if len(f.Mappings) > 1 {
+	q := f.Mappings[0].Queue
+	if len(f.Mappings) > 1 || q.LogicalID == "" {
 		return // the variables are for one queue
 	}
-	q := f.Mappings[0].Queue
-	if q.LogicalID == "" {
-		return
-	}
-	variable := func(s settings.Setting) template.Value { return f.Resource.Get("Environment", "Variables", s.Name) }
-	v := variable(settings.MaxReceiveCount)
+	v := valueOf(f.Function, settings.MaxReceiveCount)
 	if count, ok := r.number(v); ok && q.MaxReceiveCount > 0 && count != q.MaxReceiveCount {
 		r.report(v.Pos, "function %s has %s=%d, and queue %s a maxReceiveCount of %d", f.LogicalID, settings.MaxReceiveCount.Name, count, title(q), q.MaxReceiveCount)
 	}
-	v = variable(settings.DeadLetterQueue)
+	v = valueOf(f.Function, settings.DeadLetterQueue)
 	named, err := v.Str()
 	if err != nil || v.Absent() || q.DeadLetterARN == "" {
 		return

@@ -80,7 +80,7 @@ var Mappings = []Rule[Mapping]{
 			remedy := settings.DeleteSucceeded
 			deletes, _ := remedy.Bool(m.Function.Environment[remedy.Name]) // the function refuses a wrong one
 			types := m.get("FunctionResponseTypes")
-			if m.Event.ReportBatchItemFailures || deletes || !r.known(types, m.Function.Resource.Get("Environment", "Variables", remedy.Name)) {
+			if m.Event.ReportBatchItemFailures || deletes || !r.known(types, valueOf(m.Function, remedy)) {
 				return
 			}
 			if m.Function.LogicalID == "" {

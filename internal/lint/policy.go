@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -84,26 +83,17 @@ type queueKey struct {
 	aws bool
 }
 
-// keyOf returns the key of a mapping's queue, nil if there is none.
-func keyOf(st *template.Stack, m Mapping) *queueKey { return keyOfQueue(st, m.Queue) }
-
-func keyOfQueue(st *template.Stack, q template.Queue) *queueKey {
+// keyOf returns the key of a queue, nil if there is none.
+func keyOf(st *template.Stack, q template.Queue) *queueKey {
 	v := q.Resource.Get("KmsMasterKeyId")
 	if v.Absent() {
 		return nil
 	}
-	k := &queueKey{queue: q, value: v}
-	name, err := v.Str()
-	if e, ok := errors.AsType[*template.Error](err); ok {
-		name, _, _ = strings.Cut(e.Attribute, ".")
-	}
-	k.aws = strings.HasSuffix(name, "alias/aws/sqs")
-	r, ok := st.Resource(name)
-	if ok && r.Type == "AWS::KMS::Alias" {
-		name, err = r.Get("TargetKeyId").Str()
-		if e, ok := errors.AsType[*template.Error](err); ok {
-			name, _, _ = strings.Cut(e.Attribute, ".")
-		}
+	name, _ := nameOf(v)
+	k := &queueKey{queue: q, value: v, aws: strings.HasSuffix(name, "alias/aws/sqs")}
+	r, _ := st.Resource(name)
+	if r.Type == "AWS::KMS::Alias" {
+		name, _ = nameOf(r.Get("TargetKeyId"))
 		r, _ = st.Resource(name)
 	}
 	if r.Type == "AWS::KMS::Key" {
@@ -206,37 +196,42 @@ func (k Key) admits(r *reporter, service string, at template.Pos) {
 	}
 }
 
+// senders are the types of resources that make a service send to queues: where they list what is
+// sent, nil if they are one themselves, and what names the queue in it.
+var senders = map[string]struct {
+	service string
+	list    []string
+	queue   string
+}{
+	"AWS::SNS::Subscription": {"sns.amazonaws.com", nil, "Endpoint"},
+	"AWS::SNS::Topic":        {"sns.amazonaws.com", []string{"Subscription"}, "Endpoint"},
+	"AWS::S3::Bucket":        {"s3.amazonaws.com", []string{"NotificationConfiguration", "QueueConfigurations"}, "Queue"},
+	"AWS::Events::Rule":      {"events.amazonaws.com", []string{"Targets"}, "Arn"},
+}
+
 // sendersTo finds the services that send to queues because of the template, by the queue's ARN.
 func sendersTo(st *template.Stack) map[string]map[string]template.Pos {
 	all := map[string]map[string]template.Pos{}
-	sends := func(service string, queue template.Value) {
-		arn, err := queue.Str()
-		if err != nil || !strings.Contains(arn, ":sqs:") {
-			return
+	for _, r := range st.All() {
+		sender, ok := senders[r.Type]
+		if !ok {
+			continue
 		}
-		if all[arn] == nil {
-			all[arn] = map[string]template.Pos{}
+		items := []template.Value{r.Get()}
+		if sender.list != nil {
+			items, _ = r.Get(sender.list...).List()
 		}
-		all[arn][service] = queue.Pos
-	}
-	for _, rs := range st.All() {
-		switch rs.Type {
-		case "AWS::SNS::Subscription":
-			sends("sns.amazonaws.com", rs.Get("Endpoint"))
-		case "AWS::SNS::Topic":
-			each(rs.Get("Subscription"), func(v template.Value) { sends("sns.amazonaws.com", v.Get("Endpoint")) })
-		case "AWS::S3::Bucket":
-			each(rs.Get("NotificationConfiguration", "QueueConfigurations"), func(v template.Value) { sends("s3.amazonaws.com", v.Get("Queue")) })
-		case "AWS::Events::Rule":
-			each(rs.Get("Targets"), func(v template.Value) { sends("events.amazonaws.com", v.Get("Arn")) })
+		for _, item := range items {
+			queue := item.Get(sender.queue)
+			arn, err := queue.Str()
+			if err != nil || !strings.Contains(arn, ":sqs:") {
+				continue
+			}
+			if all[arn] == nil {
+				all[arn] = map[string]template.Pos{}
+			}
+			all[arn][sender.service] = queue.Pos
 		}
 	}
 	return all
-}
-
-func each(list template.Value, do func(template.Value)) {
-	items, _ := list.List()
-	for _, v := range items {
-		do(v)
-	}
 }

@@ -243,29 +243,24 @@ func denied(s Source, r *reporter) {
 	if !r.known(policy, policy.Get("redrivePermission")) {
 		return
 	}
-	allow := s.dead.Attributes["RedriveAllowPolicy"]
-	if !strings.Contains(allow, "denyAll") && (!strings.Contains(allow, "byQueue") || s.named(allow)) {
-		return
-	}
-	if sources, name := policy.Get("sourceQueueArns"), s.Resource.Get("QueueName"); strings.Contains(allow, "byQueue") {
-		if !r.known(sources, name) {
+	allow, says := s.dead.Attributes["RedriveAllowPolicy"], "denies every queue"
+	if strings.Contains(allow, "byQueue") {
+		if strings.Contains(allow, ":"+s.Name+`"`) { // in any region and account
+			return
+		}
+		name := s.Resource.Get("QueueName")
+		if !r.known(policy.Get("sourceQueueArns"), name) {
 			return
 		}
 		if name.Absent() {
 			r.unsure(policy.Pos, "whether dead-letter queue %s takes messages of %s is not known: the queue gets its name when the stack is deployed", title(*s.dead), s.LogicalID)
 			return
 		}
-	}
-	says := "denies every queue"
-	if strings.Contains(allow, "byQueue") {
 		says = "does not name it"
+	} else if !strings.Contains(allow, "denyAll") {
+		return
 	}
 	r.report(policy.Pos, "dead-letter queue %s does not take messages of %s: its RedriveAllowPolicy %s", title(*s.dead), title(s.Queue), says)
-}
-
-// named reports whether a RedriveAllowPolicy names the queue, in any region and account.
-func (s Source) named(allow string) bool {
-	return strings.Contains(allow, ":"+s.Name+`"`)
 }
 
 // throughput is the check of SB209.

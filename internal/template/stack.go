@@ -94,16 +94,22 @@ func (st *Stack) All() (list []Resource) {
 	return list
 }
 
-// InResources reports whether a place is in the template's Resources.
-func (st *Stack) InResources(at Pos) bool {
-	after := func(n *yaml.Node) bool { return n.Line > at.Line || n.Line == at.Line && n.Column > at.Col }
-	in := false
-	for i := 0; i+1 < len(st.root.Content); i += 2 {
-		if key := st.root.Content[i]; !after(key) {
-			in = key.Value == "Resources"
+// Around returns the logical id of the resource around a place, "" outside of Resources.
+func (st *Stack) Around(at Pos) string {
+	if keyBefore(st.root, at) != "Resources" {
+		return ""
+	}
+	return keyBefore(child(st.root, "Resources"), at)
+}
+
+// keyBefore is the last key of a mapping that begins at a place or before it.
+func keyBefore(n *yaml.Node, at Pos) (key string) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if k := n.Content[i]; k.Line < at.Line || k.Line == at.Line && k.Column <= at.Col {
+			key = k.Value
 		}
 	}
-	return in
+	return key
 }
 
 // A Resource is an entry of Resources.

@@ -29,7 +29,7 @@ func fixing(t *testing.T, o *options, path, text, old, new string) *file {
 		x := &f.Findings[i]
 		x.Fix = nil
 		if x.ID == "SB202" {
-			x.Fix = &rules.Fix{Says: "says", Edits: []rules.Edit{{Start: at, End: at + len(old), New: new}}}
+			x.Fix = &rules.Fix{Says: "says", Edit: rules.Edit{Start: at, End: at + len(old), New: new}}
 		}
 	}
 	if f.err != nil || !few(f) {

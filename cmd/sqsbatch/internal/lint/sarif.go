@@ -194,10 +194,8 @@ func (s *sarifFile) result(x rules.Finding) sarifResult {
 		Suppressions: []sarifSuppression{}, // not null: this one is not suppressed
 	}
 	if x.Fix != nil {
-		change := sarifChange{Artifact: s.at}
-		for _, e := range x.Fix.Edits {
-			change.Replacements = append(change.Replacements, sarifReplacement{s.region(e.Start, e.End), sarifText{e.New}})
-		}
+		e := x.Fix.Edit
+		change := sarifChange{s.at, []sarifReplacement{{s.region(e.Start, e.End), sarifText{e.New}}}}
 		r.Fixes = []sarifFix{{Description: sarifText{x.Fix.Says}, Changes: []sarifChange{change}}}
 	}
 	return r
