@@ -51,6 +51,12 @@ type Info struct {
 	Fixable bool
 }
 
+// Document is the place below docs that describes the rule.
+func (i Info) Document() string {
+	page := map[byte]string{'0': "suppressions", '1': "mappings", '2': "queues", '3': "permissions", '5': "alarms"}[i.ID[2]]
+	return "lint/" + page + ".md#" + strings.ToLower(i.ID)
+}
+
 // Rules describes all rules, in the order of their ids.
 func Rules() []Info {
 	list := slices.Concat(infos(Mappings), infos(Functions), infos(Queues), infos(watched), infos(Policies), infos(Keys),

@@ -155,7 +155,7 @@ func writeSARIF(out io.Writer, o *options, files []*file) error {
 func sarifRules() []sarifRule {
 	list := []sarifRule{}
 	for _, r := range rules.Rules() {
-		link := home + "/blob/main/docs/" + document(r.ID)
+		link := home + "/blob/main/docs/" + r.Document()
 		source := ""
 		if name := page(r); name != "" {
 			source = "\n\nAWS's page: " + name + "."
@@ -170,12 +170,6 @@ func sarifRules() []sarifRule {
 		})
 	}
 	return list
-}
-
-// document is the place in this project's documents that explains a rule, below docs.
-func document(id string) string {
-	page := map[string]string{"0": "suppressions", "1": "mappings", "2": "queues", "3": "permissions", "5": "alarms"}[id[2:3]]
-	return "lint/" + page + ".md#" + strings.ToLower(id)
 }
 
 // A sarifFile makes results of one file.
