@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/internal/template"
@@ -192,10 +193,7 @@ func told(f Function, r *reporter) {
 	if err != nil || v.Absent() || q.DeadLetterARN == "" {
 		return
 	}
-	if name := lastPart(named); name != lastPart(q.DeadLetterARN) {
-		r.report(v.Pos, "function %s has %s=%s, and queue %s has the dead-letter queue %s", f.LogicalID, settings.DeadLetterQueue.Name, name, title(q), lastPart(q.DeadLetterARN))
+	if name := batch.QueueName(named); name != batch.QueueName(q.DeadLetterARN) {
+		r.report(v.Pos, "function %s has %s=%s, and queue %s has the dead-letter queue %s", f.LogicalID, settings.DeadLetterQueue.Name, name, title(q), batch.QueueName(q.DeadLetterARN))
 	}
 }
-
-// lastPart is the name of a queue in its URL or its ARN.
-func lastPart(s string) string { return s[strings.LastIndexAny(s, ":/")+1:] }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/template"
@@ -214,7 +215,7 @@ func otherKind(s Source, r *reporter) {
 	if s.DeadLetterARN != "" && s.DeadLetterARN == s.ARN {
 		r.report(policy.Pos, "queue %s is its own dead-letter queue", title(s.Queue))
 	}
-	fifo, other := strings.HasSuffix(s.DeadLetterARN, ".fifo"), lastPart(s.DeadLetterARN)
+	fifo, other := strings.HasSuffix(s.DeadLetterARN, ".fifo"), batch.QueueName(s.DeadLetterARN)
 	if s.dead != nil {
 		if !r.known(s.dead.Resource.Get("FifoQueue")) {
 			return

@@ -56,6 +56,9 @@ type Deployment struct {
 	Findings []Finding
 }
 
+// Mappings are Event with Source, and More.
+func (d *Deployment) Mappings() []Mapping { return append([]Mapping{{d.Event, d.Source}}, d.More...) }
+
 // A Function is an AWS::Serverless::Function or AWS::Lambda::Function.
 type Function struct {
 	// Resource is where the rest was read.

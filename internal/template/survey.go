@@ -1,6 +1,6 @@
 package template
 
-import "strings"
+import "github.com/sqsbatch/sqsbatch/batch"
 
 // A Survey is what a template has of functions, mappings and queues, read as far as it is
 // known: a value that is not known counts as absent, and [Value] says so where it is asked
@@ -53,7 +53,7 @@ func (s *Survey) attach(from source, queues map[string]Queue) {
 	event, _ := s.Stack.event(from)
 	queue, ok := queues[event.QueueARN]
 	if !ok && event.QueueARN != "" {
-		queue = s.Stack.literalQueue(event.QueueARN[strings.LastIndex(event.QueueARN, ":")+1:])
+		queue = s.Stack.literalQueue(batch.QueueName(event.QueueARN))
 	}
 	s.Mappings = append(s.Mappings, Attachment{d.Function, event, queue})
 }

@@ -30,15 +30,9 @@ func (p *plan) lint() (found []lint.Finding) {
 			found = append(found, f)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b lint.Finding) int { return rank(a) - rank(b) })
-	return found
-}
-
-func rank(f lint.Finding) int {
-	if f.Severity == lint.Error {
-		return 0
-	}
-	return 1
+	isError := func(f lint.Finding) bool { return f.Severity == lint.Error }
+	errors := slices.DeleteFunc(slices.Clone(found), func(f lint.Finding) bool { return !isError(f) })
+	return append(errors, slices.DeleteFunc(found, isError)...)
 }
 
 // uses reports whether a finding is worth a line before a run. It is an error or a warning
@@ -50,15 +44,12 @@ func (p *plan) uses(f lint.Finding) bool {
 	if f.Severity == lint.Note || f.ID == encryption || p.o.mode == modePoll && strings.HasPrefix(f.ID, "SB1") && f.ID != variables {
 		return false
 	}
+	d := p.deployment
 	return slices.ContainsFunc(f.About, func(s lint.Subject) bool {
-		switch d := p.deployment; {
-		case s.Event != "":
-			return s.Function == d.Function.LogicalID && s.Event == d.Event.Name
-		case s.Function != "":
-			return s.Function == d.Function.LogicalID
-		default:
-			return s.Queue != "" && (s.Queue == d.Source.LogicalID || slices.ContainsFunc(d.More, func(m template.Mapping) bool { return s.Queue == m.Queue.LogicalID }))
+		if s.Function != "" {
+			return s.Function == d.Function.LogicalID && (s.Event == "" || s.Event == d.Event.Name)
 		}
+		return s.Queue != "" && slices.ContainsFunc(p.polled(), func(q template.Queue) bool { return q.LogicalID == s.Queue })
 	})
 }
 

@@ -4,11 +4,11 @@
 //
 // It combines other packages: template reads what is deployed, lint checks it, build
 // compiles the program, message reads what is sent, track follows what happens,
-// runstats measures it, and view shows it. In this package, options.go and program.go have
-// the flags, local.go the course of a run, stack.go the queues and the function, findings.go
-// what lint finds in their settings, input.go and send.go the messages. container.go is for
-// --mode poll, where the function runs in processes that poll, as in a container (package
-// container).
+// runstats measures it, and view shows it. In this package, options.go has the flags,
+// local.go the course of a run, plan.go finds the template and the package, stack.go has the
+// queues and the function, mapping.go what feeds it, findings.go what lint finds in their
+// settings, input.go and send.go the messages. container.go is for --mode poll, where the
+// function runs in processes that poll, as in a container (package container).
 //
 // A [Trial] uses the same queues and function for another command: it runs messages that
 // it is given once each, and returns what became of them. trial.go and trialcourse.go have
@@ -17,9 +17,11 @@ package local
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,11 +54,11 @@ func runWith(ctx context.Context, o options, tio cli.IO, builder build.Builder) 
 	}}
 	var text *view.Text
 	var v view.View
-	var json *view.JSON
+	var lines *view.JSON
 	if o.output == "json" {
 		text = view.NewText(tio.Stderr, view.Detect(tio.Stderr))
-		json = view.NewJSON(stdout, text)
-		v = json
+		lines = view.NewJSON(stdout, text)
+		v = lines
 	} else {
 		text = view.NewText(stdout, view.Detect(tio.Stdout))
 		v = text
@@ -72,10 +74,24 @@ func runWith(ctx context.Context, o options, tio cli.IO, builder build.Builder) 
 	if errors.Is(err, errInterrupted) && !o.once {
 		err = nil
 	}
-	if json != nil && err == nil {
-		err = json.Err()
+	if lines != nil && err == nil {
+		err = lines.Err()
 	}
 	return err
+}
+
+// output ends the run when standard output can no longer be written.
+type output struct {
+	w      io.Writer
+	failed func(error) // called for every write that fails
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if err != nil {
+		o.failed(err)
+	}
+	return n, err
 }
 
 type run struct {
@@ -130,7 +146,7 @@ func (r *run) run(ctx context.Context) error {
 	stopSaying()
 	stopTracking()
 	sum := view.Summary{
-		Progress: tracker.Progress(), Dead: tracker.Dead(), DeadName: s.deadName(), Elapsed: time.Since(begun),
+		Progress: tracker.Progress(), Dead: tracker.Dead(), DeadName: s.deadLetters().Name, Elapsed: time.Since(begun),
 	}
 	sum.Metrics = r.stats.Report(runstats.Run{Poll: r.o.mode == modePoll, Elapsed: sum.Elapsed, Starts: sum.Starts, Crashes: sum.Crashes})
 	r.view.Summary(sum)
@@ -139,15 +155,14 @@ func (r *run) run(ctx context.Context) error {
 	} else if e != nil {
 		err = errors.Join(err, e)
 	}
-	lost := sum.Lost
 	switch n := r.refused.Load(); {
 	case err != nil:
 		return err
 	case n > 0:
 		return fmt.Errorf("%d of the messages could not be sent (see above)", n)
-	case lost > 0:
+	case sum.Lost > 0:
 		return fmt.Errorf("%d of the messages were lost: they failed and were deleted. "+
-			"Give the event FunctionResponseTypes: [ReportBatchItemFailures], or the function SQSBATCH_DELETE_SUCCEEDED=true", lost)
+			"Give the event FunctionResponseTypes: [ReportBatchItemFailures], or the function SQSBATCH_DELETE_SUCCEEDED=true", sum.Lost)
 	}
 	return nil
 }
@@ -162,16 +177,13 @@ func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error 
 		defer timer.Stop()
 	}
 	if r.o.once {
-		waited := make(chan struct{})
-		defer func() { <-waited }()
-		go func() {
-			defer close(waited)
-			select {
-			case <-tracker.Done():
+		var waiting sync.WaitGroup
+		defer waiting.Wait()
+		waiting.Go(func() {
+			if sleep.Closed(ctx, tracker.Done()) {
 				r.cancel(errComplete)
-			case <-ctx.Done():
 			}
-		}()
+		})
 	}
 	// The messages at hand are sent before the function polls, so that it receives
 	// whole batches. Standard input may never end, so it is sent meanwhile.
@@ -218,4 +230,31 @@ func notInterrupted(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// writable checks, before anything runs, that the metrics can be written.
+func writable(path string) error {
+	if path == "" {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return fmt.Errorf("--metrics: %w", err)
+	}
+	return f.Close()
+}
+
+// writeMetrics writes them to a file that a user names, for others to read.
+func writeMetrics(path string, r *runstats.Report) error {
+	if path == "" {
+		return nil
+	}
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err == nil {
+		err = os.WriteFile(path, append(data, '\n'), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("--metrics: %w", err)
+	}
+	return nil
 }

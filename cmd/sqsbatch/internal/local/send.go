@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,27 +23,20 @@ const localGroup = "sqsbatch-local"
 
 // sendAtHand sends the samples or what --event names. Nothing polls yet.
 func (r *run) sendAtHand(ctx context.Context, s *stack) error {
-	fifo := s.deployment.Source.FIFO
 	for _, note := range s.input.notes {
 		r.view.Say(note)
 	}
 	if note := s.sourceNote(); note != "" {
 		r.view.Say(note)
 	}
-	first, again := s.input.messages, []message.Message(nil)
-	if slices.ContainsFunc(s.input.messages, redelivered) {
-		if fifo {
-			r.view.Say("the event's receive counts are left out: on a FIFO queue every message begins with its first attempt")
-		} else {
-			first, again = nil, nil
-			for _, m := range s.input.messages {
-				if redelivered(m) {
-					again = append(again, m)
-				} else {
-					first = append(first, m)
-				}
-			}
-		}
+	first, again := s.input.messages, slices.DeleteFunc(slices.Clone(s.input.messages), firstAttempt)
+	switch {
+	case len(again) == 0:
+	case s.deployment.Source.FIFO:
+		r.view.Say("the event's receive counts are left out: on a FIFO queue every message begins with its first attempt")
+		again = nil
+	default:
+		first = slices.DeleteFunc(slices.Clone(first), func(m message.Message) bool { return !firstAttempt(m) })
 	}
 	show, err := r.sendRedelivered(ctx, s, again)
 	if err != nil {
@@ -54,6 +48,65 @@ func (r *run) sendAtHand(ctx context.Context, s *stack) error {
 		}
 	}
 	return show()
+}
+
+// hidden is the longest visibility timeout that SQS takes, in seconds.
+const hidden = 43200
+
+func firstAttempt(m message.Message) bool { return m.Attempt <= 1 }
+
+// sendRedelivered sends messages of receive counts above 1: each is received as
+// often as it takes, alone in the queue, and then hidden. The caller calls show in
+// the end.
+func (r *run) sendRedelivered(ctx context.Context, s *stack, messages []message.Message) (show func() error, err error) {
+	var handles []*string
+	for _, m := range messages {
+		sent, err := r.send(ctx, s, m)
+		if err != nil {
+			return nil, err
+		}
+		for n := 1; sent && n < m.Attempt; n++ {
+			h, err := s.hideOne(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if h == nil {
+				break // maxReceiveCount was reached: it is in the dead-letter queue
+			}
+			if n == m.Attempt-1 {
+				handles = append(handles, h)
+			} else if err := s.show(ctx, h); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return func() error {
+		for _, h := range handles {
+			if err := s.show(ctx, h); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
+// hideOne receives the message that is visible; nil when there is none. (The SDK
+// leaves a visibility of 0 out.)
+func (s *stack) hideOne(ctx context.Context) (handle *string, err error) {
+	out, err := s.client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{
+		QueueUrl: &s.deployment.Source.URL, VisibilityTimeout: hidden, MaxNumberOfMessages: 1,
+	})
+	if err != nil || len(out.Messages) == 0 {
+		return nil, err
+	}
+	return out.Messages[0].ReceiptHandle, nil
+}
+
+func (s *stack) show(ctx context.Context, handle *string) error {
+	_, err := s.client.ChangeMessageVisibility(ctx, &awssqs.ChangeMessageVisibilityInput{
+		QueueUrl: &s.deployment.Source.URL, ReceiptHandle: handle, VisibilityTimeout: 0,
+	})
+	return err
 }
 
 func (r *run) sendLines(ctx context.Context, s *stack, tracker *track.Tracker) {
@@ -109,14 +162,9 @@ func (s *stack) sendInput(m message.Message) *awssqs.SendMessageInput {
 		in.MessageGroupId = aws.String(m.GroupID)
 	}
 	if s.deployment.Source.FIFO {
-		if in.MessageGroupId == nil {
-			in.MessageGroupId = aws.String(localGroup)
-		}
 		s.dedup++
-		in.MessageDeduplicationId = aws.String(fmt.Sprintf("%s-%d", localGroup, s.dedup))
-		if m.DeduplicationID != "" {
-			in.MessageDeduplicationId = aws.String(m.DeduplicationID)
-		}
+		in.MessageGroupId = aws.String(cmp.Or(m.GroupID, localGroup))
+		in.MessageDeduplicationId = aws.String(cmp.Or(m.DeduplicationID, fmt.Sprintf("%s-%d", localGroup, s.dedup)))
 	}
 	return in
 }

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -161,19 +160,21 @@ func (s *stack) environment() map[string]string {
 // wait 15 minutes for a record that fails every time.
 const outage = 10 * time.Second
 
-// hastens reports whether neither the template nor the user spaces the retries.
+// configured is the environment that the template and the user give the function.
+func (s *stack) configured() map[string]string {
+	env := maps.Clone(s.deployment.Function.Environment)
+	maps.Copy(env, s.o.env)
+	return env
+}
+
+// hastens reports whether neither the template nor the user spaces the retries. A trial has none.
 func (s *stack) hastens() bool {
-	if s.o.trial {
-		return false // it has no retries
-	}
-	for _, env := range []map[string]string{s.deployment.Function.Environment, s.o.env} {
-		for name := range env {
-			if name == settings.Outage.Name || strings.HasPrefix(name, settings.Backoff.Name) {
-				return false
-			}
+	for name := range s.configured() {
+		if name == settings.Outage.Name || strings.HasPrefix(name, settings.Backoff.Name) {
+			return false
 		}
 	}
-	return true
+	return !s.o.trial
 }
 
 // hasten sets the outage in the function's environment.
@@ -201,7 +202,10 @@ func (s *stack) poll(ctx, kill context.Context) error {
 	go func() { ended <- s.mapping.Run(ctx) }()
 	select {
 	case err := <-ended:
-		return ignoreClosed(err)
+		if errors.Is(err, lambda.ErrClosed) {
+			return nil // by a second interrupt
+		}
+		return err
 	case err := <-s.broken:
 		cancel()
 		s.closeFn()
@@ -210,20 +214,13 @@ func (s *stack) poll(ctx, kill context.Context) error {
 	}
 }
 
-func ignoreClosed(err error) error {
-	if errors.Is(err, lambda.ErrClosed) {
-		return nil // by a second interrupt
-	}
-	return err
-}
-
 func (s *stack) header() view.Header {
 	d := s.deployment
 	h := view.Header{
 		Settings: s.settings, Package: s.pkgName, Function: d.Function.Name,
 		Timeout: d.Function.Timeout, MemoryMB: d.Function.MemoryMB,
 		Mode: s.o.mode, Processes: s.o.processes, Variables: s.variables(),
-		Endpoint: s.server.URL(), QueueURL: d.Source.URL,
+		Endpoint: s.server.URL(), QueueURL: d.Source.URL, DeadLetterURL: s.deadLetters().URL,
 		MaxReceiveCount: d.Source.MaxReceiveCount, Visibility: d.Source.Visibility(),
 		BatchSize: d.Event.BatchSize, Window: d.Event.Window, MaximumConcurrency: d.Event.MaximumConcurrency,
 		ReportBatchItemFailures: d.Event.ReportBatchItemFailures,
@@ -235,21 +232,17 @@ func (s *stack) header() view.Header {
 	for _, m := range d.More {
 		h.MoreQueues = append(h.MoreQueues, view.Queue{URL: m.Queue.URL, Visibility: m.Queue.Visibility()})
 	}
-	for _, q := range d.Queues {
-		if q.ARN == d.Source.DeadLetterARN {
-			h.DeadLetterURL = q.URL
-		}
-	}
 	return h
 }
 
-// deadName is the dead-letter queue's name, "" without one.
-func (s *stack) deadName() string {
-	i := slices.IndexFunc(s.deployment.Queues, func(q template.Queue) bool { return q.ARN == s.deployment.Source.DeadLetterARN })
-	if i < 0 {
-		return ""
+// deadLetters is the dead-letter queue, the zero Queue without one.
+func (s *stack) deadLetters() (dead template.Queue) {
+	for _, q := range s.deployment.Queues {
+		if q.ARN == s.deployment.Source.DeadLetterARN {
+			dead = q
+		}
 	}
-	return s.deployment.Queues[i].Name
+	return dead
 }
 
 func (s *stack) close() {
