@@ -1,11 +1,8 @@
 package local_test
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -14,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/events"
 )
@@ -79,54 +75,37 @@ func documented(t *testing.T, name string) map[string]int {
 // firstInvocation runs the event until its first invocation is over.
 func firstInvocation(t *testing.T, name string) []line {
 	t.Helper()
-	args := []string{
-		"--template", filepath.Join(root, "template.yaml"), "--event", filepath.Join(root, "events", name),
-		"--output", "json", "--timeout", "1m",
-	}
+	args := []string{"--template", own, "--event", filepath.Join(root, "events", name), "--output", "json", "--timeout", "1m"}
 	if strings.HasPrefix(name, "fifo") {
 		args = append(args, "--parameter-overrides", "Fifo=true")
 	}
-	out, interrupts := interruptAt(`"type":"invocation"`, 2)
-	if err := runLocal(context.Background(), args, cli.IO{Stdout: out, Stderr: io.Discard, Interrupts: interrupts}); err != nil {
-		t.Fatal(err)
-	}
-	var lines []line
-	for s := range strings.Lines(out.text.String()) {
-		var l line
-		if err := json.Unmarshal([]byte(s), &l); err != nil {
-			t.Fatal(err)
-		}
-		lines = append(lines, l)
-		if l.Type == "invocation" {
-			break
-		}
-	}
-	return lines
-}
-
-// TestFIFO: on the template's FIFO variant a group waits for its failed record.
-func TestFIFO(t *testing.T) {
-	t.Parallel()
-	first, second := `{"id":"o-1","sku":"flaky:2","quantity":1}`, `{"id":"o-2","sku":"ok","quantity":1}`
-	lines, err := run(t, "", "--template", filepath.Join(root, "template.yaml"), "--parameter-overrides", "Fifo=true",
-		"--event", inEvent(t, map[string]string{"MessageGroupId": "g"}, first, second), "--once", "--timeout", "1m")
+	text, err := interrupted("", `"type":"invocation"`, 2, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkFates(t, lines, map[string][]string{first: {"1 retry", "2 succeeded"}, second: {"1 skipped", "2 succeeded"}})
+	lines := parseLines(t, text)
+	return lines[:1+slices.IndexFunc(lines, func(l line) bool { return l.Type == "invocation" })]
+}
+
+// On the template's FIFO variant a group waits for its failed record, in a container too.
+func TestFIFO(t *testing.T) {
+	t.Parallel()
+	first, second := `{"id":"o-1","sku":"flaky:2","quantity":1}`, `{"id":"o-2","sku":"ok","quantity":1}`
+	for _, mode := range []string{"lambda", "poll"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			lines := done(t, "", "--mode", mode, "--template", own, "--parameter-overrides", "Fifo=true",
+				"--event", inEvent(t, map[string]string{"MessageGroupId": "g"}, first, second), "--once", "--timeout", "1m")
+			checkFates(t, lines, map[string][]string{first: {"1 retry", "2 succeeded"}, second: {"1 skipped", "2 succeeded"}})
+		})
+	}
 }
 
 // TestNothingToSend: an event without records ends at once, and well.
 func TestNothingToSend(t *testing.T) {
 	t.Parallel()
-	var out, side bytes.Buffer
-	err := runLocal(t.Context(), []string{
-		"--template", filepath.Join(root, "template.yaml"), "--event", filepath.Join(root, "events", "empty.json"), "--once",
-	}, cli.IO{Stdout: &out, Stderr: &side})
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden.Says(t, "the output", out.String(), "has no records: nothing is sent", "0 messages sent")
+	text := shown(t, "", "--template", own, "--event", filepath.Join(root, "events", "empty.json"), "--once")
+	golden.Says(t, "the output", text, "has no records: nothing is sent", "0 messages sent")
 }
 
 // TestManyMessages: more than one batch, in several processes side by side.
@@ -136,10 +115,7 @@ func TestManyMessages(t *testing.T) {
 	for i := range 500 {
 		fmt.Fprintf(&in, "message %d\n", i)
 	}
-	lines, err := run(t, in.String(), "testdata/foreign", "--function", "Foreign", "--parameter-overrides", "Visibility=60", "--once", "--timeout", "1m", "-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := done(t, in.String(), "testdata/foreign", "--function", "Foreign", "--parameter-overrides", "Visibility=60", "--once", "--timeout", "1m", "-")
 	s := summary(t, lines)
 	if s.Sent != 500 || s.Succeeded != 500 || s.Invocations < 50 {
 		t.Errorf("summary: %+v", s)

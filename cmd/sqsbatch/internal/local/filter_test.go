@@ -1,20 +1,12 @@
 package local_test
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
@@ -26,10 +18,7 @@ const filterable = `{"status":"paid"}` + "\n" + `{"status":"open"}` + "\npaid 7\
 // function never sees it, and it is neither a success nor a loss.
 func TestFilterCriteria(t *testing.T) {
 	t.Parallel()
-	lines, err := run(t, filterable, filtering...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := done(t, filterable, filtering...)
 	checkFates(t, lines, map[string][]string{
 		`{"status":"paid"}`: {"1 succeeded"}, "paid 7": {"1 succeeded"},
 		`{"status":"open"}`: {"1 filtered"}, "open 8": {"1 filtered"},
@@ -52,18 +41,15 @@ func TestFilterCriteria(t *testing.T) {
 // The filters are shown, and what became of the messages.
 func TestFilterCriteriaForPeople(t *testing.T) {
 	t.Parallel()
-	var out, side bytes.Buffer
-	if err := runLocal(t.Context(), filtering, cli.IO{Stdin: strings.NewReader(filterable), Stdout: &out, Stderr: &side}); err != nil {
-		t.Fatal(err)
-	}
-	golden.Says(t, "the output", out.String(),
+	text := shown(t, filterable, filtering...)
+	golden.Says(t, "the output", text,
 		`filter       {"body": {"status": ["paid"]}}`,
 		"open 8            it matches no filter of the event: deleted, the function never sees it",
 		"4 messages sent: 2 succeeded, 2 filtered out ",
 	)
 	for _, w := range []string{"got open", "warning"} {
-		if strings.Contains(out.String(), w) {
-			t.Errorf("the output says %q:\n%s", w, out.String())
+		if strings.Contains(text, w) {
+			t.Errorf("the output says %q:\n%s", w, text)
 		}
 	}
 }
@@ -82,48 +68,7 @@ func TestWrongFilterCriteria(t *testing.T) {
 		`!Ref AWS::NoValue`:           {"filter 2 of event Work of Foreign has no Pattern; give one"},
 	} {
 		path := golden.File(t, "wrong.yaml", strings.Replace(string(good), second, wrong, 1))
-		err := runLocal(t.Context(), []string{"testdata/foreign", "--template", path, "--no-samples", "--timeout", "1m"}, cli.IO{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}})
+		_, _, err := output(t, "", "testdata/foreign", "--template", path, "--no-samples", "--timeout", "1m")
 		golden.Says(t, wrong, fmt.Sprint(err), want...)
 	}
-}
-
-// A dead letter that a move task brings back is in the queue again.
-func TestMovedBack(t *testing.T) {
-	t.Parallel()
-	out, interrupts := interruptAt("by a message move task", 1)
-	var moving sync.WaitGroup
-	first := &cancelOn{what: "sqs  dead-letter ", f: func() {
-		endpoint := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(out.text.String())
-		moving.Go(func() { // the view waits for its output
-			connections := awssqs.New(awssqs.Options{
-				Region: "us-east-1", BaseEndpoint: aws.String(endpoint),
-				Credentials: credentials.NewStaticCredentialsProvider("any", "any", ""),
-			})
-			if _, err := connections.StartMessageMoveTask(t.Context(), &awssqs.StartMessageMoveTaskInput{
-				SourceArn: aws.String("arn:aws:sqs:us-east-1:000000000000:Dead"),
-			}); err != nil {
-				t.Error(err)
-				interrupts <- os.Interrupt
-			}
-		})
-	}}
-	err := runLocal(t.Context(), []string{"testdata/foreign", "--function", "Foreign", "--timeout", "1m", "-"}, cli.IO{
-		Stdin: strings.NewReader("fail\n"), Stdout: both{out, first}, Stderr: &bytes.Buffer{}, Interrupts: interrupts,
-	})
-	moving.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := out.text.String()
-	golden.Says(t, "the output", text, "from Dead to Work by a message move task", "1 message sent: 0 succeeded, 1 still in the queue")
-}
-
-// both writes to each of two, the first one first.
-type both [2]*cancelOn
-
-func (b both) Write(p []byte) (int, error) {
-	if n, err := b[0].Write(p); err != nil {
-		return n, err
-	}
-	return b[1].Write(p)
 }

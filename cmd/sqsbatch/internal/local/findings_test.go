@@ -1,13 +1,10 @@
 package local_test
 
 import (
-	"bytes"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
@@ -78,16 +75,13 @@ func TestFindings_OfWhatRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := golden.File(t, "template.yaml", strings.Replace(mistaken, c.old, c.changed, 1))
-			var out bytes.Buffer
 			args := append([]string{ordersPackage, "--template", path, "--function", "Orders", "--queue", "Work", "--once", "--timeout", "1m", "-"}, c.args...)
-			if err := runLocal(t.Context(), args, cli.IO{Stdin: strings.NewReader(`{"id":"o-1","sku":"ok","quantity":1}` + "\n"), Stdout: &out, Stderr: os.Stderr}); err != nil {
-				t.Fatalf("%v\n%s", err, out.String())
-			}
+			text := shown(t, `{"id":"o-1","sku":"ok","quantity":1}`+"\n", args...)
 			var got []string
-			for line := range strings.Lines(out.String()) {
+			for line := range strings.Lines(text) {
 				line = strings.TrimSuffix(line, "\n")
-				if _, text, warned := strings.Cut(line, "warning: "+path+":"); warned {
-					got = append(got, text)
+				if _, warning, warned := strings.Cut(line, "warning: "+path+":"); warned {
+					got = append(got, warning)
 				} else if strings.Contains(line, "sqsbatch lint") {
 					got = append(got, strings.Replace(line, path, "TEMPLATE", 1))
 				}
@@ -95,6 +89,38 @@ func TestFindings_OfWhatRuns(t *testing.T) {
 			if !slices.Equal(got, c.want) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 			}
+		})
+	}
+}
+
+// ordersPackage names the example by its import path: no template is looked for above it.
+const ordersPackage = "github.com/sqsbatch/sqsbatch/examples/orders"
+
+// A package without a template runs with the settings that the repository's template has,
+// and the header says where they are from.
+func TestNoTemplate_RunsWithDefaults(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		args     []string
+		settings string
+	}{
+		{"none", nil, "defaults, because there is no template.yaml in .; --template FILE names one"},
+		{"the repository's", []string{"--template", own}, own},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			stdin := `{"id":"o-1","sku":"ok","quantity":1}` + "\n" + `{"id":"o-2","sku":"unknown","quantity":1}`
+			text := shown(t, stdin, append([]string{ordersPackage, "-", "--once", "--timeout", "1m"}, tt.args...)...)
+			if strings.Contains(text, "sqsbatch lint") {
+				t.Errorf("there are findings:\n%s", text)
+			}
+			golden.Says(t, "the output", text,
+				": "+ordersPackage+", timeout 10s, 256 MB, batches of 10, 10 at a time\n",
+				"settings     "+tt.settings+"\n",
+				"(visibility 1m)\n", "-dead  (after 5 receives)\n",
+				"2 messages sent: 1 succeeded, 1 dead-lettered",
+			)
 		})
 	}
 }

@@ -1,7 +1,7 @@
 package local_test
 
 import (
-	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -44,17 +44,16 @@ func TestEventForms(t *testing.T) {
 		{event: "-", stdin: "[1,2]", want: map[string][]string{"[1,2]": one}, says: []string{"a JSON array of 2; for a message of each element: jq -c '.[]' FILE | sqsbatch local PACKAGE -\n"}},
 	}
 	for _, tt := range tests {
-		var out, side bytes.Buffer
 		args := []string{"testdata/foreign", "--function", "Foreign", "--parameter-overrides", "Visibility=60", "--once", "--timeout", "1m", "--output", "json", "--event", tt.event}
-		err := runLocal(t.Context(), args, cli.IO{Stdin: strings.NewReader(tt.stdin), Stdout: &out, Stderr: &side})
+		stdout, stderr, err := output(t, tt.stdin, args...)
 		if err != nil {
 			t.Errorf("%s: %v", tt.event, err)
 			continue
 		}
-		checkFates(t, parseLines(t, out.String()), tt.want)
-		golden.Says(t, tt.event, side.String(), tt.says...)
-		if tt.not != "" && strings.Contains(side.String(), tt.not) {
-			t.Errorf("%s: it says %q:\n%s", tt.event, tt.not, side.String())
+		checkFates(t, parseLines(t, stdout), tt.want)
+		golden.Says(t, tt.event, stderr, tt.says...)
+		if tt.not != "" && strings.Contains(stderr, tt.not) {
+			t.Errorf("%s: it says %q:\n%s", tt.event, tt.not, stderr)
 		}
 	}
 }
@@ -70,11 +69,10 @@ func TestWrongEvents(t *testing.T) {
 		filepath.Join(dir, "none.json"): {"there is no " + filepath.Join(dir, "none.json")},
 		"-":                             {"--event standard input: it is empty"},
 	} {
-		err := runLocal(t.Context(), []string{"testdata/foreign", "--function", "Foreign", "--event", event}, cli.IO{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard})
-		for _, w := range want {
-			if err == nil || !strings.Contains(err.Error(), w) || strings.Contains(err.Error(), "secret") {
-				t.Errorf("%s: the error does not say %q:\n%v", event, w, err)
-			}
+		_, _, err := output(t, "", "testdata/foreign", "--function", "Foreign", "--event", event)
+		golden.Says(t, event, fmt.Sprint(err), want...)
+		if strings.Contains(fmt.Sprint(err), "secret") {
+			t.Errorf("%s: the error has a body: %v", event, err)
 		}
 	}
 }
@@ -95,34 +93,10 @@ func TestEventFromATerminal(t *testing.T) {
 // TestNoGoCommand: that is said, and not that there is nothing to build.
 func TestNoGoCommand(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	for _, args := range [][]string{{"--template", filepath.Join(root, "template.yaml")}, {"testdata/foreign", "--function", "Foreign", "-"}} {
+	for _, args := range [][]string{{"--template", own}, {"testdata/foreign", "--function", "Foreign", "-"}} {
 		err := runWith(t.Context(), args, cli.IO{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard}, build.Go{})
 		if err == nil || !strings.HasPrefix(err.Error(), "the go command is not in PATH") {
 			t.Errorf("%q: error %v", args, err)
-		}
-	}
-}
-
-// TestUnreportedFailures: an event without ReportBatchItemFailures is warned of at the start, unless the function deletes.
-func TestUnreportedFailures(t *testing.T) {
-	t.Parallel()
-	const warning = "warning: testdata/noreport.yaml:14: event Work of function Foreign has no ReportBatchItemFailures: if the function returns batchItemFailures, as the toolkit does, Lambda ignores them"
-	for _, tt := range []struct {
-		args []string
-		want bool
-	}{
-		{nil, true},
-		{[]string{"--env", "SQSBATCH_DELETE_SUCCEEDED=1"}, false},
-		{[]string{"--template", "testdata/foreign/template.yaml"}, false},
-	} {
-		var out bytes.Buffer
-		args := append([]string{"testdata/foreign", "--function", "Foreign", "--template", "testdata/noreport.yaml", "--once", "--timeout", "1m", "-"}, tt.args...)
-		if err := runLocal(t.Context(), args, cli.IO{Stdin: strings.NewReader("fine\n"), Stdout: &out, Stderr: io.Discard}); err != nil {
-			t.Fatal(err)
-		}
-		before, _, _ := strings.Cut(out.String(), "#1")
-		if strings.Contains(before, warning) != tt.want {
-			t.Errorf("%q: it says\n%s", tt.args, out.String())
 		}
 	}
 }

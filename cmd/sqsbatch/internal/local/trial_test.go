@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -204,7 +203,6 @@ func TestTrialInterrupted(t *testing.T) {
 // TestTrialErrors: each mistake is answered with what to do about it.
 func TestTrialErrors(t *testing.T) {
 	t.Parallel()
-	own := filepath.Join(root, "template.yaml")
 	tests := []struct {
 		name string
 		args []string
