@@ -152,38 +152,47 @@ func (f *file) line(n int) string {
 	return strings.TrimSuffix(string(lines[n-1]), "\r")
 }
 
-// A tally counts what was found in all files.
+// A tally counts what was found in all files. It is the last line of --output json.
 type tally struct {
-	errors, warnings, notes, hidden, suppressed, unknown, unreadable, fixed, files int
+	Type       string `json:"type"` // "summary"
+	Files      int    `json:"files"`
+	Errors     int    `json:"errors"`
+	Warnings   int    `json:"warnings"`
+	Notes      int    `json:"notes"`
+	NotShown   int    `json:"notShown"`
+	Fixed      int    `json:"fixed"`
+	Suppressed int    `json:"suppressed"`
+	Unknown    int    `json:"unknown"`
+	Unreadable int    `json:"unreadable"`
 }
 
-func (o *options) tally(files []*file) (n tally) {
+func (o *options) tally(files []*file) tally {
+	n := tally{Type: "summary", Files: len(files)}
 	for _, f := range files {
-		n.files++
 		for _, x := range f.Findings {
 			switch {
 			case !o.counts(x):
-				n.hidden++
+				n.NotShown++
 			case x.Severity == rules.Error:
-				n.errors++
+				n.Errors++
 			case x.Severity == rules.Warning:
-				n.warnings++
+				n.Warnings++
 			default:
-				n.notes++
+				n.Notes++
 			}
 		}
-		n.suppressed += len(f.Suppressed)
-		n.unknown += len(f.Unknown)
-		n.fixed += len(f.fixed)
+		n.Suppressed += len(f.Suppressed)
+		n.Unknown += len(f.Unknown)
+		n.Fixed += len(f.fixed)
 		if f.err != nil {
-			n.unreadable++
+			n.Unreadable++
 		}
 	}
 	return n
 }
 
 // found is how many findings count.
-func (n tally) found() int { return n.errors + n.warnings + n.notes }
+func (n tally) found() int { return n.Errors + n.Warnings + n.Notes }
 
 // Exit statuses besides those of all commands.
 const (

@@ -192,30 +192,30 @@ func (w *writer) diff(text string) {
 // summary is the last line.
 func (w *writer) summary(o *options, n tally) string {
 	parts := []string{
-		w.amount(n.errors, "error", rules.Error), w.amount(n.warnings, "warning", rules.Warning),
+		w.amount(n.Errors, "error", rules.Error), w.amount(n.Warnings, "warning", rules.Warning),
 	}
 	if o.severity == string(rules.Note) {
-		parts = append(parts, w.amount(n.notes, "note", rules.Note))
+		parts = append(parts, w.amount(n.Notes, "note", rules.Note))
 	}
 	if o.severity == string(rules.Error) {
 		parts = parts[:1]
 	}
-	text := show.Count(n.files, "template") + ": " + strings.Join(parts, ", ")
+	text := show.Count(n.Files, "template") + ": " + strings.Join(parts, ", ")
 	for _, part := range []struct {
 		n    int
 		text string
 	}{
-		{n.fixed, "fixed"}, {n.suppressed, "suppressed"}, {n.unreadable, "not read"},
+		{n.Fixed, "fixed"}, {n.Suppressed, "suppressed"}, {n.Unreadable, "not read"},
 	} {
 		if part.n > 0 {
 			text += fmt.Sprintf(", %d %s", part.n, part.text)
 		}
 	}
-	if n.unknown > 0 {
-		text += ", " + show.Count(n.unknown, "place") + " not checked" + unless(o.verbose, " (--verbose lists them)")
+	if n.Unknown > 0 {
+		text += ", " + show.Count(n.Unknown, "place") + " not checked" + unless(o.verbose, " (--verbose lists them)")
 	}
-	if n.hidden > 0 {
-		text += fmt.Sprintf(", %d of lower severity not shown (--severity note shows them)", n.hidden)
+	if n.NotShown > 0 {
+		text += fmt.Sprintf(", %d of lower severity not shown (--severity note shows them)", n.NotShown)
 	}
 	return text
 }
