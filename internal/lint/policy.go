@@ -15,10 +15,9 @@ const securityPage = "Amazon SQS security best practices"
 // Policies are the rules of a queue's policy.
 var Policies = []Rule[Policy]{
 	{
-		Info: Info{ID: "SB212", Severity: Error,
+		Info: Info{ID: "SB212", Severity: Error, Page: securityPage,
 			Title: "The queue is public",
-			Why:   "A statement with the principal * and without a condition lets everyone with an AWS account call its actions: send, receive or delete.",
-			Page:  securityPage},
+			Why:   "A statement with the principal * and without a condition lets everyone with an AWS account call its actions: send, receive or delete."},
 		check: func(p Policy, r *reporter) {
 			for _, s := range p.statements(r) {
 				effect, _ := s.Get("Effect").Str()
@@ -29,10 +28,9 @@ var Policies = []Rule[Policy]{
 		},
 	},
 	{
-		Info: Info{ID: "SB213", Severity: Note,
+		Info: Info{ID: "SB213", Severity: Note, Page: securityPage,
 			Title: "The queue's policy does not require TLS",
-			Why:   "SQS takes requests over plain HTTP unless a statement denies them. The AWS SDKs use TLS, other clients may not.",
-			Page:  securityPage},
+			Why:   "SQS takes requests over plain HTTP unless a statement denies them. The AWS SDKs use TLS, other clients may not."},
 		check: func(p Policy, r *reporter) {
 			statements := p.statements(r)
 			if statements == nil || slices.ContainsFunc(statements, deniesHTTP) {
@@ -144,10 +142,9 @@ type Key struct {
 
 // Keys are the rules of a queue's key.
 var Keys = []Rule[Key]{{
-	Info: Info{ID: "SB306", Severity: Error,
+	Info: Info{ID: "SB306", Severity: Error, Page: "Key management (Amazon SQS Developer Guide)",
 		Title: "The key's policy does not let a service send",
-		Why:   "SNS, S3 and EventBridge need kms:GenerateDataKey and kms:Decrypt in the key's own policy to send to an encrypted queue. Without them messages are lost, or the notification is refused. AWS's own key, alias/aws/sqs, cannot allow them.",
-		Page:  "Key management (Amazon SQS Developer Guide)"},
+		Why:   "SNS, S3 and EventBridge need kms:GenerateDataKey and kms:Decrypt in the key's own policy to send to an encrypted queue. Without them messages are lost, or the notification is refused. AWS's own key, alias/aws/sqs, cannot allow them."},
 	check: func(k Key, r *reporter) {
 		for _, service := range []string{"sns.amazonaws.com", "s3.amazonaws.com", "events.amazonaws.com"} {
 			at, sends := k.senders[service]

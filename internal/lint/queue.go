@@ -67,10 +67,9 @@ const (
 // Queues are the rules of a queue.
 var Queues = []Rule[Source]{
 	{
-		Info: Info{ID: "SB201", Severity: Warning,
+		Info: Info{ID: "SB201", Severity: Warning, Page: deadPage,
 			Title: "The queue has no dead-letter queue",
-			Why:   "A record that fails every time is retried until its retention ends. Then it is gone.",
-			Page:  deadPage},
+			Why:   "A record that fails every time is retried until its retention ends. Then it is gone."},
 		check: func(s Source, r *reporter) {
 			if len(s.mappings) > 0 && !s.failures && r.known(s.Resource.Get("RedrivePolicy")) && !s.redriven() {
 				r.report(s.Resource.Pos, "queue %s has no dead-letter queue; give it a RedrivePolicy", title(s.Queue))
@@ -78,10 +77,9 @@ var Queues = []Rule[Source]{
 		},
 	},
 	{
-		Info: Info{ID: "SB202", Severity: Warning, Fixable: true,
+		Info: Info{ID: "SB202", Severity: Warning, Fixable: true, Page: mappingPage,
 			Title: "maxReceiveCount is below 5",
-			Why:   "An invocation that is throttled takes a receive from its records, so that records reach the dead-letter queue that no handler has failed on. With 1 a record is not retried at all.",
-			Page:  mappingPage},
+			Why:   "An invocation that is throttled takes a receive from its records, so that records reach the dead-letter queue that no handler has failed on. With 1 a record is not retried at all."},
 		check: func(s Source, r *reporter) {
 			v := s.Resource.Get("RedrivePolicy", "maxReceiveCount")
 			if _, document := s.Resource.Get("RedrivePolicy").Str(); document != nil && !r.known(v) {
@@ -97,17 +95,15 @@ var Queues = []Rule[Source]{
 		},
 	},
 	{
-		Info: Info{ID: "SB203", Severity: Error,
+		Info: Info{ID: "SB203", Severity: Error, Page: deadPage,
 			Title: "The dead-letter queue is of the other type, or in another region or account",
-			Why:   "SQS refuses the RedrivePolicy: both must be FIFO queues or standard queues, in one region and one account.",
-			Page:  deadPage},
+			Why:   "SQS refuses the RedrivePolicy: both must be FIFO queues or standard queues, in one region and one account."},
 		check: otherKind,
 	},
 	{
-		Info: Info{ID: "SB204", Severity: Warning, Fixable: true,
+		Info: Info{ID: "SB204", Severity: Warning, Fixable: true, Page: deadPage,
 			Title: "The dead-letter queue keeps messages no longer than the queue does",
-			Why:   "On a standard queue a dead letter's age counts from when it was first sent, so it may expire on arrival. A dead-letter queue with 14 days, the most that SQS takes, is no finding.",
-			Page:  deadPage},
+			Why:   "On a standard queue a dead letter's age counts from when it was first sent, so it may expire on arrival. A dead-letter queue with 14 days, the most that SQS takes, is no finding."},
 		check: func(s Source, r *reporter) {
 			if s.dead == nil || s.FIFO || s.dead.FIFO || !r.known(s.dead.Resource.Get("MessageRetentionPeriod"), s.Resource.Get("MessageRetentionPeriod"), s.Resource.Get("FifoQueue")) {
 				return
@@ -121,31 +117,27 @@ var Queues = []Rule[Source]{
 		},
 	},
 	{
-		Info: Info{ID: "SB205", Severity: Error,
+		Info: Info{ID: "SB205", Severity: Error, Page: deadPage,
 			Title: "The dead-letter queue does not take the queue's messages",
-			Why:   "SQS refuses the RedrivePolicy if the other queue's RedriveAllowPolicy does not name the queue.",
-			Page:  deadPage},
+			Why:   "SQS refuses the RedrivePolicy if the other queue's RedriveAllowPolicy does not name the queue."},
 		check: denied,
 	},
 	{
-		Info: Info{ID: "SB207", Severity: Warning,
+		Info: Info{ID: "SB207", Severity: Warning, Page: visibilityPage,
 			Title: "Retries take longer than the queue keeps messages, or survive no outage",
-			Why:   "A record that keeps failing is retried with backoff until maxReceiveCount. If its retention ends before that, it is gone without a dead letter; if the attempts are over within a minute, any outage makes dead letters.",
-			Page:  visibilityPage},
+			Why:   "A record that keeps failing is retried with backoff until maxReceiveCount. If its retention ends before that, it is gone without a dead letter; if the attempts are over within a minute, any outage makes dead letters."},
 		check: budget,
 	},
 	{
-		Info: Info{ID: "SB209", Severity: Note, Fixable: true,
+		Info: Info{ID: "SB209", Severity: Note, Fixable: true, Page: fifoPage,
 			Title: "Only one of two settings for high throughput",
-			Why:   "High throughput of a FIFO queue needs DeduplicationScope: messageGroup and FifoThroughputLimit: perMessageGroupId. SQS refuses the second without the first; the first alone gives no throughput.",
-			Page:  fifoPage},
+			Why:   "High throughput of a FIFO queue needs DeduplicationScope: messageGroup and FifoThroughputLimit: perMessageGroupId. SQS refuses the second without the first; the first alone gives no throughput."},
 		check: throughput,
 	},
 	{
-		Info: Info{ID: "SB214", Severity: Warning, Fixable: true,
+		Info: Info{ID: "SB214", Severity: Warning, Fixable: true, Page: encryptionPage,
 			Title: "Encryption is turned off",
-			Why:   "SQS encrypts messages at rest by default, at no cost and without a permission. This queue stores them as they are.",
-			Page:  encryptionPage},
+			Why:   "SQS encrypts messages at rest by default, at no cost and without a permission. This queue stores them as they are."},
 		check: func(s Source, r *reporter) {
 			managed, key := s.Resource.Get("SqsManagedSseEnabled"), s.Resource.Get("KmsMasterKeyId")
 			if on, err := managed.Bool(true); err == nil && !on && key.Absent() {
@@ -155,10 +147,9 @@ var Queues = []Rule[Source]{
 		},
 	},
 	{
-		Info: Info{ID: "SB215", Severity: Note, Fixable: true,
+		Info: Info{ID: "SB215", Severity: Note, Fixable: true, Page: pollingPage,
 			Title: "Pollers of your own may poll with short polls",
-			Why:   "A receive without a wait time returns at once, often empty, and each costs a request. Lambda and the toolkit wait 20 seconds; other consumers use the queue's ReceiveMessageWaitTimeSeconds.",
-			Page:  pollingPage},
+			Why:   "A receive without a wait time returns at once, often empty, and each costs a request. Lambda and the toolkit wait 20 seconds; other consumers use the queue's ReceiveMessageWaitTimeSeconds."},
 		check: func(s Source, r *reporter) {
 			wait := s.Resource.Get("ReceiveMessageWaitTimeSeconds")
 			n, err := wait.Int(0)
@@ -173,17 +164,15 @@ var Queues = []Rule[Source]{
 		},
 	},
 	{
-		Info: Info{ID: "SB216", Severity: Note,
+		Info: Info{ID: "SB216", Severity: Note, Page: delayPage,
 			Title: "A delay of new messages that is longer than a limit",
-			Why:   "DelaySeconds delays new messages, not retries: those wait for the visibility timeout. A delay longer than the retention means that no message is ever received.",
-			Page:  delayPage},
+			Why:   "DelaySeconds delays new messages, not retries: those wait for the visibility timeout. A delay longer than the retention means that no message is ever received."},
 		check: delayed,
 	},
 	{
-		Info: Info{ID: "SB120", Severity: Error,
+		Info: Info{ID: "SB120", Severity: Error, Page: filterPage,
 			Title: "Two mappings poll a queue, and one filters",
-			Why:   "Each message reaches one of the mappings. If its filter does not match, the mapping deletes the message, and the other mapping never gets it.",
-			Page:  filterPage},
+			Why:   "Each message reaches one of the mappings. If its filter does not match, the mapping deletes the message, and the other mapping never gets it."},
 		check: func(s Source, r *reporter) {
 			if len(s.mappings) < 2 {
 				return

@@ -93,43 +93,38 @@ func missing(consequence string, concerns func(Permission) bool) func(Role, *rep
 // Roles are the rules of a role.
 var Roles = []Rule[Role]{
 	{
-		Info: Info{ID: "SB301", Severity: Error,
+		Info: Info{ID: "SB301", Severity: Error, Page: "Creating and configuring an Amazon SQS event source mapping",
 			Title: "The role does not allow what receives and deletes messages or writes the log",
-			Why:   "Nothing is received, or nothing is logged.",
-			Page:  "Creating and configuring an Amazon SQS event source mapping"},
+			Why:   "Nothing is received, or nothing is logged."},
 		check: missing("messages are not received or deleted, or nothing is logged", func(p Permission) bool {
 			return !backoff(p) && !deadLetters(p) && p.On != OnKey
 		}),
 	},
 	{
-		Info: Info{ID: "SB302", Severity: Warning,
+		Info: Info{ID: "SB302", Severity: Warning, Page: "Actions, resources, and condition keys for Amazon SQS",
 			Title: "The role does not allow sqs:ChangeMessageVisibility",
-			Why:   "There is no backoff on Lambda, and no heartbeat in a container.",
-			Page:  "Actions, resources, and condition keys for Amazon SQS"},
+			Why:   "There is no backoff on Lambda, and no heartbeat in a container."},
 		check: missing("failed records come back only after the visibility timeout", backoff),
 	},
 	{
-		Info: Info{ID: "SB303", Severity: Warning,
+		Info: Info{ID: "SB303", Severity: Warning, Page: "Actions, resources, and condition keys for Amazon SQS",
 			Title: "The role does not allow sqs:SendMessage on the dead-letter queue",
-			Why:   "Records that failed for good are retried until maxReceiveCount is reached.",
-			Page:  "Actions, resources, and condition keys for Amazon SQS"},
+			Why:   "Records that failed for good are retried until maxReceiveCount is reached."},
 		check: missing("records that failed for good are retried", deadLetters),
 	},
 	{
-		Info: Info{ID: "SB304", Severity: Error,
+		Info: Info{ID: "SB304", Severity: Error, Page: "Key management (Amazon SQS Developer Guide)",
 			Title: "The role may not use the queue's key",
-			Why:   "Nothing is received or dead-lettered.",
-			Page:  "Key management (Amazon SQS Developer Guide)"},
+			Why:   "Nothing is received or dead-lettered."},
 		check: func(role Role, r *reporter) {
 			missing("messages cannot be read or sent", func(p Permission) bool { return p.On == OnKey })(role, r)
 			role.decrypts(r)
 		},
 	},
 	{
-		Info: Info{ID: "SB305", Severity: Warning,
+		Info: Info{ID: "SB305", Severity: Warning, Page: "Security best practices in IAM",
 			Title: "The role allows more than is called",
-			Why:   "Anyone who takes over the function may do that, too. It is a note if no * is in it, since the function itself may need it. Permissions to read the name and the settings of one queue are no finding: grants of CDK contain them.",
-			Page:  "Security best practices in IAM"},
+			Why:   "Anyone who takes over the function may do that, too. It is a note if no * is in it, since the function itself may need it. Permissions to read the name and the settings of one queue are no finding: grants of CDK contain them."},
 		check: excess,
 	},
 }
