@@ -49,10 +49,10 @@ func TestPollKilled(t *testing.T) {
 			killProcess(t, w.pid)
 		}
 	}
-	lines := w.run(t, strings.NewReader(orders(4, "slow:100ms")+orders(16, "slow:2s")),
+	lines := w.run(t, strings.NewReader(orders(1, "slow:100ms")+orders(11, "slow:2s")),
 		"--mode", "poll", "--template", own, "--env", "SQSBATCH_VISIBILITY=4s", "--env", "SQSBATCH_CONCURRENCY=4", "--once", "--timeout", "1m", "-")
 	s := summary(t, lines)
-	if s.Sent != 20 || s.Succeeded != 20 || s.Starts != 2 || s.Crashes != 1 || s.Remaining != 0 {
+	if s.Sent != 12 || s.Succeeded != 12 || s.Starts != 2 || s.Crashes != 1 || s.Remaining != 0 {
 		t.Errorf("summary: %+v", s)
 	}
 	cut, told := 0, 0

@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"os"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -174,39 +173,27 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestHosts: the SQS endpoint is asked by loopback and by the names that were allowed.
+// The SQS endpoint is asked by loopback and by the names that were allowed.
 func TestHosts(t *testing.T) {
-	interrupts := make(chan os.Signal, 1)
-	var asking sync.WaitGroup
-	out := &cancelOn{what: "endpoint "}
-	out.f = func() {
-		url := endpoint.FindString(out.text.String())
-		asking.Go(func() { // the view waits for its output
-			defer func() { interrupts <- os.Interrupt }()
-			transport := &http.Transport{DisableKeepAlives: true}
-			for host, want := range map[string]int{"": 200, "host.docker.internal": 200, "evil.example": 403} {
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/?Action=ListQueues", http.NoBody)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				r.Host = host
-				answer, err := transport.RoundTrip(r)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				_ = answer.Body.Close()
-				if answer.StatusCode != want {
-					t.Errorf("Host %q: %d, want %d", host, answer.StatusCode, want)
-				}
+	var s script
+	s.steps = map[string]func(string){"endpoint ": func(output string) {
+		defer s.interrupt("")
+		transport := &http.Transport{DisableKeepAlives: true}
+		for host, want := range map[string]int{"": 200, "host.docker.internal": 200, "evil.example": 403} {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, endpoint.FindString(output)+"/?Action=ListQueues", http.NoBody)
+			r.Host = host
+			answer, err := transport.RoundTrip(r)
+			if err != nil {
+				t.Error(err)
+				return
 			}
-		})
-	}
-	err := runLocal(t.Context(), []string{"testdata/foreign", "--function", "Foreign", "--no-samples", "--allow-host", "host.docker.internal", "--timeout", "1m"},
-		cli.IO{Stdout: out, Stderr: &bytes.Buffer{}, Interrupts: interrupts})
-	asking.Wait()
-	if err != nil {
+			_ = answer.Body.Close()
+			if answer.StatusCode != want {
+				t.Errorf("Host %q: %d, want %d", host, answer.StatusCode, want)
+			}
+		}
+	}}
+	if _, err := s.run("", "testdata/foreign", "--function", "Foreign", "--no-samples", "--allow-host", "host.docker.internal", "--timeout", "1m"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -214,35 +201,21 @@ func TestHosts(t *testing.T) {
 // A dead letter that a move task brings back is in the queue again.
 func TestMovedBack(t *testing.T) {
 	t.Parallel()
-	out, interrupts := interruptAt("by a message move task", 1)
-	var moving sync.WaitGroup
-	first := &cancelOn{what: "sqs  dead-letter ", f: func() {
-		client, _ := clientOf(out.text.String())
-		moving.Go(func() { // the view waits for its output
-			if _, err := client.StartMessageMoveTask(t.Context(), &sqs.StartMessageMoveTaskInput{
-				SourceArn: aws.String("arn:aws:sqs:us-east-1:000000000000:Dead"),
-			}); err != nil {
+	var s script
+	s.steps = map[string]func(string){
+		"sqs  dead-letter ": func(output string) {
+			client, _ := clientOf(output)
+			_, err := client.StartMessageMoveTask(t.Context(), &sqs.StartMessageMoveTaskInput{SourceArn: aws.String("arn:aws:sqs:us-east-1:000000000000:Dead")})
+			if err != nil {
 				t.Error(err)
-				interrupts <- os.Interrupt
+				s.interrupt("")
 			}
-		})
-	}}
-	err := runLocal(t.Context(), []string{"testdata/foreign", "--function", "Foreign", "--timeout", "1m", "-"}, cli.IO{
-		Stdin: strings.NewReader("fail\n"), Stdout: both{out, first}, Stderr: &bytes.Buffer{}, Interrupts: interrupts,
-	})
-	moving.Wait()
+		},
+		"by a message move task": s.interrupt,
+	}
+	text, err := s.run("fail\n", "testdata/foreign", "--function", "Foreign", "--timeout", "1m", "-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Says(t, "the output", out.text.String(), "from Dead to Work by a message move task", "1 message sent: 0 succeeded, 1 still in the queue")
-}
-
-// both writes to each of two, the first one first.
-type both [2]*cancelOn
-
-func (b both) Write(p []byte) (int, error) {
-	if n, err := b[0].Write(p); err != nil {
-		return n, err
-	}
-	return b[1].Write(p)
+	golden.Says(t, "the output", text, "from Dead to Work by a message move task", "1 message sent: 0 succeeded, 1 still in the queue")
 }

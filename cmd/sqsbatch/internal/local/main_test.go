@@ -206,38 +206,46 @@ func inEvent(t *testing.T, attributes map[string]string, bodies ...string) (path
 	return golden.File(t, "event.json", string(text))
 }
 
-// cancelOn cancels when a line of the output contains what.
-type cancelOn struct {
-	text bytes.Buffer
-	what string
-	f    func()
+// A script runs the command and does things meanwhile: each once, when the output contains a
+// text, and on a goroutine of its own, since the command waits for its output.
+type script struct {
+	steps      map[string]func(output string)
+	text       bytes.Buffer
+	running    sync.WaitGroup
+	interrupts chan os.Signal
 }
 
-func (c *cancelOn) Write(p []byte) (int, error) {
-	n, err := c.text.Write(p)
-	if c.f != nil && strings.Contains(c.text.String(), c.what) {
-		c.f()
-		c.f = nil
+func (s *script) Write(p []byte) (int, error) {
+	n, err := s.text.Write(p)
+	output := s.text.String()
+	for what, step := range s.steps {
+		if strings.Contains(output, what) {
+			delete(s.steps, what)
+			s.running.Go(func() { step(output) })
+		}
 	}
 	return n, err
 }
 
-// interruptAt interrupts a run n times when a line of its output contains what.
-func interruptAt(what string, n int) (*cancelOn, chan os.Signal) {
-	interrupts := make(chan os.Signal, n)
-	return &cancelOn{what: what, f: func() {
-		for range n {
-			interrupts <- os.Interrupt
-		}
-	}}, interrupts
+func (s *script) run(stdin string, args ...string) (text string, err error) {
+	s.interrupts = make(chan os.Signal, 2)
+	err = runLocal(context.Background(), args, cli.IO{Stdin: strings.NewReader(stdin), Stdout: s, Stderr: io.Discard, Interrupts: s.interrupts})
+	s.running.Wait()
+	return s.text.String(), err
 }
 
-// interrupted runs the command, interrupts it n times when a line of its output contains what,
-// and returns its output.
+func (s *script) interrupt(string) { s.interrupts <- os.Interrupt }
+
+// interrupted runs the command, interrupts it n times when its output contains what, and
+// returns its output.
 func interrupted(stdin, what string, n int, args ...string) (text string, err error) {
-	out, interrupts := interruptAt(what, n)
-	err = runLocal(context.Background(), args, cli.IO{Stdin: strings.NewReader(stdin), Stdout: out, Stderr: io.Discard, Interrupts: interrupts})
-	return out.text.String(), err
+	var s script
+	s.steps = map[string]func(string){what: func(output string) {
+		for range n {
+			s.interrupt(output)
+		}
+	}}
+	return s.run(stdin, args...)
 }
 
 // watched runs the command with JSON output.

@@ -188,7 +188,7 @@ func TestTrialInterrupted(t *testing.T) {
 		if outcome == "cut-off" {
 			soft, kill = t.Context(), ctx
 		}
-		side := &cancelOn{what: "│ handled ", f: func() { cancel(enough) }}
+		side := &script{steps: map[string]func(string){"│ handled ": func(string) { cancel(enough) }}}
 		results, err := try(soft, kill, side, bodies(slices.Repeat([]string{body}, 100)...), "testdata/trial", "--function", "Single", "--verbose")
 		outcomes := map[string]int{}
 		for _, r := range results {
