@@ -18,7 +18,7 @@ func Check(st *template.Stack) (Result, error) {
 	c := &collector{}
 	var mappings []Mapping
 	for _, m := range survey.Mappings {
-		mappings = append(mappings, Mapping(m))
+		mappings = append(mappings, Mapping{m})
 	}
 	sources := sourcesOf(survey.Queues, mappings)
 	c.checkMappings(st, mappings)

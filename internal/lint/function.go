@@ -129,7 +129,7 @@ var Functions = []Rule[Function]{
 
 // neverStarted is the check of SB114.
 func neverStarted(f Function, r *reporter) {
-	m := Mapping{Function: f.Function}
+	m := Mapping{template.Mapping{Function: f.Function}}
 	v := valueOf(f.Function, settings.MinRemaining)
 	if v.Absent() || !r.known(v, valueOf(f.Function, settings.Reserve), f.Resource.Get("Timeout")) {
 		return

@@ -7,13 +7,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
-// A Mapping is an event with the function that it invokes and the queue that it
-// polls. Function and Queue have no LogicalID if they are not in the template.
-type Mapping struct {
-	Function template.Function
-	Event    template.Event
-	Queue    template.Queue
-}
+// A Mapping is what the rules judge of an event source mapping.
+type Mapping struct{ template.Mapping }
 
 // get returns a property of the event.
 func (m Mapping) get(path ...string) template.Value { return m.Event.Properties.Get(path...) }

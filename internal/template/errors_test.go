@@ -78,8 +78,8 @@ func TestFilterByCondition_IsLeftOutWithItsCondition(t *testing.T) {
 func TestSelect_IgnoresElementsThatAreUnknown(t *testing.T) {
 	d := resolveText(t, function("Timeout: !Select [1, [!ImportValue x, !Ref Seven]]", `QueueName: !Join ["-", [a, !If [D, b, !Ref AWS::NoValue], !If [D, !Ref AWS::NoValue, c]]]`),
 		template.Options{})
-	if d.Function.Timeout != 7*time.Second || d.Source.Name != "a-b" {
-		t.Errorf("timeout %v, queue %s", d.Function.Timeout, d.Source.Name)
+	if d.Function.Timeout != 7*time.Second || d.Queue.Name != "a-b" {
+		t.Errorf("timeout %v, queue %s", d.Function.Timeout, d.Queue.Name)
 	}
 }
 

@@ -34,7 +34,7 @@ func FuzzResolve(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if d.Function.Timeout <= 0 || d.Source.Name == "" || d.Source.ARN != d.Event.QueueARN {
+		if d.Function.Timeout <= 0 || d.Queue.Name == "" || d.Queue.ARN != d.Event.QueueARN {
 			t.Errorf("%+v", d)
 		}
 	})

@@ -149,7 +149,7 @@ func (st *Stack) Queues() ([]Queue, []Finding, error) {
 	return d.Queues, d.Findings, err
 }
 
-// queues fills in d.Source, d.Queues and the queues of d.More. Queues that have nothing to do with
+// queues fills in d.Queue, d.Queues and the queues of d.More. Queues that have nothing to do with
 // the event are there for the function to send to; one of those that cannot be
 // read is a warning.
 func (st *Stack) queues(d *Deployment) error {
@@ -157,7 +157,7 @@ func (st *Stack) queues(d *Deployment) error {
 	if err != nil {
 		return err
 	}
-	if d.Source, err = st.polled(s, d, d.Event); err != nil {
+	if d.Queue, err = st.polled(s, d, d.Event); err != nil {
 		return err
 	}
 	for i := range d.More {

@@ -9,7 +9,7 @@ type Survey struct {
 	// Stack is the template's, with values that are read in that way. Its lists of
 	// resources leave out those whose condition is not known.
 	Stack    *Stack
-	Mappings []Attachment
+	Mappings []Mapping
 	Queues   []Queue
 }
 
@@ -17,20 +17,15 @@ type Survey struct {
 // they are created, or whether a mapping's source is a queue.
 func (s *Survey) Left() []Finding { return s.Stack.left }
 
-// An Attachment is an event source mapping from an SQS queue to a function.
-type Attachment struct {
-	// Function has no LogicalID if it is not in the template.
-	Function Function
-	Event    Event
-	// Queue has no LogicalID if it is not in the template, and no ARN if it is not known.
-	Queue Queue
-}
-
 // Survey reads the template as far as its values are known.
 func (st *Stack) Survey() *Survey {
 	own := &Stack{Template: st.Template, o: st.o, region: st.region, account: st.account, lenient: true}
 	s := &Survey{Stack: own}
-	own.macros()
+	for _, r := range own.All() {
+		if r.Type == "" { // Fn::ForEach and the like
+			own.leave(r, "%s is not checked: it has no Type, or is expanded when the stack is deployed", r.ID)
+		}
+	}
 	queues, _ := own.Resources(SQSQueue) // a lenient stack has no errors
 	known := map[string]Queue{}
 	for _, r := range queues {
@@ -40,31 +35,18 @@ func (st *Stack) Survey() *Survey {
 	}
 	sources, _ := own.sources()
 	for _, from := range sources {
-		s.attach(from, known)
+		var d Deployment
+		if from.function.ID != "" {
+			_ = own.function(&d, from.function)
+		}
+		event, _ := own.event(from)
+		queue, ok := known[event.QueueARN]
+		if !ok && event.QueueARN != "" {
+			queue = own.literalQueue(batch.QueueName(event.QueueARN))
+		}
+		s.Mappings = append(s.Mappings, Mapping{d.Function, event, queue})
 	}
 	return s
-}
-
-func (s *Survey) attach(from source, queues map[string]Queue) {
-	var d Deployment
-	if from.function.ID != "" {
-		_ = s.Stack.function(&d, from.function)
-	}
-	event, _ := s.Stack.event(from)
-	queue, ok := queues[event.QueueARN]
-	if !ok && event.QueueARN != "" {
-		queue = s.Stack.literalQueue(batch.QueueName(event.QueueARN))
-	}
-	s.Mappings = append(s.Mappings, Attachment{d.Function, event, queue})
-}
-
-// macros notes what is made of entries that are no resources: Fn::ForEach and the like.
-func (st *Stack) macros() {
-	for _, r := range st.All() {
-		if r.Type == "" {
-			st.leave(r, "%s is not checked: it has no Type, or is expanded when the stack is deployed", r.ID)
-		}
-	}
 }
 
 // Connected reports whether connectors of SAM's are written in the resource.

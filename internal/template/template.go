@@ -10,7 +10,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	fmt.Println(d.Function.Name, d.Function.Timeout, d.Source.Name)
+//	fmt.Println(d.Function.Name, d.Function.Timeout, d.Queue.Name)
 //
 // [Template.Stack] is for other questions: it lists the resources of a type, and
 // gives any property's value, or why that is not known, and its place in the file.

@@ -54,7 +54,7 @@ func TestFullTemplate(t *testing.T) {
 	if !reflect.DeepEqual(d.Event, want) {
 		t.Errorf("event:\n got %+v\nwant %+v", d.Event, want)
 	}
-	if s := d.Source; s.Name != "Orders" || s.URL != "http://127.0.0.1:9324/000000000000/Orders" || s.FIFO ||
+	if s := d.Queue; s.Name != "Orders" || s.URL != "http://127.0.0.1:9324/000000000000/Orders" || s.FIFO ||
 		s.MaxReceiveCount != 5 || s.DeadLetterARN != env["DLQ_ARN"] {
 		t.Errorf("source: %+v", s)
 	}
@@ -62,8 +62,8 @@ func TestFullTemplate(t *testing.T) {
 		"VisibilityTimeout": "125",
 		"RedrivePolicy":     `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dev-dead","maxReceiveCount":"5"}`,
 	}
-	if !maps.Equal(d.Source.Attributes, attributes) {
-		t.Errorf("attributes: %q", d.Source.Attributes)
+	if !maps.Equal(d.Queue.Attributes, attributes) {
+		t.Errorf("attributes: %q", d.Queue.Attributes)
 	}
 	if len(d.Queues) != 2 || d.Queues[0].Name != "dev-dead" || d.Queues[1].Name != "Orders" {
 		t.Fatalf("queues: %+v", d.Queues)
@@ -84,14 +84,14 @@ func TestParameterOverrides(t *testing.T) {
 	d := resolve(t, template.Options{Parameters: map[string]string{
 		"Fifo": "true", "FunctionTimeout": "10", "Stage": "x", "Secret": "s", "Levels": "A,DEBUG",
 	}})
-	if d.Source.Name != "Orders.fifo" || !d.Source.FIFO || d.Source.Attributes["FifoQueue"] != "true" ||
-		d.Source.Attributes["VisibilityTimeout"] != "65" || d.Event.BatchSize != 10 {
-		t.Errorf("source %+v, event %+v", d.Source, d.Event)
+	if d.Queue.Name != "Orders.fifo" || !d.Queue.FIFO || d.Queue.Attributes["FifoQueue"] != "true" ||
+		d.Queue.Attributes["VisibilityTimeout"] != "65" || d.Event.BatchSize != 10 {
+		t.Errorf("source %+v, event %+v", d.Queue, d.Event)
 	}
 	if d.Function.Environment["SECRET"] != "s" || d.Function.LogLevel != "DEBUG" || d.Function.Timeout != 10*time.Second {
 		t.Errorf("function: %+v", d.Function)
 	}
-	if got := d.Source.DeadLetterARN; !strings.HasSuffix(got, ":x-dead.fifo") {
+	if got := d.Queue.DeadLetterARN; !strings.HasSuffix(got, ":x-dead.fifo") {
 		t.Errorf("dead-letter queue: %s", got)
 	}
 }
@@ -141,8 +141,8 @@ func TestChoice(t *testing.T) {
 				return
 			}
 			ok(t, err)
-			if d.Function.Name != tt.function || d.Source.Name != tt.from {
-				t.Errorf("got %s from %s", d.Function.Name, d.Source.Name)
+			if d.Function.Name != tt.function || d.Queue.Name != tt.from {
+				t.Errorf("got %s from %s", d.Function.Name, d.Queue.Name)
 			}
 		})
 	}
@@ -150,7 +150,7 @@ func TestChoice(t *testing.T) {
 
 func TestQueueElsewhere(t *testing.T) {
 	d := resolveText(t, two, template.Options{Function: "B"})
-	if s := d.Source; !s.FIFO || s.Attributes["VisibilityTimeout"] != "42" || s.ARN != "arn:aws:sqs:us-east-1:000000000000:far.fifo" {
+	if s := d.Queue; !s.FIFO || s.Attributes["VisibilityTimeout"] != "42" || s.ARN != "arn:aws:sqs:us-east-1:000000000000:far.fifo" {
 		t.Errorf("source: %+v", s)
 	}
 	if len(d.Queues) != 3 || len(d.Findings) != 1 || !strings.HasPrefix(d.Findings[0].String(), "line 11: queue far.fifo is not in the template") {

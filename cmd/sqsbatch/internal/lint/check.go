@@ -45,7 +45,7 @@ func (o *options) check(in input) *file {
 	if f.err = o.choose(f, t); f.err == nil {
 		f.Result, f.err = apply(t, f.parameters)
 	}
-	if f.err == nil && !hasSubject(t, f.parameters) {
+	if st, err := t.Stack(template.Options{Parameters: f.parameters}); f.err == nil && err == nil && !hasSubject(st) {
 		f.notes = append(f.notes, "it has no SQS queue and no event source mapping, so there is nothing to check")
 	}
 	return f
@@ -117,17 +117,10 @@ func (o *options) unusedParameter(files []*file) error {
 }
 
 // hasSubject says whether a template has something that the rules are about.
-func hasSubject(t *template.Template, parameters map[string]string) bool {
-	st, err := t.Stack(template.Options{Parameters: parameters})
-	if err != nil {
-		return true
-	}
+func hasSubject(st *template.Stack) bool {
 	found, err := st.Resources(template.SQSQueue, template.EventSourceMapping)
-	if len(found) > 0 || err != nil {
-		return true
-	}
 	survey := st.Survey()
-	return len(survey.Mappings) > 0 || len(survey.Left()) > 0
+	return len(found) > 0 || err != nil || len(survey.Mappings) > 0 || len(survey.Left()) > 0
 }
 
 // shown are the findings of the severity that is asked for, or above.
@@ -204,17 +197,13 @@ const (
 func (o *options) outcome(files []*file) error {
 	var problems []error
 	for _, f := range files {
-		if f.err != nil {
-			problems = append(problems, f.err)
-		}
+		problems = append(problems, f.err)
 	}
-	n := o.tally(files)
-	switch {
-	case len(problems) > 0:
-		return &cli.StatusError{Status: unreadable, Err: errors.Join(problems...)}
-	case n.found() > 0:
-		return &cli.StatusError{Status: foundSome, Err: fmt.Errorf("%s of severity %s or above", show.Count(n.found(), "finding"), o.severity)}
-	default:
-		return nil
+	if err := errors.Join(problems...); err != nil {
+		return &cli.StatusError{Status: unreadable, Err: err}
 	}
+	if n := o.tally(files).found(); n > 0 {
+		return &cli.StatusError{Status: foundSome, Err: fmt.Errorf("%s of severity %s or above", show.Count(n, "finding"), o.severity)}
+	}
+	return nil
 }

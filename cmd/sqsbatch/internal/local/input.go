@@ -218,7 +218,7 @@ func quote(arg string) string {
 
 // sourceNote says how the records' eventSourceARN changes; "" if it does not.
 func (s *stack) sourceNote() string {
-	queue := s.deployment.Source
+	queue := s.deployment.Queue
 	changed, order := false, false
 	for _, source := range s.input.sources {
 		changed = changed || place(source) != place(queue.ARN)

@@ -18,7 +18,7 @@ const shortVisibility = "SB105"
 
 // connect prepares the mapping and checks its settings, before the build.
 func (s *stack) connect(tracker *track.Tracker) error {
-	source, e := s.deployment.Source, s.deployment.Event
+	source, e := s.deployment.Queue, s.deployment.Event
 	s.mapping = lambda.Mapping{
 		SQS: s.client, QueueURL: source.URL, QueueARN: source.ARN,
 		BatchSize: e.BatchSize, Window: e.Window, ReportBatchItemFailures: e.ReportBatchItemFailures,

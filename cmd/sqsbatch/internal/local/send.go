@@ -32,7 +32,7 @@ func (r *run) sendAtHand(ctx context.Context, s *stack) error {
 	first, again := s.input.messages, slices.DeleteFunc(slices.Clone(s.input.messages), firstAttempt)
 	switch {
 	case len(again) == 0:
-	case s.deployment.Source.FIFO:
+	case s.deployment.Queue.FIFO:
 		r.view.Say("the event's receive counts are left out: on a FIFO queue every message begins with its first attempt")
 		again = nil
 	default:
@@ -94,7 +94,7 @@ func (r *run) sendRedelivered(ctx context.Context, s *stack, messages []message.
 // leaves a visibility of 0 out.)
 func (s *stack) hideOne(ctx context.Context) (handle *string, err error) {
 	out, err := s.client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{
-		QueueUrl: &s.deployment.Source.URL, VisibilityTimeout: hidden, MaxNumberOfMessages: 1,
+		QueueUrl: &s.deployment.Queue.URL, VisibilityTimeout: hidden, MaxNumberOfMessages: 1,
 	})
 	if err != nil || len(out.Messages) == 0 {
 		return nil, err
@@ -104,7 +104,7 @@ func (s *stack) hideOne(ctx context.Context) (handle *string, err error) {
 
 func (s *stack) show(ctx context.Context, handle *string) error {
 	_, err := s.client.ChangeMessageVisibility(ctx, &awssqs.ChangeMessageVisibilityInput{
-		QueueUrl: &s.deployment.Source.URL, ReceiptHandle: handle, VisibilityTimeout: 0,
+		QueueUrl: &s.deployment.Queue.URL, ReceiptHandle: handle, VisibilityTimeout: 0,
 	})
 	return err
 }
@@ -155,13 +155,13 @@ func (s *stack) send(ctx context.Context, m message.Message) (id, refusal string
 // message that has no group or no deduplication id gets one.
 func (s *stack) sendInput(m message.Message) *awssqs.SendMessageInput {
 	in := &awssqs.SendMessageInput{
-		QueueUrl: &s.deployment.Source.URL, MessageBody: &m.Body,
+		QueueUrl: &s.deployment.Queue.URL, MessageBody: &m.Body,
 		MessageAttributes: attribute.SDK(m.Attributes), MessageSystemAttributes: attribute.Trace(m.TraceHeader),
 	}
 	if m.GroupID != "" {
 		in.MessageGroupId = aws.String(m.GroupID)
 	}
-	if s.deployment.Source.FIFO {
+	if s.deployment.Queue.FIFO {
 		s.dedup++
 		in.MessageGroupId = aws.String(cmp.Or(m.GroupID, localGroup))
 		in.MessageDeduplicationId = aws.String(cmp.Or(m.DeduplicationID, fmt.Sprintf("%s-%d", localGroup, s.dedup)))

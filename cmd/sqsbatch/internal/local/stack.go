@@ -125,7 +125,7 @@ func (s *stack) attributes(q template.Queue) map[string]string {
 	attributes := maps.Clone(q.Attributes)
 	delete(attributes, "DelaySeconds")
 	delete(attributes, "MessageRetentionPeriod")
-	if q.ARN == s.deployment.Source.ARN {
+	if q.ARN == s.deployment.Queue.ARN {
 		attributes["VisibilityTimeout"] = strconv.Itoa(hidden)
 	}
 	return attributes
@@ -220,8 +220,8 @@ func (s *stack) header() view.Header {
 		Settings: s.settings, Package: s.pkgName, Function: d.Function.Name,
 		Timeout: d.Function.Timeout, MemoryMB: d.Function.MemoryMB,
 		Mode: s.o.mode, Processes: s.o.processes, Variables: s.variables(),
-		Endpoint: s.server.URL(), QueueURL: d.Source.URL, DeadLetterURL: s.deadLetters().URL,
-		MaxReceiveCount: d.Source.MaxReceiveCount, Visibility: d.Source.Visibility(),
+		Endpoint: s.server.URL(), QueueURL: d.Queue.URL, DeadLetterURL: s.deadLetters().URL,
+		MaxReceiveCount: d.Queue.MaxReceiveCount, Visibility: d.Queue.Visibility(),
 		BatchSize: d.Event.BatchSize, Window: d.Event.Window, MaximumConcurrency: d.Event.MaximumConcurrency,
 		ReportBatchItemFailures: d.Event.ReportBatchItemFailures,
 		Filters:                 s.mapping.Filters, Once: s.o.once,
@@ -238,7 +238,7 @@ func (s *stack) header() view.Header {
 // deadLetters is the dead-letter queue, the zero Queue without one.
 func (s *stack) deadLetters() (dead template.Queue) {
 	for _, q := range s.deployment.Queues {
-		if q.ARN == s.deployment.Source.DeadLetterARN {
+		if q.ARN == s.deployment.Queue.DeadLetterARN {
 			dead = q
 		}
 	}

@@ -66,7 +66,7 @@ func newTrialCourse(messages []message.Message, text *view.Text, verbose bool) *
 
 // attach makes the function's event source mapping that of the trial.
 func (c *trialCourse) attach(s *stack) {
-	c.stack, c.fifo = s, s.deployment.Source.FIFO
+	c.stack, c.fifo = s, s.deployment.Queue.FIFO
 	c.lanes = trialLanes(c.messages, c.fifo)
 	c.failed = make([]bool, len(c.lanes))
 
@@ -238,7 +238,7 @@ func (c *trialCourse) leave(ctx context.Context, d *delivery) error {
 // remove deletes a message. SQS refuses that if the message was visible in the meantime.
 // Then it is deleted when it is received: see [trialCourse.received].
 func (c *trialCourse) remove(ctx context.Context, handle string) error {
-	_, err := c.stack.client.DeleteMessage(ctx, &awssqs.DeleteMessageInput{QueueUrl: &c.stack.deployment.Source.URL, ReceiptHandle: &handle})
+	_, err := c.stack.client.DeleteMessage(ctx, &awssqs.DeleteMessageInput{QueueUrl: &c.stack.deployment.Queue.URL, ReceiptHandle: &handle})
 	var refusal smithy.APIError
 	if errors.As(err, &refusal) {
 		return nil
