@@ -99,13 +99,3 @@ func (s *stack) variables() (list []string) {
 	}
 	return list
 }
-
-// notApplied warns of settings of event source mappings that do not apply in a
-// container, and that change which messages a handler receives.
-func (s *stack) notApplied(tracker *track.Tracker) {
-	for _, m := range s.deployment.Mappings() {
-		if e := m.Event; len(e.Filters) > 0 {
-			tracker.Warn(fmt.Sprintf("%s: the FilterCriteria of event %s apply on Lambda only: in a container the function receives every message", e.Properties.Get("FilterCriteria").Pos, e.Name))
-		}
-	}
-}

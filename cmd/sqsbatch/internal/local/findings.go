@@ -54,9 +54,14 @@ func (p *plan) uses(f lint.Finding) bool {
 }
 
 // warn shows what a user should know of the template before the run.
-func (s *stack) warn(r *run) {
+func (s *stack) warn(r *run, tracker *track.Tracker) {
 	for _, f := range s.deployment.Findings {
 		r.view.Event(track.Warning{Text: f.String()})
+	}
+	for _, m := range s.deployment.Mappings() {
+		if e := m.Event; s.o.mode == modePoll && len(e.Filters) > 0 { // they change what a handler receives
+			tracker.Warn(fmt.Sprintf("%s: the FilterCriteria of event %s apply on Lambda only: in a container the function receives every message", e.Properties.Get("FilterCriteria").Pos, e.Name))
+		}
 	}
 	for _, f := range s.found[:min(len(s.found), maxFindings)] {
 		first, _, _ := strings.Cut(f.Message, ". ")

@@ -110,25 +110,13 @@ type run struct {
 const tick = 100 * time.Millisecond
 
 func (r *run) run(ctx context.Context) error {
-	p, err := r.plan(ctx)
-	if err != nil {
-		return notInterrupted(ctx, err)
-	}
-	if err := writable(r.o.metrics); err != nil {
-		return err
-	}
-	r.stats = runstats.New(p.deployment.Function.Timeout)
-	tracker := track.New(track.Options{
-		Sources: p.sources(), MaxReceiveCounts: p.maxReceiveCounts(), Containers: r.o.mode == modePoll, Timeout: p.deployment.Function.Timeout,
-		Emit: func(e track.Event) {
-			if metrics := r.stats.Event(e); !metrics {
-				r.view.Event(e)
-			}
-		},
+	s, tracker, err := r.prepare(ctx, func(e track.Event) {
+		if metrics := r.stats.Event(e); !metrics {
+			r.view.Event(e)
+		}
 	})
-	s, err := p.start(ctx, r, tracker)
 	if err != nil {
-		return notInterrupted(ctx, err)
+		return err
 	}
 	defer s.close()
 	r.view.Header(s.header())
@@ -167,15 +155,27 @@ func (r *run) run(ctx context.Context) error {
 	return nil
 }
 
+// prepare plans the run, and starts everything but what feeds the function.
+func (r *run) prepare(ctx context.Context, emit func(track.Event)) (*stack, *track.Tracker, error) {
+	p, err := r.plan(ctx)
+	if err == nil {
+		err = writable(r.o.metrics)
+	}
+	if err != nil {
+		return nil, nil, notInterrupted(ctx, err)
+	}
+	function := p.deployment.Function
+	r.stats = runstats.New(function.Timeout)
+	tracker := track.New(track.Options{
+		Sources: p.sources(), MaxReceiveCounts: p.maxReceiveCounts(), Containers: r.o.mode == modePoll, Timeout: function.Timeout, Emit: emit,
+	})
+	s, err := p.start(ctx, r, tracker)
+	return s, tracker, notInterrupted(ctx, err)
+}
+
 // work sends, polls and waits for the end. It returns nil for a successful end.
 func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error {
-	if r.o.timeout > 0 {
-		timer := time.AfterFunc(r.o.timeout, func() {
-			r.cancel(errTimeout)
-			r.stopNow()
-		})
-		defer timer.Stop()
-	}
+	defer afterTimeout(r.o.timeout, r.cancel, r.stopNow)()
 	if r.o.once {
 		var waiting sync.WaitGroup
 		defer waiting.Wait()
@@ -209,6 +209,19 @@ func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error 
 	default:
 		return cause
 	}
+}
+
+// afterTimeout cancels a run, and ends it at once, after a timeout if there is one. It returns a
+// function that stops that.
+func afterTimeout(timeout time.Duration, cancel context.CancelCauseFunc, stopNow context.CancelFunc) (stop func()) {
+	if timeout == 0 {
+		return func() {}
+	}
+	timer := time.AfterFunc(timeout, func() {
+		cancel(errTimeout)
+		stopNow()
+	})
+	return func() { timer.Stop() }
 }
 
 // inBackground runs a tracker, and calls show every tick, until stop is called.

@@ -9,7 +9,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/internal/lint"
-	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
 // shortVisibility is the rule on a visibility timeout below the function's timeout. Lambda
@@ -35,7 +34,8 @@ func (s *stack) connect(tracker *track.Tracker) error {
 	}
 	for i, f := range e.Filters {
 		if _, err := lambda.ParseFilter(f.Pattern); err != nil {
-			return s.filterError(i, f, err)
+			return fmt.Errorf(`%s: function %s, event %s: filter %d of FilterCriteria, %.200s: %w. Correct it, as in '{"body": {"status": ["paid"]}}' or, for bodies that are not JSON, '{"body": [{"prefix": "paid "}]}'`,
+				f.Pos, s.deployment.Function.LogicalID, e.Name, i+1, strings.TrimSpace(f.Pattern), err)
 		}
 		s.mapping.Filters = append(s.mapping.Filters, f.Pattern)
 	}
@@ -48,12 +48,6 @@ func (s *stack) connect(tracker *track.Tracker) error {
 		return errors.New(s.found[i].String())
 	}
 	return nil
-}
-
-// filterError says which filter Lambda would refuse, and why.
-func (s *stack) filterError(i int, f template.Filter, err error) error {
-	return fmt.Errorf(`%s: function %s, event %s: filter %d of FilterCriteria, %.200s: %w. Correct it, as in '{"body": {"status": ["paid"]}}' or, for bodies that are not JSON, '{"body": [{"prefix": "paid "}]}'`,
-		f.Pos, s.deployment.Function.LogicalID, s.deployment.Event.Name, i+1, strings.TrimSpace(f.Pattern), err)
 }
 
 // printed is the output of a process that cannot start, with a hint.

@@ -92,7 +92,9 @@ sqsbatch local --mode poll --processes 2 --env SQSBATCH_CONCURRENCY=50 .`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, arg := range args {
-				if err := o.positional(arg); err != nil {
+				if arg == "-" {
+					o.stdin = true
+				} else if err := o.argument(arg); err != nil {
 					return err
 				}
 			}
@@ -127,14 +129,6 @@ func (o *options) flags(cmd *cobra.Command) {
 		f.Var(cli.Choice(&o.output, "text", "json"), "output", "the form of the output\ntext: lines to read, without those of metrics (telemetry/emf); on a terminal with a progress line\njson: one JSON object a line")
 		f.Var(cli.Text(&o.metrics, "FILE"), "metrics", "also write what was measured to this file, as a JSON object")
 	})
-}
-
-func (o *options) positional(arg string) error {
-	if arg == "-" {
-		o.stdin = true
-		return nil
-	}
-	return o.argument(arg)
 }
 
 func (o *options) check() error {

@@ -81,12 +81,12 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 			return nil, fmt.Errorf("%s: queue %s: %w", p.template.Path, cmp.Or(q.LogicalID, q.Name), err)
 		}
 	}
-	if p.o.mode == modePoll {
-		s.notApplied(tracker)
-	} else if err = s.connect(tracker); err != nil {
-		return nil, err
+	if p.o.mode == modeLambda {
+		if err = s.connect(tracker); err != nil {
+			return nil, err
+		}
 	}
-	s.warn(r)
+	s.warn(r, tracker)
 	if s.dir, err = os.MkdirTemp("", "sqsbatch-local-"); err != nil {
 		return nil, err
 	}

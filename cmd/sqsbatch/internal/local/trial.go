@@ -13,8 +13,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 )
 
@@ -130,24 +128,16 @@ func (t *Trial) Run(ctx, kill context.Context, tio cli.IO, builder build.Builder
 	}
 	text := view.NewText(tio.Stderr, view.Detect(tio.Stderr))
 	r := &run{o: o, builder: builder, view: text}
-	p, err := r.plan(ctx)
-	if err != nil {
-		return nil, notInterrupted(ctx, err)
-	}
-	function := p.deployment.Function
-	r.stats = runstats.New(function.Timeout) // a run has them; a trial does not show them
 	c := newTrialCourse(messages, text, t.verbose)
-	tracker := track.New(track.Options{
-		Sources: p.sources(), MaxReceiveCounts: p.maxReceiveCounts(), Timeout: function.Timeout, Emit: c.event,
-	})
-	s, err := p.start(ctx, r, tracker)
+	s, tracker, err := r.prepare(ctx, c.event)
 	if err != nil {
-		return nil, notInterrupted(ctx, err)
+		return nil, err
 	}
 	defer s.close()
 	c.attach(s)
+	function := s.deployment.Function
 	text.Say(fmt.Sprintf("messages to try: %d; function %s: %s, timeout %s, batches of %d; settings: %s",
-		len(messages), function.Name, p.pkgName, function.Timeout, p.deployment.Event.BatchSize, p.settings))
+		len(messages), function.Name, s.pkgName, function.Timeout, s.deployment.Event.BatchSize, s.settings))
 
 	stopTracking := inBackground(tracker, func() { text.Status(c.progress()) })
 	err = c.run(ctx, kill, t.timeout)

@@ -108,15 +108,12 @@ func (c *trialCourse) run(ctx, kill context.Context, timeout time.Duration) erro
 	defer context.AfterFunc(kill, func() { cancel(context.Cause(kill)) })()
 	kill, stopNow := context.WithCancel(kill)
 	defer stopNow()
-	if timeout > 0 {
-		defer time.AfterFunc(timeout, func() {
-			cancel(errTimeout)
-			stopNow()
-		}).Stop()
-	}
+	defer afterTimeout(timeout, cancel, stopNow)()
 	// As in `sqsbatch local`, what can be sent is sent before the first receive.
-	if err := c.begin(ctx); err != nil {
-		return trialError(ctx, err, timeout)
+	for lane := range c.lanes {
+		if err := c.next(ctx, lane); err != nil {
+			return trialError(ctx, err, timeout)
+		}
 	}
 	ran := make(chan error, 1)
 	go func() {
@@ -132,27 +129,25 @@ func (c *trialCourse) run(ctx, kill context.Context, timeout time.Duration) erro
 	return trialError(ctx, err, timeout)
 }
 
-// begin sends the first message of each lane.
-func (c *trialCourse) begin(ctx context.Context) error {
-	for lane := range c.lanes {
-		if err := c.next(ctx, lane); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // feed sends the other messages, each when the one before it has its outcome. It returns
 // nil when every message has one.
 func (c *trialCourse) feed(ctx context.Context) error {
 	for {
-		over, left := c.take()
+		c.mu.Lock()
+		over, left := c.over, c.left
+		c.over = nil
+		c.mu.Unlock()
 		if left == 0 {
 			return nil
 		}
 		for _, d := range over {
-			if err := c.leave(ctx, d); err != nil {
-				return err
+			if c.fifo && d.inQueue { // it would block its group until it comes back
+				c.mu.Lock()
+				handle := d.handle
+				c.mu.Unlock()
+				if err := c.remove(ctx, handle); err != nil {
+					return err
+				}
 			}
 			if d.again {
 				c.lanes[d.lane] = slices.Insert(c.lanes[d.lane], 0, d.message)
@@ -167,15 +162,6 @@ func (c *trialCourse) feed(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// take returns the deliveries that ended since the last call, and how many results are
-// missing.
-func (c *trialCourse) take() (over []*delivery, left int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	over, c.over = c.over, nil
-	return over, c.left
 }
 
 // next sends the next message of a lane. It passes over those that SQS refuses.
@@ -221,18 +207,6 @@ func (c *trialCourse) news() {
 	case c.wake <- struct{}{}:
 	default:
 	}
-}
-
-// leave takes a message out of its FIFO group, which it would block until it comes back. On
-// other queues it may stay.
-func (c *trialCourse) leave(ctx context.Context, d *delivery) error {
-	if !c.fifo || !d.inQueue {
-		return nil
-	}
-	c.mu.Lock()
-	handle := d.handle
-	c.mu.Unlock()
-	return c.remove(ctx, handle)
 }
 
 // remove deletes a message. SQS refuses that if the message was visible in the meantime.
