@@ -3,6 +3,7 @@ package lint
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/settings"
@@ -96,15 +97,14 @@ func budget(s Source, r *reporter) {
 
 // words writes a duration without parts that are zero.
 func words(d time.Duration) string {
-	text := d.Round(time.Second).String()
-	if d >= time.Minute && d%time.Minute == 0 {
-		text = text[:len(text)-2]
-	}
-	if d >= time.Hour && d%time.Hour == 0 {
-		text = text[:len(text)-2]
-	}
 	if hours := d / time.Hour; hours >= 48 && d%(24*time.Hour) == 0 {
 		return fmt.Sprintf("%d days", hours/24)
+	}
+	text := d.Round(time.Second).String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
 	}
 	return text
 }

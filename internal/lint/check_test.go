@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -383,5 +384,17 @@ func TestDeployedTemplates_HaveNoFinding(t *testing.T) {
 				t.Errorf("with %v: %v; not known: %v", parameters, result.Findings, result.Unknown)
 			}
 		}
+	}
+}
+
+// Aliases that multiply take no more memory than their text.
+func TestCheck_AliasBomb(t *testing.T) {
+	text := []byte(bomb(40))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	checked(t, text)
+	runtime.ReadMemStats(&after)
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<30 {
+		t.Errorf("%d MB were allocated", grown>>20)
 	}
 }

@@ -116,13 +116,11 @@ func section(t *testing.T, out *strings.Builder, r lint.Info) {
 	if r.Fixable {
 		out.WriteString("There is a fix.\n")
 	}
-	diff := lint.Diff(r.ID, []byte(unmarked(example(t, r.ID, "bad"), r.ID)), []byte(example(t, r.ID, "good")))
+	bad := strings.ReplaceAll(example(t, r.ID, "bad"), " # "+r.ID, "") // the mark of the finding
+	diff := lint.Diff(r.ID, []byte(bad), []byte(example(t, r.ID, "good")))
 	_, diff, _ = strings.Cut(diff, "@@\n") // without the names of the files and the line numbers
 	diff = hunk.ReplaceAllString(diff, " …\n")
 	fmt.Fprintf(out, "\n```diff\n%s```\n", diff)
 }
 
 var hunk = regexp.MustCompile(`(?m)^@@.*@@\n`)
-
-// unmarked is bad.yaml without the comment that says where the finding is.
-func unmarked(text, id string) string { return strings.ReplaceAll(text, " # "+id, "") }

@@ -29,11 +29,6 @@ type suppression struct {
 	used       bool
 }
 
-// covers reports whether a suppression is for a finding.
-func (s *suppression) covers(f Finding) bool {
-	return s.id == f.ID && (s.resource == "" || s.resource == f.Resource) && (s.line == 0 || s.line == f.Pos.Line)
-}
-
 // suppressionsOf lists those of the template: of Metadata and of comments.
 func suppressionsOf(st *template.Stack) (list []*suppression) {
 	read := func(v template.Value, resource string) {
@@ -88,7 +83,9 @@ func (c *collector) suppress(st *template.Stack) {
 	}
 	var left []Finding
 	for _, f := range c.Findings {
-		i := slices.IndexFunc(valid, func(s *suppression) bool { return s.covers(f) })
+		i := slices.IndexFunc(valid, func(s *suppression) bool {
+			return s.id == f.ID && (s.resource == "" || s.resource == f.Resource) && (s.line == 0 || s.line == f.Pos.Line)
+		})
 		if i < 0 {
 			left = append(left, f)
 			continue

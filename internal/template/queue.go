@@ -170,46 +170,44 @@ func (st *Stack) queues(d *Deployment) error {
 
 // polled is the queue of an event.
 func (st *Stack) polled(s *queueSet, d *Deployment, e Event) (Queue, error) {
-	if err := s.failed[e.QueueARN]; err != nil {
-		return Queue{}, err
-	}
 	q, ok := s.known[e.QueueARN]
 	if !ok {
-		q = st.undeclaredQueue(d, e.QueueARN, e.Pos)
+		q.Queue = st.undeclaredQueue(d, e.QueueARN, e.Pos)
 		s.add(q)
 	}
-	return q, nil
+	return q.Queue, q.err
 }
 
 // A queueSet is what is known of queues, by ARN.
 type queueSet struct {
-	known  map[string]Queue
-	failed map[string]error // why a queue could not be read
-	order  []string         // of known, as in the template
+	known map[string]knownQueue
+	order []string // of those that could be read, as in the template
 }
 
-func (s *queueSet) add(q Queue) {
+type knownQueue struct {
+	Queue
+	err error // why it could not be read
+}
+
+func (s *queueSet) add(q knownQueue) {
 	s.known[q.ARN] = q
-	s.order = append(s.order, q.ARN)
+	if q.err == nil {
+		s.order = append(s.order, q.ARN)
+	}
 }
 
 // readQueues reads the template's queues. One that cannot be read is a warning.
 func (st *Stack) readQueues(d *Deployment) (*queueSet, error) {
+	s := &queueSet{known: map[string]knownQueue{}}
 	found, err := st.Resources(SQSQueue)
-	if err != nil {
-		return nil, err
-	}
-	s := &queueSet{known: map[string]Queue{}, failed: map[string]error{}}
 	for _, r := range found {
 		q, err := st.queue(r)
 		if err != nil {
 			d.found(r.Pos, "queue %s is not created: %s", r.ID, Reason(r.Pos, err))
-			s.failed[q.ARN] = err
-			continue
 		}
-		s.add(q)
+		s.add(knownQueue{q, err})
 	}
-	return s, nil
+	return s, err
 }
 
 // list appends what is known to d.Queues, dead-letter queues first.
@@ -223,18 +221,15 @@ func (s *queueSet) list(st *Stack, d *Deployment) error {
 		listed[arn] = true
 		q, ok := s.known[arn]
 		if !ok {
-			if err := s.failed[arn]; err != nil {
-				return err
-			}
-			q = st.undeclaredQueue(d, arn, needed)
+			q.Queue = st.undeclaredQueue(d, arn, needed)
 		}
-		if q.DeadLetterARN != "" {
-			if err := add(q.DeadLetterARN, q.Resource.Get("RedrivePolicy").Pos); err != nil {
-				return err
-			}
+		if q.err == nil && q.DeadLetterARN != "" {
+			q.err = add(q.DeadLetterARN, q.Resource.Get("RedrivePolicy").Pos)
 		}
-		d.Queues = append(d.Queues, q)
-		return nil
+		if q.err == nil {
+			d.Queues = append(d.Queues, q.Queue)
+		}
+		return q.err
 	}
 	for _, arn := range s.order {
 		if err := add(arn, Pos{}); err != nil {

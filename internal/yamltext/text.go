@@ -228,16 +228,12 @@ func (t *Text) EndCol(line, col int) int {
 		end = start + len(bytes.TrimRight(t.src[start:max(start, t.lineEnd(line))], " \t"))
 	}
 	if end <= start {
-		end = start + wordLength(t.src[start:max(start, t.lineEnd(line))])
+		end = max(start, t.lineEnd(line))
+		if i := bytes.IndexAny(t.src[start:end], " \t,]}"); i >= 0 {
+			end = start + i
+		}
 	}
 	return col + utf8.RuneCount(t.src[start:end])
-}
-
-func wordLength(b []byte) int {
-	if i := bytes.IndexAny(b, " \t,]}"); i >= 0 {
-		return i
-	}
-	return len(b)
 }
 
 // A Comment is the text behind a #.
