@@ -95,12 +95,10 @@ func ofAll[T any](list []T, grantsOf func(T) ([]Grant, error)) (all []Grant, err
 
 // attachments are the policies of a template that name their roles.
 type attachments struct {
-	err  error // why they are not known
-	list []attachment
-	// admitted are the principals that policies of queues allow something.
-	admitted []string
-	// others says what else may give a role permissions, "" for nothing.
-	others string
+	err      error // why they are not known
+	list     []attachment
+	admitted []string // the principals that policies of queues allow something
+	others   string   // what else may give a role permissions, "" for nothing
 }
 
 type attachment struct {

@@ -75,10 +75,8 @@ func deniesHTTP(s template.Value) bool {
 type queueKey struct {
 	queue template.Queue
 	value template.Value
-	// own is the key's resource. It has no ID if the key is not in the template.
-	own template.Resource
-	// aws says that it is AWS's own key for SQS, whose policy cannot be changed.
-	aws bool
+	own   template.Resource // the key's resource. It has no ID if the key is not in the template
+	aws   bool              // it is AWS's own key for SQS, whose policy cannot be changed
 }
 
 // keyOf returns the key of a queue, nil if there is none.

@@ -61,15 +61,12 @@ func matches(pattern, s string) bool {
 // Role is a role with the permissions that it must have.
 type Role struct {
 	template.Resource
-	Grants []Grant
-	Needs  []Permission
-	// ARNs are the ARNs that the permissions apply to. Others are not judged.
-	ARNs map[string]string
-	// foreign says that the function is in another language, so it does not use the toolkit.
-	foreign bool
-	// name is how messages call it, if it is not a resource of its own.
-	name string
-	key  *queueKey
+	Grants  []Grant
+	Needs   []Permission
+	ARNs    map[string]string // the ARNs that the permissions apply to. Others are not judged
+	foreign bool              // the function is in another language, so it does not use the toolkit
+	name    string            // how messages call it, if it is not a resource of its own
+	key     *queueKey
 }
 
 func (r Role) title() string { return cmp.Or(r.name, r.ID) }

@@ -28,11 +28,9 @@ type Options struct {
 	Environment map[string]string
 	// Endpoint is what queue URLs begin with. Defaults to
 	// "https://sqs.<Region>.amazonaws.com".
-	Endpoint string
-	// Region is AWS::Region. Defaults to "us-east-1".
-	Region string
-	// AccountID is AWS::AccountId. Defaults to "000000000000".
-	AccountID string
+	Endpoint  string
+	Region    string // AWS::Region. Defaults to "us-east-1"
+	AccountID string // AWS::AccountId. Defaults to "000000000000"
 }
 
 func (o Options) withDefaults() Options {
@@ -44,8 +42,7 @@ func (o Options) withDefaults() Options {
 
 // A Mapping is an event source mapping from an SQS queue to a function.
 type Mapping struct {
-	// Function has no LogicalID if it is not in the template.
-	Function Function
+	Function Function // without a LogicalID if it is not in the template
 	Event    Event
 	// Queue has no LogicalID if it is not in the template, and in a Survey no ARN if it is not
 	// known.
@@ -56,8 +53,7 @@ type Mapping struct {
 type Deployment struct {
 	// Mapping is the one that runs. Its Queue is also in Queues.
 	Mapping
-	// More are the function's other mappings, if Options.AllEvents asks for them.
-	More []Mapping
+	More []Mapping // the function's other mappings, if Options.AllEvents asks for them
 	// Queues are the queues of the template, and those that it refers to by a
 	// literal ARN, each after the dead-letter queue that it needs.
 	Queues []Queue
@@ -70,88 +66,60 @@ func (d *Deployment) Mappings() []Mapping { return append([]Mapping{d.Mapping}, 
 
 // A Function is an AWS::Serverless::Function or AWS::Lambda::Function.
 type Function struct {
-	// Resource is where the rest was read.
-	Resource  Resource
+	Resource  Resource // where the rest was read
 	LogicalID string
-	// Name is FunctionName, or the logical id where there is none.
-	Name string
-	// CodeDir is the directory that CodeUri names, "" when it names none.
-	CodeDir string
-	// Timeout defaults to 3 s, as on Lambda.
-	Timeout time.Duration
+	Name      string        // FunctionName, or the logical id where there is none
+	CodeDir   string        // the directory that CodeUri names, "" when it names none
+	Timeout   time.Duration // defaults to 3 s, as on Lambda
 	// ManagedInstances says that the function has a CapacityProviderConfig, with
 	// which it runs on Lambda Managed Instances: Timeout may be up to 5,400 s.
-	ManagedInstances bool
-	// MemoryMB defaults to 128, as on Lambda.
-	MemoryMB int
-	// Environment holds the variables of Globals and of the function.
-	Environment map[string]string
-	// LogLevel is LoggingConfig's ApplicationLogLevel, or "".
-	LogLevel string
-	// ReservedConcurrency is ReservedConcurrentExecutions, nil for none.
-	ReservedConcurrency *int
+	ManagedInstances    bool
+	MemoryMB            int               // defaults to 128, as on Lambda
+	Environment         map[string]string // the variables of Globals and of the function
+	LogLevel            string            // LoggingConfig's ApplicationLogLevel, or ""
+	ReservedConcurrency *int              // ReservedConcurrentExecutions, nil for none
 }
 
 // An Event is an event of type SQS, or an AWS::Lambda::EventSourceMapping. Its
 // values are as written; Lambda's bounds are not checked here.
 type Event struct {
-	// Name is the event's name below Events, or the mapping's logical id.
-	Name string
-	// Pos is where the name stands.
-	Pos Pos
-	// Properties is where the rest was read.
-	Properties Value
-	// QueueARN is the queue's ARN in Options' region and account.
-	QueueARN string
-	// BatchSize defaults to 10.
-	BatchSize int
-	// Window is MaximumBatchingWindowInSeconds.
-	Window time.Duration
-	// ReportBatchItemFailures says whether FunctionResponseTypes lists it.
-	ReportBatchItemFailures bool
-	// MaximumConcurrency is ScalingConfig's, and 0 when not set.
-	MaximumConcurrency int
-	// Filters are those of FilterCriteria, in order.
-	Filters []Filter
-	// Enabled defaults to true.
-	Enabled bool
+	Name                    string        // the event's name below Events, or the mapping's logical id
+	Pos                     Pos           // where the name stands
+	Properties              Value         // where the rest was read
+	QueueARN                string        // the queue's ARN in Options' region and account
+	BatchSize               int           // defaults to 10
+	Window                  time.Duration // MaximumBatchingWindowInSeconds
+	ReportBatchItemFailures bool          // whether FunctionResponseTypes lists it
+	MaximumConcurrency      int           // ScalingConfig's, and 0 when not set
+	Filters                 []Filter      // those of FilterCriteria, in order
+	Enabled                 bool          // defaults to true
 }
 
 // A Queue is an AWS::SQS::Queue.
 type Queue struct {
-	// Resource is where the rest was read. It is zero without a LogicalID.
-	Resource Resource
-	// LogicalID is "" for a queue that the template knows by its ARN only.
-	LogicalID string
+	Resource  Resource // where the rest was read. It is zero without a LogicalID
+	LogicalID string   // "" for a queue that the template knows by its ARN only
 	// Name is QueueName, and the logical id where the template leaves the name
 	// to CloudFormation (with ".fifo" when it is a FIFO queue).
 	Name string
-	// ARN is the queue's ARN in Options' region and account.
-	ARN string
-	// URL is the queue's URL below Options.Endpoint.
-	URL string
-	// FIFO says whether the queue is a FIFO queue.
-	FIFO bool
+	ARN  string // the queue's ARN in Options' region and account
+	URL  string // the queue's URL below Options.Endpoint
+	FIFO bool   // whether the queue is a FIFO queue
 	// Attributes are in the form of SQS' CreateQueue, RedrivePolicy and
 	// RedriveAllowPolicy included as JSON. What only AWS can honour
 	// (encryption, tags) is not there.
-	Attributes map[string]string
-	// DeadLetterARN is RedrivePolicy's deadLetterTargetArn, or "".
-	DeadLetterARN string
-	// MaxReceiveCount is RedrivePolicy's, or 0.
-	MaxReceiveCount int
+	Attributes      map[string]string
+	DeadLetterARN   string // RedrivePolicy's deadLetterTargetArn, or ""
+	MaxReceiveCount int    // RedrivePolicy's, or 0
 }
 
 // A ChoiceError is returned by [Template.Resolve] when the template has no
 // function with an SQS event, when it has several and none was chosen, or when
 // the chosen one is not among them.
 type ChoiceError struct {
-	// Path is the template's file name, or "".
-	Path string
-	// Asked is Options.Function.
-	Asked string
-	// Candidates are the logical ids of the functions with an SQS event.
-	Candidates []string
+	Path       string   // the template's file name, or ""
+	Asked      string   // Options.Function
+	Candidates []string // the logical ids of the functions with an SQS event
 }
 
 // Error says what there is to choose from.

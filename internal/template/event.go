@@ -139,10 +139,8 @@ func (st *Stack) event(s source) (Event, error) {
 
 // A Filter is one of an event's FilterCriteria.
 type Filter struct {
-	// Pattern is JSON as written; whether it is a pattern is not checked here.
-	Pattern string
-	// Pos is where it stands in the template.
-	Pos Pos
+	Pattern string // JSON as written; whether it is a pattern is not checked here
+	Pos     Pos    // where it stands in the template
 }
 
 // filters reads FilterCriteria, {Filters: [{Pattern: JSON}]}.

@@ -68,8 +68,7 @@ func Attribute(err error) string {
 
 // A Finding is something that a user should know of a template.
 type Finding struct {
-	// ID is that of a rule of package lint, or QueueElsewhere.
-	ID      string
+	ID      string // of a rule of package lint, or QueueElsewhere
 	Pos     Pos
 	Message string
 }

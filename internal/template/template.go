@@ -40,8 +40,7 @@ var Names = []string{"template.yaml", "template.yml", "template.json"}
 // A Template is a parsed template file. It holds syntax only; [Template.Resolve]
 // gives it meaning. A Template is not changed by Resolve.
 type Template struct {
-	// Path is the file's name as it was given to Read, and "" after Parse.
-	Path string
+	Path string // the file's name as it was given to Read, and "" after Parse
 
 	root   *yaml.Node
 	source []byte

@@ -14,10 +14,8 @@ import (
 // deployed. An intrinsic function at its head is evaluated; what is below is
 // evaluated when it is asked for.
 type Value struct {
-	// Pos is the property's name's, or that of the property around an absent one.
-	Pos Pos
-	// Err says why the value is not known. The methods return it as well.
-	Err error
+	Pos Pos   // the property's name's, or that of the property around an absent one
+	Err error // why the value is not known. The methods return it as well
 
 	st   *Stack
 	name string

@@ -18,13 +18,11 @@ import (
 
 // Text is a file with its nodes.
 type Text struct {
-	src    []byte
-	starts []int // offset of each line
-	// entries are the keys of all mappings.
-	entries map[place]*entry
-	// quoted are scalars that may contain what looks like a comment.
-	quoted []*yaml.Node
-	blocks []block
+	src     []byte
+	starts  []int            // offset of each line
+	entries map[place]*entry // the keys of all mappings
+	quoted  []*yaml.Node     // scalars that may contain what looks like a comment
+	blocks  []block
 }
 
 type place struct{ line, col int }
@@ -240,8 +238,7 @@ func (t *Text) EndCol(line, col int) int {
 type Comment struct {
 	Line, Col int // of the #
 	Text      string
-	// Alone says that nothing is before it on its line.
-	Alone bool
+	Alone     bool // nothing is before it on its line
 }
 
 // Comments lists the comments that begin with a word.

@@ -21,12 +21,10 @@ type file struct {
 	input
 	src []byte
 	rules.Result
-	// fixed are the edits that --fix wrote.
-	fixed []rules.Finding
+	fixed []rules.Finding // the edits that --fix wrote
 	// notes are about the file as a whole, and details those for --verbose.
 	notes, details []string
-	// err says why the file, or all of it that a rule needs, could not be read.
-	err error
+	err            error // why the file, or all of it that a rule needs, could not be read
 
 	parameters map[string]string // of the template's, those that are set
 }

@@ -16,11 +16,9 @@ import (
 
 // An input is a template file that is checked.
 type input struct {
-	path string
-	// stack is the name by which `cdk deploy` knows it, "" outside a cloud assembly.
-	stack string
-	// generated says that a tool writes the file anew, so that a fix would be lost.
-	generated bool
+	path      string
+	stack     string // the name by which `cdk deploy` knows it, "" outside a cloud assembly
+	generated bool   // a tool writes the file anew, so that a fix would be lost
 }
 
 // inputs finds the templates that the arguments mean, each file once.

@@ -68,8 +68,7 @@ type TrialResult struct {
 	// It is [track.CutOff] if the invocation timed out or its process ended before the
 	// message was handled. Another message of the batch may have been the reason.
 	Outcome string
-	// Reason is the handler's error, or what else explains the outcome; "" for a success.
-	Reason string
+	Reason  string // the handler's error, or what else explains the outcome; "" for a success
 	// Blocked says that a message before this one in its FIFO group failed. In production
 	// this message would wait until the other one is dead-lettered or succeeds.
 	Blocked bool
