@@ -48,7 +48,7 @@ func writeSARIF(out io.Writer, o *options, files []*file) error {
 		}
 	}
 	driver := object{"name": "sqsbatch lint", "informationUri": home, "rules": sarifRules()}
-	if o.version != "" {
+	if o.version != "" && !strings.HasPrefix(o.version, "(devel)") { // that is of an unknown commit
 		driver["version"] = o.version
 	}
 	run := object{
