@@ -107,7 +107,7 @@ var watched = []Rule[Source]{
 
 // Alarms are the rules of an alarm.
 var Alarms = []Rule[Alarm]{{
-	Info: Info{ID: "SB501", Severity: Warning, Fixable: true, Page: alarmPage,
+	Info: Info{ID: "SB501", Severity: Warning, Page: alarmPage,
 		Title: "An alarm on age goes off at a single record that keeps failing",
 		Why:   "A record that keeps failing is retried for up to half more than the outage that it outlives (SQSBATCH_OUTAGE), and SQS reports its age once a minute. It is a note if no mapping of this template polls the queue. Queues without a RedrivePolicy are not judged: there an alarm on age is the only sign of such a record, and in a dead-letter queue every record is old."},
 	check: func(a Alarm, r *reporter) {

@@ -48,7 +48,7 @@ func valueOf(f template.Function, s settings.Setting) template.Value {
 // Functions are the rules of a function that handles queues.
 var Functions = []Rule[Function]{
 	{
-		Info: Info{ID: "SB109", Severity: Warning, Fixable: true, Page: scalingPage,
+		Info: Info{ID: "SB109", Severity: Warning, Page: scalingPage,
 			Title: "The maximum concurrency is above the reserved concurrency",
 			Why:   "Lambda throttles the invocations above the reserved concurrency, and each throttle may take a receive from its records. The sum over the function's mappings counts."},
 		check: overReserved,
@@ -89,7 +89,7 @@ var Functions = []Rule[Function]{
 		check: neverStarted,
 	},
 	{
-		Info: Info{ID: "SB115", Severity: Error, Fixable: true, Page: "Event source mappings with durable functions",
+		Info: Info{ID: "SB115", Severity: Error, Page: "Event source mappings with durable functions",
 			Title: "A durable execution may take longer than an invocation",
 			Why:   "A mapping invokes a durable function synchronously, so that the whole execution must end within the longest invocation: 15 minutes, or 90 on Lambda Managed Instances."},
 		check: func(f Function, r *reporter) {

@@ -44,7 +44,6 @@ type Info struct {
 	Title    string // what is wrong, in one line
 	Why      string // what it costs, in a sentence or two
 	Page     string // the name of the page of AWS's documentation that says so
-	Fixable  bool   // some findings have a Fix
 }
 
 // Document is the place below docs that describes the rule.

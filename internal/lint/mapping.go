@@ -67,7 +67,7 @@ func (m Mapping) longEnough() *Fix {
 // Mappings are the rules of a mapping.
 var Mappings = []Rule[Mapping]{
 	{
-		Info: Info{ID: "SB101", Severity: Error, Fixable: true, Page: errorsPage,
+		Info: Info{ID: "SB101", Severity: Error, Page: errorsPage,
 			Title: "The mapping has no ReportBatchItemFailures",
 			Why:   "Lambda ignores the batchItemFailures that the function returns, and deletes the whole batch: the records that failed are lost. If the function returns an error instead, nothing is deleted, and the records that succeeded are handled again."},
 		check: func(m Mapping, r *reporter) {
@@ -89,7 +89,7 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		Info: Info{ID: "SB102", Severity: Error, Fixable: true, Page: mappingPage,
+		Info: Info{ID: "SB102", Severity: Error, Page: mappingPage,
 			Title: "A batch size above 10 has no window",
 			Why:   "Lambda refuses the mapping: above 10 it needs MaximumBatchingWindowInSeconds."},
 		check: func(m Mapping, r *reporter) {
@@ -106,7 +106,7 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		Info: Info{ID: "SB103", Severity: Error, Fixable: true, Page: mappingPage,
+		Info: Info{ID: "SB103", Severity: Error, Page: mappingPage,
 			Title: "A FIFO queue has a window",
 			Why:   "Lambda refuses the mapping: it takes no MaximumBatchingWindowInSeconds there."},
 		check: func(m Mapping, r *reporter) {
@@ -119,7 +119,7 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		Info: Info{ID: "SB104", Severity: Error, Fixable: true, Page: mappingPage,
+		Info: Info{ID: "SB104", Severity: Error, Page: mappingPage,
 			Title: "A FIFO queue has a batch size above 10",
 			Why:   "Lambda refuses the mapping: it takes at most 10 there."},
 		check: func(m Mapping, r *reporter) {
@@ -131,7 +131,7 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		Info: Info{ID: "SB105", Severity: Error, Fixable: true, Page: mappingPage,
+		Info: Info{ID: "SB105", Severity: Error, Page: mappingPage,
 			Title: "The visibility timeout is shorter than the function's timeout",
 			Why:   "Lambda refuses the mapping. The records would be visible again while the function handles them."},
 		check: func(m Mapping, r *reporter) {
@@ -146,7 +146,7 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		Info: Info{ID: "SB106", Severity: Warning, Fixable: true, Page: mappingPage,
+		Info: Info{ID: "SB106", Severity: Warning, Page: mappingPage,
 			Title: "The visibility timeout is shorter than 6 × timeout + window",
 			Why:   "Lambda retries invocations that are throttled meanwhile. Once the time is over, SQS shows the records to others, and each has lost a receive."},
 		check: func(m Mapping, r *reporter) {
@@ -171,7 +171,7 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		Info: Info{ID: "SB108", Severity: Error, Fixable: true, Page: scalingPage,
+		Info: Info{ID: "SB108", Severity: Error, Page: scalingPage,
 			Title: "The number of provisioned pollers is out of bounds",
 			Why:   "Lambda refuses the mapping: it takes 2 to 200 as the minimum and 2 to 10,000 as the maximum."},
 		check: func(m Mapping, r *reporter) {
@@ -192,7 +192,7 @@ var Mappings = []Rule[Mapping]{
 		check: elsewhere,
 	},
 	{
-		Info: Info{ID: "SB113", Severity: Note, Fixable: true, Page: metricsPage,
+		Info: Info{ID: "SB113", Severity: Note, Page: metricsPage,
 			Title: "The mapping filters, and has no EventCount metrics",
 			Why:   "Lambda deletes messages that match no filter. Only FilteredOutEventCount of EventCount says how many, so that a wrong filter is seen. The metrics cost what custom metrics cost."},
 		check: func(m Mapping, r *reporter) {
@@ -215,13 +215,13 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		Info: Info{ID: "SB117", Severity: Error, Fixable: true, Page: scalingPage,
+		Info: Info{ID: "SB117", Severity: Error, Page: scalingPage,
 			Title: "The maximum concurrency is out of bounds",
 			Why:   "Lambda refuses the mapping: it takes 2 to 1,000. ReservedConcurrentExecutions can be 1."},
 		check: func(m Mapping, r *reporter) { m.bounds(r, 2, 1000, "ScalingConfig", "MaximumConcurrency") },
 	},
 	{
-		Info: Info{ID: "SB118", Severity: Error, Fixable: true, Page: mappingPage,
+		Info: Info{ID: "SB118", Severity: Error, Page: mappingPage,
 			Title: "The batch size or the window is out of bounds",
 			Why:   "Lambda refuses the mapping: it takes a batch size of 1 to 10,000 and a window of 0 to 300 seconds."},
 		check: func(m Mapping, r *reporter) {

@@ -6,13 +6,12 @@
 // compiles the program, message reads what is sent, track follows what happens,
 // runstats measures it, and view shows it. In this package, options.go has the flags,
 // local.go the course of a run, plan.go finds the template and the package, stack.go has the
-// queues and the function, mapping.go what feeds it, findings.go what lint finds in their
-// settings, input.go and send.go the messages. container.go is for --mode poll, where the
-// function runs in processes that poll, as in a container (package container).
+// queues and the function on Lambda, findings.go what lint finds in their settings,
+// messages.go what is sent. container.go is for --mode poll, where the function runs in
+// processes that poll, as in a container (package container).
 //
 // A [Trial] uses the same queues and function for another command: it runs messages that
-// it is given once each, and returns what became of them. trial.go and trialcourse.go have
-// it.
+// it is given once each, and returns what became of them.
 package local
 
 import (
