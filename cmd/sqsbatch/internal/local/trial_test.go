@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
@@ -148,6 +149,19 @@ func TestTrialOfFIFOQueue(t *testing.T) {
 	}
 	if !slices.Equal(inGroups, wantCalls) {
 		t.Errorf("calls of the handler:\n got %q\nwant %q", inGroups, wantCalls)
+	}
+}
+
+// A message has its attributes, and its group on a standard queue, too.
+func TestTrialOfAttributes(t *testing.T) {
+	t.Parallel()
+	_, calls := tried(t, "Standard", []message.Message{{
+		Body: "fine", GroupID: "g", TraceHeader: "Root=1-5759e988-bd862e3fe1be46a994272793",
+		Attributes: map[string]batch.MessageAttribute{"kind": {DataType: "String", StringValue: "a"}},
+	}})
+	want := `fine, attempt 1, group "g", deduplication id "", kind "a", trace "Root=1-5759e988-bd862e3fe1be46a994272793"`
+	if !slices.Equal(calls, []string{want}) {
+		t.Errorf("calls of the handler: %q, want %q", calls, want)
 	}
 }
 
