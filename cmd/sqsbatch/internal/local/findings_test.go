@@ -128,7 +128,7 @@ func TestNoTemplate_RunsWithDefaults(t *testing.T) {
 	}
 }
 
-var filtering = []string{"testdata/foreign", "--template", "testdata/filter.yaml", "--once", "--timeout", "1m", "-"}
+var filtering = []string{"testdata/foreign", "--template", "testdata/filter.yaml", "--once", "--timeout", "1m", "--output", "json", "-"}
 
 const filterable = `{"status":"paid"}` + "\n" + `{"status":"open"}` + "\npaid 7\nopen 8\n"
 
@@ -136,7 +136,12 @@ const filterable = `{"status":"paid"}` + "\n" + `{"status":"open"}` + "\npaid 7\
 // function never sees it, and it is neither a success nor a loss.
 func TestFilterCriteria(t *testing.T) {
 	t.Parallel()
-	lines := done(t, filterable, filtering...)
+	stdout, stderr, err := output(t, filterable, filtering...)
+	golden.Says(t, "the header", stderr, `filter       {"body": {"status": ["paid"]}}`)
+	if err != nil || strings.Contains(stderr, "warning") {
+		t.Errorf("error %v; it says\n%s", err, stderr)
+	}
+	lines := parseLines(t, stdout)
 	checkFates(t, lines, map[string][]string{
 		`{"status":"paid"}`: {"1 succeeded"}, "paid 7": {"1 succeeded"},
 		`{"status":"open"}`: {"1 filtered"}, "open 8": {"1 filtered"},
@@ -153,22 +158,6 @@ func TestFilterCriteria(t *testing.T) {
 	}
 	if s := summary(t, lines); s.Sent != 4 || s.Succeeded != 2 || s.Filtered != 2 || s.Lost+s.Removed+s.Remaining != 0 {
 		t.Errorf("summary: %+v", s)
-	}
-}
-
-// The filters are shown, and what became of the messages.
-func TestFilterCriteriaForPeople(t *testing.T) {
-	t.Parallel()
-	text := shown(t, filterable, filtering...)
-	golden.Says(t, "the output", text,
-		`filter       {"body": {"status": ["paid"]}}`,
-		"open 8            it matches no filter of the event: deleted, the function never sees it",
-		"4 messages sent: 2 succeeded, 2 filtered out ",
-	)
-	for _, w := range []string{"got open", "warning"} {
-		if strings.Contains(text, w) {
-			t.Errorf("the output says %q:\n%s", w, text)
-		}
 	}
 }
 
