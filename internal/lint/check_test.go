@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/sqsbatch/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
@@ -47,8 +49,17 @@ func summary(t *testing.T, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// A function with one queue, and what each case adds.
-func deployedWith(queue, function, event, more string) string {
+// A deployed is what a case adds to a function with one queue.
+type deployed struct{ Name, Queue, Function, Event, More, Want string }
+
+func (d deployed) text() string {
+	indent := func(text string, n int) string {
+		if text == "" {
+			return ""
+		}
+		space := strings.Repeat(" ", n)
+		return space + strings.ReplaceAll(text, "\n", "\n"+space)
+	}
 	return `Parameters: {Free: {Type: String}}
 Conditions:
   Open: !Equals [!Ref Free, a]
@@ -58,13 +69,13 @@ Resources:
     Type: AWS::SQS::Queue
     Properties:
       RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 5}
-` + queue + `
+` + indent(d.Queue, 6) + `
   D: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600}}
   F:
     Type: AWS::Serverless::Function
     Properties:
       Policies: [{SQSPollerPolicy: {QueueName: !GetAtt Q.QueueName}}, {SQSSendMessagePolicy: {QueueName: !GetAtt D.QueueName}}]
-` + function + `
+` + indent(d.Function, 6) + `
       Events:
         E:
           Type: SQS
@@ -72,7 +83,7 @@ Resources:
             Queue: !GetAtt Q.Arn
             FunctionResponseTypes: [ReportBatchItemFailures]
             MetricsConfig: {Metrics: [EventCount]}
-` + event + "\n" + more
+` + indent(d.Event, 8) + "\n" + indent(d.More, 2)
 }
 
 // ok fails the test if err is not nil.
@@ -83,101 +94,22 @@ func ok(t testing.TB, err error) {
 	}
 }
 
+// load reads test data.
+func load(t *testing.T, name string, into any) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	ok(t, err)
+	ok(t, yaml.Unmarshal(data, into))
+}
+
 // What is sure is found, and what is not known is said: never guessed.
 func TestCheck_Cases(t *testing.T) {
-	alarms := func(queue, more string) string {
-		return strings.Replace(`  A: {Type: AWS::CloudWatch::Alarm, Properties: {MetricName: ApproximateAgeOfOldestMessage, Threshold: 1410, Dimensions: [{Name: QueueName, Value: !GetAtt %.QueueName}]}}
-  B: {Type: AWS::CloudWatch::Alarm, Properties: {MetricName: ApproximateNumberOfMessagesVisible, Dimensions: [{Name: QueueName, Value: !GetAtt D.QueueName}]}}
-  C: {Type: AWS::CloudWatch::Alarm, Properties: {MetricName: ApproximateAgeOfOldestMessage, Dimensions: [{Name: QueueName, Value: !GetAtt Q.QueueName}]}}
-`, "%", queue, 1) + more
-	}
-	const other = "  O: {Type: AWS::SQS::Queue}\n"
-	for name, c := range map[string]struct{ queue, function, event, more, want string }{
-		"clean":                        {},
-		"a name by a parameter":        {queue: "      QueueName: !Sub '${Free}-q'"},
-		"a name by a parameter, short": {queue: "      QueueName: !Sub '${Free}-q'\n      VisibilityTimeout: 1", want: "SB105 error Q"},
-		"maxReceiveCount of 1": {queue: "  R: {Type: AWS::SQS::Queue, Properties: {ReceiveMessageWaitTimeSeconds: 1, RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 1}}}",
-			want: "SB202 warning R"},
-		"a queue whose condition is open": {queue: "      VisibilityTimeout: 60", more: "  X: {Type: AWS::SQS::Queue, Condition: Open}",
-			want: "? X line 25: X is not checked, since it is not known whether it is created: line 3: parameter Free has no default; give it a value: --parameter-overrides Free=VALUE"},
-		"a macro": {more: "  'Fn::ForEach::Queues': [N, [a], {'${N}': {Type: AWS::SQS::Queue}}]",
-			want: "? Fn::ForEach::Queues line 25: Fn::ForEach::Queues is not checked: it has no Type, or is expanded when the stack is deployed"},
-		"a filter that may be absent":                                    {event: "            FilterCriteria: {Filters: [!If [Yes, !Ref AWS::NoValue, {Pattern: '{}'}], !If [Yes, {Pattern: '{}'}, !Ref AWS::NoValue]]}"},
-		"a dead-letter queue of the function's, with one of the queue's": {function: "      DeadLetterQueue: {Type: SQS, TargetArn: !GetAtt D.Arn}"},
-		"sum of two mappings": {function: "      ReservedConcurrentExecutions: 10", event: "            ScalingConfig: {MaximumConcurrency: 6}\n        G: {Type: SQS, Properties: {Queue: !GetAtt Q2.Arn, ScalingConfig: {MaximumConcurrency: 5}, FunctionResponseTypes: [ReportBatchItemFailures], MetricsConfig: {Metrics: [EventCount]}}}",
-			more: "  Q2: {Type: AWS::SQS::Queue, Properties: {RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 5}}}",
-			want: "SB302 warning F\nSB109 warning F"},
-		"a pipe polls":            {more: "  P: {Type: AWS::Pipes::Pipe, Properties: {Source: !GetAtt O.Arn}}\n  O: {Type: AWS::SQS::Queue}"},
-		"others poll":             {more: "  O: {Type: AWS::SQS::Queue}", want: "SB215 note O"},
-		"perMessageGroupId alone": {queue: "      FifoQueue: true\n      FifoThroughputLimit: perMessageGroupId", want: "SB203 error Q\nSB209 error Q"},
-		"delay beyond retention":  {queue: "      DelaySeconds: 100\n      MessageRetentionPeriod: 60", want: "SB216 error Q\nSB207 warning Q"},
-		"AWS's key and a topic": {queue: "      KmsMasterKeyId: alias/aws/sqs", more: "  S: {Type: AWS::SNS::Subscription, Properties: {Protocol: sqs, Endpoint: !GetAtt Q.Arn}}",
-			want: "SB306 error Q"},
-		"a key elsewhere and a bucket": {queue: "      KmsMasterKeyId: arn:aws:kms:eu-west-1:123456789012:key/1", function: "      Environment: {Variables: {A: b}}", more: "  B: {Type: AWS::S3::Bucket, Properties: {NotificationConfiguration: {QueueConfigurations: [{Event: e, Queue: !GetAtt Q.Arn}]}}}",
-			want: "SB304 warning F\n? Q line 10: the policy of the key of queue Q is not in the template: whether s3.amazonaws.com may use it is not known"},
-		"a policy that is not known": {function: "      AutoPublishAlias: live", more: "  G: {Type: AWS::Serverless::Function, Properties: {Policies: [!Ref Free], Events: {E: {Type: SQS, Properties: {Queue: !GetAtt Q.Arn, FunctionResponseTypes: [ReportBatchItemFailures], MetricsConfig: {Metrics: [EventCount]}}}}}}",
-			want: "? G line 25: the permissions of function G are not checked: parameter Free has no default; give it a value: --parameter-overrides Free=VALUE"},
-		"an alarm whose queue is not known": {more: "  A: {Type: AWS::CloudWatch::Alarm, Properties: {MetricName: m, Dimensions: [{Name: QueueName, Value: !Ref Free}]}}"},
-		"an alarm of an expression": {more: "  A: {Type: AWS::CloudWatch::Alarm, Properties: {Metrics: [{MetricStat: {Metric: {MetricName: ApproximateAgeOfOldestMessage, Dimensions: [{Name: QueueName, Value: !GetAtt Q.QueueName}]}}}]}}",
-			want: "SB503 warning D"},
-		"a mapping of a stream": {more: "  T: {Type: AWS::DynamoDB::Table}\n  M: {Type: AWS::Lambda::EventSourceMapping, Properties: {EventSourceArn: !GetAtt T.StreamArn, FunctionName: !Ref F}}"},
-		"a mapping of what is not known": {more: "  M: {Type: AWS::Lambda::EventSourceMapping, Properties: {EventSourceArn: !Ref Free, FunctionName: !Ref F}}",
-			want: "? M line 25: mapping M is not checked, since its source is not known: parameter Free has no default; give it a value: --parameter-overrides Free=VALUE"},
-		"a mapping to an alias": {more: "  L: {Type: AWS::Lambda::Alias, Properties: {FunctionName: !Ref F}}\n  M: {Type: AWS::Lambda::EventSourceMapping, Properties: {EventSourceArn: !GetAtt Q.Arn, FunctionName: !Ref L, MetricsConfig: {Metrics: [EventCount]}}}",
-			want: "SB101 error M"},
-		"a mapping to a function elsewhere": {more: "  M: {Type: AWS::Lambda::EventSourceMapping, Properties: {EventSourceArn: !GetAtt Q.Arn, FunctionName: far, MetricsConfig: {Metrics: [EventCount]}}}",
-			want: "? M line 25: mapping M has no ReportBatchItemFailures, and its function, which may have SQSBATCH_DELETE_SUCCEEDED=true, is not in the template\n" +
-				"? M line 25: the function of mapping M is not in the template, and its settings are not checked"},
-		"a wait of more than 12 hours": {queue: "      VisibilityTimeout: 32700\n  R: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: 32700, RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 2}}}",
-			function: "      Timeout: 5400\n      CapacityProviderConfig: {A: b}\n      Environment: {Variables: {SQSBATCH_OUTAGE: 7h}}",
-			event:    "        G: {Type: SQS, Properties: {Queue: !GetAtt R.Arn, MaximumBatchingWindowInSeconds: 300, FunctionResponseTypes: [ReportBatchItemFailures], MetricsConfig: {Metrics: [EventCount]}}}",
-			want:     "SB202 warning R\nSB207 warning R\nSB302 warning F"},
-		"a connector": {more: "  G: {Type: AWS::Serverless::Function, Connectors: {C: {Properties: {Destination: {Id: Q}, Permissions: [Read]}}}, Properties: {Events: {E: {Type: SQS, Properties: {Queue: !GetAtt Q.Arn, FunctionResponseTypes: [ReportBatchItemFailures], MetricsConfig: {Metrics: [EventCount]}}}}}}",
-			want: "? F line 12: the permissions of function F are not checked: the connectors of G add permissions\n" +
-				"? G line 25: the permissions of function G are not checked: the connectors of G add permissions"},
-		"a queue policy that names the role": {more: "  G: {Type: AWS::Serverless::Function, Properties: {Role: !GetAtt R.Arn, Events: {E: {Type: SQS, Properties: {Queue: !GetAtt Q.Arn, FunctionResponseTypes: [ReportBatchItemFailures], MetricsConfig: {Metrics: [EventCount]}}}}}}\n" +
-			"  R: {Type: AWS::IAM::Role}\n  P: {Type: AWS::SQS::QueuePolicy, Properties: {PolicyDocument: {Statement: [{Effect: Allow, Principal: {AWS: !GetAtt R.Arn}, Action: 'sqs:*'}, {Effect: Deny, Principal: '*', Condition: {Bool: {'aws:SecureTransport': false}}}]}}}",
-			want: "? G line 25: the permissions of function G are not checked: the policy of a queue names the role"},
-		"a queue by a parameter": {event: "        G: {Type: SQS, Properties: {Queue: !Ref Free, BatchSize: 11, FunctionResponseTypes: [ReportBatchItemFailures], MetricsConfig: {Metrics: [EventCount]}}}",
-			want: "SB102 error F\n? F line 24: whether event G polls a FIFO queue is not known\n" +
-				"? F line 24: the queue of event G is not known, and its settings are not checked: parameter Free has no default; give it a value: --parameter-overrides Free=VALUE"},
-		"a paused function": {function: "      ReservedConcurrentExecutions: 0", event: "            ScalingConfig: {MaximumConcurrency: 5}"},
-		"a dead-letter queue that names a queue elsewhere": {more: "  X: {Type: AWS::SQS::Queue, Properties: {ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: !GetAtt Y.Arn, maxReceiveCount: 5}}}\n  Y: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600, RedriveAllowPolicy: {redrivePermission: byQueue, sourceQueueArns: ['arn:aws:sqs:eu-west-1:123456789012:x']}}}",
-			want: "? Y line 26: whether dead-letter queue Y takes messages of X is not known: the queue gets its name when the stack is deployed"},
-		"a dead-letter queue that names the queue": {more: "  X: {Type: AWS::SQS::Queue, Properties: {QueueName: x, ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: !GetAtt Y.Arn, maxReceiveCount: 5}}}\n  Y: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600, RedriveAllowPolicy: {redrivePermission: byQueue, sourceQueueArns: ['arn:aws:sqs:eu-west-1:123456789012:x']}}}"},
-		"retries in another language":              {queue: "      VisibilityTimeout: 7200\n      MessageRetentionPeriod: 25200", function: "      Runtime: python3.14\n      Timeout: 900", want: "SB207 warning Q"},
-		"retries in another language, in time":     {queue: "      VisibilityTimeout: 7200\n      MessageRetentionPeriod: 30000", function: "      Runtime: python3.14\n      Timeout: 900"},
-		"time to start a record":                   {function: "      Timeout: 5\n      Environment: {Variables: {SQSBATCH_MIN_REMAINING: 3999ms, SQSBATCH_RESERVE: 1s}}"},
-		"no time to start a record":                {function: "      Timeout: 5\n      Environment: {Variables: {SQSBATCH_MIN_REMAINING: 4s, SQSBATCH_RESERVE: 1s}}", want: "SB114 error F"},
-		"a destination of failures in place of a dead-letter queue": {more: "  R: {Type: AWS::SQS::Queue}\n  G:\n    Type: AWS::Serverless::Function\n    Properties:\n      Runtime: python3.14\n      EventInvokeConfig: {DestinationConfig: {OnFailure: {Destination: !GetAtt D.Arn}}}\n" +
-			"      Events: {E: {Type: SQS, Properties: {Queue: !GetAtt R.Arn, FunctionResponseTypes: [ReportBatchItemFailures], MetricsConfig: {Metrics: [EventCount]}}}}",
-			want: "SB201 warning R\nSB111 warning G"},
-		"backoff of seconds":      {function: "      Environment: {Variables: {SQSBATCH_BACKOFF: constant}}", want: "SB207 note Q"},
-		"public with a condition": {more: "  P: {Type: AWS::SQS::QueuePolicy, Properties: {PolicyDocument: {Statement: {Effect: Deny, Principal: '*', Condition: {Bool: {'aws:SecureTransport': false}}}}}}"},
-
-		// Settings of public templates that looked like mistakes.
-		"an alarm on the age of dead letters":           {more: alarms("D", "")},
-		"an alarm on a queue without dead letters":      {more: alarms("O", "  O: {Type: AWS::SQS::Queue, Properties: {ReceiveMessageWaitTimeSeconds: 20}}")},
-		"an alarm on a queue without retries":           {more: alarms("O", "  O: {Type: AWS::SQS::Queue, Properties: {ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 1}}}"), want: "SB202 warning O"},
-		"an alarm on a queue that others poll":          {more: alarms("O", "  O: {Type: AWS::SQS::Queue, Properties: {ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 5}}}"), want: "SB501 note A"},
-		"an alarm on the queue":                         {more: alarms("Q", ""), want: "SB501 warning A"},
-		"dead letters of a subscription":                {more: other + "  S: {Type: AWS::SNS::Subscription, Properties: {RedrivePolicy: {deadLetterTargetArn: !GetAtt O.Arn}}}"},
-		"dead letters of a function":                    {more: other + "  G: {Type: AWS::Lambda::Function, Properties: {DeadLetterConfig: {TargetArn: !GetAtt O.Arn}}}"},
-		"dead letters of a function of SAM's":           {more: other + "  G: {Type: AWS::Serverless::Function, Properties: {DeadLetterQueue: {Type: SQS, TargetArn: !GetAtt O.Arn}}}"},
-		"dead letters of a schedule":                    {more: other + "  G: {Type: AWS::Serverless::Function, Properties: {Events: {E: {Type: ScheduleV2, Properties: {DeadLetterConfig: {Arn: !GetAtt O.Arn}}}}}}"},
-		"dead letters of a rule":                        {more: other + "  R: {Type: AWS::Events::Rule, Properties: {Targets: [{Arn: a, DeadLetterConfig: {Arn: !GetAtt O.Arn}}]}}"},
-		"failures of a stream":                          {more: other + "  M: {Type: AWS::Lambda::EventSourceMapping, Properties: {EventSourceArn: 'arn:aws:kinesis:eu-west-1:123456789012:stream/s', DestinationConfig: {OnFailure: {Destination: !GetAtt O.Arn}}}}"},
-		"dead letters of another template":              {more: "  FailedDLQ: {Type: AWS::SQS::Queue}\n  O: {Type: AWS::SQS::Queue, Properties: {QueueName: orders-dead-letters}}"},
-		"a destination of successes":                    {more: other + "  M: {Type: AWS::Lambda::EventInvokeConfig, Properties: {DestinationConfig: {OnSuccess: {Destination: !GetAtt O.Arn}}}}", want: "SB215 note O"},
-		"dead letters that are handled":                 {more: other + "  S: {Type: AWS::SNS::Subscription, Properties: {RedrivePolicy: {deadLetterTargetArn: !GetAtt O.Arn}}}", event: "        G: {Type: SQS, Properties: {Queue: !GetAtt O.Arn, FunctionResponseTypes: [ReportBatchItemFailures]}}", want: "SB302 warning F"},
-		"both queues keep messages as long as they can": {queue: "      MessageRetentionPeriod: 1209600"},
-		"the source keeps messages as long as it can":   {more: "  O: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600, ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: !GetAtt P.Arn, maxReceiveCount: 5}}}\n  P: {Type: AWS::SQS::Queue}", want: "SB204 warning P"},
-		"another language":                              {function: "      Runtime: python3.14", event: "        G: {Type: SQS, Properties: {Queue: !GetAtt O.Arn, FunctionResponseTypes: [ReportBatchItemFailures]}}", more: "  O: {Type: AWS::SQS::Queue, Properties: {RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 5}}}"},
-		"no filter and no metrics":                      {event: "        G: {Type: SQS, Properties: {Queue: !GetAtt O.Arn, FunctionResponseTypes: [ReportBatchItemFailures]}}", more: "  O: {Type: AWS::SQS::Queue, Properties: {RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 5}}}", want: "SB302 warning F"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := summary(t, deployedWith(c.queue, c.function, c.event, c.more)); got != c.want {
-				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+	var cases []deployed
+	load(t, "cases.yaml", &cases)
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			if got := summary(t, c.text()); got != c.Want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.Want)
 			}
 		})
 	}
@@ -203,7 +135,7 @@ func TestCheck_CDK(t *testing.T) {
 // The region and the account of a dead-letter queue are compared only if those of the stack are
 // given.
 func TestDeadLetterQueue_Elsewhere(t *testing.T) {
-	text := deployedWith("", "", "", "  X: {Type: AWS::SQS::Queue, Properties: {ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: 'arn:aws:sqs:eu-west-1:123456789012:dead', maxReceiveCount: 5}}}")
+	text := deployed{More: "X: {Type: AWS::SQS::Queue, Properties: {ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: 'arn:aws:sqs:eu-west-1:123456789012:dead', maxReceiveCount: 5}}}"}.text()
 	for _, c := range []struct {
 		region, account string
 		want            bool
@@ -217,7 +149,7 @@ func TestDeadLetterQueue_Elsewhere(t *testing.T) {
 
 // A dead-letter queue can always be given 14 days.
 func TestShortRetention_HasAFix(t *testing.T) {
-	f := find(t, deployedWith("", "", "", "  O: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600, RedrivePolicy: {deadLetterTargetArn: !GetAtt P.Arn, maxReceiveCount: 5}}}\n  P: {Type: AWS::SQS::Queue}"), "SB204")
+	f := find(t, deployed{More: "O: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600, RedrivePolicy: {deadLetterTargetArn: !GetAtt P.Arn, maxReceiveCount: 5}}}\nP: {Type: AWS::SQS::Queue}"}.text(), "SB204")
 	if f.Fix == nil || f.Fix.Says != "add MessageRetentionPeriod: 1209600" {
 		t.Errorf("%+v", f.Fix)
 	}
@@ -255,12 +187,14 @@ func TestGrants_OfCDK(t *testing.T) {
 // Messages name resources as the file does: names that depend on the stack's are not in it.
 func TestMessages_NameWhatIsInTheFile(t *testing.T) {
 	const sub = "QueueName: !Sub '${AWS::StackName}-%'"
-	text := deployedWith("      "+strings.Replace(sub, "%", "q", 1)+"\n      VisibilityTimeout: 5\n      FifoThroughputLimit: perMessageGroupId",
-		"      Environment: {Variables: {SQSBATCH_MAX_RECEIVE_COUNT: 3, SQSBATCH_BACKOFF: constant}}\n      Timeout: 3", "",
-		"  X: {Type: AWS::SQS::Queue, Properties: {"+strings.Replace(sub, "%", "x", 1)+", DelaySeconds: 90, RedrivePolicy: {deadLetterTargetArn: !GetAtt Y.Arn, maxReceiveCount: 1}}}\n"+
-			"  Y: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true, "+strings.Replace(sub, "%", "y.fifo", 1)+", SqsManagedSseEnabled: false, RedriveAllowPolicy: {redrivePermission: byQueue, sourceQueueArns: ['arn:aws:sqs:eu-west-1:123456789012:z']}}}\n"+
-			"  G: {Type: AWS::Serverless::Function, Properties: {Events: {E: {Type: SQS, Properties: {Queue: !GetAtt X.Arn}}}}}\n"+
-			"  A: {Type: AWS::CloudWatch::Alarm, Properties: {MetricName: ApproximateAgeOfOldestMessage, Threshold: 60, Dimensions: [{Name: QueueName, Value: !GetAtt Q.QueueName}]}}\n")
+	text := deployed{
+		Queue:    strings.Replace(sub, "%", "q", 1) + "\nVisibilityTimeout: 5\nFifoThroughputLimit: perMessageGroupId",
+		Function: "Environment: {Variables: {SQSBATCH_MAX_RECEIVE_COUNT: 3, SQSBATCH_BACKOFF: constant}}\nTimeout: 3",
+		More: "X: {Type: AWS::SQS::Queue, Properties: {" + strings.Replace(sub, "%", "x", 1) + ", DelaySeconds: 90, RedrivePolicy: {deadLetterTargetArn: !GetAtt Y.Arn, maxReceiveCount: 1}}}\n" +
+			"Y: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true, " + strings.Replace(sub, "%", "y.fifo", 1) + ", SqsManagedSseEnabled: false, RedriveAllowPolicy: {redrivePermission: byQueue, sourceQueueArns: ['arn:aws:sqs:eu-west-1:123456789012:z']}}}\n" +
+			"G: {Type: AWS::Serverless::Function, Properties: {Events: {E: {Type: SQS, Properties: {Queue: !GetAtt X.Arn}}}}}\n" +
+			"A: {Type: AWS::CloudWatch::Alarm, Properties: {MetricName: ApproximateAgeOfOldestMessage, Threshold: 60, Dimensions: [{Name: QueueName, Value: !GetAtt Q.QueueName}]}}\n",
+	}.text()
 	result := checkText(t, text)
 	ids := map[string]bool{}
 	for _, f := range result.Findings {
@@ -337,9 +271,9 @@ Resources:
 
 var root = filepath.Join("..", "..")
 
-// deployed are the templates with a function that users deploy, with their
-// samconfig.toml next to them.
-var deployed = []string{root, filepath.Join(root, "starter", "{{cookiecutter.project_name}}")}
+// ours are the templates with a function that users deploy, with their samconfig.toml next to
+// them.
+var ours = []string{root, filepath.Join(root, "starter", "{{cookiecutter.project_name}}")}
 
 // choices are parameters that a template's Rules let pass: every timeout, window
 // and kind of queue, and what each environment of samconfig.toml sets.
@@ -376,7 +310,7 @@ func choices(t *testing.T, dir string) []map[string]string {
 
 // What can be chosen has none of the mistakes, and everything is known.
 func TestDeployedTemplates_HaveNoFinding(t *testing.T) {
-	for _, dir := range deployed {
+	for _, dir := range ours {
 		text, err := os.ReadFile(filepath.Join(dir, "template.yaml"))
 		ok(t, err)
 		for _, parameters := range choices(t, dir) {
