@@ -94,18 +94,18 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// load reads test data.
-func load(t *testing.T, name string, into any) {
+// read reads a file of testdata.
+func read(t testing.TB, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name))
+	text, err := os.ReadFile(filepath.Join("testdata", name))
 	ok(t, err)
-	ok(t, yaml.Unmarshal(data, into))
+	return string(text)
 }
 
 // What is sure is found, and what is not known is said: never guessed.
 func TestCheck_Cases(t *testing.T) {
 	var cases []deployed
-	load(t, "cases.yaml", &cases)
+	ok(t, yaml.Unmarshal([]byte(read(t, "cases.yaml")), &cases))
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			if got := summary(t, c.text()); got != c.Want {
@@ -117,17 +117,8 @@ func TestCheck_Cases(t *testing.T) {
 
 // What CDK writes: JSON, mappings and policies as resources of their own.
 func TestCheck_CDK(t *testing.T) {
-	const text = `{"Resources": {
-  "Queue": {"Type": "AWS::SQS::Queue", "Properties": {"VisibilityTimeout": 18, "RedrivePolicy": {"deadLetterTargetArn": {"Fn::GetAtt": ["Dead", "Arn"]}, "maxReceiveCount": 3}}},
-  "Dead": {"Type": "AWS::SQS::Queue", "Properties": {"MessageRetentionPeriod": 1209600}},
-  "Role": {"Type": "AWS::IAM::Role", "Properties": {"ManagedPolicyArns": [{"Fn::Join": ["", ["arn:", {"Ref": "AWS::Partition"}, ":iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"]]}]}},
-  "Policy": {"Type": "AWS::IAM::Policy", "Properties": {"Roles": [{"Ref": "Role"}], "PolicyDocument": {"Statement": [
-    {"Effect": "Allow", "Action": ["sqs:ReceiveMessage", "sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes"], "Resource": {"Fn::GetAtt": ["Queue", "Arn"]}}]}}},
-  "Function": {"Type": "AWS::Lambda::Function", "Properties": {"Role": {"Fn::GetAtt": ["Role", "Arn"]}}},
-  "Mapping": {"Type": "AWS::Lambda::EventSourceMapping", "Properties": {"EventSourceArn": {"Fn::GetAtt": ["Queue", "Arn"]}, "FunctionName": {"Ref": "Function"}}}
-}}`
 	const want = "SB202 warning Queue\nSB303 warning Role\nSB101 error Mapping"
-	if got := summary(t, text); got != want {
+	if got := summary(t, read(t, "cdk.json")); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -158,22 +149,7 @@ func TestShortRetention_HasAFix(t *testing.T) {
 // What grants of CDK contain besides the calls is no excess, nor are permissions in capitals and those for
 // batches. What changes a queue is.
 func TestGrants_OfCDK(t *testing.T) {
-	role := func(actions string) string {
-		return strings.Replace(`Resources:
-  Q: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: 18, RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 5}}}
-  D: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600}}
-  R:
-    Type: AWS::IAM::Role
-    Properties:
-      ManagedPolicyArns: [arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole]
-      Policies:
-        - PolicyDocument:
-            Statement:
-              - {Effect: Allow, Action: [sqs:ReceiveMessage, ACTIONS, sqs:DeleteMessage], Resource: !GetAtt Q.Arn}
-              - {Effect: Allow, Action: [sqs:SendMessage, sqs:GetQueueAttributes, sqs:GetQueueUrl], Resource: !GetAtt D.Arn}
-  F: {Type: AWS::Serverless::Function, Properties: {Role: !GetAtt R.Arn, Events: {E: {Type: SQS, Properties: {Queue: !GetAtt Q.Arn, FunctionResponseTypes: [ReportBatchItemFailures]}}}}}
-`, "ACTIONS", actions, 1)
-	}
+	role := func(actions string) string { return strings.Replace(read(t, "grants.yaml"), "ACTIONS", actions, 1) }
 	const grants = "SQS:ChangeMessageVisibility, sqs:GetQueueUrl, sqs:GetQueueAttributes, sqs:DeleteMessageBatch"
 	if got := summary(t, role(grants)); got != "" {
 		t.Errorf("got %s", got)
@@ -229,29 +205,7 @@ func TestCheck_AliasesElsewhere(t *testing.T) {
 // What is known only once the stack is deployed is not judged, nor a role that SAM
 // or someone else adds to.
 func TestUnknown_IsNotJudged(t *testing.T) {
-	result := checkText(t, `
-Parameters: {Free: {Type: String}}
-Resources:
-  Q: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: 60, RedrivePolicy: {deadLetterTargetArn: "arn:aws:sqs:eu-west-1:123456789012:far", maxReceiveCount: 5}}}
-  Managed: {Type: AWS::IAM::Role, Properties: {ManagedPolicyArns: [a]}}
-  A:
-    Type: AWS::Serverless::Function
-    Properties:
-      Role: !GetAtt Managed.Arn
-      Events: {E: {Type: SQS, Properties: {Queue: !GetAtt Q.Arn, FunctionResponseTypes: [ReportBatchItemFailures], MetricsConfig: {Metrics: [EventCount]}}}}
-  B:
-    Type: AWS::Serverless::Function
-    Properties:
-      Role: !ImportValue role
-      Timeout: !Ref Free
-      Events: {E: {Type: SQS, Properties: {Queue: !GetAtt Q.Arn, FunctionResponseTypes: [ReportBatchItemFailures], MetricsConfig: {Metrics: [EventCount]}}}}
-  C:
-    Type: AWS::Serverless::Function
-    Properties:
-      Role: !ImportValue role
-      Events: {E: {Type: SQS, Properties: {Queue: "arn:aws:sqs:eu-west-1:123456789012:far", FunctionResponseTypes: [ReportBatchItemFailures], MetricsConfig: {Metrics: [EventCount]}}}}
-  Alarm: {Type: AWS::CloudWatch::Alarm, Properties: {MetricName: ApproximateAgeOfOldestMessage, Threshold: !Ref Free, Dimensions: [{Name: QueueName, Value: !GetAtt Q.QueueName}]}}
-`)
+	result := checkText(t, read(t, "unknown.yaml"))
 	if len(result.Findings) > 0 {
 		t.Errorf("found %v", result.Findings)
 	}

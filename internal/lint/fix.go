@@ -78,7 +78,7 @@ const context = 3
 
 // Diff returns a unified diff of two texts, "" if they are equal.
 func Diff(path string, from, to []byte) string {
-	lines := linediff.Compare(split(string(from)), split(string(to)))
+	lines := linediff.Compare(slices.Collect(strings.Lines(string(from))), slices.Collect(strings.Lines(string(to))))
 	shown := make([]bool, len(lines))
 	for i, l := range lines {
 		for near := max(0, i-context); l.Sign != ' ' && near < min(len(lines), i+context+1); near++ {
@@ -132,13 +132,4 @@ func extent(before, n int) string {
 		return fmt.Sprintf("%d,0", before)
 	}
 	return fmt.Sprintf("%d,%d", before+1, n)
-}
-
-// split splits a text after its line ends.
-func split(text string) []string {
-	lines := strings.SplitAfter(text, "\n")
-	if lines[len(lines)-1] == "" {
-		return lines[:len(lines)-1]
-	}
-	return lines
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/sqsbatch/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
@@ -25,7 +27,7 @@ func find(t *testing.T, text, id string) lint.Finding {
 // A fix writes as the file does: blocks, {mappings}, JSON, quotes, comments and line ends.
 func TestFixes_KeepTheStyle(t *testing.T) {
 	var cases []struct{ Name, Rule, Old, Want string }
-	load(t, "fixes.yaml", &cases)
+	ok(t, yaml.Unmarshal([]byte(read(t, "fixes.yaml")), &cases))
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			for _, eol := range []string{"\n", "\r\n"} {

@@ -19,9 +19,7 @@ var update = flag.Bool("update", false, "write the rules into docs/lint.md and t
 // example reads testdata/ID/NAME.yaml.
 func example(t testing.TB, id, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", id, name+".yaml"))
-	ok(t, err)
-	return string(text)
+	return read(t, filepath.Join(id, name+".yaml"))
 }
 
 // marked is the line of bad.yaml that ends with the rule's id as a comment.

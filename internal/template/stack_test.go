@@ -17,25 +17,9 @@ func stack(t *testing.T, text string) *template.Stack {
 	return st
 }
 
-const asked = `Parameters: {Size: {Type: Number, Default: 7}}
-Conditions: {Never: !Equals [a, b]}
-Globals: {Function: {Timeout: 30}}
-Resources:
-  Hidden: {Type: AWS::SQS::Queue, Condition: Never}
-  Q:
-    Type: AWS::SQS::Queue
-  F:
-    Type: AWS::Serverless::Function
-    Properties:
-      MemorySize: !Ref Size
-      Role: !GetAtt R.Arn
-      VpcConfig:
-        SubnetIds: [a, !If [Never, b, !Ref AWS::NoValue]]
-`
-
 // TestProperty_IsKnownWithItsPlace: what a rule asks of a template.
 func TestProperty_IsKnownWithItsPlace(t *testing.T) {
-	st := stack(t, asked)
+	st := stack(t, read(t, "stack.yaml"))
 	var ids []string
 	all, err := st.Resources(template.SQSQueue, template.SAMFunction)
 	for _, r := range all {
@@ -71,7 +55,7 @@ func TestProperty_IsKnownWithItsPlace(t *testing.T) {
 
 // TestProperty_IsUnknownForAReason: an attribute that AWS gives has no value here.
 func TestProperty_IsUnknownForAReason(t *testing.T) {
-	f, ok := stack(t, asked+"  R: {Type: AWS::IAM::Role}\n").Resource("F")
+	f, ok := stack(t, read(t, "stack.yaml")+"  R: {Type: AWS::IAM::Role}\n").Resource("F")
 	if !ok {
 		t.Fatal("no F")
 	}
@@ -114,21 +98,7 @@ func queues(t *testing.T, text string, o template.Options) (names []string, all 
 // TestQueuesWithoutAFunction: a template that has queues and no function is
 // none for Resolve; Queues reads it, dead-letter queues first.
 func TestQueuesWithoutAFunction(t *testing.T) {
-	const text = `
-Parameters: {Stage: {Type: String, Default: dev}, Free: {Type: String}}
-Resources:
-  Orders:
-    Type: AWS::SQS::Queue
-    Properties:
-      QueueName: !Sub "orders-${Stage}"
-      VisibilityTimeout: 60
-      RedrivePolicy: {deadLetterTargetArn: !GetAtt Dead.Arn, maxReceiveCount: 3}
-  Dead: {Type: AWS::SQS::Queue, Properties: {QueueName: dead}}
-  Far:
-    Type: AWS::SQS::Queue
-    Properties: {FifoQueue: true, RedrivePolicy: {deadLetterTargetArn: "arn:aws:sqs:eu-west-1:123456789012:far-dead.fifo", maxReceiveCount: 1}}
-  Odd: {Type: AWS::SQS::Queue, Properties: {QueueName: !Ref Free}}
-`
+	text := read(t, "queues.yaml")
 	names, all, warnings, err := queues(t, text, template.Options{Region: "eu-west-1", AccountID: "123456789012"})
 	ok(t, err)
 	if want := []string{"dead", "orders-dev", "far-dead.fifo", "Far.fifo"}; !slices.Equal(names, want) {

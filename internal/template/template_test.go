@@ -16,6 +16,14 @@ import (
 
 var file = filepath.Join("testdata", "full.yaml")
 
+// read reads a file of testdata.
+func read(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	ok(t, err)
+	return string(text)
+}
+
 func at(line, col int) template.Pos { return template.Pos{File: file, Line: line, Col: col} }
 
 func resolve(t *testing.T, o template.Options) *template.Deployment {
@@ -96,25 +104,6 @@ func TestParameterOverrides(t *testing.T) {
 	}
 }
 
-const two = `
-Resources:
-  Q: {Type: AWS::SQS::Queue}
-  R: {Type: AWS::SQS::Queue, Properties: {QueueName: other}}
-  A:
-    Type: AWS::Serverless::Function
-    Properties: {FunctionName: a-name, Events: {E: {Type: SQS, Properties: {Queue: !GetAtt Q.Arn}}, F: {Type: SQS, Properties: {Queue: !GetAtt R.Arn, Enabled: false}}}}
-  B:
-    Type: AWS::Lambda::Function
-    Properties: {Code: b, Timeout: 7}
-  M:
-    Type: AWS::Lambda::EventSourceMapping
-    Properties: {FunctionName: !Ref L, EventSourceArn: "arn:aws:sqs:eu-west-1:123456789012:far.fifo"}
-  N:
-    Type: AWS::Lambda::EventSourceMapping
-    Properties: {FunctionName: !Ref B, EventSourceArn: "arn:aws:kinesis:eu-west-1:123456789012:stream/x"}
-  L: {Type: AWS::Lambda::Alias, Properties: {FunctionName: !GetAtt B.Arn}}
-`
-
 func TestChoice(t *testing.T) {
 	tests := []struct {
 		name           string
@@ -133,7 +122,7 @@ func TestChoice(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d, err := parse(t, two).Resolve(tt.o)
+			d, err := parse(t, read(t, "two.yaml")).Resolve(tt.o)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Fatalf("error %v, want %q", err, tt.err)
@@ -149,7 +138,7 @@ func TestChoice(t *testing.T) {
 }
 
 func TestQueueElsewhere(t *testing.T) {
-	d := resolveText(t, two, template.Options{Function: "B"})
+	d := resolveText(t, read(t, "two.yaml"), template.Options{Function: "B"})
 	if s := d.Queue; !s.FIFO || s.Attributes["VisibilityTimeout"] != "42" || s.ARN != "arn:aws:sqs:us-east-1:000000000000:far.fifo" {
 		t.Errorf("source: %+v", s)
 	}
@@ -208,10 +197,8 @@ func ok(t testing.TB, err error) {
 // FuzzResolve: whatever the file holds, there is a deployment or an error, and
 // a deployment is complete. So are the queues by themselves.
 func FuzzResolve(f *testing.F) {
-	full, err := os.ReadFile("testdata/full.yaml")
-	ok(f, err)
-	f.Add(full)
-	f.Add([]byte(two))
+	f.Add([]byte(read(f, "full.yaml")))
+	f.Add([]byte(read(f, "two.yaml")))
 	f.Add([]byte(function("Timeout: !If [C, 1, 2]", "FifoQueue: true")))
 	f.Add([]byte("Resources: &r {F: {Type: AWS::Serverless::Function, Properties: {Events: {E: *r}}}}"))
 	f.Add([]byte("Resources: {Q: &a [*a]}"))

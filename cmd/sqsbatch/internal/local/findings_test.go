@@ -11,47 +11,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
-// mistaken is a template with findings of all kinds.
-const mistaken = `Resources:
-  Dead: {Type: AWS::SQS::Queue}
-  Work:
-    Type: AWS::SQS::Queue
-    Properties:
-      VisibilityTimeout: 50
-      SqsManagedSseEnabled: false
-      RedrivePolicy:
-        deadLetterTargetArn: !GetAtt Dead.Arn
-        maxReceiveCount: 2
-  Other: {Type: AWS::SQS::Queue}
-  Orders:
-    Type: AWS::Serverless::Function
-    Properties:
-      Timeout: 10
-      Environment: {Variables: {SQSBATCH_BACKOFF: constant}}
-      Role: !GetAtt Role.Arn
-      ReservedConcurrentExecutions: 5
-      Events:
-        Work:
-          Type: SQS
-          Properties:
-            Queue: !GetAtt Work.Arn
-            ScalingConfig: {MaximumConcurrency: 10}
-        Other:
-          Type: SQS
-          Properties:
-            Queue: !GetAtt Other.Arn
-            FunctionResponseTypes: [ReportBatchItemFailures]
-            BatchSize: 20
-  Second:
-    Type: AWS::Serverless::Function
-    Properties:
-      Events:
-        Work: {Type: SQS, Properties: {Queue: !GetAtt Work.Arn}}
-  Role: {Type: AWS::IAM::Role}
-  Policy: {Type: AWS::SQS::QueuePolicy, Properties: {PolicyDocument: {Statement: [{Effect: Allow, Principal: "*"}]}}}
-  Alarm: {Type: AWS::CloudWatch::Alarm, Properties: {MetricName: ApproximateAgeOfOldestMessage, Threshold: 60, Dimensions: [{Name: QueueName, Value: !GetAtt Work.QueueName}]}}
-`
-
 // Before a run there is a line for each finding about what runs: its function, mapping and
 // queue. Errors come first, and only a few are shown. Those about alarms, permissions and
 // encryption, about another function or event, notes and suppressed ones are not.
@@ -65,6 +24,10 @@ func TestFindings_OfWhatRuns(t *testing.T) {
 		concurrency = "24: event Work has a MaximumConcurrency of 10, above the 5 that function Orders reserves (SB109)"
 		four        = "`sqsbatch lint TEMPLATE` shows all 4, with reasons and fixes"
 	)
+	mistaken, err := os.ReadFile("testdata/mistaken.yaml") // it has findings of all kinds
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		old, changed string
 		args         []string
@@ -77,7 +40,7 @@ func TestFindings_OfWhatRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := golden.File(t, "template.yaml", strings.Replace(mistaken, c.old, c.changed, 1))
+			path := golden.File(t, "template.yaml", strings.Replace(string(mistaken), c.old, c.changed, 1))
 			args := append([]string{ordersPackage, "--template", path, "--function", "Orders", "--queue", "Work", "--once", "--timeout", "1m", "-"}, c.args...)
 			text := shown(t, `{"id":"o-1","sku":"ok","quantity":1}`+"\n", args...)
 			var got []string

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	_ "embed" // of defaults
 	"errors"
 	"fmt"
 	"os"
@@ -71,33 +72,10 @@ func readTemplate(o options) (t *template.Template, settings string, err error) 
 	return t, path, err
 }
 
-// defaults is the template of a function that has none. Its settings are the defaults of
-// the template.yaml in the repository's root; a test compares them.
-const defaults = `
-Resources:
-  Queue:
-    Type: AWS::SQS::Queue
-    Properties:
-      QueueName: local
-      VisibilityTimeout: 60
-      RedrivePolicy: {deadLetterTargetArn: !GetAtt DeadLetterQueue.Arn, maxReceiveCount: 5}
-  DeadLetterQueue:
-    Type: AWS::SQS::Queue
-    Properties: {QueueName: local-dead, MessageRetentionPeriod: 1209600}
-  Function:
-    Type: AWS::Serverless::Function
-    Properties:
-      Timeout: 10
-      MemorySize: 256
-      Events:
-        Messages:
-          Type: SQS
-          Properties:
-            Queue: !GetAtt Queue.Arn
-            BatchSize: 10
-            FunctionResponseTypes: [ReportBatchItemFailures]
-            ScalingConfig: {MaximumConcurrency: 10}
-`
+// defaults is the template of a function that has none.
+//
+//go:embed defaults.yaml
+var defaults []byte
 
 // defaultTemplate returns the template of a package for which dirs have none. It returns an
 // error if the command line names no package or something that only a template has.
@@ -111,7 +89,7 @@ func defaultTemplate(o options, dirs []string) (t *template.Template, settings s
 		return nil, "", fmt.Errorf("no %s in %s; name one with --template FILE, or name the function's package, as in `%s .`, to run it with default settings",
 			template.Names[0], where, o.command())
 	}
-	t, err = template.Parse([]byte(defaults))
+	t, err = template.Parse(defaults)
 	return t, fmt.Sprintf("defaults, because there is no %s in %s; --template FILE names one", template.Names[0], where), err
 }
 
