@@ -11,9 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// partition is a group of AWS regions with its own domains, see "Amazon Simple Queue
-// Service endpoints and quotas" in the AWS General Reference, and the partitions of the AWS
-// SDK.
+// partition is a group of AWS regions with its own domains, see "Amazon Simple Queue Service
+// endpoints and quotas" in the AWS General Reference, and the partitions of the AWS SDK.
 type partition struct {
 	name      string
 	prefix    string // of its regions' names

@@ -19,8 +19,7 @@ const (
 	alarmPage   = "Available CloudWatch metrics for Amazon SQS"
 )
 
-// queue returns the queue in the alarm's dimensions, nil when it is not the
-// template's.
+// queue returns the queue in the alarm's dimensions, nil when it is not the template's.
 func (a Alarm) queue() *Source {
 	name, _ := queueOf(a.Get("Dimensions"))
 	for _, s := range a.sources {

@@ -52,7 +52,7 @@ func summary(t *testing.T, text string) string {
 // A deployed is what a case adds to a function with one queue.
 type deployed struct{ Name, Queue, Function, Event, More, Want string }
 
-func (d deployed) text() string {
+func (d deployed) text(t *testing.T) string {
 	indent := func(text string, n int) string {
 		if text == "" {
 			return ""
@@ -60,30 +60,8 @@ func (d deployed) text() string {
 		space := strings.Repeat(" ", n)
 		return space + strings.ReplaceAll(text, "\n", "\n"+space)
 	}
-	return `Parameters: {Free: {Type: String}}
-Conditions:
-  Open: !Equals [!Ref Free, a]
-  Yes: !Equals [a, a]
-Resources:
-  Q:
-    Type: AWS::SQS::Queue
-    Properties:
-      RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 5}
-` + indent(d.Queue, 6) + `
-  D: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600}}
-  F:
-    Type: AWS::Serverless::Function
-    Properties:
-      Policies: [{SQSPollerPolicy: {QueueName: !GetAtt Q.QueueName}}, {SQSSendMessagePolicy: {QueueName: !GetAtt D.QueueName}}]
-` + indent(d.Function, 6) + `
-      Events:
-        E:
-          Type: SQS
-          Properties:
-            Queue: !GetAtt Q.Arn
-            FunctionResponseTypes: [ReportBatchItemFailures]
-            MetricsConfig: {Metrics: [EventCount]}
-` + indent(d.Event, 8) + "\n" + indent(d.More, 2)
+	return strings.NewReplacer("QUEUE", indent(d.Queue, 6), "FUNCTION", indent(d.Function, 6), "EVENT", indent(d.Event, 8), "MORE", indent(d.More, 2)).
+		Replace(read(t, "deployed.yaml"))
 }
 
 // ok fails the test if err is not nil.
@@ -99,7 +77,7 @@ func read(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
 	ok(t, err)
-	return string(text)
+	return strings.ReplaceAll(string(text), "\r\n", "\n") // as git may write it
 }
 
 // What is sure is found, and what is not known is said: never guessed.
@@ -108,7 +86,7 @@ func TestCheck_Cases(t *testing.T) {
 	ok(t, yaml.Unmarshal([]byte(read(t, "cases.yaml")), &cases))
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
-			if got := summary(t, c.text()); got != c.Want {
+			if got := summary(t, c.text(t)); got != c.Want {
 				t.Errorf("got\n%s\nwant\n%s", got, c.Want)
 			}
 		})
@@ -126,7 +104,7 @@ func TestCheck_CDK(t *testing.T) {
 // The region and the account of a dead-letter queue are compared only if those of the stack are
 // given.
 func TestDeadLetterQueue_Elsewhere(t *testing.T) {
-	text := deployed{More: "X: {Type: AWS::SQS::Queue, Properties: {ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: 'arn:aws:sqs:eu-west-1:123456789012:dead', maxReceiveCount: 5}}}"}.text()
+	text := deployed{More: "X: {Type: AWS::SQS::Queue, Properties: {ReceiveMessageWaitTimeSeconds: 20, RedrivePolicy: {deadLetterTargetArn: 'arn:aws:sqs:eu-west-1:123456789012:dead', maxReceiveCount: 5}}}"}.text(t)
 	for _, c := range []struct {
 		region, account string
 		want            bool
@@ -140,7 +118,7 @@ func TestDeadLetterQueue_Elsewhere(t *testing.T) {
 
 // A dead-letter queue can always be given 14 days.
 func TestShortRetention_HasAFix(t *testing.T) {
-	f := find(t, deployed{More: "O: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600, RedrivePolicy: {deadLetterTargetArn: !GetAtt P.Arn, maxReceiveCount: 5}}}\nP: {Type: AWS::SQS::Queue}"}.text(), "SB204")
+	f := find(t, deployed{More: "O: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600, RedrivePolicy: {deadLetterTargetArn: !GetAtt P.Arn, maxReceiveCount: 5}}}\nP: {Type: AWS::SQS::Queue}"}.text(t), "SB204")
 	if f.Fix == nil || f.Fix.Says != "add MessageRetentionPeriod: 1209600" {
 		t.Errorf("%+v", f.Fix)
 	}
@@ -170,7 +148,7 @@ func TestMessages_NameWhatIsInTheFile(t *testing.T) {
 			"Y: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true, " + strings.Replace(sub, "%", "y.fifo", 1) + ", SqsManagedSseEnabled: false, RedriveAllowPolicy: {redrivePermission: byQueue, sourceQueueArns: ['arn:aws:sqs:eu-west-1:123456789012:z']}}}\n" +
 			"G: {Type: AWS::Serverless::Function, Properties: {Events: {E: {Type: SQS, Properties: {Queue: !GetAtt X.Arn}}}}}\n" +
 			"A: {Type: AWS::CloudWatch::Alarm, Properties: {MetricName: ApproximateAgeOfOldestMessage, Threshold: 60, Dimensions: [{Name: QueueName, Value: !GetAtt Q.QueueName}]}}\n",
-	}.text()
+	}.text(t)
 	result := checkText(t, text)
 	ids := map[string]bool{}
 	for _, f := range result.Findings {

@@ -49,8 +49,7 @@ func property(of template.Resource, name string, value any) *Fix {
 	return setting(of.Get(), name, value)
 }
 
-// Apply returns src with the fix. It returns an error if src is not the file that was
-// checked.
+// Apply returns src with the fix. It returns an error if src is not the file that was checked.
 func (f *Fix) Apply(src []byte) ([]byte, error) {
 	e := f.Edit
 	if e.Start < 0 || e.End < e.Start || e.End > len(src) {

@@ -82,24 +82,7 @@ func TestFixes_OneAfterAnother(t *testing.T) {
 		ok(t, err)
 		out = string(fixed)
 	}
-	const want = `--- a.yaml
-+++ a.yaml
-@@ -2,7 +2,7 @@
-   Orders:
-     Type: AWS::SQS::Queue
-     Properties:
--      VisibilityTimeout: 30 # SB106
-+      VisibilityTimeout: 60 # SB106
-       RedrivePolicy:
-         deadLetterTargetArn: !GetAtt DeadLetters.Arn
-         maxReceiveCount: 5
-@@ -29,3 +29,4 @@
-             Queue: !GetAtt Orders.Arn
-             FunctionResponseTypes: [ReportBatchItemFailures]
-             FilterCriteria: {Filters: [{Pattern: '{}'}]}
-+            MetricsConfig: {Metrics: [EventCount]}
-`
-	if got := lint.Diff("a.yaml", []byte(text), []byte(out)); got != want {
+	if got, want := lint.Diff("a.yaml", []byte(text), []byte(out)), read(t, "fixes.diff"); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	if _, err := checkText(t, text).Findings[0].Fix.Apply(nil); err == nil {

@@ -16,8 +16,7 @@ func (m Mapping) get(path ...string) template.Value { return m.Event.Properties.
 // wanted is the visibility timeout that AWS asks for.
 func (m Mapping) wanted() time.Duration { return 6*m.Function.Timeout + m.Event.Window }
 
-// comparable reports whether the queue's visibility timeout and the function's timeout are
-// known.
+// comparable reports whether the queue's visibility timeout and the function's timeout are known.
 func (m Mapping) comparable(r *reporter) bool {
 	return m.Queue.LogicalID != "" && m.Function.LogicalID != "" &&
 		r.known(m.Function.Resource.Get("Timeout"), m.get("MaximumBatchingWindowInSeconds"), m.Queue.Resource.Get("VisibilityTimeout"))

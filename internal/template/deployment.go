@@ -26,8 +26,7 @@ type Options struct {
 	// Environment has variables that functions have in addition to those of the template, or
 	// in place of them.
 	Environment map[string]string
-	// Endpoint is what queue URLs begin with. Defaults to
-	// "https://sqs.<Region>.amazonaws.com".
+	// Endpoint is what queue URLs begin with. Defaults to "https://sqs.<Region>.amazonaws.com".
 	Endpoint  string
 	Region    string // AWS::Region. Defaults to "us-east-1"
 	AccountID string // AWS::AccountId. Defaults to "000000000000"
@@ -105,17 +104,15 @@ type Queue struct {
 	ARN  string // the queue's ARN in Options' region and account
 	URL  string // the queue's URL below Options.Endpoint
 	FIFO bool   // whether the queue is a FIFO queue
-	// Attributes are in the form of SQS' CreateQueue, RedrivePolicy and
-	// RedriveAllowPolicy included as JSON. What only AWS can honour
-	// (encryption, tags) is not there.
+	// Attributes are in the form of SQS' CreateQueue, RedrivePolicy and RedriveAllowPolicy
+	// included as JSON. What only AWS can honour (encryption, tags) is not there.
 	Attributes      map[string]string
 	DeadLetterARN   string // RedrivePolicy's deadLetterTargetArn, or ""
 	MaxReceiveCount int    // RedrivePolicy's, or 0
 }
 
-// A ChoiceError is returned by [Template.Resolve] when the template has no
-// function with an SQS event, when it has several and none was chosen, or when
-// the chosen one is not among them.
+// A ChoiceError is returned by [Template.Resolve] when the template has no function with an SQS
+// event, when it has several and none was chosen, or when the chosen one is not among them.
 type ChoiceError struct {
 	Path       string   // the template's file name, or ""
 	Asked      string   // Options.Function

@@ -7,9 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds on evaluation. Real templates stay far below them (CloudFormation
-// takes 1 MB and 500 resources); a file with aliases or Refs that multiply or
-// turn in a circle ends in an error.
+// Bounds on evaluation. Real templates stay far below them (CloudFormation takes 1 MB and 500
+// resources); a file with aliases or Refs that multiply or turn in a circle ends in an error.
 const (
 	maxDepth = 200
 	maxSteps = 1_000_000

@@ -214,20 +214,15 @@ func (st *Stack) ref(n *yaml.Node, name string) *yaml.Node {
 	switch name {
 	case "AWS::NoValue":
 		return noValue
-	case "AWS::Region":
-		return text(n, st.o.Region)
-	case "AWS::AccountId":
-		return text(n, st.o.AccountID)
-	case "AWS::Partition":
-		return text(n, "aws")
-	case "AWS::URLSuffix":
-		return text(n, "amazonaws.com")
-	case "AWS::StackName":
-		return text(n, "local")
-	case "AWS::StackId":
-		return text(n, "arn:aws:cloudformation:"+st.o.Region+":"+st.o.AccountID+":stack/local/local")
 	case "AWS::NotificationARNs":
 		return list(n, nil)
+	}
+	pseudo := map[string]string{
+		"AWS::Region": st.o.Region, "AWS::AccountId": st.o.AccountID, "AWS::Partition": "aws", "AWS::URLSuffix": "amazonaws.com",
+		"AWS::StackName": "local", "AWS::StackId": "arn:aws:cloudformation:" + st.o.Region + ":" + st.o.AccountID + ":stack/local/local",
+	}
+	if value, ok := pseudo[name]; ok {
+		return text(n, value)
 	}
 	if p := child(child(st.root, "Parameters"), name); p != nil {
 		return st.parameter(n, name, p)

@@ -135,10 +135,9 @@ func (v Value) document() (map[string]any, error) {
 	return out, nil
 }
 
-// Queues evaluates the template's queues and nothing else of it: it needs no
-// function. They are listed as in [Deployment.Queues], each after the dead-letter
-// queue that it needs. What cannot be read is left out with a finding, unless
-// another queue needs it.
+// Queues evaluates the template's queues and nothing else of it: it needs no function. They are
+// listed as in [Deployment.Queues], each after the dead-letter queue that it needs. What cannot
+// be read is left out with a finding, unless another queue needs it.
 func (st *Stack) Queues() ([]Queue, []Finding, error) {
 	var d Deployment
 	s, err := st.readQueues(&d)
@@ -150,8 +149,7 @@ func (st *Stack) Queues() ([]Queue, []Finding, error) {
 }
 
 // queues fills in d.Queue, d.Queues and the queues of d.More. Queues that have nothing to do with
-// the event are there for the function to send to; one of those that cannot be
-// read is a warning.
+// the event are there for the function to send to; one of those that cannot be read is a warning.
 func (st *Stack) queues(d *Deployment) error {
 	s, err := st.readQueues(d)
 	if err != nil {

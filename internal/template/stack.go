@@ -45,17 +45,13 @@ func (st *Stack) leave(r Resource, format string, args ...any) {
 // Unsure reports whether there may be more resources of the given types than Resources
 // lists: their condition is not known, or a macro makes them.
 func (st *Stack) Unsure(types ...string) bool {
-	for _, r := range st.All() {
-		if r.Type == "" {
-			return true
+	return slices.ContainsFunc(st.All(), func(r Resource) bool {
+		if !slices.Contains(types, r.Type) {
+			return r.Type == ""
 		}
-		if slices.Contains(types, r.Type) {
-			if _, err := st.exists(r.value.node); err != nil {
-				return true
-			}
-		}
-	}
-	return false
+		_, err := st.exists(r.value.node)
+		return err != nil
+	})
 }
 
 // Stack gives the template's parameters their values. It returns an error for a

@@ -83,9 +83,8 @@ func Read(path string) (*Template, error) {
 	return t, nil
 }
 
-// Parse parses a template, YAML or JSON. The error is that of the YAML parser,
-// or says that the document is not a template: one without a mapping named
-// Resources.
+// Parse parses a template, YAML or JSON. The error is that of the YAML parser, or says that the
+// document is not a template: one without a mapping named Resources.
 func Parse(data []byte) (*Template, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {

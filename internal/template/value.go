@@ -10,9 +10,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/yamltext"
 )
 
-// A Value is what a property is, as far as that is known before the stack is
-// deployed. An intrinsic function at its head is evaluated; what is below is
-// evaluated when it is asked for.
+// A Value is what a property is, as far as that is known before the stack is deployed. An
+// intrinsic function at its head is evaluated; what is below is evaluated when it is asked for.
 type Value struct {
 	Pos Pos   // the property's name's, or that of the property around an absent one
 	Err error // why the value is not known. The methods return it as well

@@ -92,7 +92,7 @@ func (f *file) jsonLines(o *options) (lines []any) {
 func (f *file) findingLine(kind string, x rules.Finding) findingLine {
 	return findingLine{
 		Type: kind, Rule: x.ID, Severity: string(x.Severity), placeFields: f.place(x.Pos, x.EndCol, x.Resource),
-		Message: x.Message, Why: x.Why, Page: page(x.Info),
+		Message: x.Message, Why: x.Why, Page: x.Page,
 	}
 }
 

@@ -112,8 +112,7 @@ func addEach[T any](out map[string]string, list []T) error {
 	return nil
 }
 
-// overrideText is the value of a parameter in a table. CloudFormation writes a list with
-// commas.
+// overrideText is the value of a parameter in a table. CloudFormation writes a list with commas.
 func overrideText(v any) (string, error) {
 	switch v := v.(type) {
 	case nil:
@@ -135,8 +134,7 @@ func overrideText(v any) (string, error) {
 	}
 }
 
-// addWords reads "A=1 B='2 3'", and the older form
-// "ParameterKey=A,ParameterValue=1".
+// addWords reads "A=1 B='2 3'", and the older form "ParameterKey=A,ParameterValue=1".
 func addWords(out map[string]string, text string) error {
 	if file, ok := strings.CutPrefix(strings.TrimSpace(text), "file://"); ok {
 		return fmt.Errorf("parameter_overrides names the file %s, which this command does not read; set the parameters with --parameter-overrides", file)

@@ -73,8 +73,8 @@ func notification(level, text string, at object) object {
 func sarifRules() (list []object) {
 	for _, r := range rules.Rules() {
 		link, source := home+"/blob/main/docs/"+r.Document(), ""
-		if name := page(r); name != "" {
-			source = "\n\nAWS's page: " + name + "."
+		if r.Page != "" {
+			source = "\n\nAWS's page: " + r.Page + "."
 		}
 		list = append(list, object{
 			"id": r.ID, "shortDescription": message(r.Title), "fullDescription": message(r.Why), "helpUri": link,

@@ -116,14 +116,11 @@ func (w *writer) finding(f *file, x rules.Finding) {
 
 // reason says why a rule is there, with AWS's page.
 func reason(r rules.Info) string {
-	if name := page(r); name != "" {
-		return r.Why + " (AWS: " + name + ")"
+	if r.Page != "" {
+		return r.Why + " (AWS: " + r.Page + ")"
 	}
 	return r.Why
 }
-
-// page is the name of AWS's page, "" for a rule that no page has.
-func page(r rules.Info) string { return strings.TrimSuffix(r.Page, "–") }
 
 // excerpt shows the line, with a caret below each character that is wrong.
 func (w *writer) excerpt(f *file, x rules.Finding) {

@@ -1,6 +1,5 @@
-// Package local is the command `sqsbatch local`: it builds a function, runs it
-// against the embedded SQS and Lambda as its template says, sends messages and
-// shows what becomes of them.
+// Package local is the command `sqsbatch local`: it builds a function, runs it against the
+// embedded SQS and Lambda as its template says, sends messages and shows what becomes of them.
 //
 // It combines other packages: template reads what is deployed, lint checks it, build
 // compiles the program, message reads what is sent, track follows what happens,

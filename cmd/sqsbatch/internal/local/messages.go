@@ -62,9 +62,8 @@ const hidden = 43200
 
 func firstAttempt(m message.Message) bool { return m.Attempt <= 1 }
 
-// sendRedelivered sends messages of receive counts above 1: each is received as
-// often as it takes, alone in the queue, and then hidden. The caller calls show in
-// the end.
+// sendRedelivered sends messages of receive counts above 1: each is received as often as it
+// takes, alone in the queue, and then hidden. The caller calls show in the end.
 func (r *run) sendRedelivered(ctx context.Context, s *stack, messages []message.Message) (show func() error, err error) {
 	var handles []*string
 	for _, m := range messages {
@@ -176,8 +175,7 @@ func (s *stack) sendInput(m message.Message) *awssqs.SendMessageInput {
 	return in
 }
 
-// An input has the messages that are sent before the function polls, and notes about
-// them.
+// An input has the messages that are sent before the function polls, and notes about them.
 type input struct {
 	messages []message.Message
 	sources  []string // ARNs of the queues that an event's records come from

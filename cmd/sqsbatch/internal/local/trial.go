@@ -125,10 +125,9 @@ func (t *Trial) options() (options, error) {
 // Run tries messages and returns their results, in the same order. It writes its progress to
 // tio.Stderr, uses nothing else of tio, and ignores the messages' receive counts.
 //
-// It also returns the results that there are when it returns an error: because nothing can
-// run, because of --timeout, or because ctx or kill ended. When ctx ends, nothing more is
-// invoked, and Run waits for the invocations under way. The end of kill and --timeout end
-// them at once.
+// It also returns the results that there are when it returns an error: because nothing can run,
+// because of --timeout, or because ctx or kill ended. When ctx ends, nothing more is invoked, and
+// Run waits for the invocations under way. The end of kill and --timeout end them at once.
 func (t *Trial) Run(ctx, kill context.Context, tio cli.IO, builder build.Builder, messages []message.Message) ([]TrialResult, error) {
 	o, err := t.options()
 	if err != nil || len(messages) == 0 {

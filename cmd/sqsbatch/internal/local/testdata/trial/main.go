@@ -1,5 +1,4 @@
-// Command trial does what a body says, and prints each record that its handler is called
-// for.
+// Command trial does what a body says, and prints each record that its handler is called for.
 package main
 
 import (
