@@ -98,7 +98,13 @@ func Diff(path string, from, to []byte) string {
 		old, now := count(lines[i:end], '+'), count(lines[i:end], '-')
 		if shown[i] {
 			fmt.Fprintf(&out, "@@ -%s +%s @@\n", extent(before, old), extent(after, now))
-			writeLines(&out, lines[i:end])
+			for _, l := range lines[i:end] {
+				text, ended := strings.CutSuffix(l.Text, "\n")
+				out.WriteString(string(l.Sign) + text + "\n")
+				if !ended {
+					out.WriteString("\\ No newline at end of file\n")
+				}
+			}
 		}
 		i, before, after = end, before+old, after+now
 	}
@@ -113,16 +119,6 @@ func count(lines []linediff.Line, without byte) (n int) {
 		}
 	}
 	return n
-}
-
-func writeLines(out *strings.Builder, lines []linediff.Line) {
-	for _, l := range lines {
-		text, ended := strings.CutSuffix(l.Text, "\n")
-		out.WriteString(string(l.Sign) + text + "\n")
-		if !ended {
-			out.WriteString("\\ No newline at end of file\n")
-		}
-	}
 }
 
 // extent is a range of a hunk's header. A range without lines begins at the line before it.

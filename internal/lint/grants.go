@@ -69,7 +69,11 @@ func (a attachments) grants(role template.Resource) ([]Grant, error) {
 	if err != nil {
 		return nil, err
 	}
-	managed, err := managedGrants(role.Get("ManagedPolicyArns"))
+	arns, err := texts(role.Get("ManagedPolicyArns"))
+	if err != nil {
+		return nil, err
+	}
+	managed, err := ofAll(arns, func(arn string) ([]Grant, error) { return managedGrant(role.Get("ManagedPolicyArns").Pos, arn) })
 	if err != nil {
 		return nil, err
 	}
@@ -129,21 +133,18 @@ func attachmentsOf(st *template.Stack) (a attachments) {
 // readOthers finds other ways to give permissions: connectors of SAM's, and policies of queues.
 func (a *attachments) readOthers(st *template.Stack) {
 	for _, r := range st.All() {
-		switch {
-		case r.Type == "AWS::Serverless::Connector" || r.Connected():
+		if r.Type == "AWS::Serverless::Connector" || r.Connected() {
 			a.others = "the connectors of " + r.ID + " add permissions"
-		case r.Type == "AWS::SQS::QueuePolicy" || r.Type == "AWS::SQS::QueueInlinePolicy":
-			a.readQueuePolicy(r)
 		}
-	}
-}
-
-func (a *attachments) readQueuePolicy(policy template.Resource) {
-	statements, _ := statementsOf(policy.Get("PolicyDocument"))
-	for _, s := range statements {
-		if effect, _ := s.Get("Effect").Str(); effect == "Allow" {
-			names, _ := texts(s.Get("Principal", "AWS"))
-			a.admitted = append(a.admitted, names...)
+		if r.Type != "AWS::SQS::QueuePolicy" && r.Type != "AWS::SQS::QueueInlinePolicy" {
+			continue
+		}
+		statements, _ := statementsOf(r.Get("PolicyDocument"))
+		for _, s := range statements {
+			if effect, _ := s.Get("Effect").Str(); effect == "Allow" {
+				names, _ := texts(s.Get("Principal", "AWS"))
+				a.admitted = append(a.admitted, names...)
+			}
 		}
 	}
 }
@@ -177,15 +178,7 @@ var ofAWS = map[string][]string{
 	"AmazonSQSFullAccess":                         {"sqs:*"},
 }
 
-// managedGrants lists the permissions of policies by their ARNs.
-func managedGrants(v template.Value) ([]Grant, error) {
-	arns, err := texts(v)
-	if err != nil {
-		return nil, err
-	}
-	return ofAll(arns, func(arn string) ([]Grant, error) { return managedGrant(v.Pos, arn) })
-}
-
+// managedGrant lists the permissions of a policy of AWS's, by its ARN or its name.
 func managedGrant(at template.Pos, name string) (grants []Grant, err error) {
 	actions, ok := ofAWS[name[strings.LastIndex(name, "/")+1:]]
 	if !ok {

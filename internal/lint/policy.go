@@ -33,7 +33,11 @@ var Policies = []Rule[Policy]{
 			Why:   "SQS takes requests over plain HTTP unless a statement denies them. The AWS SDKs use TLS, other clients may not."},
 		check: func(p Policy, r *reporter) {
 			statements := p.statements(r)
-			if statements == nil || slices.ContainsFunc(statements, deniesHTTP) {
+			if statements == nil || slices.ContainsFunc(statements, func(s template.Value) bool {
+				effect, _ := s.Get("Effect").Str()
+				transport, _ := s.Get("Condition", "Bool", "aws:SecureTransport").Str()
+				return effect == "Deny" && strings.EqualFold(transport, "false")
+			}) {
 				return
 			}
 			r.report(p.Pos, `policy %s has no statement with Effect: Deny, Principal: "*", Action: sqs:* and Condition: {Bool: {"aws:SecureTransport": "false"}}`, p.ID)
@@ -63,12 +67,6 @@ func everyone(principal template.Value) bool {
 	}
 	list, _ := texts(principal.Get("AWS"))
 	return slices.Contains(list, "*")
-}
-
-func deniesHTTP(s template.Value) bool {
-	effect, _ := s.Get("Effect").Str()
-	transport, _ := s.Get("Condition", "Bool", "aws:SecureTransport").Str()
-	return effect == "Deny" && strings.EqualFold(transport, "false")
 }
 
 // A queueKey is a key of KMS that encrypts a queue.

@@ -32,13 +32,6 @@ type Options struct {
 	AccountID string // AWS::AccountId. Defaults to "000000000000"
 }
 
-func (o Options) withDefaults() Options {
-	o.Region = cmp.Or(o.Region, "us-east-1")
-	o.AccountID = cmp.Or(o.AccountID, "000000000000")
-	o.Endpoint = cmp.Or(o.Endpoint, "https://sqs."+o.Region+".amazonaws.com")
-	return o
-}
-
 // A Mapping is an event source mapping from an SQS queue to a function.
 type Mapping struct {
 	Function Function // without a LogicalID if it is not in the template

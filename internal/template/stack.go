@@ -1,6 +1,7 @@
 package template
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -58,7 +59,10 @@ func (st *Stack) Unsure(types ...string) bool {
 // parameter that the template does not have. Of the options, those that choose a
 // function or a queue are ignored.
 func (t *Template) Stack(o Options) (*Stack, error) {
-	st := &Stack{Template: t, o: o.withDefaults(), region: o.Region, account: o.AccountID}
+	st := &Stack{Template: t, o: o, region: o.Region, account: o.AccountID}
+	st.o.Region = cmp.Or(o.Region, "us-east-1")
+	st.o.AccountID = cmp.Or(o.AccountID, "000000000000")
+	st.o.Endpoint = cmp.Or(o.Endpoint, "https://sqs."+st.o.Region+".amazonaws.com")
 	for _, name := range slices.Sorted(maps.Keys(o.Parameters)) {
 		if !t.HasParameter(name) {
 			return nil, st.errorf(nil, "the template has no parameter %s", name)

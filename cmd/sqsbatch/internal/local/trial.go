@@ -135,7 +135,10 @@ func (t *Trial) Run(ctx, kill context.Context, tio cli.IO, builder build.Builder
 	}
 	text := view.NewText(tio.Stderr, view.Detect(tio.Stderr))
 	r := &run{o: o, builder: builder, view: text}
-	c := newTrialCourse(messages, text, t.verbose)
+	c := &trialCourse{
+		messages: messages, text: text, verbose: t.verbose, wake: make(chan struct{}, 1),
+		results: make([]TrialResult, len(messages)), left: len(messages), sent: map[string]*delivery{}, cut: map[string]bool{},
+	}
 	s, tracker, err := r.prepare(ctx, c.event)
 	if err != nil {
 		return nil, err
@@ -195,14 +198,6 @@ type delivery struct {
 	ended         bool   // it has an outcome, or is to be sent again
 	again         bool   // it is to be sent again, because the function did not start it
 	inQueue       bool   // at its end
-}
-
-func newTrialCourse(messages []message.Message, text *view.Text, verbose bool) *trialCourse {
-	return &trialCourse{
-		messages: messages, text: text, verbose: verbose, wake: make(chan struct{}, 1),
-		results: make([]TrialResult, len(messages)), left: len(messages),
-		sent: map[string]*delivery{}, cut: map[string]bool{},
-	}
 }
 
 // attach makes the function's event source mapping that of the trial.
