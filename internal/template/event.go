@@ -33,37 +33,32 @@ func (st *Stack) sources() (list []source, err error) {
 			byName[name] = f
 		}
 	}
+	r := st.reader()
 	for _, f := range functions {
 		if f.Type != SAMFunction {
 			continue
 		}
 		events := f.Get("Events")
-		if events.Err != nil && !st.lenient {
-			return nil, events.Err
-		}
+		read(&r, events, events.Err)
 		for name, event := range events.Entries() {
-			if event.Err != nil && !st.lenient {
-				return nil, event.Err
-			}
+			read(&r, event, event.Err)
 			if kind, err := event.Get("Type").Str(); err == nil && kind == "SQS" {
 				list = append(list, source{f, name, event.Pos, event.Get("Properties")})
 			}
 		}
 	}
 	mappings, err := st.Resources(EventSourceMapping)
+	read(&r, mappings, err)
 	for _, m := range mappings {
 		if !st.fromQueue(m) {
 			continue
 		}
 		f, err := st.target(m, byName)
-		if err != nil && !st.lenient {
-			return nil, err
-		}
-		if f.ID != "" || st.lenient {
+		if read(&r, f, err); f.ID != "" || st.lenient {
 			list = append(list, source{f, m.ID, m.Pos, m.Get()})
 		}
 	}
-	return list, err
+	return list, r.err
 }
 
 // fromQueue reports whether a mapping's source is a queue. If that is not known, the

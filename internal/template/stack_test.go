@@ -120,21 +120,19 @@ func TestQueuesWithoutAFunction(t *testing.T) {
 }
 
 func TestQueuesThatCannotBeRead(t *testing.T) {
-	tests := []struct{ name, resources, err string }{
-		{"a dead-letter queue", `
+	for _, tt := range []struct {
+		name, text string
+		parameters map[string]string
+		err        string
+	}{
+		{"a dead-letter queue", `Resources:
   A: {Type: AWS::SQS::Queue, Properties: {RedrivePolicy: {deadLetterTargetArn: !GetAtt B.Arn, maxReceiveCount: 3}}}
-  B: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: !ImportValue x}}`, "Fn::ImportValue has no value"},
-		{"a condition", `
-  A: {Type: AWS::SQS::Queue, Condition: Nope}`, "Conditions has no Nope"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if _, _, _, err := queues(t, "Resources:"+tt.resources, template.Options{}); err == nil || !strings.Contains(err.Error(), tt.err) {
-				t.Errorf("error %v, want %q", err, tt.err)
-			}
-		})
-	}
-	if _, _, _, err := queues(t, "Resources: {}", template.Options{Parameters: map[string]string{"X": "1"}}); err == nil || !strings.Contains(err.Error(), "no parameter X") {
-		t.Errorf("error %v", err)
+  B: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: !ImportValue x}}`, nil, "Fn::ImportValue has no value"},
+		{"a condition", "Resources: {A: {Type: AWS::SQS::Queue, Condition: Nope}}", nil, "Conditions has no Nope"},
+		{"a parameter", "Resources: {}", map[string]string{"X": "1"}, "no parameter X"},
+	} {
+		if _, _, _, err := queues(t, tt.text, template.Options{Parameters: tt.parameters}); err == nil || !strings.Contains(err.Error(), tt.err) {
+			t.Errorf("%s: error %v, want %q", tt.name, err, tt.err)
+		}
 	}
 }

@@ -317,38 +317,17 @@ func (closed) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func TestJSON_FieldsAreInTheHelp(t *testing.T) {
 	_, help, _ := run(t, "--help")
 	words := strings.FieldsFunc(help, func(r rune) bool { return !unicode.IsLetter(r) })
-	output, err := os.ReadFile(filepath.Join("testdata", "output.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var check func(fields map[string]any)
-	check = func(fields map[string]any) {
-		for name, value := range fields {
-			if !slices.Contains(words, name) {
-				t.Errorf("the help does not name %s", name)
-			}
-			if below, ok := value.(map[string]any); ok {
-				check(below)
-			}
+	for _, name := range regexp.MustCompile(`"(\w+)":`).FindAllStringSubmatch(read(t, filepath.Join("testdata", "output.jsonl")), -1) {
+		if !slices.Contains(words, name[1]) {
+			t.Errorf("the help does not name %s", name[1])
 		}
-	}
-	for line := range strings.Lines(string(output)) {
-		var fields map[string]any
-		if err := json.Unmarshal([]byte(line), &fields); err != nil {
-			t.Fatal(err)
-		}
-		check(fields)
 	}
 }
 
 // --fix writes what is safe and nothing else, whatever the ends of lines and the output.
 // A second run has nothing left to fix.
 func TestFix(t *testing.T) {
-	shop, err := os.ReadFile(filepath.Join("testdata", "shop", "template.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.ReplaceAll(string(shop), "\r\n", "\n")
+	text := strings.ReplaceAll(read(t, filepath.Join("testdata", "shop", "template.yaml")), "\r\n", "\n")
 	for _, output := range []string{"text", "json", "sarif", "github"} {
 		path := filepath.Join(golden.Files(t, map[string]string{"unix.yaml": text, "windows.yaml": strings.ReplaceAll(text, "\n", "\r\n")}), "unix.yaml")
 		windows := filepath.Join(filepath.Dir(path), "windows.yaml")

@@ -46,7 +46,10 @@ func TestPollKilled(t *testing.T) {
 	var w watched
 	w.saw = func(l line) {
 		if l.Type == "record" && l.Outcome == "succeeded" && w.once() {
-			killProcess(t, w.pid)
+			p, err := os.FindProcess(w.pid)
+			if err != nil || p.Kill() != nil {
+				t.Errorf("process %d is not killed", w.pid)
+			}
 		}
 	}
 	lines := w.run(t, strings.NewReader(orders(1, "slow:100ms")+orders(11, "slow:2s")),
@@ -102,16 +105,6 @@ func TestPollStopped(t *testing.T) {
 	}
 	if last := ofType(lines, "process"); ends != 2 || last[len(last)-1].CutOff != 0 {
 		t.Errorf("%d processes ended; the last holds nothing: %+v", ends, last)
-	}
-}
-
-func killProcess(t *testing.T, pid int) {
-	p, err := os.FindProcess(pid)
-	if err == nil {
-		err = p.Kill()
-	}
-	if err != nil {
-		t.Errorf("kill process %d: %v", pid, err)
 	}
 }
 
