@@ -327,15 +327,9 @@ func table() string {
 	return b.String()
 }
 
-// The pages show the files and the list of metrics as they are. After a change:
+// The page has the list of metrics as it is. After a change:
 //
 //	go test ./telemetry/emf -run TestThePage -update
-func TestThePagesHaveTheFiles(t *testing.T) {
-	for _, page := range []string{"emf.md", "prometheus.md"} {
-		docpage.RequireFiles(t, pages+page, *update)
-	}
-}
-
 func TestThePageHasTheMetrics(t *testing.T) {
 	docpage.RequireSection(t, pages+"metrics.md", "metrics", table(), *update)
 }
