@@ -1,9 +1,11 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -57,11 +59,10 @@ const (
 // fn: its record fails with a [batch.MalformedError].
 //
 // An error that fn returns fails every item that [Item.Fail] did not fail before. If the
-// error is permanent or fn panics, the chunk is split; see "One record that spoils the
-// call" in the package comment.
+// error is permanent or fn panics, the chunk is split; see "Failures" in the package
+// comment.
 //
-// Functions that run handlers refuse the result with an error if fn is nil or cfg is out of
-// its bounds.
+// Functions that run handlers refuse the result if fn is nil or cfg is out of its bounds.
 func JSON[T any](fn func(ctx context.Context, items []Item[T]) error, cfg Config) batch.Handler {
 	return New(func(_ context.Context, r batch.Record) (v T, err error) {
 		if bad := jsonbody.Decode(r.Body, &v, cfg.DisallowUnknownFields); bad != nil {
@@ -108,18 +109,10 @@ func (h *handler[T]) Validate() error { return h.wrong }
 func (h *handler[T]) Concurrency() int { return h.cfg.MaxItems * h.cfg.Parallel }
 
 func (c Config) withDefaults() Config {
-	if c.MaxItems == 0 {
-		c.MaxItems = defaultMaxItems
-	}
-	if c.MaxBytes == 0 {
-		c.MaxBytes = defaultMaxBytes
-	}
-	if c.Linger == 0 {
-		c.Linger = defaultLinger
-	}
-	if c.Parallel == 0 {
-		c.Parallel = defaultParallel
-	}
+	c.MaxItems = cmp.Or(c.MaxItems, defaultMaxItems)
+	c.MaxBytes = cmp.Or(c.MaxBytes, defaultMaxBytes)
+	c.Linger = cmp.Or(c.Linger, defaultLinger)
+	c.Parallel = cmp.Or(c.Parallel, defaultParallel)
 	return c
 }
 
@@ -141,4 +134,59 @@ func (c *Config) validate() error {
 		errs = append(errs, fmt.Errorf("bulk: Linger is %v, must be 0 to %v", c.Linger, maxLinger))
 	}
 	return errors.Join(errs...)
+}
+
+// Item is one of the records that a call of the function writes.
+type Item[T any] struct {
+	// Value is the decoded body.
+	Value T
+	// Record is the message. Its map and slices are shared and must not be changed.
+	Record batch.Record
+
+	verdict *verdict // nil if a test made the item itself
+}
+
+// Fail fails this record, as if the handler of a single record had returned err. err may
+// have any verb, and is a failure even if it is nil. Only the first call counts, and only
+// before the function returns. Fail may be called from any goroutine.
+func (i *Item[T]) Fail(err error) {
+	if i.verdict == nil {
+		i.verdict = new(verdict)
+	}
+	i.verdict.set(cmp.Or(err, errFailed), false)
+}
+
+// Err returns the error with which the item was failed so far, or nil. It is for tests of
+// functions, which make their own items.
+func (i *Item[T]) Err() error {
+	if i.verdict == nil {
+		return nil
+	}
+	return i.verdict.get()
+}
+
+var errFailed = errors.New("bulk: the item was failed without an error")
+
+// verdict is the outcome of a record.
+type verdict struct {
+	mu     sync.Mutex
+	err    error
+	sealed bool // the function has returned
+}
+
+// set sets the error, unless there is one or the verdict is sealed. After seal, no call has
+// an effect.
+func (v *verdict) set(err error, seal bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.err == nil && !v.sealed {
+		v.err = err
+	}
+	v.sealed = v.sealed || seal
+}
+
+func (v *verdict) get() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.err
 }

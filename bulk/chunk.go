@@ -2,11 +2,15 @@ package bulk
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
 // chunk is a set of records that are written with one call. The lock of its scope guards
@@ -16,7 +20,7 @@ type chunk[T any] struct {
 	bytes   int
 	heads   int // number of tickets whose Handle waits
 
-	timer *time.Timer // fires when the chunk is due; nil if it is due from the start
+	timer *time.Timer // fires when the chunk is due
 	due   bool        // the chunk waits for no more records
 	begun bool        // no record may join or leave any more
 	over  bool        // the function has returned, or will not be called
@@ -54,7 +58,8 @@ func (s *scope[T]) writeChunk(c *chunk[T]) {
 		c.cancel()
 		s.finish(c, batch.ErrGoexit) // for records that have no outcome yet
 	}()
-	s.newWriter(ctx, c).write(c.tickets)
+	w := &writer[T]{s, ctx, c.tickets[0].runner}
+	w.write(c.tickets)
 }
 
 // prepare makes the context of a chunk.
@@ -103,7 +108,7 @@ func (s *scope[T]) watch(c *chunk[T]) {
 // finish gives err to every record that has no outcome.
 func (s *scope[T]) finish(c *chunk[T], err error) {
 	for _, t := range c.tickets {
-		t.verdict.seal(err)
+		t.verdict.set(err, true)
 	}
 	over, abort := []*chunk[T]{c}, c.abort()
 	s.mu.Lock()
@@ -201,4 +206,106 @@ func (v values) Value(key any) any {
 		return nil
 	}
 	return v.Context.Value(key)
+}
+
+// writer writes the records of one chunk. It makes one call of the function, or several if
+// one record makes the call fail.
+type writer[T any] struct {
+	*scope[T]
+	ctx    context.Context
+	runner *runner.View // nil if there is no engine, so that the chunk has one record
+}
+
+// write gives each record its outcome at once: no record waits for another half. A
+// permanent error or a panic of a call for several records is about one of them, and
+// nothing says which. Therefore each half is written by itself, so that the other records
+// do not become dead letters.
+func (w *writer[T]) write(tickets []*ticket[T]) {
+	if len(tickets) == 0 {
+		return
+	}
+	if w.late() { // the call for the other half took that long
+		w.over(tickets, errLate)
+		return
+	}
+	err := w.call(tickets)
+	var left, failed []*ticket[T]
+	for _, t := range tickets {
+		if t.verdict.get() == nil {
+			left = append(left, t)
+		} else {
+			failed = append(failed, t)
+		}
+	}
+	switch {
+	case err == nil || len(left) < 2 || !w.ofOne(err):
+		w.over(tickets, err)
+		return
+	case w.late():
+		if _, panicked := err.(*batch.PanicError); !panicked {
+			err = fmt.Errorf("bulk: one of %d records failed their call, and no time was left to find out which: %v", len(left), err)
+		}
+		w.over(tickets, err)
+		return
+	}
+	w.over(failed, nil)
+	half := len(left) / 2
+	w.write(w.mayGo(left[:half]))
+	w.write(w.mayGo(left[half:]))
+}
+
+// mayGo leaves out, and fails, records behind a failed record of their group.
+func (w *writer[T]) mayGo(tickets []*ticket[T]) (list []*ticket[T]) {
+	for _, t := range tickets {
+		if t.before != nil && t.before.verdict.get() != nil {
+			w.over([]*ticket[T]{t}, errBehind)
+			continue
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// over gives the outcome of their call to records that have none.
+func (w *writer[T]) over(tickets []*ticket[T], err error) {
+	for _, t := range tickets {
+		t.verdict.set(err, true)
+	}
+	w.tell(tickets)
+}
+
+// late reports whether the chunk's context has ended. It also compares the clock, since a
+// timer may fire late in a process that was frozen.
+func (w *writer[T]) late() bool {
+	deadline, bounded := w.ctx.Deadline()
+	return w.ctx.Err() != nil || bounded && !time.Now().Before(deadline)
+}
+
+var (
+	errBehind = errors.New("bulk: not written, an earlier record of its group failed")
+	errLate   = fmt.Errorf("bulk: not written, because its time was over when the other half of its chunk had been written: %w", context.DeadlineExceeded)
+)
+
+// call calls the function. A panic becomes an error; a Goexit passes.
+func (w *writer[T]) call(tickets []*ticket[T]) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &batch.PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	items := make([]Item[T], len(tickets))
+	for i, t := range tickets {
+		items[i] = t.item
+	}
+	return w.fn(w.ctx, items)
+}
+
+// ofOne reports whether a call may have failed because of only one of its records. It
+// returns false for an error whose methods panic, which the engine reports.
+func (w *writer[T]) ofOne(err error) (is bool) {
+	defer func() { _ = recover() }()
+	if _, panicked := err.(*batch.PanicError); panicked {
+		return true
+	}
+	return w.runner.Permanent(err)
 }

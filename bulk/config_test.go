@@ -60,6 +60,7 @@ func TestConcurrencyThatIsAskedFor(t *testing.T) {
 		{bulk.Config{MaxItems: 25, Parallel: 4}, 0, 100},
 		{bulk.Config{MaxItems: 10_000, Parallel: 3}, 0, 10_000},
 		{bulk.Config{}, 7, 7},
+		{bulk.Config{Unwrap: envelope}, 0, 200},
 	} {
 		if got := (batch.Config{Concurrency: c.own}).WithDefaultsFor(bulk.JSON(nothing, c.cfg)).Concurrency; got != c.want {
 			t.Errorf("%+v with Concurrency %d: %d, want %d", c.cfg, c.own, got, c.want)

@@ -16,19 +16,16 @@
 //		return nil
 //	}
 //
-// A bulk handler is an ordinary [batch.Handler]. Each record has its own deadline, outcome,
-// backoff, dead letter, heartbeat and log line. The only difference: records are gathered
-// into chunks, and one call of the function writes a chunk. On Lambda a chunk has records
-// of one batch. In a container it has records of one queue, also from several receives.
+// A bulk handler is an ordinary [batch.Handler]: each record has its own deadline, outcome,
+// backoff, dead letter, heartbeat and log line. But records are gathered into chunks, and one
+// call of the function writes a chunk. On Lambda a chunk has records of one batch. In a
+// container it has records of one queue, also from several receives.
 //
 // # When a chunk is written
 //
-// A chunk is written in three cases:
-//
-//   - It is full ([Config].MaxItems, MaxBytes).
-//   - [Config].Linger has passed since its first record.
-//   - No other record can join it. On Lambda the whole batch is there, so nothing waits. In a container this
-//     happens at a stop.
+// A chunk is written when it is full ([Config].MaxItems, MaxBytes), when [Config].Linger has
+// passed since its first record, or when no other record can join it. So nothing waits on
+// Lambda, where the whole batch is there, or at a container's stop.
 //
 // A chunk needs as many concurrent records as it has items. If no concurrency is configured
 // (batch.Config.Concurrency, SQSBATCH_CONCURRENCY), a bulk handler therefore asks for
@@ -45,11 +42,6 @@
 // In logs and metrics, the duration of a record includes its wait and its whole chunk. A
 // record behind another one of its group has only the extra time of its own half.
 //
-// # Abort
-//
-// If the function or an item returns [batch.Abort], records that wait to be written fail as
-// well, and come back after the time of the abort.
-//
 // # Middleware
 //
 // Wrap a bulk handler in middleware with [batch.Chain]; other wrapping may hide how many
@@ -57,16 +49,18 @@
 // record of a FIFO group. Put middleware that only changes the record (envelopes, payloads)
 // into [Config].Unwrap, which has neither effect.
 //
-// # One record that spoils the call
+// # Failures
 //
-// An error of the function is the error of every item. But a permanent error (by a verb or
-// by Classify) or a panic is often about one record, and nothing says which. So the chunk
-// is split in half, and again, until the failing call has only one record. The other
-// records do not become dead letters with it. This costs about 2 log2(n) calls, and the
-// function may see a record again within the same chunk.
+// An error of the function is the error of every item. An ordinary error is taken for a
+// failure of the destination: all records come back with the backoff. A function that knows
+// which item was wrong should call [Item.Fail]. After [batch.Abort] by the function or an
+// item, records that wait to be written fail as well, and come back after the time of the
+// abort.
 //
-// An ordinary error is taken for a failure of the destination: all records come back with
-// the backoff. A function that knows which item was wrong should call [Item.Fail].
+// A permanent error (by a verb or by Classify) or a panic is often about one record, and
+// nothing says which. So the chunk is split in half, and again, until the failing call has
+// only one record, and the other records do not become dead letters with it. This costs
+// about 2 log2(n) calls, and the function may see a record again within the same chunk.
 //
 // Records of a half that was written succeed at once, even if the call for the other half
 // hangs. No half is started after the end of the chunk's context: its records come back

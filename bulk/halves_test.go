@@ -37,6 +37,39 @@ func takes(d time.Duration) func(context.Context, []bulk.Item[string]) error {
 	return func(context.Context, []bulk.Item[string]) error { time.Sleep(d); return nil }
 }
 
+// A permanent error or a panic of a call for many is about one of them. The others do not
+// become dead letters with it.
+func TestOneRecordTakesNoOtherAlong(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func() error
+		want batch.Outcome
+	}{
+		"a verb":       {func() error { return errRefused }, batch.DeadLettered},
+		"a classifier": {func() error { return errors.New("ValidationException") }, batch.DeadLettered},
+		"a panic":      {func() error { panic("oops") }, batch.Retry},
+	} {
+		inWorldOf(t, name, false, func(t *testing.T, w *world) {
+			if name == "a classifier" {
+				w.run.Classify = batch.Permanent
+			}
+			w.do = func(_ context.Context, items []bulk.Item[string]) error {
+				if slices.Contains(values(items), "7") {
+					return c.end()
+				}
+				return nil
+			}
+			w.sendMany(20)
+			w.invoke(20, 30*time.Second)
+			if r := w.result("7"); r.Outcome != c.want || w.outcomes()[batch.Succeeded] != 19 {
+				t.Errorf("record 7 is %v (%v), the outcomes are %v", r.Outcome, r.Err, w.outcomes())
+			}
+			if sizes := w.sizes(); sizes[0] != 20 || len(sizes) > 11 { // 20, 10, 10, 5, 5, 2, 3, 1, 2, 1, 1
+				t.Errorf("calls for %v records", sizes)
+			}
+		})
+	}
+}
+
 // A function that ignores its context returns after the invocation was answered:
 // its batch is over, and what it writes then would be reported nowhere.
 func TestNoHalfBeginsAfterItsTime(t *testing.T) {
@@ -47,34 +80,32 @@ func TestNoHalfBeginsAfterItsTime(t *testing.T) {
 		"after the invocation was answered": {11100 * time.Millisecond, batch.Abandoned},
 		"within the grace":                  {9505 * time.Millisecond, batch.Retry},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, true, func(w *world) {
-				w.run.Reserve, w.run.Grace = 500*time.Millisecond, 10*time.Millisecond
-				w.halved(takes(c.takes), written)
-				w.Send("a:0", "a:1", "b:0", "b:1")
-				failed := w.invoke(10, 10*time.Second)
-				time.Sleep(time.Hour)
-				if len(w.seen()) != 2 {
-					t.Errorf("the function was given %q at %v, want all and one half", w.seen(), w.times)
+		inWorldOf(t, name, true, func(t *testing.T, w *world) {
+			w.run.Reserve, w.run.Grace = 500*time.Millisecond, 10*time.Millisecond
+			w.halved(takes(c.takes), written)
+			w.Send("a:0", "a:1", "b:0", "b:1")
+			failed := w.invoke(10, 10*time.Second)
+			time.Sleep(time.Hour)
+			if len(w.seen()) != 2 {
+				t.Errorf("the function was given %q at %v, want all and one half", w.seen(), w.times)
+			}
+			for _, body := range w.seen()[1] {
+				if done := c.want == batch.Retry; done == slices.Contains(failed, body) {
+					t.Errorf("%s was written within the grace: %v; failed: %q", body, done, failed)
 				}
-				for _, body := range w.seen()[1] {
-					if done := c.want == batch.Retry; done == slices.Contains(failed, body) {
-						t.Errorf("%s was written within the grace: %v; failed: %q", body, done, failed)
-					}
+			}
+			n := 0
+			for _, body := range []string{"a:0", "b:0"} {
+				if r := w.result(body); r.Outcome == c.want && (c.want == batch.Abandoned || errors.Is(r.Err, context.DeadlineExceeded)) {
+					n++
 				}
-				n := 0
-				for _, body := range []string{"a:0", "b:0"} {
-					if r := w.result(body); r.Outcome == c.want && (c.want == batch.Abandoned || errors.Is(r.Err, context.DeadlineExceeded)) {
-						n++
-					}
-				}
-				if want := map[batch.Outcome]int{batch.Abandoned: 2, batch.Retry: 1}[c.want]; n != want {
-					t.Errorf("%d records are %v for want of time, want %d: %v", n, c.want, want, w.outcomes())
-				}
-				if dead := w.DeadLetters(); len(dead) > 0 {
-					t.Errorf("%d dead letters: nothing says which record was refused", len(dead))
-				}
-			})
+			}
+			if want := map[batch.Outcome]int{batch.Abandoned: 2, batch.Retry: 1}[c.want]; n != want {
+				t.Errorf("%d records are %v for want of time, want %d: %v", n, c.want, want, w.outcomes())
+			}
+			if dead := w.DeadLetters(); len(dead) > 0 {
+				t.Errorf("%d dead letters: nothing says which record was refused", len(dead))
+			}
 		})
 	}
 }
@@ -104,25 +135,23 @@ func TestAHalfThatWasWrittenIsDoneAtOnce(t *testing.T) {
 		"two groups": {"a:0", "a:1", "b:0", "b:1"},
 		"no groups":  {"0", "1", "2", "3"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, name != "no groups", func(w *world) {
-				w.halved(written, takes(time.Minute))
-				w.Send(bodies...)
-				failed := w.invoke(10, 10*time.Second)
-				if len(w.seen()) != 3 {
-					t.Fatalf("the function was given %q, want all and two halves", w.seen())
-				}
-				for i, half := range w.seen()[1:] {
-					for _, body := range half {
-						if slices.Contains(failed, body) != (i == 1) {
-							t.Errorf("%s of half %d is %v: %v", body, i, w.result(body).Outcome, w.result(body).Err)
-						}
-						if r := w.result(body); i == 0 && r.Duration > time.Millisecond {
-							t.Errorf("%s took %v", body, r.Duration)
-						}
+		inWorldOf(t, name, name != "no groups", func(t *testing.T, w *world) {
+			w.halved(written, takes(time.Minute))
+			w.Send(bodies...)
+			failed := w.invoke(10, 10*time.Second)
+			if len(w.seen()) != 3 {
+				t.Fatalf("the function was given %q, want all and two halves", w.seen())
+			}
+			for i, half := range w.seen()[1:] {
+				for _, body := range half {
+					if slices.Contains(failed, body) != (i == 1) {
+						t.Errorf("%s of half %d is %v: %v", body, i, w.result(body).Outcome, w.result(body).Err)
+					}
+					if r := w.result(body); i == 0 && r.Duration > time.Millisecond {
+						t.Errorf("%s took %v", body, r.Duration)
 					}
 				}
-			})
+			}
 		})
 	}
 }
@@ -131,22 +160,20 @@ func TestAHalfThatWasWrittenIsDoneAtOnce(t *testing.T) {
 // what the other writes in the end is deleted as well: each is written once.
 func TestAHalfThatWasWrittenIsDeletedAtOnce(t *testing.T) {
 	for name, bodies := range map[string][]string{"FIFO": {"a:0", "a:1", "a:2", "a:3"}, "standard": {"0", "1", "2", "3"}} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, name == "FIFO", func(w *world) {
-				w.halved(written, takes(50*time.Second))
-				w.cfg.Linger = time.Second
-				w.Send(bodies...)
-				sent := time.Now()
-				w.poll(5 * time.Minute)
-				if len(w.seen()) != 3 || w.left() != 0 {
-					t.Fatalf("the function was given %q, %d messages are left", w.seen(), w.left())
+		inWorldOf(t, name, name == "FIFO", func(t *testing.T, w *world) {
+			w.halved(written, takes(50*time.Second))
+			w.cfg.Linger = time.Second
+			w.Send(bodies...)
+			sent := time.Now()
+			w.poll(5 * time.Minute)
+			if len(w.seen()) != 3 || w.left() != 0 {
+				t.Fatalf("the function was given %q, %d messages are left", w.seen(), w.left())
+			}
+			for _, e := range w.Events(sqs.Deleted) {
+				if took := e.Time.Sub(sent); slices.Contains(w.seen()[1], e.Body) != (took < 3*time.Second) {
+					t.Errorf("%s was deleted after %v", e.Body, took)
 				}
-				for _, e := range w.Events(sqs.Deleted) {
-					if took := e.Time.Sub(sent); slices.Contains(w.seen()[1], e.Body) != (took < 3*time.Second) {
-						t.Errorf("%s was deleted after %v", e.Body, took)
-					}
-				}
-			})
+			}
 		})
 	}
 }
@@ -202,7 +229,7 @@ func TestHalvesLeaveNoPlaceTaken(t *testing.T) {
 		w.Send("a:0", "a:1", "a:2", "a:3")
 		go func() {
 			time.Sleep(30 * time.Second)
-			w.Send("b:0", "c:0", "d:0", "e:0")
+			w.Queue.Send("b:0", "c:0", "d:0", "e:0")
 		}()
 		w.poll(2 * time.Minute)
 		deleted := []string{}

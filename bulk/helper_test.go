@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,10 +62,30 @@ func inWorld(t *testing.T, fifo bool, script func(*world)) {
 	})
 }
 
+// inWorldOf is inWorld in a test with a name.
+func inWorldOf(t *testing.T, name string, fifo bool, script func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { inWorld(t, fifo, func(w *world) { script(t, w) }) })
+}
+
+// around is middleware that calls f with the handler that it is around.
+func around(f func(ctx context.Context, r batch.Record, h batch.Handler) error) func(batch.Handler) batch.Handler {
+	return func(h batch.Handler) batch.Handler {
+		return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return f(ctx, r, h) })
+	}
+}
+
 func (w *world) BatchSettled(_ context.Context, _ batch.BatchInfo, results []batch.Result) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.settled = append(w.settled, results...)
+}
+
+// Send sends messages now, which is when the world's time begins.
+func (w *world) Send(bodies ...string) {
+	w.t.Helper()
+	w.Queue.Send(bodies...)
+	w.began = time.Now()
 }
 
 // text decodes a body as it is, but for those that begin with "bad".
@@ -129,6 +150,13 @@ func (w *world) invoke(most int, timeout time.Duration) (failed []string) {
 	return failed
 }
 
+// lambda sends messages and invokes the handler for them, within 30 s.
+func (w *world) lambda(bodies ...string) (failed []string) {
+	w.t.Helper()
+	w.Send(bodies...)
+	return w.invoke(10, 30*time.Second)
+}
+
 // poll runs the handler as a container would, for d.
 func (w *world) poll(d time.Duration) {
 	w.t.Helper()
@@ -142,7 +170,6 @@ func (w *world) sendMany(n int) (bodies []string) {
 		bodies = append(bodies, strconv.Itoa(i))
 	}
 	w.Send(bodies...)
-	w.began = time.Now()
 	return bodies
 }
 
@@ -179,6 +206,13 @@ func (w *world) outcomes() map[batch.Outcome]int {
 		n[r.Outcome]++
 	}
 	return n
+}
+
+func (w *world) wantOutcomes(t *testing.T, want map[batch.Outcome]int) {
+	t.Helper()
+	if got := w.outcomes(); !maps.Equal(got, want) {
+		t.Errorf("outcomes are %v, want %v", got, want)
+	}
 }
 
 // result is the latest of a body.

@@ -7,11 +7,13 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
+	"github.com/sqsbatch/sqsbatch/internal/valuectx"
 )
 
 func TestABatchIsWrittenInChunksWithoutWaiting(t *testing.T) {
@@ -31,27 +33,25 @@ func TestABatchIsWrittenInChunksWithoutWaiting(t *testing.T) {
 		{"by bytes", 20, bulk.Config{MaxBytes: 15, Parallel: 1}, 0, []int{12, 8}, 2 * time.Second}, // 10 bodies of 1 byte, 10 of 2
 		{"larger than the limit", 3, bulk.Config{MaxBytes: 1, Parallel: 9}, 0, []int{1, 1, 1}, time.Second},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, false, func(w *world) {
-				w.cfg, w.run.Concurrency = c.cfg, c.concurrency
-				w.do = func(context.Context, []bulk.Item[string]) error { time.Sleep(time.Second); return nil }
-				sent := w.sendMany(c.records)
-				failed := w.invoke(1000, 30*time.Second)
-				got := w.sizes()
-				slices.Sort(sent)
-				if c.cfg.MaxBytes == 15 { // by order of joining
-					for _, chunk := range w.seen() {
-						if n := len(fmt.Sprint(chunk)) - len(chunk) - 1; n > 15 {
-							t.Errorf("a chunk has %d bytes: %q", n, chunk)
-						}
+		inWorldOf(t, c.name, false, func(t *testing.T, w *world) {
+			w.cfg, w.run.Concurrency = c.cfg, c.concurrency
+			w.do = func(context.Context, []bulk.Item[string]) error { time.Sleep(time.Second); return nil }
+			sent := w.sendMany(c.records)
+			failed := w.invoke(1000, 30*time.Second)
+			got := w.sizes()
+			slices.Sort(sent)
+			if c.cfg.MaxBytes == 15 { // by order of joining
+				for _, chunk := range w.seen() {
+					if n := len(fmt.Sprint(chunk)) - len(chunk) - 1; n > 15 {
+						t.Errorf("a chunk has %d bytes: %q", n, chunk)
 					}
-				} else if !slices.Equal(got, c.want) || time.Since(w.began) != c.takes {
-					t.Errorf("chunks of %v in %v, want %v in %v", got, time.Since(w.began), c.want, c.takes)
 				}
-				if items := w.items(); !slices.Equal(items, sent) || len(failed) > 0 || w.left() != 0 {
-					t.Errorf("written %q, failed %q", items, failed)
-				}
-			})
+			} else if !slices.Equal(got, c.want) || time.Since(w.began) != c.takes {
+				t.Errorf("chunks of %v in %v, want %v in %v", got, time.Since(w.began), c.want, c.takes)
+			}
+			if items := w.items(); !slices.Equal(items, sent) || len(failed) > 0 || w.left() != 0 {
+				t.Errorf("written %q, failed %q", items, failed)
+			}
 		})
 	}
 }
@@ -60,41 +60,31 @@ func TestABatchIsWrittenInChunksWithoutWaiting(t *testing.T) {
 func TestRecordsThatDoNotJoin_AreNotWaitedFor(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		w.run.Concurrency = 100
-		w.wrap = func(h batch.Handler) batch.Handler {
-			return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-				if r.Body == "slow" {
-					time.Sleep(10 * time.Millisecond)
-					return nil
-				}
-				return h.Handle(ctx, r)
-			})
-		}
-		w.Send("1", "2", "bad 3", "slow")
-		w.began = time.Now()
-		w.invoke(10, 30*time.Second)
+		w.wrap = around(func(ctx context.Context, r batch.Record, h batch.Handler) error {
+			if r.Body == "slow" {
+				time.Sleep(10 * time.Millisecond)
+				return nil
+			}
+			return h.Handle(ctx, r)
+		})
+		w.lambda("1", "2", "bad 3", "slow")
 		if items := w.items(); !slices.Equal(items, []string{"1", "2"}) || len(w.times) != 1 || w.times[0] != 10*time.Millisecond {
 			t.Errorf("%q at %v, want 1 and 2 in one chunk after 10ms", w.seen(), w.times)
 		}
-		if n := w.outcomes(); n[batch.Succeeded] != 3 || n[batch.DeadLettered] != 1 {
-			t.Errorf("outcomes are %v", n)
-		}
+		w.wantOutcomes(t, map[batch.Outcome]int{batch.Succeeded: 3, batch.DeadLettered: 1})
 	})
 }
 
 func TestOneThatTakesLongIsWaitedForUpToLinger(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		w.run.Concurrency, w.cfg.Linger = 100, 20*time.Millisecond
-		w.wrap = func(h batch.Handler) batch.Handler {
-			return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-				if r.Body == "slow" {
-					time.Sleep(time.Second)
-				}
-				return h.Handle(ctx, r)
-			})
-		}
-		w.Send("1", "slow")
-		w.began = time.Now()
-		w.invoke(10, 30*time.Second)
+		w.wrap = around(func(ctx context.Context, r batch.Record, h batch.Handler) error {
+			if r.Body == "slow" {
+				time.Sleep(time.Second)
+			}
+			return h.Handle(ctx, r)
+		})
+		w.lambda("1", "slow")
 		wantChunks(t, w.seen(), []string{"1"}, []string{"slow"})
 		if !slices.Equal(w.times, []time.Duration{20 * time.Millisecond, time.Second}) {
 			t.Errorf("written at %v, want 20ms and 1s", w.times)
@@ -103,24 +93,25 @@ func TestOneThatTakesLongIsWaitedForUpToLinger(t *testing.T) {
 }
 
 func TestWhatItemsAndTheFunctionReturn(t *testing.T) {
+	returns := func(err error) func(context.Context, []bulk.Item[string]) error {
+		return func(context.Context, []bulk.Item[string]) error { return err }
+	}
+	const succeeded, retry, dead = batch.Succeeded, batch.Retry, batch.DeadLettered
 	for _, c := range []struct {
 		name string
 		do   func(ctx context.Context, items []bulk.Item[string]) error
-		want map[string]batch.Outcome // of the three bodies
-		err  string                   // of the second
+		want [3]batch.Outcome
+		err  string // of the second
 	}{
-		{"nil", nil, map[string]batch.Outcome{"0": batch.Succeeded, "1": batch.Succeeded}, ""},
-		{"an error", func(context.Context, []bulk.Item[string]) error { return errNo },
-			map[string]batch.Outcome{"0": batch.Retry, "1": batch.Retry}, "no"},
-		{"one item failed", failing(errNo, "1"),
-			map[string]batch.Outcome{"0": batch.Succeeded, "1": batch.Retry, "2": batch.Succeeded}, "no"},
-		{"failed with nil", failing(nil, "1"), map[string]batch.Outcome{"0": batch.Succeeded, "1": batch.Retry}, "bulk: the item was failed without an error"},
-		{"one for good", failing(batch.Permanent(errNo), "1"),
-			map[string]batch.Outcome{"0": batch.Succeeded, "1": batch.DeadLettered, "2": batch.Succeeded}, "no"},
+		{"nil", nil, [3]batch.Outcome{succeeded, succeeded, succeeded}, ""},
+		{"an error", returns(errNo), [3]batch.Outcome{retry, retry, retry}, "no"},
+		{"one item failed", failing(errNo, "1"), [3]batch.Outcome{succeeded, retry, succeeded}, "no"},
+		{"failed with nil", failing(nil, "1"), [3]batch.Outcome{succeeded, retry, succeeded}, "bulk: the item was failed without an error"},
+		{"one for good", failing(batch.Permanent(errNo), "1"), [3]batch.Outcome{succeeded, dead, succeeded}, "no"},
 		{"one for good, and an error", func(ctx context.Context, items []bulk.Item[string]) error {
 			_ = failing(batch.Permanent(errNo), "1")(ctx, items)
 			return fmt.Errorf("others")
-		}, map[string]batch.Outcome{"0": batch.Retry, "1": batch.DeadLettered, "2": batch.Retry}, "no"},
+		}, [3]batch.Outcome{retry, dead, retry}, "no"},
 		{"the first counts", func(_ context.Context, items []bulk.Item[string]) error {
 			for i := range items {
 				if items[i].Value == "1" {
@@ -130,48 +121,40 @@ func TestWhatItemsAndTheFunctionReturn(t *testing.T) {
 				}
 			}
 			return nil
-		}, map[string]batch.Outcome{"0": batch.Succeeded, "1": batch.Retry}, "no"},
-		{"a panic", func(context.Context, []bulk.Item[string]) error { panic("oops") },
-			map[string]batch.Outcome{"0": batch.Retry, "1": batch.Retry, "2": batch.Retry}, "handler panicked: oops"},
-		{"an error whose methods panic", func(context.Context, []bulk.Item[string]) error {
-			var none *batch.MalformedError
-			return none
-		}, map[string]batch.Outcome{"0": batch.Retry, "1": batch.Retry}, "handler panicked: runtime error: invalid memory address or nil pointer dereference"},
+		}, [3]batch.Outcome{succeeded, retry, succeeded}, "no"},
+		{"a panic", func(context.Context, []bulk.Item[string]) error { panic("oops") }, [3]batch.Outcome{retry, retry, retry}, "handler panicked: oops"},
+		{"an error whose methods panic", returns((*batch.MalformedError)(nil)),
+			[3]batch.Outcome{retry, retry, retry}, "handler panicked: runtime error: invalid memory address or nil pointer dereference"},
 		{"Goexit", func(context.Context, []bulk.Item[string]) error { runtime.Goexit(); return nil },
-			map[string]batch.Outcome{"0": batch.Retry, "1": batch.Retry, "2": batch.Retry}, "handler called runtime.Goexit"},
+			[3]batch.Outcome{retry, retry, retry}, "handler called runtime.Goexit"},
 		{"items changed and kept", func(_ context.Context, items []bulk.Item[string]) error {
 			for i := range items {
 				items[i].Record.Body = "changed"
 				go func() { time.Sleep(time.Minute); items[i].Fail(errNo) }()
 			}
 			return nil
-		}, map[string]batch.Outcome{"0": batch.Succeeded, "1": batch.Succeeded, "2": batch.Succeeded}, ""},
+		}, [3]batch.Outcome{succeeded, succeeded, succeeded}, ""},
 		{"failed by goroutines", func(_ context.Context, items []bulk.Item[string]) error {
-			done := make(chan bool)
+			var all sync.WaitGroup
 			for i := range items {
-				go func() { items[i].Fail(errNo); done <- true }()
+				all.Go(func() { items[i].Fail(errNo) })
 			}
-			for range items {
-				<-done
-			}
+			all.Wait()
 			return nil
-		}, map[string]batch.Outcome{"0": batch.Retry, "1": batch.Retry, "2": batch.Retry}, "no"},
+		}, [3]batch.Outcome{retry, retry, retry}, "no"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, false, func(w *world) {
-				w.do = c.do
-				w.sendMany(3)
-				w.invoke(10, 30*time.Second)
-				for body, want := range c.want {
-					if r := w.result(body); r.Outcome != want {
-						t.Errorf("%s is %v, want %v: %v", body, r.Outcome, want, r.Err)
-					}
+		inWorldOf(t, c.name, false, func(t *testing.T, w *world) {
+			w.do = c.do
+			w.sendMany(3)
+			w.invoke(10, 30*time.Second)
+			for i, want := range c.want {
+				if r := w.result(fmt.Sprint(i)); r.Outcome != want {
+					t.Errorf("%d is %v, want %v: %v", i, r.Outcome, want, r.Err)
 				}
-				r := w.result("1")
-				if got := fmt.Sprint(r.Err); r.Err != nil && got != c.err || r.Err == nil && c.err != "" {
-					t.Errorf("the error is %v, want %q", r.Err, c.err)
-				}
-			})
+			}
+			if err := w.result("1").Err; err != nil && err.Error() != c.err || err == nil && c.err != "" {
+				t.Errorf("the error is %v, want %q", err, c.err)
+			}
 		})
 	}
 }
@@ -203,6 +186,154 @@ func TestAbortStartsNothingFurther(t *testing.T) {
 		}
 		if n := w.outcomes(); len(w.seen()) != 1 || n[batch.Retry] != 5 || n[batch.NotStarted] != 10 {
 			t.Errorf("chunks %q, outcomes %v", w.seen(), n)
+		}
+	})
+}
+
+// What waits for its turn is not written to what is down.
+func TestAnAbortPutsOffWhatHasNotBegun(t *testing.T) {
+	for name, abort := range map[string]func(items []bulk.Item[string]) error{
+		"of the function": func([]bulk.Item[string]) error { return batch.Abort(time.Minute, errNo) },
+		"of an item": func(items []bulk.Item[string]) error {
+			items[1].Fail(batch.Abort(time.Minute, errNo))
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, fifo := range []bool{false, true} {
+				inWorld(t, fifo, func(w *world) {
+					w.cfg, w.run.Concurrency = bulk.Config{MaxItems: 2, Parallel: 1}, 10
+					w.do = func(_ context.Context, items []bulk.Item[string]) error {
+						time.Sleep(5 * time.Second)
+						return abort(items)
+					}
+					w.Send("a:0", "b:0", "c:0", "d:0", "e:0", "f:0", "g:0")
+					w.invoke(10, 60*time.Second)
+					if len(w.seen()) != 1 || time.Since(w.began) > 10*time.Second {
+						t.Errorf("chunks %q, after %v", w.seen(), time.Since(w.began))
+					}
+					for _, body := range []string{"a:0", "b:0", "c:0", "d:0", "e:0", "f:0", "g:0"} {
+						if slices.Contains(w.items(), body) {
+							continue // in the chunk that was written, of any two
+						}
+						if r := w.result(body); r.Outcome != batch.Retry || r.VisibleIn < time.Minute {
+							t.Errorf("%s is %v, back in %v: %v", body, r.Outcome, r.VisibleIn, r.Err)
+						}
+					}
+				})
+			}
+		})
+	}
+}
+
+type tenant struct{}
+
+func TestTheChunksContext(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		w.run.Concurrency, w.run.RecordTimeout, w.cfg.Linger = 10, 5*time.Second, 2*time.Second
+		w.wrap = around(func(ctx context.Context, r batch.Record, h batch.Handler) error {
+			if r.Body == "later" {
+				time.Sleep(time.Second)
+			}
+			cut, cancel := context.WithTimeout(valuectx.With(ctx, tenant{}, r.Body), 5*time.Second)
+			defer cancel()
+			return h.Handle(cut, r)
+		})
+		w.do = func(ctx context.Context, items []bulk.Item[string]) error {
+			deadline, ok := ctx.Deadline()
+			if got := deadline.Sub(w.began); !ok || got != 5*time.Second {
+				t.Errorf("the deadline is in %v (%v), want that of the first, 5s", got, ok)
+			}
+			if r, _ := batch.RecordFrom(ctx); ctx.Value(tenant{}) != "first" || r.Body != "first" {
+				t.Errorf("the values are of %v", ctx.Value(tenant{}))
+			}
+			// What the function hands on is not the record: it can be handled at once.
+			if err := bulk.New(text, nothing, bulk.Config{}).Handle(ctx, batch.Record{}); err != nil || time.Since(w.began) != time.Second {
+				t.Errorf("a handler inside returned %v after %v", err, time.Since(w.began))
+			}
+			<-ctx.Done()
+			if time.Since(w.began) != 5*time.Second || ctx.Err() != context.DeadlineExceeded {
+				t.Errorf("it ended after %v with %v", time.Since(w.began), ctx.Err())
+			}
+			return ctx.Err()
+		}
+		w.lambda("first", "later")
+		if n := w.outcomes(); len(w.seen()) != 1 || n[batch.Retry] != 2 {
+			t.Errorf("chunks %q, outcomes %v", w.seen(), n)
+		}
+	})
+}
+
+// At the end of an invocation a function that respects its context is no longer
+// waited for than any handler, and what it has done counts.
+func TestTheEndOfAnInvocation(t *testing.T) {
+	for _, fifo := range []bool{false, true} {
+		inWorld(t, fifo, func(w *world) {
+			w.do = func(ctx context.Context, items []bulk.Item[string]) error {
+				<-ctx.Done()
+				time.Sleep(10 * time.Millisecond) // and still gets it done
+				return nil
+			}
+			w.Send("a:0", "a:1", "a:2")
+			if failed := w.invoke(10, 10*time.Second); len(failed) > 0 || len(w.seen()) != 1 || time.Since(w.began) > 10*time.Second {
+				t.Errorf("failed %q after %v, chunks %q", failed, time.Since(w.began), w.seen())
+			}
+			w.wantOutcomes(t, map[batch.Outcome]int{batch.Succeeded: 3})
+		})
+	}
+}
+
+// A record whose time is over before its chunk has a place leaves it, and others
+// are written without it.
+func TestARecordLeavesAChunkThatHasNotBegun(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		w.cfg = bulk.Config{MaxItems: 2, Parallel: 1}
+		w.run.Concurrency = 10
+		w.wrap = around(func(ctx context.Context, r batch.Record, h batch.Handler) error {
+			if r.Body >= "3" {
+				time.Sleep(time.Second)
+			}
+			if r.Body == "3" {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, time.Second)
+				defer cancel()
+			}
+			return h.Handle(ctx, r)
+		})
+		w.do = func(context.Context, []bulk.Item[string]) error { time.Sleep(4 * time.Second); return nil }
+		w.Send("1", "2", "3", "4")
+		w.invoke(10, 60*time.Second)
+		if got := w.seen(); len(got) != 2 || len(got[0]) != 2 || !slices.Equal(got[1], []string{"4"}) || w.times[1] != 4*time.Second {
+			t.Errorf("chunks %q at %v, want the second to be 4, after 4s", got, w.times)
+		}
+		if r := w.result("3"); r.Outcome != batch.Retry || r.Duration != 2*time.Second || !errors.Is(r.Err, context.DeadlineExceeded) {
+			t.Errorf("3 is %v after %v: %v", r.Outcome, r.Duration, r.Err)
+		}
+	})
+}
+
+// What waits for a place at the end of the invocation is not begun when the place
+// is free then.
+func TestNoChunkIsBegunAtTheEnd(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		w.cfg, w.run.Concurrency = bulk.Config{MaxItems: 1, Parallel: 1}, 20
+		w.do = func(ctx context.Context, _ []bulk.Item[string]) error { <-ctx.Done(); return ctx.Err() }
+		w.sendMany(20)
+		w.invoke(20, 10*time.Second)
+		if n := w.outcomes(); len(w.seen()) != 1 || n[batch.Retry] != 20 {
+			t.Errorf("chunks %q, outcomes %v", w.seen(), n)
+		}
+	})
+}
+
+func TestNothingIsSaidOfAnItemAfterwards(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		var kept *bulk.Item[string]
+		w.do = func(_ context.Context, items []bulk.Item[string]) error { kept = &items[0]; return nil }
+		w.sendMany(1)
+		w.invoke(1, 10*time.Second)
+		if kept.Fail(errNo); kept.Err() != nil {
+			t.Errorf("the item failed after it was done: %v", kept.Err())
 		}
 	})
 }

@@ -107,95 +107,75 @@ func TestAFunctionThatHangsGivesItsPlaceAway(t *testing.T) {
 		}
 		return nil
 	}
-	t.Run("container", func(t *testing.T) {
-		inWorld(t, false, func(w *world) {
-			w.cfg, w.do = bulk.Config{MaxItems: 1, Parallel: 1}, hang
-			w.run.RecordTimeout, w.run.Concurrency = 5*time.Second, 3
-			w.run.Poll.MaxAbandoned = 10
-			w.Send("0")
-			w.began = time.Now()
-			go func() {
-				time.Sleep(2 * time.Second)
-				w.Send("1", "2")
-			}()
-			w.poll(20 * time.Second)
-			if !slices.Equal(w.items(), []string{"0", "1", "2"}) || w.times[1] != 6*time.Second || w.times[2] != w.times[1] { // the timeout and the grace
-				t.Errorf("chunks %q at %v, want the second at 6s", w.seen(), w.times)
-			}
-			if n := w.outcomes(); n[batch.Abandoned] != 1 || n[batch.Succeeded] != 2 {
-				t.Errorf("outcomes are %v", n)
-			}
-		})
+	inWorldOf(t, "container", false, func(t *testing.T, w *world) {
+		w.cfg, w.do = bulk.Config{MaxItems: 1, Parallel: 1}, hang
+		w.run.RecordTimeout, w.run.Concurrency = 5*time.Second, 3
+		w.run.Poll.MaxAbandoned = 10
+		w.Send("0")
+		go func() {
+			time.Sleep(2 * time.Second)
+			w.Queue.Send("1", "2")
+		}()
+		w.poll(20 * time.Second)
+		if !slices.Equal(w.items(), []string{"0", "1", "2"}) || w.times[1] != 6*time.Second || w.times[2] != w.times[1] { // the timeout and the grace
+			t.Errorf("chunks %q at %v, want the second at 6s", w.seen(), w.times)
+		}
+		w.wantOutcomes(t, map[batch.Outcome]int{batch.Abandoned: 1, batch.Succeeded: 2})
 	})
-	t.Run("Lambda", func(t *testing.T) {
-		inWorld(t, false, func(w *world) {
-			w.cfg, w.do = bulk.Config{MaxItems: 1, Parallel: 1}, hang
-			w.run.RecordTimeout = 5 * time.Second // and one record at a time
-			w.sendMany(3)
-			failed := w.invoke(10, 30*time.Second)
-			if !slices.Equal(failed, []string{"0"}) || !slices.Equal(w.times, []time.Duration{0, 6 * time.Second, 6 * time.Second}) {
-				t.Errorf("failed %v; chunks %q at %v", failed, w.seen(), w.times)
-			}
-			if n := w.outcomes(); n[batch.Abandoned] != 1 || n[batch.Succeeded] != 2 {
-				t.Errorf("outcomes are %v", n)
-			}
-		})
+	inWorldOf(t, "Lambda", false, func(t *testing.T, w *world) {
+		w.cfg, w.do = bulk.Config{MaxItems: 1, Parallel: 1}, hang
+		w.run.RecordTimeout = 5 * time.Second // and one record at a time
+		w.sendMany(3)
+		failed := w.invoke(10, 30*time.Second)
+		if !slices.Equal(failed, []string{"0"}) || !slices.Equal(w.times, []time.Duration{0, 6 * time.Second, 6 * time.Second}) {
+			t.Errorf("failed %v; chunks %q at %v", failed, w.seen(), w.times)
+		}
+		w.wantOutcomes(t, map[batch.Outcome]int{batch.Abandoned: 1, batch.Succeeded: 2})
 	})
-	t.Run("Lambda, to its end", func(t *testing.T) {
-		inWorld(t, false, func(w *world) {
-			w.do = func(context.Context, []bulk.Item[string]) error { time.Sleep(time.Hour); return nil }
-			w.sendMany(3)
-			if failed := w.invoke(10, 30*time.Second); len(failed) != 3 || time.Since(w.began) > 30*time.Second {
-				t.Errorf("failed %v after %v", failed, time.Since(w.began))
-			}
-			if n := w.outcomes(); n[batch.Abandoned] != 3 {
-				t.Errorf("outcomes are %v", n)
-			}
-		})
+	inWorldOf(t, "Lambda, to its end", false, func(t *testing.T, w *world) {
+		w.do = func(context.Context, []bulk.Item[string]) error { time.Sleep(time.Hour); return nil }
+		w.sendMany(3)
+		if failed := w.invoke(10, 30*time.Second); len(failed) != 3 || time.Since(w.began) > 30*time.Second {
+			t.Errorf("failed %v after %v", failed, time.Since(w.began))
+		}
+		w.wantOutcomes(t, map[batch.Outcome]int{batch.Abandoned: 3})
 	})
 }
 
-// SQS takes a record back while its chunk is written: the others are not cut.
+// SQS takes records back while their chunk is written. It ends when no record waits any
+// more: if others do, they are not cut.
 func TestARecordThatIsLostEndsNoOthersChunk(t *testing.T) {
-	inWorld(t, false, func(w *world) {
-		var ended error
-		var at time.Duration
-		w.do = func(ctx context.Context, items []bulk.Item[string]) error {
-			for _, r := range items {
-				if r.Value == "0" {
-					w.delete(w.URL, r.Record.ReceiptHandle) // as another consumer would
+	for name, c := range map[string]struct {
+		lost  []string
+		ended error
+		want  map[batch.Outcome]int
+	}{
+		"one": {[]string{"0"}, nil, map[batch.Outcome]int{batch.Succeeded: 2, batch.Abandoned: 1}},
+		"all": {[]string{"0", "1", "2"}, context.Canceled, nil},
+	} {
+		inWorldOf(t, name, false, func(t *testing.T, w *world) {
+			var ended error
+			w.do = func(ctx context.Context, items []bulk.Item[string]) error {
+				for _, r := range items {
+					if slices.Contains(c.lost, r.Value) {
+						w.delete(w.URL, r.Record.ReceiptHandle) // as another consumer would
+					}
 				}
+				select {
+				case <-ctx.Done():
+					ended = ctx.Err()
+				case <-time.After(time.Minute):
+				}
+				return ended
 			}
-			select {
-			case <-ctx.Done():
-				ended, at = ctx.Err(), time.Since(w.began)
-			case <-time.After(time.Minute):
+			w.sendMany(3)
+			w.poll(3 * time.Minute)
+			if ended != c.ended {
+				t.Errorf("the chunk ended with %v", ended)
 			}
-			return nil
-		}
-		w.sendMany(3)
-		w.poll(3 * time.Minute)
-		if n := w.outcomes(); ended != nil || n[batch.Succeeded] != 2 || n[batch.Abandoned] != 1 {
-			t.Errorf("the chunk ended with %v at %v; outcomes %v", ended, at, n)
-		}
-	})
-	inWorld(t, false, func(w *world) { // all of them: no record waits any more
-		var ended error
-		w.do = func(ctx context.Context, items []bulk.Item[string]) error {
-			for _, r := range items {
-				w.delete(w.URL, r.Record.ReceiptHandle) // as another consumer would
+			if c.want != nil {
+				w.wantOutcomes(t, c.want)
 			}
-			select {
-			case <-ctx.Done():
-				ended = ctx.Err()
-			case <-time.After(10 * time.Minute):
-			}
-			return ended
-		}
-		w.sendMany(3)
-		w.poll(3 * time.Minute)
-		if ended != context.Canceled {
-			t.Errorf("the chunk ended with %v", ended)
-		}
-	})
+		})
+	}
 }

@@ -40,6 +40,7 @@ type ticket[T any] struct {
 	item    Item[T]
 	verdict verdict
 	next    *ticket[T] // the record behind it in its FIFO group, if that is in the chunk
+	before  *ticket[T] // the record before it, likewise
 	chunk   *chunk[T]  // set by join
 	done    chan struct{}
 
@@ -77,6 +78,7 @@ func (s *scope[T]) join(t *ticket[T]) {
 		if last.next == nil {
 			break
 		}
+		last.next.before = last
 	}
 	switch {
 	case len(c.tickets) >= s.cfg.MaxItems || c.bytes >= s.cfg.MaxBytes:
@@ -94,11 +96,7 @@ func (s *scope[T]) fits(c *chunk[T], t *ticket[T]) bool {
 // newChunk opens a chunk for a first record. That record waits for others for up to half of
 // its time.
 func (s *scope[T]) newChunk(ctx context.Context) *chunk[T] {
-	c := &chunk[T]{}
-	if s.alone {
-		return c
-	}
-	wait := s.cfg.Linger
+	c, wait := &chunk[T]{}, s.cfg.Linger
 	if deadline, ok := ctx.Deadline(); ok {
 		wait = min(wait, time.Until(deadline)/2)
 	}
@@ -140,9 +138,7 @@ func (s *scope[T]) write() {
 		default:
 			return
 		}
-		if c.timer != nil {
-			c.timer.Stop()
-		}
+		c.timer.Stop()
 		for _, t := range slices.Clone(c.tickets) {
 			if t.heads() && t.ctx.Err() != nil {
 				s.takeOut(t) // its Handle is about to return
@@ -166,12 +162,10 @@ func (s *scope[T]) putOff(abort error) (over []*chunk[T]) {
 	s.full, s.open = nil, nil
 	err := fmt.Errorf("bulk: not written, because another chunk was aborted: %w", abort)
 	for _, c := range over {
-		if c.timer != nil {
-			c.timer.Stop()
-		}
+		c.timer.Stop()
 		c.begun, c.over = true, true
 		for _, t := range c.tickets {
-			t.verdict.seal(err)
+			t.verdict.set(err, true)
 		}
 	}
 	return over
@@ -213,9 +207,7 @@ func (s *scope[T]) leave(t *ticket[T]) bool {
 	if len(c.tickets) > 0 {
 		return true
 	}
-	if c.timer != nil {
-		c.timer.Stop()
-	}
+	c.timer.Stop()
 	if s.open == c {
 		s.open = nil
 	}

@@ -28,8 +28,7 @@ func envelope(h batch.Handler) batch.Handler {
 func TestUnwrapIsBetweenTheEngineAndTheChunk(t *testing.T) {
 	inWorld(t, true, func(w *world) {
 		w.cfg.Unwrap = envelope
-		w.Send("a:0)", "a:1)", "a:2", "a:3)", "b:0)")
-		w.invoke(10, 30*time.Second)
+		w.lambda("a:0)", "a:1)", "a:2", "a:3)", "b:0)")
 		if got := w.seen(); len(got) != 2 || !slices.Equal(w.items(), []string{"a:0", "a:1", "a:3", "b:0"}) || !slices.Equal(got[1], []string{"a:3"}) {
 			t.Errorf("chunks are %q", got)
 		}
@@ -43,23 +42,20 @@ func TestUnwrapIsBetweenTheEngineAndTheChunk(t *testing.T) {
 func TestUnwrapKnowsTheOutcome(t *testing.T) {
 	inWorld(t, true, func(w *world) {
 		var after []string
-		w.cfg.Unwrap = func(h batch.Handler) batch.Handler {
-			return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-				err := h.Handle(ctx, r)
-				if err == nil {
-					after = append(after, r.Body)
-				}
-				return err
-			})
-		}
+		w.cfg.Unwrap = around(func(ctx context.Context, r batch.Record, h batch.Handler) error {
+			err := h.Handle(ctx, r)
+			if err == nil {
+				after = append(after, r.Body)
+			}
+			return err
+		})
 		w.do = func(ctx context.Context, items []bulk.Item[string]) error {
 			if len(after) > 0 {
 				t.Errorf("%q before the chunk was written", after)
 			}
 			return failing(errNo, "a:2")(ctx, items)
 		}
-		w.Send("a:0", "a:1", "a:2", "a:3")
-		failed := w.invoke(10, 30*time.Second)
+		failed := w.lambda("a:0", "a:1", "a:2", "a:3")
 		wantChunks(t, [][]string{after, failed}, []string{"a:0", "a:1"}, []string{"a:2", "a:3"})
 	})
 }
@@ -71,24 +67,18 @@ func TestUnwrapThatFailsAfterwards(t *testing.T) {
 		"fails": func() error { return errNo },
 		"hangs": func() error { time.Sleep(time.Hour); return nil },
 	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, true, func(w *world) {
-				w.run.RecordTimeout = 5 * time.Second
-				w.cfg.Unwrap = func(h batch.Handler) batch.Handler {
-					return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-						if err := h.Handle(ctx, r); err != nil || r.Body != "a:1" {
-							return err
-						}
-						return after()
-					})
+		inWorldOf(t, name, true, func(t *testing.T, w *world) {
+			w.run.RecordTimeout = 5 * time.Second
+			w.cfg.Unwrap = around(func(ctx context.Context, r batch.Record, h batch.Handler) error {
+				if err := h.Handle(ctx, r); err != nil || r.Body != "a:1" {
+					return err
 				}
-				w.Send("a:0", "a:1", "a:2")
-				w.began = time.Now()
-				failed := w.invoke(10, 30*time.Second)
-				if !slices.Equal(failed, []string{"a:1", "a:2"}) || len(w.seen()) != 1 || time.Since(w.began) > 10*time.Second {
-					t.Errorf("failed %q after %v; chunks %q", failed, time.Since(w.began), w.seen())
-				}
+				return after()
 			})
+			failed := w.lambda("a:0", "a:1", "a:2")
+			if !slices.Equal(failed, []string{"a:1", "a:2"}) || len(w.seen()) != 1 || time.Since(w.began) > 10*time.Second {
+				t.Errorf("failed %q after %v; chunks %q", failed, time.Since(w.began), w.seen())
+			}
 		})
 	}
 }
@@ -96,20 +86,17 @@ func TestUnwrapThatFailsAfterwards(t *testing.T) {
 // A record that leaves its chunk takes those with it that it has taken along.
 func TestWhatIsBehindLeavesWithItsRecord(t *testing.T) {
 	inWorld(t, true, func(w *world) {
-		w.cfg = bulk.Config{MaxItems: 4, Parallel: 1, Unwrap: func(h batch.Handler) batch.Handler {
-			return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-				if r.Body == "a:0" {
-					time.Sleep(time.Second)
-					var cancel context.CancelFunc
-					ctx, cancel = context.WithTimeout(ctx, time.Second)
-					defer cancel()
-				}
-				return h.Handle(ctx, r)
-			})
-		}}
+		w.cfg = bulk.Config{MaxItems: 4, Parallel: 1, Unwrap: around(func(ctx context.Context, r batch.Record, h batch.Handler) error {
+			if r.Body == "a:0" {
+				time.Sleep(time.Second)
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, time.Second)
+				defer cancel()
+			}
+			return h.Handle(ctx, r)
+		})}
 		w.do = func(context.Context, []bulk.Item[string]) error { time.Sleep(4 * time.Second); return nil }
-		w.Send("b:0", "b:1", "b:2", "b:3", "a:0", "a:1")
-		failed := w.invoke(10, 30*time.Second)
+		failed := w.lambda("b:0", "b:1", "b:2", "b:3", "a:0", "a:1")
 		wantChunks(t, append(w.seen(), failed), []string{"b:0", "b:1", "b:2", "b:3"}, []string{"a:0", "a:1"})
 	})
 }
@@ -117,32 +104,14 @@ func TestWhatIsBehindLeavesWithItsRecord(t *testing.T) {
 // What would be two items is not taken along.
 func TestUnwrapThatCallsTwiceForARecordBehind(t *testing.T) {
 	inWorld(t, true, func(w *world) {
-		w.cfg.Unwrap = func(h batch.Handler) batch.Handler {
-			return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-				if r.Body == "a:1" {
-					return twice(h).Handle(ctx, r)
-				}
-				return h.Handle(ctx, r)
-			})
-		}
-		w.Send("a:0", "a:1")
-		w.invoke(10, 30*time.Second)
+		w.cfg.Unwrap = around(func(ctx context.Context, r batch.Record, h batch.Handler) error {
+			if r.Body == "a:1" {
+				return twice(h).Handle(ctx, r)
+			}
+			return h.Handle(ctx, r)
+		})
+		w.lambda("a:0", "a:1")
 		wantChunks(t, w.seen(), []string{"a:0"}, []string{"a:1"})
-	})
-}
-
-func TestUnwrapHidesNoConcurrency(t *testing.T) {
-	inWorld(t, false, func(w *world) {
-		w.cfg.Unwrap = envelope
-		var bodies []string
-		for range 60 {
-			bodies = append(bodies, "x)")
-		}
-		w.Send(bodies...)
-		w.invoke(100, 30*time.Second)
-		if sizes := w.sizes(); !slices.Equal(sizes, []int{60}) {
-			t.Errorf("chunks of %v", sizes)
-		}
 	})
 }
 
@@ -169,16 +138,13 @@ func TestUnwrapThatCannotBe(t *testing.T) {
 		{"drops the context", false, forgetful, "does not pass its context on"},
 		{"drops the context, FIFO", true, forgetful, "does not pass its context on"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, c.fifo, func(w *world) {
-				w.cfg.Unwrap = c.unwrap
-				w.Send("a:0", "a:1")
-				failed := w.invoke(10, 30*time.Second)
-				r := w.result("a:0")
-				if c.want == "" && (len(failed) > 0 || len(w.items()) != 4) || c.want != "" && (len(failed) != 2 || !strings.Contains(r.Err.Error(), c.want)) {
-					t.Errorf("failed %q, chunks %q: %v", failed, w.seen(), r.Err)
-				}
-			})
+		inWorldOf(t, c.name, c.fifo, func(t *testing.T, w *world) {
+			w.cfg.Unwrap = c.unwrap
+			failed := w.lambda("a:0", "a:1")
+			r := w.result("a:0")
+			if c.want == "" && (len(failed) > 0 || len(w.items()) != 4) || c.want != "" && (len(failed) != 2 || !strings.Contains(r.Err.Error(), c.want)) {
+				t.Errorf("failed %q, chunks %q: %v", failed, w.seen(), r.Err)
+			}
 		})
 	}
 }
@@ -186,12 +152,10 @@ func TestUnwrapThatCannotBe(t *testing.T) {
 // What is taken behind a record is no more than a chunk has room for, however
 // large the middleware makes it.
 func TestNoMoreIsLookedAtThanFits(t *testing.T) {
-	large := func(h batch.Handler) batch.Handler { // four times
-		return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-			r.Body = strings.Repeat(r.Body, 4)
-			return h.Handle(ctx, r)
-		})
-	}
+	large := around(func(ctx context.Context, r batch.Record, h batch.Handler) error {
+		r.Body = strings.Repeat(r.Body, 4)
+		return h.Handle(ctx, r)
+	})
 	for name, c := range map[string]struct {
 		cfg    bulk.Config
 		decode int // of ten records, those looked at before their turn included
@@ -202,20 +166,17 @@ func TestNoMoreIsLookedAtThanFits(t *testing.T) {
 		"few bytes":     {bulk.Config{MaxBytes: 50, Unwrap: large}, 12, 3}, // four fit, the fifth is one too many
 		"too few":       {bulk.Config{MaxBytes: 12, Unwrap: large}, 10, 10},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, true, func(w *world) {
-				var decoded atomic.Int32
-				w.cfg, w.run.Concurrency = c.cfg, 1
-				w.decode = func(ctx context.Context, r batch.Record) (string, error) {
-					decoded.Add(1)
-					return text(ctx, r)
-				}
-				w.Send("a:0", "a:1", "a:2", "a:3", "a:4", "a:5", "a:6", "a:7", "a:8", "a:9")
-				failed := w.invoke(10, 30*time.Second)
-				if len(failed) > 0 || int(decoded.Load()) != c.decode || len(w.seen()) != c.chunks {
-					t.Errorf("failed %q; %d decoded, want %d; chunks %q", failed, decoded.Load(), c.decode, w.seen())
-				}
-			})
+		inWorldOf(t, name, true, func(t *testing.T, w *world) {
+			var decoded atomic.Int32
+			w.cfg, w.run.Concurrency = c.cfg, 1
+			w.decode = func(ctx context.Context, r batch.Record) (string, error) {
+				decoded.Add(1)
+				return text(ctx, r)
+			}
+			failed := w.lambda("a:0", "a:1", "a:2", "a:3", "a:4", "a:5", "a:6", "a:7", "a:8", "a:9")
+			if len(failed) > 0 || int(decoded.Load()) != c.decode || len(w.seen()) != c.chunks {
+				t.Errorf("failed %q; %d decoded, want %d; chunks %q", failed, decoded.Load(), c.decode, w.seen())
+			}
 		})
 	}
 }

@@ -38,29 +38,17 @@ func BenchmarkRecord(b *testing.B) {
 	run("duplicate", guarded, func(int) string { return `{"id":"1"}` })
 }
 
-// distant is a store whose calls take their time.
-type distant struct {
-	idempotency.Store
-	takes time.Duration
-}
-
-func (s distant) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
-	time.Sleep(s.takes)
-	return s.Store.Claim(ctx, c)
-}
-
-func (s distant) Complete(ctx context.Context, key, owner string, c idempotency.Completion) error {
-	time.Sleep(s.takes)
-	return s.Store.Complete(ctx, key, owner, c)
-}
-
 // The records of a batch ask the store side by side: a batch takes two calls' time longer,
 // not two for each record.
 func TestBatch_CostsTwoCallsTime(t *testing.T) {
 	const takes = 10 * time.Millisecond
 	inBoth(t, sqstest.Config{}, func() batch.Handler {
 		s := &shop{}
-		return s.guarded(distant{idempotency.NewMemory(), takes}, idempotency.Config{})
+		distant := &hooked{Store: idempotency.NewMemory(), before: func(context.Context, string) error {
+			time.Sleep(takes)
+			return nil
+		}}
+		return s.guarded(distant, idempotency.Config{})
 	}, func(t *testing.T, q *sqstest.Queue) {
 		var orders []string
 		for n := range 10 {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/sqstest"
 )
@@ -34,20 +33,6 @@ func TestKeptPermanentFailure_IsNotItsOwnDuplicate(t *testing.T) {
 	})
 }
 
-// lateStore answers its first claim late.
-type lateStore struct {
-	idempotency.Store
-	late *time.Duration
-}
-
-func (s lateStore) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
-	found, err := s.Store.Claim(ctx, c)
-	wait := *s.late
-	*s.late = 0
-	time.Sleep(wait)
-	return found, err
-}
-
 // The claim has begun when the store was asked, not when it answered.
 func TestLateAnswerToAClaim_DoesNotLetTwoIn(t *testing.T) {
 	for _, late := range []time.Duration{2 * time.Second, 3 * time.Second, 20 * time.Second} {
@@ -56,7 +41,12 @@ func TestLateAnswerToAClaim_DoesNotLetTwoIn(t *testing.T) {
 			var over, began time.Time // of A's context, and of B's work
 			c := idempotency.Config{Lease: 6 * time.Second}
 			wait := late
-			a := worker(lateStore{store, &wait}, c, func(ctx context.Context) error {
+			answersLate := on("claim", func(context.Context) error {
+				time.Sleep(wait)
+				wait = 0
+				return nil
+			})
+			a := worker(&hooked{Store: store, after: answersLate}, c, func(ctx context.Context) error {
 				runs += "A"
 				select {
 				case <-ctx.Done():
@@ -81,33 +71,10 @@ func TestLateAnswerToAClaim_DoesNotLetTwoIn(t *testing.T) {
 	}
 }
 
-// It waits for as long as it can: what it waits for may end in the last moment.
-func TestLastAttempt_WaitsForAllOfItsTime(t *testing.T) {
-	var s *shop
-	inBoth(t, sqstest.Config{MaxReceiveCount: 2}, func() batch.Handler {
-		s = &shop{do: func(context.Context, string, int) error { time.Sleep(8 * time.Second); return nil }}
-		return s.guarded(idempotency.NewMemory(), idempotency.Config{Lease: time.Second})
-	}, func(t *testing.T, q *sqstest.Queue) {
-		q.Send(order("1"), order("1"))
-		q.UntilIdle()
-		s.want(t, "1")
-		for _, m := range q.Messages() {
-			if !m.DeadLetter.IsZero() {
-				t.Errorf("%v is a dead letter: %v", m.Body, m)
-			}
-		}
-	})
-}
-
 // A claim that lasts for all of the record's time is renewed no more.
 func TestRenewals_AreFew(t *testing.T) {
 	renewals := 0
-	store := slowStore{idempotency.NewMemory(), func(op string) error {
-		if op == "renew" {
-			renewals++
-		}
-		return nil
-	}}
+	store := &hooked{Store: idempotency.NewMemory(), before: on("renew", func(context.Context) error { renewals++; return nil })}
 	synctest.Test(t, func(t *testing.T) {
 		slow := worker(store, idempotency.Config{Lease: 3 * time.Second, Grace: time.Millisecond}, func(ctx context.Context) error {
 			<-ctx.Done()
@@ -122,7 +89,7 @@ func TestRenewals_AreFew(t *testing.T) {
 
 // Classify is for the errors of the handler: a table that is missing makes no dead letters.
 func TestStoreError_IsNotClassified(t *testing.T) {
-	store := slowStore{idempotency.NewMemory(), func(string) error { return errDown }}
+	store := &hooked{Store: idempotency.NewMemory(), before: on("claim", down)}
 	h := batch.Chain(batch.Text(func(context.Context, string) error { return nil }), idempotency.New(store, idempotency.Config{Key: idempotency.Body}))
 	err := h.Handle(t.Context(), batch.Record{Body: "x"})
 	if err == nil || errors.Is(err, errDown) || !strings.Contains(err.Error(), errDown.Error()) {
@@ -130,18 +97,10 @@ func TestStoreError_IsNotClassified(t *testing.T) {
 	}
 }
 
-// hung is a store that does not answer claims.
-type hung struct{ idempotency.Store }
-
-func (hung) Claim(ctx context.Context, _ idempotency.Claim) (idempotency.Found, error) {
-	<-ctx.Done()
-	return idempotency.Found{}, ctx.Err()
-}
-
 func TestStoreThatHangs_LeavesTimeToProceed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		done := false
-		w := worker(&hung{idempotency.NewMemory()}, idempotency.Config{ProceedWithoutStore: true}, func(context.Context) error {
+		w := worker(&hooked{Store: idempotency.NewMemory(), before: on("claim", toEnd)}, idempotency.Config{ProceedWithoutStore: true}, func(context.Context) error {
 			done = true
 			return nil
 		})
@@ -150,30 +109,6 @@ func TestStoreThatHangs_LeavesTimeToProceed(t *testing.T) {
 			t.Errorf("%v, done: %v, after %v", err, done, time.Since(began))
 		}
 	})
-}
-
-// mute makes claims, and answers them as wait says.
-type mute struct {
-	idempotency.Store
-	wait    func(ctx context.Context) error
-	release func(ctx context.Context) error // before it is done
-}
-
-func (m *mute) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
-	found, err := m.Store.Claim(ctx, c)
-	if err := m.wait(ctx); err != nil {
-		return idempotency.Found{}, err
-	}
-	return found, err
-}
-
-func (m *mute) Release(ctx context.Context, key, owner string) error {
-	if m.release != nil {
-		if err := m.release(ctx); err != nil {
-			return err
-		}
-	}
-	return m.Store.Release(ctx, key, owner)
 }
 
 // toEnd answers nothing until the context ends.
@@ -190,25 +125,23 @@ func TestClaimWithoutAnAnswer_IsGivenBack(t *testing.T) {
 		"slow answers": {func(context.Context) error { time.Sleep(16 * time.Second); return nil }, 0, 32 * time.Second},
 		"drain":        {toEnd, time.Second, time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store, runs := idempotency.NewMemory(), 0
-				do := func(context.Context) error { runs++; return nil }
-				cfg := idempotency.Config{Lease: 30 * time.Second}
-				ctx, cancel := context.WithCancel(soon(t, time.Minute))
-				defer cancel()
-				if c.stop != 0 {
-					time.AfterFunc(c.stop, cancel)
-				}
-				began := time.Now()
-				err := worker(&mute{Store: store, wait: c.wait}, cfg, do)(ctx)
-				if took := time.Since(began); err == nil || runs != 0 || took != c.want {
-					t.Errorf("%v after %v and %d calls of the handler", err, took, runs)
-				}
-				if err := worker(store, cfg, do)(t.Context()); err != nil || runs != 1 {
-					t.Errorf("the retry: %v after %d calls of the handler", err, runs)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			store, runs := idempotency.NewMemory(), 0
+			do := func(context.Context) error { runs++; return nil }
+			cfg := idempotency.Config{Lease: 30 * time.Second}
+			ctx, cancel := context.WithCancel(soon(t, time.Minute))
+			defer cancel()
+			if c.stop != 0 {
+				time.AfterFunc(c.stop, cancel)
+			}
+			began := time.Now()
+			err := worker(&hooked{Store: store, after: on("claim", c.wait)}, cfg, do)(ctx)
+			if took := time.Since(began); err == nil || runs != 0 || took != c.want {
+				t.Errorf("%v after %v and %d calls of the handler", err, took, runs)
+			}
+			if err := worker(store, cfg, do)(t.Context()); err != nil || runs != 1 {
+				t.Errorf("the retry: %v after %d calls of the handler", err, runs)
+			}
 		})
 	}
 }
@@ -221,17 +154,15 @@ func TestClaimThatCannotBeGivenBack_EndsInTime(t *testing.T) {
 		"little time": {1200 * time.Millisecond, 1200 * time.Millisecond},
 		"no time":     {500 * time.Millisecond, 500 * time.Millisecond},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				began := time.Now()
-				err := worker(&mute{idempotency.NewMemory(), toEnd, toEnd}, idempotency.Config{}, func(context.Context) error {
-					t.Error("it is handled")
-					return nil
-				})(soon(t, c.time))
-				if took := time.Since(began); err == nil || took != c.want {
-					t.Errorf("%v after %v, want %v", err, took, c.want)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			began := time.Now()
+			err := worker(&hooked{idempotency.NewMemory(), on("release", toEnd), on("claim", toEnd)}, idempotency.Config{}, func(context.Context) error {
+				t.Error("it is handled")
+				return nil
+			})(soon(t, c.time))
+			if took := time.Since(began); err == nil || took != c.want {
+				t.Errorf("%v after %v, want %v", err, took, c.want)
+			}
 		})
 	}
 }
@@ -241,7 +172,7 @@ func TestProceedWithoutStore_KeepsAClaimWithoutAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, cfg := idempotency.NewMemory(), idempotency.Config{ProceedWithoutStore: true}
 		var other error
-		err := worker(&mute{Store: store, wait: toEnd}, cfg, func(context.Context) error {
+		err := worker(&hooked{Store: store, after: on("claim", toEnd)}, cfg, func(context.Context) error {
 			other = worker(store, cfg, func(context.Context) error { t.Error("it is done twice"); return nil })(t.Context())
 			return nil
 		})(soon(t, time.Minute))
@@ -281,36 +212,12 @@ func TestErrorWhoseMethodPanics_ReleasesTheKey(t *testing.T) {
 	}
 }
 
-func TestKeptPermanentFailure_IsByClassify(t *testing.T) {
-	unknown, store := errors.New("unknown article"), idempotency.NewMemory()
-	s := &shop{do: func(context.Context, string, int) error { return unknown }}
-	sqstest.RunWith(t, s.guarded(store, idempotency.Config{KeepPermanent: true}), sqstest.Config{Handler: handler.Config{
-		Classify: func(err error) error { return batch.Permanent(err) },
-	}}, func(t *testing.T, q *sqstest.Queue) {
-		q.Send(order("1"))
-		q.UntilIdle()
-		q.Send(order("1"))
-		q.UntilIdle()
-		q.Want("dead-letter", "duplicate")
-	})
-}
-
 func TestKeys_KeepKindsApart(t *testing.T) {
 	s := &shop{}
 	h := s.guarded(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Keys(idempotency.Field("type"), idempotency.Field("id"))})
 	sqstest.Run(t, h, func(t *testing.T, q *sqstest.Queue) {
-		q.Send(`{"type":"placed","id":"1"}`, `{"type":"cancelled","id":"1"}`)
-		q.UntilIdle()
-		q.Send(`{"type":"placed","id":"1"}`, `{"id":"1"}`, `no JSON`)
-		q.UntilIdle()
+		deliver(q, `{"type":"placed","id":"1"}`, `{"type":"cancelled","id":"1"}`)
+		deliver(q, `{"type":"placed","id":"1"}`, `{"id":"1"}`, `no JSON`)
 		q.Want("succeeded", "succeeded", "duplicate", "dead-letter", "dead-letter")
 	})
-}
-
-func TestHashOfNothing_IsPermanent(t *testing.T) {
-	h := batch.Chain(batch.Text(func(context.Context, string) error { t.Error("it is handled"); return nil }),
-		idempotency.New(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Body, Hash: func(string) string { return "" }}))
-	if err := h.Handle(t.Context(), batch.Record{Body: "x"}); !batch.VerdictOf(err).Permanent {
-		t.Errorf("%v", err)
-	}
 }

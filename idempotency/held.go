@@ -30,43 +30,27 @@ func HeldFrom(ctx context.Context, store Store) (Held, bool) {
 // never make the second.
 func (h Held) Commit(ctx context.Context, commit func(key, owner string, c Completion) error) error {
 	w := h.work
-	if w.commitState() == committed {
+	if w.commit.Load() == committed {
 		return errCommittedBefore
 	}
-	w.setCommit(committing)
+	w.commit.Store(committing)
 	err := commit(w.claim.Key, w.claim.Owner, w.completion())
-	switch {
-	case err == nil:
-		w.setCommit(committed)
+	if err == nil {
+		w.commit.Store(committed)
 		return nil
-	case errors.Is(err, ErrNotOwner):
-		w.setCommit(notCommitted)
-		return w.takenOver(ctx)
-	default:
-		w.setCommit(notCommitted)
-		return err
 	}
+	w.commit.Store(notCommitted)
+	if errors.Is(err, ErrNotOwner) {
+		return w.takenOver(ctx)
+	}
+	return err
 }
 
 var errCommittedBefore = errors.New("idempotency: the work of this record was committed before: commit all of it together")
 
-// commitState says how far a handler's own commit is.
-type commitState uint8
-
+// How far a handler's own commit is.
 const (
-	notCommitted commitState = iota
+	notCommitted uint32 = iota
 	committing
 	committed
 )
-
-func (w *work) setCommit(s commitState) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.commit = s
-}
-
-func (w *work) commitState() commitState {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.commit
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -26,12 +25,9 @@ func commits(t *testing.T, store idempotency.Store, work func(ctx context.Contex
 	return h.Handle(t.Context(), batch.Record{MessageID: "1"})
 }
 
-// completeIn is a commit that does nothing but to complete the key after d.
-func completeIn(ctx context.Context, store idempotency.Store, held idempotency.Held, d time.Duration) error {
-	return held.Commit(ctx, func(key, owner string, c idempotency.Completion) error {
-		time.Sleep(d)
-		return store.Complete(ctx, key, owner, c)
-	})
+// complete is a commit that does nothing but to complete the key.
+func complete(ctx context.Context, store idempotency.Store, held idempotency.Held) error {
+	return held.Commit(ctx, func(key, owner string, c idempotency.Completion) error { return store.Complete(ctx, key, owner, c) })
 }
 
 // stateOf is how the key is.
@@ -44,82 +40,48 @@ func stateOf(t *testing.T, store idempotency.Store) idempotency.Found {
 	return found
 }
 
-// A completed key cannot be renewed. This must not end the context of a handler that goes on.
-func TestHeld_HandlerGoesOnAfterItsCommit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := idempotency.NewMemory()
-		err := commits(t, store, func(ctx context.Context, held idempotency.Held) error {
-			if err := idempotency.Keep(ctx, "kept"); err != nil {
-				return err
-			}
-			if err := completeIn(ctx, store, held, 0); err != nil {
+func TestHeld_KeyAndErrorAfterCommits(t *testing.T) {
+	for name, c := range map[string]struct {
+		work  func(t *testing.T, ctx context.Context, store idempotency.Store, held idempotency.Held) error
+		want  []error
+		state idempotency.State // of the key when the handler has returned
+	}{
+		// A completed key cannot be renewed. This must not end the context of a handler that goes on.
+		"the handler goes on": {func(t *testing.T, ctx context.Context, store idempotency.Store, held idempotency.Held) error {
+			if err := complete(ctx, store, held); err != nil {
 				return err
 			}
 			time.Sleep(time.Minute)
 			return ctx.Err()
-		})
-		if found := stateOf(t, store); err != nil || found.State != idempotency.Completed || string(found.Result) != `"kept"` {
-			t.Errorf("%v, the key is %v %s", err, found.State, found.Result)
-		}
-	})
-}
+		}, nil, idempotency.Completed},
 
-// A commit that takes longer than the claim: renewals meet a completion while it is under way.
-func TestHeld_SlowCommit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := idempotency.NewMemory()
-		err := commits(t, store, func(ctx context.Context, held idempotency.Held) error {
-			err := held.Commit(ctx, func(key, owner string, c idempotency.Completion) error {
+		// It takes longer than the claim: renewals meet a completion while it is under way.
+		"a slow commit": {func(t *testing.T, ctx context.Context, store idempotency.Store, held idempotency.Held) error {
+			return held.Commit(ctx, func(key, owner string, c idempotency.Completion) error {
 				if err := store.Complete(ctx, key, owner, c); err != nil {
 					return err
 				}
 				time.Sleep(time.Minute) // the answer is late
 				return ctx.Err()
 			})
-			return err
-		})
-		if found := stateOf(t, store); err != nil || found.State != idempotency.Completed {
-			t.Errorf("%v, the key is %v", err, found.State)
-		}
-	})
-}
+		}, nil, idempotency.Completed},
 
-// After a commit the key stays completed, whatever the handler returns.
-func TestHeld_FailureAfterTheCommit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := idempotency.NewMemory()
-		err := commits(t, store, func(ctx context.Context, held idempotency.Held) error {
-			return errors.Join(completeIn(ctx, store, held, 0), errWork)
-		})
-		if found := stateOf(t, store); !errors.Is(err, errWork) || found.State != idempotency.Completed {
-			t.Errorf("%v, the key is %v", err, found.State)
-		}
-	})
-}
+		"a failure after the commit": {func(t *testing.T, ctx context.Context, store idempotency.Store, held idempotency.Held) error {
+			return errors.Join(complete(ctx, store, held), errWork)
+		}, []error{errWork}, idempotency.Completed},
 
-// A commit that failed leaves the claim, which is renewed until the handler returns.
-func TestHeld_CommitFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := idempotency.NewMemory()
-		err := commits(t, store, func(ctx context.Context, held idempotency.Held) error {
+		// It leaves the claim, which is renewed until the handler returns, and then released.
+		"a commit that fails": {func(t *testing.T, ctx context.Context, store idempotency.Store, held idempotency.Held) error {
 			err := held.Commit(ctx, func(string, string, idempotency.Completion) error { return errWork })
 			time.Sleep(time.Minute)
 			if found := stateOf(t, store); found.State != idempotency.InProgress || ctx.Err() != nil {
 				t.Errorf("the key is %v, the context %v", found.State, ctx.Err())
 			}
 			return err
-		})
-		if found := stateOf(t, store); !errors.Is(err, errWork) || found.State != idempotency.Claimed {
-			t.Errorf("%v, the key is %v; want it to be released", err, found.State)
-		}
-	})
-}
+		}, []error{errWork}, idempotency.Claimed},
 
-// A worker whose claim was taken over commits nothing, and its record waits for the other.
-func TestHeld_TakenOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := idempotency.NewMemory()
-		err := commits(t, store, func(ctx context.Context, held idempotency.Held) error {
+		// A worker whose claim was taken over commits nothing, and its record waits for the other.
+		"taken over": {func(t *testing.T, ctx context.Context, store idempotency.Store, held idempotency.Held) error {
 			return held.Commit(ctx, func(key, owner string, c idempotency.Completion) error {
 				if err := store.Release(ctx, key, owner); err != nil {
 					return err
@@ -129,11 +91,24 @@ func TestHeld_TakenOver(t *testing.T) {
 				}
 				return store.Complete(ctx, key, owner, c)
 			})
+		}, []error{batch.ErrInProgress, idempotency.ErrTakenOver}, idempotency.Claimed},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			store := idempotency.NewMemory()
+			err := commits(t, store, func(ctx context.Context, held idempotency.Held) error {
+				return errors.Join(idempotency.Keep(ctx, "kept"), c.work(t, ctx, store, held))
+			})
+			for _, want := range c.want {
+				if !errors.Is(err, want) {
+					t.Errorf("%v, want %v", err, want)
+				}
+			}
+			found := stateOf(t, store)
+			if (err == nil) != (c.want == nil) || found.State != c.state || (string(found.Result) == `"kept"`) != (c.state == idempotency.Completed) {
+				t.Errorf("%v, the key is %v %s", err, found.State, found.Result)
+			}
 		})
-		if !errors.Is(err, batch.ErrInProgress) || !errors.Is(err, idempotency.ErrTakenOver) {
-			t.Errorf("%v, want ErrInProgress and ErrTakenOver", err)
-		}
-	})
+	}
 }
 
 func TestHeldFrom_WithoutAClaim(t *testing.T) {
@@ -149,22 +124,6 @@ func TestHeldFrom_WithoutAClaim(t *testing.T) {
 	})
 }
 
-// counting counts the calls that end claims.
-type counting struct {
-	*idempotency.Memory
-	ends int
-}
-
-func (c *counting) Complete(ctx context.Context, key, owner string, completion idempotency.Completion) error {
-	c.ends++
-	return c.Memory.Complete(ctx, key, owner, completion)
-}
-
-func (c *counting) Release(ctx context.Context, key, owner string) error {
-	c.ends++
-	return c.Memory.Release(ctx, key, owner)
-}
-
 // The second of two commits would be lost if the process is killed between them.
 func TestHeld_CommitsOnce(t *testing.T) {
 	store := idempotency.NewMemory()
@@ -172,7 +131,7 @@ func TestHeld_CommitsOnce(t *testing.T) {
 		if err := held.Commit(ctx, func(string, string, idempotency.Completion) error { return errWork }); !errors.Is(err, errWork) {
 			t.Error(err)
 		}
-		if err := completeIn(ctx, store, held, 0); err != nil {
+		if err := complete(ctx, store, held); err != nil {
 			t.Errorf("a commit after one that failed: %v", err)
 		}
 		return held.Commit(ctx, func(string, string, idempotency.Completion) error {
@@ -188,15 +147,21 @@ func TestHeld_CommitsOnce(t *testing.T) {
 // After a handler's own commit the store is called no more.
 func TestHeld_NoCallAfterTheCommit(t *testing.T) {
 	for _, end := range []error{nil, errWork, batch.Permanent(errWork)} {
-		store := &counting{Memory: idempotency.NewMemory()}
+		ends := 0
+		store := &hooked{Store: idempotency.NewMemory(), before: func(_ context.Context, operation string) error {
+			if operation == "complete" || operation == "release" {
+				ends++
+			}
+			return nil
+		}}
 		err := commits(t, store, func(ctx context.Context, held idempotency.Held) error {
-			if err := completeIn(ctx, store, held, 0); err != nil {
+			if err := complete(ctx, store, held); err != nil {
 				return err
 			}
 			return end
 		})
-		if !errors.Is(err, end) || store.ends != 1 {
-			t.Errorf("%v: %v, the claim was ended by %d calls, want 1", end, err, store.ends)
+		if !errors.Is(err, end) || ends != 1 {
+			t.Errorf("%v: %v, the claim was ended by %d calls, want 1", end, err, ends)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package idempotency_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,16 +73,20 @@ func inBoth(t *testing.T, cfg sqstest.Config, h func() batch.Handler, test func(
 	}
 }
 
+// deliver sends messages, and waits until they are settled.
+func deliver(q *sqstest.Queue, bodies ...string) {
+	q.Send(bodies...)
+	q.UntilIdle()
+}
+
 func TestDuplicate_IsDeletedAndNotHandled(t *testing.T) {
 	var s *shop
 	inBoth(t, sqstest.Config{}, func() batch.Handler {
 		s = &shop{}
 		return s.guarded(idempotency.NewMemory(), idempotency.Config{})
 	}, func(t *testing.T, q *sqstest.Queue) {
-		q.Send(order("1"), order("2"))
-		q.UntilIdle()
-		q.Send(order("1"))
-		q.UntilIdle()
+		deliver(q, order("1"), order("2"))
+		deliver(q, order("1"))
 		q.Want("succeeded", "succeeded", "duplicate")
 		s.want(t, "1", "2")
 	})
@@ -93,8 +98,7 @@ func TestCopiesAtOnce_OneIsHandledAndTheOthersComeBack(t *testing.T) {
 		s = &shop{do: func(context.Context, string, int) error { time.Sleep(3 * time.Second); return nil }}
 		return s.guarded(idempotency.NewMemory(), idempotency.Config{})
 	}, func(t *testing.T, q *sqstest.Queue) {
-		q.Send(order("1"), order("1"), order("1"))
-		q.UntilIdle()
+		deliver(q, order("1"), order("1"), order("1"))
 		s.want(t, "1")
 		var outcomes []string
 		for _, m := range q.Messages() {
@@ -125,8 +129,7 @@ func TestFailure_ReleasesTheKey(t *testing.T) {
 				return nil
 			}}
 			sqstest.Run(t, s.guarded(idempotency.NewMemory(), idempotency.Config{}), func(t *testing.T, q *sqstest.Queue) {
-				q.Send(order("1"))
-				q.UntilIdle()
+				deliver(q, order("1"))
 				q.Want("retry, retry, succeeded")
 			})
 		})
@@ -134,75 +137,105 @@ func TestFailure_ReleasesTheKey(t *testing.T) {
 }
 
 func TestPermanentFailure_IsForgottenUnlessKept(t *testing.T) {
-	for _, kept := range []bool{false, true} {
-		s := &shop{do: func(context.Context, string, int) error { return batch.Permanent(errors.New("unknown article")) }}
-		sqstest.Run(t, s.guarded(idempotency.NewMemory(), idempotency.Config{KeepPermanent: kept}), func(t *testing.T, q *sqstest.Queue) {
-			q.Send(order("1"))
-			q.UntilIdle()
-			q.Send(order("1"))
-			q.UntilIdle()
-			if kept {
-				q.Want("dead-letter", "duplicate")
-			} else {
-				q.Want("dead-letter", "dead-letter")
+	unknown := errors.New("unknown article")
+	for name, c := range map[string]struct {
+		err      error
+		kept     bool
+		classify func(error) error
+		want     string // of the second message
+	}{
+		"forgotten":         {batch.Permanent(unknown), false, nil, "dead-letter"},
+		"kept":              {batch.Permanent(unknown), true, nil, "duplicate"},
+		"kept, by Classify": {unknown, true, func(err error) error { return batch.Permanent(err) }, "duplicate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &shop{do: func(context.Context, string, int) error { return c.err }}
+			h := s.guarded(idempotency.NewMemory(), idempotency.Config{KeepPermanent: c.kept})
+			sqstest.RunWith(t, h, sqstest.Config{Handler: handler.Config{Classify: c.classify}}, func(t *testing.T, q *sqstest.Queue) {
+				deliver(q, order("1"))
+				deliver(q, order("1"))
+				q.Want("dead-letter", c.want)
+			})
+		})
+	}
+}
+
+// A record that only waited for another worker must not die of it. It waits for as long as it
+// can: what it waits for may end in the last moment.
+func TestLastAttempt_WaitsForTheOther(t *testing.T) {
+	for _, c := range []struct {
+		takes  time.Duration
+		bodies []string
+	}{{20 * time.Second, []string{order("1"), order("1"), order("1")}}, {8 * time.Second, []string{order("1"), order("1")}}} {
+		var s *shop
+		inBoth(t, sqstest.Config{MaxReceiveCount: 2}, func() batch.Handler {
+			s = &shop{do: func(context.Context, string, int) error { time.Sleep(c.takes); return nil }}
+			return s.guarded(idempotency.NewMemory(), idempotency.Config{Lease: time.Second})
+		}, func(t *testing.T, q *sqstest.Queue) {
+			deliver(q, c.bodies...)
+			s.want(t, "1")
+			for _, m := range q.Messages() {
+				if !m.DeadLetter.IsZero() {
+					t.Errorf("%v is a dead letter: %v", m.Body, m)
+				}
 			}
 		})
 	}
 }
 
-// A record that only waited for another worker must not die of it.
-func TestLastAttempt_WaitsForTheOther(t *testing.T) {
-	var s *shop
-	inBoth(t, sqstest.Config{MaxReceiveCount: 2}, func() batch.Handler {
-		s = &shop{do: func(context.Context, string, int) error { time.Sleep(20 * time.Second); return nil }}
-		return s.guarded(idempotency.NewMemory(), idempotency.Config{Lease: time.Second})
-	}, func(t *testing.T, q *sqstest.Queue) {
-		q.Send(order("1"), order("1"), order("1"))
-		q.UntilIdle()
-		s.want(t, "1")
-		for _, m := range q.Messages() {
-			if !m.DeadLetter.IsZero() {
-				t.Errorf("%v is a dead letter: %v", m.Body, m)
-			}
-		}
-	})
-}
-
-// slowStore is a store of which the calls of some operations fail.
-type slowStore struct {
+// hooked is a store whose calls a test changes. An error of before is that of the call, which
+// is then not made. An error of after is that of a call which was made.
+type hooked struct {
 	idempotency.Store
-	err func(operation string) error
+	before, after func(ctx context.Context, operation string) error
 }
 
-func (s slowStore) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
-	if err := s.err("claim"); err != nil {
-		return idempotency.Found{}, err
+// on is a hook for the calls of one operation.
+func on(operation string, hook func(ctx context.Context) error) func(context.Context, string) error {
+	return func(ctx context.Context, called string) error {
+		if called != operation {
+			return nil
+		}
+		return hook(ctx)
 	}
-	return s.Store.Claim(ctx, c)
 }
 
-func (s slowStore) Renew(ctx context.Context, key, owner string, lease time.Duration) error {
-	if err := s.err("renew"); err != nil {
+func (s *hooked) call(ctx context.Context, operation string, do func() error) error {
+	if s.before != nil {
+		if err := s.before(ctx, operation); err != nil {
+			return err
+		}
+	}
+	err := do()
+	if s.after != nil {
+		err = cmp.Or(s.after(ctx, operation), err)
+	}
+	return err
+}
+
+func (s *hooked) Claim(ctx context.Context, c idempotency.Claim) (found idempotency.Found, err error) {
+	err = s.call(ctx, "claim", func() (err error) {
+		found, err = s.Store.Claim(ctx, c)
 		return err
-	}
-	return s.Store.Renew(ctx, key, owner, lease)
+	})
+	return found, err
 }
 
-func (s slowStore) Complete(ctx context.Context, key, owner string, c idempotency.Completion) error {
-	if err := s.err("complete"); err != nil {
-		return err
-	}
-	return s.Store.Complete(ctx, key, owner, c)
+func (s *hooked) Renew(ctx context.Context, key, owner string, lease time.Duration) error {
+	return s.call(ctx, "renew", func() error { return s.Store.Renew(ctx, key, owner, lease) })
 }
 
-func (s slowStore) Release(ctx context.Context, key, owner string) error {
-	if err := s.err("release"); err != nil {
-		return err
-	}
-	return s.Store.Release(ctx, key, owner)
+func (s *hooked) Complete(ctx context.Context, key, owner string, c idempotency.Completion) error {
+	return s.call(ctx, "complete", func() error { return s.Store.Complete(ctx, key, owner, c) })
+}
+
+func (s *hooked) Release(ctx context.Context, key, owner string) error {
+	return s.call(ctx, "release", func() error { return s.Store.Release(ctx, key, owner) })
 }
 
 var errDown = errors.New("the store is down")
+
+func down(context.Context) error { return errDown }
 
 // warnings are those of the hooks.
 type warnings struct {
@@ -228,18 +261,17 @@ func TestStoreIsDown_RetriesOrProceeds(t *testing.T) {
 	for _, proceed := range []bool{false, true} {
 		s, w := &shop{}, &warnings{}
 		began := time.Now()
-		store := slowStore{idempotency.NewMemory(), func(op string) error {
-			if op == "claim" && time.Since(began) < time.Minute {
+		store := &hooked{Store: idempotency.NewMemory(), before: on("claim", func(context.Context) error {
+			if time.Since(began) < time.Minute {
 				return errDown
 			}
 			return nil
-		}}
+		})}
 		sqstest.RunWith(t, s.guarded(store, idempotency.Config{ProceedWithoutStore: proceed}), sqstest.Config{
 			Handler: handler.Config{Hooks: []any{w}},
 		}, func(t *testing.T, q *sqstest.Queue) {
 			began = time.Now()
-			q.Send(order("1"))
-			q.UntilIdle()
+			deliver(q, order("1"))
 			s.want(t, "1")
 			attempts := len(q.Messages()[0].Attempts)
 			if proceed != (attempts == 1) || proceed != w.has("without protection") {
@@ -252,17 +284,11 @@ func TestStoreIsDown_RetriesOrProceeds(t *testing.T) {
 // The work is done: to do it again because the store does not answer would be wrong.
 func TestCompletionFails_RecordSucceeds(t *testing.T) {
 	s, w := &shop{}, &warnings{}
-	store := slowStore{idempotency.NewMemory(), func(op string) error {
-		if op == "complete" {
-			return errDown
-		}
-		return nil
-	}}
+	store := &hooked{Store: idempotency.NewMemory(), before: on("complete", down)}
 	sqstest.RunWith(t, s.guarded(store, idempotency.Config{}), sqstest.Config{
 		Handler: handler.Config{Hooks: []any{w}},
 	}, func(t *testing.T, q *sqstest.Queue) {
-		q.Send(order("1"))
-		q.UntilIdle()
+		deliver(q, order("1"))
 		q.Want("succeeded")
 		if !w.has("did not answer: a duplicate") {
 			t.Errorf("warnings %q", w.list)
@@ -282,8 +308,7 @@ func TestNoKey_IsPermanentUnlessAllowed(t *testing.T) {
 			t.Run(fmt.Sprint(name, allowed), func(t *testing.T) {
 				s := &shop{}
 				sqstest.Run(t, s.guarded(idempotency.NewMemory(), idempotency.Config{Key: key, ProceedWithoutKey: allowed}), func(t *testing.T, q *sqstest.Queue) {
-					q.Send(order("1"), order("1"))
-					q.UntilIdle()
+					deliver(q, order("1"), order("1"))
 					if allowed {
 						s.want(t, "1", "1")
 						return
@@ -300,16 +325,18 @@ func TestNoKey_IsPermanentUnlessAllowed(t *testing.T) {
 }
 
 func TestDifferentContent_IsPermanent(t *testing.T) {
-	s := &shop{}
-	h := s.guarded(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Field("id"), Content: idempotency.Body})
+	s, store := &shop{}, idempotency.NewMemory()
+	h := s.guarded(store, idempotency.Config{Key: idempotency.Field("id"), Content: idempotency.Body})
 	sqstest.Run(t, h, func(t *testing.T, q *sqstest.Queue) {
-		q.Send(`{"id":"1","to":"Ann"}`)
-		q.UntilIdle()
-		q.Send(`{"id":"1","to":"Bob"}`, `{"id":"1","to":"Ann"}`)
-		q.UntilIdle()
+		deliver(q, `{"id":"1","to":"Ann"}`)
+		deliver(q, `{"id":"1","to":"Bob"}`, `{"id":"1","to":"Ann"}`)
 		q.Want("succeeded", "dead-letter", "duplicate")
 		if err := q.Messages()[1].Attempts[0].Err; !errors.Is(err, idempotency.ErrDifferentContent) || strings.Contains(err.Error(), "Bob") {
 			t.Errorf("the error is %v", err)
+		}
+		found, err := store.Claim(t.Context(), idempotency.Claim{Key: "orders#" + idempotency.SHA256("1"), Owner: "onlooker"})
+		if want := idempotency.SHA256(`{"id":"1","to":"Ann"}`); err != nil || found.Content != want {
+			t.Errorf("the store has the content %q, %v; want the digest %s", found.Content, err, want)
 		}
 	})
 }
@@ -325,10 +352,8 @@ func TestKeptResult_IsGivenToDuplicates(t *testing.T) {
 		}),
 	}))
 	sqstest.Run(t, h, func(t *testing.T, q *sqstest.Queue) {
-		q.Send(order("1"))
-		q.UntilIdle()
-		q.Send(order("1"))
-		q.UntilIdle()
+		deliver(q, order("1"))
+		deliver(q, order("1"))
 		q.Want("succeeded", "duplicate")
 		if !slices.Equal(heard, []int{42}) {
 			t.Errorf("heard %v", heard)
@@ -385,11 +410,18 @@ func TestNew_KeepsTheHandlersMethods(t *testing.T) {
 	}
 }
 
-func TestPlainKey_ThatCannotBeStored_IsPermanent(t *testing.T) {
-	for name, key := range map[string]string{"too long": strings.Repeat("x", 1025), "not UTF-8": "\xff"} {
+func TestKeyThatCannotBeStored_IsPermanent(t *testing.T) {
+	for name, c := range map[string]struct {
+		key  string
+		hash func(string) string
+	}{
+		"too long":        {strings.Repeat("x", 1025), idempotency.Plain},
+		"not UTF-8":       {"\xff", idempotency.Plain},
+		"hash of nothing": {"x", func(string) string { return "" }},
+	} {
 		h := batch.Chain(batch.Text(func(context.Context, string) error { t.Error(name + ": it is handled"); return nil }),
-			idempotency.New(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Body, Hash: idempotency.Plain}))
-		if err := h.Handle(t.Context(), batch.Record{Body: key}); !batch.VerdictOf(err).Permanent {
+			idempotency.New(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Body, Hash: c.hash}))
+		if err := h.Handle(t.Context(), batch.Record{Body: c.key}); !batch.VerdictOf(err).Permanent {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

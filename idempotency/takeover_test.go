@@ -20,6 +20,11 @@ func worker(store idempotency.Store, c idempotency.Config, do func(ctx context.C
 	}
 }
 
+// inBubble runs a subtest in virtual time.
+func inBubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
 func soon(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
@@ -29,44 +34,42 @@ func soon(t *testing.T, d time.Duration) context.Context {
 // Powertools 3.37.0 for Python runs A, B and C here: A's late failure deletes B's completion.
 func TestLateEndAfterTakeover_ChangesNothing(t *testing.T) {
 	for name, end := range map[string]error{"failure": errors.New("too late"), "success": nil, "permanent": batch.Permanent(nil)} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store, runs := idempotency.NewMemory(), ""
-				a := worker(store, idempotency.Config{KeepPermanent: true}, func(context.Context) error {
-					runs += "A"
-					time.Sleep(10 * time.Second) // it ignores its context
-					return end
-				})
-				b := worker(store, idempotency.Config{}, func(ctx context.Context) error {
-					runs += "B"
-					return idempotency.Keep(ctx, "B's")
-				})
-				var kept string
-				c := worker(store, idempotency.Config{OnDuplicate: idempotency.Kept(func(_ context.Context, s string) error {
-					kept = s
-					return nil
-				})}, func(context.Context) error {
-					runs += "C"
-					return nil
-				})
-				late := make(chan error, 1)
-				go func() { late <- a(soon(t, time.Second)) }()
-				time.Sleep(3 * time.Second) // a second of time, and a second of grace
-				synctest.Wait()
-				if err := b(soon(t, time.Second)); err != nil {
-					t.Errorf("B: %v", err)
-				}
-				err := <-late
-				if v := batch.VerdictOf(err); name != "failure" && (!v.InProgress || !errors.Is(err, idempotency.ErrTakenOver)) {
-					t.Errorf("A, which was late: %v", err)
-				}
-				if err := c(soon(t, time.Second)); !errors.Is(err, batch.ErrDuplicate) {
-					t.Errorf("C: %v", err)
-				}
-				if runs != "AB" || kept != "B's" {
-					t.Errorf("%s have run, kept is %q; want AB and B's", runs, kept)
-				}
+		inBubble(t, name, func(t *testing.T) {
+			store, runs := idempotency.NewMemory(), ""
+			a := worker(store, idempotency.Config{KeepPermanent: true}, func(context.Context) error {
+				runs += "A"
+				time.Sleep(10 * time.Second) // it ignores its context
+				return end
 			})
+			b := worker(store, idempotency.Config{}, func(ctx context.Context) error {
+				runs += "B"
+				return idempotency.Keep(ctx, "B's")
+			})
+			var kept string
+			c := worker(store, idempotency.Config{OnDuplicate: idempotency.Kept(func(_ context.Context, s string) error {
+				kept = s
+				return nil
+			})}, func(context.Context) error {
+				runs += "C"
+				return nil
+			})
+			late := make(chan error, 1)
+			go func() { late <- a(soon(t, time.Second)) }()
+			time.Sleep(3 * time.Second) // a second of time, and a second of grace
+			synctest.Wait()
+			if err := b(soon(t, time.Second)); err != nil {
+				t.Errorf("B: %v", err)
+			}
+			err := <-late
+			if v := batch.VerdictOf(err); name != "failure" && (!v.InProgress || !errors.Is(err, idempotency.ErrTakenOver)) {
+				t.Errorf("A, which was late: %v", err)
+			}
+			if err := c(soon(t, time.Second)); !errors.Is(err, batch.ErrDuplicate) {
+				t.Errorf("C: %v", err)
+			}
+			if runs != "AB" || kept != "B's" {
+				t.Errorf("%s have run, kept is %q; want AB and B's", runs, kept)
+			}
 		})
 	}
 }
@@ -107,12 +110,7 @@ func TestInProgress_ComesBackWhenTheClaimEnds(t *testing.T) {
 func TestClaim_IsRenewedWhileTheHandlerRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, renewals := idempotency.NewMemory(), 0
-		counted := slowStore{store, func(op string) error {
-			if op == "renew" {
-				renewals++
-			}
-			return nil
-		}}
+		counted := &hooked{Store: store, before: on("renew", func(context.Context) error { renewals++; return nil })}
 		c := idempotency.Config{Lease: 6 * time.Second}
 		done := make(chan error, 1)
 		go func() {
@@ -133,32 +131,25 @@ func TestClaim_IsRenewedWhileTheHandlerRuns(t *testing.T) {
 
 func TestClaimThatCannotBeRenewed_EndsTheContextBeforeOthersAreLetIn(t *testing.T) {
 	for name, failure := range map[string]error{"down": errDown, "taken over": idempotency.ErrNotOwner} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := slowStore{idempotency.NewMemory(), func(op string) error {
-					if op == "renew" {
-						return failure
-					}
-					return nil
-				}}
-				began := time.Now()
-				var ended time.Duration
-				err := worker(store, idempotency.Config{Lease: 12 * time.Second}, func(ctx context.Context) error {
-					<-ctx.Done()
-					if cause := context.Cause(ctx); !errors.Is(cause, idempotency.ErrTakenOver) {
-						t.Errorf("the cause is %v", cause)
-					}
-					ended = time.Since(began)
-					return ctx.Err()
-				})(t.Context())
-				want := 11 * time.Second // the lease less the grace
-				if failure != errDown {
-					want = 4 * time.Second // the first renewal
+		inBubble(t, name, func(t *testing.T) {
+			store := &hooked{Store: idempotency.NewMemory(), before: on("renew", func(context.Context) error { return failure })}
+			began := time.Now()
+			var ended time.Duration
+			err := worker(store, idempotency.Config{Lease: 12 * time.Second}, func(ctx context.Context) error {
+				<-ctx.Done()
+				if cause := context.Cause(ctx); !errors.Is(cause, idempotency.ErrTakenOver) {
+					t.Errorf("the cause is %v", cause)
 				}
-				if ended != want || !errors.Is(err, context.Canceled) {
-					t.Errorf("the context ended after %v with %v, want %v", ended, err, want)
-				}
-			})
+				ended = time.Since(began)
+				return ctx.Err()
+			})(t.Context())
+			want := 11 * time.Second // the lease less the grace
+			if failure != errDown {
+				want = 4 * time.Second // the first renewal
+			}
+			if ended != want || !errors.Is(err, context.Canceled) {
+				t.Errorf("the context ended after %v with %v, want %v", ended, err, want)
+			}
 		})
 	}
 }
@@ -184,12 +175,10 @@ func TestNoTimeLeft_ClaimStillEnds(t *testing.T) {
 func TestSlowAnswerToAClaim_EndsTheContextInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		store := slowStore{slowAnswer{idempotency.NewMemory()}, func(op string) error {
-			if op == "renew" {
-				return errDown
-			}
+		store := &hooked{idempotency.NewMemory(), on("renew", down), on("claim", func(context.Context) error {
+			time.Sleep(3 * time.Second)
 			return nil
-		}}
+		})}
 		_ = worker(store, idempotency.Config{Lease: 12 * time.Second}, func(ctx context.Context) error {
 			<-ctx.Done()
 			return ctx.Err()
@@ -198,12 +187,4 @@ func TestSlowAnswerToAClaim_EndsTheContextInTime(t *testing.T) {
 			t.Errorf("the context ended after %v, want 11 s: the lease less the grace", ended)
 		}
 	})
-}
-
-// slowAnswer answers claims 3 s after they were made.
-type slowAnswer struct{ idempotency.Store }
-
-func (s slowAnswer) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
-	defer time.Sleep(3 * time.Second)
-	return s.Store.Claim(ctx, c)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -24,8 +25,8 @@ type work struct {
 	over  bool       // the handler has returned
 	lost  bool       // the claim is another's
 	timer *time.Timer
-	// commit is how far the handler's own completion is, see Held.
-	commit commitState
+
+	commit atomic.Uint32 // how far the handler's own completion is, see Held
 }
 
 type workKey struct{}
@@ -51,7 +52,7 @@ func (w *work) do(ctx context.Context, r batch.Record) error {
 	returned = true
 	lost := w.stop()
 	switch {
-	case w.commitState() == committed:
+	case w.commit.Load() == committed:
 		return err
 	case err == nil, duplicate, permanent:
 		if permanent {
@@ -125,9 +126,9 @@ func (w *work) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 		if w.until = began.Add(lease); !w.lasts(ctx) {
 			w.renewIn(ctx, lease/3, cancel)
 		}
-	case w.commitState() == committed:
+	case w.commit.Load() == committed:
 		// The claim is a completion now, which cannot be renewed.
-	case w.commitState() == committing:
+	case w.commit.Load() == committing:
 		w.renewIn(ctx, w.claim.Lease/12, cancel) // only the commit knows whose the claim is
 	case errors.Is(err, ErrNotOwner) || !time.Now().Before(ends):
 		w.mu.Lock()

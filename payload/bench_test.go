@@ -17,6 +17,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/payload/encoded"
 	"github.com/sqsbatch/sqsbatch/payload/protobuf"
 	"github.com/sqsbatch/sqsbatch/payload/s3payload"
+	"github.com/sqsbatch/sqsbatch/sender"
 )
 
 const line = `{"sku":"hat-1","quantity":3,"price":"12.90","text":"one of ours, with a band, wide, and a feather if there is one left"},`
@@ -76,11 +77,11 @@ func BenchmarkPayload(b *testing.B) {
 }
 
 func zipped(b *testing.B, lines int) string {
-	body, _, err := encoded.Gzip(strings.Repeat(line, lines), nil)
-	if err != nil {
+	m := sender.Text(strings.Repeat(line, lines))
+	if err := encoded.Prepare(b.Context(), &m); err != nil {
 		b.Fatal(err)
 	}
-	return body
+	return m.Body
 }
 
 func unzip(_ context.Context, r batch.Record) error {

@@ -100,6 +100,37 @@ func (w *world) client(cfg reply.Config) *reply.Client {
 	return c
 }
 
+// opened makes a client that has its reply queue.
+func (w *world) opened(cfg reply.Config) *reply.Client {
+	w.Helper()
+	c := w.client(cfg)
+	if err := c.Open(w.Context()); err != nil {
+		w.Fatal(err)
+	}
+	return c
+}
+
+// wantIdle waits until requests are settled, and checks their outcomes.
+func (w *world) wantIdle(outcomes ...string) {
+	w.Helper()
+	w.UntilIdle()
+	w.Want(outcomes...)
+}
+
+func (w *world) within(began time.Time, limit time.Duration) {
+	w.Helper()
+	if took := time.Since(began); took > limit {
+		w.Errorf("it took %v, want at most %v", took, limit)
+	}
+}
+
+func (w *world) wantLog(text string) {
+	w.Helper()
+	if !strings.Contains(w.log.String(), text) {
+		w.Errorf("%s is not in the log:\n%s", text, w.log)
+	}
+}
+
 func (w *world) call(c *reply.Client, r Request) (Quote, error) {
 	return reply.Call[Quote](w.Context(), c, w.URL, r)
 }

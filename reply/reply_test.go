@@ -29,19 +29,14 @@ import (
 func TestCall_ThousandSideBySide_EachGetsItsOwnAnswer(t *testing.T) {
 	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
 		w.serve(quote)
-		c := w.client(reply.Config{})
-		if err := c.Open(w.Context()); err != nil {
-			w.Fatal(err)
-		}
+		c := w.opened(reply.Config{})
 		var all sync.WaitGroup
 		for i := range 1000 {
 			all.Go(func() { w.mustCall(c, Request{ID: fmt.Sprint("r-", i)}) })
 		}
 		began := time.Now()
 		all.Wait()
-		if took := time.Since(began); took > time.Second {
-			w.Errorf("1,000 calls took %v", took)
-		}
+		w.within(began, time.Second)
 		synctest.Wait()
 		if n := len(w.Server.Calls()); n > 700 {
 			w.Errorf("%d requests for 1,000 calls, want 0.6 for each, and few more", n)
@@ -79,11 +74,8 @@ func TestErrorOfFunction_IsTheAnswer(t *testing.T) {
 				if e := answered(err); e == nil || *e != c.want {
 					w.Errorf("%#v, want %#v", err, c.want)
 				}
-				w.UntilIdle()
-				w.Want("succeeded")
-				if line := c.log + ` msg="the request was answered with an error"`; !strings.Contains(w.log.String(), line) {
-					w.Errorf("%s is not in the log:\n%s", line, w.log)
-				}
+				w.wantIdle("succeeded")
+				w.wantLog(c.log + ` msg="the request was answered with an error"`)
 			})
 		})
 	}
@@ -98,12 +90,10 @@ func TestBodyThatCannotBeDecoded_IsAPermanentError(t *testing.T) {
 		if e := answered(err); e == nil || !e.Permanent || strings.Contains(e.Text, "secret") || !strings.Contains(e.Text, "malformed body") {
 			w.Errorf("%v", err)
 		}
-		w.UntilIdle()
-		w.Want("succeeded")
+		w.wantIdle("succeeded")
 	})
 }
 
-// The queue retries what was not answered.
 func TestUnansweredRequest_ComesBack(t *testing.T) {
 	for name, first := range map[string]func(context.Context) error{
 		"abort":       func(context.Context) error { return batch.Abort(time.Second, errors.New("down")) },
@@ -146,33 +136,38 @@ func TestCallerHasGivenUp_RequestIsNotHandled(t *testing.T) {
 			w.Error("the function was called")
 			return Quote{}, nil
 		})
-		w.UntilIdle()
-		w.Want("expired")
+		w.wantIdle("expired")
 	})
 }
 
+// What the function returns then is no answer. Its error is in the log, since the caller does
+// not hear of it.
 func TestCallerGivesUpMeanwhile_ContextOfTheFunctionEnds(t *testing.T) {
-	inWorld(t, func(w *world) {
-		var took time.Duration
-		w.serve(func(ctx context.Context, r Request) (Quote, error) {
-			began := time.Now()
-			<-ctx.Done()
-			took = time.Since(began)
-			return Quote{r.ID}, nil
+	for _, failure := range []error{nil, errors.New("the database is down")} {
+		inWorld(t, func(w *world) {
+			var took time.Duration
+			w.serve(func(ctx context.Context, r Request) (Quote, error) {
+				began := time.Now()
+				<-ctx.Done()
+				took = time.Since(began)
+				return Quote{r.ID}, failure
+			})
+			_, err := w.call(w.client(reply.Config{Timeout: 4 * time.Second}), Request{ID: "r-1"})
+			if !errors.Is(err, context.DeadlineExceeded) {
+				w.Error(err)
+			}
+			w.wantIdle("expired")
+			if took > 4*time.Second || took == 0 {
+				w.Errorf("the context of the function lasted for %v", took)
+			}
+			if q := w.replyQueue(); len(q.Messages) != 0 {
+				w.Error("an answer was sent")
+			}
+			if failure != nil {
+				w.wantLog(`reason="the database is down"`)
+			}
 		})
-		_, err := w.call(w.client(reply.Config{Timeout: 4 * time.Second}), Request{ID: "r-1"})
-		if !errors.Is(err, context.DeadlineExceeded) {
-			w.Error(err)
-		}
-		w.UntilIdle()
-		w.Want("expired")
-		if took > 4*time.Second || took == 0 {
-			w.Errorf("the context of the function lasted for %v", took)
-		}
-		if q := w.replyQueue(); len(q.Messages) != 0 {
-			w.Error("an answer was sent")
-		}
-	})
+	}
 }
 
 // Two copies of a request make two answers. The second one finds no call.
@@ -196,7 +191,6 @@ func TestRequestComesTwice_SecondAnswerIsDropped(t *testing.T) {
 	})
 }
 
-// Idempotency inside the handler answers a repeated request with the kept result.
 func TestRepeatedRequest_GetsTheKeptAnswer(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var handled atomic.Int32
@@ -209,8 +203,7 @@ func TestRepeatedRequest_GetsTheKeptAnswer(t *testing.T) {
 				w.Errorf("%+v, %v", q, err)
 			}
 		}
-		w.UntilIdle()
-		w.Want("succeeded", "duplicate", "duplicate")
+		w.wantIdle("succeeded", "duplicate", "duplicate")
 	})
 }
 
@@ -222,14 +215,10 @@ func TestAnswerCannotBeSent_RequestComesBack(t *testing.T) {
 			handled.Add(1)
 			return quote(ctx, r)
 		}, idempotency.New(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Field("id"), OnDuplicate: reply.Kept}))
-		c := w.client(reply.Config{})
-		if err := c.Open(w.Context()); err != nil {
-			w.Fatal(err)
-		}
+		c := w.opened(reply.Config{})
 		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "SendMessageBatch", Queue: w.replyQueue().Name, Code: "AccessDenied", Times: 1})
 		w.mustCall(c, Request{ID: "r-1"})
-		w.UntilIdle()
-		w.Want("retry, duplicate")
+		w.wantIdle("retry, duplicate")
 		if handled.Load() != 1 {
 			w.Errorf("handled %d times", handled.Load())
 		}
@@ -349,52 +338,43 @@ func TestReplyQueue_IsMadeOnceTaggedAndDeleted(t *testing.T) {
 	})
 }
 
-func TestClose_EndsWaitingCalls(t *testing.T) {
-	inWorldWith(t, sqstest.Config{}, func(w *world) {
-		c := w.client(reply.Config{})
-		var all sync.WaitGroup
-		for range 3 {
-			all.Go(func() {
-				if _, err := w.call(c, Request{}); !errors.Is(err, reply.ErrClosed) {
-					w.Error(err)
-				}
-			})
-		}
-		time.Sleep(3 * time.Second)
-		began := time.Now()
-		if err := c.Close(w.Context()); err != nil || time.Since(began) > time.Second {
-			w.Error(err, time.Since(began))
-		}
-		all.Wait()
-	})
-}
-
 // Close does not wait for SQS to take requests again, nor sends them when their callers have
 // gone.
-func TestCloseWhileRequestsCannotBeSent(t *testing.T) {
-	inWorldWith(t, sqstest.Config{}, func(w *world) {
-		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "SendMessageBatch"})
-		c := w.client(reply.Config{Timeout: time.Hour})
-		var all sync.WaitGroup
-		for range 3 {
-			all.Go(func() {
-				if _, err := w.call(c, Request{}); !errors.Is(err, reply.ErrClosed) {
+func TestClose_EndsCalls(t *testing.T) {
+	for name, c := range map[string]struct {
+		faults []sqs.Fault
+		sent   int
+	}{
+		"that wait for answers": {nil, 3},
+		"that cannot be sent":   {[]sqs.Fault{{Kind: sqs.Failure, Operation: "SendMessageBatch"}}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorldWith(t, sqstest.Config{}, func(w *world) {
+				w.inject(c.faults...)
+				client := w.client(reply.Config{Timeout: time.Hour})
+				var all sync.WaitGroup
+				for range 3 {
+					all.Go(func() {
+						if _, err := w.call(client, Request{}); !errors.Is(err, reply.ErrClosed) {
+							w.Error(err)
+						}
+					})
+				}
+				time.Sleep(10 * time.Second)
+				began := time.Now()
+				if err := client.Close(w.Context()); err != nil {
 					w.Error(err)
 				}
+				w.within(began, time.Second)
+				all.Wait()
+				w.Server.ClearFaults()
+				time.Sleep(time.Minute)
+				if n := len(w.Messages()); n != c.sent {
+					w.Errorf("%d requests were sent, want %d", n, c.sent)
+				}
 			})
-		}
-		time.Sleep(10 * time.Second)
-		began := time.Now()
-		if err := c.Close(w.Context()); err != nil || time.Since(began) > time.Second {
-			w.Error(err, time.Since(began))
-		}
-		all.Wait()
-		w.Server.ClearFaults()
-		time.Sleep(time.Minute)
-		if n := len(w.Messages()); n != 0 {
-			w.Errorf("%d requests were sent", n)
-		}
-	})
+		})
+	}
 }
 
 // While the queue is made, calls wait for it by their own contexts.
@@ -440,16 +420,11 @@ func TestReplyQueueIsDeleted_CallsEndAndTheNextMakesANewOne(t *testing.T) {
 func TestRequestIsSentWithoutConfirmation_TheAnswerCounts(t *testing.T) {
 	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
 		w.serve(quote)
-		c := w.client(reply.Config{})
-		if err := c.Open(w.Context()); err != nil {
-			w.Fatal(err)
-		}
+		c := w.opened(reply.Config{})
 		w.inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: "SendMessageBatch", Queue: "orders"})
 		began := time.Now()
 		w.mustCall(c, Request{ID: "r-1"})
-		if took := time.Since(began); took > time.Second {
-			w.Errorf("the call took %v, and its answer was there at once", took)
-		}
+		w.within(began, time.Second)
 		w.Server.ClearFaults()
 	})
 }
@@ -458,10 +433,7 @@ func TestRequestIsSentWithoutConfirmation_TheAnswerCounts(t *testing.T) {
 func TestNewQueueIsNotFound_CallsGoOn(t *testing.T) {
 	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
 		w.serve(quote)
-		c := w.client(reply.Config{})
-		if err := c.Open(w.Context()); err != nil {
-			w.Fatal(err)
-		}
+		c := w.opened(reply.Config{})
 		for _, operation := range []string{"ReceiveMessage", "SendMessageBatch"} {
 			w.inject(sqs.Fault{Kind: sqs.Failure, Operation: operation, Code: "QueueDoesNotExist", Queue: w.replyQueue().Name, Times: 2})
 		}
@@ -487,10 +459,7 @@ func TestIdleReplyQueueIsDeleted_TheNextCallHasANewOne(t *testing.T) {
 func TestManyAnswers_AreReceivedSideBySide(t *testing.T) {
 	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
 		w.serve(quote)
-		c := w.client(reply.Config{})
-		if err := c.Open(w.Context()); err != nil {
-			w.Fatal(err)
-		}
+		c := w.opened(reply.Config{})
 		w.inject(sqs.Fault{Kind: sqs.Latency, Latency: 20 * time.Millisecond, Operation: "ReceiveMessage", Queue: w.replyQueue().Name})
 		began := time.Now()
 		var all sync.WaitGroup
@@ -498,9 +467,7 @@ func TestManyAnswers_AreReceivedSideBySide(t *testing.T) {
 			all.Go(func() { w.mustCall(c, Request{ID: fmt.Sprint(i)}) })
 		}
 		all.Wait()
-		if took := time.Since(began); took > time.Second {
-			w.Errorf("1,000 calls took %v", took)
-		}
+		w.within(began, time.Second)
 	})
 }
 
@@ -508,36 +475,13 @@ func TestManyAnswers_AreReceivedSideBySide(t *testing.T) {
 func TestAnswerCannotBeSentUntilTheCallerGivesUp_IsWarnedOf(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.serve(quote)
-		c := w.client(reply.Config{Timeout: 5 * time.Second})
-		if err := c.Open(w.Context()); err != nil {
-			w.Fatal(err)
-		}
+		c := w.opened(reply.Config{Timeout: 5 * time.Second})
 		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "SendMessageBatch", Queue: w.replyQueue().Name})
 		if _, err := w.call(c, Request{ID: "r-1"}); !errors.Is(err, context.DeadlineExceeded) {
 			w.Error(err)
 		}
-		w.UntilIdle()
-		w.Want("expired")
-		if !strings.Contains(w.log.String(), `level=WARN msg="the answer could not be sent before the caller gave up"`) {
-			w.Errorf("the log does not say so:\n%s", w.log)
-		}
-	})
-}
-
-func TestErrorAfterTheCallerHasGivenUp_IsWarnedOf(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.serve(func(ctx context.Context, r Request) (Quote, error) {
-			<-ctx.Done()
-			return Quote{}, errors.New("the database is down")
-		})
-		if _, err := w.call(w.client(reply.Config{Timeout: 3 * time.Second}), Request{ID: "r-1"}); err == nil {
-			w.Error("answered")
-		}
-		w.UntilIdle()
-		w.Want("expired")
-		if !strings.Contains(w.log.String(), `reason="the database is down"`) {
-			w.Errorf("the log does not say so:\n%s", w.log)
-		}
+		w.wantIdle("expired")
+		w.wantLog(`level=WARN msg="the answer could not be sent before the caller gave up"`)
 	})
 }
 
@@ -556,28 +500,27 @@ func TestRefusedCalls_SayWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestReceivesFailForAMoment_TheCallDoesNotMentionIt(t *testing.T) {
-	inWorldWith(t, sqstest.Config{}, func(w *world) {
-		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "ReceiveMessage", Code: "AccessDenied", Times: 2})
-		_, err := w.call(w.client(reply.Config{}), Request{})
-		if !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "answers cannot be received") {
-			w.Error(err)
-		}
-	})
-}
-
-// The error of a call that had no answer says so if answers could not be received.
+// The error of a call that had no answer says so if answers could not be received, unless that
+// was only for a moment.
 func TestReceivesFail_TheCallSaysSo(t *testing.T) {
-	inWorldWith(t, sqstest.Config{}, func(w *world) {
-		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "ReceiveMessage"})
-		_, err := w.call(w.client(reply.Config{}), Request{})
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "answers cannot be received") {
-			w.Error(err)
-		}
-		if n := w.calls("ReceiveMessage"); n < 5 || n > 30 {
-			w.Errorf("%d receives in 30 s", n)
-		}
-	})
+	for _, c := range []struct {
+		fault sqs.Fault
+		says  bool
+	}{
+		{sqs.Fault{Kind: sqs.Failure, Operation: "ReceiveMessage"}, true},
+		{sqs.Fault{Kind: sqs.Failure, Operation: "ReceiveMessage", Code: "AccessDenied", Times: 2}, false},
+	} {
+		inWorldWith(t, sqstest.Config{}, func(w *world) {
+			w.inject(c.fault)
+			_, err := w.call(w.client(reply.Config{}), Request{})
+			if !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "answers cannot be received") != c.says {
+				w.Error(err)
+			}
+			if n := w.calls("ReceiveMessage"); c.says && (n < 5 || n > 30) {
+				w.Errorf("%d receives in 30 s", n)
+			}
+		})
+	}
 }
 
 func TestQueueOfACallerThatIsGone_MakesTheRequestExpire(t *testing.T) {
@@ -591,8 +534,7 @@ func TestQueueOfACallerThatIsGone_MakesTheRequestExpire(t *testing.T) {
 			w.Error(err)
 		}
 		all.Wait()
-		w.UntilIdle()
-		w.Want("expired")
+		w.wantIdle("expired")
 	})
 }
 

@@ -20,7 +20,7 @@ import (
 // A body without the part is malformed. If h returns a [batch.MalformedError], the error
 // names the part, and its offsets are counted from the beginning of the part.
 //
-// Part returns nil if h is nil. Functions that run handlers refuse nil with an error.
+// Part returns nil if h is nil.
 func Part(h batch.Handler, path ...string) batch.Handler {
 	if wrapped.IsNil(h) {
 		return nil
@@ -65,8 +65,7 @@ func (p *part) Concurrency() int { return wrapped.Concurrency(p.next) }
 // except the last one [batch.DisallowUnknownFields], or a payload with a method Validate()
 // error.
 //
-// First returns nil if there are no handlers or one of them is nil. Functions that run
-// handlers refuse nil with an error.
+// First returns nil if there are no handlers or one of them is nil.
 func First(handlers ...batch.Handler) batch.Handler {
 	for _, h := range handlers {
 		if wrapped.IsNil(h) {

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/envelope/eventbridge"
 	"github.com/sqsbatch/sqsbatch/router"
 )
 
@@ -139,16 +138,6 @@ func TestPart_IsTheBody(t *testing.T) {
 		if err == nil || err.Error() != want || !batch.VerdictOf(err).Malformed {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
-	}
-}
-
-func TestEnvelopes_AreRoutedByTheirType(t *testing.T) {
-	h := router.New(router.Field("detail-type"), router.Routes{
-		"OrderPlaced": eventbridge.JSON(func(_ context.Context, e eventbridge.Event[order]) error { return errors.New(e.Detail.ID) }),
-	})
-	event := `{"version":"0","id":"e-1","detail-type":"OrderPlaced","source":"shop","account":"123456789012","time":"2026-11-22T10:00:00Z","region":"eu-west-1","resources":[],"detail":{"id":"o-1"}}`
-	if err := h.Handle(t.Context(), body(event)); err == nil || err.Error() != "o-1" {
-		t.Error(err)
 	}
 }
 

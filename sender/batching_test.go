@@ -21,15 +21,9 @@ func TestSend_ReturnsWhenTheMessageIsInTheQueue(t *testing.T) {
 		w.slow(20 * time.Millisecond)
 		s := w.sender(sender.Config{})
 		began := time.Now()
-		if err := s.Send(w.Context(), sender.Text("hello")); err != nil {
-			t.Fatal(err)
-		}
-		if got := w.bodies(); !slices.Equal(got, []string{"hello"}) {
-			t.Errorf("the queue has %q", got)
-		}
-		if took := time.Since(began); took != 20*time.Millisecond {
-			t.Errorf("a Send that is alone took %v: a call takes 20 ms, and there was nothing to linger for", took)
-		}
+		w.send(s, sender.Text("hello"))
+		w.wantBodies("hello")
+		w.wantTook(began, 20*time.Millisecond) // the call: there was nothing to linger for
 	})
 }
 
@@ -49,7 +43,7 @@ func TestEnqueue_FullCallsGoAtOnceAndTheRestAfterLinger(t *testing.T) {
 		slices.Sort(at)
 		// The first message came after a pause. Flush ends the linger of the last five.
 		if want := []string{"1 at 0s", "10 at 0s", "10 at 0s", "5 at 0s"}; !slices.Equal(at, want) {
-			t.Errorf("calls %q, want %q", at, want)
+			w.Errorf("calls %q, want %q", at, want)
 		}
 	})
 }
@@ -65,11 +59,9 @@ func TestEnqueue_LingerBeginsWithTheFirstMessage(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 		synctest.Wait()
-		if got := w.calls(); !slices.Equal(got, []int{1, 4}) {
-			t.Fatalf("calls of %d messages, want 1 and 4", got)
-		}
+		w.wantCalls(1, 4)
 		if at := w.server.Calls("SendMessageBatch")[1].Began.Sub(began); at != 65*time.Millisecond {
-			t.Errorf("the second call began after %v, want 50 ms after its first message, which came after 15 ms", at)
+			w.Errorf("the second call began after %v, want 50 ms after its first message, which came after 15 ms", at)
 		}
 	})
 }
@@ -84,9 +76,7 @@ func TestEnqueue_LingersWhileACallIsInFlight(t *testing.T) {
 			time.Sleep(60 * time.Millisecond / time.Duration(i+1))
 		}
 		w.flush(s)
-		if got := w.calls(); !slices.Equal(got, []int{1, 2}) {
-			t.Errorf("calls of %d messages, want 1 and 2", got)
-		}
+		w.wantCalls(1, 2)
 	})
 }
 
@@ -99,9 +89,7 @@ func TestConcurrency_LimitsCallsInFlight(t *testing.T) {
 			w.enqueue(s, sender.Text(fmt.Sprint(i)), nil)
 		}
 		w.flush(s)
-		if took := time.Since(began); took != 3*time.Second {
-			t.Errorf("7 calls of 1 s, 3 at a time, took %v, want 3 s", took)
-		}
+		w.wantTook(began, 3*time.Second) // 7 calls of 1 s, 3 at a time
 	})
 }
 
@@ -117,27 +105,14 @@ func TestCalls_HaveAtMostOneMebibyteWithAttributes(t *testing.T) {
 		}
 		w.enqueue(s, sender.Text("small"), nil) // fits into a call with two large ones
 		w.flush(s)
-		if got := len(w.bodies()); got != 7 {
-			t.Errorf("%d messages in the queue, want 7", got)
-		}
+		w.wantSent(7)
 		for _, c := range calls {
 			if c.Bytes > 1<<20 || c.Failed > 0 {
-				t.Errorf("a call of %d bytes, %d messages failed", c.Bytes, c.Failed)
+				w.Errorf("a call of %d bytes, %d messages failed", c.Bytes, c.Failed)
 			}
 		}
 		// One at once, then pairs. The small message does not wait behind those that do not fit.
-		if got := w.calls(); !slices.Equal(got, []int{1, 3, 2, 1}) {
-			t.Errorf("calls of %d messages, want 1, 3, 2 and 1", got)
-		}
-	})
-}
-
-func TestCalls_TakeTheLargestMessageThatSQSTakes(t *testing.T) {
-	inWorld(t, false, func(w *world) {
-		s := w.sender(sender.Config{})
-		if err := s.Send(w.Context(), sender.Text(strings.Repeat("b", 1<<20))); err != nil {
-			t.Fatal(err)
-		}
+		w.wantCalls(1, 3, 2, 1)
 	})
 }
 
@@ -151,26 +126,23 @@ func TestMessage_ArrivesWithAllThatItHas(t *testing.T) {
 			"bytes":  {DataType: "Binary", BinaryValue: []byte{0, 1}},
 		}
 		m.Group, m.TraceHeader, m.Delay = "tenant", "Root=1-5759e988-bd862e3fe1be46a994272793", 1500*time.Millisecond
-		if err := s.Send(w.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		w.send(s, m)
 		time.Sleep(2*time.Second - time.Millisecond)
 		if got := w.received().Messages; len(got) != 0 {
-			t.Fatal("the delay of 1.5 s, rounded up to 2 s, was over before")
+			w.Fatal("the delay of 1.5 s, rounded up to 2 s, was over before")
 		}
 		time.Sleep(time.Millisecond)
 		got := w.received().Messages[0]
 		if *got.Body != `{"n":1}` || got.Attributes["MessageGroupId"] != "tenant" || got.Attributes["AWSTraceHeader"] != m.TraceHeader {
-			t.Errorf("got body %s, system attributes %v", *got.Body, got.Attributes)
+			w.Errorf("got body %s, system attributes %v", *got.Body, got.Attributes)
 		}
 		a := got.MessageAttributes
 		if *a["text"].StringValue != "x" || *a["text"].DataType != "String.label" || *a["number"].StringValue != "1.5" || string(a["bytes"].BinaryValue) != "\x00\x01" {
-			t.Errorf("got attributes %v", a)
+			w.Errorf("got attributes %v", a)
 		}
 	})
 }
 
-// A queue can be named in three ways.
 func TestQueue_IsANameAURLOrAnARN(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		w.inject(sqsFaultGetQueueURL)
@@ -180,14 +152,14 @@ func TestQueue_IsANameAURLOrAnARN(t *testing.T) {
 			for range 30 {
 				all.Go(func() {
 					if err := s.Send(w.Context(), sender.Text("x")); err != nil {
-						t.Errorf("%s: %v", queue, err)
+						w.Errorf("%s: %v", queue, err)
 					}
 				})
 			}
 			all.Wait()
 		}
 		if n := len(w.server.Calls("GetQueueUrl")); n != 2 { // the first one fails
-			t.Errorf("GetQueueUrl was called %d times, want 2", n)
+			w.Errorf("GetQueueUrl was called %d times, want 2", n)
 		}
 	})
 }
@@ -206,20 +178,20 @@ func TestOnCall_DescribesTheCall(t *testing.T) {
 		w.enqueue(s, sender.Text("first"), nil) // it goes at once; its entry fails
 		w.enqueue(s, sender.Text("second"), nil)
 		if left := s.Close(context.Background()); left != nil {
-			t.Errorf("left: %v", left)
+			w.Errorf("left: %v", left)
 		}
 		if len(calls) != 3 {
-			t.Fatalf("%d calls, want 3: %+v", len(calls), calls)
+			w.Fatalf("%d calls, want 3: %+v", len(calls), calls)
 		}
 		a, b, c := calls[0], calls[1], calls[2]
 		if a.Bytes > b.Bytes { // they end at the same time
 			a, b = b, a
 		}
 		if a.Entries != 1 || a.Bytes != 5 || a.Retried != 0 || a.Duration != 20*time.Millisecond || a.Waited != 0 || a.URL != w.server.QueueURL("orders") {
-			t.Errorf("the call of the first message: %+v", a)
+			w.Errorf("the call of the first message: %+v", a)
 		}
 		if a.Failed+b.Failed != 1 || a.Err != nil || b.Err != nil || c.Retried != 1 || c.Failed != 0 || c.Waited < 70*time.Millisecond {
-			t.Errorf("%+v, %+v, and the retry %+v", a, b, c)
+			w.Errorf("%+v, %+v, and the retry %+v", a, b, c)
 		}
 	})
 }

@@ -3,6 +3,8 @@ package sender
 import (
 	"context"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // waiter is a caller that waits for a place in the buffer.
@@ -15,9 +17,7 @@ type waiter struct {
 // put puts a message into the buffer, or returns an [*Error].
 func (s *Sender) put(ctx context.Context, e *entry) error {
 	if err := s.accept(ctx, e); err != nil {
-		r := e.failure(err)
-		e.report(r)
-		return r.Err
+		return e.refuse(err)
 	}
 	return nil
 }
@@ -29,11 +29,7 @@ func (s *Sender) accept(ctx context.Context, e *entry) error {
 		return cause(ctx)
 	}
 	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return ErrClosed
-	}
-	if err := e.refusal(); err != nil {
+	if err := s.refusal(e); err != nil {
 		s.mu.Unlock()
 		return err
 	}
@@ -46,17 +42,13 @@ func (s *Sender) accept(ctx context.Context, e *entry) error {
 	w := &waiter{entry: e, answered: make(chan struct{})}
 	at := s.places.PushBack(w)
 	s.mu.Unlock()
-	select {
-	case <-w.answered:
+	if sleep.Closed(ctx, w.answered) {
 		return w.err
-	case <-ctx.Done():
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	select {
-	case <-w.answered: // at the same moment
+	if sleep.Closed(ctx, w.answered) { // since ctx has ended
 		return w.err
-	default:
 	}
 	s.places.Remove(at)
 	s.fill() // the next one may be smaller
@@ -114,7 +106,7 @@ func (s *Sender) fail(e *entry) {
 func (s *Sender) fill() {
 	for at := s.places.Front(); at != nil; at = s.places.Front() {
 		w := at.Value.(*waiter)
-		if w.err = w.entry.refusal(); w.err == nil {
+		if w.err = s.refusal(w.entry); w.err == nil {
 			if !s.fits(w.entry) {
 				return
 			}

@@ -73,11 +73,9 @@ func (s *Sender) Close(ctx context.Context) (left []Result) {
 	f := s.newFlush()
 	s.pump()
 	s.mu.Unlock()
-	select {
-	case <-f.done:
+	if sleep.Closed(ctx, f.done) {
 		s.cancel()
 		return nil
-	case <-ctx.Done():
 	}
 	s.mu.Lock()
 	var over []outcome

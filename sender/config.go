@@ -1,6 +1,7 @@
 package sender
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,21 +97,11 @@ const (
 )
 
 func (c Config) withDefaults() Config {
-	if c.Linger == 0 {
-		c.Linger = defaultLinger
-	}
-	if c.Concurrency == 0 {
-		c.Concurrency = defaultConcurrency
-	}
-	if c.MaxBuffered == 0 {
-		c.MaxBuffered = defaultMaxBuffered
-	}
-	if c.MaxBufferedBytes == 0 {
-		c.MaxBufferedBytes = defaultMaxBufferedBytes
-	}
-	if c.CallTimeout == 0 {
-		c.CallTimeout = defaultCallTimeout
-	}
+	c.Linger = cmp.Or(c.Linger, defaultLinger)
+	c.Concurrency = cmp.Or(c.Concurrency, defaultConcurrency)
+	c.MaxBuffered = cmp.Or(c.MaxBuffered, defaultMaxBuffered)
+	c.MaxBufferedBytes = cmp.Or(c.MaxBufferedBytes, defaultMaxBufferedBytes)
+	c.CallTimeout = cmp.Or(c.CallTimeout, defaultCallTimeout)
 	return c
 }
 

@@ -61,9 +61,18 @@ func (e *entry) failure(reason error) Result {
 	return Result{Message: e.message, Err: err, MayHaveBeenSent: err.MayHaveBeenSent, Tries: tries}
 }
 
-// refusal returns why the message does not get a place in the buffer any more, or nil.
-func (e *entry) refusal() error {
+// refuse returns the error of a message that got no place in the buffer.
+func (e *entry) refuse(reason error) error {
+	r := e.failure(reason)
+	e.report(r)
+	return r.Err
+}
+
+// refusal returns why a message does not get a place in the buffer any more, or nil.
+func (s *Sender) refusal(e *entry) error {
 	switch {
+	case s.closed:
+		return ErrClosed
 	case e.sends == nil:
 		return nil
 	case e.sends.gone != nil:

@@ -14,17 +14,25 @@ import (
 	"github.com/sqsbatch/sqsbatch/sender"
 )
 
-// event is what Lambda invokes a function with.
-func event(bodies ...string) []byte {
+// invoke has a handler handle an event of Lambda, with 3 s of time. In a program, handler.Run
+// does this.
+func invoke(h batch.Handler, cfg handler.Config, bodies ...string) (response string, err error) {
+	cfg.Logger = slog.New(slog.DiscardHandler)
+	l, err := handler.New(h, cfg)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
 	var records []batch.Record
 	for i, body := range bodies {
 		records = append(records, batch.Record{MessageID: fmt.Sprint("id-", i), ReceiptHandle: "h", Body: body, Attempt: 1, QueueARN: sourceARN})
 	}
-	return testqueue.Event(records)
+	out, err := l.Invoke(ctx, testqueue.Event(records))
+	return string(out), err
 }
 
-// A function that sends. Its record is done when the message is confirmed. In a program,
-// handler.Run takes the place of handler.New and Invoke.
+// A function that sends. Its record is done when the message is confirmed.
 func ExampleSender_Wrap() {
 	client, server := newQueue("mails")
 	defer server.Close()
@@ -35,22 +43,15 @@ func ExampleSender_Wrap() {
 	shipOrder := func(ctx context.Context, o Order) error {
 		return mails.SendWithRecord(ctx, sender.Text("order "+o.ID+" is on its way"))
 	}
-	h, err := handler.New(batch.Chain(batch.JSON(shipOrder), mails.Wrap), handler.Config{SQS: client, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		panic(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-	defer cancel()
+	h := batch.Chain(batch.JSON(shipOrder), mails.Wrap)
 
-	out, err := h.Invoke(ctx, event(`{"id":"1"}`))
-	fmt.Println(string(out), err)
+	fmt.Println(invoke(h, handler.Config{SQS: client}, `{"id":"1"}`))
 	for _, m := range server.Snapshot()[0].Messages {
 		fmt.Println(m.Body, m.Attributes["correlation_id"].String)
 	}
 
 	_ = server.Inject(sqs.Fault{Kind: sqs.Failure, Code: "AccessDeniedException", Operation: "SendMessageBatch"})
-	out, err = h.Invoke(ctx, event(`{"id":"2"}`))
-	fmt.Println(string(out), err)
+	fmt.Println(invoke(h, handler.Config{SQS: client}, `{"id":"2"}`))
 	// Output:
 	// {"batchItemFailures":[]} <nil>
 	// order 1 is on its way id-0
@@ -81,14 +82,8 @@ func ExampleSender_Begin() {
 		}
 		return nil
 	}
-	h, err := handler.New(bulk.JSON(insertOrders, bulk.Config{}), handler.Config{SQS: client, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		panic(err)
-	}
 	_ = server.Inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Operation: "SendMessageBatch", Skip: 1, Times: 1})
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-	defer cancel()
-	_, err = h.Invoke(ctx, event(`{"id":"1"}`, `{"id":"2"}`, `{"id":"3"}`))
+	_, err = invoke(bulk.JSON(insertOrders, bulk.Config{}), handler.Config{SQS: client}, `{"id":"1"}`, `{"id":"2"}`, `{"id":"3"}`)
 	fmt.Println(err, len(server.Snapshot()[0].Messages), "of 3 sent")
 	// Output:
 	// <nil> 2 of 3 sent
@@ -110,13 +105,7 @@ func ExampleSender_FlushHook() {
 			}
 		})
 	}
-	h, err := handler.New(batch.JSON(shipOrder), handler.Config{SQS: client, Logger: slog.New(slog.DiscardHandler), Hooks: []any{audit.FlushHook()}})
-	if err != nil {
-		panic(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-	defer cancel()
-	_, err = h.Invoke(ctx, event(`{"id":"1"}`, `{"id":"2"}`))
+	_, err = invoke(batch.JSON(shipOrder), handler.Config{SQS: client, Hooks: []any{audit.FlushHook()}}, `{"id":"1"}`, `{"id":"2"}`)
 	fmt.Println(err, len(server.Snapshot()[0].Messages))
 	// Output:
 	// <nil> 2

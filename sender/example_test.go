@@ -33,6 +33,16 @@ func newQueue(name string) (client *awssqs.Client, server *sqs.Server) {
 	return client, server
 }
 
+// newSender makes a sender and the queue that it has by its name.
+func newSender(cfg sender.Config) (*sender.Sender, *sqs.Server) {
+	client, server := newQueue(cfg.Queue)
+	s, err := sender.New(client, cfg)
+	if err != nil {
+		panic(err)
+	}
+	return s, server
+}
+
 func Example() {
 	client, server := newQueue("orders")
 	defer server.Close()
@@ -52,13 +62,9 @@ func Example() {
 }
 
 func ExampleSender_Enqueue() {
-	client, server := newQueue("orders")
+	s, server := newSender(sender.Config{Queue: "orders", Concurrency: 1})
 	defer server.Close()
 	ctx := context.Background()
-	s, err := sender.New(client, sender.Config{Queue: "orders", Concurrency: 1})
-	if err != nil {
-		panic(err)
-	}
 	var confirmed atomic.Int32 // results of different calls come concurrently
 	for i := range 20 {
 		err := s.Enqueue(ctx, sender.JSON(Order{ID: fmt.Sprint(i)}), func(r sender.Result) {
@@ -81,13 +87,9 @@ func ExampleSender_Enqueue() {
 }
 
 func ExampleSender_Close() {
-	client, server := newQueue("orders")
+	s, server := newSender(sender.Config{Queue: "orders"})
 	defer server.Close()
 	_ = server.Inject(sqs.Fault{Kind: sqs.Refused}) // SQS is out of reach
-	s, err := sender.New(client, sender.Config{Queue: server.QueueURL("orders")})
-	if err != nil {
-		panic(err)
-	}
 	if err := s.Enqueue(context.Background(), sender.Text("hello"), nil); err != nil {
 		panic(err)
 	}
@@ -101,12 +103,8 @@ func ExampleSender_Close() {
 }
 
 func ExampleMessage() {
-	client, server := newQueue("orders.fifo")
+	s, server := newSender(sender.Config{Queue: "orders.fifo"})
 	defer server.Close()
-	s, err := sender.New(client, sender.Config{Queue: "orders.fifo"})
-	if err != nil {
-		panic(err)
-	}
 	m := sender.JSON(Order{ID: "1"})
 	m.Group = "customer-7"
 	m.DeduplicationID = "order-1" // or none: a random one
@@ -123,13 +121,9 @@ func ExampleMessage() {
 }
 
 func ExampleMessageError() {
-	client, server := newQueue("orders")
+	s, server := newSender(sender.Config{Queue: "orders"})
 	defer server.Close()
-	s, err := sender.New(client, sender.Config{Queue: "orders"})
-	if err != nil {
-		panic(err)
-	}
-	err = s.Send(context.Background(), sender.Text(strings.Repeat("x", 2<<20)))
+	err := s.Send(context.Background(), sender.Text(strings.Repeat("x", 2<<20)))
 	fmt.Println(err)
 	var wrong *sender.MessageError
 	fmt.Println(errors.As(err, &wrong), wrong.Field)
@@ -139,17 +133,13 @@ func ExampleMessageError() {
 }
 
 func ExampleConfig_onCall() {
-	client, server := newQueue("orders")
-	defer server.Close()
-	s, err := sender.New(client, sender.Config{
-		Queue: server.QueueURL("orders"),
+	s, server := newSender(sender.Config{
+		Queue: "orders",
 		OnCall: func(c sender.Call) {
 			fmt.Println(c.Entries, "messages,", c.Bytes, "bytes,", c.Retried, "retried,", c.Failed, "failed, error:", c.Err)
 		},
 	})
-	if err != nil {
-		panic(err)
-	}
+	defer server.Close()
 	_ = s.Send(context.Background(), sender.Text("hello"))
 	// Output:
 	// 1 messages, 5 bytes, 0 retried, 0 failed, error: <nil>

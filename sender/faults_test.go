@@ -5,16 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/smithy-go"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 	"github.com/sqsbatch/sqsbatch/sender"
 )
 
@@ -42,14 +40,12 @@ func TestEntryThatFails_IsRetriedAlone(t *testing.T) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Skip: 4, Times: 2})
 		for i, r := range w.results(s, 21, numbered) {
 			if r.Err != nil || r.MessageID == "" {
-				t.Errorf("message %d: %+v", i, r)
+				w.Errorf("message %d: %+v", i, r)
 			}
 		}
-		if got := len(w.bodies()); got != 21 {
-			t.Errorf("%d messages in the queue, want 21", got)
-		}
+		w.wantSent(21)
 		if got := slices.Sorted(slices.Values(w.calls())); !slices.Equal(got, []int{1, 2, 10, 10}) {
-			t.Errorf("calls of %d messages, want 1, 10, 10 and 2", got)
+			w.Errorf("calls of %d messages, want 1, 10, 10 and 2", got)
 		}
 	})
 }
@@ -59,36 +55,24 @@ func TestEntryThatSQSRefuses_FailsAlone(t *testing.T) {
 		s := w.sender(sender.Config{})
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Skip: 5, Times: 1})
 		for i, r := range w.results(s, 20, numbered) {
-			var api smithy.APIError
-			var failed *sender.Error
-			if refused := r.Err != nil; refused && (!errors.As(r.Err, &api) || api.ErrorCode() != "InvalidMessageContents" || !errors.As(r.Err, &failed) || r.MayHaveBeenSent || r.Tries != 1) {
-				t.Errorf("message %d: %+v", i, r)
+			if r.Err != nil && (sqserror.Code(r.Err) != "InvalidMessageContents" || failure(r.Err) == nil || r.MayHaveBeenSent || r.Tries != 1) {
+				w.Errorf("message %d: %+v", i, r)
 			}
 		}
-		if got := len(w.bodies()); got != 19 {
-			t.Errorf("%d messages in the queue, want 19", got)
-		}
+		w.wantSent(19)
 	})
 }
 
 // The server takes smaller calls than SQS does, so the calls are refused as a whole.
 func TestCallThatIsRefused_IsHalved(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := sqs.New(sqs.Options{MaxBatchBytes: 40})
-		defer server.Close()
-		w := &world{T: t, server: server, client: server.Client(), name: "orders"}
-		if _, err := w.client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: &w.name}); err != nil {
-			t.Fatal(err)
-		}
+	inWorldWith(t, sqs.Options{MaxBatchBytes: 40}, false, func(w *world) {
 		s := w.sender(sender.Config{})
 		for i, r := range w.results(s, 20, func(i int) sender.Message { return sender.Text(fmt.Sprintf("%010d", i)) }) {
 			if r.Err != nil {
-				t.Errorf("message %d: %v", i, r.Err)
+				w.Errorf("message %d: %v", i, r.Err)
 			}
 		}
-		if got := len(w.bodies()); got != 20 {
-			t.Errorf("%d messages in the queue, want 20", got)
-		}
+		w.wantSent(20)
 	})
 }
 
@@ -97,9 +81,8 @@ func TestNoSuchQueue_FailsAtOnce(t *testing.T) {
 		for _, queue := range []string{"absent", w.server.QueueURL("absent")} {
 			s := w.sender(sender.Config{Queue: queue})
 			err := s.Send(w.Context(), sender.Text("x"))
-			var failed *sender.Error
-			if !errors.As(err, &failed) || failed.MayHaveBeenSent || failed.Tries != 1 {
-				t.Errorf("%s: %v", queue, err)
+			if e := failure(err); e == nil || e.MayHaveBeenSent || e.Tries != 1 {
+				w.Errorf("%s: %v", queue, err)
 			}
 		}
 	})
@@ -113,9 +96,8 @@ func TestNoCredentials_WasNotSent(t *testing.T) {
 			})
 		})
 		err := w.sender(sender.Config{}).Send(w.Context(), sender.Text("x"))
-		var failed *sender.Error
-		if !errors.As(err, &failed) || failed.MayHaveBeenSent {
-			t.Errorf("%v, want an error of a message that was not sent", err)
+		if e := failure(err); e == nil || e.MayHaveBeenSent {
+			w.Errorf("%v, want an error of a message that was not sent", err)
 		}
 	})
 }
@@ -123,47 +105,31 @@ func TestNoCredentials_WasNotSent(t *testing.T) {
 // While SQS throttles, there are fewer and fewer calls, down to one every few seconds.
 func TestThrottling_SlowsTheSenderDown(t *testing.T) {
 	for _, kind := range []sqs.FaultKind{sqs.Throttled, sqs.Refused, sqs.Failure, sqs.LostAnswer} {
-		t.Run(string(kind), func(t *testing.T) {
-			inWorld(t, false, func(w *world) {
-				w.slow(10 * time.Millisecond)
-				s := w.sender(sender.Config{})
-				w.inject(sqs.Fault{Kind: kind, Operation: "SendMessageBatch"})
-				for i := range 1000 {
-					w.enqueue(s, numbered(i), nil)
-				}
-				time.Sleep(time.Minute)
-				n := len(w.calls())
-				if n > 70 {
-					t.Errorf("%d calls in the first minute, want at most 70: 16 + 8 + 4 + 2, and then one at a time", n)
-				}
-				time.Sleep(time.Minute)
-				if n = len(w.calls()) - n; n < 10 || n > 26 {
-					t.Errorf("%d calls in the second minute, want one every 2.5 to 5 s", n)
-				}
-				w.server.ClearFaults()
-				w.slow(10 * time.Millisecond)
-				began := time.Now()
-				w.flush(s)
-				if took := time.Since(began); took > 11*time.Second {
-					t.Errorf("the messages were sent %v after SQS worked again", took)
-				}
-			})
+		runInWorld(t, string(kind), false, func(w *world) {
+			w.slow(10 * time.Millisecond)
+			s := w.sender(sender.Config{})
+			w.inject(sqs.Fault{Kind: kind, Operation: "SendMessageBatch"})
+			for i := range 1000 {
+				w.enqueue(s, numbered(i), nil)
+			}
+			time.Sleep(time.Minute)
+			n := len(w.calls())
+			if n > 70 {
+				w.Errorf("%d calls in the first minute, want at most 70: 16 + 8 + 4 + 2, and then one at a time", n)
+			}
+			time.Sleep(time.Minute)
+			if n = len(w.calls()) - n; n < 10 || n > 26 {
+				w.Errorf("%d calls in the second minute, want one every 2.5 to 5 s", n)
+			}
+			w.server.ClearFaults()
+			w.slow(10 * time.Millisecond)
+			began := time.Now()
+			w.flush(s)
+			if took := time.Since(began); took > 11*time.Second {
+				w.Errorf("the messages were sent %v after SQS worked again", took)
+			}
 		})
 	}
-}
-
-// A consumer of a standard queue must expect a second copy if an answer was lost.
-func TestLostAnswer_IsRetried(t *testing.T) {
-	inWorld(t, false, func(w *world) {
-		s := w.sender(sender.Config{})
-		w.inject(sqs.Fault{Kind: sqs.LostAnswer, Times: 1})
-		if err := s.Send(w.Context(), sender.Text("x")); err != nil {
-			t.Fatal(err)
-		}
-		if got := w.bodies(); len(got) != 2 {
-			t.Errorf("the queue has %q, want two copies", got)
-		}
-	})
 }
 
 func TestHangingCall_IsGivenUp(t *testing.T) {
@@ -171,11 +137,9 @@ func TestHangingCall_IsGivenUp(t *testing.T) {
 		s := w.sender(sender.Config{CallTimeout: 2 * time.Second})
 		w.inject(sqs.Fault{Kind: sqs.Hang, Times: 1})
 		began := time.Now()
-		if err := s.Send(w.Context(), sender.Text("x")); err != nil {
-			t.Fatal(err)
-		}
+		w.send(s, sender.Text("x"))
 		if took := time.Since(began); took < 2*time.Second || took > 3*time.Second {
-			t.Errorf("it took %v, want a timeout of 2 s and a retry", took)
+			w.Errorf("it took %v, want a timeout of 2 s and a retry", took)
 		}
 	})
 }
@@ -193,90 +157,39 @@ func TestSend_EndsWithItsContextAndSaysWhetherItMayHaveSent(t *testing.T) {
 		{"throttled", sqs.Fault{Kind: sqs.Throttled}, false},
 		{"no connection", sqs.Fault{Kind: sqs.Refused}, false},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, false, func(w *world) {
-				s := w.sender(sender.Config{})
-				w.inject(c.fault)
-				ctx, cancel := context.WithTimeoutCause(w.Context(), 5*time.Second, errors.New("the client is impatient"))
-				defer cancel()
-				began := time.Now()
-				err := s.Send(ctx, sender.Text("x"))
-				if took := time.Since(began); took != 5*time.Second {
-					t.Errorf("it took %v", took)
-				}
-				var failed *sender.Error
-				if !errors.As(err, &failed) || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, context.Cause(ctx)) || failed.Tries == 0 {
-					t.Fatalf("got %v", err)
-				}
-				if failed.MayHaveBeenSent != c.want {
-					t.Errorf("MayHaveBeenSent is %v: %v", failed.MayHaveBeenSent, err)
-				}
-				w.server.ClearFaults()
-				time.Sleep(time.Hour)
-				sent := len(w.bodies())
-				if c.want != (sent > 0) && c.fault.Kind != sqs.Hang {
-					t.Errorf("the queue has %d messages", sent)
-				}
-			})
+		runInWorld(t, c.name, false, func(w *world) {
+			s := w.sender(sender.Config{})
+			w.inject(c.fault)
+			ctx, cancel := context.WithTimeoutCause(w.Context(), 5*time.Second, errors.New("the client is impatient"))
+			defer cancel()
+			began := time.Now()
+			err := s.Send(ctx, sender.Text("x"))
+			w.wantTook(began, 5*time.Second)
+			e := failure(err)
+			if e == nil || e.Tries == 0 || e.MayHaveBeenSent != c.want || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, context.Cause(ctx)) {
+				w.Errorf("got %v", err)
+			}
+			w.server.ClearFaults()
+			time.Sleep(time.Hour)
+			sent := len(w.bodies())
+			if c.want != (sent > 0) && c.fault.Kind != sqs.Hang {
+				w.Errorf("the queue has %d messages", sent)
+			}
 		})
 	}
 }
 
-// A message whose context ends before its call is not sent.
 func TestSend_AMessageThatWaitsIsNotSentAfterItsContext(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		s := w.sender(sender.Config{Linger: time.Minute})
 		w.enqueue(s, sender.Text("first"), nil)
 		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
 		defer cancel()
-		var failed *sender.Error
-		if err := s.Send(ctx, sender.Text("second")); !errors.As(err, &failed) || failed.MayHaveBeenSent || failed.Tries != 0 {
-			t.Errorf("got %v", err)
+		err := s.Send(ctx, sender.Text("second"))
+		if e := failure(err); e == nil || e.MayHaveBeenSent || e.Tries != 0 {
+			w.Errorf("got %v", err)
 		}
 		s.Close(w.Context())
-		if got := w.bodies(); !slices.Equal(got, []string{"first"}) {
-			t.Errorf("the queue has %q", got)
-		}
-	})
-}
-
-// An outage of an hour must not use up memory, or lose what was accepted.
-func TestOutage_FillsTheBufferAndNoMore(t *testing.T) {
-	inWorld(t, false, func(w *world) {
-		w.inject(sqs.Fault{Kind: sqs.Refused})
-		s := w.sender(sender.Config{MaxBuffered: 200})
-		accepted, confirmed := 0, 0
-		var producers sync.WaitGroup
-		var mu sync.Mutex
-		for range 8 {
-			producers.Go(func() {
-				for range 100 {
-					if err := s.Enqueue(context.Background(), sender.Text("x"), func(r sender.Result) {
-						mu.Lock()
-						defer mu.Unlock()
-						if r.Err == nil {
-							confirmed++
-						}
-					}); err != nil {
-						t.Error(err)
-					}
-					mu.Lock()
-					accepted++
-					mu.Unlock()
-				}
-			})
-		}
-		time.Sleep(time.Hour)
-		mu.Lock()
-		if accepted != 200 || confirmed != 0 {
-			t.Errorf("%d accepted and %d confirmed in the outage, want 200 and 0", accepted, confirmed)
-		}
-		mu.Unlock()
-		w.server.ClearFaults()
-		producers.Wait()
-		w.flush(s)
-		if got := len(w.bodies()); confirmed != 800 || got != 800 {
-			t.Errorf("%d confirmed, %d in the queue, want 800", confirmed, got)
-		}
+		w.wantBodies("first")
 	})
 }

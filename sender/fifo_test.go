@@ -30,15 +30,13 @@ func TestFIFO_OneMessageOfAGroupInFlight(t *testing.T) {
 		began := time.Now()
 		for i, r := range w.results(s, 9, inGroup(3)) {
 			if r.Err != nil || r.SequenceNumber == "" {
-				t.Errorf("message %d: %+v", i, r)
+				w.Errorf("message %d: %+v", i, r)
 			}
 		}
-		if took := time.Since(began); took != 3*time.Second {
-			t.Errorf("three messages of each group took %v, want a call each", took)
-		}
+		w.wantTook(began, 3*time.Second) // three messages of each group, a call each
 		for _, n := range w.calls() {
 			if n > 3 {
-				t.Errorf("a call of %d messages, and there are 3 groups", n)
+				w.Errorf("a call of %d messages, and there are 3 groups", n)
 			}
 		}
 	})
@@ -48,17 +46,15 @@ func TestFIFO_RetriesKeepTheOrderAndSendOnce(t *testing.T) {
 	for _, fault := range []sqs.Fault{
 		{Kind: sqs.LostAnswer, Times: 1, Skip: 1}, {Kind: sqs.EntryFailure, Times: 3}, {Kind: sqs.Throttled, Times: 2}, {Kind: sqs.Hang, Times: 1, Skip: 2},
 	} {
-		t.Run(string(fault.Kind), func(t *testing.T) {
-			inWorld(t, true, func(w *world) {
-				s := w.sender(sender.Config{})
-				w.inject(fault)
-				for i, r := range w.results(s, 20, inGroup(2)) {
-					if r.Err != nil {
-						t.Errorf("message %d: %v", i, r.Err)
-					}
+		runInWorld(t, string(fault.Kind), true, func(w *world) {
+			s := w.sender(sender.Config{})
+			w.inject(fault)
+			for i, r := range w.results(s, 20, inGroup(2)) {
+				if r.Err != nil {
+					w.Errorf("message %d: %v", i, r.Err)
 				}
-				requireOrder(t, w.server.Snapshot()[0].Messages, 20)
-			})
+			}
+			requireOrder(w.T, w.server.Snapshot()[0].Messages, 20)
 		})
 	}
 }
@@ -96,25 +92,23 @@ func TestFIFO_MessagesBehindAFailedOneFail(t *testing.T) {
 					failed++
 				}
 				if i > 0 && r.Message.Group == "group-0" && (!errors.Is(r.Err, sender.ErrGroupFailed) || r.MayHaveBeenSent) {
-					t.Errorf("message %d: %v", i, r.Err)
+					w.Errorf("message %d: %v", i, r.Err)
 				}
 			})
 		}
 		w.flush(s)
 		if failed != 3 {
-			t.Errorf("%d messages failed, want those of one group", failed)
+			w.Errorf("%d messages failed, want those of one group", failed)
 		}
-		requireOrder(t, w.server.Snapshot()[0].Messages, 3)
+		requireOrder(w.T, w.server.Snapshot()[0].Messages, 3)
 		for _, group := range [][]string{{"0", "2", "4"}, {"1", "3", "5"}} {
 			got := slices.DeleteFunc(slices.Clone(order), func(b string) bool { return !slices.Contains(group, b) })
 			if !slices.Equal(got, group) {
-				t.Errorf("results in the order %q, want %q", got, group)
+				w.Errorf("results in the order %q, want %q", got, group)
 			}
 		}
 		// Later messages of the group are sent.
-		if err := s.Send(w.Context(), inGroup(2)(6)); err != nil {
-			t.Error(err)
-		}
+		w.send(s, inGroup(2)(6))
 	})
 }
 
@@ -129,34 +123,32 @@ func TestFIFO_NoTryAfterTheDeduplicationInterval(t *testing.T) {
 		{sqs.Fault{Kind: sqs.EntryFailure, CarriedOut: true}, true},
 		{sqs.Fault{Kind: sqs.Throttled}, false}, {sqs.Fault{Kind: sqs.Refused}, false},
 	} {
-		t.Run(string(c.fault.Kind)+c.fault.Code, func(t *testing.T) {
-			inWorld(t, true, func(w *world) {
-				s := w.sender(sender.Config{})
-				c.fault.Operation = "SendMessageBatch"
-				w.inject(c.fault)
-				result := make(chan sender.Result, 1)
-				w.enqueue(s, inGroup(1)(0), func(r sender.Result) { result <- r })
-				began := time.Now()
-				time.Sleep(4 * time.Minute)
-				if len(result) > 0 {
-					t.Fatalf("over after 4 min: %+v", <-result)
+		runInWorld(t, string(c.fault.Kind)+c.fault.Code, true, func(w *world) {
+			s := w.sender(sender.Config{})
+			c.fault.Operation = "SendMessageBatch"
+			w.inject(c.fault)
+			result := make(chan sender.Result, 1)
+			w.enqueue(s, inGroup(1)(0), func(r sender.Result) { result <- r })
+			began := time.Now()
+			time.Sleep(4 * time.Minute)
+			if len(result) > 0 {
+				w.Fatalf("over after 4 min: %+v", <-result)
+			}
+			time.Sleep(2 * time.Minute)
+			w.server.ClearFaults()
+			w.flush(s)
+			got := <-result
+			if failed := errors.Is(got.Err, sender.ErrTooLate); failed != c.want || got.MayHaveBeenSent != c.want || !c.want && got.Err != nil {
+				w.Errorf("got %+v", got)
+			}
+			for _, call := range w.server.Calls("SendMessageBatch") {
+				if at := call.Began.Sub(began); c.want && at > 5*time.Minute {
+					w.Errorf("a call after %v", at)
 				}
-				time.Sleep(2 * time.Minute)
-				w.server.ClearFaults()
-				w.flush(s)
-				got := <-result
-				if failed := errors.Is(got.Err, sender.ErrTooLate); failed != c.want || got.MayHaveBeenSent != c.want || !c.want && got.Err != nil {
-					t.Errorf("got %+v", got)
-				}
-				for _, call := range w.server.Calls("SendMessageBatch") {
-					if at := call.Began.Sub(began); c.want && at > 5*time.Minute {
-						t.Errorf("a call after %v", at)
-					}
-				}
-				if got := len(w.bodies()); got > 1 {
-					t.Errorf("%d copies", got)
-				}
-			})
+			}
+			if got := len(w.bodies()); got > 1 {
+				w.Errorf("%d copies", got)
+			}
 		})
 	}
 }
@@ -166,16 +158,14 @@ func TestFIFO_ContentBasedDeduplicationLeavesTheIDToTheQueue(t *testing.T) {
 		queue := w.server.QueueURL(w.name)
 		if _, err := w.client.SetQueueAttributes(w.Context(), &awssqs.SetQueueAttributesInput{
 			QueueUrl: &queue, Attributes: map[string]string{"ContentBasedDeduplication": "true"}}); err != nil {
-			t.Fatal(err)
+			w.Fatal(err)
 		}
 		for want, s := range []*sender.Sender{w.sender(sender.Config{ContentBasedDeduplication: true}), w.sender(sender.Config{})} {
 			for range 2 {
-				if err := s.Send(w.Context(), inGroup(1)(0)); err != nil {
-					t.Fatal(err)
-				}
+				w.send(s, inGroup(1)(0))
 			}
 			if got := len(w.bodies()); got != 1+2*want {
-				t.Errorf("%d messages, want %d", got, 1+2*want)
+				w.Errorf("%d messages, want %d", got, 1+2*want)
 			}
 		}
 	})
@@ -192,18 +182,15 @@ func TestFIFO_ResultsHaveTheDeduplicationID(t *testing.T) {
 		left := first.Close(ctx)
 		w.server.ClearFaults()
 		if len(left) != 1 || !left[0].MayHaveBeenSent || left[0].Message.DeduplicationID == "" {
-			t.Fatalf("left: %+v", left)
+			w.Fatalf("left: %+v", left)
 		}
 		if err := w.sender(sender.Config{}).Send(w.Context(), left[0].Message); err != nil {
-			t.Fatal(err)
+			w.Fatal(err)
 		}
-		if got := len(w.bodies()); got != 1 {
-			t.Errorf("%d copies", got)
-		}
+		w.wantSent(1)
 	})
 }
 
-// A Send that ends while it waits or is in flight does not hold up its group.
 func TestFIFO_ASendThatEndsLetsItsGroupGoOn(t *testing.T) {
 	inWorld(t, true, func(w *world) {
 		s := w.sender(sender.Config{})
@@ -214,12 +201,8 @@ func TestFIFO_ASendThatEndsLetsItsGroupGoOn(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		go func() { _ = s.Send(ctx, inGroup(1)(1)) }()
 		time.Sleep(time.Millisecond)
-		if err := s.Send(w.Context(), inGroup(1)(2)); err != nil {
-			t.Fatal(err)
-		}
-		if got := w.bodies(); !slices.Equal(got, []string{"2"}) {
-			t.Errorf("the queue has %q", got)
-		}
+		w.send(s, inGroup(1)(2))
+		w.wantBodies("2")
 	})
 }
 
@@ -230,12 +213,8 @@ func TestFIFO_TheNextMessageDoesNotLinger(t *testing.T) {
 		s := w.sender(sender.Config{Linger: time.Second})
 		w.enqueue(s, inGroup(1)(0), nil)
 		began := time.Now()
-		if err := s.Send(w.Context(), inGroup(1)(1)); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(began); took != 20*time.Millisecond {
-			t.Errorf("it took %v, want two calls of 10 ms", took)
-		}
+		w.send(s, inGroup(1)(1))
+		w.wantTook(began, 20*time.Millisecond) // two calls of 10 ms
 	})
 }
 
@@ -251,13 +230,11 @@ func TestFIFO_AMessageThatComesWhileAFailureIsReportedFails(t *testing.T) {
 		})
 		w.flush(s)
 		if !errors.Is(behind, sender.ErrGroupFailed) {
-			t.Errorf("the message behind: %v", behind)
+			w.Errorf("the message behind: %v", behind)
 		}
 		if err := s.Send(w.Context(), inGroup(1)(2)); err != nil {
-			t.Errorf("a message that came later: %v", err)
+			w.Errorf("a message that came later: %v", err)
 		}
-		if got := w.bodies(); !slices.Equal(got, []string{"2"}) {
-			t.Errorf("the queue has %q, want the later one", got)
-		}
+		w.wantBodies("2")
 	})
 }

@@ -7,12 +7,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-
-	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/sender"
 )
 
@@ -36,23 +32,22 @@ func TestFigures(t *testing.T) {
 		{name: "FIFO, full load", fifo: true, requests: 0.105},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := &figures{server: sqs.New(sqs.Options{}), fifo: c.fifo}
-				defer f.server.Close()
-				f.start(t, sender.Config{Linger: linger}, call)
+			inWorld(t, c.fifo, func(w *world) {
+				w.slow(call)
+				f := &figures{s: w.sender(sender.Config{Linger: linger}), fifo: c.fifo}
 				if c.rate > 0 {
 					f.atRate(c.rate)
 				} else {
 					f.full()
 				}
-				f.s.Close(t.Context())
-				calls := len(f.server.Calls("SendMessageBatch"))
+				f.s.Close(w.Context())
+				calls := len(w.server.Calls("SendMessageBatch"))
 				entries := float64(len(f.waits)) / float64(calls)
 				slices.Sort(f.waits)
 				p99 := f.waits[len(f.waits)*99/100]
-				t.Logf("%d messages, %.2f a call, %.3f requests a message, p50 %v, p99 %v", len(f.waits), entries, 1/entries, f.waits[len(f.waits)/2], p99)
+				w.Logf("%d messages, %.2f a call, %.3f requests a message, p50 %v, p99 %v", len(f.waits), entries, 1/entries, f.waits[len(f.waits)/2], p99)
 				if entries < c.entries || c.requests > 0 && 1/entries > c.requests || c.slowest > 0 && p99 > c.slowest {
-					t.Errorf("want %v messages a call, %v requests a message, p99 %v", c.entries, c.requests, c.slowest)
+					w.Errorf("want %v messages a call, %v requests a message, p99 %v", c.entries, c.requests, c.slowest)
 				}
 			})
 		})
@@ -60,35 +55,14 @@ func TestFigures(t *testing.T) {
 }
 
 type figures struct {
-	server *sqs.Server
-	s      *sender.Sender
-	fifo   bool
+	s    *sender.Sender
+	fifo bool
 
 	mu    sync.Mutex
 	waits []time.Duration
 }
 
 const figureGroups = 1000
-
-func (f *figures) start(t *testing.T, cfg sender.Config, call time.Duration) {
-	client, name := f.server.Client(), "orders"
-	in := &awssqs.CreateQueueInput{QueueName: &name}
-	if f.fifo {
-		name += ".fifo"
-		in.Attributes = map[string]string{"FifoQueue": "true"}
-	}
-	if _, err := client.CreateQueue(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.server.Inject(sqs.Fault{Kind: sqs.Latency, Latency: call}); err != nil {
-		t.Fatal(err)
-	}
-	cfg.Queue = f.server.QueueURL(name)
-	var err error
-	if f.s, err = sender.New(client, cfg); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func (f *figures) send(i int) {
 	m := sender.Text("an order")

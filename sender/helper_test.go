@@ -2,6 +2,9 @@ package sender_test
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,20 +31,45 @@ type world struct {
 // inWorld runs a test in virtual time. fifo makes the queue a FIFO queue.
 func inWorld(t *testing.T, fifo bool, test func(w *world)) {
 	t.Helper()
+	inWorldWith(t, sqs.Options{}, fifo, test)
+}
+
+// runInWorld is inWorld for a subtest.
+func runInWorld(t *testing.T, name string, fifo bool, test func(w *world)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { inWorld(t, fifo, test) })
+}
+
+func inWorldWith(t *testing.T, o sqs.Options, fifo bool, test func(w *world)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, server: sqs.New(sqs.Options{}), name: "orders"}
+		w := newWorld(t, o, fifo)
 		defer w.server.Close()
-		w.client = w.server.Client()
-		in := &awssqs.CreateQueueInput{QueueName: &w.name}
-		if fifo {
-			w.name = "orders.fifo"
-			in.Attributes = map[string]string{"FifoQueue": "true"}
-		}
-		if _, err := w.client.CreateQueue(t.Context(), in); err != nil {
-			t.Fatal(err)
-		}
 		test(w)
 	})
+}
+
+func newWorld(t *testing.T, o sqs.Options, fifo bool, options ...func(*awssqs.Options)) *world {
+	t.Helper()
+	w := &world{T: t, server: sqs.New(o), name: "orders"}
+	w.client = w.server.Client(options...)
+	if fifo {
+		w.name = "orders.fifo"
+	}
+	w.create(w.name)
+	return w
+}
+
+// create makes a queue.
+func (w *world) create(name string) {
+	w.Helper()
+	in := &awssqs.CreateQueueInput{QueueName: &name}
+	if strings.HasSuffix(name, ".fifo") {
+		in.Attributes = map[string]string{"FifoQueue": "true"}
+	}
+	if _, err := w.client.CreateQueue(w.Context(), in); err != nil {
+		w.Fatal(err)
+	}
 }
 
 // sender makes one whose queue is the world's. It is closed at the end of the test.
@@ -86,6 +114,50 @@ func (w *world) bodies() (list []string) {
 		}
 	}
 	return list
+}
+
+// wantBodies checks the bodies of the messages in the queue, and their order.
+func (w *world) wantBodies(want ...string) {
+	w.Helper()
+	if got := w.bodies(); !slices.Equal(got, want) {
+		w.Errorf("the queue has %q, want %q", got, want)
+	}
+}
+
+// wantSent checks how many messages are in the queue.
+func (w *world) wantSent(want int) {
+	w.Helper()
+	if got := len(w.bodies()); got != want {
+		w.Errorf("%d messages in the queue, want %d", got, want)
+	}
+}
+
+func (w *world) wantCalls(sizes ...int) {
+	w.Helper()
+	if got := w.calls(); !slices.Equal(got, sizes) {
+		w.Errorf("calls of %d messages, want %d", got, sizes)
+	}
+}
+
+func (w *world) wantTook(began time.Time, want time.Duration) {
+	w.Helper()
+	if took := time.Since(began); took != want {
+		w.Errorf("it took %v, want %v", took, want)
+	}
+}
+
+// send sends a message that is expected to be confirmed.
+func (w *world) send(s *sender.Sender, m sender.Message) {
+	w.Helper()
+	if err := s.Send(w.Context(), m); err != nil {
+		w.Error(err)
+	}
+}
+
+// failure is the error of a message that was not confirmed; nil for another error.
+func failure(err error) *sender.Error {
+	e, _ := errors.AsType[*sender.Error](err)
+	return e
 }
 
 // enqueue enqueues a message that is expected to have a place.

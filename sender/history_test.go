@@ -73,9 +73,8 @@ var happenings = []string{
 // history is a run of a sender that follows from a seed, apart from the order in which
 // goroutines run.
 type history struct {
-	*testing.T
+	*world
 	random *rand.Rand
-	server *sqs.Server
 	fifo   bool
 	large  bool // messages of up to 400 KiB, so that the limit of bytes matters
 	long   bool // faults last up to an hour, not up to 20 s
@@ -106,30 +105,20 @@ type fate struct {
 }
 
 func newHistory(t *testing.T, seed uint64) *history {
-	h := &history{T: t, random: rand.New(rand.NewPCG(seed, 1)), told: map[int]int{}, began: time.Now()}
+	h := &history{random: rand.New(rand.NewPCG(seed, 1)), told: map[int]int{}, began: time.Now()}
 	r := h.random
 	o := sqs.Options{Seed: seed}
 	h.large, h.long, h.slow = r.IntN(10) == 0, r.IntN(5) == 0, r.IntN(4) == 0
 	if !h.large && r.IntN(4) == 0 {
 		o.MaxBatchBytes = 100 + r.IntN(300) // calls are refused as a whole
 	}
-	h.server = sqs.New(o)
 	h.fifo = r.IntN(2) == 0
-	name := "orders"
-	in := &awssqs.CreateQueueInput{QueueName: &name}
-	if h.fifo {
-		name += ".fifo"
-		in.Attributes = map[string]string{"FifoQueue": "true"}
-	}
-	client := h.server.Client(func(o *awssqs.Options) {
+	h.world = newWorld(t, o, h.fifo, func(o *awssqs.Options) {
 		h.seen = newWitness(o.HTTPClient)
 		o.HTTPClient = h.seen
 	})
-	if _, err := client.CreateQueue(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
 	h.cfg = sender.Config{
-		Queue:       []string{name, h.server.QueueURL(name)}[r.IntN(2)],
+		Queue:       []string{h.name, h.server.QueueURL(h.name)}[r.IntN(2)],
 		Linger:      time.Duration(1 + r.IntN(20_000_000)),
 		Concurrency: 1 + r.IntN(5), MaxBuffered: 1 + r.IntN(60),
 		CallTimeout: time.Duration(1+r.IntN(20)) * time.Second / 2,
@@ -138,11 +127,9 @@ func newHistory(t *testing.T, seed uint64) *history {
 		h.cfg.MaxBufferedBytes = 1<<20 + int64(r.IntN(1<<20))
 	}
 	h.faults = drawFaults(r, h.long)
-	if err := h.server.Inject(h.faults...); err != nil {
-		t.Fatal(err)
-	}
+	h.inject(h.faults...)
 	var err error
-	if h.s, err = sender.New(client, h.cfg); err != nil {
+	if h.s, err = sender.New(h.client, h.cfg); err != nil {
 		t.Fatal(err)
 	}
 	return h
@@ -179,6 +166,9 @@ func (h *history) run() {
 	end := time.Duration(h.random.IntN(20_000)) * time.Millisecond
 	if h.long {
 		end = time.Duration(h.random.IntN(3600)) * time.Second
+	}
+	if h.large {
+		end /= 10 // an hour of tries of large messages costs 4 s of processor time
 	}
 	within := time.Duration(h.random.IntN(10_000)) * time.Millisecond
 	if h.random.IntN(4) == 0 { // it is closed while they send
@@ -250,7 +240,7 @@ func (h *history) send(ctx context.Context, m sender.Message, f *fate) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	result := sender.Result{Message: m, Err: err}
-	if failed := (*sender.Error)(nil); errors.As(err, &failed) {
+	if failed := failure(err); failed != nil {
 		result.MayHaveBeenSent, result.Tries = failed.MayHaveBeenSent, failed.Tries
 	}
 	f.results = append(f.results, result)

@@ -188,7 +188,8 @@ func validToken(id string) bool {
 // request returns the message as the entry of a call at a position, which is its id.
 func (m *Message) request(position int) types.SendMessageBatchRequestEntry {
 	in := types.SendMessageBatchRequestEntry{
-		Id: aws.String(strconv.Itoa(position)), MessageBody: &m.Body, MessageSystemAttributes: attribute.Trace(m.TraceHeader),
+		Id: aws.String(strconv.Itoa(position)), MessageBody: &m.Body,
+		MessageAttributes: attribute.SDK(m.Attributes), MessageSystemAttributes: attribute.Trace(m.TraceHeader),
 	}
 	if m.Group != "" {
 		in.MessageGroupId = &m.Group
@@ -198,16 +199,6 @@ func (m *Message) request(position int) types.SendMessageBatchRequestEntry {
 	}
 	if m.Delay > 0 {
 		in.DelaySeconds = int32(math.Ceil(m.Delay.Seconds()))
-	}
-	if len(m.Attributes) > 0 {
-		in.MessageAttributes = make(map[string]types.MessageAttributeValue, len(m.Attributes))
-	}
-	for name, a := range m.Attributes {
-		value := types.MessageAttributeValue{DataType: aws.String(a.DataType), BinaryValue: a.BinaryValue}
-		if a.StringValue != "" {
-			value.StringValue = aws.String(a.StringValue)
-		}
-		in.MessageAttributes[name] = value
 	}
 	return in
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	internal "github.com/sqsbatch/sqsbatch/internal/attribute"
 	"github.com/sqsbatch/sqsbatch/sender"
 )
 
@@ -64,6 +65,14 @@ var invalid = []struct {
 	{"TraceHeader", sender.Message{Body: "x", TraceHeader: "\x01"}},
 }
 
+// wrongField is the field that a MessageError names; "" for another error.
+func wrongField(err error) string {
+	if wrong, is := errors.AsType[*sender.MessageError](err); is {
+		return wrong.Field
+	}
+	return ""
+}
+
 func TestInvalidMessage_FailsAloneAndNamesItsField(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		s := w.sender(sender.Config{Linger: time.Second})
@@ -72,20 +81,15 @@ func TestInvalidMessage_FailsAloneAndNamesItsField(t *testing.T) {
 			field   string
 			message sender.Message
 		}{"Body", sender.Text("\xff")}) {
-			var wrong *sender.MessageError
-			if err := s.Send(w.Context(), c.message); !errors.As(err, &wrong) || wrong.Field != c.field {
-				t.Errorf("message %d: got %v, want an error about %s", i, err, c.field)
+			if err := s.Send(w.Context(), c.message); wrongField(err) != c.field {
+				w.Errorf("message %d: got %v, want an error about %s", i, err, c.field)
 			}
-			if err := s.Enqueue(w.Context(), c.message, func(sender.Result) { t.Error("done was called") }); !errors.As(err, &wrong) {
-				t.Errorf("message %d: Enqueue: %v", i, err)
+			if err := s.Enqueue(w.Context(), c.message, func(sender.Result) { w.Error("done was called") }); wrongField(err) != c.field {
+				w.Errorf("message %d: Enqueue: %v", i, err)
 			}
 		}
-		if err := s.Send(w.Context(), sender.Text("after")); err != nil {
-			t.Error(err)
-		}
-		if got := len(w.bodies()); got != 2 {
-			t.Errorf("%d messages in the queue, want the 2 valid ones", got)
-		}
+		w.send(s, sender.Text("after"))
+		w.wantSent(2)
 	})
 }
 
@@ -94,7 +98,9 @@ func TestInvalidMessage_IsOneThatSQSRefuses(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		for i, c := range invalid {
 			m := c.message
-			in := &awssqs.SendMessageInput{QueueUrl: aws.String(w.server.QueueURL(w.name)), MessageBody: &m.Body}
+			in := &awssqs.SendMessageInput{
+				QueueUrl: aws.String(w.server.QueueURL(w.name)), MessageBody: &m.Body, MessageSystemAttributes: internal.Trace(m.TraceHeader),
+			}
 			if m.Group != "" {
 				in.MessageGroupId = &m.Group
 			}
@@ -103,9 +109,6 @@ func TestInvalidMessage_IsOneThatSQSRefuses(t *testing.T) {
 			}
 			if m.Delay > 0 {
 				in.DelaySeconds = int32(m.Delay/time.Second) + 1
-			}
-			if m.TraceHeader != "" {
-				in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{"AWSTraceHeader": {DataType: aws.String("String"), StringValue: &m.TraceHeader}}
 			}
 			in.MessageAttributes = map[string]types.MessageAttributeValue{}
 			for name, a := range m.Attributes {
@@ -116,7 +119,7 @@ func TestInvalidMessage_IsOneThatSQSRefuses(t *testing.T) {
 				in.MessageAttributes[name] = value
 			}
 			if _, err := w.client.SendMessage(w.Context(), in); err == nil {
-				t.Errorf("message %d, whose %s is wrong for the sender: SQS takes it", i, c.field)
+				w.Errorf("message %d, whose %s is wrong for the sender: SQS takes it", i, c.field)
 			}
 		}
 	})
@@ -130,9 +133,8 @@ func TestFIFO_InvalidMessages(t *testing.T) {
 			"DeduplicationID": {Body: "x", Group: "g", DeduplicationID: "ä"},
 			"Delay":           {Body: "x", Group: "g", Delay: time.Second},
 		} {
-			var wrong *sender.MessageError
-			if err := s.Send(w.Context(), m); !errors.As(err, &wrong) || wrong.Field != field {
-				t.Errorf("got %v, want an error about %s", err, field)
+			if err := s.Send(w.Context(), m); wrongField(err) != field {
+				w.Errorf("got %v, want an error about %s", err, field)
 			}
 		}
 	})
@@ -141,9 +143,8 @@ func TestFIFO_InvalidMessages(t *testing.T) {
 func TestJSON_AnErrorIsThatOfTheMessage(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		err := w.sender(sender.Config{}).Send(w.Context(), sender.JSON(make(chan int)))
-		var unsupported *json.UnsupportedTypeError
-		if !errors.As(err, &unsupported) || !strings.Contains(err.Error(), "Body cannot be encoded") {
-			t.Errorf("got %v", err)
+		if _, is := errors.AsType[*json.UnsupportedTypeError](err); !is || !strings.Contains(err.Error(), "Body cannot be encoded") {
+			w.Errorf("got %v", err)
 		}
 	})
 }

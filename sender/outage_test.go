@@ -7,10 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/sender"
@@ -27,29 +24,18 @@ const (
 func TestOutage_KeepsMemoryWithinItsLimits(t *testing.T) {
 	for _, kind := range []sqs.FaultKind{sqs.Refused, sqs.Throttled, sqs.Hang} {
 		t.Run(string(kind)+", a limit of messages", func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { outage(t, kind, false, 200) })
+			inWorldWith(t, sqs.Options{History: -1}, false, func(w *world) { outage(w, kind, false, 200) })
 		})
 		t.Run(string(kind)+", a limit of bytes, FIFO", func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { outage(t, kind, true, 1000) })
+			inWorldWith(t, sqs.Options{History: -1}, true, func(w *world) { outage(w, kind, true, 1000) })
 		})
 	}
 }
 
-func outage(t *testing.T, kind sqs.FaultKind, fifo bool, most int) {
-	w := &world{T: t, server: sqs.New(sqs.Options{History: -1}), name: "orders"}
-	defer w.server.Close()
-	w.client = w.server.Client()
-	in := &awssqs.CreateQueueInput{QueueName: &w.name}
-	if fifo {
-		w.name = "orders.fifo"
-		in.Attributes = map[string]string{"FifoQueue": "true"}
-	}
-	if _, err := w.client.CreateQueue(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
+func outage(w *world, kind sqs.FaultKind, fifo bool, most int) {
 	w.inject(sqs.Fault{Kind: kind, Operation: "SendMessageBatch"})
 	o := &outageLoad{s: w.sender(sender.Config{MaxBuffered: most, MaxBufferedBytes: outageBytes, CallTimeout: time.Second})}
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(w.Context())
 	for p := range 8 {
 		o.producers.Go(func() { o.enqueue(ctx, p) })
 		o.producers.Go(func() { o.send(ctx, p) })
@@ -58,12 +44,12 @@ func outage(t *testing.T, kind sqs.FaultKind, fifo bool, most int) {
 	atFirst := heap()
 	time.Sleep(20 * time.Minute)
 	if after := heap(); after > atFirst+outageBytes/2 {
-		t.Errorf("the heap has grown from %d to %d KiB in 20 minutes", atFirst>>10, after>>10)
+		w.Errorf("the heap has grown from %d to %d KiB in 20 minutes", atFirst>>10, after>>10)
 	}
 	if n := runtime.NumGoroutine(); n > 200 {
-		t.Errorf("%d goroutines", n)
+		w.Errorf("%d goroutines", n)
 	}
-	accepted := o.requireLimits(t, min(most, outageBytes/outageBody))
+	accepted := o.requireLimits(w, min(most, outageBytes/outageBody))
 	cancel() // those that wait for a place
 	w.server.ClearFaults()
 	o.producers.Wait()
@@ -72,7 +58,7 @@ func outage(t *testing.T, kind sqs.FaultKind, fifo bool, most int) {
 	defer o.mu.Unlock()
 	// On a FIFO queue a message that hung may be too late, and those behind it fail.
 	if o.confirmed+o.failed < accepted || o.failed > 0 && (!fifo || kind != sqs.Hang) {
-		t.Errorf("of %d messages that Enqueue accepted in the outage %d were confirmed, %d failed", accepted, o.confirmed, o.failed)
+		w.Errorf("of %d messages that Enqueue accepted in the outage %d were confirmed, %d failed", accepted, o.confirmed, o.failed)
 	}
 }
 
@@ -119,11 +105,11 @@ func (o *outageLoad) send(ctx context.Context, p int) {
 	}
 }
 
-func (o *outageLoad) requireLimits(t *testing.T, most int) (accepted int) {
+func (o *outageLoad) requireLimits(w *world, most int) (accepted int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.most > most || o.most < most-8 { // up to 8 are those of Send
-		t.Errorf("%d messages were in the buffer at a time, want up to %d", o.most, most)
+		w.Errorf("%d messages were in the buffer at a time, want up to %d", o.most, most)
 	}
 	return o.accepted
 }

@@ -42,10 +42,10 @@ func TestPrepare_TheLimitsAreThoseOfThePreparedMessage(t *testing.T) {
 		w.enqueue(s, given, func(r sender.Result) { got = r })
 		w.flush(s)
 		if got.Err != nil || got.Message.Body != given.Body || got.Message.Attributes != nil {
-			t.Errorf("%v, with a body of %d bytes", got.Err, len(got.Message.Body))
+			w.Errorf("%v, with a body of %d bytes", got.Err, len(got.Message.Body))
 		}
 		if m := w.server.Snapshot()[0].Messages[0]; m.Body != given.Body[:10] || m.Attributes["size"].String != "2097153" {
-			t.Errorf("the queue has %+v", m)
+			w.Errorf("the queue has %+v", m)
 		}
 	})
 }
@@ -59,11 +59,9 @@ func TestPrepare_PreparedMessagesShareACall(t *testing.T) {
 		}})
 		h := s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return s.SendWithRecord(ctx, large(r.Body)) }))
 		began := time.Now()
-		if failed := w.invoke(h, "1", "2", "3", "4", "5", "6", "7", "8", "9"); len(failed) > 0 {
-			t.Errorf("%q failed", failed)
-		}
+		w.wantFailures(0, h, "1", "2", "3", "4", "5", "6", "7", "8", "9")
 		if got := w.calls(); !slices.Equal(got, []int{9}) || time.Since(began) != 900*time.Millisecond {
-			t.Errorf("calls of %d messages after %v, want one", got, time.Since(began))
+			w.Errorf("calls of %d messages after %v, want one", got, time.Since(began))
 		}
 	})
 }
@@ -75,7 +73,7 @@ func TestPrepare_TheLastOneDoesNotLinger(t *testing.T) {
 		h := s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return s.SendWithRecord(ctx, large("0")) }))
 		began := time.Now()
 		if failed := w.invoke(h, "1", "2", "3"); len(failed) > 0 || time.Since(began) > 3*time.Second+time.Millisecond {
-			t.Errorf("%q failed; took %v", failed, time.Since(began))
+			w.Errorf("%q failed; took %v", failed, time.Since(began))
 		}
 	})
 }
@@ -94,7 +92,7 @@ func TestPrepare_AtMostConcurrencyAtATime(t *testing.T) {
 		}
 		w.flush(s)
 		if most.Load() != 3 {
-			t.Errorf("%d messages were prepared at the same time", most.Load())
+			w.Errorf("%d messages were prepared at the same time", most.Load())
 		}
 	})
 }
@@ -115,11 +113,9 @@ func TestPrepare_KeepsTheOrderOfAGroup(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if got := len(w.bodies()); got != 8 {
-			t.Errorf("%d messages, want those of the two other groups", got)
-		}
+		w.wantSent(8)
 		w.flush(s)
-		requireOrder(t, w.server.Snapshot()[0].Messages, 12)
+		requireOrder(w.T, w.server.Snapshot()[0].Messages, 12)
 	})
 }
 
@@ -138,30 +134,26 @@ func TestPrepare_Failures(t *testing.T) {
 		return nil
 	}
 	for _, fifo := range []bool{false, true} {
-		t.Run(fmt.Sprint(fifo), func(t *testing.T) {
-			inWorld(t, fifo, func(w *world) {
-				s := w.sender(sender.Config{Prepare: prepare})
-				message := numbered
-				if fifo {
-					message = inGroup(3)
-				}
-				for i, r := range w.results(s, 9, message) {
-					var e *sender.Error
-					var wrong *sender.MessageError
-					switch {
-					case i < 3 || i > 5 && !fifo:
-						if r.Err != nil {
-							t.Errorf("message %d: %v", i, r.Err)
-						}
-					case !errors.As(r.Err, &e) || e.MayHaveBeenSent || e.Tries != 0,
-						i == 3 && !errors.Is(r.Err, errNo),
-						i == 4 && (!errors.As(r.Err, &wrong) || wrong.Field != "Body"),
-						i == 5 && !strings.Contains(r.Err.Error(), "panicked: oops"),
-						i > 5 && !errors.Is(r.Err, sender.ErrGroupFailed):
-						t.Errorf("message %d: %v", i, r.Err)
+		runInWorld(t, fmt.Sprint(fifo), fifo, func(w *world) {
+			s := w.sender(sender.Config{Prepare: prepare})
+			message := numbered
+			if fifo {
+				message = inGroup(3)
+			}
+			for i, r := range w.results(s, 9, message) {
+				switch {
+				case i < 3 || i > 5 && !fifo:
+					if r.Err != nil {
+						w.Errorf("message %d: %v", i, r.Err)
 					}
+				case failure(r.Err) == nil || failure(r.Err).MayHaveBeenSent || failure(r.Err).Tries != 0,
+					i == 3 && !errors.Is(r.Err, errNo),
+					i == 4 && wrongField(r.Err) != "Body",
+					i == 5 && !strings.Contains(r.Err.Error(), "panicked: oops"),
+					i > 5 && !errors.Is(r.Err, sender.ErrGroupFailed):
+					w.Errorf("message %d: %v", i, r.Err)
 				}
-			})
+			}
 		})
 	}
 }
@@ -173,14 +165,14 @@ func TestPrepare_EndsWhenTheMessageIsGivenUp(t *testing.T) {
 		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
 		defer cancel()
 		if err := s.Send(ctx, inGroup(1)(0)); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Send: %v", err)
+			w.Errorf("Send: %v", err)
 		}
 		w.enqueue(s, inGroup(1)(1), nil)
 		w.enqueue(s, inGroup(1)(2), nil)
 		ctx, cancel = context.WithTimeout(w.Context(), time.Second)
 		defer cancel()
 		if left := s.Close(ctx); len(left) != 2 || !errors.Is(left[0].Err, sender.ErrClosed) {
-			t.Errorf("left: %+v", left)
+			w.Errorf("left: %+v", left)
 		}
 		synctest.Wait() // the bubble would find a goroutine that hangs
 	})
@@ -196,7 +188,7 @@ func TestPrepare_OfARecordThatHangsFailsTheRecord(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		s := w.sender(sender.Config{Prepare: hang})
 		if failed := w.invoke(forward(s), "hang", "1"); !slices.Equal(failed, []string{"hang"}) {
-			t.Errorf("%q failed", failed)
+			w.Errorf("%q failed", failed)
 		}
 		w.requireNothingMore()
 	})
@@ -221,25 +213,23 @@ func TestCorrelationAttribute(t *testing.T) {
 		"no place left":        {nil, sender.Message{Body: "x", Attributes: many(10)}, ""},
 		"no room in the bytes": {nil, sender.Text(strings.Repeat("x", 1<<20)), ""},
 	} {
-		t.Run(label, func(t *testing.T) {
-			inWorld(t, false, func(w *world) {
-				s := w.sender(sender.Config{CorrelationAttribute: name})
-				before := len(c.m.Attributes)
-				if err := s.Send(w.record(c.record), c.m); err != nil {
-					t.Fatal(err)
-				}
-				if got := w.server.Snapshot()[0].Messages[0].Attributes[name].String; got != c.want || len(c.m.Attributes) != before {
-					t.Errorf("got %q, want %q", got, c.want)
-				}
-			})
+		runInWorld(t, label, false, func(w *world) {
+			s := w.sender(sender.Config{CorrelationAttribute: name})
+			before := len(c.m.Attributes)
+			if err := s.Send(w.record(c.record), c.m); err != nil {
+				w.Fatal(err)
+			}
+			if got := w.server.Snapshot()[0].Messages[0].Attributes[name].String; got != c.want || len(c.m.Attributes) != before {
+				w.Errorf("got %q, want %q", got, c.want)
+			}
 		})
 	}
 	inWorld(t, false, func(w *world) {
 		if err := w.sender(sender.Config{}).Send(w.record(nil), sender.Text("x")); err != nil || len(w.server.Snapshot()[0].Messages[0].Attributes) > 0 {
-			t.Errorf("%v, or an attribute that is not configured", err)
+			w.Errorf("%v, or an attribute that is not configured", err)
 		}
 		if err := w.sender(sender.Config{CorrelationAttribute: name}).Send(w.Context(), sender.Text("x")); err != nil || len(w.server.Snapshot()[0].Messages[1].Attributes) > 0 {
-			t.Errorf("%v, or an attribute without a record", err)
+			w.Errorf("%v, or an attribute without a record", err)
 		}
 	})
 }
@@ -264,10 +254,10 @@ func TestTraceHeader(t *testing.T) {
 			m := sender.Text("x")
 			m.TraceHeader = c.header
 			if err := s.Send(c.ctx, m); err != nil {
-				t.Fatal(err)
+				w.Fatal(err)
 			}
 			if got := w.received().Messages[0].Attributes["AWSTraceHeader"]; got != c.want {
-				t.Errorf("the header is %q, want %q", got, c.want)
+				w.Errorf("the header is %q, want %q", got, c.want)
 			}
 		}
 	})
@@ -275,45 +265,43 @@ func TestTraceHeader(t *testing.T) {
 
 func TestTrace_IsCalledOnceForEachMessageAndGetsItsResult(t *testing.T) {
 	for name, prepare := range map[string]func(context.Context, *sender.Message) error{"": nil, "with Prepare": shorten(time.Second)} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, false, func(w *world) {
-				var begun, ended, failed atomic.Int32
-				s := w.sender(sender.Config{Prepare: prepare, MaxBuffered: 4, Trace: func(ctx context.Context, queue string, m *sender.Message) func(sender.Result) {
-					begun.Add(1)
-					return func(r sender.Result) {
-						ended.Add(1)
-						if r.Err != nil {
-							failed.Add(1)
-						}
+		runInWorld(t, name, false, func(w *world) {
+			var begun, ended, failed atomic.Int32
+			s := w.sender(sender.Config{Prepare: prepare, MaxBuffered: 4, Trace: func(ctx context.Context, queue string, m *sender.Message) func(sender.Result) {
+				begun.Add(1)
+				return func(r sender.Result) {
+					ended.Add(1)
+					if r.Err != nil {
+						failed.Add(1)
 					}
-				}})
-				w.inject(sqs.Fault{Kind: sqs.Hang, Operation: "SendMessageBatch", Skip: 1})
-				ctx, cancel := context.WithTimeout(w.Context(), 5*time.Second)
-				defer cancel()
-				if err := s.Send(ctx, sender.Text("0123456789")); err != nil {
-					t.Fatal(err)
 				}
-				if err := s.Send(ctx, sender.Text("0123456789")); err == nil {
-					t.Fatal("no error")
-				}
-				for range 4 {
-					w.enqueue(s, sender.Text("0123456789"), nil)
-				}
-				if err := s.Enqueue(ctx, sender.Text("0123456789"), nil); err == nil {
-					t.Fatal("no error: the buffer is full")
-				}
-				ctx, cancel = context.WithTimeout(w.Context(), 5*time.Second)
-				defer cancel()
-				s.Close(ctx)
-				synctest.Wait()
-				want := int32(7)
-				if prepare != nil {
-					want = 6 // the last one got no place
-				}
-				if begun.Load() != want || ended.Load() != want || failed.Load() != want-1 {
-					t.Errorf("begun %d, ended %d, failed %d, want %d", begun.Load(), ended.Load(), failed.Load(), want)
-				}
-			})
+			}})
+			w.inject(sqs.Fault{Kind: sqs.Hang, Operation: "SendMessageBatch", Skip: 1})
+			ctx, cancel := context.WithTimeout(w.Context(), 5*time.Second)
+			defer cancel()
+			if err := s.Send(ctx, sender.Text("0123456789")); err != nil {
+				w.Fatal(err)
+			}
+			if err := s.Send(ctx, sender.Text("0123456789")); err == nil {
+				w.Fatal("no error")
+			}
+			for range 4 {
+				w.enqueue(s, sender.Text("0123456789"), nil)
+			}
+			if err := s.Enqueue(ctx, sender.Text("0123456789"), nil); err == nil {
+				w.Fatal("no error: the buffer is full")
+			}
+			ctx, cancel = context.WithTimeout(w.Context(), 5*time.Second)
+			defer cancel()
+			s.Close(ctx)
+			synctest.Wait()
+			want := int32(7)
+			if prepare != nil {
+				want = 6 // the last one got no place
+			}
+			if begun.Load() != want || ended.Load() != want || failed.Load() != want-1 {
+				w.Errorf("begun %d, ended %d, failed %d, want %d", begun.Load(), ended.Load(), failed.Load(), want)
+			}
 		})
 	}
 }
@@ -327,15 +315,11 @@ func TestTrace_WhatHasNoRoomIsLeftOut(t *testing.T) {
 			return nil
 		}})
 		for n, want := range map[int]int{0: 1, 9: 10, 10: 10} {
-			if err := s.Send(w.Context(), sender.Message{Body: "x", Attributes: many(n)}); err != nil {
-				t.Fatal(err)
-			}
+			w.send(s, sender.Message{Body: "x", Attributes: many(n)})
 			if m := w.received().Messages[0]; len(m.MessageAttributes) != want || m.Attributes["AWSTraceHeader"] != "Root=1-span" {
-				t.Errorf("%d of %d attributes, and the header %q", len(m.MessageAttributes), want, m.Attributes["AWSTraceHeader"])
+				w.Errorf("%d of %d attributes, and the header %q", len(m.MessageAttributes), want, m.Attributes["AWSTraceHeader"])
 			}
 		}
-		if err := s.Send(w.Context(), sender.Text(strings.Repeat("x", 1<<20))); err != nil {
-			t.Error(err)
-		}
+		w.send(s, sender.Text(strings.Repeat("x", 1<<20)))
 	})
 }

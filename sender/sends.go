@@ -147,9 +147,7 @@ func (u *Sends) Enqueue(m Message) error {
 	}
 	e.sends = u
 	if err := u.add(e); err != nil {
-		r := e.failure(err)
-		e.report(r)
-		return r.Err
+		return e.refuse(err)
 	}
 	if err := u.s.put(u.ctx, e); err != nil {
 		u.remove(e)

@@ -13,8 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -31,6 +29,14 @@ const sourceARN = "arn:aws:sqs:eu-west-1:123456789012:source"
 func (w *world) invoke(h batch.Handler, bodies ...string) (failed []string) {
 	w.Helper()
 	return w.invokeWith(handler.Config{}, h, bodies...)
+}
+
+// wantFailures runs an invocation of which some number of records fail.
+func (w *world) wantFailures(want int, h batch.Handler, bodies ...string) {
+	w.Helper()
+	if failed := w.invoke(h, bodies...); len(failed) != want {
+		w.Errorf("%q failed, want %d", failed, want)
+	}
 }
 
 func (w *world) invokeWith(cfg handler.Config, h batch.Handler, bodies ...string) (failed []string) {
@@ -67,9 +73,12 @@ func (w *world) invokeWith(cfg handler.Config, h batch.Handler, bodies ...string
 	return failed
 }
 
-// forward sends two messages for each record, and fails if the body says so.
+// forward sends two messages for each record, and fails or sends nothing if the body says so.
 func forward(s *sender.Sender) batch.Handler {
 	return s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+		if r.Body == "no sends" {
+			return nil
+		}
 		for _, part := range []string{"a", "b"} {
 			if err := s.SendWithRecord(ctx, sender.Text(r.Body+part)); err != nil {
 				return err
@@ -87,15 +96,9 @@ func TestWrap_RecordsAreDoneWhenTheirMessagesAreConfirmed(t *testing.T) {
 		w.slow(time.Second)
 		s := w.sender(sender.Config{})
 		began := time.Now()
-		if failed := w.invoke(forward(s), "1", "2", "3", "4", "5"); len(failed) > 0 {
-			t.Errorf("%q failed", failed)
-		}
-		if took := time.Since(began); took != time.Second {
-			t.Errorf("took %v: nothing is to be waited for but the call", took)
-		}
-		if got := len(w.bodies()); got != 10 {
-			t.Errorf("%d messages in the queue, want 10", got)
-		}
+		w.wantFailures(0, forward(s), "1", "2", "3", "4", "5")
+		w.wantTook(began, time.Second) // nothing is to be waited for but the call
+		w.wantSent(10)
 	})
 }
 
@@ -113,15 +116,9 @@ func TestWrap_RecordsShareCalls(t *testing.T) {
 			time.Sleep(time.Duration(n) * time.Millisecond)
 			return s.SendWithRecord(ctx, sender.Text(r.Body))
 		}))
-		if failed := w.invoke(h, "1", "2", "3", "4", "5", "6"); len(failed) > 0 {
-			t.Errorf("%q failed", failed)
-		}
-		if got := w.calls(); !slices.Equal(got, []int{1, 6}) {
-			t.Errorf("calls of %d messages, want one for all records", got)
-		}
-		if took := time.Since(began); took != 26*time.Millisecond {
-			t.Errorf("took %v, want 6 ms of the slowest function and 20 ms of the call", took)
-		}
+		w.wantFailures(0, h, "1", "2", "3", "4", "5", "6")
+		w.wantCalls(1, 6)
+		w.wantTook(began, 26*time.Millisecond) // 6 ms of the slowest function and 20 ms of the call
 	})
 }
 
@@ -136,11 +133,11 @@ func TestWrap_QuickRecordsShareACall(t *testing.T) {
 		for range 10 {
 			began := time.Now()
 			if failed := w.invoke(h, "1", "2", "3", "4", "5"); len(failed) > 0 || time.Since(began) != time.Millisecond {
-				t.Errorf("%q failed, after %v", failed, time.Since(began))
+				w.Errorf("%q failed, after %v", failed, time.Since(began))
 			}
 		}
 		if got := w.calls(); len(got) != 10 {
-			t.Errorf("calls of %d messages, want one for each batch", got)
+			w.Errorf("calls of %d messages, want one for each batch", got)
 		}
 	})
 }
@@ -159,7 +156,7 @@ func TestWrap_LingerIsShortIfTheDeadlineIsNear(t *testing.T) {
 			return s.SendWithRecord(ctx, sender.Text(r.Body))
 		}))
 		if failed := w.invoke(h, "1", "slow"); !slices.Equal(failed, []string{"slow"}) {
-			t.Errorf("%q failed, want only the slow record", failed)
+			w.Errorf("%q failed, want only the slow record", failed)
 		}
 	})
 }
@@ -168,12 +165,8 @@ func TestWrap_AFailedSendFailsItsRecordAlone(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		s := w.sender(sender.Config{})
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Skip: 3, Times: 1})
-		if failed := w.invoke(forward(s), "1", "2", "3", "4"); len(failed) != 1 {
-			t.Errorf("%q failed, want one record", failed)
-		}
-		if got := len(w.bodies()); got != 7 {
-			t.Errorf("%d messages in the queue, want 7", got)
-		}
+		w.wantFailures(1, forward(s), "1", "2", "3", "4")
+		w.wantSent(7)
 	})
 }
 
@@ -182,32 +175,12 @@ func TestWrap_TheErrorNamesTheFailedMessages(t *testing.T) {
 		s := w.sender(sender.Config{})
 		w.inject(sqs.Fault{Kind: sqs.Failure, Code: "AccessDeniedException", Operation: "SendMessageBatch"})
 		err := forward(s).Handle(w.Context(), batch.Record{Body: "secret"})
-		var failed *sender.FailedError
-		var one *sender.Error
-		if !errors.As(err, &failed) || !errors.As(err, &one) || failed.Messages != 2 || len(failed.Failed) != 2 || failed.Queue != "orders" {
-			t.Fatalf("%v", err)
+		if failed, is := errors.AsType[*sender.FailedError](err); !is || failure(err) == nil || failed.Messages != 2 || len(failed.Failed) != 2 || failed.Queue != "orders" {
+			w.Fatalf("%v", err)
 		}
 		if text := err.Error(); !strings.HasPrefix(text, "sender: 2 of 2 messages to orders are not confirmed; the message was not sent (1 tries): ") || strings.Contains(text, "secret") {
-			t.Error(text)
+			w.Error(text)
 		}
-	})
-}
-
-func TestWrap_AHangingSQSFailsRecordsWithinTheirTimeAndOthersAreDone(t *testing.T) {
-	inWorld(t, false, func(w *world) {
-		s := w.sender(sender.Config{})
-		w.inject(sqs.Fault{Kind: sqs.Hang, Operation: "SendMessageBatch"})
-		h := forward(s)
-		failed := w.invoke(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-			if r.Body == "no sends" {
-				return nil
-			}
-			return h.Handle(ctx, r)
-		}), "1", "no sends", "2")
-		if !slices.Equal(failed, []string{"1", "2"}) {
-			t.Errorf("%q failed, want those that send", failed)
-		}
-		w.requireNothingMore()
 	})
 }
 
@@ -223,23 +196,22 @@ func (w *world) requireNothingMore() {
 	}
 }
 
-func TestWrap_NothingIsSentAfterTheEnd(t *testing.T) {
+func TestWrap_RecordsThatSendFailInTimeAndNothingIsSentLater(t *testing.T) {
 	for name, fault := range map[string]sqs.Fault{
 		"throttled": {Kind: sqs.Throttled, Operation: "SendMessageBatch"},
 		"refused":   {Kind: sqs.Refused, Operation: "SendMessageBatch"},
 		"entries":   {Kind: sqs.EntryFailure, Operation: "SendMessageBatch"},
+		"hanging":   {Kind: sqs.Hang, Operation: "SendMessageBatch"},
 		"no URL":    {Kind: sqs.Latency, Latency: 9900 * time.Millisecond, Operation: "GetQueueUrl"},
 	} {
 		for _, body := range []string{"good", "bad"} {
-			t.Run(name+", "+body, func(t *testing.T) {
-				inWorld(t, false, func(w *world) {
-					s := w.sender(sender.Config{Queue: w.name, Concurrency: 1})
-					w.inject(fault)
-					if failed := w.invoke(forward(s), body+" 1", body+" 2"); len(failed) != 2 {
-						t.Errorf("%q failed, want both", failed)
-					}
-					w.requireNothingMore()
-				})
+			runInWorld(t, name+", "+body, false, func(w *world) {
+				s := w.sender(sender.Config{Queue: w.name, Concurrency: 1})
+				w.inject(fault)
+				if failed := w.invoke(forward(s), body+" 1", body+" 2", "no sends"); !slices.Equal(failed, []string{body + " 1", body + " 2"}) {
+					w.Errorf("%q failed, want those that send", failed)
+				}
+				w.requireNothingMore()
 			})
 		}
 	}
@@ -260,46 +232,36 @@ func TestWrap_AbandonedHandlers(t *testing.T) {
 			late = s.SendWithRecord(ctx, sender.Text("late"))
 			return nil
 		}))
-		if failed := w.invoke(h, "1"); len(failed) != 1 {
-			t.Errorf("%q failed", failed)
-		}
+		w.wantFailures(1, h, "1")
 		w.requireNothingMore()
 		if !errors.Is(late, sender.ErrEnded) {
-			t.Errorf("the late message: %v", late)
+			w.Errorf("the late message: %v", late)
 		}
 		if n := len(w.bodies()); n != 0 {
-			t.Errorf("%d messages", n)
+			w.Errorf("%d messages", n)
 		}
 	})
 }
 
 func TestWrap_AFailedFunctionWithdrawsAndWaitsForCallsInFlight(t *testing.T) {
 	for name, end := range map[string]func() error{"error": func() error { return errors.New("no") }, "panic": func() error { panic("oops") }} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, false, func(w *world) {
-				w.slow(time.Second)
-				s := w.sender(sender.Config{})
-				h := s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-					for i := range 3 {
-						if err := s.SendWithRecord(ctx, numbered(i)); err != nil {
-							return err
-						}
-						time.Sleep(4 * time.Millisecond) // two of them linger for 5 ms
+		runInWorld(t, name, false, func(w *world) {
+			w.slow(time.Second)
+			s := w.sender(sender.Config{})
+			h := s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+				for i := range 3 {
+					if err := s.SendWithRecord(ctx, numbered(i)); err != nil {
+						return err
 					}
-					return end()
-				}))
-				began := time.Now()
-				if failed := w.invoke(h, "1"); len(failed) != 1 {
-					t.Errorf("%q failed", failed)
+					time.Sleep(4 * time.Millisecond) // two of them linger for 5 ms
 				}
-				if took := time.Since(began); took != 1005*time.Millisecond {
-					t.Errorf("took %v, want the second of the call in flight", took)
-				}
-				w.requireNothingMore()
-				if got := w.bodies(); !slices.Equal(got, []string{"0", "1"}) {
-					t.Errorf("sent %q, want what was in flight", got)
-				}
-			})
+				return end()
+			}))
+			began := time.Now()
+			w.wantFailures(1, h, "1")
+			w.wantTook(began, 1005*time.Millisecond) // the second of the call in flight
+			w.requireNothingMore()
+			w.wantBodies("0", "1")
 		})
 	}
 }
@@ -314,17 +276,12 @@ func TestWrap_AFailedFunctionHasNoOtherTry(t *testing.T) {
 			defer time.Sleep(5 * time.Millisecond)
 			return errors.Join(errors.New("no"), s.SendWithRecord(ctx, sender.Text("x")))
 		})), "1")
-		if took := time.Since(began); took != 1005*time.Millisecond {
-			t.Errorf("took %v, want one call of 1 s", took)
-		}
+		w.wantTook(began, 1005*time.Millisecond) // one call of 1 s
 		w.requireNothingMore()
-		if got := w.bodies(); len(got) > 0 {
-			t.Errorf("sent %q", got)
-		}
+		w.wantBodies()
 	})
 }
 
-// A message that waits for a place in the buffer when the function fails does not get one.
 func TestWrap_AFailedFunctionDoesNotWaitForPlaces(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		w.slow(time.Second)
@@ -340,65 +297,47 @@ func TestWrap_AFailedFunctionDoesNotWaitForPlaces(t *testing.T) {
 			return errors.New("no")
 		})), "1")
 		if err := <-refused; !errors.Is(err, sender.ErrWithdrawn) || time.Since(began) > time.Millisecond {
-			t.Errorf("got %v after %v", err, time.Since(began))
+			w.Errorf("got %v after %v", err, time.Since(began))
 		}
 		time.Sleep(time.Minute)
-		if got := w.bodies(); !slices.Equal(got, []string{"0", "1", "2"}) {
-			t.Errorf("sent %q", got)
-		}
+		w.wantBodies("0", "1", "2")
 	})
 }
 
 // What comes after a failed message is not sent: the record comes back, and sends both in
 // order.
 func TestSendWithRecord_AfterAFailedMessage(t *testing.T) {
-	inWorld(t, true, func(w *world) {
-		s := w.sender(sender.Config{})
-		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Times: 1})
-		w.invoke(s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-			if err := s.SendWithRecord(ctx, sender.Message{Body: "first", Group: "g"}); err != nil {
-				t.Error(err)
-			}
-			time.Sleep(time.Second)
-			err := s.SendWithRecord(ctx, sender.Message{Body: "second", Group: "g"})
-			if !errors.Is(err, sender.ErrRecordFailed) {
-				t.Errorf("got %v", err)
-			}
-			return nil
-		})), "1")
-		if got := w.bodies(); len(got) > 0 {
-			t.Errorf("sent %q", got)
-		}
-	})
-}
-
-func TestSendWithRecord_AfterAFailedMessage_WaitingForAPlace(t *testing.T) {
-	inWorld(t, false, func(w *world) {
-		w.inject(sqs.Fault{Kind: sqs.Latency, Latency: time.Second, Operation: "SendMessageBatch"}, sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Times: 1})
-		s := w.sender(sender.Config{MaxBuffered: 1})
-		w.invoke(s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-			if err := s.SendWithRecord(ctx, sender.Text("first")); err != nil {
-				t.Error(err)
-			}
-			err := s.SendWithRecord(ctx, sender.Text("second"))
-			if !errors.Is(err, sender.ErrRecordFailed) {
-				t.Errorf("got %v", err)
-			}
-			return nil
-		})), "1")
-		if got := w.bodies(); len(got) > 0 {
-			t.Errorf("sent %q", got)
-		}
-	})
+	for name, c := range map[string]struct {
+		fifo bool
+		cfg  sender.Config
+		wait time.Duration // between the two
+	}{
+		"when it has failed":    {true, sender.Config{}, 2 * time.Second},
+		"waiting for its place": {false, sender.Config{MaxBuffered: 1}, 0},
+	} {
+		runInWorld(t, name, c.fifo, func(w *world) {
+			w.slow(time.Second)
+			w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Times: 1})
+			s := w.sender(c.cfg)
+			w.wantFailures(1, s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+				if err := s.SendWithRecord(ctx, sender.Message{Body: "first", Group: "g"}); err != nil {
+					w.Error(err)
+				}
+				time.Sleep(c.wait)
+				if err := s.SendWithRecord(ctx, sender.Message{Body: "second", Group: "g"}); !errors.Is(err, sender.ErrRecordFailed) {
+					w.Errorf("got %v", err)
+				}
+				return nil
+			})), "1")
+			w.wantBodies()
+		})
+	}
 }
 
 func TestWrap_InAContainer(t *testing.T) {
 	inWorld(t, false, func(w *world) {
-		source := "source"
-		if _, err := w.client.CreateQueue(w.Context(), &awssqs.CreateQueueInput{QueueName: &source}); err != nil {
-			t.Fatal(err)
-		}
-		url := w.server.QueueURL(source)
+		w.create("source")
+		url := w.server.QueueURL("source")
 		in := w.sender(sender.Config{Queue: url})
 		for i := range 50 {
 			w.enqueue(in, numbered(i), nil)
@@ -408,7 +347,7 @@ func TestWrap_InAContainer(t *testing.T) {
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Queue: "orders", Operation: "SendMessageBatch", Probability: 0.2, Times: 10})
 		p, err := longpoll.New(forward(s), longpoll.Config{Queue: url, SQS: w.client})
 		if err != nil {
-			t.Fatal(err)
+			w.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(w.Context())
 		var run sync.WaitGroup
@@ -421,7 +360,7 @@ func TestWrap_InAContainer(t *testing.T) {
 			sent[body]++
 		}
 		if len(sent) != 100 {
-			t.Errorf("%d messages arrived, want all 100", len(sent))
+			w.Errorf("%d messages arrived, want all 100", len(sent))
 		}
 	})
 }
@@ -440,46 +379,31 @@ func TestSendWithRecord_ARepeatedMessageIsDroppedByAFIFOQueue(t *testing.T) {
 			return nil
 		}))
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Skip: 1, Times: 1})
-		if failed := w.invoke(h, "1"); len(failed) != 1 {
-			t.Errorf("%q failed", failed)
-		}
-		if got := w.bodies(); !slices.Equal(got, []string{"x"}) {
-			t.Errorf("the first try has sent %q", got)
-		}
+		w.wantFailures(1, h, "1")
+		w.wantBodies("x")
 		order = []string{"y", "x", "x"} // the function may change its mind
 		for range 2 {
-			if failed := w.invoke(h, "1"); len(failed) > 0 {
-				t.Errorf("%q failed", failed)
-			}
+			w.wantFailures(0, h, "1")
 		}
-		if got := w.bodies(); !slices.Equal(got, []string{"x", "y", "x"}) {
-			t.Errorf("the queue has %q", got)
-		}
+		w.wantBodies("x", "y", "x")
 		if failed := w.invoke(h, "2"); len(failed) > 0 || len(w.bodies()) != 6 {
-			t.Errorf("another record: %q failed, the queue has %q", failed, w.bodies())
+			w.Errorf("another record: %q failed, the queue has %q", failed, w.bodies())
 		}
 	})
 }
 
 func TestWrap_SeveralSenders(t *testing.T) {
 	inWorld(t, false, func(w *world) {
-		other := "mails"
-		if _, err := w.client.CreateQueue(w.Context(), &awssqs.CreateQueueInput{QueueName: &other}); err != nil {
-			t.Fatal(err)
-		}
-		orders, mails := w.sender(sender.Config{}), w.sender(sender.Config{Queue: other})
+		w.create("mails")
+		orders, mails := w.sender(sender.Config{}), w.sender(sender.Config{Queue: "mails"})
 		h := batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
 			return errors.Join(orders.SendWithRecord(ctx, sender.Text("order")), mails.SendWithRecord(ctx, sender.Text("mail")))
 		})
-		if failed := w.invoke(batch.Chain(h, orders.Wrap, mails.Wrap), "1"); len(failed) > 0 {
-			t.Errorf("%q failed", failed)
-		}
+		w.wantFailures(0, batch.Chain(h, orders.Wrap, mails.Wrap), "1")
 		if got := w.bodies(); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"mail", "order"}) {
-			t.Errorf("sent %q", got)
+			w.Errorf("sent %q", got)
 		}
-		if failed := w.invoke(batch.Chain(h, orders.Wrap), "1"); len(failed) != 1 {
-			t.Errorf("%q failed: the handler is not wrapped for mails", failed)
-		}
+		w.wantFailures(1, batch.Chain(h, orders.Wrap), "1")
 	})
 }
 
@@ -488,7 +412,7 @@ func TestBegin_EachItemOfABulkHandlerFailsByItself(t *testing.T) {
 		s := w.sender(sender.Config{CorrelationAttribute: "correlation_id"})
 		fn := func(ctx context.Context, items []bulk.Item[string]) error {
 			if err := s.SendWithRecord(ctx, sender.Text("x")); !errors.Is(err, sender.ErrNoRecord) {
-				t.Errorf("in a bulk handler, which has several records: %v", err)
+				w.Errorf("in a bulk handler, which has several records: %v", err)
 			}
 			sends := make([]*sender.Sends, len(items))
 			for i := range items {
@@ -506,12 +430,10 @@ func TestBegin_EachItemOfABulkHandlerFailsByItself(t *testing.T) {
 		}
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Skip: 2, Times: 1})
 		h := bulk.New(func(_ context.Context, r batch.Record) (string, error) { return r.Body, nil }, fn, bulk.Config{})
-		if failed := w.invoke(batch.Chain(h, s.Wrap), "1", "2", "3", "4"); len(failed) != 1 {
-			t.Errorf("%q failed, want one", failed)
-		}
+		w.wantFailures(1, batch.Chain(h, s.Wrap), "1", "2", "3", "4")
 		for _, m := range w.server.Snapshot()[0].Messages {
 			if got := m.Attributes["correlation_id"].String; got != "id-"+m.Body {
-				t.Errorf("message %s has the correlation id %q", m.Body, got)
+				w.Errorf("message %s has the correlation id %q", m.Body, got)
 			}
 		}
 	})
@@ -520,20 +442,18 @@ func TestBegin_EachItemOfABulkHandlerFailsByItself(t *testing.T) {
 // Records wait for places in a buffer of one message, and none is stuck.
 func TestWrap_AFullBuffer(t *testing.T) {
 	for _, body := range []string{"good ", "bad "} {
-		t.Run(body, func(t *testing.T) {
-			inWorld(t, false, func(w *world) {
-				w.slow(10 * time.Millisecond)
-				s := w.sender(sender.Config{MaxBuffered: 1})
-				var bodies []string
-				for i := range 10 {
-					bodies = append(bodies, body+fmt.Sprint(i))
-				}
-				failed := w.invoke(forward(s), bodies...)
-				if want := map[string]int{"good ": 0, "bad ": 10}[body]; len(failed) != want {
-					t.Errorf("%d failed, want %d", len(failed), want)
-				}
-				w.requireNothingMore()
-			})
+		runInWorld(t, body, false, func(w *world) {
+			w.slow(10 * time.Millisecond)
+			s := w.sender(sender.Config{MaxBuffered: 1})
+			var bodies []string
+			for i := range 10 {
+				bodies = append(bodies, body+fmt.Sprint(i))
+			}
+			failed := w.invoke(forward(s), bodies...)
+			if want := map[string]int{"good ": 0, "bad ": 10}[body]; len(failed) != want {
+				w.Errorf("%d failed, want %d", len(failed), want)
+			}
+			w.requireNothingMore()
 		})
 	}
 }
@@ -547,12 +467,12 @@ func TestFlushHook_SendsWhatIsInTheBufferAtTheEndOfAnInvocation(t *testing.T) {
 		began := time.Now()
 		w.invokeWith(handler.Config{Hooks: []any{s.FlushHook()}}, h, "1", "2")
 		if got := w.calls(); !slices.Equal(got, []int{1, 2}) || time.Since(began) > 0 {
-			t.Errorf("calls of %d messages after %v", got, time.Since(began))
+			w.Errorf("calls of %d messages after %v", got, time.Since(began))
 		}
 		w.inject(sqs.Fault{Kind: sqs.Hang, Operation: "SendMessageBatch"})
 		w.invokeWith(handler.Config{Hooks: []any{s.FlushHook()}}, h, "3")
 		if took := time.Since(began); took < 2*time.Second || took > 3*time.Second {
-			t.Errorf("the flush took %v, and it has 2 s", took)
+			w.Errorf("the flush took %v, and it has 2 s", took)
 		}
 	})
 }

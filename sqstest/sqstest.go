@@ -18,7 +18,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +31,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
 )
@@ -70,17 +74,15 @@ func Run(t *testing.T, h batch.Handler, test func(t *testing.T, q *Queue)) {
 // RunWith is [Run] with a configuration.
 func RunWith(t *testing.T, h batch.Handler, cfg Config, test func(t *testing.T, q *Queue)) {
 	t.Helper()
-	if cfg.Timeout == 0 {
-		cfg.Timeout = 30 * time.Second
-	}
-	if cfg.MaxReceiveCount == 0 {
-		cfg.MaxReceiveCount = 5
-	}
+	cfg.Timeout, cfg.MaxReceiveCount = cmp.Or(cfg.Timeout, 30*time.Second), cmp.Or(cfg.MaxReceiveCount, 5)
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, cfg)
+		q := newQueue(t, h, cfg)
 		defer q.Server.Close()
-		q.begin = func() { q.start(h, cfg) }
-		defer q.stop()
+		defer func() {
+			if q.stop != nil {
+				q.stop()
+			}
+		}()
 		test(t, q)
 	})
 }
@@ -96,18 +98,21 @@ type Queue struct {
 	URL, DeadLetterURL string
 
 	t          *testing.T
+	handler    batch.Handler
+	cfg        Config
 	name, dead string
-	begin      func() // starts the handler
-	once       sync.Once
-	end        func() // stops what was started
+	stop       func() // stops the handler; nil until it is started
 
 	mu       sync.Mutex
 	attempts map[string][]batch.Result
 }
 
-func newQueue(t *testing.T, cfg Config) *Queue {
-	q := &Queue{t: t, Server: sqs.New(sqs.Options{Faults: cfg.Faults}), name: "orders", dead: "orders-dead", attempts: map[string][]batch.Result{}}
-	q.Client = q.Server.Client()
+func newQueue(t *testing.T, h batch.Handler, cfg Config) *Queue {
+	server := sqs.New(sqs.Options{Faults: cfg.Faults})
+	q := &Queue{
+		t: t, handler: h, cfg: cfg, Server: server, Client: server.Client(),
+		name: "orders", dead: "orders-dead", attempts: map[string][]batch.Result{},
+	}
 	attributes := map[string]string{}
 	if cfg.FIFO {
 		q.name, q.dead, attributes["FifoQueue"] = "orders.fifo", "orders-dead.fifo", "true"
@@ -146,7 +151,9 @@ func (q *Queue) BatchSettled(_ context.Context, _ batch.BatchInfo, results []bat
 // Start starts the handler, unless it has started.
 func (q *Queue) Start() {
 	q.t.Helper()
-	q.once.Do(q.begin)
+	if q.stop == nil {
+		q.stop = q.run()
+	}
 }
 
 // Send sends a message with each body. On a FIFO queue they all have the same group;
@@ -161,7 +168,7 @@ func (q *Queue) SendTo(group string, bodies ...string) {
 	q.t.Helper()
 	for _, body := range bodies {
 		in := &awssqs.SendMessageInput{MessageBody: &body}
-		if strings.HasSuffix(q.name, ".fifo") {
+		if q.cfg.FIFO {
 			in.MessageGroupId, in.MessageDeduplicationId = &group, aws.String(rand.Text())
 		}
 		q.SendInput(in)
@@ -304,4 +311,47 @@ func (m Message) errors() string {
 		}
 	}
 	return b.String()
+}
+
+// run runs the handler until stop is called.
+func (q *Queue) run() (stop func()) {
+	q.t.Helper()
+	c := q.cfg.Handler
+	c.SQS, c.Hooks = q.Client, append(c.Hooks[:len(c.Hooks):len(c.Hooks)], q)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done, closed := make(chan error, 1), func() error { return nil }
+	if q.cfg.Container {
+		c.Poll.Queues = []string{q.URL}
+		go func() { done <- handler.Poll(ctx, q.handler, c) }()
+	} else {
+		mapping := q.mapping(c)
+		closed = mapping.Function.Close
+		go func() { done <- mapping.Run(ctx) }()
+	}
+	return func() {
+		q.t.Helper()
+		cancel()
+		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+			q.t.Errorf("the handler was stopped: %v", err)
+		}
+		_ = closed()
+		time.Sleep(time.Minute) // lets connections and timers end
+	}
+}
+
+// mapping makes the function, and an event source mapping with Lambda's defaults.
+func (q *Queue) mapping(c handler.Config) lambda.Mapping {
+	q.t.Helper()
+	var function *lambda.Deployment
+	l, err := handler.New(q.handler, c)
+	if err == nil {
+		function, err = lambda.Start(lambda.Function{Handler: l.Invoke, Timeout: q.cfg.Timeout})
+	}
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	return lambda.Mapping{Function: function, SQS: q.Client, QueueURL: q.URL, ReportBatchItemFailures: true}
 }

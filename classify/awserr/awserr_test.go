@@ -4,16 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/classify/awserr"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 )
 
 const everything = awserr.Validation | awserr.AccessDenied | awserr.NotFound
@@ -84,7 +89,7 @@ func TestClassify(t *testing.T) {
 	throttled := answered(400, "ThrottlingException")
 	invalid := smithy.InvalidParamsError{Context: "PutItemInput"}
 	var noResponse error = &smithyhttp.ResponseError{Err: &smithy.GenericAPIError{Code: "NoSuchKey"}}
-	classify := awserr.New(awserr.Options{Permanent: everything, Codes: []string{"ConditionalCheckFailedException", "Busy", "ThrottlingException", "InvalidIdentityToken"}})
+	classify := awserr.New(awserr.Options{Permanent: everything, Codes: []string{"ConditionalCheckFailedException", "Busy", "ThrottlingException", "InvalidIdentityToken", ""}})
 	for name, c := range map[string]struct {
 		err  error
 		want string
@@ -129,14 +134,54 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// Without options nothing is permanent, and an empty code names no error.
-func TestTheZeroOptions(t *testing.T) {
-	for _, o := range []awserr.Options{{}, {Codes: []string{""}}} {
-		classify := awserr.New(o)
-		for _, err := range []error{answered(404, "NoSuchKey"), answered(403, "AccessDenied"), answered(400, "ValidationException"), answered(400, ""), errors.New("x")} {
-			if got := verb(t, err, classify(err)); got != "" {
-				t.Errorf("%v: %q", err, got)
-			}
+type service string
+
+func (s service) RoundTrip(r *http.Request) (*http.Response, error) {
+	switch s {
+	case "throttled":
+		response, err := testqueue.Answer(r, 400, "RequestThrottled", "")
+		response.Header.Set("Retry-After", "7")
+		return response, err
+	case "down":
+		return testqueue.Answer(r, 503, "", "<html>")
+	case "denied":
+		return testqueue.Answer(r, 403, "AccessDeniedException", "")
+	case "nowhere":
+		return nil, &net.OpError{Op: "dial", Err: errors.New("no route")}
+	}
+	return testqueue.Answer(r, 400, string(s), "")
+}
+
+func send(ctx context.Context, kind string) error {
+	keys := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		return aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test"}, nil
+	})
+	options := awssqs.Options{Region: "eu-west-1", Credentials: keys, Retryer: aws.NopRetryer{}, HTTPClient: &http.Client{Transport: service(kind)}}
+	if kind == "no credentials" {
+		other := awssqs.New(options, func(o *awssqs.Options) { o.HTTPClient = &http.Client{Transport: service("denied")} })
+		options.Credentials = aws.CredentialsProviderFunc(func(ctx context.Context) (aws.Credentials, error) {
+			_, err := other.ListQueues(ctx, nil)
+			return aws.Credentials{}, err
+		})
+	}
+	in := &awssqs.SendMessageInput{QueueUrl: aws.String("https://sqs.eu-west-1.amazonaws.com/1/q"), MessageBody: &kind}
+	if kind == "invalid" {
+		in.MessageBody = nil
+	}
+	_, err := awssqs.New(options).SendMessage(ctx, in)
+	return err
+}
+
+// The verdict must not depend on how the SDK wraps its errors.
+func TestErrorsOfTheSDK(t *testing.T) {
+	classify := awserr.New(awserr.Options{Permanent: awserr.Validation | awserr.AccessDenied})
+	for kind, want := range map[string]string{
+		"InvalidParameterValue": "permanent", "invalid": "permanent", "denied": "permanent",
+		"QueueDoesNotExist": "", "down": "", "nowhere": "", "no credentials": "", "throttled": "7s",
+	} {
+		err := send(t.Context(), kind)
+		if got := verb(t, err, classify(err)); err == nil || got != want {
+			t.Errorf("%s: %q, want %q (%v)", kind, got, want, err)
 		}
 	}
 }

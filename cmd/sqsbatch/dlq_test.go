@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +10,7 @@ import (
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
@@ -19,19 +18,15 @@ import (
 func deadLetter(t *testing.T, body string) *sqs.Server {
 	t.Helper()
 	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	t.Cleanup(func() { _ = server.Close() })
 	for _, name := range []string{"dead", "orders"} {
-		if _, err := server.Client().CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: &name}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := server.Client().CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: &name})
+		golden.OK(t, err)
 	}
 	url := server.QueueURL("dead")
-	if _, err := server.Client().SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: &url, MessageBody: &body}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = server.Client().SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: &url, MessageBody: &body})
+	golden.OK(t, err)
 	// The configuration of the person who runs the test is not used.
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
@@ -68,12 +63,11 @@ func TestDLQShow_ReadsBodiesInS3(t *testing.T) {
 
 	show := func(args ...string) (stdout, stderr string) {
 		t.Helper()
-		var out, errOut bytes.Buffer
-		args = append([]string{"dlq", "show", server.QueueURL("dead")}, args...)
-		if status := cli.Run(t.Context(), root(cli.IO{Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut})); status != 0 {
-			t.Errorf("status %d: %s", status, errOut.String())
+		status, stdout, stderr := run(t, append([]string{"dlq", "show", server.QueueURL("dead")}, args...)...)
+		if status != 0 {
+			t.Errorf("status %d: %s", status, stderr)
 		}
-		return out.String(), errOut.String()
+		return stdout, stderr
 	}
 	if out, errOut := show("--s3-bucket", "payloads"); !strings.Contains(out, `"customer": 17`) || errOut != "" {
 		t.Errorf("%s\n%s", out, errOut)

@@ -3,15 +3,21 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
@@ -35,9 +41,7 @@ func everyLine(t *testing.T) string {
 		serve.Refused{Type: "refused", Call: sqs.Call{Began: now, Ended: now, Operation: "a", Queue: "a", Messages: 1, Failed: 1, Error: "a", Message: "a", Fault: sqs.Failure}},
 		serve.Lost{Type: "lost", Time: now, Events: 1},
 	} {
-		if err := json.NewEncoder(&out).Encode(event); err != nil {
-			t.Fatal(err)
-		}
+		golden.OK(t, json.NewEncoder(&out).Encode(event))
 	}
 	v := view.NewJSON(&out, view.NewText(io.Discard, view.Terminal{}))
 	v.Event(sqs.Event{
@@ -48,9 +52,7 @@ func everyLine(t *testing.T) string {
 	v.Event(track.Ended{ColdStart: true, Error: "a", AllFailed: "a"})
 	v.Event(track.Process{Change: container.Change{Ended: "a", Asked: true, Again: time.Second}, CutOff: 1})
 	v.Summary(view.Summary{Progress: track.Progress{HandledAgain: 1, Starts: 1, Crashes: 1}, Metrics: &runstats.Report{}})
-	if err := v.Err(); err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, v.Err())
 	return out.String()
 }
 
@@ -78,5 +80,67 @@ func TestThePageHasTheFieldsOfEvents(t *testing.T) {
 	}
 	if len(documented) > 0 {
 		t.Errorf("the page has types that are not written: %v", documented)
+	}
+}
+
+// The pages of docs/tools are the help of the commands.
+func TestPages_AreTheHelpOfTheCommands(t *testing.T) {
+	dir := filepath.Join("..", "..", "docs", "tools")
+	pages := map[string]string{}
+	rows := "\n| command | what it does |\n| --- | --- |\n"
+	for _, cmd := range documented(root(cli.IO{})) {
+		pages[page(cmd)] = cli.Markdown(cmd)
+		rows += fmt.Sprintf("| [`%s`](%s) | %s |\n", cmd.CommandPath(), page(cmd), cmd.Short)
+	}
+	docpage.RequireSection(t, filepath.Join(dir, "README.md"), "commands", rows+"\n", *golden.Update)
+	for name, want := range pages {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); *golden.Update && os.IsNotExist(err) {
+			golden.OK(t, os.WriteFile(path, nil, 0o644))
+		}
+		docpage.RequireCurrent(t, path, docpage.Read(t, path), want, *golden.Update)
+	}
+	files, err := os.ReadDir(dir)
+	golden.OK(t, err)
+	for _, f := range files {
+		if pages[f.Name()] == "" && f.Name() != "README.md" {
+			t.Errorf("docs/tools/%s is of no command", f.Name())
+		}
+	}
+}
+
+// documented are the commands with a page of their own.
+func documented(root *cobra.Command) []*cobra.Command {
+	return slices.DeleteFunc(commands(root), func(c *cobra.Command) bool {
+		path := c.CommandPath()
+		return c == root || path == "sqsbatch version" || strings.HasPrefix(path, "sqsbatch completion")
+	})
+}
+
+// page is the name of a command's page, as in "dlq-list.md".
+func page(cmd *cobra.Command) string {
+	path := strings.Fields(cmd.CommandPath())
+	return strings.Join(path[1:], "-") + ".md"
+}
+
+// The manual pages name every command and every flag.
+func TestMan_HasAPageForEachCommand(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "man")
+	tree := root(cli.IO{Args: []string{"man", dir}, Stdout: io.Discard, Stderr: os.Stderr})
+	if status := cli.Run(t.Context(), tree); status != 0 {
+		t.Fatal(status)
+	}
+	for _, cmd := range commands(tree) {
+		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
+		text := docpage.Read(t, filepath.Join(dir, name+".1"))
+		if !strings.HasPrefix(text, ".TH "+strings.ToUpper(name)+" 1 ") {
+			t.Errorf("%s begins with %.40q", name, text)
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			flag := "\n.B " + strings.ReplaceAll("--"+f.Name, "-", `\-`)
+			if f.Name != "help" && !strings.Contains(text, flag) {
+				t.Errorf("%s does not explain --%s", name, f.Name)
+			}
+		})
 	}
 }

@@ -6,12 +6,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
 const asCommand = "SQSBATCH_TEST_COMMAND"
@@ -28,13 +30,19 @@ func TestMain(m *testing.M) {
 func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	cmd := exec.Command(path, args...)
 	cmd.Dir = filepath.Join("..", "..")
 	cmd.Env = append(os.Environ(), asCommand+"=1", "TMPDIR="+dir, "TMP="+dir, "TEMP="+dir)
 	return cmd
+}
+
+// run runs the command in this process.
+func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	status = cli.Run(t.Context(), root(cli.IO{Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut}))
+	return status, out.String(), errOut.String()
 }
 
 // TestVersion: the version, or the commit when there is none, or why there is neither.
@@ -109,6 +117,7 @@ func TestCommands(t *testing.T) {
 		{"--version", 0, "sqsbatch ", ""},
 		{"version now", 2, "", "sqsbatch version: "},
 		{"completion", 0, "powershell", ""},
+		{"completion bash", 0, "__complete", ""},
 		{"completion bsh", 2, "", "unknown command \"bsh\" (is bash meant?); `sqsbatch help completion` lists them"},
 		{"completion bash now", 2, "", "sqsbatch completion bash: "},
 		{"help lokal", 2, "", "unknown command \"lokal\" (is local meant?); `sqsbatch help`"},
@@ -119,14 +128,64 @@ func TestCommands(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {
-			var out, errOut bytes.Buffer
-			status := cli.Run(t.Context(), root(cli.IO{Args: strings.Fields(tt.args), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut}))
-			if status != tt.status || !strings.Contains(out.String(), tt.out) || !strings.Contains(errOut.String(), tt.errOut) {
-				t.Errorf("status %d\n%s\n%s", status, out.String(), errOut.String())
-			}
-			if (errOut.Len() > 0) != (tt.status != 0) {
-				t.Errorf("standard error: %q", errOut.String())
+			status, out, errOut := run(t, strings.Fields(tt.args)...)
+			if status != tt.status || !strings.Contains(out, tt.out) || !strings.Contains(errOut, tt.errOut) || (errOut != "") != (tt.status != 0) {
+				t.Errorf("status %d\n%s\n%s", status, out, errOut)
 			}
 		})
+	}
+}
+
+// complete asks, as the scripts of the shells do, what may follow args. The last one is
+// what is already written of the word. Values of flags come whole: the scripts choose
+// those that begin like the word.
+func complete(t *testing.T, args ...string) (values []string, directive string) {
+	t.Helper()
+	status, out, _ := run(t, append([]string{cobra.ShellCompNoDescRequestCmd}, args...)...)
+	if status != 0 {
+		t.Fatalf("%q: status %d", args, status)
+	}
+	lines := strings.Fields(out)
+	return lines[:len(lines)-1], lines[len(lines)-1]
+}
+
+func TestCompletion_KnowsCommandsFlagsAndValues(t *testing.T) {
+	const files, none, directories = ":0", ":4", ":16"
+	for _, tt := range []struct {
+		args      []string
+		values    []string
+		directive string
+	}{
+		{[]string{""}, []string{"local", "sqs", "dlq", "lint", "reply", "version", "completion", "help"}, none},
+		{[]string{"l"}, []string{"local", "lint"}, none},
+		{[]string{"help", "s"}, []string{"sqs"}, none},
+		{[]string{"completion", ""}, []string{"bash", "zsh", "fish", "powershell"}, none},
+		{[]string{"local", "--mode", ""}, []string{"lambda", "poll"}, none},
+		{[]string{"local", "--mode="}, []string{"lambda", "poll"}, none},
+		{[]string{"local", "--output", ""}, []string{"text", "json"}, none},
+		{[]string{"sqs", "--output", ""}, []string{"text", "json"}, none},
+		{[]string{"local", "--event", ""}, nil, files},
+		{[]string{"local", "--template", ""}, nil, files},
+		{[]string{"local", "--function", ""}, nil, none},
+		{[]string{"local", "--timeout", ""}, nil, none},
+		{[]string{"local", ""}, nil, directories},
+		{[]string{"sqs", "--ready-file", ""}, nil, files},
+		{[]string{"lint", "--output", ""}, []string{"text", "json", "sarif", "github"}, none},
+		{[]string{"lint", "--severity", ""}, []string{"error", "warning", "note"}, none},
+		{[]string{"lint", ""}, nil, files},
+		{[]string{"sqs", ""}, nil, none},
+		{[]string{"dlq", ""}, []string{"stats", "show", "export", "import", "try", "replay", "move", "delete"}, none},
+		{[]string{"dlq", "replay", ""}, nil, none},
+		{[]string{"dlq", "replay", "--by", ""}, []string{"auto", "task", "send"}, none},
+		{[]string{"dlq", "replay", "--journal", ""}, nil, files},
+		{[]string{"dlq", "import", "orders", ""}, nil, files},
+		{[]string{"local", "--pro"}, []string{"--processes"}, none},
+	} {
+		values, directive := complete(t, tt.args...)
+		slices.Sort(values)
+		slices.Sort(tt.values)
+		if !slices.Equal(values, tt.values) || directive != tt.directive {
+			t.Errorf("%q: %q %s, want %q %s", tt.args, values, directive, tt.values, tt.directive)
+		}
 	}
 }

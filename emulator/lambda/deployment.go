@@ -78,51 +78,39 @@ func (d *Deployment) Invoke(ctx context.Context, payload []byte) (Result, error)
 	if err != nil {
 		return Result{}, err
 	}
-	type ended struct {
-		result Result
-		err    error
-	}
-	done := make(chan ended, 1)
-	go func() {
-		result, err := d.run(env, newInvocation(payload))
-		done <- ended{result, err}
-	}()
+	done := make(chan Result, 1)
+	go func() { done <- d.run(env, newInvocation(payload)) }()
 	select {
-	case e := <-done:
-		return e.result, e.err
+	case r := <-done:
+		if r.Error != nil && r.Error.closed {
+			return r, d.error(ErrClosed)
+		}
+		return r, nil
 	case <-ctx.Done():
 		return Result{}, ctx.Err()
 	}
 }
 
-// run carries inv through env, which the caller has reserved, and gives env
-// back. With an error, Result.Error says the same.
-func (d *Deployment) run(env *environment, inv *invocation) (Result, error) {
-	if !d.enter() {
-		a := failure(&FunctionError{Type: "Sandbox.Closed", Message: ErrClosed.Error()})
-		return inv.result(env.number, a), d.error(ErrClosed)
+// run carries inv through env, which the caller has reserved, and gives env back.
+func (d *Deployment) run(env *environment, inv *invocation) Result {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return inv.result(env.number, closedAnswer())
 	}
+	d.running.Add(1)
+	d.mu.Unlock()
 	defer d.running.Done()
-	result, late, err := env.run(inv)
+	result, late := env.run(inv)
 	if late == nil {
 		d.giveBack(env)
-		return result, err
+		return result
 	}
 	d.running.Go(func() { // its place is taken for longer than its caller waits
 		late()
 		d.giveBack(env)
 	})
-	return result, err
-}
-
-func (d *Deployment) enter() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return false
-	}
-	d.running.Add(1)
-	return true
+	return result
 }
 
 // reserve takes a warm environment, or else a new one. If there is none it returns
@@ -175,11 +163,9 @@ func (d *Deployment) await(ctx context.Context) (*environment, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for i, w := range d.waiting {
-		if w == turn {
-			d.waiting = append(d.waiting[:i], d.waiting[i+1:]...)
-			return nil, err
-		}
+	if i := slices.Index(d.waiting, turn); i >= 0 {
+		d.waiting = slices.Delete(d.waiting, i, i+1)
+		return nil, err
 	}
 	// Its turn came in the same moment: taking it loses nothing.
 	return <-turn, nil

@@ -1,11 +1,17 @@
 package lambda
 
 import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 // message is a received message with its part of the event, encoded once: the
@@ -18,44 +24,18 @@ type message struct {
 }
 
 // newMessage encodes m as Lambda does.
-func newMessage(m types.Message, arn, region string) (message, error) {
-	r := sqsRecord{
-		messageID:              aws.ToString(m.MessageId),
-		receiptHandle:          aws.ToString(m.ReceiptHandle),
-		body:                   aws.ToString(m.Body),
-		attributes:             m.Attributes,
-		md5OfMessageAttributes: aws.ToString(m.MD5OfMessageAttributes),
-		md5OfBody:              aws.ToString(m.MD5OfBody),
-		arn:                    arn,
-		region:                 region,
-	}
-	if len(m.MessageAttributes) > 0 {
-		r.messageAttributes = make(map[string]sqsAttribute, len(m.MessageAttributes))
-	}
-	for name, a := range m.MessageAttributes {
-		r.messageAttributes[name] = sqsAttribute{
-			StringValue:      a.StringValue,
-			BinaryValue:      a.BinaryValue,
-			StringListValues: []string{},
-			BinaryListValues: [][]byte{},
-			DataType:         aws.ToString(a.DataType),
-		}
-	}
-	event, err := r.encode()
-	if err != nil {
-		return message{}, err
-	}
+func newMessage(m types.Message, arn, region string) message {
 	attempt, _ := strconv.Atoi(m.Attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)])
 	return message{
 		Record: Record{
-			MessageID:     r.messageID,
-			ReceiptHandle: r.receiptHandle,
-			Body:          r.body,
+			MessageID:     aws.ToString(m.MessageId),
+			ReceiptHandle: aws.ToString(m.ReceiptHandle),
+			Body:          aws.ToString(m.Body),
 			GroupID:       m.Attributes[string(types.MessageSystemAttributeNameMessageGroupId)],
 			Attempt:       attempt,
 		},
-		event: event,
-	}, nil
+		event: encode(m, arn, region),
+	}
 }
 
 const (
@@ -119,4 +99,61 @@ func (b *batch) records() []Record {
 		records[i] = m.Record
 	}
 	return records
+}
+
+type sqsAttribute struct {
+	StringValue      *string  `json:"stringValue,omitempty"`
+	BinaryValue      []byte   `json:"binaryValue,omitempty"`
+	StringListValues []string `json:"stringListValues"`
+	BinaryListValues [][]byte `json:"binaryListValues"`
+	DataType         string   `json:"dataType"`
+}
+
+// encode returns a record of an SQS event, in the order and with the names of "Using
+// Lambda with Amazon SQS", Example Amazon SQS message event. It writes the record by hand:
+// that is done once for each message, and encoding/json takes several times as long.
+func encode(m types.Message, arn, region string) []byte {
+	const fixed = 512 // names, attributes of the usual number, punctuation
+	handle, body := aws.ToString(m.ReceiptHandle), aws.ToString(m.Body)
+	b := make([]byte, 0, fixed+len(handle)+len(body)+len(body)/8)
+	b = plainjson.AppendString(append(b, `{"messageId":`...), aws.ToString(m.MessageId))
+	b = plainjson.AppendString(append(b, `,"receiptHandle":`...), handle)
+	b = plainjson.AppendString(append(b, `,"body":`...), body)
+	b = append(b, `,"attributes":{`...)
+	names := slices.AppendSeq(make([]string, 0, 16), maps.Keys(m.Attributes)) // on the stack
+	slices.Sort(names)
+	for i, name := range names {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(plainjson.AppendString(b, name), ':')
+		b = plainjson.AppendString(b, m.Attributes[name])
+	}
+	b = append(b, `},"messageAttributes":`...)
+	if len(m.MessageAttributes) == 0 {
+		b = append(b, `{}`...)
+	} else {
+		b = append(b, encodeAttributes(m.MessageAttributes)...)
+	}
+	if md5 := aws.ToString(m.MD5OfMessageAttributes); md5 != "" {
+		b = plainjson.AppendString(append(b, `,"md5OfMessageAttributes":`...), md5)
+	}
+	b = plainjson.AppendString(append(b, `,"md5OfBody":`...), aws.ToString(m.MD5OfBody))
+	b = append(b, `,"eventSource":"aws:sqs"`...)
+	b = plainjson.AppendString(append(b, `,"eventSourceARN":`...), arn)
+	b = plainjson.AppendString(append(b, `,"awsRegion":`...), region)
+	return append(b, '}')
+}
+
+// encodeAttributes leaves HTML characters as they are, as Lambda does.
+func encodeAttributes(attributes map[string]types.MessageAttributeValue) []byte {
+	converted := make(map[string]sqsAttribute, len(attributes))
+	for name, a := range attributes {
+		converted[name] = sqsAttribute{a.StringValue, a.BinaryValue, []string{}, [][]byte{}, aws.ToString(a.DataType)}
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(converted) // strings and bytes always marshal
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 }

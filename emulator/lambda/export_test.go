@@ -1,6 +1,17 @@
 package lambda
 
-import "time"
+import (
+	"testing"
+	"time"
+)
+
+// OK ends the test if err is not nil.
+func OK(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // AwaitExit waits until the idle environments' processes are gone.
 func (d *Deployment) AwaitExit() {

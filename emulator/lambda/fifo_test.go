@@ -3,6 +3,7 @@ package lambda_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
 // groups watches a FIFO function: which of its groups are at work.
@@ -28,9 +30,6 @@ type groups struct {
 func (g *groups) enter(e events.SQSEvent) (leave func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.active == nil {
-		g.active = map[string]bool{}
-	}
 	mine := map[string]bool{}
 	for _, r := range e.Records {
 		mine[r.Attributes["MessageGroupId"]] = true
@@ -46,11 +45,11 @@ func (g *groups) enter(e events.SQSEvent) (leave func()) {
 	return func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		for group := range mine {
-			delete(g.active, group)
-		}
+		maps.DeleteFunc(g.active, func(group string, _ bool) bool { return mine[group] })
 	}
 }
+
+func newGroups(t *testing.T) *groups { return &groups{T: t, active: map[string]bool{}} }
 
 func (g *groups) want(log ...string) {
 	g.Helper()
@@ -62,7 +61,7 @@ func (g *groups) want(log ...string) {
 func TestFIFOGroupsOneAtATime(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders.fifo", 60)
-		g := &groups{T: t}
+		g := newGroups(t)
 		d := w.function(lambda.Function{Timeout: 30 * time.Second}, func(_ context.Context, e events.SQSEvent) (string, error) {
 			defer g.enter(e)()
 			time.Sleep(10 * time.Second)
@@ -87,7 +86,7 @@ func TestFIFOGroupsOneAtATime(t *testing.T) {
 func TestFIFOFailureKeepsOrder(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders.fifo", 30)
-		g := &groups{T: t}
+		g := newGroups(t)
 		d := w.function(lambda.Function{}, func(_ context.Context, e events.SQSEvent) (string, error) {
 			defer g.enter(e)()
 			var failed []string
@@ -116,7 +115,7 @@ func TestFIFOPayloadCut(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		virtualRun(t, fmt.Sprintf("fails=%v", fails), func(w *world) {
 			url := w.queue("orders.fifo", 60)
-			g := &groups{T: w.T}
+			g := newGroups(w.T)
 			d := w.function(lambda.Function{Timeout: 30 * time.Second}, func(_ context.Context, e events.SQSEvent) (string, error) {
 				defer g.enter(e)()
 				time.Sleep(10 * time.Second)
@@ -139,8 +138,8 @@ func TestFIFOPayloadCut(t *testing.T) {
 				w.wantTimes("0s:6", "10s:2")
 				g.want("a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7")
 			}
-			if len(w.deleted) != 8 {
-				w.Errorf("deleted %d, want 8", len(w.deleted))
+			if n := len(w.server.Events(sqs.Deleted)); n != 8 {
+				w.Errorf("deleted %d, want 8", n)
 			}
 		})
 	}
@@ -151,7 +150,7 @@ func TestFIFOPayloadCut(t *testing.T) {
 func TestFIFOVisibleBeforeTheEnd(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders.fifo", 60)
-		g := &groups{T: t}
+		g := newGroups(t)
 		d := w.function(lambda.Function{Timeout: 30 * time.Second}, func(ctx context.Context, e events.SQSEvent) (string, error) {
 			defer g.enter(e)()
 			r := e.Records[0]

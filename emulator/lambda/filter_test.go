@@ -2,10 +2,13 @@ package lambda_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
 // The operators of "Control which events Lambda sends to your function", on a
@@ -239,6 +242,84 @@ func FuzzFilter(f *testing.F) {
 		}
 		if filter.Match(`{}`) && filter.Match("plain") {
 			t.Errorf("%s matches JSON and plain text", pattern)
+		}
+	})
+}
+
+// What matches no filter is deleted and never invoked, does not fill a batch,
+// and is reported.
+func TestMappingFilters(t *testing.T) {
+	virtual(t, func(w *world) {
+		url := w.queue("orders", 30)
+		var filtered []string
+		m := lambda.Mapping{
+			QueueURL: url, BatchSize: 3, Window: 10 * time.Second,
+			Filters: []string{`{"body": [{"prefix": "a"}]}`, `{"body": [{"suffix": "z"}]}`},
+			Filtered: func(f lambda.Filtered) {
+				for i, r := range f.Records {
+					if !f.Verdicts[i].Deleted || f.Verdicts[i].Err != nil {
+						w.Errorf("%s: %+v", r.Body, f.Verdicts[i])
+					}
+					filtered = append(filtered, r.Body)
+				}
+			},
+		}
+		w.send(url, "a1", "b1", "b2", "yz", "b3", "b4")
+		stop := w.run(m)
+		w.after(5 * time.Second)
+		w.wantDeleted("b1", "b2", "b3", "b4")
+		w.send(url, "b5", "a2", "c")
+		w.after(9 * time.Second)
+		w.wantTimes("5s:3")
+		w.wantDeleted("a1", "a2", "yz", "b1", "b2", "b3", "b4", "b5", "c")
+		stop()
+		slices.Sort(filtered)
+		if want := []string{"b1", "b2", "b3", "b4", "b5", "c"}; !slices.Equal(filtered, want) {
+			w.Errorf("filtered %v, want %v", filtered, want)
+		}
+	})
+}
+
+// A filtered message that cannot be deleted is reported with the reason, and Run
+// waits for that.
+func TestFilteredAndNotDeleted(t *testing.T) {
+	virtual(t, func(w *world) {
+		url := w.queue("orders", 30)
+		ok(t, w.server.Inject(sqs.Fault{Kind: sqs.Refused, Operation: "DeleteMessageBatch"}))
+		var told []lambda.Filtered
+		w.send(url, "plain")
+		stop := w.run(lambda.Mapping{
+			QueueURL: url, Filters: []string{`{"body": {"a": [1]}}`},
+			Filtered: func(f lambda.Filtered) { told = append(told, f) },
+		})
+		w.after(time.Millisecond)
+		stop()
+		if len(told) != 1 || told[0].Verdicts[0].Deleted || told[0].Verdicts[0].Err == nil || told[0].Records[0].Body != "plain" {
+			t.Errorf("told %+v", told)
+		}
+		if len(w.pollErrors) == 0 || w.pollErrors[len(w.pollErrors)-1].Operation != "DeleteMessageBatch" {
+			t.Errorf("errors %v, want one of the deletion", w.pollErrors)
+		}
+		w.wantTimes()
+	})
+}
+
+// A queue that is slow to delete holds up polling, before what waits for its
+// deletion is without bound.
+func TestFilteredFasterThanDeleted(t *testing.T) {
+	virtual(t, func(w *world) {
+		url := w.queue("orders", 30)
+		ok(t, w.server.Inject(sqs.Fault{Kind: sqs.Latency, Latency: time.Second, Operation: "DeleteMessageBatch"}))
+		w.send(url, numbered(300)...)
+		w.runUntil(500*time.Millisecond, lambda.Mapping{QueueURL: url, Filters: []string{`{"body": {"a": [1]}}`}}) // waits for what has begun
+		atOnce, calls := 0, w.server.Calls("DeleteMessageBatch")
+		for _, c := range calls {
+			if c.Began.Equal(w.begin) {
+				atOnce++
+			}
+		}
+		if atOnce != 10 || len(calls) > 11 {
+			t.Errorf("%d deletions at a time, %d in all; want 10, and one more at most", atOnce, len(calls))
 		}
 	})
 }

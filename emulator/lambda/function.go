@@ -1,6 +1,7 @@
 package lambda
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,21 +110,14 @@ type Line struct {
 var functionName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 func (f Function) withDefaults() Function {
-	setDefault(&f.Name, "function")
-	setDefault(&f.Version, "$LATEST")
-	setDefault(&f.Region, defaultRegion)
-	setDefault(&f.AccountID, defaultAccountID)
-	setDefault(&f.Timeout, defaultTimeout)
-	setDefault(&f.MemoryMB, defaultMemoryMB)
-	setDefault(&f.Concurrency, defaultConcurrency)
+	f.Name = cmp.Or(f.Name, "function")
+	f.Version = cmp.Or(f.Version, "$LATEST")
+	f.Region = cmp.Or(f.Region, defaultRegion)
+	f.AccountID = cmp.Or(f.AccountID, defaultAccountID)
+	f.Timeout = cmp.Or(f.Timeout, defaultTimeout)
+	f.MemoryMB = cmp.Or(f.MemoryMB, defaultMemoryMB)
+	f.Concurrency = cmp.Or(f.Concurrency, defaultConcurrency)
 	return f
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 func (f Function) validate() error {

@@ -14,7 +14,7 @@ import (
 
 // runHandler runs Function.Handler under the rules of a process: the context
 // ends at the deadline, and from the deadline on the answer is the timeout.
-func (e *environment) runHandler(inv *invocation) (r Result, late func(), err error) {
+func (e *environment) runHandler(inv *invocation) (r Result, late func()) {
 	fn := e.d.fn
 	inv.deliver(fn.Timeout)
 	cold := !e.heat(true)
@@ -28,17 +28,16 @@ func (e *environment) runHandler(inv *invocation) (r Result, late func(), err er
 	//lint:ignore SA1029 it is the key that aws-lambda-go uses
 	ctx = context.WithValue(ctx, "x-amzn-trace-id", inv.traceID)
 
-	done := make(chan answer, 1)
+	done := make(chan *answer, 1)
 	go call(ctx, fn, inv, done)
 
-	var a answer
+	var a *answer
 	select {
 	case a = <-done:
 	case <-ctx.Done():
 		switch {
 		case e.d.ctx.Err() != nil:
-			err = e.d.error(ErrClosed)
-			a = failure(&FunctionError{Type: "Sandbox.Closed", Message: ErrClosed.Error()})
+			a = closedAnswer()
 			timer := time.NewTimer(time.Until(inv.deadline))
 			defer timer.Stop()
 			select { // the handler cannot be killed
@@ -54,7 +53,7 @@ func (e *environment) runHandler(inv *invocation) (r Result, late func(), err er
 			}
 		}
 	}
-	if err == nil && (a.at.IsZero() || !a.at.Before(inv.deadline)) {
+	if a == nil || !a.closed() && !a.at.Before(inv.deadline) {
 		a = failure(timedOut(inv.id, fn.Timeout))
 	}
 	// After these errors a process would be gone; the next one starts cold.
@@ -63,7 +62,7 @@ func (e *environment) runHandler(inv *invocation) (r Result, late func(), err er
 	}
 	r = inv.result(e.number, a)
 	r.ColdStart = cold
-	return r, late, err
+	return r, late
 }
 
 // heat notes whether the environment is warm, and returns whether it was.
@@ -77,7 +76,7 @@ func (e *environment) heat(warm bool) (was bool) {
 // call turns what the handler did into an answer, as aws-lambda-go does. It
 // answers in a deferred call because runtime.Goexit leaves no other chance; on
 // Lambda the process would die of it.
-func call(ctx context.Context, fn Function, inv *invocation, done chan<- answer) {
+func call(ctx context.Context, fn Function, inv *invocation, done chan<- *answer) {
 	a := failure(&FunctionError{
 		Type:    "Runtime.ExitError",
 		Message: fmt.Sprintf("RequestId: %s Error: the handler ended its goroutine (runtime.Goexit)", inv.id),
@@ -99,11 +98,11 @@ func call(ctx context.Context, fn Function, inv *invocation, done chan<- answer)
 		ferr.exit = true
 		a = failure(ferr)
 	default:
-		a = answer{payload: payload}
+		a = &answer{payload: payload}
 	}
 }
 
-func errorAnswer(err error) answer {
+func errorAnswer(err error) *answer {
 	own, ok := err.(messages.InvokeResponse_Error) // unwrapped: aws-lambda-go does not look deeper
 	if !ok {
 		own = messages.InvokeResponse_Error{Message: err.Error(), Type: typeName(err)}
@@ -112,7 +111,7 @@ func errorAnswer(err error) answer {
 	if jsonErr != nil {
 		return failure(&FunctionError{Type: "Runtime.SerializationError", Message: jsonErr.Error()})
 	}
-	return answer{payload: doc, err: &FunctionError{Type: own.Type, Message: own.Message}}
+	return &answer{payload: doc, err: &FunctionError{Type: own.Type, Message: own.Message}}
 }
 
 // panicError is called by the function that recovered: the panicking frames are

@@ -57,8 +57,7 @@ func TestHandlerResults(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := inProcess(t, lambda.Function{}, c.handler)
 			for i, cold := range []bool{true, c.cold} {
-				r, err := d.Invoke(context.Background(), []byte("in"))
-				ok(t, err)
+				r := send(t, d, "in")
 				if r.ColdStart != cold || r.Environment != 1 {
 					t.Errorf("invocation %d: cold %v in environment %d, want %v in 1", i, r.ColdStart, r.Environment, cold)
 				}
@@ -74,8 +73,7 @@ func TestHandlerResults(t *testing.T) {
 
 func TestPanicHasItsStack(t *testing.T) {
 	d := inProcess(t, lambda.Function{}, func(context.Context, []byte) ([]byte, error) { panic("boom") })
-	r, err := d.Invoke(context.Background(), nil)
-	ok(t, err)
+	r := send(t, d, "")
 	if !strings.Contains(string(r.Error.StackTrace), "TestPanicHasItsStack") {
 		t.Errorf("stack %s", r.Error.StackTrace)
 	}
@@ -103,9 +101,8 @@ func TestHandlerContext(t *testing.T) {
 			}
 			return nil, nil
 		})
-		r, err := d.Invoke(t.Context(), nil)
-		if err != nil || r.RequestID != id {
-			t.Errorf("request id %s, the handler saw %s; %v", r.RequestID, id, err)
+		if r := send(t, d, ""); r.RequestID != id {
+			t.Errorf("request id %s, the handler saw %s", r.RequestID, id)
 		}
 	})
 }
@@ -116,9 +113,10 @@ func TestHandlerTimeout(t *testing.T) {
 	for name, handler := range map[string]func(ctx context.Context, _ []byte) ([]byte, error){
 		"hangs":    func(context.Context, []byte) ([]byte, error) { time.Sleep(time.Hour); return nil, nil },
 		"respects": func(ctx context.Context, _ []byte) ([]byte, error) { <-ctx.Done(); return []byte("late"), nil },
-		"too late": func(ctx context.Context, _ []byte) ([]byte, error) {
-			time.Sleep(3 * time.Second)
-			return []byte("late"), nil
+		"too late": func(context.Context, []byte) ([]byte, error) { time.Sleep(3 * time.Second); return []byte("late"), nil },
+		"in time": func(context.Context, []byte) ([]byte, error) {
+			time.Sleep(3*time.Second - 1)
+			return []byte("in time"), nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,36 +129,27 @@ func TestHandlerTimeout(t *testing.T) {
 					return []byte("fine"), nil
 				})
 				begin := time.Now()
-				r, err := d.Invoke(t.Context(), nil)
-				ok(t, err)
+				r := send(t, d, "")
+				if name == "in time" {
+					mustAnswer(t, r, "in time")
+					if r.Duration != 3*time.Second-1 {
+						t.Errorf("duration %v", r.Duration)
+					}
+					return
+				}
 				mustFail(t, r, "Sandbox.Timedout", "RequestId: "+r.RequestID+" Error: Task timed out after 3.00 seconds")
 				if took := time.Since(begin); took != 3*time.Second {
 					t.Errorf("answered after %v", took)
 				}
-				r, err = d.Invoke(t.Context(), nil)
-				if err != nil || !r.ColdStart {
-					t.Errorf("next: cold %v, %v", r.ColdStart, err)
+				r = send(t, d, "")
+				if !r.ColdStart {
+					t.Error("next: not a cold start")
 				}
 				mustAnswer(t, r, "fine")
 				time.Sleep(2 * time.Hour) // what hangs ends
 			})
 		})
 	}
-}
-
-func TestHandlerJustInTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := inProcess(t, lambda.Function{}, func(context.Context, []byte) ([]byte, error) {
-			time.Sleep(3*time.Second - 1)
-			return []byte("in time"), nil
-		})
-		r, err := d.Invoke(t.Context(), nil)
-		ok(t, err)
-		mustAnswer(t, r, "in time")
-		if r.Duration != 3*time.Second-1 {
-			t.Errorf("duration %v", r.Duration)
-		}
-	})
 }
 
 func TestCloseEndsHandlers(t *testing.T) {
@@ -220,17 +209,8 @@ func TestFunctionValidation(t *testing.T) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
 	}
-	for _, fn := range []lambda.Function{
-		{Handler: handler, Timeout: 900 * time.Second},
-		{Handler: handler, Timeout: 5400 * time.Second, ConcurrencyPerEnvironment: 1},
-	} {
-		d, err := lambda.Start(fn)
-		if err != nil {
-			t.Errorf("timeout of %v: %v", fn.Timeout, err)
-			continue
-		}
-		_ = d.Close()
-	}
+	inProcess(t, lambda.Function{Timeout: 900 * time.Second}, handler)
+	inProcess(t, lambda.Function{Timeout: 5400 * time.Second, ConcurrencyPerEnvironment: 1}, handler)
 	d := inProcess(t, lambda.Function{}, handler)
 	if fn := d.Function(); fn.Name != "function" || fn.Timeout != 3*time.Second || fn.MemoryMB != 128 || fn.Concurrency != 10 || fn.Region != "us-east-1" {
 		t.Errorf("defaults %+v", fn)

@@ -2,10 +2,10 @@ package lambda
 
 import (
 	"crypto/rand"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -53,7 +53,8 @@ type FunctionError struct {
 	// unless it ended by itself.
 	Output []string
 
-	exit bool // a process would not have survived it
+	exit   bool // a process would not have survived it
+	closed bool // the deployment was closed
 }
 
 func (e *FunctionError) Error() string { return e.Type + ": " + e.Message }
@@ -75,14 +76,6 @@ func timedOut(requestID string, after time.Duration) *FunctionError {
 	}
 }
 
-func exited(requestID, status string, output []string) *FunctionError {
-	return &FunctionError{
-		Type:    "Runtime.ExitError",
-		Message: fmt.Sprintf("RequestId: %s Error: %s", requestID, status),
-		Output:  output,
-	}
-}
-
 func responseTooLarge(size int64) *FunctionError {
 	return &FunctionError{
 		Type:    "Function.ResponseSizeTooLarge",
@@ -97,9 +90,16 @@ type answer struct {
 	at      time.Time
 }
 
-func failure(err *FunctionError) answer {
-	return answer{payload: err.document(), err: err, at: time.Now()}
+func failure(err *FunctionError) *answer {
+	return &answer{payload: err.document(), err: err, at: time.Now()}
 }
+
+// closedAnswer is the answer of a deployment that was closed first.
+func closedAnswer() *answer {
+	return failure(&FunctionError{Type: "Sandbox.Closed", Message: ErrClosed.Error(), closed: true})
+}
+
+func (a *answer) closed() bool { return a.err != nil && a.err.closed }
 
 // invocation is one request on its way through an environment.
 type invocation struct {
@@ -112,7 +112,7 @@ type invocation struct {
 	started, deadline time.Time
 
 	back   chan struct{} // of processes: holds a token when a request took it that could not deliver it
-	answer chan answer   // holds the one answer
+	answer chan *answer  // holds the one answer
 
 	mu      sync.Mutex
 	claimed bool
@@ -121,10 +121,10 @@ type invocation struct {
 func newInvocation(payload []byte) *invocation {
 	return &invocation{
 		id:        newRequestID(),
-		traceID:   newTraceID(time.Now()),
+		traceID:   newTraceID(),
 		payload:   payload,
 		delivered: make(chan struct{}),
-		answer:    make(chan answer, 1),
+		answer:    make(chan *answer, 1),
 	}
 }
 
@@ -145,20 +145,11 @@ func (i *invocation) deliver(timeout time.Duration) bool {
 func (i *invocation) giveUp() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.claimed || i.wasDelivered() {
+	if i.claimed || isClosed(i.delivered) {
 		return false
 	}
 	i.claimed = true
 	return true
-}
-
-func (i *invocation) wasDelivered() bool {
-	select {
-	case <-i.delivered:
-		return true
-	default:
-		return false
-	}
 }
 
 // claim makes the caller the only one who may answer.
@@ -176,7 +167,7 @@ func (i *invocation) isClaimed() bool {
 	return i.claimed
 }
 
-func (i *invocation) result(env int, a answer) Result {
+func (i *invocation) result(env int, a *answer) Result {
 	r := Result{RequestID: i.id, Payload: a.payload, Error: a.err, Environment: env}
 	if !i.started.IsZero() {
 		r.Duration = a.at.Sub(i.started)
@@ -190,20 +181,14 @@ func newRequestID() string {
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand.Read
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
-	text := hex.AppendEncode(make([]byte, 0, 36), b[:4])
-	for _, part := range [][]byte{b[4:6], b[6:8], b[8:10], b[10:]} {
-		text = hex.AppendEncode(append(text, '-'), part)
-	}
-	return string(text)
+	h := hex.EncodeToString(b[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
 // newTraceID returns an X-Ray trace header that is not sampled.
-func newTraceID(now time.Time) string {
-	var b [24]byte
-	_, _ = rand.Read(b[4:])
-	binary.BigEndian.PutUint32(b[:], uint32(now.Unix()))
-	text := hex.AppendEncode(append(make([]byte, 0, 80), "Root=1-"...), b[:4])
-	text = hex.AppendEncode(append(text, '-'), b[4:16])
-	text = hex.AppendEncode(append(text, ";Parent="...), b[16:])
-	return string(append(text, ";Sampled=0"...))
+func newTraceID() string {
+	var b [20]byte
+	_, _ = rand.Read(b[:])
+	h := hex.EncodeToString(b[:])
+	return "Root=1-" + strconv.FormatInt(time.Now().Unix(), 16) + "-" + h[:24] + ";Parent=" + h[24:] + ";Sampled=0"
 }

@@ -1,7 +1,6 @@
 package lambda_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,11 +10,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/aws/aws-lambda-go/events"
 	awslambda "github.com/aws/aws-lambda-go/lambda"
 	"go.uber.org/goleak"
+
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 )
 
 // TestMain makes the test binary its own bootstrap: started with
@@ -33,10 +32,8 @@ func TestMain(m *testing.M) {
 	case "raw":
 		raw()
 	case "init-error":
-		post("/runtime/init/error", `{"errorType":"Function.NoConfig","errorMessage":"no table name"}`)
+		post("init/error", `{"errorType":"Function.NoConfig","errorMessage":"no table name"}`)
 		os.Exit(1)
-	case "sqs":
-		awslambda.Start(failBad)
 	case "sigterm":
 		awslambda.StartWithOptions(bootstrap, awslambda.WithEnableSIGTERM(func() {
 			fmt.Println("said goodbye")
@@ -49,10 +46,9 @@ func TestMain(m *testing.M) {
 
 // command is what bootstrap is asked to do.
 type command struct {
-	Do   string        `json:"do"`
-	Text string        `json:"text,omitempty"`
-	Size int           `json:"size,omitempty"`
-	For  time.Duration `json:"for,omitempty"`
+	Do   string `json:"do"`
+	Text string `json:"text,omitempty"`
+	Size int    `json:"size,omitempty"`
 }
 
 type testError struct{ text string }
@@ -73,9 +69,6 @@ func bootstrap(ctx context.Context, c command) (any, error) {
 	case "hang":
 		fmt.Println("hanging")
 		select {}
-	case "sleep":
-		time.Sleep(c.For)
-		return "slept", nil
 	case "big":
 		return strings.Repeat("x", c.Size), nil
 	case "print":
@@ -148,26 +141,9 @@ func meet(ctx context.Context) error {
 
 func (c command) payload(t testing.TB) []byte {
 	t.Helper()
-	var buf bytes.Buffer
-	ok(t, json.NewEncoder(&buf).Encode(c))
-	return buf.Bytes()
+	doc, err := json.Marshal(c)
+	ok(t, err)
+	return doc
 }
 
-// failBad reports the records whose body is "bad".
-func failBad(_ context.Context, e events.SQSEvent) (r events.SQSEventResponse, err error) {
-	for _, record := range e.Records {
-		fmt.Println("record", record.Body)
-		if record.Body == "bad" {
-			r.BatchItemFailures = append(r.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: record.MessageId})
-		}
-	}
-	return r, nil
-}
-
-// ok fails the test if err is not nil.
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var ok = lambda.OK

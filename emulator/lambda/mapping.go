@@ -184,10 +184,7 @@ func (m Mapping) work(ctx context.Context) (*work, error) {
 			m.QueueURL, seconds, timeout.Seconds())
 	}
 	m.BatchSize = cmp.Or(m.BatchSize, defaultBatchSize)
-	filters, err := parseFilters(m.Filters)
-	if err != nil {
-		return nil, err
-	}
+	filters, _ := parseFilters(m.Filters) // Validate has parsed them, too
 	wait := out.Attributes[string(types.QueueAttributeNameReceiveMessageWaitTimeSeconds)]
 	return &work{
 		filters:    filters,
@@ -208,4 +205,12 @@ func region(arn string) string {
 		return ""
 	}
 	return parts[3]
+}
+
+// SQS has the operations that a mapping needs. The SDK's *sqs.Client implements it.
+type SQS interface {
+	GetQueueAttributes(context.Context, *awssqs.GetQueueAttributesInput, ...func(*awssqs.Options)) (*awssqs.GetQueueAttributesOutput, error)
+	ReceiveMessage(context.Context, *awssqs.ReceiveMessageInput, ...func(*awssqs.Options)) (*awssqs.ReceiveMessageOutput, error)
+	DeleteMessageBatch(context.Context, *awssqs.DeleteMessageBatchInput, ...func(*awssqs.Options)) (*awssqs.DeleteMessageBatchOutput, error)
+	ChangeMessageVisibilityBatch(context.Context, *awssqs.ChangeMessageVisibilityBatchInput, ...func(*awssqs.Options)) (*awssqs.ChangeMessageVisibilityBatchOutput, error)
 }

@@ -1,9 +1,13 @@
 package lambda
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -50,7 +54,7 @@ func (p *process) start(logStream string) error {
 	if path, err = filepath.Abs(path); err != nil {
 		return err
 	}
-	dir, err := taskRoot(fn.Dir, path)
+	dir, err := filepath.Abs(cmp.Or(fn.Dir, filepath.Dir(path)))
 	if err != nil {
 		return err
 	}
@@ -68,6 +72,39 @@ func (p *process) start(logStream string) error {
 		close(p.exited)
 	}()
 	return nil
+}
+
+// handlerName is the handler of a function on provided.al2023.
+const handlerName = "bootstrap"
+
+// environ returns a process's environment: "Using Lambda environment
+// variables", Defined runtime environment variables. AWS_EXECUTION_ENV is left
+// out because Lambda does not set it for provided runtimes.
+func environ(fn Function, runtimeAPI, dir, logStream string) []string {
+	vars := map[string]string{
+		"LANG":                            "en_US.UTF-8",
+		"TZ":                              ":UTC",
+		"LAMBDA_TASK_ROOT":                dir,
+		"LAMBDA_RUNTIME_DIR":              "/var/runtime",
+		"AWS_REGION":                      fn.Region,
+		"AWS_DEFAULT_REGION":              fn.Region,
+		"AWS_ACCESS_KEY_ID":               "test",
+		"AWS_SECRET_ACCESS_KEY":           "test",
+		"AWS_SESSION_TOKEN":               "test",
+		"AWS_LAMBDA_FUNCTION_NAME":        fn.Name,
+		"AWS_LAMBDA_FUNCTION_VERSION":     fn.Version,
+		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": strconv.Itoa(fn.MemoryMB),
+		"AWS_LAMBDA_INITIALIZATION_TYPE":  "on-demand",
+		"AWS_LAMBDA_LOG_GROUP_NAME":       "/aws/lambda/" + fn.Name,
+		"AWS_LAMBDA_LOG_STREAM_NAME":      logStream,
+		"_HANDLER":                        handlerName,
+	}
+	if fn.shared() {
+		vars["AWS_LAMBDA_MAX_CONCURRENCY"] = strconv.Itoa(fn.ConcurrencyPerEnvironment)
+	}
+	maps.Copy(vars, fn.Env)
+	vars["AWS_LAMBDA_RUNTIME_API"] = runtimeAPI // without it nothing works
+	return subprocess.Environ(vars)
 }
 
 // attribute names the invocation that the lines from now on belong to. Lines
@@ -91,7 +128,7 @@ func (p *process) line(stream, text string) {
 // kill ends the process and returns when it has ended. The invocations of a
 // shared environment may all call it.
 func (p *process) kill() {
-	if p.api.wantsSIGTERM() {
+	if p.api.registered() != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), sigtermGrace)
 		defer cancel()
 		p.Stop(ctx)
@@ -101,19 +138,25 @@ func (p *process) kill() {
 	<-p.exited
 }
 
-func (p *process) hasExited() bool {
+// exit is the error of an invocation whose process has ended, with Lambda's text for how.
+func (p *process) exit(requestID string) *FunctionError {
+	status := "Runtime exited without providing a reason"
+	if err := p.Err(); err != nil {
+		status = "Runtime exited with error: " + err.Error()
+	}
+	return &FunctionError{
+		Type:    "Runtime.ExitError",
+		Message: fmt.Sprintf("RequestId: %s Error: %s", requestID, status),
+		Output:  p.LastLines(),
+	}
+}
+
+// isClosed reports whether a channel that carries nothing is closed.
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-p.exited:
+	case <-c:
 		return true
 	default:
 		return false
 	}
-}
-
-// status is Lambda's text for how the process ended.
-func (p *process) status() string {
-	if err := p.Err(); err != nil {
-		return "Runtime exited with error: " + err.Error()
-	}
-	return "Runtime exited without providing a reason"
 }

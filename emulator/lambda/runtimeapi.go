@@ -1,10 +1,14 @@
 package lambda
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -31,10 +35,6 @@ type runtimeAPI struct {
 	extension   string                 // the identifier of the registered extension
 	invocations map[string]*invocation // delivered and not followed by another
 }
-
-// maxErrorBody is how much of an error document is kept. Lambda's limit is that of
-// responses.
-const maxErrorBody = maxResponse
 
 func serveRuntimeAPI(fn Function) (*runtimeAPI, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -93,13 +93,11 @@ func (api *runtimeAPI) routes() http.Handler {
 
 func (api *runtimeAPI) serve(mux http.Handler, w http.ResponseWriter, r *http.Request) {
 	api.mu.Lock()
-	select {
-	case <-api.closed:
+	if isClosed(api.closed) {
 		api.mu.Unlock()
 		return
-	default:
-		api.served.Add(1)
 	}
+	api.served.Add(1)
 	api.mu.Unlock()
 	defer api.served.Done()
 	if refusal := webguard.Refusal(r, nil); refusal != "" { // the process asks 127.0.0.1
@@ -156,7 +154,7 @@ func (api *runtimeAPI) response(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusRequestEntityTooLarge, "RequestEntityTooLarge",
 			fmt.Sprintf("Exceeded maximum allowed payload size (%d bytes).", maxResponse))
 	default:
-		inv.answer <- answer{payload: body, at: at}
+		inv.answer <- &answer{payload: body, at: at}
 		accepted(w)
 	}
 }
@@ -166,9 +164,9 @@ func (api *runtimeAPI) invocationError(w http.ResponseWriter, r *http.Request) {
 	if inv == nil {
 		return
 	}
-	body, _, _ := readBody(r.Body, maxErrorBody)
+	body, _, _ := readBody(r.Body, maxResponse)
 	ferr := parseError(r.Header, body)
-	a := answer{payload: body, err: ferr, at: time.Now()}
+	a := &answer{payload: body, err: ferr, at: time.Now()}
 	if !json.Valid(body) {
 		a.payload = ferr.document()
 	}
@@ -177,7 +175,7 @@ func (api *runtimeAPI) invocationError(w http.ResponseWriter, r *http.Request) {
 }
 
 func (api *runtimeAPI) initFailed(w http.ResponseWriter, r *http.Request) {
-	body, _, _ := readBody(r.Body, maxErrorBody)
+	body, _, _ := readBody(r.Body, maxResponse)
 	api.mu.Lock()
 	asked := api.asked
 	api.mu.Unlock()
@@ -193,4 +191,184 @@ func (api *runtimeAPI) initFailed(w http.ResponseWriter, r *http.Request) {
 	default:
 		forbidden(w, "an init error was reported already")
 	}
+}
+
+func (api *runtimeAPI) next(w http.ResponseWriter, r *http.Request) {
+	if !api.mayAsk() {
+		forbidden(w, fmt.Sprintf("of %d invocations at a time, none was answered yet", api.fn.perEnvironment()))
+		return
+	}
+	select {
+	case api.ready <- struct{}{}:
+	default:
+	}
+	inv := api.await(r)
+	if inv == nil {
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Lambda-Runtime-Aws-Request-Id", inv.id)
+	h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(inv.deadline.UnixMilli(), 10))
+	h.Set("Lambda-Runtime-Invoked-Function-Arn", api.fn.arn())
+	h.Set("Lambda-Runtime-Trace-Id", inv.traceID)
+	_, _ = w.Write(inv.payload) // a client that is gone shows as its process's end
+}
+
+// await waits for work and delivers it to r; nil when r's client is gone or
+// the process is.
+func (api *runtimeAPI) await(r *http.Request) *invocation {
+	for {
+		select {
+		case inv := <-api.work:
+			delivered, gone := api.deliver(r, inv)
+			if gone {
+				return nil
+			}
+			if delivered {
+				return inv
+			}
+		case <-r.Context().Done():
+			return nil
+		case <-api.closed:
+			return nil
+		}
+	}
+}
+
+// mayAsk reports whether the runtime may have another invocation. A request for one means
+// that the answered ones are over.
+func (api *runtimeAPI) mayAsk() bool {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	unanswered := 0
+	for _, inv := range api.invocations {
+		if !inv.isClaimed() {
+			unanswered++
+		}
+	}
+	if unanswered >= api.fn.perEnvironment() {
+		return false
+	}
+	maps.DeleteFunc(api.invocations, func(_ string, inv *invocation) bool { return inv.isClaimed() })
+	api.asked = true
+	return true
+}
+
+// deliver gives inv to the request, or takes it back if the request's client is gone: a
+// runtime that drops its connection asks again. Abandoned invocations are dropped.
+func (api *runtimeAPI) deliver(r *http.Request, inv *invocation) (delivered, gone bool) {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	if r.Context().Err() != nil {
+		inv.back <- struct{}{} // has room: it is offered again only when this was taken
+		return false, true
+	}
+	if !inv.deliver(api.fn.Timeout) {
+		return false, false
+	}
+	select { // a second request of the same wait may have left a token
+	case <-api.ready:
+	default:
+	}
+	api.invocations[inv.id] = inv
+	return true, false
+}
+
+// registerExtension and nextEvent are what aws-lambda-go's WithEnableSIGTERM
+// needs: an internal extension without events. It makes Lambda send SIGTERM
+// before SIGKILL. An extension that wants events is refused,
+// rather than left waiting for them.
+func (api *runtimeAPI) registerExtension(w http.ResponseWriter, r *http.Request) {
+	var request struct{ Events []string }
+	body, size, err := readBody(r.Body, maxExtensionBody)
+	switch {
+	case err != nil || size > maxExtensionBody || json.Unmarshal(body, &request) != nil:
+		reply(w, http.StatusBadRequest, "InvalidRequestFormat", "need a JSON object with a list of events")
+		return
+	case r.Header.Get("Lambda-Extension-Name") == "":
+		reply(w, http.StatusBadRequest, "InvalidExtensionName", "the header Lambda-Extension-Name is missing")
+		return
+	case len(request.Events) > 0:
+		reply(w, http.StatusBadRequest, "InvalidEventType", "the emulator has no events for extensions: register without any")
+		return
+	}
+	api.mu.Lock()
+	if api.extension == "" {
+		api.extension = newRequestID()
+	}
+	id := api.extension
+	api.mu.Unlock()
+	w.Header().Set(extensionHeader, id)
+	respond(w, http.StatusOK, map[string]string{
+		"functionName": api.fn.Name, "functionVersion": api.fn.Version, "handler": handlerName,
+	})
+}
+
+const (
+	extensionHeader  = "Lambda-Extension-Identifier"
+	maxExtensionBody = 64 << 10
+)
+
+func (api *runtimeAPI) nextEvent(w http.ResponseWriter, r *http.Request) {
+	if got := r.Header.Get(extensionHeader); got == "" || got != api.registered() {
+		reply(w, http.StatusForbidden, "Extension.UnknownExtensionIdentifier", "the header "+extensionHeader+" names no registered extension")
+		return
+	}
+	select {
+	case <-r.Context().Done():
+	case <-api.closed:
+	}
+}
+
+// registered returns the identifier of the extension, "" if there is none.
+func (api *runtimeAPI) registered() string {
+	api.mu.Lock()
+	defer api.mu.Unlock()
+	return api.extension
+}
+
+// readBody reads a body to its end, even if it is too large, so that the client reads the
+// answer. It keeps at most limit bytes.
+func readBody(r io.Reader, limit int64) (body []byte, size int64, err error) {
+	body, err = io.ReadAll(io.LimitReader(r, limit+1))
+	size = int64(len(body))
+	if err != nil || size <= limit {
+		return body, size, err
+	}
+	const drainAtMost = 256 << 20
+	more, err := io.Copy(io.Discard, io.LimitReader(r, drainAtMost))
+	return body[:limit], size + more, err
+}
+
+// parseError reads an error document, or failing that the error type's header.
+func parseError(h http.Header, body []byte) *FunctionError {
+	var doc struct {
+		Type       string          `json:"errorType"`
+		Message    string          `json:"errorMessage"`
+		StackTrace json.RawMessage `json:"stackTrace"`
+	}
+	if err := json.Unmarshal(body, &doc); err != nil {
+		doc.Message = string(body)
+	}
+	kind := cmp.Or(doc.Type, h.Get("Lambda-Runtime-Function-Error-Type"), "Runtime.Unknown")
+	return &FunctionError{Type: kind, Message: doc.Message, StackTrace: doc.StackTrace}
+}
+
+func accepted(w http.ResponseWriter) {
+	respond(w, http.StatusAccepted, map[string]string{"status": "OK"})
+}
+
+func forbidden(w http.ResponseWriter, why string) {
+	reply(w, http.StatusForbidden, "InvalidStateTransition", "State transition failed for runtime: "+why)
+}
+
+func reply(w http.ResponseWriter, status int, errorType, message string) {
+	respond(w, status, map[string]string{"errorMessage": message, "errorType": errorType})
+}
+
+func respond(w http.ResponseWriter, status int, document map[string]string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(document)
 }

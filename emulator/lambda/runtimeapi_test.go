@@ -20,9 +20,7 @@ func startAPI(t *testing.T, concurrency int) *runtimeAPI {
 	t.Helper()
 	fn := Function{Command: []string{"x"}, Name: "worker", Timeout: time.Minute, ConcurrencyPerEnvironment: concurrency}.withDefaults()
 	api, err := serveRuntimeAPI(fn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	t.Cleanup(func() {
 		http.DefaultClient.CloseIdleConnections()
 		api.close()
@@ -34,9 +32,7 @@ func startAPI(t *testing.T, concurrency int) *runtimeAPI {
 func (api *runtimeAPI) ask(t *testing.T, method, path, body string, header ...string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequest(method, "http://"+api.addr+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
@@ -46,9 +42,7 @@ func (api *runtimeAPI) ask(t *testing.T, method, path, body string, header ...st
 	}
 	defer func() { _ = resp.Body.Close() }()
 	got, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	return resp, string(got)
 }
 
@@ -120,7 +114,8 @@ func TestRuntimeAPIRefusals(t *testing.T) {
 		{http.MethodPut, fmt.Sprintf(answerPath, inv.id, "error"), "", nil, 405, "MethodNotAllowed"},
 		{http.MethodDelete, "/2018-06-01/runtime/init/error", "", nil, 405, "MethodNotAllowed"},
 		{http.MethodGet, register, "", nil, 405, "MethodNotAllowed"},
-		{http.MethodGet, nextPath, "", nil, 403, "InvalidStateTransition"}, // not answered yet
+		{http.MethodGet, nextPath, "", nil, 403, "InvalidStateTransition"},                              // not answered yet
+		{http.MethodGet, nextPath, "", []string{"Origin", "https://evil.example"}, 403, "AccessDenied"}, // a web page; see package webguard
 		{http.MethodPost, "/2018-06-01/runtime/init/error", "{}", nil, 403, "InvalidStateTransition"},
 		{http.MethodPost, fmt.Sprintf(answerPath, "nobody", "response"), "x", nil, 400, "InvalidRequestID"},
 		{http.MethodPost, fmt.Sprintf(answerPath, "nobody", "error"), "x", nil, 400, "InvalidRequestID"},
@@ -147,6 +142,54 @@ func TestRuntimeAPIRefusals(t *testing.T) {
 	}
 	if a := <-inv.answer; a.err != nil || string(a.payload) != "fine" {
 		t.Errorf("answer %s, %v", a.payload, a.err)
+	}
+}
+
+// What becomes of an invocation whose runtime answers in odd ways.
+func TestOddAnswers(t *testing.T) {
+	api := startAPI(t, 1)
+	for _, c := range []struct {
+		body               string
+		header             []string
+		errorType, message string
+		payload            string
+	}{
+		{"it broke", []string{"Lambda-Runtime-Function-Error-Type", "Function.Broken"}, "Function.Broken", "it broke", `{"errorMessage":"it broke","errorType":"Function.Broken"}`},
+		{`{"errorType":"T","errorMessage":"m"}`, []string{"Lambda-Runtime-Function-Xray-Error-Cause", strings.Repeat("x", 1<<20-1)}, "T", "m", `{"errorType":"T","errorMessage":"m"}`},
+		// A document without what belongs in it is kept as it came.
+		{`{"errorMessage":"m"}`, nil, "Runtime.Unknown", "m", `{"errorMessage":"m"}`},
+		{`{"errorType":7,"errorMessage":"m"}`, nil, "Runtime.Unknown", `"m"`, `{"errorType":7,"errorMessage":"m"}`},
+	} {
+		inv, _ := api.take(t, "{}")
+		resp, body := api.ask(t, http.MethodPost, fmt.Sprintf(answerPath, inv.id, "error"), c.body, c.header...)
+		if resp.StatusCode != http.StatusAccepted {
+			t.Fatalf("%.80s: %s %s", c.body, resp.Status, body)
+		}
+		a := <-inv.answer
+		if a.err == nil || a.err.Type != c.errorType || !strings.Contains(a.err.Message, c.message) || string(a.payload) != c.payload {
+			t.Errorf("%.80s: error %v, payload %s", c.body, a.err, a.payload)
+		}
+	}
+
+	inv, _ := api.take(t, "{}")
+	conn, err := net.Dial("tcp", api.addr)
+	OK(t, err)
+	fmt.Fprintf(conn, "POST "+answerPath+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf", inv.id, "response")
+	_ = conn.Close()
+	if a := <-inv.answer; a.err == nil || a.err.Type != "Runtime.TruncatedResponse" || !strings.Contains(a.err.Message, "the response ended after 4 bytes") {
+		t.Errorf("half a response: %v", a.err)
+	}
+
+	// As aws-lambda-go answers when a handler returns a reader.
+	inv, _ = api.take(t, "{}")
+	r, _ := http.NewRequest(http.MethodPost, "http://"+api.addr+fmt.Sprintf(answerPath, inv.id, "response"), io.MultiReader(strings.NewReader("streamed")))
+	r.Trailer = http.Header{"Lambda-Runtime-Function-Error-Type": {"T"}, "Lambda-Runtime-Function-Error-Body": {"e30="}}
+	r.Header.Set("Lambda-Runtime-Function-Response-Mode", "streaming")
+	resp, err := http.DefaultClient.Do(r)
+	OK(t, err)
+	_ = resp.Body.Close()
+	if a := <-inv.answer; a.err != nil || string(a.payload) != "streamed" {
+		t.Errorf("a stream with trailers: %s, %v", a.payload, a.err)
 	}
 }
 
@@ -206,7 +249,7 @@ func TestSharedRuntimeAPI(t *testing.T) {
 		t.Errorf("next: %s", body)
 	}
 	<-offered
-	if gone.wasDelivered() {
+	if isClosed(gone.delivered) {
 		t.Error("delivered what was given up")
 	}
 	if len(api.invocations) != 1 {
@@ -220,7 +263,7 @@ func TestNextOfAClientThatHasLeft(t *testing.T) {
 	e := newEnvironment(&Deployment{fn: api.fn, ctx: t.Context()}, 1)
 	inv, taken := newInvocation(nil), make(chan bool)
 	go func() {
-		ok, _, _ := e.hand(&process{api: api}, inv, false, nil)
+		ok, _ := e.hand(&process{api: api}, inv, false, nil)
 		taken <- ok
 	}()
 	ctx, leave := context.WithCancel(t.Context())
@@ -232,7 +275,7 @@ func TestNextOfAClientThatHasLeft(t *testing.T) {
 		}
 	}
 	api.ask(t, http.MethodGet, nextPath, "")
-	if !<-taken || !inv.wasDelivered() {
+	if !<-taken || !isClosed(inv.delivered) {
 		t.Error("it was not delivered")
 	}
 }

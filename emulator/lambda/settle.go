@@ -4,8 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"sync"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // begun is an invocation of the mapping.
@@ -33,7 +43,7 @@ func (p *poller) begin(env *environment, b *batch) begun {
 
 // invoke runs the function and settles what came of it.
 func (p *poller) invoke(ctx context.Context, i begun) {
-	result, _ := p.Function.run(i.env, i.inv) // its error is in Result.Error as well
+	result := p.Function.run(i.env, i.inv)
 	left, why := p.judge(result, i.batch)
 	verdicts := p.deleteSucceeded(ctx, i.batch, left)
 	tell(p.work, p.Ended, Ended{Invocation: i.told, Result: result, AllFailed: why, Verdicts: verdicts})
@@ -106,4 +116,135 @@ func itemFailures(response []byte, b *batch) (failed map[string]bool, all string
 		failed[*id] = true
 	}
 	return failed, ""
+}
+
+const (
+	callEntries       = 10 // of one batch call
+	deleteCalls       = 10 // at a time
+	deleteTries       = 5
+	deleteBackoffBase = 100 * time.Millisecond
+	deleteTimeout     = 30 * time.Second
+)
+
+var errNoAnswer = errors.New("the queue did not answer for this entry")
+
+// deleteSucceeded deletes the messages that do not stay, and returns every message's
+// verdict.
+func (p *poller) deleteSucceeded(ctx context.Context, b *batch, left []bool) []Verdict {
+	verdicts := make([]Verdict, len(b.messages))
+	done := make([]int, 0, len(b.messages))
+	for i := range b.messages {
+		if !left[i] {
+			done = append(done, i)
+		}
+	}
+	ctx, cancel := outliving(ctx, deleteTimeout)
+	defer cancel()
+	var calls sync.WaitGroup
+	limit := make(chan struct{}, deleteCalls)
+	for part := range slices.Chunk(done, callEntries) {
+		limit <- struct{}{}
+		calls.Go(func() {
+			defer func() { <-limit }()
+			p.deletePart(ctx, b, part, verdicts)
+		})
+	}
+	calls.Wait()
+	p.tellUndeleted(verdicts)
+	return verdicts
+}
+
+// deletePart deletes up to ten messages. It retries those that failed until they are gone
+// or the queue's error says that a retry is useless.
+func (p *poller) deletePart(ctx context.Context, b *batch, part []int, verdicts []Verdict) {
+	for try := 0; ; try++ {
+		part = p.deleteOnce(ctx, b, part, verdicts)
+		if len(part) == 0 || try == deleteTries-1 {
+			return
+		}
+		if !sleep.For(ctx, deleteBackoffBase<<try) {
+			return
+		}
+	}
+}
+
+// deleteOnce makes one call and returns the entries to retry. Entries are named by
+// position, because message ids may repeat within a batch.
+func (p *poller) deleteOnce(ctx context.Context, b *batch, part []int, verdicts []Verdict) (again []int) {
+	entries := make([]types.DeleteMessageBatchRequestEntry, len(part))
+	for i, at := range part {
+		entries[i] = types.DeleteMessageBatchRequestEntry{
+			Id: aws.String(strconv.Itoa(at)), ReceiptHandle: &b.messages[at].ReceiptHandle,
+		}
+		verdicts[at] = Verdict{Err: errNoAnswer}
+	}
+	out, err := p.SQS.DeleteMessageBatch(ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: &p.QueueURL, Entries: entries})
+	if err != nil {
+		for _, at := range part {
+			verdicts[at].Err = err
+		}
+		return part
+	}
+	for _, entry := range out.Successful {
+		if at, ok := position(entry.Id, part); ok {
+			verdicts[at] = Verdict{Deleted: true}
+		}
+	}
+	final := map[int]bool{} // a retry is useless
+	for _, entry := range out.Failed {
+		if at, ok := position(entry.Id, part); ok {
+			verdicts[at].Err = fmt.Errorf("%s: %s", aws.ToString(entry.Code), aws.ToString(entry.Message))
+			final[at] = entry.SenderFault
+		}
+	}
+	for _, at := range part {
+		if !verdicts[at].Deleted && !final[at] {
+			again = append(again, at)
+		}
+	}
+	return again
+}
+
+// position reads an entry's id. It ignores an id that was not in the request.
+func position(id *string, part []int) (int, bool) {
+	at, err := strconv.Atoi(aws.ToString(id))
+	return at, err == nil && slices.Contains(part, at)
+}
+
+func (p *poller) tellUndeleted(verdicts []Verdict) {
+	undeleted := slices.DeleteFunc(slices.Clone(verdicts), func(v Verdict) bool { return v.Err == nil })
+	if n := len(undeleted); n > 0 {
+		p.tellErrored(&PollError{Operation: "DeleteMessageBatch", Messages: n, Err: undeleted[0].Err})
+	}
+}
+
+// release makes messages visible again that were received and not invoked. A message that
+// cannot be released comes back when its visibility timeout ends.
+func (p *poller) release(ctx context.Context, messages []message) {
+	ctx, cancel := outliving(ctx, releaseTimeout)
+	defer cancel()
+	for part := range slices.Chunk(messages, callEntries) {
+		entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(part))
+		for i, m := range part {
+			entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{
+				Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(m.ReceiptHandle), VisibilityTimeout: 0,
+			}
+		}
+		out, err := p.SQS.ChangeMessageVisibilityBatch(ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: &p.QueueURL, Entries: entries})
+		switch {
+		case err != nil:
+			p.tellErrored(&PollError{Operation: "ChangeMessageVisibilityBatch", Messages: len(part), Err: err})
+		case len(out.Failed) > 0:
+			first := out.Failed[0]
+			p.tellErrored(&PollError{
+				Operation: "ChangeMessageVisibilityBatch", Messages: len(out.Failed),
+				Err: fmt.Errorf("%s: %s", aws.ToString(first.Code), aws.ToString(first.Message)),
+			})
+		}
+	}
+}
+
+// outliving returns a context for calls that must reach the queue even after ctx's end.
+func outliving(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), limit)
 }

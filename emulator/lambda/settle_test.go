@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
 var errFunction = errors.New("the warehouse is down")
@@ -99,29 +100,6 @@ func TestSettling(t *testing.T) {
 	}
 }
 
-// A function that times out, panics or ends its goroutine fails its batch.
-func TestSettlingAfterACrash(t *testing.T) {
-	for name, handle := range map[string]func(){
-		"hang":  func() { time.Sleep(time.Minute) },
-		"panic": func() { panic("boom") },
-	} {
-		virtualRun(t, name, func(w *world) {
-			url := w.queue("orders", 30)
-			d := w.function(lambda.Function{Timeout: 5 * time.Second}, func(context.Context, events.SQSEvent) (string, error) {
-				handle()
-				return "", nil
-			})
-			w.send(url, "a", "b")
-			w.runUntil(29*time.Second, lambda.Mapping{Function: d, QueueURL: url, ReportBatchItemFailures: true})
-			w.wantDeleted()
-			if len(w.ended) != 1 || w.ended[0].AllFailed == "" {
-				w.Errorf("ended %+v", w.ended)
-			}
-			w.after(2 * time.Minute)
-		})
-	}
-}
-
 // Ten thousand records in one batch, each settled by its own verdict.
 func TestLargestBatch(t *testing.T) {
 	virtual(t, func(w *world) {
@@ -132,8 +110,55 @@ func TestLargestBatch(t *testing.T) {
 		w.send(url, numbered(10_000)...)
 		w.runUntil(time.Minute, lambda.Mapping{Function: d, QueueURL: url, BatchSize: 10_000, Window: 10 * time.Second, ReportBatchItemFailures: true})
 		w.wantTimes("0s:10000")
-		if len(w.deleted) != 9999 || w.ended[0].Verdicts[5000].Deleted {
-			t.Errorf("deleted %d, verdict on the failed one %+v", len(w.deleted), w.ended[0].Verdicts[5000])
+		if n := len(w.server.Events(sqs.Deleted)); n != 9999 || w.ended[0].Verdicts[5000].Deleted {
+			t.Errorf("deleted %d, verdict on the failed one %+v", n, w.ended[0].Verdicts[5000])
 		}
 	})
+}
+
+func TestDeleteFailures(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		fault   sqs.Fault
+		calls   int
+		deleted int    // of ten
+		err     string // of the verdicts on the rest, and told
+	}{
+		{"none", sqs.Fault{Kind: sqs.Refused, Skip: 1}, 1, 10, ""},
+		{"entries, once", sqs.Fault{Kind: sqs.EntryFailure, Times: 5}, 2, 10, ""},
+		{"the call, twice", sqs.Fault{Kind: sqs.Refused, Times: 2}, 3, 10, ""},
+		{"an entry, always", sqs.Fault{Kind: sqs.EntryFailure, Skip: 9}, 5, 9, "InternalError: "},
+		{"an entry for good", sqs.Fault{Kind: sqs.EntryFailure, Skip: 3, Times: 1, Code: "ReceiptHandleIsInvalid"}, 1, 9, "ReceiptHandleIsInvalid: "},
+		{"the call, always", sqs.Fault{Kind: sqs.Refused}, 5, 0, "connection refused"},
+	} {
+		virtualRun(t, c.name, func(w *world) {
+			url := w.queue("orders", 30)
+			c.fault.Operation = "DeleteMessageBatch"
+			ok(w, w.server.Inject(c.fault))
+			w.send(url, numbered(10)...)
+			w.runUntil(20*time.Second, lambda.Mapping{QueueURL: url})
+			calls, deleted := len(w.server.Calls("DeleteMessageBatch")), len(w.server.Events(sqs.Deleted))
+			if calls != c.calls || deleted != c.deleted {
+				w.Errorf("%d calls deleted %d, want %d and %d", calls, deleted, c.calls, c.deleted)
+			}
+			gone := 0
+			for _, v := range w.ended[0].Verdicts {
+				switch {
+				case v.Deleted && v.Err == nil:
+					gone++
+				case v.Deleted || v.Err == nil || !strings.Contains(v.Err.Error(), c.err):
+					w.Errorf("verdict %+v, want the error %q", v, c.err)
+				}
+			}
+			if gone != c.deleted {
+				w.Errorf("%d verdicts say deleted, want %d", gone, c.deleted)
+			}
+			switch told := len(w.pollErrors); {
+			case (c.err != "") != (told == 1):
+				w.Errorf("told %v", w.pollErrors)
+			case told == 1 && (w.pollErrors[0].Operation != "DeleteMessageBatch" || w.pollErrors[0].Messages != 10-c.deleted):
+				w.Errorf("told %v", w.pollErrors[0])
+			}
+		})
+	}
 }

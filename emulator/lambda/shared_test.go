@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,34 +18,26 @@ import (
 func TestSharedProcess(t *testing.T) {
 	d := deploy(t, "worker", func(f *lambda.Function) { f.Concurrency, f.ConcurrencyPerEnvironment = 1, 3 })
 	var all sync.WaitGroup
+	var cold atomic.Int32
 	pids := make([]string, 3)
-	colds := make([]bool, 3)
 	for i := range pids {
 		all.Go(func() {
 			r, err := d.Invoke(context.Background(), command{Do: "meet"}.payload(t))
 			if err != nil || r.Error != nil {
 				t.Errorf("%v, %v", err, r.Error)
 			}
-			pids[i], colds[i] = string(r.Payload), r.ColdStart
+			if r.ColdStart {
+				cold.Add(1)
+			}
+			pids[i] = string(r.Payload)
 		})
 	}
 	all.Wait()
-	if pids[0] != pids[1] || pids[0] != pids[2] {
-		t.Errorf("processes %v, want one", pids)
+	if pids[0] != pids[1] || pids[0] != pids[2] || cold.Load() != 1 {
+		t.Errorf("processes %v, %d cold starts; want one", pids, cold.Load())
 	}
-	slices.SortFunc(colds, func(a, b bool) int {
-		if a {
-			return -1
-		}
-		return 1
-	})
-	if !slices.Equal(colds, []bool{true, false, false}) {
-		t.Errorf("cold starts %v, want one", colds)
-	}
-	var env []string
-	decode(t, invoke(t, d, command{Do: "env"}), &env)
-	if !slices.Contains(env, "AWS_LAMBDA_MAX_CONCURRENCY=3") {
-		t.Error("AWS_LAMBDA_MAX_CONCURRENCY is not set")
+	if n := variables(t, d)["AWS_LAMBDA_MAX_CONCURRENCY"]; n != "3" {
+		t.Errorf("AWS_LAMBDA_MAX_CONCURRENCY is %q", n)
 	}
 }
 
@@ -87,55 +80,45 @@ func TestSharedHandler(t *testing.T) {
 			time.Sleep(map[string]time.Duration{"short": time.Second, "late": time.Minute}[string(payload)])
 			return payload, nil
 		})
-		environments := make(chan int, 16)
-		invoke := func(payload string) {
-			r, err := d.Invoke(context.Background(), []byte(payload))
-			if err != nil {
-				t.Error(err)
+		var mu sync.Mutex
+		var used []int
+		start := func(n int, payload string) {
+			for range n {
+				go func() {
+					r, err := d.Invoke(context.Background(), []byte(payload))
+					if err != nil || (r.Error != nil) != (payload == "late") {
+						t.Errorf("%s: %v, %v", payload, err, r.Error)
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					used = append(used, r.Environment)
+				}()
 			}
-			environments <- r.Environment
-			if payload == "late" {
-				mustFail(t, r, "Sandbox.Timedout", "timed out after 3.00 seconds")
-			}
+			synctest.Wait()
 		}
-		go invoke("late")
-		synctest.Wait()
-		for range 3 {
-			go invoke("short")
-		}
-		synctest.Wait()
-		throttled := func(want bool) {
+		wantThrottled := func(want bool) {
 			t.Helper()
 			r, err := d.Invoke(context.Background(), []byte("none"))
-			if errors.Is(err, lambda.ErrThrottled) != want {
-				t.Errorf("error %v, want throttled %v", err, want)
-			}
-			if err == nil && r.ColdStart {
-				t.Error("a cold start")
+			if errors.Is(err, lambda.ErrThrottled) != want || r.ColdStart {
+				t.Errorf("error %v, want throttled %v; cold start %v", err, want, r.ColdStart)
 			}
 		}
-		throttled(true)
+		start(1, "late")
+		start(3, "short")
+		wantThrottled(true)
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		used := []int{<-environments, <-environments, <-environments, <-environments}
-		slices.Sort(used)
-		if !slices.Equal(used, []int{1, 1, 2, 2}) {
+		if slices.Sort(used); !slices.Equal(used, []int{1, 1, 2, 2}) {
 			t.Errorf("environments %v, want two in each", used)
 		}
-		for range 3 { // the late one still has its place
-			go invoke("short")
-		}
-		synctest.Wait()
-		throttled(true)
+		start(3, "short") // the late one still has its place
+		wantThrottled(true)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		throttled(false)
+		wantThrottled(false)
 		time.Sleep(time.Minute)
-		for range 4 {
-			go invoke("short")
-		}
-		synctest.Wait()
-		throttled(true)
+		start(4, "short")
+		wantThrottled(true)
 		time.Sleep(time.Second)
 		synctest.Wait()
 	})
@@ -148,9 +131,7 @@ func TestSharedHandlerClosed(t *testing.T) {
 			time.Sleep(time.Hour)
 			return nil, nil
 		})
-		r, err := d.Invoke(t.Context(), nil)
-		ok(t, err)
-		mustFail(t, r, "Sandbox.Timedout", "3.00")
+		mustFail(t, send(t, d, ""), "Sandbox.Timedout", "3.00")
 		begin := time.Now()
 		_ = d.Close()
 		if took := time.Since(begin); took != 0 {

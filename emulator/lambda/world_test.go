@@ -1,12 +1,9 @@
 package lambda_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -22,7 +19,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// world is a queue, a function and a mapping in a synctest bubble.
+// world is a server of queues, functions and mappings in a synctest bubble.
 type world struct {
 	*testing.T
 	ctx    context.Context
@@ -30,12 +27,7 @@ type world struct {
 	server *sqs.Server
 	begin  time.Time
 
-	// intercept may answer a request instead of the server, by returning
-	// something.
-	intercept func(operation string, body []byte) (*http.Response, error)
-
 	mu          sync.Mutex
-	deleted     []string // bodies, in order
 	invocations []lambda.Invocation
 	ended       []lambda.Ended
 	pollErrors  []*lambda.PollError
@@ -44,16 +36,9 @@ type world struct {
 func virtual(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, ctx: t.Context(), begin: time.Now()}
-		w.server = sqs.New(sqs.Options{Observe: func(e sqs.Event) {
-			if e.Kind == sqs.Deleted {
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				w.deleted = append(w.deleted, e.Body)
-			}
-		}})
+		w := &world{T: t, ctx: t.Context(), begin: time.Now(), server: sqs.New(sqs.Options{})}
 		defer w.server.Close()
-		w.client = w.server.Client(func(o *awssqs.Options) { o.HTTPClient, o.Retryer = w, aws.NopRetryer{} })
+		w.client = w.server.Client(func(o *awssqs.Options) { o.Retryer = aws.NopRetryer{} })
 		test(w)
 	})
 }
@@ -64,27 +49,15 @@ func virtualRun(t *testing.T, name string, test func(w *world)) {
 	t.Run(name, func(t *testing.T) { virtual(t, test) })
 }
 
-// Do makes the world the client's HTTP client.
-func (w *world) Do(r *http.Request) (*http.Response, error) {
-	if w.intercept != nil && r.Body != nil {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return nil, err
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-		if resp, err := w.intercept(operation, body); resp != nil || err != nil {
-			return resp, err
-		}
-	}
-	return w.server.HTTPClient().Do(r)
-}
-
-func (w *world) queue(name string, visibility int) string {
+// queue makes a queue, whose receives wait if they do not say otherwise.
+func (w *world) queue(name string, visibility int, wait ...int) string {
 	w.Helper()
 	attributes := map[string]string{"VisibilityTimeout": fmt.Sprint(visibility)}
 	if strings.HasSuffix(name, ".fifo") {
 		attributes["FifoQueue"] = "true"
+	}
+	if len(wait) > 0 {
+		attributes["ReceiveMessageWaitTimeSeconds"] = fmt.Sprint(wait[0])
 	}
 	out, err := w.client.CreateQueue(w.ctx, &awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
 	ok(w, err)
@@ -98,9 +71,8 @@ func (w *world) send(queue string, bodies ...string) {
 		if strings.HasSuffix(queue, ".fifo") { // the group is the body's first letter
 			in.MessageGroupId, in.MessageDeduplicationId = aws.String(body[:1]), aws.String(body[:min(len(body), 20)])
 		}
-		if _, err := w.client.SendMessage(w.ctx, in); err != nil {
-			w.Fatal(err)
-		}
+		_, err := w.client.SendMessage(w.ctx, in)
+		ok(w, err)
 	}
 }
 
@@ -108,18 +80,14 @@ func (w *world) send(queue string, bodies ...string) {
 // response as it is.
 func (w *world) function(fn lambda.Function, handle func(ctx context.Context, e events.SQSEvent) (string, error)) *lambda.Deployment {
 	w.Helper()
-	fn.Handler = func(ctx context.Context, payload []byte) ([]byte, error) {
+	return inProcess(w.T, fn, func(ctx context.Context, payload []byte) ([]byte, error) {
 		var e events.SQSEvent
 		if err := json.Unmarshal(payload, &e); err != nil {
 			return nil, err
 		}
 		response, err := handle(ctx, e)
 		return []byte(response), err
-	}
-	d, err := lambda.Start(fn)
-	ok(w, err)
-	w.Cleanup(func() { _ = d.Close() })
-	return d
+	})
 }
 
 // taking is a function that takes so long, and succeeds.
@@ -127,6 +95,15 @@ func taking(d time.Duration) func(context.Context, events.SQSEvent) (string, err
 	return func(context.Context, events.SQSEvent) (string, error) {
 		time.Sleep(d)
 		return "", nil
+	}
+}
+
+// note appends what a listener is told.
+func note[E any](w *world, list *[]E) func(E) {
+	return func(e E) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		*list = append(*list, e)
 	}
 }
 
@@ -138,36 +115,17 @@ func (w *world) run(m lambda.Mapping) (stop func()) {
 	if m.Function == nil {
 		m.Function = w.function(lambda.Function{}, succeed)
 	}
-	m.Started = func(i lambda.Invocation) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.invocations = append(w.invocations, i)
-	}
-	m.Ended = func(e lambda.Ended) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.ended = append(w.ended, e)
-	}
-	m.Errored = func(e *lambda.PollError) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.pollErrors = append(w.pollErrors, e)
-	}
+	m.Started, m.Ended, m.Errored = note(w, &w.invocations), note(w, &w.ended), note(w, &w.pollErrors)
 	ctx, cancel := context.WithCancel(w.ctx)
 	done := make(chan error, 1)
 	go func() { done <- m.Run(ctx) }()
-	stopped := false
-	stop = func() {
+	stop = sync.OnceFunc(func() {
 		w.Helper()
-		if stopped {
-			return
-		}
-		stopped = true
 		cancel()
 		if err := <-done; err != nil {
 			w.Errorf("Run: %v", err)
 		}
-	}
+	})
 	w.Cleanup(stop)
 	return stop
 }
@@ -186,19 +144,16 @@ func (w *world) after(d time.Duration) {
 	synctest.Wait()
 }
 
-// times returns when each invocation began and with how many records.
-func (w *world) times() (all []string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, i := range w.invocations {
-		all = append(all, fmt.Sprintf("%v:%d", i.Started.Sub(w.begin), len(i.Records)))
-	}
-	return all
-}
-
+// wantTimes compares when each invocation began and with how many records.
 func (w *world) wantTimes(want ...string) {
 	w.Helper()
-	if got := w.times(); !slices.Equal(got, want) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var got []string
+	for _, i := range w.invocations {
+		got = append(got, fmt.Sprintf("%v:%d", i.Started.Sub(w.begin), len(i.Records)))
+	}
+	if !slices.Equal(got, want) {
 		w.Errorf("invocations (time:records) %v, want %v", got, want)
 	}
 }
@@ -206,14 +161,13 @@ func (w *world) wantTimes(want ...string) {
 // wantDeleted compares without order.
 func (w *world) wantDeleted(want ...string) {
 	w.Helper()
-	w.mu.Lock()
-	got := slices.Clone(w.deleted)
-	w.mu.Unlock()
+	var got []string
+	for _, e := range w.server.Events(sqs.Deleted) {
+		got = append(got, e.Body)
+	}
 	slices.Sort(got)
-	want = slices.Clone(want)
-	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		w.Errorf("deleted %v, want %v", got, want)
+	if want = slices.Sorted(slices.Values(want)); !slices.Equal(got, want) {
+		w.Errorf("deleted %d: %.200q, want %d: %.200q", len(got), got, len(want), want)
 	}
 }
 

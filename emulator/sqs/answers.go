@@ -11,16 +11,12 @@ import (
 
 // plainAnswer is an answer, or a part of one, that writes itself. The most frequent answers
 // do; the others are written by encoding/json.
-type plainAnswer interface {
-	// size is about as many bytes as appendJSON appends.
-	size() int
-	appendJSON([]byte) []byte
-}
+type plainAnswer interface{ appendJSON([]byte) []byte }
 
 // encode is an operation's answer as JSON.
 func encode(answer any) ([]byte, error) {
 	if plain, ok := answer.(plainAnswer); ok {
-		return plain.appendJSON(make([]byte, 0, plain.size())), nil
+		return plain.appendJSON(make([]byte, 0, 1024)), nil
 	}
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
@@ -29,12 +25,7 @@ func encode(answer any) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// nothing is the answer of operations that have none: an empty body.
-func (nothing) size() int { return 0 }
-
 func (nothing) appendJSON(b []byte) []byte { return b }
-
-func (a *sendAnswer) size() int { return 200 }
 
 func (a *sendAnswer) appendJSON(b []byte) []byte {
 	b = append(b, '{')
@@ -47,18 +38,8 @@ func (a *sendAnswer) appendJSON(b []byte) []byte {
 	return append(b, '}')
 }
 
-func (a *batchID) size() int { return 12 + len(a.id) }
-
-func (a *batchID) appendJSON(b []byte) []byte {
-	return append(appendMember(append(b, '{'), "Id", a.id), '}')
-}
-
-func (a *batchAnswer) size() int {
-	n := 64 + 200*len(a.failed)
-	for _, result := range a.successful {
-		n += result.size()
-	}
-	return n
+func (id batchID) appendJSON(b []byte) []byte {
+	return append(appendMember(append(b, '{'), "Id", string(id)), '}')
 }
 
 func (a *batchAnswer) appendJSON(b []byte) []byte {
@@ -84,14 +65,6 @@ func (a *batchAnswer) appendJSON(b []byte) []byte {
 		b = append(b, ']')
 	}
 	return append(b, '}')
-}
-
-func (a *receiveAnswer) size() int {
-	n := 64
-	for _, d := range a.deliveries {
-		n += 600 + len(d.content.body) + len(d.content.body)/8
-	}
-	return n
 }
 
 func (a *receiveAnswer) appendJSON(b []byte) []byte {

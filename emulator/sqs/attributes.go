@@ -105,7 +105,6 @@ func parseSettings(values map[string]string) settings {
 	}
 }
 
-// readAttributes returns the named attributes, or all that the queue has.
 func (q *queue) readAttributes(names []string) (map[string]string, *apiError) {
 	all := maps.Clone(q.attributes)
 	all["QueueArn"] = q.arn
@@ -187,3 +186,26 @@ func isTrue(value string) bool  { return value == "true" || value == "True" }
 func isFalse(value string) bool { return value == "false" || value == "False" }
 
 func anyText(_, value string) (string, *apiError) { return value, nil }
+
+// chooseEncryption applies the rule that a queue has one kind of server-side
+// encryption (API reference, SetQueueAttributes: "Only one server-side
+// encryption option is supported per queue"): a KMS key switches the kind off
+// that needs none, which every new queue has. merged are the attributes with
+// the given ones among them. Nothing is encrypted here.
+func chooseEncryption(merged, given map[string]string) *apiError {
+	if merged["KmsMasterKeyId"] == "" {
+		if _, removed := given["KmsMasterKeyId"]; removed {
+			delete(merged, "KmsDataKeyReusePeriodSeconds")
+		}
+		return nil
+	}
+	if given["SqsManagedSseEnabled"] == "true" {
+		return modelled("InvalidAttributeName",
+			"You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE.")
+	}
+	merged["SqsManagedSseEnabled"] = "false"
+	if merged["KmsDataKeyReusePeriodSeconds"] == "" {
+		merged["KmsDataKeyReusePeriodSeconds"] = "300"
+	}
+	return nil
+}

@@ -28,13 +28,12 @@ type batchFailure struct {
 }
 
 // batchID is the result of an entry that has no other.
-type batchID struct{ id string }
+type batchID string
 
 func newBatchAnswer(entries int) *batchAnswer {
 	return &batchAnswer{successful: make([]plainAnswer, 0, entries)}
 }
 
-// add notes an entry's result, or its failure.
 func (a *batchAnswer) add(c *call, id string, result plainAnswer, err *apiError) {
 	c.messages++
 	if err == nil {

@@ -1,7 +1,6 @@
 package sqs_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -29,11 +28,7 @@ func BenchmarkBatch(b *testing.B) {
 				for i, m := range answer["Messages"].([]any) {
 					entries = append(entries, map[string]any{"Id": fmt.Sprint(i), "ReceiptHandle": m.(map[string]any)["ReceiptHandle"]})
 				}
-				body, err := json.Marshal(map[string]any{"QueueUrl": server.QueueURL("orders"), "Entries": entries})
-				if err != nil {
-					b.Fatal(err)
-				}
-				if status, _, code := post(server, "AmazonSQS.DeleteMessageBatch", string(body)); status != 200 {
+				if status, _, code := call(server, "DeleteMessageBatch", map[string]any{"QueueUrl": server.QueueURL("orders"), "Entries": entries}); status != 200 {
 					b.Fatal(code)
 				}
 			}

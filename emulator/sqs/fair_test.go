@@ -8,8 +8,7 @@ import (
 )
 
 func TestFairQueuesHoldANoisyTenantBack(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		b.sendAs(queue, "noisy", 50)
 		b.sendAs(queue, "quiet", 3)
 		b.send(queue, "none")
@@ -26,8 +25,7 @@ func TestFairQueuesHoldANoisyTenantBack(t *testing.T) {
 }
 
 func TestMessagesWithoutAGroupAreNoTenant(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		for range 41 {
 			b.send(queue, "none")
 		}
@@ -106,9 +104,7 @@ func TestANoisyTenantThatSendsNothingIsQuiet(t *testing.T) {
 			}
 			time.Sleep(pause)
 			b.sendAs(queue, "quiet", 1)
-			if got := bodies(b.receive(queue)); got != want {
-				b.Errorf("after %v: received %q, want %q", pause, got, want)
-			}
+			equal(b, "after "+pause.String(), bodies(b.receive(queue)), want)
 		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
 func fifoSend(body, group, id string) awssqs.SendMessageInput {
@@ -17,21 +19,15 @@ func fifoSend(body, group, id string) awssqs.SendMessageInput {
 	return in
 }
 
-func TestFIFOParameters(t *testing.T) {
+func TestParametersOfTheOtherTypeOfQueue(t *testing.T) {
 	virtual(t, func(b *bench) {
 		fifo, standard := b.queue("orders.fifo"), b.queue("orders")
 		withID, withoutGroup := fifoSend("a", "g", "1"), fifoSend("a", "", "1")
 		withID.QueueUrl, withoutGroup.QueueUrl, withoutGroup.MessageGroupId = standard, fifo, nil
-		_, err := b.SendMessage(b.ctx, &withID)
-		b.wantCode(err, "InvalidParameterValue")
-		_, err = b.SendMessage(b.ctx, &withoutGroup)
-		b.wantCode(err, "MissingParameter")
-		attempt := func(queue *string) error {
-			_, err := b.ReceiveMessage(b.ctx, &awssqs.ReceiveMessageInput{QueueUrl: queue, ReceiveRequestAttemptId: aws.String("1")})
-			return err
-		}
-		b.wantCode(attempt(standard), "InvalidParameterValue")
-		b.ok(attempt(fifo))
+		b.wantCode(errOf(b.SendMessage(b.ctx, &withID)), "InvalidParameterValue")
+		b.wantCode(errOf(b.SendMessage(b.ctx, &withoutGroup)), "MissingParameter")
+		in := &awssqs.ReceiveMessageInput{QueueUrl: standard, ReceiveRequestAttemptId: aws.String("1")}
+		b.wantCode(errOf(b.ReceiveMessage(b.ctx, in)), "InvalidParameterValue")
 	})
 }
 
@@ -40,11 +36,10 @@ func TestBatchesForFIFOQueuesNeedTheirIDs(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue, byContent := b.queue("orders.fifo"), b.queue("content.fifo", "ContentBasedDeduplication", "true")
 		send := func(queue *string, group, id *string) error {
-			_, err := b.SendMessageBatch(b.ctx, &awssqs.SendMessageBatchInput{QueueUrl: queue, Entries: []types.SendMessageBatchRequestEntry{
+			return errOf(b.SendMessageBatch(b.ctx, &awssqs.SendMessageBatchInput{QueueUrl: queue, Entries: []types.SendMessageBatchRequestEntry{
 				{Id: aws.String("good"), MessageBody: aws.String("a"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("d")},
 				{Id: aws.String("bad"), MessageBody: aws.String("b"), MessageGroupId: group, MessageDeduplicationId: id},
-			}})
-			return err
+			}}))
 		}
 		b.wantCode(send(queue, nil, aws.String("e")), "InvalidParameterValue")
 		b.wantCode(send(queue, aws.String("g"), nil), "InvalidParameterValue")
@@ -61,9 +56,7 @@ func TestADuplicateIsAnsweredAsTheFirstSend(t *testing.T) {
 		if *first.MessageId != *second.MessageId || *first.SequenceNumber != *second.SequenceNumber {
 			b.Errorf("first %s %s, second %s %s", *first.MessageId, *first.SequenceNumber, *second.MessageId, *second.SequenceNumber)
 		}
-		if got := b.kinds(); got != "sent duplicate" {
-			b.Errorf("events %s", got)
-		}
+		equal(b, "events", b.kinds(), "sent duplicate")
 	})
 }
 
@@ -79,5 +72,90 @@ func TestANewDelayOfAFIFOQueueReordersWhatIsHidden(t *testing.T) {
 		b.ok(b.set(queue, "DelaySeconds", "32"))
 		time.Sleep(2 * time.Second)
 		b.wantReceived(queue, "1 2")
+	})
+}
+
+func attempt(id string) func(*awssqs.ReceiveMessageInput) {
+	return func(in *awssqs.ReceiveMessageInput) { in.ReceiveRequestAttemptId = &id }
+}
+
+// What the conformance checks (attempts/...) leave out.
+func TestTheSameAttemptIsTheSameReceive(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders.fifo", "VisibilityTimeout", "30")
+		b.sendFIFO(queue, "g", "1", "2", "3")
+		b.receive(queue, attempt("x"), atMost(2))
+		for range 2 {
+			time.Sleep(20 * time.Second)
+			again := b.receive(queue, attempt("x"))
+			if bodies(again) != "1 2" || again[0].Attributes["ApproximateReceiveCount"] != "1" {
+				b.Errorf("received %q again, the first %s times", bodies(again), again[0].Attributes["ApproximateReceiveCount"])
+			}
+			if e := last(b.events()); e.Kind != sqs.Visibility || e.Visibility != 30*time.Second {
+				b.Errorf("event %+v", e)
+			}
+		}
+		time.Sleep(30*time.Second - time.Nanosecond) // counted from the latest
+		b.counts(queue, "1", "2", "0")
+	})
+}
+
+func TestAnAttemptThatIsNoLongerTheSame(t *testing.T) {
+	for name, tc := range map[string]struct {
+		meanwhile func(b *bench, queue *string, got []types.Message)
+		want      string // of the second receive
+	}{
+		"deleted": {func(b *bench, queue *string, got []types.Message) {
+			b.ok(b.delete(queue, got[0].ReceiptHandle))
+		}, ""},
+		"visibility changed": {func(b *bench, queue *string, got []types.Message) {
+			b.ok(b.hide(queue, got[1].ReceiptHandle, 500))
+		}, ""},
+		"visible again": {func(_ *bench, _ *string, _ []types.Message) { time.Sleep(400 * time.Second) }, "1 2 3"},
+		"released": {func(b *bench, queue *string, got []types.Message) {
+			for _, m := range got {
+				b.ok(b.hide(queue, m.ReceiptHandle, 0))
+			}
+		}, "1 2 3"},
+		"received since": {func(b *bench, queue *string, got []types.Message) {
+			for _, m := range got {
+				b.ok(b.hide(queue, m.ReceiptHandle, 0))
+			}
+			b.receive(queue)
+		}, ""},
+		"five minutes": {func(_ *bench, _ *string, _ []types.Message) { time.Sleep(5 * time.Minute) }, ""},
+		"nearly five minutes": {func(_ *bench, _ *string, _ []types.Message) {
+			time.Sleep(5*time.Minute - time.Nanosecond)
+		}, "1 2"},
+		"purged": {func(b *bench, queue *string, _ []types.Message) {
+			b.ok(b.purge(queue))
+		}, ""},
+	} {
+		virtualRun(t, name, func(b *bench) {
+			queue := b.queue("orders.fifo", "VisibilityTimeout", "400")
+			b.sendFIFO(queue, "g", "1", "2", "3")
+			first := b.receive(queue, attempt("x"), atMost(2))
+			tc.meanwhile(b, queue, first)
+			b.wantReceived(queue, tc.want, attempt("x"))
+		})
+	}
+}
+
+// A retry does not extend the five minutes, and a receive that found nothing
+// is no attempt that could be repeated.
+func TestTheFiveMinutesOfAnAttemptBeginOnce(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders.fifo", "VisibilityTimeout", "43200")
+		b.wantReceived(queue, "", attempt("x"))
+		b.sendFIFO(queue, "g", "1")
+		for range 2 {
+			b.wantReceived(queue, "1", attempt("x"))
+			time.Sleep(2 * time.Minute)
+		}
+		time.Sleep(time.Minute)
+		b.wantReceived(queue, "", attempt("x")) // after five minutes
+		got := b.poll(queue)
+		b.sendFIFO(queue, "h", "2")
+		equal(b, "received", bodies(<-got), "2")
 	})
 }

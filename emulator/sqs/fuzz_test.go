@@ -1,8 +1,8 @@
 package sqs_test
 
 import (
-	"encoding/json"
 	"net/http"
+	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -16,13 +16,10 @@ func FuzzRequest(f *testing.F) {
 	const url, fifo = `"QueueUrl":"http://x/000000000000/orders"`, `"QueueUrl":"http://x/000000000000/orders.fifo"`
 	const dead = `"SourceArn":"arn:aws:sqs:us-east-1:000000000000:dead"`
 	names := sqs.OperationNames()
-	for _, seed := range [][2]string{
+	for _, seed := range slices.Concat(everyDay, [][2]string{
 		{"AddPermission", `{` + url + `,"Label":"a","Actions":["SendMessage","*"],"AWSAccountIds":["111111111111"]}`},
 		{"CancelMessageMoveTask", `{"TaskHandle":"eyJ0YXNrSWQiOiJhIiwic291cmNlQXJuIjoiYXJuOmF3czpzcXM6dXMtZWFzdC0xOjAwMDAwMDAwMDAwMDpkZWFkIn0="}`},
-		{"ChangeMessageVisibility", `{` + url + `,"ReceiptHandle":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","VisibilityTimeout":1}`},
-		{"ChangeMessageVisibilityBatch", `{` + url + `,"Entries":[{"Id":"1","ReceiptHandle":"x","VisibilityTimeout":43200}]}`},
 		{"CreateQueue", `{"QueueName":"new","Attributes":{"RedrivePolicy":"{\"deadLetterTargetArn\":\"arn:aws:sqs:us-east-1:000000000000:orders\",\"maxReceiveCount\":\"3\"}"},"tags":{"a":"b"}}`},
-		{"DeleteMessageBatch", `{` + url + `,"Entries":[{"Id":"1","ReceiptHandle":"x"}]}`},
 		{"DeleteQueue", `{` + url + `}`},
 		{"GetQueueAttributes", `{` + fifo + `,"AttributeNames":["All","QueueArn"]}`},
 		{"GetQueueUrl", `{"QueueName":"orders","QueueOwnerAWSAccountId":"000000000000"}`},
@@ -38,7 +35,7 @@ func FuzzRequest(f *testing.F) {
 		{"StartMessageMoveTask", `{` + dead + `,"DestinationArn":"arn:aws:sqs:us-east-1:000000000000:other","MaxNumberOfMessagesPerSecond":500}`},
 		{"TagQueue", `{` + url + `,"Tags":{"a":"b"}}`},
 		{"UntagQueue", `{` + url + `,"TagKeys":["a"]}`},
-	} {
+	}) {
 		f.Add(byte(slices.Index(names, seed[0])), []byte(seed[1]))
 	}
 	f.Fuzz(func(t *testing.T, operation byte, body []byte) {
@@ -85,13 +82,9 @@ func FuzzPolicies(f *testing.F) {
 		post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders"}`)
 		request := func(operation string, more map[string]any) (int, map[string]any) {
 			more["QueueUrl"] = queue
-			body, err := json.Marshal(more)
-			if err != nil {
-				t.Fatal(err)
-			}
-			status, answer, _ := post(server, "AmazonSQS."+operation, string(body))
+			status, answer, _ := call(server, operation, more)
 			if status >= http.StatusInternalServerError || answer == nil {
-				t.Fatalf("%s %s: %d %v", operation, body, status, answer)
+				t.Fatalf("%s %v: %d %v", operation, more, status, answer)
 			}
 			return status, answer
 		}
@@ -106,9 +99,7 @@ func FuzzPolicies(f *testing.F) {
 			return text
 		}
 		if set(value) != http.StatusOK {
-			if got := read(); got != "" {
-				t.Errorf("%s %s: refused, and reads back as %s", name, value, got)
-			}
+			equal(t, name+" "+value+", refused, reads back as", read(), "")
 			return
 		}
 		kept := read()
@@ -123,6 +114,50 @@ func FuzzPolicies(f *testing.F) {
 			if got := read(); got != "" && set(got) != http.StatusOK {
 				t.Errorf("%s %s: what AddPermission and RemovePermission left is refused: %s", name, value, got)
 			}
+		}
+	})
+}
+
+// everyDay are requests as SDKs send them, by operation.
+var everyDay = [][2]string{
+	{"SendMessage", `{"MessageBody":"{\"order\":1}","QueueUrl":"http://127.0.0.1:9324/000000000000/orders"}`},
+	{"SendMessage", `{"QueueUrl": "http://x/000000000000/orders.fifo", "MessageBody": "a", "DelaySeconds": 0, "MessageGroupId": "g", "MessageDeduplicationId": "d"}`},
+	{"SendMessageBatch", `{"Entries":[{"Id":"0","MessageBody":"\u00e4"},{"DelaySeconds":900,"Id":"1","MessageBody":"b","MessageGroupId":"g"}],"QueueUrl":"http://x/000000000000/orders"}`},
+	{"ReceiveMessage", `{"QueueUrl":"http://x/000000000000/orders"}`},
+	{"ReceiveMessage", `{"AttributeNames":["All"],"MaxNumberOfMessages":10,"MessageAttributeNames":["a.*"],"MessageSystemAttributeNames":["All"],"QueueUrl":"http://x/000000000000/orders","ReceiveRequestAttemptId":"a","VisibilityTimeout":30,"WaitTimeSeconds":20}`},
+	{"DeleteMessage", `{"QueueUrl":"http://x/000000000000/orders","ReceiptHandle":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}`},
+	{"DeleteMessageBatch", `{"Entries":[{"Id":"0","ReceiptHandle":"AAA+/=="},{"Id":"1","ReceiptHandle":"x"}],"QueueUrl":"http://x/000000000000/orders"}`},
+	{"ChangeMessageVisibility", `{"QueueUrl":"http://x/000000000000/orders","ReceiptHandle":"x","VisibilityTimeout":0}`},
+	{"ChangeMessageVisibilityBatch", `{"Entries":[{"Id":"0","ReceiptHandle":"x","VisibilityTimeout":43200}],"QueueUrl":"http://x/000000000000/orders"}`},
+	{"PurgeQueue", `{"QueueUrl":"http://x/000000000000/orders"}`},
+}
+
+// The requests that a queue gets all day are read without encoding/json.
+func TestEveryDayRequestsArePlain(t *testing.T) {
+	for _, r := range everyDay {
+		if _, ok, _, err := sqs.ReadPlain(r[0], []byte(r[1])); !ok || err != nil {
+			t.Errorf("%s %s is left to encoding/json (%v)", r[0], r[1], err)
+		}
+	}
+}
+
+// FuzzPlainRequest reads requests with and without encoding/json: what can be
+// read without is the same.
+func FuzzPlainRequest(f *testing.F) {
+	names := sqs.OperationNames()
+	for _, seed := range slices.Concat(everyDay, [][2]string{
+		{"SendMessageBatch", `{"Entries":[{"Id":"0","DelaySeconds":1}],"Entries":[{"MessageBody":"a"}]}`},
+		{"SendMessageBatch", `{"Entries":[],"Entries":[{}]}`},
+		{"SendMessage", `{"MessageBody":null,"messagebody":"a","MessageGroupId":"a","MessageGroupId":"b","Id":"c"}`},
+		{"ReceiveMessage", `{"AttributeNames":["a","b"],"AttributeNames":["c"],"WaitTimeSeconds":1,"WaitTimeSeconds":null}`},
+	}) {
+		f.Add(byte(slices.Index(names, seed[0])), []byte(seed[1]))
+	}
+	f.Fuzz(func(t *testing.T, operation byte, body []byte) {
+		name := names[int(operation)%len(names)]
+		plain, ok, standard, err := sqs.ReadPlain(name, body)
+		if ok && (err != nil || !reflect.DeepEqual(plain, standard)) {
+			t.Errorf("%s %q: %+v, encoding/json has %+v, %v", name, body, plain, standard, err)
 		}
 	})
 }

@@ -56,6 +56,12 @@ func virtual(t *testing.T, test func(b *bench)) {
 	})
 }
 
+// withOrders is virtual with a standard queue named orders.
+func withOrders(t *testing.T, test func(b *bench, queue *string)) {
+	t.Helper()
+	virtual(t, func(b *bench) { test(b, b.queue("orders")) })
+}
+
 // virtualRun is virtual as a subtest.
 func virtualRun(t *testing.T, name string, test func(b *bench)) {
 	t.Helper()
@@ -79,7 +85,8 @@ func newClient(server *sqs.Server) *awssqs.Client {
 	return server.Client(func(o *awssqs.Options) { o.Retryer = aws.NopRetryer{} })
 }
 
-// ok fails if err is not nil.
+func errOf(_ any, err error) error { return err }
+
 func (b *bench) ok(err error) {
 	b.Helper()
 	if err != nil {
@@ -100,6 +107,14 @@ func (b *bench) queue(name string, attributes ...string) *string {
 	return out.QueueUrl
 }
 
+// pair creates the queue orders and its dead-letter queue dead, both with the suffix.
+func (b *bench) pair(suffix string, maxReceiveCount int, attributes ...string) (queue, dead *string) {
+	b.Helper()
+	dead = b.queue("dead" + suffix)
+	attributes = append(attributes, "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"+suffix), maxReceiveCount))
+	return b.queue("orders"+suffix, attributes...), dead
+}
+
 // sent sends a message and returns the answer.
 func (b *bench) sent(queue *string, in awssqs.SendMessageInput) *awssqs.SendMessageOutput {
 	b.Helper()
@@ -107,6 +122,11 @@ func (b *bench) sent(queue *string, in awssqs.SendMessageInput) *awssqs.SendMess
 	out, err := b.SendMessage(b.ctx, &in)
 	b.ok(err)
 	return out
+}
+
+// try sends a body and returns the error.
+func (b *bench) try(ctx context.Context, queue *string, body string) error {
+	return errOf(b.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: queue, MessageBody: &body}))
 }
 
 func (b *bench) send(queue *string, bodies ...string) {
@@ -152,12 +172,18 @@ func hiddenFor(seconds int32) func(*awssqs.ReceiveMessageInput) {
 	return func(in *awssqs.ReceiveMessageInput) { in.VisibilityTimeout = seconds }
 }
 
+// equal fails unless got is wanted.
+func equal[T comparable](t testing.TB, what string, got, wanted T) {
+	t.Helper()
+	if got != wanted {
+		t.Errorf("%s: got %#v, want %#v", what, got, wanted)
+	}
+}
+
 // wantReceived fails unless a receive gets messages with these bodies.
 func (b *bench) wantReceived(queue *string, want string, options ...func(*awssqs.ReceiveMessageInput)) {
 	b.Helper()
-	if got := bodies(b.receive(queue, options...)); got != want {
-		b.Errorf("received %q, want %q", got, want)
-	}
+	equal(b, "received", bodies(b.receive(queue, options...)), want)
 }
 
 // one is receive for exactly one message.
@@ -171,14 +197,12 @@ func (b *bench) one(queue *string, options ...func(*awssqs.ReceiveMessageInput))
 }
 
 func (b *bench) delete(queue, handle *string) error {
-	_, err := b.DeleteMessage(b.ctx, &awssqs.DeleteMessageInput{QueueUrl: queue, ReceiptHandle: handle})
-	return err
+	return errOf(b.DeleteMessage(b.ctx, &awssqs.DeleteMessageInput{QueueUrl: queue, ReceiptHandle: handle}))
 }
 
 func (b *bench) hide(queue, handle *string, seconds int32) error {
-	_, err := b.ChangeMessageVisibility(b.ctx, &awssqs.ChangeMessageVisibilityInput{
-		QueueUrl: queue, ReceiptHandle: handle, VisibilityTimeout: seconds})
-	return err
+	return errOf(b.ChangeMessageVisibility(b.ctx, &awssqs.ChangeMessageVisibilityInput{
+		QueueUrl: queue, ReceiptHandle: handle, VisibilityTimeout: seconds}))
 }
 
 func pairs(list []string) map[string]string {
@@ -191,19 +215,16 @@ func pairs(list []string) map[string]string {
 
 // set changes attributes, given as name, value, name, value.
 func (b *bench) set(queue *string, attributes ...string) error {
-	_, err := b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: queue, Attributes: pairs(attributes)})
-	return err
+	return errOf(b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: queue, Attributes: pairs(attributes)}))
 }
 
 func (b *bench) purge(queue *string) error {
-	_, err := b.PurgeQueue(b.ctx, &awssqs.PurgeQueueInput{QueueUrl: queue})
-	return err
+	return errOf(b.PurgeQueue(b.ctx, &awssqs.PurgeQueueInput{QueueUrl: queue}))
 }
 
 func (b *bench) deleteQueue(queue *string) {
 	b.Helper()
-	_, err := b.DeleteQueue(b.ctx, &awssqs.DeleteQueueInput{QueueUrl: queue})
-	b.ok(err)
+	b.ok(errOf(b.DeleteQueue(b.ctx, &awssqs.DeleteQueueInput{QueueUrl: queue})))
 }
 
 func (b *bench) attributes(queue *string) map[string]string {
@@ -218,12 +239,8 @@ func (b *bench) attributes(queue *string) map[string]string {
 func (b *bench) counts(queue *string, visible, inFlight, delayed string) {
 	b.Helper()
 	got := b.attributes(queue)
-	if got["ApproximateNumberOfMessages"] != visible || got["ApproximateNumberOfMessagesNotVisible"] != inFlight ||
-		got["ApproximateNumberOfMessagesDelayed"] != delayed {
-		b.Errorf("visible, in flight, delayed: %s, %s, %s; want %s, %s, %s",
-			got["ApproximateNumberOfMessages"], got["ApproximateNumberOfMessagesNotVisible"],
-			got["ApproximateNumberOfMessagesDelayed"], visible, inFlight, delayed)
-	}
+	equal(b, "visible, in flight, delayed", got["ApproximateNumberOfMessages"]+" "+got["ApproximateNumberOfMessagesNotVisible"]+" "+
+		got["ApproximateNumberOfMessagesDelayed"], visible+" "+inFlight+" "+delayed)
 }
 
 // bodies joins the messages' bodies by a space.
@@ -235,11 +252,18 @@ func bodies(messages []types.Message) string {
 	return strings.Join(all, " ")
 }
 
+// wantCause fails unless err has that cause.
+func (b *bench) wantCause(err, cause error) {
+	b.Helper()
+	if !errors.Is(err, cause) {
+		b.Errorf("error %v, want %v", err, cause)
+	}
+}
+
 // wantCode fails unless err is an API error with this code.
 func (b *bench) wantCode(err error, code string) {
 	b.Helper()
-	var failure smithy.APIError
-	if !errors.As(err, &failure) || failure.ErrorCode() != code {
+	if failure, ok := errors.AsType[smithy.APIError](err); !ok || failure.ErrorCode() != code {
 		b.Errorf("error %v, want code %s", err, code)
 	}
 }
@@ -247,8 +271,7 @@ func (b *bench) wantCode(err error, code string) {
 // wantType fails unless err is the SDK's type E.
 func wantType[E error](b *bench, err error) {
 	b.Helper()
-	var want E
-	if !errors.As(err, &want) {
+	if want, ok := errors.AsType[E](err); !ok {
 		b.Errorf("error %v (%T), want %T", err, err, want)
 	}
 }

@@ -1,6 +1,8 @@
 package sqs_test
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,49 +36,37 @@ func TestHistoryTellsWhatWasDeletedWhenByWhichReceipt(t *testing.T) {
 		if len(deleted) != 1 || deleted[0].Body != "a" || deleted[0].ReceiptHandle != *first.ReceiptHandle || !deleted[0].Time.Equal(time.Now()) {
 			b.Errorf("deleted %+v", deleted)
 		}
-		if got := operations(b.server.Calls()); got != "CreateQueue SendMessage SendMessage ReceiveMessage DeleteMessage" {
-			b.Errorf("calls %s", got)
-		}
-		if got := operations(b.server.Calls("DeleteMessage", "ReceiveMessage")); got != "ReceiveMessage DeleteMessage" {
-			b.Errorf("calls %s", got)
-		}
+		equal(b, "calls", operations(b.server.Calls()), "CreateQueue SendMessage SendMessage ReceiveMessage DeleteMessage")
+		equal(b, "calls", operations(b.server.Calls("DeleteMessage", "ReceiveMessage")), "ReceiveMessage DeleteMessage")
 		if c := b.server.Calls("ReceiveMessage")[0]; c.Messages != 1 || c.Queue != "orders" || c.Error != "" || c.Fault != "" {
 			b.Errorf("%+v", c)
-		}
-		// What time brought is there, though no request came; at its own time.
-		b.one(queue, hiddenFor(5))
-		time.Sleep(time.Minute)
-		returned := b.server.Events(sqs.Returned)
-		if len(returned) != 1 || returned[0].Body != "b" || time.Since(returned[0].Time) != 55*time.Second {
-			b.Errorf("returned %+v", returned)
 		}
 	})
 }
 
-func TestHistoryKeepsNoLongNames(t *testing.T) {
+// A queue's name is a part of the request, and an error may quote it.
+func TestHistoryKeepsNoLongTexts(t *testing.T) {
 	remembering(t, 0, func(b *bench) {
-		queue := b.queue("orders")
-		_, _, _ = post(b.server, "AmazonSQS.PurgeQueue", `{"QueueUrl":"`+*queue+strings.Repeat("x", 1<<20)+`"}`)
+		post(b.server, "AmazonSQS.PurgeQueue", `{"QueueUrl":"`+*b.queue("orders")+strings.Repeat("x", 1<<20)+`"}`)
 		if name := last(b.server.Calls()).Queue; !strings.HasPrefix(name, "ordersx") || len(name) != 80 {
 			b.Errorf("a name of %d bytes is kept", len(name))
+		}
+		_, _, code := post(b.server, "AmazonSQS.CreateQueue", `{"QueueName":"new","Attributes":{"`+strings.Repeat("ä", 100_000)+`":"1"}}`)
+		if c := last(b.server.Calls()); c.Error == "" || c.Error != code || len(c.Message) > 1000 {
+			b.Errorf("%s (%d bytes), answered %s", c.Error, len(c.Message), code)
 		}
 	})
 }
 
 func TestHistoryIsBounded(t *testing.T) {
 	remembering(t, 3, func(b *bench) {
-		queue := b.queue("orders")
-		b.send(queue, strings.Fields("a b c d e")...)
+		b.send(b.queue("orders"), strings.Fields("a b c d e")...)
 		var sent []string
 		for _, e := range b.server.Events() {
 			sent = append(sent, e.Body)
 		}
-		if got := strings.Join(sent, " "); got != "c d e" {
-			b.Errorf("events of %s, want the latest three in their order", got)
-		}
-		if got := operations(b.server.Calls()); got != "SendMessage SendMessage SendMessage" {
-			b.Errorf("calls %s", got)
-		}
+		equal(b, "events of", strings.Join(sent, " "), "c d e")
+		equal(b, "calls", operations(b.server.Calls()), "SendMessage SendMessage SendMessage")
 	})
 	remembering(t, -1, func(b *bench) {
 		b.send(b.queue("orders"), "a")
@@ -90,29 +80,41 @@ func TestHistoryIsBounded(t *testing.T) {
 // the events of one message share theirs.
 func TestHistoryIsBoundedInBytes(t *testing.T) {
 	const size, fit = 1 << 20, 64
-	bodyOf := func(i int) string { return strconv.Itoa(i) + strings.Repeat("x", size-len(strconv.Itoa(i))) }
 	remembering(t, 0, func(b *bench) {
 		queue := b.queue("orders")
-		for i := range fit {
-			b.send(queue, bodyOf(i))
-			b.ok(b.delete(queue, b.one(queue).ReceiptHandle))
+		send := func(body string) { // the SDK would take its time
+			if status, _, code := post(b.server, "AmazonSQS.SendMessage", `{"QueueUrl":"`+*queue+`","MessageBody":"`+body+`"}`); status != 200 {
+				b.Fatal(code)
+			}
 		}
-		if n := len(b.server.Events()); n != 3*fit {
+		sendLarge := func(i int) { send(strconv.Itoa(i) + strings.Repeat("x", size-len(strconv.Itoa(i)))) }
+		for i := range fit {
+			sendLarge(i)
+		}
+		b.ok(b.purge(queue))
+		if n := len(b.server.Events()); n != fit+1 {
 			b.Fatalf("%d events, want all of %d messages", n, fit)
 		}
-		for i := fit; i < fit+5; i++ { // each in place of the oldest, with what happened to it
-			b.send(queue, bodyOf(i))
+		for i := fit; i < fit+5; i++ { // each in place of the oldest
+			sendLarge(i)
+		}
+		for range 5 { // no event of theirs takes more
+			b.one(queue)
 		}
 		events := b.server.Events()
-		if n := len(events); n != 3*(fit-5)+5 || !strings.HasPrefix(events[0].Body, "5x") || events[0].Kind != sqs.Sent {
+		if n := len(events); n != fit+1+5 || !strings.HasPrefix(events[0].Body, "5x") || events[0].Kind != sqs.Sent {
 			b.Errorf("%d events from %.2s %s", n, events[0].Body, events[0].Kind)
 		}
-		if n := len(b.server.Calls()); n != 1+3*fit+5 {
-			b.Errorf("%d calls: they have no bodies", n)
-		}
-		b.send(queue, strings.Repeat("small ", 10))
-		if events := b.server.Events(); !strings.HasPrefix(events[len(events)-1].Body, "small") {
+		equal(b, "calls, which have no bodies", len(b.server.Calls("SendMessage")), fit+5)
+		send(strings.Repeat("small ", 10))
+		if e := last(b.server.Events()); !strings.HasPrefix(e.Body, "small") {
 			b.Error("the latest event is not there")
+		}
+		for i := fit; i < 2*fit; i++ { // also in place of all that happened to a message
+			sendLarge(i)
+		}
+		if events := b.server.Events(); len(events) != fit {
+			b.Errorf("%d events, want %d", len(events), fit)
 		}
 	})
 }
@@ -120,7 +122,7 @@ func TestHistoryIsBoundedInBytes(t *testing.T) {
 // What time brings to a queue that no one uses is reported at its own time.
 func TestHistoryIsInOrderOfTime(t *testing.T) {
 	remembering(t, 0, func(b *bench) {
-		silent, other := b.queue("silent"), b.queue("other")
+		silent, other, start := b.queue("silent"), b.queue("other"), time.Now()
 		b.send(silent, "a")
 		b.one(silent, hiddenFor(30))
 		time.Sleep(40 * time.Second)
@@ -128,11 +130,9 @@ func TestHistoryIsInOrderOfTime(t *testing.T) {
 		time.Sleep(time.Second)
 		var told []string
 		for _, e := range b.server.Events() {
-			told = append(told, string(e.Kind)+" "+e.Body)
+			told = append(told, fmt.Sprint(e.Kind, " ", e.Body, " ", e.Time.Sub(start)))
 		}
-		if got := strings.Join(told, ", "); got != "sent a, received a, returned a, sent b" {
-			b.Errorf("events %s", got)
-		}
+		equal(b, "events", strings.Join(told, ", "), "sent a 0s, received a 0s, returned a 30s, sent b 40s")
 	})
 }
 
@@ -140,18 +140,100 @@ func TestHistoryIsInOrderOfTime(t *testing.T) {
 func TestHistoryOfWhatExpiredInFlight(t *testing.T) {
 	for _, hidden := range []int32{59, 60, 61} {
 		remembering(t, 0, func(b *bench) {
-			queue := b.queue("orders", "MessageRetentionPeriod", "60")
-			sent := time.Now()
+			queue, sent := b.queue("orders", "MessageRetentionPeriod", "60"), time.Now()
 			b.send(queue, "a")
 			b.one(queue, hiddenFor(hidden))
 			time.Sleep(time.Hour)
 			returned, expired := b.server.Events(sqs.Returned), b.server.Events(sqs.Expired)
-			if len(expired) != 1 || expired[0].Time.Sub(sent) != time.Minute {
+			if len(expired) != 1 || expired[0].Body != "a" || expired[0].Time.Sub(sent) != time.Minute {
 				b.Errorf("hidden for %d s: expired %+v", hidden, expired)
 			}
-			if len(returned) != btoi(hidden < 60) {
-				b.Errorf("hidden for %d s: returned %+v", hidden, returned)
-			}
+			equal(b, fmt.Sprintf("returns, hidden for %d s", hidden), len(returned), btoi(hidden < 60))
 		})
 	}
+}
+
+func TestEventsTellAllOfAMessage(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders.fifo", "DelaySeconds", "3")
+		b.sendFIFO(queue, "g", "a")
+		time.Sleep(3 * time.Second)
+		m := b.one(queue, hiddenFor(60))
+		b.ok(b.hide(queue, m.ReceiptHandle, 90))
+		start := time.Now()
+		time.Sleep(2 * time.Minute)
+		events := b.events()
+		if got := b.kinds(); got != "sent received visibility returned" {
+			b.Fatalf("events %s", got)
+		}
+		for i, want := range []time.Duration{3 * time.Second, time.Minute, 90 * time.Second, 0} {
+			e := events[i]
+			if received := e.Kind != "sent"; e.Visibility != want || e.Queue != "orders.fifo" || e.QueueURL != *queue || e.MessageID != *m.MessageId || e.Body != "a" ||
+				e.MessageGroupID != "g" || e.DeduplicationID != "a" || e.SequenceNumber != m.Attributes["SequenceNumber"] ||
+				received != (e.ReceiptHandle == *m.ReceiptHandle) || received != (e.ReceiveCount == 1) {
+				b.Errorf("%+v, want the visibility %v", e, want)
+			}
+		}
+		// Observed when it happened, though no request came.
+		equal(b, "returned after", events[3].Time.Sub(start), 90*time.Second)
+	})
+}
+
+func TestEventsOfExpiryAndPurge(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders", "MessageRetentionPeriod", "60")
+		b.send(queue, "a")
+		time.Sleep(time.Hour)
+		b.send(queue, "b")
+		b.ok(b.purge(queue))
+		equal(b, "events", b.kinds(), "sent expired sent purged")
+	})
+}
+
+// observed runs a test with a server whose calls are noted.
+func observed(t *testing.T, o sqs.Options, test func(b *bench, calls *[]sqs.Call)) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls []sqs.Call
+		var b *bench
+		o.ObserveCall = func(c sqs.Call) {
+			calls = append(calls, c)
+			_ = b.server.Calls() // it may call the server
+		}
+		b = newBench(t, o)
+		test(b, &calls)
+	})
+}
+
+func TestObserveCallTellsWhatTheHistoryHas(t *testing.T) {
+	observed(t, sqs.Options{}, func(b *bench, calls *[]sqs.Call) {
+		queue := b.queue("orders")
+		b.send(queue, "a")
+		b.one(queue, hiddenFor(5))
+		b.receive(queue, waiting(2))
+		if err := b.delete(queue, new(string)); err == nil {
+			b.Error("an empty receipt handle is accepted")
+		}
+		if want := b.server.Calls(); len(want) != 5 || !slices.Equal(*calls, want) {
+			b.Errorf("observed %+v\nthe history has %+v", *calls, want)
+		}
+		if poll := (*calls)[3]; poll.Ended.Sub(poll.Began) != 2*time.Second {
+			b.Errorf("a long poll of 2 s is %+v", poll)
+		}
+	})
+}
+
+func TestObserveCallNeedsNoHistory(t *testing.T) {
+	observed(t, sqs.Options{History: -1}, func(b *bench, calls *[]sqs.Call) {
+		missing := *b.queue("orders") + "-missing"
+		err := b.purge(&missing)
+		b.wantCode(err, "AWS.SimpleQueueService.NonExistentQueue")
+		if len(*calls) != 2 {
+			b.Fatalf("observed %+v", *calls)
+		}
+		created, purge := (*calls)[0], (*calls)[1]
+		if purge.Operation != "PurgeQueue" || purge.Queue != "orders-missing" || purge.Error != "AWS.SimpleQueueService.NonExistentQueue" ||
+			purge.Message == "" || !strings.HasSuffix(err.Error(), purge.Message) || created.Error != "" || created.Message != "" {
+			b.Errorf("%+v, the client received %v", *calls, err)
+		}
+	})
 }

@@ -1,7 +1,11 @@
 package sqs
 
 import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -58,10 +62,10 @@ func write(w http.ResponseWriter, r *http.Request, answer any, err error) {
 }
 
 func writeAnswer(w http.ResponseWriter, id string, status int, mediaType string, body []byte) {
-	header, values := w.Header(), [3]string{mediaType, strconv.Itoa(len(body)), id}
-	header["Content-Type"] = values[0:1:1] // the names are in canonical form
-	header["Content-Length"] = values[1:2:2]
-	header["X-Amzn-Requestid"] = values[2:3:3]
+	header := w.Header()
+	header.Set("Content-Type", mediaType)
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	header.Set("X-Amzn-Requestid", id)
 	if inProcess, ok := w.(*recorder); ok {
 		inProcess.status, inProcess.body = status, body
 		return
@@ -93,7 +97,6 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 	return s.call(r, name, body)
 }
 
-// route finds the operation that a request is for.
 func route(r *http.Request) (name string, err error) {
 	target := r.Header.Get("X-Amz-Target")
 	name, ok := strings.CutPrefix(target, targetPrefix)
@@ -104,7 +107,7 @@ func route(r *http.Request) (name string, err error) {
 		return "", errUnknownOperation("The header X-Amz-Target is %q; want AmazonSQS.<Operation>.", target)
 	}
 	if _, known := operations[name]; !known {
-		return "", errNoOperation(name)
+		return "", errUnknownOperation("The operation %q is not one of SQS's.", name)
 	}
 	return name, nil
 }
@@ -112,17 +115,90 @@ func route(r *http.Request) (name string, err error) {
 // newID returns a random UUID (version 4). Ids here are no secrets, so a fast
 // generator is good enough.
 func newID() string {
-	const digits = "0123456789abcdef"
-	var id [36]byte
-	bits := [2]uint64{rand.Uint64()&^0xf000 | 0x4000, rand.Uint64()&^(3<<62) | 1<<63}
-	at := 0
-	for i := range 32 {
-		if i == 8 || i == 12 || i == 16 || i == 20 {
-			id[at] = '-'
-			at++
-		}
-		id[at] = digits[bits[i/16]>>(60-4*(i%16))&0xf]
-		at++
+	var raw [16]byte
+	binary.BigEndian.PutUint64(raw[:], rand.Uint64())
+	binary.BigEndian.PutUint64(raw[8:], rand.Uint64())
+	raw[6], raw[8] = raw[6]&0x0f|0x40, raw[8]&0x3f|0x80
+	digits := hex.EncodeToString(raw[:])
+	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
+}
+
+// maxRequestBytes leaves room for 1 MiB of messages, every byte of it escaped.
+const maxRequestBytes = 8 << 20
+
+// readBody reads a request's body, which may have up to maxRequestBytes.
+func readBody(w http.ResponseWriter, r *http.Request) (body []byte, err error) {
+	limited := http.MaxBytesReader(w, r.Body, maxRequestBytes)
+	if r.ContentLength > 0 && r.ContentLength <= 1<<20 {
+		body = make([]byte, r.ContentLength)
+		_, err = io.ReadFull(limited, body)
+	} else {
+		body, err = io.ReadAll(limited)
 	}
-	return string(id[:])
+	if err == nil {
+		return body, nil
+	}
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, &apiError{shape: coralShape + "RequestEntityTooLargeException", queryCode: "RequestEntityTooLarge",
+			message: "The request is larger than " + strconv.Itoa(maxRequestBytes) + " bytes.",
+			status:  http.StatusRequestEntityTooLarge}
+	}
+	return nil, errMalformed("The request body could not be read: %v.", err)
+}
+
+// transport calls the server directly, in the caller's goroutine: it starts
+// none, so nothing can leak, and everything stays in the caller's bubble.
+type transport struct{ server *Server }
+
+// RoundTrip returns the context's error as soon as the context is done, as a real transport
+// does. Only a receive can wait here, and it watches the context. The server leaves such a
+// request without an answer.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx := r.Context()
+	if r.Body == nil {
+		r = r.Clone(ctx)
+		r.Body = http.NoBody
+	}
+	defer func() { _ = r.Body.Close() }() // read to its end; nothing is lost by an error
+	w := &recorder{header: http.Header{}}
+	t.server.ServeHTTP(w, r)
+	if w.broken != nil {
+		return nil, w.broken
+	}
+	if w.status == 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		w.status = http.StatusOK
+	}
+	return &http.Response{
+		Status:     strconv.Itoa(w.status) + " " + http.StatusText(w.status),
+		StatusCode: w.status,
+		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header:        w.header,
+		Body:          io.NopCloser(bytes.NewReader(w.body)),
+		ContentLength: int64(len(w.body)),
+		Request:       r,
+	}, nil
+}
+
+type recorder struct {
+	header http.Header
+	status int
+	body   []byte
+	broken error // the connection ended, in place of an answer
+}
+
+func (w *recorder) Header() http.Header { return w.header }
+
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+}
+
+func (w *recorder) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	w.body = append(w.body, p...)
+	return len(p), nil
 }

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
@@ -25,8 +26,24 @@ func post(server http.Handler, target, body string) (status int, answer map[stri
 }
 
 func postRaw(server http.Handler, target, body string) *httptest.ResponseRecorder {
-	request := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
-	request.Header.Set("X-Amz-Target", target)
+	return ask(server, http.MethodPost, "/", strings.NewReader(body), "X-Amz-Target", target)
+}
+
+// call sends a request with these parameters: strings, numbers and the like.
+func call(server http.Handler, operation string, parameters map[string]any) (status int, answer map[string]any, code string) {
+	body, err := json.Marshal(parameters)
+	if err != nil {
+		panic(err)
+	}
+	return post(server, "AmazonSQS."+operation, string(body))
+}
+
+// ask sends any request; headers are name, value, name, value.
+func ask(server http.Handler, method, path string, body io.Reader, headers ...string) *httptest.ResponseRecorder {
+	request := httptest.NewRequest(method, path, body)
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
 	w := httptest.NewRecorder()
 	server.ServeHTTP(w, request)
 	return w
@@ -76,26 +93,16 @@ func TestOtherProtocolsAreToldWhatToUse(t *testing.T) {
 		{http.MethodPut, "", "POST requests", http.StatusBadRequest},
 		{http.MethodPost, "application/x-amz-json-1.0", "X-Amz-Target", http.StatusBadRequest},
 	} {
-		request := httptest.NewRequest(tc.method, "/", http.NoBody)
-		request.Header.Set("Content-Type", tc.contentType)
-		w := httptest.NewRecorder()
-		server.ServeHTTP(w, request)
+		w := ask(server, tc.method, "/", http.NoBody, "Content-Type", tc.contentType)
 		if w.Code != tc.status || !strings.Contains(w.Body.String(), tc.want) {
 			t.Errorf("%s %s: %d %s", tc.method, tc.contentType, w.Code, w.Body)
 		}
 	}
 }
 
-type brokenBody struct{}
-
-func (brokenBody) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
-
 func TestABodyThatBreaksOff(t *testing.T) {
 	server := newServer(t, sqs.Options{})
-	w := httptest.NewRecorder()
-	request := httptest.NewRequest(http.MethodPost, "/", brokenBody{})
-	request.Header.Set("X-Amz-Target", "AmazonSQS.ListQueues")
-	server.ServeHTTP(w, request)
+	w := ask(server, http.MethodPost, "/", iotest.ErrReader(io.ErrUnexpectedEOF), "X-Amz-Target", "AmazonSQS.ListQueues")
 	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "could not be read") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -121,5 +128,62 @@ func TestOptionsAreInTheARN(t *testing.T) {
 	status, answer, _ := post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders"}`)
 	if status != 200 || answer["QueueUrl"] != server.URL()+"/123456789012/orders" {
 		t.Errorf("%d %v", status, answer)
+	}
+}
+
+// parameters are the members of all operations' requests.
+var parameters = strings.Fields(`QueueUrl QueueName QueueOwnerAWSAccountId QueueNamePrefix Attributes AttributeNames tags Tags TagKeys
+	MessageBody DelaySeconds MessageAttributes MessageSystemAttributes MessageGroupId MessageDeduplicationId Entries
+	MaxNumberOfMessages VisibilityTimeout WaitTimeSeconds MessageAttributeNames MessageSystemAttributeNames ReceiveRequestAttemptId
+	ReceiptHandle MaxResults NextToken Label Actions AWSAccountIds SourceArn DestinationArn MaxNumberOfMessagesPerSecond TaskHandle`)
+
+// TestEveryOperationTakesAbsurdParameters sends every operation values that
+// none can mean anything by: each is answered in words or succeeds, and the
+// server goes on.
+func TestEveryOperationTakesAbsurdParameters(t *testing.T) {
+	server := newServer(t, sqs.Options{History: -1})
+	url := server.QueueURL("orders")
+	bodies := []string{`{}`, ` { } `, `{"":""}`, `{"Unknown":{"a":[1,2,{"b":null}]}}`}
+	for _, value := range []string{
+		`null`, `""`, `true`, `-1`, `1e400`, `9223372036854775807`, `99999999999999999999999`, `0.5`,
+		`[]`, `[null]`, `[[[]]]`, `{}`, `{"":null}`, `{"a":{}}`, `"\u0000"`, `"\ud800"`,
+	} {
+		for _, name := range parameters {
+			bodies = append(bodies, fmt.Sprintf(`{"QueueUrl":%q,%q:%s}`, url, name, value))
+		}
+		bodies = append(bodies, fmt.Sprintf(`{"QueueUrl":"first","QueueUrl":%q,"MessageBody":1,"MessageBody":%s,"messagebody":"a"}`, url, value))
+	}
+	for _, value := range []string{
+		strings.Repeat(`[`, 9_000) + strings.Repeat(`]`, 9_000), strings.Repeat(`{"a":`, 9_000) + `1` + strings.Repeat(`}`, 9_000),
+		`[` + strings.Repeat(`"a",`, 9_000) + `"a"]`, `"` + strings.Repeat("x", 1<<16) + `"`,
+	} {
+		for _, name := range []string{"QueueUrl", "Attributes", "Entries", "TaskHandle"} {
+			bodies = append(bodies, fmt.Sprintf(`{"QueueUrl":%q,%q:%s}`, url, name, value))
+		}
+	}
+	for _, name := range sqs.OperationNames() {
+		post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders"}`)
+		for _, body := range bodies {
+			if strings.Contains(body, `"WaitTimeSeconds"`) && name == "ReceiveMessage" {
+				continue // those that are understood would wait
+			}
+			status, answer, code := post(server, "AmazonSQS."+name, body)
+			words, _ := answer["message"].(string)
+			if (status != http.StatusOK || code != "") && (status < 400 || status >= 500 || code == "" || words == "") {
+				t.Errorf("%s %.200s: %d %q %v", name, body, status, code, answer)
+			}
+		}
+	}
+}
+
+// Whatever a request calls its body, it is read as JSON.
+func TestContentTypesDoNotMatter(t *testing.T) {
+	server := newServer(t, sqs.Options{})
+	for _, contentType := range []string{"", "application/json", "application/x-amz-json-1.1", "text/plain; charset=latin1", "multipart/form-data", "\x7f"} {
+		w := ask(server, http.MethodPost, "/any/path?and=query", strings.NewReader("{}"),
+			"Content-Type", contentType, "X-Amz-Target", "AmazonSQS.ListQueues")
+		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/x-amz-json-1.0" {
+			t.Errorf("%q: %d %s", contentType, w.Code, w.Body)
+		}
 	}
 }

@@ -19,11 +19,9 @@ type pageRequest struct {
 // page cuts a sorted list of queue names: what follows the token's name, at
 // most MaxResults of it. Only a request with MaxResults gets a token.
 func (in pageRequest) page(names []string) (page []string, nextToken string, err *apiError) {
-	limit := listLimit
-	if in.MaxResults != nil {
-		if limit = *in.MaxResults; limit < 1 || limit > listLimit {
-			return nil, "", errValue(limit, "MaxResults", "Must be between 1 and 1000, if provided.")
-		}
+	limit, err := bounded(in.MaxResults, "MaxResults", 1, listLimit, listLimit)
+	if err != nil {
+		return nil, "", err
 	}
 	if in.NextToken != "" {
 		after, err := base64.StdEncoding.DecodeString(in.NextToken)
@@ -80,7 +78,6 @@ func (s *Server) listQueues(_ *call, in *struct {
 	}{s.queueURLs(names), token}, nil
 }
 
-// listDeadLetterSourceQueues lists the queues whose RedrivePolicy names the queue.
 func (s *Server) listDeadLetterSourceQueues(_ *call, in *struct {
 	queueRequest
 	pageRequest

@@ -23,11 +23,12 @@ func binary(value string) types.MessageAttributeValue {
 	return types.MessageAttributeValue{DataType: aws.String("Binary"), BinaryValue: []byte(value)}
 }
 
+func with(name string, value types.MessageAttributeValue) awssqs.SendMessageInput {
+	return awssqs.SendMessageInput{MessageBody: aws.String("a"), MessageAttributes: map[string]types.MessageAttributeValue{name: value}}
+}
+
 // What the conformance checks leave out: AWS says too little of it, or only the code matters.
 func TestSendMessageRefuses(t *testing.T) {
-	with := func(name string, value types.MessageAttributeValue) awssqs.SendMessageInput {
-		return awssqs.SendMessageInput{MessageBody: aws.String("a"), MessageAttributes: map[string]types.MessageAttributeValue{name: value}}
-	}
 	for name, tc := range map[string]struct {
 		in   awssqs.SendMessageInput
 		code string
@@ -45,31 +46,25 @@ func TestSendMessageRefuses(t *testing.T) {
 		virtualRun(t, name, func(b *bench) {
 			queue := b.queue("orders")
 			tc.in.QueueUrl = queue
-			_, err := b.SendMessage(b.ctx, &tc.in)
-			b.wantCode(err, tc.code)
+			b.wantCode(errOf(b.SendMessage(b.ctx, &tc.in)), tc.code)
 			b.counts(queue, "0", "0", "0")
 		})
 	}
 }
 
 func TestNumbers(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		for _, number := range []string{"0", "-0.0", "1e126", "-1E+126", "1e-128", "+.5", "7.", "00012", strings.Repeat("9", 38), "1" + strings.Repeat("0", 60)} {
-			if _, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{QueueUrl: queue, MessageBody: aws.String("a"),
-				MessageAttributes: map[string]types.MessageAttributeValue{"n": typed("Number", number)}}); err != nil {
-				b.Errorf("%s: %v", number, err)
-			}
+			b.Log(number)
+			b.sent(queue, with("n", typed("Number", number)))
 		}
 	})
 }
 
 func TestReceiveMessageRefusesUnknownAttributes(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
-		_, err := b.ReceiveMessage(b.ctx, &awssqs.ReceiveMessageInput{QueueUrl: queue,
-			MessageSystemAttributeNames: []types.MessageSystemAttributeName{"Colour"}})
-		wantType[*types.InvalidAttributeName](b, err)
+	withOrders(t, func(b *bench, queue *string) {
+		wantType[*types.InvalidAttributeName](b, errOf(b.ReceiveMessage(b.ctx, &awssqs.ReceiveMessageInput{QueueUrl: queue,
+			MessageSystemAttributeNames: []types.MessageSystemAttributeName{"Colour"}})))
 		// The older parameter takes names of queue attributes, without effect.
 		b.send(queue, "a")
 		for name, code := range map[string]string{"Colour": "InvalidAttributeName", "QueueArn": "", "Policy": ""} {
@@ -82,8 +77,7 @@ func TestReceiveMessageRefusesUnknownAttributes(t *testing.T) {
 }
 
 func TestReceiptHandlesThatNeverWere(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		for _, handle := range []string{"nonsense", "AAAA", strings.Repeat("A", 32)} {
 			wantType[*types.ReceiptHandleIsInvalid](b, b.delete(queue, &handle))
 			wantType[*types.ReceiptHandleIsInvalid](b, b.hide(queue, &handle, 1))
@@ -94,23 +88,8 @@ func TestReceiptHandlesThatNeverWere(t *testing.T) {
 
 // A server may have the limit that SQS had until August 2025.
 func TestMaxBatchBytes(t *testing.T) {
-	virtual(t, func(b *bench) {
-		small := sqs.New(sqs.Options{MaxBatchBytes: 256 << 10})
-		defer func() { _ = small.Close() }()
-		in := &awssqs.SendMessageBatchInput{QueueUrl: aws.String(small.QueueURL("orders")), Entries: []types.SendMessageBatchRequestEntry{
-			{Id: aws.String("0"), MessageBody: aws.String(strings.Repeat("x", 256<<10+1))}}}
-		_, err := newClient(small).SendMessageBatch(b.ctx, in)
-		wantType[*types.BatchRequestTooLong](b, err)
-	})
-}
-
-func TestSeveralEntriesFail(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
-		out, err := b.DeleteMessageBatch(b.ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: queue, Entries: []types.DeleteMessageBatchRequestEntry{
-			{Id: aws.String("0"), ReceiptHandle: aws.String("a")}, {Id: aws.String("1"), ReceiptHandle: aws.String("b")}}})
-		if err != nil || len(out.Failed) != 2 || len(out.Successful) != 0 {
-			b.Errorf("%+v, %v", out, err)
-		}
-	})
+	b := newBench(t, sqs.Options{MaxBatchBytes: 256 << 10})
+	wantType[*types.BatchRequestTooLong](b, errOf(b.SendMessageBatch(b.ctx, &awssqs.SendMessageBatchInput{
+		QueueUrl: b.queue("orders"), Entries: []types.SendMessageBatchRequestEntry{
+			{Id: aws.String("0"), MessageBody: aws.String(strings.Repeat("x", 256<<10+1))}}})))
 }

@@ -1,10 +1,19 @@
 package sqs_test
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
+	"testing"
+	"testing/synctest"
 	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
 // model is a queue and its dead-letter queue as simply as one can say what
@@ -57,12 +66,7 @@ func (d *model) advance(now time.Time) {
 				due = append(due, m)
 			}
 		}
-		slices.SortFunc(due, func(a, b *modelMessage) int {
-			if c := a.until.Compare(b.until); c != 0 {
-				return c
-			}
-			return a.order - b.order
-		})
+		slices.SortFunc(due, func(a, b *modelMessage) int { return cmp.Or(a.until.Compare(b.until), a.order-b.order) })
 		for _, m := range due {
 			m.delayed, m.inFlight = false, false
 			q.order++
@@ -174,4 +178,247 @@ func modelBodies(list []*modelMessage) string {
 		all = append(all, m.body+"@"+ms(m.sent))
 	}
 	return strings.Join(all, " ")
+}
+
+// step is one operation; which fields count depends on do.
+type step struct {
+	Do      string
+	Dead    bool // on the dead-letter queue
+	Group   int
+	Max     int
+	Seconds int
+	Pick    int
+}
+
+// plan is a history for the property.
+type plan struct {
+	FIFO                 bool
+	Delay, Retain, Limit int
+	Steps                []step
+}
+
+var steps = rapid.Custom(func(t *rapid.T) step {
+	return step{
+		Do: rapid.SampledFrom([]string{"send", "send", "send", "receive", "receive", "receive", "delete", "hide", "sleep",
+			"sleep", "purge", "move", "move"}).Draw(t, "do"),
+		Dead:    rapid.IntRange(0, 3).Draw(t, "dead") == 3,
+		Group:   rapid.IntRange(0, 2).Draw(t, "group"),
+		Max:     rapid.IntRange(1, 10).Draw(t, "max"),
+		Seconds: rapid.IntRange(0, 40).Draw(t, "seconds"),
+		Pick:    rapid.IntRange(0, 1000).Draw(t, "pick"),
+	}
+})
+
+var plans = rapid.Custom(func(t *rapid.T) plan {
+	return plan{
+		FIFO:   rapid.Bool().Draw(t, "fifo"),
+		Delay:  rapid.SampledFrom([]int{0, 0, 5}).Draw(t, "delay"),
+		Retain: rapid.SampledFrom([]int{90, 3600}).Draw(t, "retain"),
+		Limit:  rapid.IntRange(1, 3).Draw(t, "limit"),
+		// rapid likes short lists, and much takes a long history to happen.
+		Steps: rapid.OneOf(rapid.SliceOfN(steps, 1, 30), rapid.SliceOfN(steps, 60, 100)).Draw(t, "steps"),
+	}
+})
+
+// TestModel compares the emulator with the model over any history of
+// operations: every receive, every refusal and every count.
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p := plans.Draw(rt, "plan")
+		var failure error
+		synctest.Test(t, func(*testing.T) { failure = p.run() })
+		if failure != nil {
+			rt.Fatal(failure)
+		}
+	})
+}
+
+type machine struct {
+	*model
+	server  *sqs.Server
+	suffix  string
+	given   []givenHandle // every receipt handle, in order
+	purged  map[bool]time.Time
+	counter int
+}
+
+type givenHandle struct {
+	handle  string
+	message *modelMessage
+	dead    bool
+}
+
+func (p plan) run() error {
+	server := sqs.New(sqs.Options{})
+	defer server.Close()
+	m := &machine{server: server, purged: map[bool]time.Time{}, model: &model{fifo: p.FIFO, sent: map[string]time.Time{},
+		delay: time.Duration(p.Delay) * time.Second, retain: time.Duration(p.Retain) * time.Second, maxReceives: p.Limit}}
+	attributes := map[string]string{"MessageRetentionPeriod": fmt.Sprint(p.Retain)}
+	if p.FIFO {
+		m.suffix, attributes["FifoQueue"] = ".fifo", "true"
+	}
+	m.call("CreateQueue", map[string]any{"QueueName": "dead" + m.suffix, "Attributes": attributes})
+	attributes["DelaySeconds"] = fmt.Sprint(p.Delay)
+	attributes["RedrivePolicy"] = redrivePolicy(server.QueueARN("dead"+m.suffix), p.Limit)
+	m.call("CreateQueue", map[string]any{"QueueName": "orders" + m.suffix, "Attributes": attributes})
+	for i, s := range p.Steps {
+		m.advance(time.Now())
+		err := m.step(s)
+		m.advance(time.Now())
+		if err == nil {
+			err = m.compareCounts()
+		}
+		if err != nil {
+			return fmt.Errorf("step %d, %+v: %w", i, s, err)
+		}
+	}
+	return nil
+}
+
+// call returns the answer and the error's code.
+func (m *machine) call(operation string, parameters map[string]any) (answer map[string]any, code string) {
+	status, answer, code := call(m.server, operation, parameters)
+	if status >= http.StatusInternalServerError {
+		panic(code)
+	}
+	return answer, code
+}
+
+func (m *machine) url(dead bool) string {
+	if dead {
+		return m.server.QueueURL("dead" + m.suffix)
+	}
+	return m.server.QueueURL("orders" + m.suffix)
+}
+
+func (m *machine) queue(dead bool) *modelQueue {
+	if dead {
+		return &m.dead
+	}
+	return &m.source
+}
+
+func (m *machine) step(s step) error {
+	now := time.Now()
+	switch s.Do {
+	case "send":
+		return m.send(s, now)
+	case "receive":
+		answer, code := m.call("ReceiveMessage", map[string]any{"QueueUrl": m.url(s.Dead), "MaxNumberOfMessages": s.Max, "VisibilityTimeout": s.Seconds,
+			"MessageSystemAttributeNames": []string{"SentTimestamp"}})
+		want := m.receive(m.queue(s.Dead), s.Max, now, time.Duration(s.Seconds)*time.Second)
+		var got []string
+		messages, _ := answer["Messages"].([]any)
+		for i, one := range messages {
+			one := one.(map[string]any)
+			got = append(got, one["Body"].(string)+"@"+one["Attributes"].(map[string]any)["SentTimestamp"].(string))
+			if i < len(want) {
+				want[i].handle = one["ReceiptHandle"].(string)
+				m.given = append(m.given, givenHandle{want[i].handle, want[i], s.Dead})
+			}
+		}
+		if code != "" || strings.Join(got, " ") != modelBodies(want) {
+			return fmt.Errorf("received %q %s, want %q", got, code, modelBodies(want))
+		}
+	case "delete", "hide":
+		return m.settle(s, now)
+	case "sleep":
+		// Sometimes as long as a purge or the deduplication of sends lasts.
+		time.Sleep(time.Duration([]int{s.Seconds, s.Seconds, 60, 299, 300}[s.Pick%5]) * time.Second)
+	case "purge":
+		_, code := m.call("PurgeQueue", map[string]any{"QueueUrl": m.url(s.Dead)})
+		last, before := m.purged[s.Dead]
+		if early := before && now.Before(last.Add(time.Minute)); early != (code != "") {
+			return fmt.Errorf("code %q, the last purge was at %v", code, last)
+		} else if !early {
+			m.purged[s.Dead], m.queue(s.Dead).messages = now, nil
+			if !s.Dead {
+				m.sent = map[string]time.Time{}
+			}
+		}
+	case "move":
+		for _, d := range m.dead.messages {
+			if d.inFlight || !d.sent.Add(m.retain).After(now.Add(time.Second)) {
+				return nil // what then happens, and when, is not for a simple model
+			}
+		}
+		if _, code := m.call("StartMessageMoveTask", map[string]any{"SourceArn": m.server.QueueARN("dead" + m.suffix)}); code != "" {
+			return fmt.Errorf("code %q", code)
+		}
+		time.Sleep(m.move(now).Sub(now))
+	}
+	return nil
+}
+
+func (m *machine) send(s step, now time.Time) error {
+	m.counter++
+	body, group, delay := fmt.Sprint("m", m.counter), "", m.delay
+	parameters := map[string]any{"QueueUrl": m.url(false), "MessageBody": body}
+	if m.fifo {
+		group = fmt.Sprint("g", s.Group)
+		id := fmt.Sprint("d", s.Pick%40)
+		parameters["MessageGroupId"], parameters["MessageDeduplicationId"] = group, id
+		if m.duplicate(id, now) {
+			body = ""
+		}
+	} else if s.Pick%4 == 0 {
+		parameters["DelaySeconds"], delay = s.Seconds, time.Duration(s.Seconds)*time.Second
+	}
+	if _, code := m.call("SendMessage", parameters); code != "" {
+		return fmt.Errorf("code %q", code)
+	}
+	if body != "" {
+		m.source.add(body, group, now, now, delay)
+	}
+	return nil
+}
+
+// settle deletes or hides by any handle that was ever given.
+func (m *machine) settle(s step, now time.Time) error {
+	if len(m.given) == 0 {
+		return nil
+	}
+	g := m.given[s.Pick%len(m.given)]
+	q, operation := m.queue(g.dead), "DeleteMessage"
+	parameters := map[string]any{"QueueUrl": m.url(g.dead), "ReceiptHandle": g.handle}
+	if s.Do == "hide" {
+		operation, parameters["VisibilityTimeout"] = "ChangeMessageVisibility", s.Seconds
+	}
+	_, code := m.call(operation, parameters)
+	held := g.message // by this queue
+	if !slices.Contains(q.messages, held) {
+		held = nil
+	}
+	latest, want := held != nil && held.handle == g.handle, ""
+	switch {
+	case s.Do == "delete" && (held == nil || !m.fifo && !latest):
+	case s.Do == "delete" && m.fifo && !(latest && held.inFlight):
+		want = "InvalidParameterValue"
+	case s.Do == "delete":
+		q.remove(held)
+	case !latest:
+		want = "InvalidParameterValue"
+	case m.fifo && !held.inFlight:
+		want = "AWS.SimpleQueueService.MessageNotInflight"
+	case held.inFlight:
+		held.until = now.Add(time.Duration(s.Seconds) * time.Second)
+	}
+	if code != want {
+		return fmt.Errorf("code %q, want %q", code, want)
+	}
+	return nil
+}
+
+func (m *machine) compareCounts() error {
+	for _, dead := range []bool{false, true} {
+		answer, code := m.call("GetQueueAttributes", map[string]any{"QueueUrl": m.url(dead), "AttributeNames": []string{"All"}})
+		attributes, _ := answer["Attributes"].(map[string]any)
+		got := fmt.Sprint(attributes["ApproximateNumberOfMessages"], attributes["ApproximateNumberOfMessagesNotVisible"],
+			attributes["ApproximateNumberOfMessagesDelayed"], code)
+		visible, inFlight, delayed := m.queue(dead).counts()
+		if want := fmt.Sprint(fmt.Sprint(visible), fmt.Sprint(inFlight), fmt.Sprint(delayed), ""); got != want {
+			return fmt.Errorf("dead-letter queue %v: visible, in flight, delayed: %s, want %s", dead, got, want)
+		}
+	}
+	return nil
 }

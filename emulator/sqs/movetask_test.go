@@ -16,9 +16,7 @@ import (
 // these bodies end there.
 func (b *bench) deadLetters(suffix string, letters ...string) (queue, dead *string) {
 	b.Helper()
-	dead = b.queue("dead" + suffix)
-	queue = b.queue("orders"+suffix, "VisibilityTimeout", "1",
-		"RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"+suffix), 1))
+	queue, dead = b.pair(suffix, 1, "VisibilityTimeout", "1")
 	if suffix == "" {
 		b.send(queue, letters...)
 	} else {
@@ -50,8 +48,7 @@ func (b *bench) move(dead, destination string, rate int32) (handle *string, err 
 
 func (b *bench) mustMove(dead, destination string, rate int32) {
 	b.Helper()
-	_, err := b.move(dead, destination, rate)
-	b.ok(err)
+	b.ok(errOf(b.move(dead, destination, rate)))
 }
 
 func (b *bench) tasks(dead string, limit int32) []types.ListMessageMoveTasksResultEntry {
@@ -73,17 +70,14 @@ func (b *bench) wantTask(dead, status string, moved int64, reason string) {
 		b.Fatalf("listed %d tasks, want the latest", len(tasks))
 	}
 	task := tasks[0]
-	if *task.Status != status || task.ApproximateNumberOfMessagesMoved != moved || aws.ToString(task.FailureReason) != reason ||
-		(task.TaskHandle != nil) != (status == "RUNNING") {
-		b.Errorf("task %s, %d moved, reason %q, handle %v; want %s, %d, %q", *task.Status,
-			task.ApproximateNumberOfMessagesMoved, aws.ToString(task.FailureReason), task.TaskHandle, status, moved, reason)
-	}
+	equal(b, "status, moved, reason, whether there is a handle",
+		fmt.Sprintln(*task.Status, task.ApproximateNumberOfMessagesMoved, aws.ToString(task.FailureReason), task.TaskHandle != nil),
+		fmt.Sprintln(status, moved, reason, status == "RUNNING"))
 }
 
 func TestMoveTaskGoesBackToTheSource(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue, dead := b.deadLetters("", "1", "2", "3")
-		before := len(b.events())
 		old := b.one(dead, hiddenFor(1))
 		time.Sleep(time.Second)
 		started := time.Now()
@@ -101,19 +95,12 @@ func TestMoveTaskGoesBackToTheSource(t *testing.T) {
 			b.Errorf("task %+v", task)
 		}
 		got := b.receive(queue)
-		if bodies(got) != "2 3 1" { // 1 was received in between, and is the latest that became visible
-			b.Fatalf("received %q", bodies(got))
-		}
-		m := got[2]
+		equal(b, "received", bodies(got), "2 3 1") // 1 was received in between, and is the latest that became visible
+		m := last(got)
 		if m.Attributes["ApproximateReceiveCount"] != "1" || m.Attributes["DeadLetterQueueSourceArn"] != "" {
 			b.Errorf("attributes %v: a moved message is a new one", m.Attributes)
 		}
-		var moved []sqs.Event
-		for _, e := range b.events()[before:] {
-			if e.Kind == sqs.Moved {
-				moved = append(moved, e)
-			}
-		}
+		moved := b.server.Events(sqs.Moved)
 		if len(moved) != 3 || moved[2].MessageID != *old.MessageId || moved[2].NewMessageID != *m.MessageId ||
 			moved[2].Queue != "dead" || moved[2].MovedTo != "orders" {
 			b.Errorf("events %+v", moved)
@@ -123,8 +110,7 @@ func TestMoveTaskGoesBackToTheSource(t *testing.T) {
 
 func TestMoveTaskToADestinationKeepsWhatTheSenderGave(t *testing.T) {
 	virtual(t, func(b *bench) {
-		b.queue("dead.fifo")
-		queue := b.queue("orders.fifo", "VisibilityTimeout", "1", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead.fifo"), 1))
+		queue, _ := b.pair(".fifo", 1, "VisibilityTimeout", "1")
 		other := b.queue("other.fifo", "DelaySeconds", "5")
 		in := fifoSend("a", "g", "d")
 		in.MessageAttributes = map[string]types.MessageAttributeValue{"k": text("v")}
@@ -165,9 +151,7 @@ func TestMoveTaskWaitsForWhatIsInFlight(t *testing.T) {
 		}
 		got = b.poll(queue)
 		time.Sleep(20*time.Second - time.Nanosecond)
-		if m := <-got; len(m) != 0 {
-			b.Errorf("received %q", bodies(m))
-		}
+		equal(b, "received", bodies(<-got), "")
 		if m := <-b.poll(queue); bodies(m) != "1" || time.Since(start) != time.Minute {
 			b.Errorf("received %q after %v", bodies(m), time.Since(start))
 		}
@@ -197,27 +181,20 @@ func TestMoveTaskIsCancelled(t *testing.T) {
 		handle, err := b.move("dead", "", 1)
 		b.ok(err)
 		time.Sleep(2 * time.Second)
-		cancel := func(handle *string) (int64, error) {
-			out, err := b.CancelMessageMoveTask(b.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: handle})
-			if err != nil {
-				return 0, err
-			}
-			return out.ApproximateNumberOfMessagesMoved, nil
+		cancel := func(handle *string) (*awssqs.CancelMessageMoveTaskOutput, error) {
+			return b.CancelMessageMoveTask(b.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: handle})
 		}
-		if moved, err := cancel(handle); err != nil || moved != 2 {
-			b.Errorf("cancelled: %d moved, %v", moved, err)
+		if out, err := cancel(handle); err != nil || out.ApproximateNumberOfMessagesMoved != 2 {
+			b.Errorf("cancelled: %+v, %v", out, err)
 		}
 		time.Sleep(time.Minute)
 		b.wantTask("dead", "CANCELLED", 2, "")
 		b.counts(queue, "2", "0", "0")
 		b.counts(dead, "1", "0", "0")
-		_, err = cancel(handle)
-		wantType[*types.UnsupportedOperation](b, err)
-		_, err = cancel(aws.String(""))
-		b.wantCode(err, "MissingParameter")
+		wantType[*types.UnsupportedOperation](b, errOf(cancel(handle)))
+		b.wantCode(errOf(cancel(aws.String(""))), "MissingParameter")
 		b.deleteQueue(dead)
-		_, err = cancel(handle)
-		wantType[*types.ResourceNotFoundException](b, err)
+		wantType[*types.ResourceNotFoundException](b, errOf(cancel(handle)))
 	})
 }
 
@@ -234,5 +211,106 @@ func TestMoveTaskEndsWithWhatWasThereAtItsStart(t *testing.T) {
 		b.mustMove("dead", "other", 1)
 		b.ok(b.purge(dead))
 		b.wantTask("dead", "COMPLETED", 0, "")
+	})
+}
+
+func TestMoveTasksThatFail(t *testing.T) {
+	virtualRun(t, "sent to the dead-letter queue", func(b *bench) {
+		_, dead := b.deadLetters("", "1")
+		b.send(dead, "sent")
+		b.mustMove("dead", "", 10)
+		time.Sleep(time.Second)
+		b.wantTask("dead", "FAILED", 1, "CouldNotDetermineMessageSource")
+		b.counts(dead, "1", "0", "0")
+		b.queue("other")
+		b.mustMove("dead", "other", 10)
+		time.Sleep(time.Second)
+		b.wantTask("dead", "COMPLETED", 1, "")
+	})
+	virtualRun(t, "source deleted", func(b *bench) {
+		queue, dead := b.deadLetters("", "1", "2")
+		b.queue("another", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 1))
+		b.mustMove("dead", "", 1)
+		time.Sleep(time.Second)
+		b.deleteQueue(queue)
+		time.Sleep(time.Second)
+		b.wantTask("dead", "FAILED", 1, "AWS.SimpleQueueService.NonExistentQueue")
+		b.counts(dead, "1", "0", "0")
+	})
+	virtualRun(t, "destination deleted", func(b *bench) {
+		b.deadLetters("", "1", "2")
+		other := b.queue("other")
+		b.mustMove("dead", "other", 1)
+		b.deleteQueue(other)
+		b.wantTask("dead", "FAILED", 0, "AWS.SimpleQueueService.NonExistentQueue")
+		equal(b, "DestinationArn", *b.tasks("dead", 0)[0].DestinationArn, b.server.QueueARN("other"))
+	})
+	virtualRun(t, "36 hours", func(b *bench) {
+		_, dead := b.deadLetters("", "1")
+		b.mustMove("dead", "", 1)
+		m := b.one(dead)
+		for range 3 {
+			b.ok(b.hide(dead, m.ReceiptHandle, 43_200-60))
+			time.Sleep(11 * time.Hour)
+			waiting := b.poll(dead) // a receiver that waits takes it before the task does
+			b.ok(b.hide(dead, m.ReceiptHandle, 0))
+			m = (<-waiting)[0]
+		}
+		b.ok(b.hide(dead, m.ReceiptHandle, 43_200-60))
+		time.Sleep(3*time.Hour - time.Nanosecond)
+		b.wantTask("dead", "RUNNING", 0, "")
+		time.Sleep(time.Nanosecond)
+		b.wantTask("dead", "FAILED", 0, "The task ran for 36 hours.")
+	})
+}
+
+// What the conformance checks of moves leave out.
+func TestStartMessageMoveTaskRefuses(t *testing.T) {
+	virtual(t, func(b *bench) {
+		b.deadLetters("", "1", "2")
+		b.queue("other")
+		for _, tc := range []struct {
+			dead, destination string
+			rate              int32
+		}{{"not a name", "", 0}, {"dead", "dead", 0}, {"dead", "not a name", 0}, {"dead", "other", -1}} {
+			b.wantCode(errOf(b.move(tc.dead, tc.destination, tc.rate)), "InvalidParameterValue")
+		}
+		b.wantCode(errOf(b.StartMessageMoveTask(b.ctx, &awssqs.StartMessageMoveTaskInput{SourceArn: aws.String("")})), "MissingParameter")
+		b.wantCode(errOf(b.ListMessageMoveTasks(b.ctx, &awssqs.ListMessageMoveTasksInput{
+			SourceArn: aws.String(b.server.QueueARN("dead")), MaxResults: new(int32)})), "InvalidParameterValue")
+	})
+}
+
+func TestTheLatestTenMoveTasksAreListed(t *testing.T) {
+	virtual(t, func(b *bench) {
+		_, dead := b.deadLetters("")
+		b.queue("other")
+		for i := range 12 {
+			b.send(dead, "a")
+			b.mustMove("dead", "other", int32(i)+1)
+			time.Sleep(time.Second)
+		}
+		tasks := b.tasks("dead", 10)
+		if len(tasks) != 10 || *tasks[0].MaxNumberOfMessagesPerSecond != 12 || *tasks[9].MaxNumberOfMessagesPerSecond != 3 {
+			b.Errorf("tasks %+v", tasks)
+		}
+		equal(b, "tasks", len(b.tasks("dead", 3)), 3)
+	})
+}
+
+func TestAnAccountHasAHundredActiveMoveTasks(t *testing.T) {
+	virtual(t, func(b *bench) {
+		start := func(i int) error {
+			dead := fmt.Sprint("dead-", i)
+			b.send(b.queue(dead), "a")
+			b.queue(fmt.Sprint("orders-", i), "RedrivePolicy", redrivePolicy(b.server.QueueARN(dead), 1))
+			return errOf(b.move(dead, "orders-0", 1))
+		}
+		for i := range 100 {
+			b.ok(start(i))
+		}
+		wantType[*types.RequestThrottled](b, start(100))
+		time.Sleep(time.Second) // all are over
+		b.ok(start(101))
 	})
 }

@@ -89,7 +89,6 @@ func (in *addPermissionRequest) check() *apiError {
 	return nil
 }
 
-// addPermission adds a statement to the queue's policy.
 func (s *Server) addPermission(_ *call, in *addPermissionRequest) (any, error) {
 	if err := in.check(); err != nil {
 		return nil, err

@@ -12,72 +12,65 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// queryAnswer is any answer of the query protocol.
-type queryAnswer struct {
+// xmlNode is any answer of the query protocol, or a part of one.
+type xmlNode struct {
 	XMLName xml.Name
-	Result  struct {
-		XMLName       xml.Name
-		QueueURLs     []string      `xml:"QueueUrl"`
-		Attributes    []queryEntry  `xml:"Attribute"`
-		Tags          []queryEntry  `xml:"Tag"`
-		Messages      []queryReply  `xml:"Message"`
-		Sent          []queryReply  `xml:"SendMessageBatchResultEntry"`
-		Deleted       []queryReply  `xml:"DeleteMessageBatchResultEntry"`
-		Changed       []queryReply  `xml:"ChangeMessageVisibilityBatchResultEntry"`
-		Tasks         []queryReply  `xml:"ListMessageMoveTasksResultEntry"`
-		Failed        []queryFailed `xml:"BatchResultErrorEntry"`
-		MessageID     string        `xml:"MessageId"`
-		AttributesMD5 string        `xml:"MD5OfMessageAttributes"`
-	} `xml:",any"`
-	Error     struct{ Type, Code, Message string }
-	RequestID string `xml:"ResponseMetadata>RequestId"`
-	FailedID  string `xml:"RequestId"`
+	Text    string    `xml:",chardata"`
+	Nodes   []xmlNode `xml:",any"`
 }
 
-type queryEntry struct{ Name, Key, Value string }
-
-type queryReply struct {
-	ID            string       `xml:"Id"`
-	MessageID     string       `xml:"MessageId"`
-	ReceiptHandle string       `xml:"ReceiptHandle"`
-	Body          string       `xml:"Body"`
-	Attributes    []queryEntry `xml:"Attribute"`
-	Message       []struct {
-		Name  string
-		Value struct{ DataType, StringValue, BinaryValue string }
-	} `xml:"MessageAttribute"`
+// all returns the nodes below n at a path of names, separated by slashes.
+func (n xmlNode) all(path string) (found []xmlNode) {
+	name, rest, deeper := strings.Cut(path, "/")
+	for _, child := range n.Nodes {
+		switch {
+		case child.XMLName.Local != name:
+		case deeper:
+			found = append(found, child.all(rest)...)
+		default:
+			found = append(found, child)
+		}
+	}
+	return found
 }
 
-type queryFailed struct {
-	ID            string `xml:"Id"`
-	Code, Message string
-	SenderFault   bool
+// at returns the texts of the nodes at a path, separated by vertical bars.
+func (n xmlNode) at(path string) string {
+	var texts []string
+	for _, node := range n.all(path) {
+		texts = append(texts, node.Text)
+	}
+	return strings.Join(texts, "|")
 }
 
-// queryRaw sends parameters, given as name, value, …, to the path.
-func queryRaw(t *testing.T, server http.Handler, path, form string) (int, queryAnswer) {
+// want fails unless these are the texts at a path.
+func (n xmlNode) want(t *testing.T, path, texts string) {
 	t.Helper()
-	request := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form))
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
-	return answerOf(t, server, request)
+	if got := n.at(path); got != texts {
+		t.Errorf("%s is %q, want %q, in %+v", path, got, texts, n)
+	}
 }
 
-func answerOf(t *testing.T, server http.Handler, request *http.Request) (int, queryAnswer) {
+func queryRaw(t *testing.T, server http.Handler, path, form string) (int, xmlNode) {
 	t.Helper()
-	w := httptest.NewRecorder()
-	server.ServeHTTP(w, request)
-	var answer queryAnswer
+	return answerOf(t, ask(server, http.MethodPost, path, strings.NewReader(form),
+		"Content-Type", "application/x-www-form-urlencoded; charset=utf-8"))
+}
+
+func answerOf(t *testing.T, w *httptest.ResponseRecorder) (int, xmlNode) {
+	t.Helper()
+	var answer xmlNode
 	if err := xml.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Header().Get("Content-Type") != "text/xml" {
 		t.Fatalf("%s answer %s: %v", w.Header().Get("Content-Type"), w.Body, err)
 	}
-	if answer.XMLName.Space != "http://queue.amazonaws.com/doc/2012-11-05/" || answer.RequestID+answer.FailedID == "" {
+	if answer.XMLName.Space != "http://queue.amazonaws.com/doc/2012-11-05/" || answer.at("ResponseMetadata/RequestId")+answer.at("RequestId") == "" {
 		t.Errorf("answer %s", w.Body)
 	}
 	return w.Code, answer
 }
 
-// query carries out an action that must succeed.
-func query(t *testing.T, server http.Handler, path, action string, parameters ...string) queryAnswer {
+// query carries out an action that must succeed. Parameters are name, value, name, value.
+func query(t *testing.T, server http.Handler, path, action string, parameters ...string) xmlNode {
 	t.Helper()
 	form := url.Values{"Action": {action}, "Version": {"2012-11-05"}}
 	for i := 0; i < len(parameters); i += 2 {
@@ -94,43 +87,35 @@ const ordersPath = "/000000000000/orders"
 
 func TestQueryMessages(t *testing.T) {
 	server := newServer(t, sqs.Options{})
-	created := query(t, server, "/", "CreateQueue", "QueueName", "orders", "Attribute.1.Name", "VisibilityTimeout",
-		"Attribute.1.Value", "7", "Attribute.10.Name", "DelaySeconds", "Attribute.10.Value", "0", "Tag.1.Key", "team", "Tag.1.Value", "a & b")
-	if got := created.Result; got.XMLName.Local != "CreateQueueResult" || got.QueueURLs[0] != server.QueueURL("orders") {
-		t.Errorf("%+v", created)
-	}
+	query(t, server, "/", "CreateQueue", "QueueName", "orders", "Attribute.1.Name", "VisibilityTimeout",
+		"Attribute.1.Value", "7", "Attribute.10.Name", "DelaySeconds", "Attribute.10.Value", "0", "Tag.1.Key", "team", "Tag.1.Value", "a & b").
+		want(t, "CreateQueueResult/QueueUrl", server.QueueURL("orders"))
 	body := "two\r\nlines <é> & \"🙂\""
 	sent := query(t, server, ordersPath, "SendMessage", "MessageBody", body,
 		"MessageAttribute.1.Name", "n", "MessageAttribute.1.Value.DataType", "Number", "MessageAttribute.1.Value.StringValue", "7",
 		"MessageAttribute.2.Name", "b", "MessageAttribute.2.Value.DataType", "Binary", "MessageAttribute.2.Value.BinaryValue", "AP8=",
 		"MessageSystemAttribute.1.Name", "AWSTraceHeader", "MessageSystemAttribute.1.Value.DataType", "String",
 		"MessageSystemAttribute.1.Value.StringValue", "Root=1")
-	if sent.Result.MessageID == "" || sent.Result.AttributesMD5 == "" {
+	if sent.at("SendMessageResult/MessageId") == "" || sent.at("SendMessageResult/MD5OfMessageAttributes") == "" {
 		t.Errorf("%+v", sent)
 	}
 	// The queue by its URL, and names without numbers.
 	received := query(t, server, "/", "ReceiveMessage", "QueueUrl", server.QueueURL("orders"), "AttributeName", "AWSTraceHeader",
-		"MessageAttributeName.1", "n", "MessageAttributeName.2", "b", "MaxNumberOfMessages", "10").Result.Messages
-	if len(received) != 1 || received[0].Body != body || received[0].MessageID != sent.Result.MessageID ||
-		len(received[0].Attributes) != 1 || received[0].Attributes[0] != (queryEntry{Name: "AWSTraceHeader", Value: "Root=1"}) ||
-		len(received[0].Message) != 2 || received[0].Message[0].Value.BinaryValue != "AP8=" || received[0].Message[1].Value.StringValue != "7" {
-		t.Fatalf("received %+v", received)
+		"MessageAttributeName.1", "n", "MessageAttributeName.2", "b", "MaxNumberOfMessages", "10")
+	const message = "ReceiveMessageResult/Message/"
+	received.want(t, message+"Body", body)
+	received.want(t, message+"MessageId", sent.at("SendMessageResult/MessageId"))
+	received.want(t, message+"Attribute/Name", "AWSTraceHeader")
+	received.want(t, message+"Attribute/Value", "Root=1")
+	received.want(t, message+"MessageAttribute/Name", "b|n")
+	received.want(t, message+"MessageAttribute/Value/BinaryValue", "AP8=")
+	received.want(t, message+"MessageAttribute/Value/StringValue", "7")
+	deleted := query(t, server, ordersPath, "DeleteMessage", "ReceiptHandle", received.at(message+"ReceiptHandle"))
+	if len(deleted.Nodes) != 1 {
+		t.Errorf("DeleteMessage has a result: %+v", deleted)
 	}
-	deleted := query(t, server, ordersPath, "DeleteMessage", "ReceiptHandle", received[0].ReceiptHandle)
-	if deleted.Result.XMLName.Local != "" {
-		t.Errorf("DeleteMessage has the result %+v", deleted.Result)
-	}
-	empty := query(t, server, ordersPath, "ReceiveMessage", "VisibilityTimeout", "0")
-	if empty.Result.XMLName.Local != "ReceiveMessageResult" || len(empty.Result.Messages) != 0 {
-		t.Errorf("%+v", empty)
-	}
-}
-
-func TestQueryWritesAnEmptyResultAsAWSDoes(t *testing.T) {
-	server := newServer(t, sqs.Options{})
-	query(t, server, "/", "CreateQueue", "QueueName", "orders")
-	w := httptest.NewRecorder()
-	server.ServeHTTP(w, httptest.NewRequest(http.MethodGet, ordersPath+"?Action=ReceiveMessage", nil))
+	// AWS writes an empty result in the short form.
+	w := ask(server, http.MethodGet, ordersPath+"?Action=ReceiveMessage&VisibilityTimeout=0", nil)
 	if !strings.Contains(w.Body.String(), "<ReceiveMessageResult/>") {
 		t.Errorf("answer %s", w.Body)
 	}
@@ -139,27 +124,24 @@ func TestQueryWritesAnEmptyResultAsAWSDoes(t *testing.T) {
 func TestQueryBatches(t *testing.T) {
 	server := newServer(t, sqs.Options{})
 	query(t, server, "/", "CreateQueue", "QueueName", "orders")
-	const entry = "SendMessageBatchRequestEntry."
+	const entry, failed = "SendMessageBatchRequestEntry.", "SendMessageBatchResult/BatchResultErrorEntry/"
 	sent := query(t, server, ordersPath, "SendMessageBatch", entry+"2.Id", "b", entry+"2.MessageBody", "second",
 		entry+"10.Id", "c", entry+"10.MessageBody", "late", entry+"10.DelaySeconds", "901", entry+"1.Id", "a", entry+"1.MessageBody", "first",
-		entry+"1.MessageAttribute.1.Name", "x", entry+"1.MessageAttribute.1.Value.DataType", "String", entry+"1.MessageAttribute.1.Value.StringValue", "y").Result
-	if len(sent.Sent) != 2 || sent.Sent[0].ID != "a" || len(sent.Failed) != 1 || sent.Failed[0].ID != "c" ||
-		sent.Failed[0].Code != "InvalidParameterValue" || !sent.Failed[0].SenderFault {
-		t.Errorf("%+v", sent)
-	}
-	received := query(t, server, ordersPath, "ReceiveMessage", "MaxNumberOfMessages", "10").Result.Messages
-	if len(received) != 2 || received[0].Body != "first" || received[1].Body != "second" {
-		t.Fatalf("received %+v", received)
-	}
-	const change = "ChangeMessageVisibilityBatchRequestEntry.1."
-	changed := query(t, server, ordersPath, "ChangeMessageVisibilityBatch", change+"Id", "a",
-		change+"ReceiptHandle", received[0].ReceiptHandle, change+"VisibilityTimeout", "60").Result
-	const remove = "DeleteMessageBatchRequestEntry."
-	deleted := query(t, server, ordersPath, "DeleteMessageBatch", remove+"1.Id", "a", remove+"1.ReceiptHandle", received[0].ReceiptHandle,
-		remove+"2.Id", "b", remove+"2.ReceiptHandle", "none").Result
-	if len(changed.Changed) != 1 || len(deleted.Deleted) != 1 || len(deleted.Failed) != 1 || deleted.Failed[0].Code != "ReceiptHandleIsInvalid" {
-		t.Errorf("changed %+v, deleted %+v", changed, deleted)
-	}
+		entry+"1.MessageAttribute.1.Name", "x", entry+"1.MessageAttribute.1.Value.DataType", "String", entry+"1.MessageAttribute.1.Value.StringValue", "y")
+	sent.want(t, "SendMessageBatchResult/SendMessageBatchResultEntry/Id", "a|b")
+	sent.want(t, failed+"Id", "c")
+	sent.want(t, failed+"Code", "InvalidParameterValue")
+	sent.want(t, failed+"SenderFault", "true")
+	received := query(t, server, ordersPath, "ReceiveMessage", "MaxNumberOfMessages", "10")
+	received.want(t, "ReceiveMessageResult/Message/Body", "first|second")
+	handle, _, _ := strings.Cut(received.at("ReceiveMessageResult/Message/ReceiptHandle"), "|")
+	const change, remove = "ChangeMessageVisibilityBatchRequestEntry.1.", "DeleteMessageBatchRequestEntry."
+	query(t, server, ordersPath, "ChangeMessageVisibilityBatch", change+"Id", "a", change+"ReceiptHandle", handle, change+"VisibilityTimeout", "60").
+		want(t, "ChangeMessageVisibilityBatchResult/ChangeMessageVisibilityBatchResultEntry/Id", "a")
+	deleted := query(t, server, ordersPath, "DeleteMessageBatch", remove+"1.Id", "a", remove+"1.ReceiptHandle", handle,
+		remove+"2.Id", "b", remove+"2.ReceiptHandle", "none")
+	deleted.want(t, "DeleteMessageBatchResult/DeleteMessageBatchResultEntry/Id", "a")
+	deleted.want(t, "DeleteMessageBatchResult/BatchResultErrorEntry/Code", "ReceiptHandleIsInvalid")
 }
 
 func TestQueryQueues(t *testing.T) {
@@ -168,22 +150,21 @@ func TestQueryQueues(t *testing.T) {
 	query(t, server, ordersPath, "SetQueueAttributes", "Attribute.Name", "VisibilityTimeout", "Attribute.Value", "5")
 	query(t, server, ordersPath, "TagQueue", "Tag.1.Key", "a", "Tag.1.Value", "1", "Tag.2.Key", "b")
 	query(t, server, ordersPath, "UntagQueue", "TagKey.1", "a")
-	if got := query(t, server, ordersPath, "GetQueueAttributes", "AttributeName.1", "VisibilityTimeout").Result.Attributes; len(got) != 1 || got[0].Value != "5" {
-		t.Errorf("attributes %+v", got)
+	query(t, server, ordersPath, "GetQueueAttributes", "AttributeName.1", "VisibilityTimeout").
+		want(t, "GetQueueAttributesResult/Attribute/Value", "5")
+	tags := query(t, server, ordersPath, "ListQueueTags")
+	tags.want(t, "ListQueueTagsResult/Tag/Key", "b")
+	tags.want(t, "ListQueueTagsResult/Tag/Value", "")
+	status, listed := answerOf(t, ask(server, http.MethodGet, "/?Action=ListQueues&QueueNamePrefix=o", http.NoBody))
+	if status != http.StatusOK {
+		t.Errorf("by GET: %d", status)
 	}
-	if got := query(t, server, ordersPath, "ListQueueTags").Result.Tags; len(got) != 1 || got[0].Key != "b" || got[0].Value != "" {
-		t.Errorf("tags %+v", got)
-	}
-	status, listed := answerOf(t, server, httptest.NewRequest(http.MethodGet, "/?Action=ListQueues&QueueNamePrefix=o", http.NoBody))
-	if status != http.StatusOK || len(listed.Result.QueueURLs) != 1 {
-		t.Errorf("by GET: %d, %+v", status, listed)
-	}
+	listed.want(t, "ListQueuesResult/QueueUrl", server.QueueURL("orders"))
 	query(t, server, "/", "CreateQueue", "QueueName", "source", "Attribute.1.Name", "RedrivePolicy",
-		"Attribute.1.Value", `{"deadLetterTargetArn":"`+server.QueueARN("orders")+`","maxReceiveCount":1}`)
+		"Attribute.1.Value", redrivePolicy(server.QueueARN("orders"), 1))
 	query(t, server, "/", "StartMessageMoveTask", "SourceArn", server.QueueARN("orders"), "MaxNumberOfMessagesPerSecond", "10")
-	if got := query(t, server, "/", "ListMessageMoveTasks", "SourceArn", server.QueueARN("orders")).Result.Tasks; len(got) != 1 {
-		t.Errorf("tasks %+v", got)
-	}
+	query(t, server, "/", "ListMessageMoveTasks", "SourceArn", server.QueueARN("orders")).
+		want(t, "ListMessageMoveTasksResult/ListMessageMoveTasksResultEntry/SourceArn", server.QueueARN("orders"))
 	query(t, server, ordersPath, "PurgeQueue")
 	query(t, server, ordersPath, "DeleteQueue")
 }
@@ -221,8 +202,8 @@ func TestQueryErrors(t *testing.T) {
 				query(t, server, ordersPath, "PurgeQueue")
 			}
 			status, answer := queryRaw(t, server, ordersPath, tc.form)
-			if status != tc.status || answer.XMLName.Local != "ErrorResponse" || answer.Error.Code != tc.code ||
-				answer.Error.Type != "Sender" || answer.Error.Message == "" {
+			if status != tc.status || answer.XMLName.Local != "ErrorResponse" || answer.at("Error/Code") != tc.code ||
+				answer.at("Error/Type") != "Sender" || answer.at("Error/Message") == "" {
 				t.Errorf("%d %+v, want %d %s", status, answer, tc.status, tc.code)
 			}
 		})
@@ -235,7 +216,7 @@ func TestQueryFaults(t *testing.T) {
 	server := newServer(t, sqs.Options{Faults: []sqs.Fault{{Kind: sqs.Failure, Operation: "SendMessage"}}})
 	query(t, server, "/", "CreateQueue", "QueueName", "orders")
 	status, answer := queryRaw(t, server, ordersPath, "Action=SendMessage&MessageBody=a")
-	if status != http.StatusInternalServerError || answer.Error.Type != "Receiver" {
+	if status != http.StatusInternalServerError || answer.at("Error/Type") != "Receiver" {
 		t.Errorf("%d %+v", status, answer)
 	}
 	if calls := server.Calls("SendMessage"); len(calls) != 1 || calls[0].Queue != "orders" || calls[0].Fault != sqs.Failure {

@@ -1,8 +1,10 @@
 package sqs
 
 import (
+	"cmp"
 	"container/list"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -74,11 +76,11 @@ type queue struct {
 	delayedCount, inFlightNow int
 	worked                    processing
 	lastOrder                 uint64
-	sentEarlier               deduplication
-	attempts                  attempts
-	waiting                   list.List   // of *receiver, in order of arrival
-	moves                     []*moveTask // the latest from this queue
-	moving                    *moveTask   // the active one of them; nil: none
+	sentEarlier               recent[pastSend] // by deduplication id
+	attempts                  recent[*attempt] // by ReceiveRequestAttemptId
+	waiting                   list.List        // of *receiver, in order of arrival
+	moves                     []*moveTask      // the latest from this queue
+	moving                    *moveTask        // the active one of them; nil: none
 	timer                     *time.Timer
 	armed                     time.Time             // when timer fires; zero: it is not running
 	observer                  func(Event, *content) // nil: no one wants to know
@@ -95,18 +97,13 @@ func newQueue(name string, now time.Time) *queue {
 func (q *queue) reset() {
 	q.messages, q.groups = map[uint64]*message{}, map[string]*group{}
 	q.noisy, q.delayedCount, q.inFlightNow = nil, 0, 0
-	q.worked, q.attempts, q.sentEarlier = processing{}, attempts{}, deduplication{}
+	q.worked, q.attempts, q.sentEarlier = processing{}, recent[*attempt]{}, recent[pastSend]{}
 	q.ready = heap[*group]{
 		less:  func(a, b *group) bool { return a.messages.first().shown < b.messages.first().shown },
 		place: func(g *group, i int) { g.slot = i },
 	}
 	q.hidden = heap[*message]{
-		less: func(a, b *message) bool {
-			if !a.due.Equal(b.due) {
-				return a.due.Before(b.due)
-			}
-			return a.order < b.order
-		},
+		less:  func(a, b *message) bool { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.order, b.order)) < 0 },
 		place: func(m *message, i int) { m.slot = i },
 	}
 	q.ages = heap[*message]{
@@ -235,18 +232,19 @@ func (q *queue) unhideUntil(at time.Time) {
 
 // nextChange returns when advance next has something to do; ok is false for never.
 func (q *queue) nextChange() (at time.Time, ok bool) {
+	consider := func(change time.Time) {
+		if !ok || change.Before(at) {
+			at, ok = change, true
+		}
+	}
 	if m := q.hidden.first(); m != nil {
-		at, ok = m.due, true
+		consider(m.due)
 	}
 	if m := q.ages.first(); m != nil {
-		if expiry := m.sent.Add(q.settings.retention); !ok || expiry.Before(at) {
-			at, ok = expiry, true
-		}
+		consider(m.sent.Add(q.settings.retention))
 	}
 	if q.moving != nil {
-		if move := q.moving.nextMove(); !ok || move.Before(at) {
-			at, ok = move, true
-		}
+		consider(q.moving.nextMove())
 	}
 	return at, ok
 }
@@ -255,15 +253,11 @@ func (q *queue) nextChange() (at time.Time, ok bool) {
 // messages in the queue (CreateQueue's DelaySeconds in the developer guide, "Delay
 // queues").
 func (q *queue) redelay() {
-	var again []*message
-	for _, m := range q.hidden.items {
+	for _, m := range slices.Clone(q.hidden.items) { // fix moves the items
 		if m.state == delayed {
-			again = append(again, m)
+			m.due = m.sent.Add(q.settings.delay)
+			q.hidden.fix(m.slot)
 		}
-	}
-	for _, m := range again {
-		m.due = m.sent.Add(q.settings.delay)
-		q.hidden.fix(m.slot)
 	}
 }
 

@@ -90,7 +90,7 @@ func (q *queue) matches(given map[string]string) (any, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if merged[name] != q.attributes[name] {
-			return nil, errQueueExists(name)
+			return nil, modelled("QueueNameExists", "A queue already exists with the same name and a different value for attribute %s", name)
 		}
 	}
 	return queueURLAnswer{q.url}, nil
@@ -139,15 +139,11 @@ func (s *Server) deleteQueue(_ *call, in *queueRequest) (any, error) {
 		q.shut(errNoQueue())
 		delete(s.queues, q.name)
 		s.endMoves(q)
-		s.forgetDeleted(now)
+		// Drop the names that may be used again.
+		maps.DeleteFunc(s.deleted, func(_ string, at time.Time) bool { return !now.Before(at.Add(recreateInterval)) })
 		s.deleted[q.name] = now
 		return nothing{}, nil
 	})
-}
-
-// forgetDeleted drops the names that may be used again.
-func (s *Server) forgetDeleted(now time.Time) {
-	maps.DeleteFunc(s.deleted, func(_ string, at time.Time) bool { return !now.Before(at.Add(recreateInterval)) })
 }
 
 func (s *Server) purgeQueue(_ *call, in *queueRequest) (any, error) {

@@ -56,12 +56,8 @@ func TestAttributeValues(t *testing.T) {
 		virtualRun(t, name, func(b *bench) {
 			queue := b.queue("orders.fifo")
 			for _, value := range tc.good {
-				if err := b.set(queue, name, value); err != nil {
-					b.Errorf("%q: %v", value, err)
-				}
-				if got := b.attributes(queue)[name]; got != value {
-					b.Errorf("%q reads back as %q", value, got)
-				}
+				b.ok(b.set(queue, name, value))
+				equal(b, name, b.attributes(queue)[name], value)
 			}
 			for _, value := range tc.bad {
 				wantType[*types.InvalidAttributeValue](b, b.set(queue, name, value))
@@ -74,9 +70,7 @@ func TestSetQueueAttributes(t *testing.T) {
 	virtual(t, func(b *bench) {
 		standard := b.queue("orders")
 		wantType[*types.InvalidAttributeName](b, b.set(standard, "DelaySeconds", "1", "Nope", "1"))
-		if got := b.attributes(standard)["DelaySeconds"]; got != "0" {
-			b.Errorf("a refused request set DelaySeconds to %s", got)
-		}
+		equal(b, "DelaySeconds after a refused request", b.attributes(standard)["DelaySeconds"], "0")
 		created := time.Now()
 		time.Sleep(time.Minute)
 		b.ok(b.set(standard, "Policy", `{"Version":"2012-10-17"}`, "VisibilityTimeout", "5"))
@@ -96,8 +90,7 @@ func TestSetQueueAttributes(t *testing.T) {
 }
 
 func TestGetQueueAttributes(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		got := slices.Sorted(maps.Keys(b.attributes(queue)))
 		want := []string{"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed", "ApproximateNumberOfMessagesNotVisible",
 			"CreatedTimestamp", "DelaySeconds", "LastModifiedTimestamp", "MaximumMessageSize", "MessageRetentionPeriod",
@@ -114,14 +107,13 @@ func TestGetQueueAttributes(t *testing.T) {
 }
 
 func TestQueueURLs(t *testing.T) {
-	virtual(t, func(b *bench) {
-		queue := b.queue("orders")
+	withOrders(t, func(b *bench, queue *string) {
 		out, err := b.GetQueueUrl(b.ctx, &awssqs.GetQueueUrlInput{QueueName: aws.String("orders")})
 		if err != nil || *out.QueueUrl != *queue || *queue != b.server.URL()+"/000000000000/orders" {
 			b.Errorf("URL %v, %v", out, err)
 		}
-		_, err = b.GetQueueUrl(b.ctx, &awssqs.GetQueueUrlInput{QueueName: aws.String("orders"), QueueOwnerAWSAccountId: aws.String("111111111111")})
-		wantType[*types.QueueDoesNotExist](b, err)
+		wantType[*types.QueueDoesNotExist](b, errOf(b.GetQueueUrl(b.ctx, &awssqs.GetQueueUrlInput{
+			QueueName: aws.String("orders"), QueueOwnerAWSAccountId: aws.String("111111111111")})))
 		for url, exists := range map[string]bool{
 			"https://sqs.us-east-1.amazonaws.com/000000000000/orders": true,
 			"http://localhost:9324/000000000000/orders":               true,
@@ -131,12 +123,8 @@ func TestQueueURLs(t *testing.T) {
 			"other":  false,
 			"///":    false,
 		} {
-			_, err := b.SendMessage(b.ctx, &awssqs.SendMessageInput{QueueUrl: &url, MessageBody: aws.String("a")})
-			if exists && err != nil {
-				b.Errorf("%s: %v", url, err)
-			}
-			if !exists {
-				wantType[*types.QueueDoesNotExist](b, err)
+			if err := b.try(b.ctx, &url, "a"); exists != (err == nil) || !exists && !is[*types.QueueDoesNotExist](err) {
+				b.Errorf("%s: error %v", url, err)
 			}
 		}
 	})
@@ -151,8 +139,7 @@ func TestTagLimits(t *testing.T) {
 			many[fmt.Sprint(i)] = ""
 		}
 		for _, wrong := range []map[string]string{many, {"": "v"}, {strings.Repeat("k", 129): "v"}, {"k": strings.Repeat("v", 257)}} {
-			_, err = b.TagQueue(b.ctx, &awssqs.TagQueueInput{QueueUrl: out.QueueUrl, Tags: wrong})
-			b.wantCode(err, "InvalidParameterValue")
+			b.wantCode(errOf(b.TagQueue(b.ctx, &awssqs.TagQueueInput{QueueUrl: out.QueueUrl, Tags: wrong})), "InvalidParameterValue")
 		}
 		tags, err := b.ListQueueTags(b.ctx, &awssqs.ListQueueTagsInput{QueueUrl: out.QueueUrl})
 		if err != nil || !maps.Equal(tags.Tags, map[string]string{"team": "ship"}) {
@@ -163,7 +150,88 @@ func TestTagLimits(t *testing.T) {
 
 func TestListQueuesRefusesATokenThatIsNone(t *testing.T) {
 	virtual(t, func(b *bench) {
-		_, err := b.ListQueues(b.ctx, &awssqs.ListQueuesInput{NextToken: aws.String("?")})
-		b.wantCode(err, "InvalidParameterValue")
+		b.wantCode(errOf(b.ListQueues(b.ctx, &awssqs.ListQueuesInput{NextToken: aws.String("?")})), "InvalidParameterValue")
+	})
+}
+
+func TestAQueueHasOneKindOfEncryption(t *testing.T) {
+	withOrders(t, func(b *bench, queue *string) {
+		want := func(managed, key, period string) {
+			b.Helper()
+			got := b.attributes(queue)
+			if got["SqsManagedSseEnabled"] != managed || got["KmsMasterKeyId"] != key || got["KmsDataKeyReusePeriodSeconds"] != period {
+				b.Errorf("attributes %v", got)
+			}
+		}
+		want("true", "", "")
+		wantType[*types.InvalidAttributeName](b, b.set(queue, "KmsMasterKeyId", "alias/aws/sqs", "SqsManagedSseEnabled", "true"))
+		want("true", "", "")
+		b.ok(b.set(queue, "KmsMasterKeyId", "alias/aws/sqs"))
+		want("false", "alias/aws/sqs", "300")
+		wantType[*types.InvalidAttributeName](b, b.set(queue, "SqsManagedSseEnabled", "true"))
+		b.ok(b.set(queue, "KmsDataKeyReusePeriodSeconds", "60"))
+		want("false", "alias/aws/sqs", "60")
+		b.ok(b.set(queue, "KmsMasterKeyId", "", "SqsManagedSseEnabled", "true"))
+		want("true", "", "")
+	})
+}
+
+func (b *bench) permit(queue *string, label string, accounts, actions []string) error {
+	return errOf(b.AddPermission(b.ctx, &awssqs.AddPermissionInput{
+		QueueUrl: queue, Label: &label, AWSAccountIds: accounts, Actions: actions}))
+}
+
+func (b *bench) forbid(queue *string, label string) error {
+	return errOf(b.RemovePermission(b.ctx, &awssqs.RemovePermissionInput{QueueUrl: queue, Label: &label}))
+}
+
+func TestPermissionsAreInThePolicy(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders", "Policy", `{"Version":"2012-10-17","Statement":[{"Sid":"mine", "Effect":"Deny"}]}`)
+		accounts, actions := []string{"111111111111", "222222222222"}, []string{"ReceiveMessage", "*"}
+		b.ok(b.permit(queue, "theirs", accounts, actions))
+		b.wantCode(b.permit(queue, "theirs", accounts, actions), "InvalidParameterValue")
+		theirs := `{"Sid":"theirs","Effect":"Allow","Principal":{"AWS":["arn:aws:iam::111111111111:root","arn:aws:iam::222222222222:root"]},` +
+			`"Action":["SQS:ReceiveMessage","SQS:*"],"Resource":"` + b.server.QueueARN("orders") + `"}`
+		if got, want := b.attributes(queue)["Policy"], `{"Version":"2012-10-17","Statement":[{"Sid":"mine","Effect":"Deny"},`+theirs+`]}`; got != want {
+			b.Errorf("policy %s\n  want %s", got, want)
+		}
+		b.ok(b.forbid(queue, "mine"))
+		b.wantCode(b.forbid(queue, "mine"), "InvalidParameterValue")
+		b.ok(b.forbid(queue, "theirs"))
+		if got, ok := b.attributes(queue)["Policy"]; ok {
+			b.Errorf("policy %s without permissions", got)
+		}
+	})
+}
+
+// What AddPermission cannot change without understanding it stays as it is.
+func TestPermissionsOfAnotherForm_AreRefused(t *testing.T) {
+	virtual(t, func(b *bench) {
+		const text = `{"Statement": {"Sid":"mine"}}`
+		queue := b.queue("orders", "Policy", text)
+		b.wantCode(b.permit(queue, "theirs", []string{"111111111111"}, []string{"SendMessage"}), "InvalidParameterValue")
+		b.wantCode(b.forbid(queue, "mine"), "InvalidParameterValue")
+		equal(b, "policy", b.attributes(queue)["Policy"], text)
+	})
+}
+
+func TestAddPermissionRefuses(t *testing.T) {
+	withOrders(t, func(b *bench, queue *string) {
+		account, action := []string{"111111111111"}, []string{"SendMessage"}
+		for name, tc := range map[string]struct {
+			label             string
+			accounts, actions []string
+			code              string
+		}{
+			"no label":      {"", account, action, "MissingParameter"},
+			"no action":     {"a", account, []string{}, "MissingParameter"},
+			"eight actions": {"a", account, strings.Fields(strings.Repeat("SendMessage ", 8)), "OverLimit"},
+			"no account":    {"a", []string{}, action, "MissingParameter"},
+		} {
+			b.Log(name)
+			b.wantCode(b.permit(queue, tc.label, tc.accounts, tc.actions), tc.code)
+		}
+		wantType[*types.QueueDoesNotExist](b, b.permit(aws.String("none"), "a", account, action))
 	})
 }

@@ -8,13 +8,11 @@ import (
 	"time"
 )
 
-// redrivePolicy is the RedrivePolicy attribute of a source queue.
 type redrivePolicy struct {
 	TargetARN       string `json:"deadLetterTargetArn"`
 	MaxReceiveCount int    `json:"maxReceiveCount"`
 }
 
-// allowPolicy is the RedriveAllowPolicy attribute of a dead-letter queue.
 type allowPolicy struct {
 	Permission string   `json:"redrivePermission"`
 	SourceARNs []string `json:"sourceQueueArns,omitempty"`

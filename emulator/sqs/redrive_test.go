@@ -16,9 +16,7 @@ func redrivePolicy(arn string, count int) string {
 
 func TestRedrive(t *testing.T) {
 	virtual(t, func(b *bench) {
-		dead := b.queue("dead")
-		queue := b.queue("orders", "VisibilityTimeout", "10",
-			"RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 2))
+		queue, dead := b.pair("", 2, "VisibilityTimeout", "10")
 		b.send(queue, "a")
 		first := b.one(queue)
 		time.Sleep(10 * time.Second)
@@ -28,9 +26,7 @@ func TestRedrive(t *testing.T) {
 		b.wantReceived(queue, "")      // beyond maxReceiveCount
 		b.counts(queue, "0", "0", "0")
 		m := b.one(dead)
-		if got := b.kinds(); got != "sent received returned received returned redriven received" {
-			b.Errorf("events %s", got)
-		}
+		equal(b, "events", b.kinds(), "sent received returned received returned redriven received")
 		if e := b.events()[5]; e.Queue != "orders" || e.DeadLetterQueue != "dead" || e.ReceiveCount != 2 {
 			b.Errorf("event %+v", e)
 		}
@@ -42,8 +38,7 @@ func TestRedrive(t *testing.T) {
 
 func TestRedriveWakesReceiversOfTheDeadLetterQueue(t *testing.T) {
 	virtual(t, func(b *bench) {
-		dead := b.queue("dead")
-		queue := b.queue("orders", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 1))
+		queue, dead := b.pair("", 1)
 		b.send(queue, "a")
 		b.one(queue, hiddenFor(5))
 		letters := b.poll(dead)
@@ -52,16 +47,13 @@ func TestRedriveWakesReceiversOfTheDeadLetterQueue(t *testing.T) {
 		if got := bodies(<-letters); got != "a" || time.Since(start) != 5*time.Second {
 			b.Errorf("received %q after %v", got, time.Since(start))
 		}
-		if got := <-source; len(got) != 0 {
-			b.Errorf("received %q from the source queue", bodies(got))
-		}
+		equal(b, "received", bodies(<-source), "")
 	})
 }
 
 func TestRedriveWithoutATargetGoesOnDelivering(t *testing.T) {
 	virtual(t, func(b *bench) {
-		dead := b.queue("dead")
-		queue := b.queue("orders", "VisibilityTimeout", "0", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 1))
+		queue, dead := b.pair("", 1, "VisibilityTimeout", "0")
 		b.send(queue, "a")
 		b.one(queue)
 		b.deleteQueue(dead)
@@ -96,15 +88,13 @@ func TestRedrivePolicies(t *testing.T) {
 			redrivePolicy("arn:aws:sqs:eu-west-1:000000000000:dead", 3), redrivePolicy("dead", 3),
 			`{"deadLetterTargetArn":"` + b.server.QueueARN("dead") + `"}`,
 		} {
-			_, err := b.CreateQueue(b.ctx, &awssqs.CreateQueueInput{QueueName: aws.String("orders"), Attributes: map[string]string{"RedrivePolicy": policy}})
-			b.wantCode(err, "InvalidParameterValue")
+			b.wantCode(errOf(b.CreateQueue(b.ctx, &awssqs.CreateQueueInput{
+				QueueName: aws.String("orders"), Attributes: map[string]string{"RedrivePolicy": policy}})), "InvalidParameterValue")
 		}
 		text := b.queue("text", "RedrivePolicy", `{"deadLetterTargetArn":"`+b.server.QueueARN("dead")+`","maxReceiveCount":"5"}`)
-		if got := b.attributes(text)["RedrivePolicy"]; got != redrivePolicy(b.server.QueueARN("dead"), 5) {
-			b.Errorf("RedrivePolicy %s", got)
-		}
-		_, err := b.ListDeadLetterSourceQueues(b.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: dead, MaxResults: aws.Int32(1001)})
-		b.wantCode(err, "InvalidParameterValue")
+		equal(b, "RedrivePolicy", b.attributes(text)["RedrivePolicy"], redrivePolicy(b.server.QueueARN("dead"), 5))
+		in := &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: dead, MaxResults: aws.Int32(1001)}
+		b.wantCode(errOf(b.ListDeadLetterSourceQueues(b.ctx, in)), "InvalidParameterValue")
 		b.ok(b.set(text, "RedrivePolicy", ""))
 		out, err := b.ListDeadLetterSourceQueues(b.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: dead})
 		if err != nil || len(out.QueueUrls) != 0 {

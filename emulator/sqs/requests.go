@@ -26,10 +26,7 @@ func (r *queueRequest) Member(s *plainjson.Scanner, name string) (ok bool) {
 }
 
 func (in *sendRequest) Member(s *plainjson.Scanner, name string) bool {
-	if name == "QueueUrl" {
-		return in.queueRequest.Member(s, name)
-	}
-	return in.sendEntry.Member(s, name)
+	return in.queueRequest.Member(s, name) || name != "QueueUrl" && in.sendEntry.Member(s, name)
 }
 
 func (e *sendEntry) Member(s *plainjson.Scanner, name string) (ok bool) {
@@ -88,10 +85,7 @@ func (e *receiptEntry) Member(s *plainjson.Scanner, name string) (ok bool) {
 }
 
 func (in *receiptRequest) Member(s *plainjson.Scanner, name string) bool {
-	if name == "QueueUrl" {
-		return in.queueRequest.Member(s, name)
-	}
-	return in.receiptEntry.Member(s, name)
+	return in.queueRequest.Member(s, name) || name != "QueueUrl" && in.receiptEntry.Member(s, name)
 }
 
 func (in *receiptBatch) Member(s *plainjson.Scanner, name string) bool {

@@ -84,6 +84,12 @@ func (s *Server) sendMessageBatch(c *call, in *sendBatch) (any, error) {
 	})
 }
 
+// pastSend is a send that a later one may duplicate.
+type pastSend struct {
+	messageID string
+	sequence  uint64
+}
+
 // draft is a message on its way into a queue: checked and hashed as far as
 // that needs no queue, so that it is done without the lock.
 type draft struct {
@@ -204,7 +210,7 @@ func (s *Server) send(q *queue, d *draft, now time.Time) (*sendAnswer, *apiError
 	m := &message{content: d.content, uid: s.lastUID, sent: now, slot: -1, ageSlot: -1}
 	q.add(m, now, delay)
 	if q.fifo {
-		q.sentEarlier.remember(key, m, now)
+		q.sentEarlier.remember(key, pastSend{m.content.id, m.sequence}, now)
 	}
 	d.answer.messageID, d.answer.sequenceNumber = d.content.id, sequenceNumber(m.sequence)
 	q.observe(Sent, m, now)

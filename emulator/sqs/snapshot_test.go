@@ -31,15 +31,12 @@ func (b *bench) snapshots() string {
 
 func (b *bench) wantSnapshot(want string) {
 	b.Helper()
-	if got := b.snapshots(); got != want {
-		b.Errorf("snapshot %s\n    want %s", got, want)
-	}
+	equal(b, "snapshot", b.snapshots(), want)
 }
 
 func TestSnapshot_ShowsMessagesInEachState(t *testing.T) {
 	virtual(t, func(b *bench) {
-		dead := b.queue("dead")
-		queue := b.queue("orders", "VisibilityTimeout", "30", "RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"), 1))
+		queue, dead := b.pair("", 1, "VisibilityTimeout", "30")
 		b.send(queue, "a", "b")
 		b.sent(queue, awssqs.SendMessageInput{MessageBody: aws.String("c"), DelaySeconds: 60})
 		b.one(queue)
@@ -47,17 +44,13 @@ func TestSnapshot_ShowsMessagesInEachState(t *testing.T) {
 		for range 2 { // nothing changes by it
 			b.wantSnapshot("dead 0/0/0:; orders 1/1/1: a in flight 1 30s b visible 0 c delayed 0 1m0s")
 		}
-		if n := len(b.events()); n != events {
-			b.Errorf("%d events by snapshots", n-events)
-		}
+		equal(b, "events after snapshots", len(b.events()), events)
 		b.counts(queue, "1", "1", "1")
 		time.Sleep(time.Minute) // without a request
 		b.wantSnapshot("dead 0/0/0:; orders 3/0/0: a visible 1 b visible 0 c visible 0")
 		b.wantReceived(queue, "b c")
 		b.wantSnapshot("dead 1/0/0: a visible 1; orders 0/2/0: b in flight 1 30s c in flight 1 30s")
-		if got := b.server.Snapshot()[0].Messages[0].SourceARN; got != b.server.QueueARN("orders") {
-			b.Errorf("a dead letter of %q", got)
-		}
+		equal(b, "a dead letter of", b.server.Snapshot()[0].Messages[0].SourceARN, b.server.QueueARN("orders"))
 		b.one(dead)
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -27,9 +29,8 @@ func TestAllOperationsAtOnce(t *testing.T) {
 	}})
 	var queues []*string
 	for _, suffix := range []string{"", ".fifo"} {
-		dead := b.queue("dead" + suffix)
-		queues = append(queues, dead, b.queue("orders"+suffix, "VisibilityTimeout", "0",
-			"RedrivePolicy", redrivePolicy(b.server.QueueARN("dead"+suffix), 2)))
+		queue, dead := b.pair(suffix, 2, "VisibilityTimeout", "0")
+		queues = append(queues, dead, queue)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -39,7 +40,7 @@ func TestAllOperationsAtOnce(t *testing.T) {
 			for ctx.Err() == nil {
 				out, err := b.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{QueueUrl: queue, MaxNumberOfMessages: 3, WaitTimeSeconds: 20, VisibilityTimeout: 60})
 				for i := 0; err == nil && i < len(out.Messages); i++ {
-					_ = b.hide(queue, out.Messages[i].ReceiptHandle, 0)
+					b.hide(queue, out.Messages[i].ReceiptHandle, 0)
 				}
 			}
 		})
@@ -61,7 +62,7 @@ func TestAllOperationsAtOnce(t *testing.T) {
 	for _, dead := range []string{"dead", "dead.fifo"} { // or what still moves is counted twice
 		for _, task := range b.tasks(dead, 10) {
 			if task.TaskHandle != nil {
-				_, _ = b.CancelMessageMoveTask(b.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: task.TaskHandle})
+				b.CancelMessageMoveTask(b.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: task.TaskHandle})
 			}
 		}
 	}
@@ -69,10 +70,8 @@ func TestAllOperationsAtOnce(t *testing.T) {
 	for _, queue := range queues {
 		got := b.attributes(queue)
 		for _, name := range []string{"ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed"} {
-			n := 0
-			if _, err := fmt.Sscan(got[name], &n); err != nil {
-				t.Error(err)
-			}
+			n, err := strconv.Atoi(got[name])
+			b.ok(err)
 			left += n
 		}
 	}
@@ -93,7 +92,7 @@ func (b *bench) sendTen(queue *string, name string) {
 	for i := range 10 {
 		id := aws.String(fmt.Sprintf("%s-%d", name, i))
 		e := types.SendMessageBatchRequestEntry{Id: id, MessageBody: id, MessageGroupId: aws.String(fmt.Sprint(i % 3))}
-		if aws.ToString(queue)[len(*queue)-5:] == ".fifo" {
+		if strings.HasSuffix(*queue, ".fifo") {
 			e.MessageDeduplicationId = id
 		}
 		entries = append(entries, e)
@@ -125,29 +124,29 @@ func everything(b *bench, queue *string, random *rand.Rand, client int) {
 					changes = append(changes, types.ChangeMessageVisibilityBatchRequestEntry{Id: id, ReceiptHandle: m.ReceiptHandle})
 				}
 			}
-			_, _ = b.ChangeMessageVisibilityBatch(b.ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: queue, Entries: changes})
-			_, _ = b.DeleteMessageBatch(b.ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: queue, Entries: deletes})
+			b.ChangeMessageVisibilityBatch(b.ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: queue, Entries: changes})
+			b.DeleteMessageBatch(b.ctx, &awssqs.DeleteMessageBatchInput{QueueUrl: queue, Entries: deletes})
 		case 3:
-			_, _ = b.StartMessageMoveTask(b.ctx, &awssqs.StartMessageMoveTaskInput{SourceArn: aws.String(b.server.QueueARN("dead"))})
-			_, _ = b.StartMessageMoveTask(b.ctx, &awssqs.StartMessageMoveTaskInput{
+			b.StartMessageMoveTask(b.ctx, &awssqs.StartMessageMoveTaskInput{SourceArn: aws.String(b.server.QueueARN("dead"))})
+			b.StartMessageMoveTask(b.ctx, &awssqs.StartMessageMoveTaskInput{
 				SourceArn: aws.String(b.server.QueueARN("dead.fifo")), DestinationArn: aws.String(b.server.QueueARN("orders.fifo"))})
 		case 4:
 			if tasks := b.tasks("dead", 10); len(tasks) > 0 && tasks[0].TaskHandle != nil {
-				_, _ = b.CancelMessageMoveTask(b.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: tasks[0].TaskHandle})
+				b.CancelMessageMoveTask(b.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: tasks[0].TaskHandle})
 			}
 		case 5:
-			_ = b.permit(queue, fmt.Sprint(client), []string{"111111111111"}, []string{"*"})
+			b.permit(queue, fmt.Sprint(client), []string{"111111111111"}, []string{"*"})
 		case 6:
-			_ = b.forbid(queue, fmt.Sprint(client))
+			b.forbid(queue, fmt.Sprint(client))
 		case 7:
-			_, _ = b.SetQueueAttributes(b.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: queue, Attributes: map[string]string{"ReceiveMessageWaitTimeSeconds": "0"}})
+			b.set(queue, "ReceiveMessageWaitTimeSeconds", "0")
 		case 8:
-			_, _ = b.TagQueue(b.ctx, &awssqs.TagQueueInput{QueueUrl: queue, Tags: map[string]string{fmt.Sprint(client): "x"}})
-			_, _ = b.ListQueueTags(b.ctx, &awssqs.ListQueueTagsInput{QueueUrl: queue})
-			_, _ = b.UntagQueue(b.ctx, &awssqs.UntagQueueInput{QueueUrl: queue, TagKeys: []string{"0", "1"}})
+			b.TagQueue(b.ctx, &awssqs.TagQueueInput{QueueUrl: queue, Tags: map[string]string{fmt.Sprint(client): "x"}})
+			b.ListQueueTags(b.ctx, &awssqs.ListQueueTagsInput{QueueUrl: queue})
+			b.UntagQueue(b.ctx, &awssqs.UntagQueueInput{QueueUrl: queue, TagKeys: []string{"0", "1"}})
 		case 9:
-			_, _ = b.ListQueues(b.ctx, nil)
-			_, _ = b.ListDeadLetterSourceQueues(b.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: queue})
+			b.ListQueues(b.ctx, nil)
+			b.ListDeadLetterSourceQueues(b.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: queue})
 		case 10:
 			// A queue of its own comes, waits with a receiver, and goes.
 			own := aws.String(fmt.Sprintf("own-%d-%d", client, random.IntN(1<<30)))
@@ -158,20 +157,21 @@ func everything(b *bench, queue *string, random *rand.Rand, client int) {
 			}
 			var waiting sync.WaitGroup
 			waiting.Go(func() {
-				_, _ = b.ReceiveMessage(b.ctx, &awssqs.ReceiveMessageInput{QueueUrl: out.QueueUrl, WaitTimeSeconds: 20})
+				b.ReceiveMessage(b.ctx, &awssqs.ReceiveMessageInput{QueueUrl: out.QueueUrl, WaitTimeSeconds: 20})
 			})
-			_, _ = b.PurgeQueue(b.ctx, &awssqs.PurgeQueueInput{QueueUrl: out.QueueUrl})
-			_, _ = b.DeleteQueue(b.ctx, &awssqs.DeleteQueueInput{QueueUrl: out.QueueUrl})
+			b.purge(out.QueueUrl)
+			b.DeleteQueue(b.ctx, &awssqs.DeleteQueueInput{QueueUrl: out.QueueUrl})
 			waiting.Wait()
 		case 11:
-			_, _ = b.GetQueueUrl(b.ctx, &awssqs.GetQueueUrlInput{QueueName: aws.String("orders")})
+			b.GetQueueUrl(b.ctx, &awssqs.GetQueueUrlInput{QueueName: aws.String("orders")})
 		case 12:
-			_, _ = b.server.Calls("SendMessageBatch"), b.server.Events(sqs.Moved)
+			b.server.Calls("SendMessageBatch")
+			b.server.Events(sqs.Moved)
 		case 13:
 			id := fmt.Sprint("attempt-", client)
 			in := &awssqs.ReceiveMessageInput{QueueUrl: aws.String(b.server.QueueURL("orders.fifo")), VisibilityTimeout: 1, ReceiveRequestAttemptId: &id}
-			_, _ = b.ReceiveMessage(b.ctx, in)
-			_, _ = b.ReceiveMessage(b.ctx, in)
+			b.ReceiveMessage(b.ctx, in)
+			b.ReceiveMessage(b.ctx, in)
 		}
 	}
 }

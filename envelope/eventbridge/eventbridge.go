@@ -20,9 +20,11 @@ package eventbridge
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
 	"github.com/sqsbatch/sqsbatch/internal/valuectx"
@@ -58,7 +60,6 @@ type Event[T any] struct {
 // path in the event, "detail.items.qty", and a position by its offset in the body.
 //
 // [batch.RecordFrom] returns the SQS message unchanged. JSON returns nil if fn is nil.
-// Functions that run handlers refuse nil with an error.
 func JSON[T any](fn func(ctx context.Context, e Event[T]) error, opts ...batch.JSONOption) batch.HandlerFunc {
 	if fn == nil {
 		return nil
@@ -73,8 +74,8 @@ func JSON[T any](fn func(ctx context.Context, e Event[T]) error, opts ...batch.J
 			return &batch.MalformedError{Reason: reason, Err: err}
 		}
 		e := Event[T]{
-			ID: opened.ID, Source: opened.Source, DetailType: opened.DetailType, Time: opened.time,
-			AccountID: opened.Account, Region: opened.Region, Resources: opened.Resources,
+			ID: opened.ID, Source: opened.Source, DetailType: opened.DetailType, Time: opened.Time,
+			AccountID: opened.AccountID, Region: opened.Region, Resources: opened.Resources,
 		}
 		if bad := jsonbody.Decode(string(opened.Detail), &e.Detail, o.Strict); bad != nil {
 			at := func() int { return jsonbody.Offset(r.Body, "detail") }
@@ -89,7 +90,6 @@ func JSON[T any](fn func(ctx context.Context, e Event[T]) error, opts ...batch.J
 // SQS's digest is of the whole body. Everything else is that of the SQS message.
 //
 // Events that are malformed for [JSON] are malformed here. Unwrap returns nil if h is nil.
-// Functions that run handlers refuse nil with an error.
 func Unwrap(h batch.Handler) batch.Handler {
 	if wrapped.IsNil(h) {
 		return nil
@@ -113,17 +113,13 @@ func (u *unwrapper) Validate() error { return wrapped.Validate(u.next) }
 // From returns the event that ctx belongs to, inside [Unwrap]. The event's Detail is the
 // record's body. Elsewhere it returns false.
 func From(ctx context.Context) (events.EventBridgeEvent, bool) {
-	switch e := ctx.Value(key{}).(type) {
-	case *envelope:
-		return events.EventBridgeEvent{
-			Version: e.Version, ID: e.ID, DetailType: e.DetailType, Source: e.Source, AccountID: e.Account,
-			Time: e.time, Region: e.Region, Resources: e.Resources, Detail: bytes.Clone(e.Detail),
-		}, true
-	case *events.EventBridgeEvent:
-		return *e, true
-	default:
+	e, ok := ctx.Value(key{}).(*events.EventBridgeEvent)
+	if !ok {
 		return events.EventBridgeEvent{}, false
 	}
+	event := *e
+	event.Detail = bytes.Clone(e.Detail)
+	return event, true
 }
 
 // With returns a context from which [From] returns e, for tests of functions.
@@ -132,3 +128,32 @@ func With(ctx context.Context, e events.EventBridgeEvent) context.Context {
 }
 
 type key struct{}
+
+// envelope is the JSON that EventBridge writes.
+type envelope struct {
+	events.EventBridgeEvent
+	Time string `json:"time"` // may be empty
+}
+
+// open reads an event, or says what is wrong with it.
+func open(body string) (event *events.EventBridgeEvent, reason string, err error) {
+	e := new(envelope)
+	if err := json.Unmarshal([]byte(body), e); err != nil {
+		return nil, jsonbody.Where(body, e), err
+	}
+	const transformed = ": it is not an event of EventBridge, or the rule has an input transformer, whose output is for batch.JSON"
+	switch {
+	case e.Source == "":
+		return nil, "the event has no source" + transformed, nil
+	case e.DetailType == "":
+		return nil, "the event has no detail-type" + transformed, nil
+	case len(e.Detail) == 0 || string(e.Detail) == "null":
+		return nil, "the event has no detail" + transformed, nil
+	}
+	if e.Time != "" {
+		if e.EventBridgeEvent.Time, err = time.Parse(time.RFC3339, e.Time); err != nil {
+			return nil, "the event's time is not a valid time", err
+		}
+	}
+	return &e.EventBridgeEvent, "", nil
+}

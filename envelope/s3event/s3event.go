@@ -45,8 +45,7 @@ import (
 // records, or has a record that cannot be decoded, is not from S3, or names no bucket or no
 // object. fn is then called for none of its records.
 //
-// [batch.RecordFrom] returns the SQS message. Each returns nil if fn is nil. Functions that
-// run handlers refuse nil with an error.
+// [batch.RecordFrom] returns the SQS message. Each returns nil if fn is nil.
 func Each(fn func(ctx context.Context, r events.S3EventRecord) error) batch.HandlerFunc {
 	if fn == nil {
 		return nil

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -41,30 +43,27 @@ func TestEach(t *testing.T) {
 		message, _ = batch.RecordFrom(ctx)
 		return nil
 	})
+	both := notification("one.jpg", "two.jpg")
 	for name, body := range map[string]string{
-		"as S3 writes it":          notification("one.jpg", "two.jpg"),
-		"indented":                 strings.ReplaceAll(notification("one.jpg", "two.jpg"), ",", " ,\n\t"),
-		"with what comes later":    strings.Replace(notification("one.jpg", "two.jpg"), `{"Records"`, `{"new":[1.5],"Records"`, 1),
-		"with new fields":          strings.ReplaceAll(notification("one.jpg", "two.jpg"), `"size"`, `"new":{"a":null},"size"`),
-		"of a service like S3":     strings.ReplaceAll(notification("one.jpg", "two.jpg"), "aws:s3\"", "minio:s3\""),
-		"twice, the last counts":   strings.Replace(notification("one.jpg", "two.jpg"), `{"Records"`, `{"Records":[{}],"Records"`, 1),
-		"with an Event next to it": strings.Replace(notification("one.jpg", "two.jpg"), `{"Records"`, `{"Event":"s3:TestEvent","Records"`, 1),
+		"as S3 writes it":          both,
+		"indented":                 strings.ReplaceAll(both, ",", " ,\n\t"),
+		"with what comes later":    strings.Replace(both, `{"Records"`, `{"new":[1.5],"Records"`, 1),
+		"with new fields":          strings.ReplaceAll(both, `"size"`, `"new":{"a":null},"size"`),
+		"of a service like S3":     strings.ReplaceAll(both, "aws:s3\"", "minio:s3\""),
+		"twice, the last counts":   strings.Replace(both, `{"Records"`, `{"Records":[{}],"Records"`, 1),
+		"with an Event next to it": strings.Replace(both, `{"Records"`, `{"Event":"s3:TestEvent","Records"`, 1),
 	} {
-		t.Run(name, func(t *testing.T) {
-			got = nil
-			m := batch.Record{MessageID: "m-1", Body: body}
-			if err := h.Handle(batch.WithRecord(t.Context(), m), m); err != nil {
-				t.Fatal(err)
-			}
-			if len(got) != 2 || got[0].S3.Object.Key != "one.jpg" || got[1].S3.Object.Key != "two.jpg" || message.Body != body {
-				t.Fatalf("got %+v", got)
-			}
-			r := got[0]
-			if r.S3.Bucket.Name != "photos" || r.S3.Object.Size != 1024 || r.S3.Object.VersionID != "v1" || r.EventName != "ObjectCreated:Put" ||
-				r.AWSRegion != "eu-west-1" || !r.EventTime.Equal(time.Date(2026, 11, 21, 10, 0, 0, 123e6, time.UTC)) {
-				t.Errorf("got %+v", r)
-			}
-		})
+		got = nil
+		m := batch.Record{MessageID: "m-1", Body: body}
+		err := h.Handle(batch.WithRecord(t.Context(), m), m)
+		if err != nil || len(got) != 2 || got[0].S3.Object.Key != "one.jpg" || got[1].S3.Object.Key != "two.jpg" || message.Body != body {
+			t.Fatalf("%s: got %+v, %v", name, got, err)
+		}
+		r := got[0]
+		if r.S3.Bucket.Name != "photos" || r.S3.Object.Size != 1024 || r.S3.Object.VersionID != "v1" || r.EventName != "ObjectCreated:Put" ||
+			r.AWSRegion != "eu-west-1" || !r.EventTime.Equal(time.Date(2026, 11, 21, 10, 0, 0, 123e6, time.UTC)) {
+			t.Errorf("%s: got %+v", name, r)
+		}
 	}
 }
 
@@ -154,6 +153,77 @@ func TestTheEndOfTheContextEnds(t *testing.T) {
 	defer cancel()
 	if err := h.Handle(ctx, batch.Record{Body: notification("a", "b")}); err != nil {
 		t.Errorf("all are done, %v", err)
+	}
+}
+
+func TestMalformedNotification_IsRefusedAndNotQuoted(t *testing.T) {
+	const canary = "swordfish"
+	good := notification("one.jpg")
+	second := func(old, new string) string { // of two records the second is wrong
+		return `{"Records":[` + record("one.jpg") + "," + strings.Replace(record("two.jpg"), old, new, 1) + `]}`
+	}
+	for name, c := range map[string]struct{ body, want string }{
+		"nothing":               {``, "it is empty"},
+		"no JSON":               {canary, "not valid JSON at offset 0"},
+		"cut off":               {good[:200] + canary, "not valid JSON at offset"},
+		"two":                   {good + good, "not valid JSON at offset " + strconv.Itoa(len(good))},
+		"no records":            {`{"id":"` + canary + `"}`, "it has no Records: it is not a notification of S3"},
+		"null records":          {`{"Records":null,"a":"` + canary + `"}`, "it has no Records"},
+		"empty records":         {`{"Records":[]}`, "it has no Records"},
+		"another event":         {`{"Service":"Amazon S3","Event":"` + canary + `"}`, "it has no Records"},
+		"records are an object": {`{"Records":{"a":"` + canary + `"}}`, `field "Records": a JSON object does not go into`},
+		"a record of nothing":   {`{"Records":[{}]}`, "Records[0]: its eventSource is not aws:s3"},
+		"a null record":         {`{"Records":[null]}`, "Records[0]: the JSON value is null"},
+		"a word":                {second(record("two.jpg"), `"`+canary+`"`), `field "Records[1]": a JSON string does not go into events.S3EventRecord`},
+		"of SQS":                {second("aws:s3\"", "aws:sqs\""), "Records[1]: its eventSource is not aws:s3"},
+		"no JSON, twice":        {strings.Replace(good, `{"Records"`, `{"Records":[`+canary+`],"Records"`, 1), "not valid JSON at offset 12"},
+		"no bucket":             {second(`"name":"photos"`, `"other":"`+canary+`"`), "Records[1]: it names no bucket"},
+		"no object":             {second(`"key":"two.jpg"`, `"other":"`+canary+`"`), "Records[1]: it names no object"},
+		"a bad escape":          {second("two.jpg", canary+"%zz"), "Records[1]: the object's key is not URL-encoded"},
+		"no time":               {second("2026-11-21T10:00:00.123Z", canary), `field "Records[1].eventTime": a JSON string does not go into time.Time, at offset `},
+		"a record is no JSON":   {second(`"size":1024`, `"size":`), "not valid JSON at offset"},
+		"deep":                  {`{"Records":` + strings.Repeat(`[`, 100_000) + strings.Repeat(`]`, 100_000) + `}`, "JSON nested too deeply"},
+		"deep, no end":          {`{"Records":[` + strings.Repeat(`{"s3":`, 100_000), "JSON nested too deeply"},
+	} {
+		called := false
+		h := s3event.Each(func(context.Context, events.S3EventRecord) error { called = true; return nil })
+		err := h.Handle(t.Context(), batch.Record{Body: c.body})
+		var malformed *batch.MalformedError
+		if !errors.As(err, &malformed) || !strings.Contains(err.Error(), c.want) || called || strings.Contains(err.Error(), canary) {
+			t.Errorf("%s: called %v, %v, want %q in it, and nothing of the body", name, called, err, c.want)
+		}
+	}
+}
+
+// An offset is the value's in the body, also where events.S3Object decodes itself.
+func TestOffsets(t *testing.T) {
+	h := s3event.Each(func(context.Context, events.S3EventRecord) error { return nil })
+	for field, right := range map[string]string{"s3.object.size": `"size":1024`, "awsRegion": `"awsRegion":"eu-west-1"`} {
+		name, _, _ := strings.Cut(right, ":")
+		body := ` {"Records" : [ ` + record("one.jpg") + ` , ` + strings.Replace(record("two.jpg"), right, name+`:["x"]`, 1) + `]}`
+		offset := fmt.Sprint("at offset ", strings.Index(body, `["x"]`))
+		err := h.Handle(t.Context(), batch.Record{Body: body})
+		if err == nil || !strings.Contains(err.Error(), `field "Records[1].`+field+`"`) || !strings.HasSuffix(err.Error(), offset) {
+			t.Errorf("%v, want %s", err, offset)
+		}
+	}
+}
+
+// The longest list must not take hundreds of times its size.
+func TestMemoryIsBounded(t *testing.T) {
+	h := s3event.Each(func(context.Context, events.S3EventRecord) error { return nil })
+	for name, body := range map[string]string{
+		"of numbers": `{"Records":[` + strings.Repeat("0,", 1<<19-10) + `0]}`,
+		"of objects": `{"Records":[` + strings.Repeat("{},", 1<<18) + `{}]}`,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := h.Handle(t.Context(), batch.Record{Body: body})
+		runtime.ReadMemStats(&after)
+		if err == nil || after.TotalAlloc-before.TotalAlloc > 100<<20 {
+			t.Errorf("%s: %d bytes were allocated for %d, %v", name, after.TotalAlloc-before.TotalAlloc, len(body), err)
+		}
+		t.Logf("%s: %d KB", name, (after.TotalAlloc-before.TotalAlloc)>>10)
 	}
 }
 

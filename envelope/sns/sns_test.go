@@ -113,19 +113,17 @@ func TestWhatIsAnEnvelope(t *testing.T) {
 		"a list of envelopes":        {`[{"Type":"Notification","MessageId":"n",` + topic + `,"Message":"x"}]`, "(same)"},
 		"no JSON":                    {`{"TopicArn" "MessageId" "Type"`, "(same)"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			g, err := handle(t, batch.Record{Body: c.body})
-			want, raw := c.want, false
-			switch want {
-			case "(same)":
-				want, raw = c.body, true
-			case "(empty)":
-				want, raw = "", c.body == ""
-			}
-			if err != nil || !g.called || g.record.Body != want || g.enveloped == raw {
-				t.Errorf("called %v with %q, in an envelope %v; %v; want %q", g.called, g.record.Body, g.enveloped, err, want)
-			}
-		})
+		g, err := handle(t, batch.Record{Body: c.body})
+		want, raw := c.want, false
+		switch want {
+		case "(same)":
+			want, raw = c.body, true
+		case "(empty)":
+			want, raw = "", c.body == ""
+		}
+		if err != nil || !g.called || g.record.Body != want || g.enveloped == raw {
+			t.Errorf("%s: called %v with %q, in an envelope %v; %v; want %q", name, g.called, g.record.Body, g.enveloped, err, want)
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package migrating_test
 
 import (
-	"flag"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,28 +10,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/docpage"
 )
 
-var update = flag.Bool("update", false, "write the files into the pages of docs/migrating")
-
 const (
 	root   = "../.."
 	folder = root + "/docs/migrating"
 )
-
-// The pages show these files as they are. After a change of one:
-//
-//	go test ./examples/migrating -update
-func TestThePagesShowTheseFiles(t *testing.T) {
-	shown := 0
-	for _, page := range pages(t) {
-		text := docpage.Read(t, page)
-		want, files := docpage.WithFiles(t, page, text)
-		docpage.RequireCurrent(t, page, text, want, *update)
-		shown += files
-	}
-	if shown == 0 {
-		t.Error("the pages show no files")
-	}
-}
 
 // Every example is shown by a page and is in a command, and every event of another
 // shape is in a command. test/integration runs the commands.

@@ -2,14 +2,20 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/events"
+	"github.com/sqsbatch/sqsbatch/handler"
 )
 
 // verdict is what an error means for its message, in words.
@@ -71,18 +77,10 @@ func TestShip(t *testing.T) {
 				r := batch.Record{MessageID: "m-1", Body: tt.body, Attempt: max(tt.attempt, 1)}
 				ctx, cancel := context.WithTimeout(batch.WithRecord(t.Context(), r), 10*time.Second)
 				defer cancel()
-
 				start := time.Now()
 				err := batch.JSON(shipFrom(memoryWarehouse{})).Handle(ctx, r)
-
-				if got := verdict(err); got != tt.want {
-					t.Errorf("verdict is %q, want %q (error: %v)", got, tt.want, err)
-				}
-				if !strings.Contains(fmt.Sprint(err), tt.says) {
-					t.Errorf("error is %q, want it to say %q", err, tt.says)
-				}
-				if took := time.Since(start); took != tt.takes {
-					t.Errorf("took %v, want %v", took, tt.takes)
+				if took := time.Since(start); verdict(err) != tt.want || !strings.Contains(fmt.Sprint(err), tt.says) || took != tt.takes {
+					t.Errorf("%q after %v: %v, want %q after %v, and it to say %q", verdict(err), took, err, tt.want, tt.takes, tt.says)
 				}
 			})
 		})
@@ -114,25 +112,87 @@ func (w refusing) Ship(context.Context, Order) error { return w.err }
 
 // The business logic works with any Warehouse, however it wraps its errors.
 func TestShipFromAnotherWarehouse(t *testing.T) {
-	tests := []struct {
-		name string
-		err  error
-		want string
-	}{
-		{"unknown, wrapped", fmt.Errorf("catalogue: %w", ErrUnknownSKU), "permanent"},
-		{"busy, wrapped", fmt.Errorf("dock: %w", &BusyError{For: time.Minute}), "retry after 1m0s"},
-		{"anything else", errors.New("no route to host"), "retry"},
-		{"shipped", nil, "done"},
+	for answer, want := range map[error]string{
+		fmt.Errorf("catalogue: %w", ErrUnknownSKU):           "permanent",
+		fmt.Errorf("dock: %w", &BusyError{For: time.Minute}): "retry after 1m0s",
+		errors.New("no route to host"):                       "retry",
+		nil:                                                  "done",
+	} {
+		err := shipFrom(refusing{answer})(t.Context(), Order{ID: "o-1", SKU: "ok", Quantity: 1})
+		if verdict(err) != want || !errors.Is(err, answer) {
+			t.Errorf("verdict of %v is %q, want %q", err, verdict(err), want)
+		}
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			err := shipFrom(refusing{tt.err})(t.Context(), Order{ID: "o-1", SKU: "ok", Quantity: 1})
-			if got := verdict(err); got != tt.want {
-				t.Errorf("verdict is %q, want %q", got, tt.want)
-			}
-			if !errors.Is(err, tt.err) {
-				t.Errorf("%v does not wrap %v", err, tt.err)
-			}
+}
+
+// timeout is template.yaml's, one for which events/README.md promises answers.
+const timeout = 10 * time.Second
+
+// onEach runs the deployed function on each payload as Lambda would, but with no queue
+// behind it: AWS_SAM_LOCAL says that the receipt handles are samples.
+func onEach(t *testing.T, pattern string, check func(t *testing.T, name string, answer []byte, err error)) {
+	t.Helper()
+	t.Setenv("AWS_SAM_LOCAL", "true")
+	names, err := fs.Glob(events.FS, pattern)
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no event matches %s (%v)", pattern, err)
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h, err := handler.New(batch.JSON(shipFrom(memoryWarehouse{})), handler.Config{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), timeout)
+				defer cancel()
+				start := time.Now()
+				answer, err := h.Invoke(ctx, read(t, name))
+				if took := time.Since(start); took >= timeout {
+					t.Errorf("answered after %v, when Lambda has ended the function", took)
+				}
+				check(t, name, answer, err)
+				time.Sleep(time.Minute) // what was abandoned ends in this bubble
+			})
 		})
 	}
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := events.FS.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// Every event gets the answer that is documented for it, before the timeout.
+func TestEventsGetTheirAnswers(t *testing.T) {
+	onEach(t, "*.json", func(t *testing.T, name string, answer []byte, err error) {
+		if err != nil {
+			t.Fatalf("invocation failed: %v", err)
+		}
+		if want := read(t, path.Join("answers", name)); !reflect.DeepEqual(parsed(t, answer), parsed(t, want)) {
+			t.Errorf("answer is\n%s\nwant\n%s", answer, want)
+		}
+	})
+}
+
+// A payload that cannot be answered safely fails the invocation and says why.
+func TestRefusedEventsFail(t *testing.T) {
+	onEach(t, "refused/*.json", func(t *testing.T, _ string, answer []byte, err error) {
+		if err == nil || err.Error() == "" {
+			t.Errorf("answered %s with the error %v, want one that says something", answer, err)
+		}
+	})
+}
+
+func parsed(t *testing.T, b []byte) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(b, &v); err != nil {
+		t.Fatalf("%q: %v", b, err)
+	}
+	return v
 }

@@ -5,11 +5,11 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"math/rand/v2"
 	"net/http"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -22,28 +22,38 @@ import (
 type world struct {
 	*testing.T
 	server *sqs.Server
-	client *awssqs.Client
 	file   string
 	db     *sql.DB // of the test, which is not killed
 }
 
-func newWorld(t *testing.T) *world {
-	w := &world{T: t, server: sqs.New(sqs.Options{}), file: filepath.Join(t.TempDir(), "orders.db")}
-	w.client = w.server.Client()
-	if _, err := w.client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{
-		QueueName: aws.String("orders.fifo"), Attributes: map[string]string{"FifoQueue": "true"}}); err != nil {
-		t.Fatal(err)
-	}
-	var err error
-	if w.db, err = open(t.Context(), w.file); err != nil {
-		t.Fatal(err)
-	}
-	return w
+func inWorld(t *testing.T, script func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, server: sqs.New(sqs.Options{}), file: filepath.Join(t.TempDir(), "orders.db")}
+		defer w.server.Close()
+		_, err := w.server.Client().CreateQueue(t.Context(), &awssqs.CreateQueueInput{
+			QueueName: aws.String("orders.fifo"), Attributes: map[string]string{"FifoQueue": "true"},
+		})
+		if err == nil {
+			w.db, err = open(t.Context(), w.file)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.db.Close()
+		script(w)
+	})
 }
 
-func (w *world) close() {
-	_ = w.db.Close()
-	_ = w.server.Close()
+// messages returns those of the queue.
+func (w *world) messages() []sqs.MessageSnapshot { return w.server.Snapshot()[0].Messages }
+
+// require compares the numbers of messages in the queue and of rows in the outbox.
+func (w *world) require(sent, left int) {
+	w.Helper()
+	if n := len(w.messages()); n != sent || w.left() != left {
+		w.Errorf("%d messages in the queue, %d in the outbox, want %d and %d", n, w.left(), sent, left)
+	}
 }
 
 func (w *world) place(customer string, total int) {
@@ -187,6 +197,3 @@ func (c mortalConn) QueryContext(ctx context.Context, query string, args []drive
 	}
 	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 }
-
-// draw returns the steps until a kill.
-func draw(r *rand.Rand) int { return 1 + r.IntN(60) }

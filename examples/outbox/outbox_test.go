@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -23,13 +22,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestRelay_IsKilledAtRandomPlaces(t *testing.T) {
 	kills := 0
 	for seed := range uint64(30) {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
-			defer w.close()
+		inWorld(t, func(w *world) {
 			kills += w.killAtRandom(seed)
 			w.requireAllInOrder()
-			if t.Failed() {
-				t.Fatalf("seed %d", seed)
+			if w.Failed() {
+				w.Fatalf("seed %d", seed)
 			}
 		})
 	}
@@ -45,7 +42,8 @@ func (w *world) killAtRandom(seed uint64) (kills int) {
 	); err != nil {
 		w.Fatal(err)
 	}
-	running := [2]*process{w.start("relay 0", draw(r)), w.start("relay 1", draw(r))}
+	steps := func() int { return 1 + r.IntN(60) } // until a kill
+	running := [2]*process{w.start("relay 0", steps()), w.start("relay 1", steps())}
 	for n := range 60 {
 		w.place(fmt.Sprint("customer-", r.IntN(5)), n)
 		time.Sleep(time.Duration(r.IntN(3000)) * time.Millisecond)
@@ -53,7 +51,7 @@ func (w *world) killAtRandom(seed uint64) (kills int) {
 			if p.life.check() != nil {
 				kills++
 				<-p.ended
-				running[i] = w.start(fmt.Sprint("relay ", n, " ", i), draw(r))
+				running[i] = w.start(fmt.Sprint("relay ", n, " ", i), steps())
 			}
 		}
 	}
@@ -81,7 +79,7 @@ func (w *world) waitForEmpty() {
 func (w *world) requireAllInOrder() {
 	w.Helper()
 	copies, latest := map[int64]int{}, map[string]int64{}
-	for _, m := range w.server.Snapshot()[0].Messages {
+	for _, m := range w.messages() {
 		var o order
 		if err := json.Unmarshal([]byte(m.Body), &o); err != nil {
 			w.Fatal(err)
@@ -108,27 +106,20 @@ func (w *world) requireAllInOrder() {
 func TestRelay_KilledBetweenSendAndDelete(t *testing.T) {
 	for later, want := range map[time.Duration]int{4 * time.Minute: 1, 6 * time.Minute: 2} {
 		t.Run(later.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
-				defer w.close()
+			inWorld(t, func(w *world) {
 				w.place("customer-1", 1)
 				const steps = 2 + 1 + 2 // the lease, the page, the call and its answer
 				p := w.start("first", steps)
 				<-p.ended
-				if got := len(w.server.Snapshot()[0].Messages); got != 1 || w.left() != 1 {
-					t.Fatalf("%d messages in the queue and %d in the outbox after the kill, want 1 and 1", got, w.left())
-				}
+				w.require(1, 1)
 				time.Sleep(later)
 				second := w.start("second", 0)
 				w.waitForEmpty()
 				second.stop()
-				messages := w.server.Snapshot()[0].Messages
-				if len(messages) != want {
-					t.Errorf("%d copies, want %d", len(messages), want)
-				}
-				for _, m := range messages {
+				w.require(want, 0)
+				for _, m := range w.messages() {
 					if m.DeduplicationID != "outbox-1" {
-						t.Errorf("the deduplication id is %q", m.DeduplicationID)
+						w.Errorf("the deduplication id is %q", m.DeduplicationID)
 					}
 				}
 			})
@@ -140,15 +131,13 @@ func TestRelay_KilledBetweenSendAndDelete(t *testing.T) {
 // once; when it is killed, after the lease.
 func TestRelay_OneAtATime(t *testing.T) {
 	for _, killed := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
-			defer w.close()
+		inWorld(t, func(w *world) {
 			first := w.start("first", 0)
 			time.Sleep(time.Second)
 			second := w.start("second", 0)
 			time.Sleep(time.Minute)
 			if got := w.owner(); got != "first" {
-				t.Errorf("%q has the lease", got)
+				w.Errorf("%q has the lease", got)
 			}
 			if killed {
 				first.life.left.Store(1)
@@ -160,7 +149,7 @@ func TestRelay_OneAtATime(t *testing.T) {
 			w.waitForEmpty()
 			took := time.Since(began)
 			if want := leaseTime; killed != (took > want/2) || took > want+5*time.Second {
-				t.Errorf("killed %v: the second one took over after %v", killed, took)
+				w.Errorf("killed %v: the second one took over after %v", killed, took)
 			}
 			second.stop()
 		})
@@ -177,51 +166,39 @@ func (w *world) owner() (name string) {
 
 // A stop finishes the round: what SQS has is deleted.
 func TestRelay_Stop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		defer w.close()
+	inWorld(t, func(w *world) {
 		if err := w.server.Inject(sqs.Fault{Kind: sqs.Latency, Operation: "SendMessageBatch", Latency: time.Second}); err != nil {
-			t.Fatal(err)
+			w.Fatal(err)
 		}
 		w.place("customer-1", 1)
 		w.place("customer-1", 2)
 		p := w.start("first", 0)
 		time.Sleep(500 * time.Millisecond)
 		p.stop()
-		if sent := len(w.server.Snapshot()[0].Messages); sent != 1 || w.left() != 1 {
-			t.Errorf("%d sent, %d left, want 1 and 1", sent, w.left())
-		}
+		w.require(1, 1)
 	})
 }
 
 // A message that SQS never takes holds up its customer, and nobody else.
 func TestRelay_BadMessageHoldsUpItsAggregate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		defer w.close()
+	inWorld(t, func(w *world) {
 		w.place(strings.Repeat("c", 129), 1) // too long for a group
 		w.place("customer-1", 2)
 		p := w.start("first", 0)
 		time.Sleep(time.Minute)
 		p.stop()
-		if sent := len(w.server.Snapshot()[0].Messages); sent != 1 || w.left() != 1 {
-			t.Errorf("%d sent, %d left, want 1 and 1", sent, w.left())
-		}
+		w.require(1, 1)
 	})
 }
 
 // An order that is not stored has no message.
 func TestPlaceOrder_BothOrNeither(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		defer w.close()
-		ctx, cancel := context.WithCancel(t.Context())
+	inWorld(t, func(w *world) {
+		ctx, cancel := context.WithCancel(w.Context())
 		cancel()
 		if err := placeOrder(ctx, w.db, order{Customer: "customer-1", Total: 1}); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
+			w.Errorf("got %v", err)
 		}
-		if w.left() != 0 {
-			t.Error("the message is in the outbox, and the order was not stored")
-		}
+		w.require(0, 0)
 	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -16,81 +15,58 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
-	"github.com/sqsbatch/sqsbatch/internal/docpage"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/sender"
 )
 
-var update = flag.Bool("update", false, "write the file into docs/sending.md")
-
-// The page shows main.go as it is. After a change of it:
-//
-//	go test ./examples/pipeline -run TestThePageShowsThisFile -update
-func TestThePageShowsThisFile(t *testing.T) {
-	docpage.RequireFiles(t, "../../docs/sending.md", *update)
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Each order has its mail, although sends fail now and then: an order whose mail is not
 // confirmed comes back.
 func TestEachOrderHasItsMail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := sqs.New(sqs.Options{})
-		defer server.Close()
-		client := server.Client()
-		for _, name := range []string{"orders", "mails"} {
-			if _, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: &name}); err != nil {
-				t.Fatal(err)
-			}
-		}
+		orders := testqueue.New(t, testqueue.Standard)
+		created, err := orders.Client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("mails")})
+		ok(t, err)
 		for i := range 100 {
-			if _, err := client.SendMessage(t.Context(), &awssqs.SendMessageInput{
-				QueueUrl: aws.String(server.QueueURL("orders")), MessageBody: aws.String(fmt.Sprintf(`{"id":"o-%d","customer":"c-%d"}`, i, i)),
-			}); err != nil {
-				t.Fatal(err)
-			}
+			orders.Send(fmt.Sprintf(`{"id":"o-%d","customer":"c-%d"}`, i, i))
 		}
-		if err := server.Inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: "SendMessageBatch", Code: "AccessDenied", Times: 7}); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, orders.Server().Inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: "SendMessageBatch", Code: "AccessDenied", Times: 7}))
 
-		mails, err := sender.New(client, sender.Config{Queue: server.QueueURL("mails")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		mails, err := sender.New(orders.Client, sender.Config{Queue: *created.QueueUrl})
+		ok(t, err)
 		s := service{mails}
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() {
-			ended <- handler.Poll(ctx, handler.Queues{
-				{URL: server.QueueURL("orders"), Handler: batch.Chain(batch.JSON(s.ship), mails.Wrap)},
-				{URL: server.QueueURL("mails"), Handler: batch.JSON(s.deliver)},
-			}, handler.Config{SQS: client, Logger: slog.New(slog.DiscardHandler)})
-		}()
-		time.Sleep(time.Hour)
-		stop()
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+		defer stop()
+		ok(t, handler.Poll(ctx, handler.Queues{
+			{URL: orders.URL, Handler: batch.Chain(batch.JSON(s.ship), mails.Wrap)},
+			{URL: *created.QueueUrl, Handler: batch.JSON(s.deliver)},
+		}, handler.Config{SQS: orders.Client, Logger: slog.New(slog.DiscardHandler)}))
 
-		delivered := map[string]int{}
-		orders := 0
-		for _, e := range server.Events(sqs.Deleted) {
+		delivered, done := map[string]int{}, 0
+		for _, e := range orders.Events(sqs.Deleted) {
 			if e.Queue == "orders" {
-				orders++
+				done++
 				continue
 			}
 			_, customer, _ := strings.Cut(e.Body, `"to":"`)
 			customer, _, _ = strings.Cut(customer, `"`)
 			delivered[customer]++
 		}
-		if orders != 100 {
-			t.Errorf("%d orders are done", orders)
+		if done != 100 {
+			t.Errorf("%d orders are done", done)
 		}
 		for i := range 100 {
 			if n := delivered[fmt.Sprint("c-", i)]; n != 1 {
 				t.Errorf("customer %d got %d mails", i, n)
 			}
 		}
-		if again := len(server.Events(sqs.Received)); again != 207 {
+		if again := len(orders.Events(sqs.Received)); again != 207 {
 			t.Errorf("%d messages were received, want 200 and 7 orders once more", again)
 		}
 	})

@@ -2,22 +2,11 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"testing"
 
-	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/reply"
 	"github.com/sqsbatch/sqsbatch/sqstest"
 )
-
-var update = flag.Bool("update", false, "write the files into docs/request-response.md")
-
-// The page shows the two programs as they are. After a change:
-//
-//	go test ./examples/quotes -run TestThePageShowsThePrograms -update
-func TestThePageShowsThePrograms(t *testing.T) {
-	docpage.RequireFiles(t, "../../docs/request-response.md", *update)
-}
 
 func TestQuotes(t *testing.T) {
 	sqstest.Run(t, reply.Handler(quote), func(t *testing.T, q *sqstest.Queue) {

@@ -44,6 +44,18 @@ func (f *fakeDynamoDB) want(t *testing.T, want map[string]string) {
 	}
 }
 
+// put has the item of the key orders#1.
+func (f *fakeDynamoDB) put(item attributes) {
+	item["id"] = map[string]any{"S": "orders#1"}
+	f.items[`"orders#1"`] = item
+}
+
+// validated is the error with which a handler with the store does not start.
+func validated(store idempotency.Store) error {
+	h := idempotency.New(store, idempotency.Config{Key: idempotency.MessageID})(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }))
+	return h.(interface{ Validate() error }).Validate()
+}
+
 // The items are Powertools', with two attributes more.
 func TestItem_HasPowertoolsAttributes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -113,8 +125,7 @@ func TestItemOfPowertools_IsUnderstood(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake()
-				c.item["id"] = map[string]any{"S": "orders#1"}
-				f.items[`"orders#1"`] = c.item
+				f.put(c.item)
 				found, err := dynamostore.New(f.client(), "idempotency").Claim(t.Context(), claimOf("A", time.Minute))
 				if err != nil || found.State != c.want.State || found.Left != c.want.Left || string(found.Result) != string(c.want.Result) {
 					t.Errorf("found %+v, %v; want %+v", found, err, c.want)
@@ -134,8 +145,7 @@ func TestForeignItem_IsAnError(t *testing.T) {
 		`"data" has a set`:      {"status": {"S": "COMPLETED"}, "data": {"M": map[string]any{"a": map[string]any{"SS": []string{"x"}}}}},
 	} {
 		f := newFake()
-		item["id"] = map[string]any{"S": "orders#1"}
-		f.items[`"orders#1"`] = item
+		f.put(item)
 		_, err := dynamostore.New(f.client(), "orders").Claim(t.Context(), claimOf("A", time.Minute))
 		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), `PutItem in table "orders"`) {
 			t.Errorf("%v: want %s", err, name)
@@ -285,8 +295,7 @@ func TestNilPointers_AreRefused(t *testing.T) {
 		"idempotency: the store is nil":  none,
 		"dynamostore: the client is nil": dynamostore.New(client, "orders"),
 	} {
-		h := idempotency.New(store, idempotency.Config{Key: idempotency.MessageID})(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }))
-		if err := h.(interface{ Validate() error }).Validate(); !strings.Contains(fmt.Sprint(err), want) {
+		if err := validated(store); !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("%v: want %q", err, want)
 		}
 	}
@@ -294,10 +303,9 @@ func TestNilPointers_AreRefused(t *testing.T) {
 
 func TestOptions_AreChecked(t *testing.T) {
 	store := dynamostore.New(nil, "", func(o *dynamostore.Options) { o.SortKey, o.Data = "sk", "status" })
-	h := idempotency.New(store, idempotency.Config{Key: idempotency.MessageID})(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }))
 	_, claiming := store.Claim(t.Context(), claimOf("A", time.Minute))
 	for name, err := range map[string]error{
-		"New": store.Validate(), "the handler's start": h.(interface{ Validate() error }).Validate(), "a call": claiming,
+		"New": store.Validate(), "the handler's start": validated(store), "a call": claiming,
 	} {
 		for _, part := range []string{"the client is nil", "name of the table is empty", `SortKey is "sk" and Partition is ""`, `two attributes have the name "status"`} {
 			if !strings.Contains(fmt.Sprint(err), part) {

@@ -29,14 +29,3 @@ func Example() {
 	// a <nil>
 	// b the work was done before
 }
-
-// A table that was made for something else has other names.
-func ExampleNew() {
-	client := newFake().client()
-	store := dynamostore.New(client, "orders", func(o *dynamostore.Options) {
-		o.Expiration = "ttl"
-		o.Status = "state"
-	})
-	fmt.Println(store.Validate())
-	// Output: <nil>
-}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/big"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -196,18 +197,10 @@ func sum(a, b map[string]any) map[string]any {
 
 // unused wants every placeholder to be in an expression, as DynamoDB does.
 func (e *expression) unused(text string) error {
-	used := map[string]bool{}
-	for _, t := range token.FindAllString(text, -1) {
-		used[t] = true
-	}
-	for name := range e.names {
-		if !used[name] {
-			return fmt.Errorf("the name %s is not used in expressions", name)
-		}
-	}
-	for value := range e.values {
-		if !used[value] {
-			return fmt.Errorf("the value %s is not used in expressions", value)
+	used := token.FindAllString(text, -1)
+	for _, placeholder := range slices.AppendSeq(slices.Collect(maps.Keys(e.names)), maps.Keys(e.values)) {
+		if !slices.Contains(used, placeholder) {
+			return fmt.Errorf("%s is not used in expressions", placeholder)
 		}
 	}
 	return nil

@@ -25,6 +25,13 @@ func (n noDatabase) Connect(context.Context) (driver.Conn, error) {
 
 func (n noDatabase) Driver() driver.Driver { return nil }
 
+// unused is a store that must not call its database.
+func unused(t *testing.T) *sqlstore.Store {
+	db := sql.OpenDB(noDatabase{t})
+	t.Cleanup(func() { _ = db.Close() })
+	return sqlstore.New(db, sqlstore.PostgreSQL, "idempotency")
+}
+
 func TestNew_WrongParameters(t *testing.T) {
 	db := sql.OpenDB(noDatabase{t})
 	defer db.Close()
@@ -77,9 +84,7 @@ func wantSame(t *testing.T, store *sqlstore.Store, want error) {
 }
 
 func TestStore_RefusesKeys(t *testing.T) {
-	db := sql.OpenDB(noDatabase{t})
-	defer db.Close()
-	store := sqlstore.New(db, sqlstore.PostgreSQL, "idempotency")
+	store := unused(t)
 	for _, key := range []string{"", strings.Repeat("x", 1025), "\xff"} {
 		if _, err := store.Claim(t.Context(), idempotency.Claim{Key: key, Owner: "A"}); err == nil {
 			t.Errorf("%q is claimed", key)
@@ -92,9 +97,7 @@ func TestStore_RefusesKeys(t *testing.T) {
 
 // A transaction without a claim would not be protected, so there is none.
 func TestInTx_WithoutAClaim(t *testing.T) {
-	db := sql.OpenDB(noDatabase{t})
-	defer db.Close()
-	store := sqlstore.New(db, sqlstore.PostgreSQL, "idempotency")
+	store := unused(t)
 	work := func(*sql.Tx) error {
 		t.Error("the work is done")
 		return nil

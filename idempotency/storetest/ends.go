@@ -1,92 +1,146 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/idempotency"
 )
 
-func renewedClaimLasts(t *tester) {
-	t.wantClaimed("A", short)
-	t.done(t.renew("A", long))
-	t.wait(past)
-	t.wantInProgress(long/2, long)
-	t.done(t.complete("A", "A's"))
-	t.wantCompleted("A's")
-}
-
-func renewalNeverShortens(t *tester) {
-	t.wantClaimed("A", long)
-	t.done(t.renew("A", short))
-	t.wait(past)
-	t.wantInProgress(long/2, long)
-}
-
-func renewalAfterTheEnd(t *tester) {
-	t.wantClaimed("A", short)
-	t.wait(past)
-	t.done(t.renew("A", long))
-	t.wantInProgress(long/2, long)
-}
-
-// A store may keep a claim that has ended for a second, which must not end one that lasts.
-func renewalOutlastsRemember(t *tester) {
-	t.want(t.claims(idempotency.Claim{Key: t.key, Owner: "A", Lease: time.Second / 2, Remember: 0}), idempotency.Found{State: idempotency.Claimed})
-	t.done(t.renew("A", long))
-	t.wait(coarse)
-	t.wantInProgress(long/2, long)
-	t.done(t.complete("A", "A's"))
-	t.wantCompleted("A's")
-}
-
-func renewalOfACompletion(t *tester) {
-	t.wantClaimed("A", long)
-	t.done(t.complete("A", "A's"))
-	if err := t.renew("A", long); !errors.Is(err, idempotency.ErrNotOwner) {
-		t.Errorf("%v, want ErrNotOwner", err)
-	}
-	t.wantCompleted("A's")
-}
-
-// Work that took too long is done nevertheless, if no other worker has begun it.
-func completionAfterTheEnd(t *tester) {
-	t.wantClaimed("A", short)
-	t.wait(past)
-	t.done(t.complete("A", "A's"))
-	t.wantCompleted("A's")
-}
-
-func completionTwice(t *tester) {
-	t.wantClaimed("A", long)
-	t.done(t.complete("A", "A's"))
-	t.done(t.complete("A", "A's"))
-	t.wantCompleted("A's")
-}
-
-func completionOutlastsItsLease(t *tester) {
-	t.wantClaimed("A", short)
-	t.done(t.complete("A", "A's"))
-	t.wait(past)
-	t.wantCompleted("A's")
-}
-
-func releaseKeepsACompletion(t *tester) {
-	t.wantClaimed("A", long)
-	t.done(t.complete("A", "A's"))
-	if err := t.release("A"); err != nil && !errors.Is(err, idempotency.ErrNotOwner) {
-		t.Errorf("%v, want ErrNotOwner or nil", err)
-	}
-	t.wantCompleted("A's")
-}
-
-func releaseTwice(t *tester) {
-	t.wantClaimed("A", long)
-	t.done(t.release("A"))
-	if err := t.release("A"); err != nil && !errors.Is(err, idempotency.ErrNotOwner) {
-		t.Errorf("%v, want ErrNotOwner or nil", err)
-	}
-	t.wantClaimed("B", long)
+var endTests = []test{
+	{"Renew_LastsLonger", func(t *tester) {
+		t.wantClaimed("A", short)
+		t.done(t.renew("A", long))
+		t.wait(past)
+		t.wantInProgress(long/2, long)
+		t.done(t.complete("A", "A's"))
+		t.wantCompleted("A's")
+	}},
+	{"Renew_NeverShortens", func(t *tester) {
+		t.wantClaimed("A", long)
+		t.done(t.renew("A", short))
+		t.wait(past)
+		t.wantInProgress(long/2, long)
+	}},
+	{"Renew_AfterTheEnd", func(t *tester) {
+		t.wantClaimed("A", short)
+		t.wait(past)
+		t.done(t.renew("A", long))
+		t.wantInProgress(long/2, long)
+	}},
+	// A store may keep a claim that has ended for a second, which must not end one that lasts.
+	{"Renew_OutlastsRemember", func(t *tester) {
+		t.want(t.claims(idempotency.Claim{Key: t.key, Owner: "A", Lease: time.Second / 2, Remember: 0}), idempotency.Found{State: idempotency.Claimed})
+		t.done(t.renew("A", long))
+		t.wait(coarse)
+		t.wantInProgress(long/2, long)
+		t.done(t.complete("A", "A's"))
+		t.wantCompleted("A's")
+	}},
+	{"Renew_OfACompletion", func(t *tester) {
+		t.wantClaimed("A", long)
+		t.done(t.complete("A", "A's"))
+		if err := t.renew("A", 2*long); !errors.Is(err, idempotency.ErrNotOwner) {
+			t.Errorf("%v, want ErrNotOwner", err)
+		}
+		t.wantCompleted("A's")
+	}},
+	// Work that took too long is done nevertheless, if no other worker has begun it.
+	{"Complete_AfterTheEnd", func(t *tester) {
+		t.wantClaimed("A", short)
+		t.wait(past)
+		t.done(t.complete("A", "A's"))
+		t.wantCompleted("A's")
+	}},
+	{"Complete_TwiceBySameOwner", func(t *tester) {
+		t.wantClaimed("A", long)
+		t.done(t.complete("A", "A's"))
+		t.done(t.complete("A", "A's"))
+		t.wantCompleted("A's")
+	}},
+	{"Complete_IsKeptLongerThanItsLease", func(t *tester) {
+		t.wantClaimed("A", short)
+		t.done(t.complete("A", "A's"))
+		t.wait(past)
+		t.wantCompleted("A's")
+	}},
+	{"Release_KeepsACompletion", func(t *tester) {
+		t.wantClaimed("A", long)
+		t.done(t.complete("A", "A's"))
+		t.releasesNothing("A")
+		t.wantCompleted("A's")
+	}},
+	{"Release_TwiceBySameOwner", func(t *tester) {
+		t.wantClaimed("A", long)
+		t.done(t.release("A"))
+		t.releasesNothing("A")
+		t.wantClaimed("B", long)
+	}},
+	{"Fence_FormerOwnerOfATakenOverClaim", func(t *tester) {
+		t.takeOver()
+		t.wantFenced("A")
+		t.wantInProgress(long/2, long)
+		t.done(t.renew("B", long))
+		t.done(t.complete("B", "B's"))
+		t.wantCompleted("B's")
+	}},
+	{"Fence_FormerOwnerAfterCompletion", func(t *tester) {
+		t.takeOver()
+		t.done(t.complete("B", "B's"))
+		t.wantFenced("A")
+		t.wantCompleted("B's")
+	}},
+	{"Fence_FormerOwnerAfterRelease", func(t *tester) {
+		t.takeOver()
+		t.done(t.release("B"))
+		t.wantFenced("A")
+		t.wantFenced("B")
+		t.wantClaimed("C", long)
+		t.wantFenced("A")
+		t.wantFenced("B")
+		t.done(t.complete("C", "C's"))
+		t.wantCompleted("C's")
+	}},
+	{"Fence_OwnerOfAReleasedClaim", func(t *tester) {
+		t.wantClaimed("A", long)
+		t.done(t.release("A"))
+		t.wantFenced("A")
+		t.wantClaimed("B", long)
+		t.wantFenced("A")
+		t.done(t.complete("B", "B's"))
+		t.wantCompleted("B's")
+	}},
+	{"Fence_StrangerToAKey", func(t *tester) {
+		t.wantFenced("A")
+		t.wantClaimed("B", long)
+		t.wantFenced("A")
+		t.wantInProgress(long/2, long)
+	}},
+	{"Fence_FormerOwnerOfAForgottenCompletion", func(t *tester) {
+		t.wantClaimed("A", long)
+		t.done(t.store.Complete(t.Context(), t.key, "A", idempotency.Completion{Remember: short}))
+		t.wait(coarse)
+		t.wantClaimed("B", long)
+		t.wantFenced("A")
+		t.wantInProgress(long/2, long)
+	}},
+	{"Context_Ended", func(t *tester) {
+		t.wantClaimed("A", long)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, claiming := t.store.Claim(ctx, idempotency.Claim{Key: t.key, Owner: "B", Lease: long, Remember: ever})
+		for call, err := range map[string]error{
+			"Claim":    claiming,
+			"Renew":    t.store.Renew(ctx, t.key, "A", long),
+			"Complete": t.store.Complete(ctx, t.key, "A", idempotency.Completion{Remember: ever}),
+			"Release":  t.store.Release(ctx, t.key, "A"),
+		} {
+			if !errors.Is(err, ctx.Err()) {
+				t.Errorf("%s with a context that has ended: %v, want %v", call, err, ctx.Err())
+			}
+		}
+	}},
 }
 
 // takeOver has B take A's claim over.
@@ -95,74 +149,4 @@ func (t *tester) takeOver() {
 	t.wantClaimed("A", short)
 	t.wait(past)
 	t.wantClaimed("B", long)
-}
-
-func formerOwnerOfATakenOverClaim(t *tester) {
-	t.takeOver()
-	t.wantFenced("A")
-	t.wantInProgress(long/2, long)
-	t.done(t.renew("B", long))
-	t.done(t.complete("B", "B's"))
-	t.wantCompleted("B's")
-}
-
-func formerOwnerAfterCompletion(t *tester) {
-	t.takeOver()
-	t.done(t.complete("B", "B's"))
-	t.wantFenced("A")
-	t.wantCompleted("B's")
-}
-
-func formerOwnerAfterRelease(t *tester) {
-	t.takeOver()
-	t.done(t.release("B"))
-	t.wantFenced("A")
-	t.wantFenced("B")
-	t.wantClaimed("C", long)
-	t.wantFenced("A")
-	t.wantFenced("B")
-	t.done(t.complete("C", "C's"))
-	t.wantCompleted("C's")
-}
-
-func ownerOfAReleasedClaim(t *tester) {
-	t.wantClaimed("A", long)
-	t.done(t.release("A"))
-	t.wantFenced("A")
-	t.wantClaimed("B", long)
-	t.wantFenced("A")
-	t.done(t.complete("B", "B's"))
-	t.wantCompleted("B's")
-}
-
-func strangerToAKey(t *tester) {
-	t.wantFenced("A")
-	t.wantClaimed("B", long)
-	t.wantFenced("A")
-	t.wantInProgress(long/2, long)
-}
-
-func formerOwnerOfAForgottenCompletion(t *tester) {
-	t.wantClaimed("A", long)
-	t.done(t.store.Complete(t.Context(), t.key, "A", idempotency.Completion{Remember: short}))
-	t.wait(coarse)
-	t.wantClaimed("B", long)
-	t.wantFenced("A")
-	t.wantInProgress(long/2, long)
-}
-
-func endedContexts(t *tester) {
-	t.wantClaimed("A", long)
-	ctx := ended(t)
-	_, claiming := t.store.Claim(ctx, idempotency.Claim{Key: t.key, Owner: "B", Lease: long, Remember: ever})
-	for call, err := range map[string]error{
-		"Claim":    claiming,
-		"Renew":    t.store.Renew(ctx, t.key, "A", long),
-		"Complete": t.store.Complete(ctx, t.key, "A", idempotency.Completion{Remember: ever}),
-		"Release":  t.store.Release(ctx, t.key, "A"),
-	} {
-		if !errors.Is(err, ctx.Err()) {
-			t.Errorf("%s with a context that has ended: %v, want %v", call, err, ctx.Err())
-		}
-	}
 }

@@ -23,7 +23,7 @@ import (
 type codeBlock struct {
 	page, language, text string
 	line                 int
-	file                 bool // it shows a file, which a test of that file's package sees to
+	file                 bool // it shows a file, which TestFiles_AreShownAsTheyAre compares
 }
 
 var (
@@ -104,6 +104,9 @@ var programs = []program{
 	{"docs/idempotency.md", "store := ", `"context"; "github.com/aws/aws-sdk-go-v2/aws"; "github.com/aws/aws-sdk-go-v2/service/dynamodb"; "M/batch"; "M/handler"; "M/idempotency"; "M/idempotency/dynamostore"`, orders + "func shipOrder(context.Context, Order) error { return nil }\n", "func _(cfg aws.Config)", ""},
 	{"docs/lifecycles.md", "p, err := handler.NewPoller", `"context"; "M/batch"; "M/handler"`, orders + "func ship(context.Context, Order) error { return nil }\n", "func _(ctx context.Context)", "_ = err"},
 	{"docs/observability/cloudwatch.md", "handler.RunWith", `"context"; "M/batch"; "M/handler"; "M/telemetry/cloudwatch"`, orders + "func shipOrder(context.Context, Order) error { return nil }\n", "func _()", ""},
+	{"docs/observability/emf.md", "package main", "", "", "", ""},
+	{"docs/observability/prometheus.md", "package main", "", "", "", ""},
+	{"docs/several-queues.md", "package main", "", "", "", ""},
 	{"docs/request-response.md", "handler.Run(reply", `"context"; "M/handler"; "M/idempotency"; "M/reply"`, "type Request struct{}\ntype Quote struct{}\nfunc quote(context.Context, Request) (Quote, error) { return Quote{}, nil }\n", "func _(store idempotency.Store)", ""},
 	{"docs/sending.md", "s, err := sender.New(client", `"context"; "github.com/aws/aws-sdk-go-v2/service/sqs"; "M/sender"`, orders, "func _(ctx context.Context, client *sqs.Client, order Order) error", ""},
 	{"docs/sending.md", "func insertOrders", `"context"; "M/batch"; "M/bulk"; "M/sender"`, orders + "var mails *sender.Sender\n", "", ""},

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/internal/jsontext"
@@ -40,7 +42,6 @@ type finder struct {
 type shape struct {
 	json, text bool // it decodes itself
 	fields     []field
-	exact      map[string]*field
 }
 
 func (f *finder) shape(t reflect.Type) *shape {
@@ -54,10 +55,7 @@ func (f *finder) shape(t reflect.Type) *shape {
 		text: p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()),
 	}
 	if t.Kind() == reflect.Struct {
-		s.fields, s.exact = fieldsOf(t), map[string]*field{}
-		for i := range s.fields {
-			s.exact[s.fields[i].name] = &s.fields[i]
-		}
+		s.fields = fieldsOf(t)
 	}
 	f.shapes[t] = s
 	return s
@@ -65,15 +63,14 @@ func (f *finder) shape(t reflect.Type) *shape {
 
 // field returns the field that a member with that name goes into, nil if none.
 func (s *shape) field(name string) *field {
-	if f := s.exact[name]; f != nil {
-		return f
+	i := slices.IndexFunc(s.fields, func(f field) bool { return f.name == name })
+	if i < 0 {
+		i = slices.IndexFunc(s.fields, func(f field) bool { return strings.EqualFold(f.name, name) })
 	}
-	for i := range s.fields {
-		if strings.EqualFold(s.fields[i].name, name) {
-			return &s.fields[i]
-		}
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &s.fields[i]
 }
 
 // value examines the next value from i on, and returns its end or what is wrong with it.
@@ -193,28 +190,24 @@ func (f *finder) quoted(i int, t reflect.Type) (end int, bad *Fault) {
 }
 
 func (f *finder) object(i int, t reflect.Type) (end int, bad *Fault) {
-	for i++; ; {
-		if i = jsontext.SpaceEnd(f.text, i); f.text[i] == '}' {
-			return i + 1, nil
-		}
-		if f.text[i] == ',' {
-			i = jsontext.SpaceEnd(f.text, i+1)
-		}
-		at := i
-		i, _ = stringEnd(f.text, i)
-		key := f.text[at:i]
-		i = jsontext.SpaceEnd(f.text, i) + 1 // the colon
+	i, more := first(f.text, i)
+	for more {
+		nameAt := i
+		end, value, _ := nameEnd(f.text, i)
+		name := f.text[i:end]
 		if t.Kind() == reflect.Map {
-			if i, bad = f.value(i, t.Elem()); bad == nil && !f.goesInto(key, t.Key()) {
-				bad = &Fault{what: "a key does not go into " + short(t.Key().String()), at: at}
+			if i, bad = f.value(value, t.Elem()); bad == nil && !f.goesInto(name, t.Key()) {
+				bad = &Fault{what: "a key does not go into " + short(t.Key().String()), at: nameAt}
 			}
 		} else {
-			i, bad = f.member(i, at, key, t)
+			i, bad = f.member(value, nameAt, name, t)
 		}
 		if bad != nil {
 			return i, bad
 		}
+		i, more, _ = next(f.text, i, '}')
 	}
+	return i, nil
 }
 
 // member looks at the value of a struct's member, whose key is at at.
@@ -239,20 +232,16 @@ func (f *finder) member(i, at int, key string, t reflect.Type) (end int, bad *Fa
 
 // array looks at the elements, as many as there is room for.
 func (f *finder) array(i int, t reflect.Type) (end int, bad *Fault) {
-	i++
-	for n := 0; ; n++ {
-		if i = jsontext.SpaceEnd(f.text, i); f.text[i] == ']' {
-			return i + 1, nil
-		}
-		if f.text[i] == ',' {
-			i++
-		}
+	i, more := first(f.text, i)
+	for n := 0; more; n++ {
 		if t.Kind() == reflect.Array && n >= t.Len() {
 			i = f.end(i)
 		} else if i, bad = f.value(i, t.Elem()); bad != nil {
 			return i, bad
 		}
+		i, more, _ = next(f.text, i, ']')
 	}
+	return i, nil
 }
 
 // isKey reports whether encoding/json takes a type for keys.
@@ -312,4 +301,92 @@ func unquote(raw string) string {
 	var s string
 	_ = json.Unmarshal([]byte(raw), &s) // it is valid
 	return s
+}
+
+// field is one of a struct as encoding/json sees it.
+type field struct {
+	name   string
+	typ    reflect.Type
+	quoted bool // its tag has ",string"
+	tagged bool
+	index  []int
+}
+
+// fieldsOf returns a struct's fields in order, including embedded ones. If several have the
+// same name, the least deep one counts, then the tagged one, else none.
+func fieldsOf(t reflect.Type) (fields []field) {
+	named := map[string][]field{}
+	addFields(named, t, nil, nil)
+	for _, same := range named {
+		slices.SortFunc(same, func(a, b field) int { return a.rank() - b.rank() })
+		if len(same) == 1 || same[0].rank() < same[1].rank() {
+			fields = append(fields, same[0])
+		}
+	}
+	slices.SortFunc(fields, func(a, b field) int { return slices.Compare(a.index, b.index) })
+	return fields
+}
+
+// rank is lower for a field that hides others of its name.
+func (f field) rank() int {
+	if f.tagged {
+		return 2 * len(f.index)
+	}
+	return 2*len(f.index) + 1
+}
+
+// addFields adds the fields of t, which is embedded in the types outer at index. A type
+// that embeds itself adds nothing again.
+func addFields(named map[string][]field, t reflect.Type, outer []reflect.Type, index []int) {
+	if slices.Contains(outer, t) {
+		return
+	}
+	for i := range t.NumField() {
+		f, embedded, ok := fieldAt(t.Field(i))
+		switch f.index = append(slices.Clone(index), i); {
+		case !ok:
+		case embedded:
+			addFields(named, f.typ, append(slices.Clone(outer), t), f.index)
+		default:
+			named[f.name] = append(named[f.name], f)
+		}
+	}
+}
+
+// fieldAt returns how encoding/json treats a Go field: as nothing, as a field, or as a
+// struct whose fields belong to the outer one.
+func fieldAt(sf reflect.StructField) (f field, embedded, ok bool) {
+	to := sf.Type
+	if to.Kind() == reflect.Pointer && to.Name() == "" {
+		to = to.Elem()
+	}
+	tag := sf.Tag.Get("json")
+	if tag == "-" || !sf.IsExported() && (!sf.Anonymous || to.Kind() != reflect.Struct) {
+		return f, false, false
+	}
+	name, options, _ := strings.Cut(tag, ",")
+	if !validName(name) {
+		name = ""
+	}
+	if name == "" && sf.Anonymous && to.Kind() == reflect.Struct {
+		return field{typ: to}, true, true
+	}
+	f = field{name: name, typ: sf.Type, tagged: name != ""}
+	if !f.tagged {
+		f.name = sf.Name
+	}
+	if k := to.Kind(); slices.Contains(strings.Split(options, ","), "string") {
+		f.quoted = k >= reflect.Bool && k <= reflect.Float64 || k == reflect.String
+	}
+	return f, false, true
+}
+
+// validName reports whether encoding/json takes a name in a tag.
+func validName(name string) bool {
+	for _, c := range name {
+		if !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", c) && !unicode.IsLetter(c) && !unicode.IsDigit(c) {
+			return false
+		}
+	}
+	return name != ""
 }

@@ -29,42 +29,27 @@ func Find(body string, path ...string) (value string, bad *Fault) {
 
 // memberAt returns where the value of a member begins, if an object begins at i.
 func memberAt(body string, i int, name string) (at int, found bool, bad *Fault) {
-	if body[i] != '{' {
+	if i == len(body) || body[i] != '{' {
 		_, bad = valueEnd(body, i, 0)
 		return i, false, bad
 	}
-	if i = jsontext.SpaceEnd(body, i+1); i < len(body) && body[i] == '}' {
-		return i, false, nil
-	}
-	for {
-		if i == len(body) || body[i] != '"' {
-			return i, false, wrong(body, i)
-		}
-		end, bad := stringEnd(body, i)
+	i, more := first(body, i)
+	for more {
+		end, value, bad := nameEnd(body, i)
 		if bad != nil {
 			return i, false, bad
 		}
-		own, _ := Scalar(body[i:end])
-		if i = jsontext.SpaceEnd(body, end); i == len(body) || body[i] != ':' {
-			return i, false, wrong(body, i)
+		if own, _ := Scalar(body[i:end]); own == name {
+			return value, true, nil
 		}
-		if i = jsontext.SpaceEnd(body, i+1); i == len(body) {
-			return i, false, wrong(body, i)
+		if i, bad = valueEnd(body, value, 1); bad == nil {
+			i, more, bad = next(body, i, '}')
 		}
-		if own == name {
-			return i, true, nil
-		}
-		if i, bad = valueEnd(body, i, 1); bad != nil {
+		if bad != nil {
 			return i, false, bad
 		}
-		switch i = jsontext.SpaceEnd(body, i); {
-		case i < len(body) && body[i] == '}':
-			return i, false, nil
-		case i == len(body) || body[i] != ',':
-			return i, false, wrong(body, i)
-		}
-		i = jsontext.SpaceEnd(body, i+1)
 	}
+	return i, false, nil
 }
 
 // Scalar returns the text of a valid JSON string, number or bool, and false for other

@@ -64,35 +64,56 @@ func valueEnd(text string, i, depth int) (end int, bad *Fault) {
 // listEnd returns where an object or an array ends.
 func listEnd(text string, i, depth int) (end int, bad *Fault) {
 	object, closing := text[i] == '{', text[i]+2
-	i = jsontext.SpaceEnd(text, i+1)
-	if i < len(text) && text[i] == closing {
-		return i + 1, nil
-	}
-	for {
+	i, more := first(text, i)
+	for more {
 		if object {
-			if i = jsontext.SpaceEnd(text, i); i == len(text) || text[i] != '"' {
-				return i, wrong(text, i)
-			}
-			if i, bad = stringEnd(text, i); bad != nil {
+			if _, i, bad = nameEnd(text, i); bad != nil {
 				return i, bad
 			}
-			if i = jsontext.SpaceEnd(text, i); i == len(text) || text[i] != ':' {
-				return i, wrong(text, i)
-			}
-			i++
 		}
 		if i, bad = valueEnd(text, i, depth+1); bad != nil {
 			return i, bad
 		}
-		i = jsontext.SpaceEnd(text, i)
-		switch {
-		case i < len(text) && text[i] == closing:
-			return i + 1, nil
-		case i == len(text) || text[i] != ',':
-			return i, wrong(text, i)
+		if i, more, bad = next(text, i, closing); bad != nil {
+			return i, bad
 		}
-		i++
 	}
+	return i, nil
+}
+
+// first returns where the first member or element of the object or array at i begins. If
+// there is none, it returns the end of the object or array, and false.
+func first(text string, i int) (at int, more bool) {
+	if at = jsontext.SpaceEnd(text, i+1); at < len(text) && text[at] == text[i]+2 {
+		return at + 1, false
+	}
+	return at, true
+}
+
+// next returns the same as first for what follows a value that ends at i.
+func next(text string, i int, closing byte) (at int, more bool, bad *Fault) {
+	i = jsontext.SpaceEnd(text, i)
+	switch {
+	case i < len(text) && text[i] == closing:
+		return i + 1, false, nil
+	case i == len(text) || text[i] != ',':
+		return i, false, wrong(text, i)
+	}
+	return jsontext.SpaceEnd(text, i+1), true, nil
+}
+
+// nameEnd returns where the name of the member at i ends, and where its value begins.
+func nameEnd(text string, i int) (end, value int, bad *Fault) {
+	if i == len(text) || text[i] != '"' {
+		return i, i, wrong(text, i)
+	}
+	if end, bad = stringEnd(text, i); bad != nil {
+		return end, end, bad
+	}
+	if value = jsontext.SpaceEnd(text, end); value == len(text) || text[value] != ':' {
+		return end, value, wrong(text, value)
+	}
+	return end, jsontext.SpaceEnd(text, value+1), nil
 }
 
 func stringEnd(text string, i int) (end int, bad *Fault) {

@@ -19,8 +19,7 @@ const (
 	alarmPage   = "Available CloudWatch metrics for Amazon SQS"
 )
 
-// queue returns the queue in the alarm's dimensions, nil when it is not the
-// template's.
+// queue returns the queue in the alarm's dimensions, nil when it is not the template's.
 func (a Alarm) queue() *Source {
 	name, _ := queueOf(a.Get("Dimensions"))
 	for _, s := range a.sources {
@@ -84,10 +83,9 @@ func (w *alarms) missing(metric, queue string) bool {
 // watched are rules of a queue about its alarms.
 var watched = []Rule[Source]{
 	{
-		Info: Info{ID: "SB502", Severity: Note,
+		Info: Info{ID: "SB502", Severity: Note, Page: alarmPage,
 			Title: "No alarm on the age of the oldest message",
-			Why:   "The age rises when consumers are too slow and when none run, whatever the number of messages. This is reported only if the template has other alarms, since alarms are often in a stack of their own.",
-			Page:  alarmPage},
+			Why:   "The age rises when consumers are too slow and when none run, whatever the number of messages. This is reported only if the template has other alarms, since alarms are often in a stack of their own."},
 		check: func(s Source, r *reporter) {
 			if len(s.mappings) > 0 && s.alarms.missing(ageMetric, s.Name) {
 				r.report(s.Resource.Pos, "queue %s has no alarm on %s", title(s.Queue), ageMetric)
@@ -95,10 +93,9 @@ var watched = []Rule[Source]{
 		},
 	},
 	{
-		Info: Info{ID: "SB503", Severity: Warning,
+		Info: Info{ID: "SB503", Severity: Warning, Page: alarmPage,
 			Title: "No alarm on the depth of a dead-letter queue",
-			Why:   "Nobody learns of dead letters, which are deleted when their retention ends. This is reported only if the template has other alarms, since alarms are often in a stack of their own.",
-			Page:  alarmPage},
+			Why:   "Nobody learns of dead letters, which are deleted when their retention ends. This is reported only if the template has other alarms, since alarms are often in a stack of their own."},
 		check: func(s Source, r *reporter) {
 			if len(s.deadOf) > 0 && len(s.mappings) == 0 && s.alarms.missing(depthMetric, s.Name) {
 				r.report(s.Resource.Pos, "dead-letter queue %s has no alarm on %s", title(s.Queue), depthMetric)
@@ -109,10 +106,9 @@ var watched = []Rule[Source]{
 
 // Alarms are the rules of an alarm.
 var Alarms = []Rule[Alarm]{{
-	Info: Info{ID: "SB501", Severity: Warning, Fixable: true,
+	Info: Info{ID: "SB501", Severity: Warning, Page: alarmPage,
 		Title: "An alarm on age goes off at a single record that keeps failing",
-		Why:   "A record that keeps failing is retried for up to half more than the outage that it outlives (SQSBATCH_OUTAGE), and SQS reports its age once a minute. It is a note if no mapping of this template polls the queue. Queues without a RedrivePolicy are not judged: there an alarm on age is the only sign of such a record, and in a dead-letter queue every record is old.",
-		Page:  alarmPage},
+		Why:   "A record that keeps failing is retried for up to half more than the outage that it outlives (SQSBATCH_OUTAGE), and SQS reports its age once a minute. It is a note if no mapping of this template polls the queue. Queues without a RedrivePolicy are not judged: there an alarm on age is the only sign of such a record, and in a dead-letter queue every record is old."},
 	check: func(a Alarm, r *reporter) {
 		metric, _ := a.Get("MetricName").Str()
 		s := a.queue()

@@ -18,7 +18,7 @@ func Check(st *template.Stack) (Result, error) {
 	c := &collector{}
 	var mappings []Mapping
 	for _, m := range survey.Mappings {
-		mappings = append(mappings, Mapping(m))
+		mappings = append(mappings, Mapping{m})
 	}
 	sources := sourcesOf(survey.Queues, mappings)
 	c.checkMappings(st, mappings)
@@ -83,12 +83,11 @@ func queueOfEvent(m Mapping) template.Value {
 func (c *collector) checkRole(st *template.Stack, m Mapping, policies attachments) {
 	role, err := roleOf(st, m, policies)
 	if err != nil {
-		var ids []string
+		at, ids := m.Function.Resource.Pos, []string{}
 		for _, r := range Roles {
 			ids = append(ids, r.ID)
 		}
-		f := m.Function
-		c.unsure(Unknown{Pos: f.Resource.Pos, Rules: ids, Message: "the permissions of function " + f.LogicalID + " are not checked: " + template.Reason(f.Resource.Pos, err)})
+		c.unsure(Unknown{Pos: at, Rules: ids, Message: "the permissions of function " + m.Function.LogicalID + " are not checked: " + template.Reason(at, err)})
 		return
 	}
 	apply(c, Roles, Subject{}, role)
@@ -108,7 +107,7 @@ func (c *collector) checkQueues(st *template.Stack, queues []template.Queue, sou
 		s.failures = len(s.deadOf) > 0 || failed[q.ARN] || deadName.MatchString(q.LogicalID+" "+q.Name)
 		apply(c, Queues, Subject{Queue: q.LogicalID}, s)
 		apply(c, watched, Subject{}, s)
-		if key := keyOfQueue(st, q); key != nil {
+		if key := keyOf(st, q); key != nil {
 			apply(c, Keys, Subject{}, Key{key, senders[q.ARN]})
 		}
 	}
@@ -130,22 +129,6 @@ func pipedQueues(st *template.Stack) map[string]bool {
 // have what sends to it.
 var deadName = regexp.MustCompile(`(?i)dlq|dead.?letter`)
 
-// failuresOf are the queues, by their ARNs, that get what failed elsewhere: queues, topics,
-// rules, schedules, functions and mappings may name one.
-func failuresOf(st *template.Stack) map[string]bool {
-	f := failures{map[string]bool{}, map[visit]bool{}}
-	for _, r := range st.All() {
-		f.collect(r.Get(), false)
-	}
-	return f.queues
-}
-
-// failures collects the texts below properties that name such queues.
-type failures struct {
-	queues  map[string]bool
-	visited map[visit]bool
-}
-
 // A visit is a place that was read. Aliases that multiply lead to the same places.
 type visit struct {
 	pos   template.Pos
@@ -153,40 +136,44 @@ type visit struct {
 	below bool
 }
 
-func (f *failures) collect(v template.Value, below bool) {
-	at := visit{v.Pos, v.Name(), below}
-	if f.visited[at] {
-		return
+// failuresOf are the queues, by their ARNs, that get what failed elsewhere: queues, topics,
+// rules, schedules, functions and mappings may name one.
+func failuresOf(st *template.Stack) map[string]bool {
+	queues, visited := map[string]bool{}, map[visit]bool{}
+	var collect func(v template.Value, below bool)
+	collect = func(v template.Value, below bool) {
+		at := visit{v.Pos, v.Name(), below}
+		if visited[at] {
+			return
+		}
+		visited[at] = true
+		for name, entry := range v.Entries() {
+			collect(entry, below || slices.Contains([]string{"RedrivePolicy", "DeadLetterConfig", "DeadLetterQueue", "OnFailure"}, name))
+		}
+		items, _ := v.List()
+		for _, item := range items {
+			collect(item, below)
+		}
+		if text, err := v.Str(); below && err == nil {
+			queues[text] = true
+		}
 	}
-	f.visited[at] = true
-	for name, entry := range v.Entries() {
-		f.collect(entry, below || slices.Contains([]string{"RedrivePolicy", "DeadLetterConfig", "DeadLetterQueue", "OnFailure"}, name))
+	for _, r := range st.All() {
+		collect(r.Get(), false)
 	}
-	items, _ := v.List()
-	for _, item := range items {
-		f.collect(item, below)
-	}
-	if text, err := v.Str(); below && err == nil {
-		f.queues[text] = true
-	}
+	return queues
 }
 
 // place fills in what follows from the places of findings, and sorts by them.
 func (c *collector) place(st *template.Stack) {
 	text := st.Text()
-	all := st.All()
-	slices.SortFunc(all, func(a, b template.Resource) int { return cmp.Compare(a.Pos.Line, b.Pos.Line) })
-	resource := func(at template.Pos) string { return "" }
-	if len(all) > 0 {
-		resource = func(at template.Pos) string { return around(all, at, st) }
-	}
 	for i, f := range c.Findings {
 		c.Findings[i].EndCol = text.EndCol(f.Pos.Line, f.Pos.Col)
-		c.Findings[i].Resource = resource(f.Pos)
+		c.Findings[i].Resource = st.Around(f.Pos)
 	}
 	for i, u := range c.Unknown {
 		c.Unknown[i].EndCol = text.EndCol(u.Pos.Line, u.Pos.Col)
-		c.Unknown[i].Resource = resource(u.Pos)
+		c.Unknown[i].Resource = st.Around(u.Pos)
 	}
 	before := func(a, b template.Pos) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
@@ -194,18 +181,4 @@ func (c *collector) place(st *template.Stack) {
 	slices.SortStableFunc(c.Findings, func(a, b Finding) int { return before(a.Pos, b.Pos) })
 	slices.SortStableFunc(c.Suppressed, func(a, b Suppressed) int { return before(a.Pos, b.Pos) })
 	slices.SortStableFunc(c.Unknown, func(a, b Unknown) int { return before(a.Pos, b.Pos) })
-}
-
-// around is the resource around a place: the last that begins before it, if that is in
-// Resources at all.
-func around(all []template.Resource, at template.Pos, st *template.Stack) (id string) {
-	if !st.InResources(at) {
-		return ""
-	}
-	for _, r := range all {
-		if r.Pos.Line < at.Line || r.Pos.Line == at.Line && r.Pos.Col <= at.Col {
-			id = r.ID
-		}
-	}
-	return id
 }

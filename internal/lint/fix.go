@@ -1,33 +1,33 @@
 package lint
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/sqsbatch/sqsbatch/internal/linediff"
 	"github.com/sqsbatch/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/internal/yamltext"
 )
 
 // A Fix changes the template so that a finding is gone, in the file's own style.
 type Fix struct {
-	// Edits do not overlap, and are in the file's order.
-	Edits []Edit
-	// Says tells in a few words what the edits do: "set VisibilityTimeout to 180".
+	Edit Edit
+	// Says tells in a few words what the edit does: "set VisibilityTimeout to 180".
 	Says string
 }
 
 // An Edit replaces the bytes from Start up to End of the file by New.
 type Edit = yamltext.Edit
 
-// fixed is a fix of one edit, nil if there is no such edit.
+// fixed is the fix of an edit, nil if there is no such edit.
 func fixed(edit Edit, ok bool, format string, args ...any) *Fix {
 	if !ok {
 		return nil
 	}
-	return &Fix{Edits: []Edit{edit}, Says: fmt.Sprintf(format, args...)}
+	return &Fix{Edit: edit, Says: fmt.Sprintf(format, args...)}
 }
 
 // setting is the fix that gives an entry of a mapping a value, whether it is there or not.
@@ -49,23 +49,13 @@ func property(of template.Resource, name string, value any) *Fix {
 	return setting(of.Get(), name, value)
 }
 
-// Apply returns src with the fix. It returns an error if src is not the file that was
-// checked.
-func (f *Fix) Apply(src []byte) ([]byte, error) { return edit(src, f.Edits) }
-
-func edit(src []byte, edits []Edit) ([]byte, error) {
-	edits = slices.Clone(edits)
-	slices.SortStableFunc(edits, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
-	var out []byte
-	last := 0
-	for _, e := range edits {
-		if e.Start < last || e.End < e.Start || e.End > len(src) {
-			return nil, fmt.Errorf("the fix is for another text: it changes bytes %d to %d of %d", e.Start, e.End, len(src))
-		}
-		out = append(append(out, src[last:e.Start]...), e.New...)
-		last = e.End
+// Apply returns src with the fix. It returns an error if src is not the file that was checked.
+func (f *Fix) Apply(src []byte) ([]byte, error) {
+	e := f.Edit
+	if e.Start < 0 || e.End < e.Start || e.End > len(src) {
+		return nil, fmt.Errorf("the fix is for another text: it changes bytes %d to %d of %d", e.Start, e.End, len(src))
 	}
-	out = append(out, src[last:]...)
+	out := slices.Concat(src[:e.Start], []byte(e.New), src[e.End:])
 	var doc yaml.Node
 	if err := yaml.Unmarshal(out, &doc); err != nil {
 		return nil, fmt.Errorf("the fix is for another text: %w", err)
@@ -80,4 +70,61 @@ func (f *Fix) Diff(path string, src []byte) string {
 		return ""
 	}
 	return Diff(path, src, out)
+}
+
+// context is the number of equal lines that a diff shows around a change.
+const context = 3
+
+// Diff returns a unified diff of two texts, "" if they are equal.
+func Diff(path string, from, to []byte) string {
+	lines := linediff.Compare(slices.Collect(strings.Lines(string(from))), slices.Collect(strings.Lines(string(to))))
+	shown := make([]bool, len(lines))
+	for i, l := range lines {
+		for near := max(0, i-context); l.Sign != ' ' && near < min(len(lines), i+context+1); near++ {
+			shown[near] = true
+		}
+	}
+	if !slices.Contains(shown, true) {
+		return ""
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "--- %s\n+++ %s\n", path, path)
+	before, after := 0, 0 // lines above i in each text
+	for i := 0; i < len(lines); {
+		end := i + 1
+		for end < len(lines) && shown[end] == shown[i] {
+			end++
+		}
+		old, now := count(lines[i:end], '+'), count(lines[i:end], '-')
+		if shown[i] {
+			fmt.Fprintf(&out, "@@ -%s +%s @@\n", extent(before, old), extent(after, now))
+			for _, l := range lines[i:end] {
+				text, ended := strings.CutSuffix(l.Text, "\n")
+				out.WriteString(string(l.Sign) + text + "\n")
+				if !ended {
+					out.WriteString("\\ No newline at end of file\n")
+				}
+			}
+		}
+		i, before, after = end, before+old, after+now
+	}
+	return out.String()
+}
+
+// count is the number of lines without those of a sign.
+func count(lines []linediff.Line, without byte) (n int) {
+	for _, l := range lines {
+		if l.Sign != without {
+			n++
+		}
+	}
+	return n
+}
+
+// extent is a range of a hunk's header. A range without lines begins at the line before it.
+func extent(before, n int) string {
+	if n == 0 {
+		return fmt.Sprintf("%d,0", before)
+	}
+	return fmt.Sprintf("%d,%d", before+1, n)
 }

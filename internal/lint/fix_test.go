@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/sqsbatch/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
@@ -24,50 +26,17 @@ func find(t *testing.T, text, id string) lint.Finding {
 
 // A fix writes as the file does: blocks, {mappings}, JSON, quotes, comments and line ends.
 func TestFixes_KeepTheStyle(t *testing.T) {
-	const head = "Resources:\n  F:\n    Type: AWS::Serverless::Function\n    Properties:\n      Timeout: 10\n      Events:\n        E:\n          Type: SQS\n"
-	const properties = "          Properties:\n"
-	const queue = "            Queue: !GetAtt Q.Arn # the queue\n"
-	const report = "            FunctionResponseTypes: [ReportBatchItemFailures]\n"
-	for name, c := range map[string]struct{ id, old, want string }{
-		"block": {"SB101", head + properties + queue + "  Q: {Type: AWS::SQS::Queue}\n",
-			head + properties + queue + report + "  Q: {Type: AWS::SQS::Queue}\n"},
-		"before a list": {"SB101", head + properties + "            Queue:\n              Fn::GetAtt:\n                - Q\n                - Arn\n  Q: {Type: AWS::SQS::Queue}\n",
-			head + properties + report + "            Queue:\n              Fn::GetAtt:\n                - Q\n                - Arn\n  Q: {Type: AWS::SQS::Queue}\n"},
-		"flow": {"SB101", head + "          Properties: {Queue: !GetAtt Q.Arn, BatchSize: 5}\n  Q: {Type: AWS::SQS::Queue}\n",
-			head + "          Properties: {Queue: !GetAtt Q.Arn, FunctionResponseTypes: [ReportBatchItemFailures], BatchSize: 5}\n  Q: {Type: AWS::SQS::Queue}\n"},
-		"flow of one": {"SB101", head + "          Properties: {Queue: !GetAtt Q.Arn}\n  Q: {Type: AWS::SQS::Queue}\n",
-			head + "          Properties: {FunctionResponseTypes: [ReportBatchItemFailures], Queue: !GetAtt Q.Arn}\n  Q: {Type: AWS::SQS::Queue}\n"},
-		"no line end": {"SB101", "Resources:\n  Q: {Type: AWS::SQS::Queue}\n" + strings.TrimPrefix(head, "Resources:\n") + properties + "            Queue: !GetAtt Q.Arn",
-			"Resources:\n  Q: {Type: AWS::SQS::Queue}\n" + strings.TrimPrefix(head, "Resources:\n") + properties + "            Queue: !GetAtt Q.Arn\n" + strings.TrimSuffix(report, "\n")},
-		"no properties": {"SB105", head + properties + queue + "  Q:\n    Type: AWS::SQS::Queue\n",
-			head + properties + queue + "  Q:\n    Type: AWS::SQS::Queue\n    Properties:\n      VisibilityTimeout: 360\n"},
-		"no properties in flow": {"SB105", head + properties + queue + "  Q: {Type: AWS::SQS::Queue}\n",
-			head + properties + queue + "  Q: {Properties: {VisibilityTimeout: 360}, Type: AWS::SQS::Queue}\n"},
-		"quotes": {"SB105", head + properties + queue + "  Q: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: '5'}} # five\n",
-			head + properties + queue + "  Q: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: '360'}} # five\n"},
-		"wide characters": {"SB105", head + properties + queue + "  Q: {Type: AWS::SQS::Queue, Properties: {QueueName: \"ä€😀\", VisibilityTimeout: 5}}\n",
-			head + properties + queue + "  Q: {Type: AWS::SQS::Queue, Properties: {QueueName: \"ä€😀\", VisibilityTimeout: 360}}\n"},
-		"removed from flow": {"SB103", head + "          Properties: {Queue: !GetAtt Q.Arn, MaximumBatchingWindowInSeconds: 5}\n  Q: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true}}\n",
-			head + "          Properties: {Queue: !GetAtt Q.Arn}\n  Q: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true}}\n"},
-		"removed first from flow": {"SB103", head + "          Properties: {MaximumBatchingWindowInSeconds: 5, Queue: !GetAtt Q.Arn}\n  Q: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true}}\n",
-			head + "          Properties: {Queue: !GetAtt Q.Arn}\n  Q: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true}}\n"},
-		"JSON": {"SB101", "{\"Resources\": {\n  \"Q\": {\"Type\": \"AWS::SQS::Queue\"},\n  \"F\": {\"Type\": \"AWS::Serverless::Function\", \"Properties\": {\"Events\": {\"E\": {\"Type\": \"SQS\", \"Properties\": {\n    \"Queue\": {\"Fn::GetAtt\": [\"Q\", \"Arn\"]},\n    \"BatchSize\": 5\n  }}}}}\n}}\n",
-			"{\"Resources\": {\n  \"Q\": {\"Type\": \"AWS::SQS::Queue\"},\n  \"F\": {\"Type\": \"AWS::Serverless::Function\", \"Properties\": {\"Events\": {\"E\": {\"Type\": \"SQS\", \"Properties\": {\n    \"Queue\": {\"Fn::GetAtt\": [\"Q\", \"Arn\"]},\n    \"FunctionResponseTypes\": [\"ReportBatchItemFailures\"],\n    \"BatchSize\": 5\n  }}}}}\n}}\n"},
-		"JSON without properties": {"SB105", "{\"Resources\": {\n  \"Q\": {\"Type\": \"AWS::SQS::Queue\"},\n  \"F\": {\"Type\": \"AWS::Serverless::Function\", \"Properties\": {\"Timeout\": 40, \"Events\": {\"E\": {\"Type\": \"SQS\", \"Properties\": {\"Queue\": {\"Fn::GetAtt\": [\"Q\", \"Arn\"]}}}}}}\n}}\n",
-			"{\"Resources\": {\n  \"Q\": {\"Properties\": {\"VisibilityTimeout\": 240}, \"Type\": \"AWS::SQS::Queue\"},\n  \"F\": {\"Type\": \"AWS::Serverless::Function\", \"Properties\": {\"Timeout\": 40, \"Events\": {\"E\": {\"Type\": \"SQS\", \"Properties\": {\"Queue\": {\"Fn::GetAtt\": [\"Q\", \"Arn\"]}}}}}}\n}}\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if c.id == "SB105" {
-				c.old, c.want = strings.Replace(c.old, "Timeout: 10\n", "Timeout: 60\n", 1), strings.Replace(c.want, "Timeout: 10\n", "Timeout: 60\n", 1)
-			}
+	var cases []struct{ Name, Rule, Old, Want string }
+	ok(t, yaml.Unmarshal([]byte(read(t, "fixes.yaml")), &cases))
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
 			for _, eol := range []string{"\n", "\r\n"} {
-				old, want := strings.ReplaceAll(c.old, "\n", eol), strings.ReplaceAll(c.want, "\n", eol)
-				f := find(t, old, c.id)
+				old, want := strings.ReplaceAll(c.Old, "\n", eol), strings.ReplaceAll(c.Want, "\n", eol)
+				f := find(t, old, c.Rule)
 				if f.Fix == nil {
 					t.Fatal("no fix")
 				}
-				got, err := f.Fix.Apply([]byte(old))
-				if err != nil || string(got) != want {
+				if got, err := f.Fix.Apply([]byte(old)); err != nil || string(got) != want {
 					t.Errorf("%v, got\n%s\nwant\n%s", err, got, want)
 				}
 			}
@@ -113,24 +82,7 @@ func TestFixes_OneAfterAnother(t *testing.T) {
 		ok(t, err)
 		out = string(fixed)
 	}
-	const want = `--- a.yaml
-+++ a.yaml
-@@ -2,7 +2,7 @@
-   Orders:
-     Type: AWS::SQS::Queue
-     Properties:
--      VisibilityTimeout: 30 # SB106
-+      VisibilityTimeout: 60 # SB106
-       RedrivePolicy:
-         deadLetterTargetArn: !GetAtt DeadLetters.Arn
-         maxReceiveCount: 5
-@@ -29,3 +29,4 @@
-             Queue: !GetAtt Orders.Arn
-             FunctionResponseTypes: [ReportBatchItemFailures]
-             FilterCriteria: {Filters: [{Pattern: '{}'}]}
-+            MetricsConfig: {Metrics: [EventCount]}
-`
-	if got := lint.Diff("a.yaml", []byte(text), []byte(out)); got != want {
+	if got, want := lint.Diff("a.yaml", []byte(text), []byte(out)), read(t, "fixes.diff"); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 	if _, err := checkText(t, text).Findings[0].Fix.Apply(nil); err == nil {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/internal/template"
@@ -39,20 +40,23 @@ func (f Function) reserved(r *reporter) (int, bool) {
 	return n, ok && n > 0
 }
 
+// valueOf is what the template gives a function for a setting of the toolkit.
+func valueOf(f template.Function, s settings.Setting) template.Value {
+	return f.Resource.Get("Environment", "Variables", s.Name)
+}
+
 // Functions are the rules of a function that handles queues.
 var Functions = []Rule[Function]{
 	{
-		Info: Info{ID: "SB109", Severity: Warning, Fixable: true,
+		Info: Info{ID: "SB109", Severity: Warning, Page: scalingPage,
 			Title: "The maximum concurrency is above the reserved concurrency",
-			Why:   "Lambda throttles the invocations above the reserved concurrency, and each throttle may take a receive from its records. The sum over the function's mappings counts.",
-			Page:  scalingPage},
+			Why:   "Lambda throttles the invocations above the reserved concurrency, and each throttle may take a receive from its records. The sum over the function's mappings counts."},
 		check: overReserved,
 	},
 	{
-		Info: Info{ID: "SB110", Severity: Warning,
+		Info: Info{ID: "SB110", Severity: Warning, Page: scalingPage,
 			Title: "Provisioned pollers may invoke more than the reserved concurrency",
-			Why:   "A poller runs up to 10 invocations at a time. Lambda throttles those above the reserved concurrency, and each throttle may take a receive from its records.",
-			Page:  scalingPage},
+			Why:   "A poller runs up to 10 invocations at a time. Lambda throttles those above the reserved concurrency, and each throttle may take a receive from its records."},
 		check: func(f Function, r *reporter) {
 			reserved, ok := f.reserved(r)
 			for _, m := range f.Mappings {
@@ -69,10 +73,9 @@ var Functions = []Rule[Function]{
 		},
 	},
 	{
-		Info: Info{ID: "SB112", Severity: Error,
+		Info: Info{ID: "SB112", Severity: Error, Page: "Tenant isolation (AWS Lambda Developer Guide)",
 			Title: "The function has tenant isolation",
-			Why:   "Lambda refuses event source mappings for such a function: an invocation must name its tenant, which a mapping does not.",
-			Page:  "Tenant isolation (AWS Lambda Developer Guide)"},
+			Why:   "Lambda refuses event source mappings for such a function: an invocation must name its tenant, which a mapping does not."},
 		check: func(f Function, r *reporter) {
 			if v := f.Resource.Get("TenancyConfig"); r.known(v) && !v.Absent() {
 				r.report(v.Pos, "function %s has a TenancyConfig, and polls the queue of event %s; Lambda does not allow both", f.LogicalID, f.Mappings[0].Event.Name)
@@ -80,17 +83,15 @@ var Functions = []Rule[Function]{
 		},
 	},
 	{
-		Info: Info{ID: "SB114", Severity: Error,
+		Info: Info{ID: "SB114", Severity: Error, Page: "Configure Lambda function timeout",
 			Title: "SQSBATCH_MIN_REMAINING is longer than the function's timeout leaves",
-			Why:   "The toolkit starts a record only if that much time is left. Here less is left from the beginning of each invocation: every record uses up its attempts and becomes a dead letter, and the handler never gets it.",
-			Page:  "Configure Lambda function timeout"},
+			Why:   "The toolkit starts a record only if that much time is left. Here less is left from the beginning of each invocation: every record uses up its attempts and becomes a dead letter, and the handler never gets it."},
 		check: neverStarted,
 	},
 	{
-		Info: Info{ID: "SB115", Severity: Error, Fixable: true,
+		Info: Info{ID: "SB115", Severity: Error, Page: "Event source mappings with durable functions",
 			Title: "A durable execution may take longer than an invocation",
-			Why:   "A mapping invokes a durable function synchronously, so that the whole execution must end within the longest invocation: 15 minutes, or 90 on Lambda Managed Instances.",
-			Page:  "Event source mappings with durable functions"},
+			Why:   "A mapping invokes a durable function synchronously, so that the whole execution must end within the longest invocation: 15 minutes, or 90 on Lambda Managed Instances."},
 		check: func(f Function, r *reporter) {
 			v := f.Resource.Get("DurableConfig", "ExecutionTimeout")
 			most := 900
@@ -104,10 +105,9 @@ var Functions = []Rule[Function]{
 		},
 	},
 	{
-		Info: Info{ID: "SB206", Severity: Warning,
+		Info: Info{ID: "SB206", Severity: Warning, Page: deadPage,
 			Title: "The function polls its own dead-letter queue",
-			Why:   "What could not be handled is tried again by the same code at once, and nothing is left to look into. Without a dead-letter queue of its own it goes round until its retention ends.",
-			Page:  deadPage},
+			Why:   "What could not be handled is tried again by the same code at once, and nothing is left to look into. Without a dead-letter queue of its own it goes round until its retention ends."},
 		check: func(f Function, r *reporter) {
 			for _, m := range f.Mappings {
 				for _, other := range f.Mappings {
@@ -120,20 +120,18 @@ var Functions = []Rule[Function]{
 		},
 	},
 	{
-		Info: Info{ID: "SB119", Severity: Warning,
+		Info: Info{ID: "SB119", Severity: Warning, Page: "Using dead-letter queues in Amazon SQS",
 			Title: "The function's variables name another dead-letter queue or maxReceiveCount than the queue",
-			Why:   "The backoff is spread over the number of attempts, and records that cannot succeed are sent to the queue that the variable names. The toolkit reads both from the queue if the variables are not set.",
-			Page:  "Using dead-letter queues in Amazon SQS"},
+			Why:   "The backoff is spread over the number of attempts, and records that cannot succeed are sent to the queue that the variable names. The toolkit reads both from the queue if the variables are not set."},
 		check: told,
 	},
 }
 
 // neverStarted is the check of SB114.
 func neverStarted(f Function, r *reporter) {
-	m := Mapping{Function: f.Function}
-	value := func(s settings.Setting) template.Value { return f.Resource.Get("Environment", "Variables", s.Name) }
-	v := value(settings.MinRemaining)
-	if v.Absent() || !r.known(v, value(settings.Reserve), f.Resource.Get("Timeout")) {
+	m := Mapping{template.Mapping{Function: f.Function}}
+	v := valueOf(f.Function, settings.MinRemaining)
+	if v.Absent() || !r.known(v, valueOf(f.Function, settings.Reserve), f.Resource.Get("Timeout")) {
 		return
 	}
 	least := variable(m, &settings.MinRemaining, settings.MinRemaining.Time)
@@ -175,27 +173,20 @@ func overReserved(f Function, r *reporter) {
 
 // told is the check of SB119.
 func told(f Function, r *reporter) {
-	if len(f.Mappings) > 1 {
+	q := f.Mappings[0].Queue
+	if len(f.Mappings) > 1 || q.LogicalID == "" {
 		return // the variables are for one queue
 	}
-	q := f.Mappings[0].Queue
-	if q.LogicalID == "" {
-		return
-	}
-	variable := func(s settings.Setting) template.Value { return f.Resource.Get("Environment", "Variables", s.Name) }
-	v := variable(settings.MaxReceiveCount)
+	v := valueOf(f.Function, settings.MaxReceiveCount)
 	if count, ok := r.number(v); ok && q.MaxReceiveCount > 0 && count != q.MaxReceiveCount {
 		r.report(v.Pos, "function %s has %s=%d, and queue %s a maxReceiveCount of %d", f.LogicalID, settings.MaxReceiveCount.Name, count, title(q), q.MaxReceiveCount)
 	}
-	v = variable(settings.DeadLetterQueue)
+	v = valueOf(f.Function, settings.DeadLetterQueue)
 	named, err := v.Str()
 	if err != nil || v.Absent() || q.DeadLetterARN == "" {
 		return
 	}
-	if name := lastPart(named); name != lastPart(q.DeadLetterARN) {
-		r.report(v.Pos, "function %s has %s=%s, and queue %s has the dead-letter queue %s", f.LogicalID, settings.DeadLetterQueue.Name, name, title(q), lastPart(q.DeadLetterARN))
+	if name := batch.QueueName(named); name != batch.QueueName(q.DeadLetterARN) {
+		r.report(v.Pos, "function %s has %s=%s, and queue %s has the dead-letter queue %s", f.LogicalID, settings.DeadLetterQueue.Name, name, title(q), batch.QueueName(q.DeadLetterARN))
 	}
 }
-
-// lastPart is the name of a queue in its URL or its ARN.
-func lastPart(s string) string { return s[strings.LastIndexAny(s, ":/")+1:] }

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,7 +17,7 @@ func roleOf(st *template.Stack, m Mapping, policies attachments) (Role, error) {
 	if policies.others != "" {
 		return Role{}, errors.New(policies.others)
 	}
-	role := Role{Needs: OfFunction, foreign: isForeign(f), ARNs: map[string]string{OnQueue: m.Queue.ARN}, key: keyOf(st, m)}
+	role := Role{Needs: OfFunction, foreign: isForeign(f), ARNs: map[string]string{OnQueue: m.Queue.ARN}, key: keyOf(st, m.Queue)}
 	if m.Queue.DeadLetterARN != "" {
 		role.ARNs[OnDeadLetters] = m.Queue.DeadLetterARN
 	}
@@ -26,12 +27,13 @@ func roleOf(st *template.Stack, m Mapping, policies attachments) (Role, error) {
 		role.Grants, err = samGrants(st, m)
 		return role, err
 	}
-	var ok bool
-	if role.Resource, ok = resourceOf(st, f.Get("Role")); !ok {
-		if _, err := f.Get("Role").Str(); err != nil {
-			return Role{}, err
-		}
-		return Role{}, &template.Error{Pos: f.Get("Role").Pos, Message: "the role is not in the template"}
+	id, ok := nameOf(f.Get("Role"))
+	if ok {
+		role.Resource, ok = st.Resource(id)
+	}
+	if !ok {
+		_, err := f.Get("Role").Str()
+		return Role{}, cmp.Or(err, error(&template.Error{Pos: f.Get("Role").Pos, Message: "the role is not in the template"}))
 	}
 	if slices.Contains(policies.admitted, "${"+role.ID+".Arn}") {
 		return Role{}, errors.New("the policy of a queue names the role")
@@ -46,15 +48,13 @@ func isForeign(f template.Resource) bool {
 	return err == nil && runtime != "" && !strings.HasPrefix(runtime, "provided") && !strings.HasPrefix(runtime, "go")
 }
 
-// resourceOf is the resource whose attribute a value is.
-func resourceOf(st *template.Stack, v template.Value) (template.Resource, bool) {
-	_, err := v.Str()
-	e, ok := errors.AsType[*template.Error](err)
-	if !ok {
-		return template.Resource{}, false
+// nameOf is a text, or the logical id of the resource whose attribute it is.
+func nameOf(v template.Value) (name string, attribute bool) {
+	text, err := v.Str()
+	if id, _, ok := strings.Cut(template.Attribute(err), "."); ok {
+		return id, true
 	}
-	id, _, _ := strings.Cut(e.Attribute, ".")
-	return st.Resource(id)
+	return text, false
 }
 
 // Grants lists the permissions of a role: of its own statements, of policies of the template
@@ -69,7 +69,11 @@ func (a attachments) grants(role template.Resource) ([]Grant, error) {
 	if err != nil {
 		return nil, err
 	}
-	managed, err := managedGrants(role.Get("ManagedPolicyArns"))
+	arns, err := texts(role.Get("ManagedPolicyArns"))
+	if err != nil {
+		return nil, err
+	}
+	managed, err := ofAll(arns, func(arn string) ([]Grant, error) { return managedGrant(role.Get("ManagedPolicyArns").Pos, arn) })
 	if err != nil {
 		return nil, err
 	}
@@ -77,24 +81,28 @@ func (a attachments) grants(role template.Resource) ([]Grant, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range policies {
-		own, err := documentGrants(p.Get("PolicyDocument"))
+	own, err := ofAll(policies, func(p template.Value) ([]Grant, error) { return documentGrants(p.Get("PolicyDocument")) })
+	return slices.Concat(grants, own, managed), err
+}
+
+// ofAll lists the permissions that each of a list gives, or the first reason why they are not known.
+func ofAll[T any](list []T, grantsOf func(T) ([]Grant, error)) (all []Grant, err error) {
+	for _, item := range list {
+		grants, err := grantsOf(item)
 		if err != nil {
 			return nil, err
 		}
-		grants = append(grants, own...)
+		all = append(all, grants...)
 	}
-	return append(grants, managed...), nil
+	return all, nil
 }
 
 // attachments are the policies of a template that name their roles.
 type attachments struct {
-	err  error // why they are not known
-	list []attachment
-	// admitted are the principals that policies of queues allow something.
-	admitted []string
-	// others says what else may give a role permissions, "" for nothing.
-	others string
+	err      error // why they are not known
+	list     []attachment
+	admitted []string // the principals that policies of queues allow something
+	others   string   // what else may give a role permissions, "" for nothing
 }
 
 type attachment struct {
@@ -125,45 +133,37 @@ func attachmentsOf(st *template.Stack) (a attachments) {
 // readOthers finds other ways to give permissions: connectors of SAM's, and policies of queues.
 func (a *attachments) readOthers(st *template.Stack) {
 	for _, r := range st.All() {
-		switch {
-		case r.Type == "AWS::Serverless::Connector" || r.Connected():
+		if r.Type == "AWS::Serverless::Connector" || r.Connected() {
 			a.others = "the connectors of " + r.ID + " add permissions"
-		case r.Type == "AWS::SQS::QueuePolicy" || r.Type == "AWS::SQS::QueueInlinePolicy":
-			a.readQueuePolicy(r)
 		}
-	}
-}
-
-func (a *attachments) readQueuePolicy(policy template.Resource) {
-	statements, _ := statementsOf(policy.Get("PolicyDocument"))
-	for _, s := range statements {
-		if effect, _ := s.Get("Effect").Str(); effect == "Allow" {
-			names, _ := texts(s.Get("Principal", "AWS"))
-			a.admitted = append(a.admitted, names...)
+		if r.Type != "AWS::SQS::QueuePolicy" && r.Type != "AWS::SQS::QueueInlinePolicy" {
+			continue
+		}
+		statements, _ := statementsOf(r.Get("PolicyDocument"))
+		for _, s := range statements {
+			if effect, _ := s.Get("Effect").Str(); effect == "Allow" {
+				names, _ := texts(s.Get("Principal", "AWS"))
+				a.admitted = append(a.admitted, names...)
+			}
 		}
 	}
 }
 
 // to lists the permissions of policies that name the role.
-func (a attachments) to(role template.Resource) (grants []Grant, err error) {
+func (a attachments) to(role template.Resource) ([]Grant, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
 	name, err := role.Get("RoleName").Str()
-	for _, p := range a.list {
+	return ofAll(a.list, func(p attachment) ([]Grant, error) {
 		if err != nil || p.err != nil {
 			return nil, &template.Error{Pos: p.policy.Pos, Message: "there is also the policy " + p.policy.ID + ", whose roles are not known"}
 		}
 		if !slices.Contains(p.roles, role.ID) && (name == "" || !slices.Contains(p.roles, name)) {
-			continue
+			return nil, nil
 		}
-		own, err := documentGrants(p.policy.Get("PolicyDocument"))
-		if err != nil {
-			return nil, err
-		}
-		grants = append(grants, own...)
-	}
-	return grants, nil
+		return documentGrants(p.policy.Get("PolicyDocument"))
+	})
 }
 
 // ofAWS are policies of AWS's that functions use, with what they allow of SQS and KMS on all
@@ -178,22 +178,7 @@ var ofAWS = map[string][]string{
 	"AmazonSQSFullAccess":                         {"sqs:*"},
 }
 
-// managedGrants lists the permissions of policies by their ARNs.
-func managedGrants(v template.Value) (grants []Grant, err error) {
-	arns, err := texts(v)
-	if err != nil {
-		return nil, err
-	}
-	for _, arn := range arns {
-		own, err := managedGrant(v.Pos, arn)
-		if err != nil {
-			return nil, err
-		}
-		grants = append(grants, own...)
-	}
-	return grants, nil
-}
-
+// managedGrant lists the permissions of a policy of AWS's, by its ARN or its name.
 func managedGrant(at template.Pos, name string) (grants []Grant, err error) {
 	actions, ok := ofAWS[name[strings.LastIndex(name, "/")+1:]]
 	if !ok {
@@ -219,24 +204,15 @@ func samGrants(st *template.Stack, m Mapping) ([]Grant, error) {
 		list = []template.Value{policies}
 	}
 	prefix := strings.TrimSuffix(m.Queue.ARN, m.Queue.Name)
-	for _, p := range list {
-		own, err := samPolicy(st, p, prefix)
-		if err != nil {
-			return nil, err
-		}
-		grants = append(grants, own...)
-	}
-	return grants, nil
+	own, err := ofAll(list, func(p template.Value) ([]Grant, error) { return samPolicy(st, p, prefix) })
+	return append(grants, own...), err
 }
 
-// samTemplates are SAM's policy templates for queues and keys, with what names the resource.
-var samTemplates = map[string]struct {
-	parameter string
-	actions   []string
-}{
-	"SQSPollerPolicy":      {"QueueName", []string{"sqs:ChangeMessageVisibility", "sqs:ChangeMessageVisibilityBatch", "sqs:DeleteMessage", "sqs:DeleteMessageBatch", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"}},
-	"SQSSendMessagePolicy": {"QueueName", []string{"sqs:SendMessage", "sqs:SendMessageBatch"}},
-	"KMSDecryptPolicy":     {"KeyId", []string{"kms:Decrypt"}},
+// samTemplates are SAM's policy templates for queues and keys, with the actions that they allow.
+var samTemplates = map[string][]string{
+	"SQSPollerPolicy":      {"sqs:ChangeMessageVisibility", "sqs:ChangeMessageVisibilityBatch", "sqs:DeleteMessage", "sqs:DeleteMessageBatch", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"},
+	"SQSSendMessagePolicy": {"sqs:SendMessage", "sqs:SendMessageBatch"},
+	"KMSDecryptPolicy":     {"kms:Decrypt"},
 }
 
 func samPolicy(st *template.Stack, p template.Value, prefix string) (grants []Grant, err error) {
@@ -250,7 +226,7 @@ func samPolicy(st *template.Stack, p template.Value, prefix string) (grants []Gr
 		return documentGrants(p)
 	}
 	for name, parameters := range p.Entries() {
-		known, ok := samTemplates[name]
+		actions, ok := samTemplates[name]
 		if !ok && strings.HasSuffix(name, "Policy") {
 			continue // of another service
 		}
@@ -258,14 +234,14 @@ func samPolicy(st *template.Stack, p template.Value, prefix string) (grants []Gr
 			return nil, &template.Error{Pos: p.Pos, Message: "what " + name + " allows is not known"}
 		}
 		on := "*"
-		if known.parameter == "QueueName" {
+		if name != "KMSDecryptPolicy" {
 			queue, err := parameters.Get("QueueName").Str()
 			if err != nil {
 				return nil, err
 			}
 			on = prefix + queue
 		}
-		for _, action := range known.actions {
+		for _, action := range actions {
 			grants = append(grants, Grant{action, on, p.Pos, true})
 		}
 	}
@@ -273,19 +249,12 @@ func samPolicy(st *template.Stack, p template.Value, prefix string) (grants []Gr
 }
 
 // documentGrants lists what a policy's statements allow.
-func documentGrants(document template.Value) (grants []Grant, err error) {
+func documentGrants(document template.Value) ([]Grant, error) {
 	statements, err := statementsOf(document)
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range statements {
-		own, err := granted(s)
-		if err != nil {
-			return nil, err
-		}
-		grants = append(grants, own...)
-	}
-	return grants, nil
+	return ofAll(statements, granted)
 }
 
 // statementsOf lists a policy's statements.
@@ -337,8 +306,8 @@ func texts(v template.Value) (list []string, err error) {
 	}
 	for _, item := range items {
 		s, err := item.Str()
-		if e, ok := errors.AsType[*template.Error](err); ok && e.Attribute != "" {
-			s, err = "${"+e.Attribute+"}", nil
+		if attribute := template.Attribute(err); attribute != "" {
+			s, err = "${"+attribute+"}", nil
 		}
 		if err != nil {
 			return nil, err

@@ -41,14 +41,15 @@ type Info struct {
 	// Severity is the severity of most findings. A finding may have another, which
 	// depends on the value.
 	Severity Severity
-	// Title says in one line what is wrong.
-	Title string
-	// Why says in a sentence or two what it costs.
-	Why string
-	// Page is the name of the page of AWS's documentation that says so.
-	Page string
-	// Fixable says that some findings have a Fix.
-	Fixable bool
+	Title    string // what is wrong, in one line
+	Why      string // what it costs, in a sentence or two
+	Page     string // the name of the page of AWS's documentation that says so
+}
+
+// Document is the place below docs that describes the rule.
+func (i Info) Document() string {
+	page := map[byte]string{'0': "suppressions", '1': "mappings", '2': "queues", '3': "permissions", '5': "alarms"}[i.ID[2]]
+	return "lint/" + page + ".md#" + strings.ToLower(i.ID)
 }
 
 // Rules describes all rules, in the order of their ids.
@@ -65,16 +66,12 @@ type Finding struct {
 	Info
 	// Pos and EndCol are the text that is wrong: on the line of Pos, from Pos.Col up to but
 	// without EndCol. They count characters from 1.
-	Pos    template.Pos
-	EndCol int
-	// Resource is the logical id of the resource around Pos, "" outside of Resources.
-	Resource string
-	// About are the subjects of the rule that it is a finding of.
-	About []Subject
-	// Message says what is wrong here, with names and values.
-	Message string
-	// Fix is nil if there is no safe one.
-	Fix *Fix
+	Pos      template.Pos
+	EndCol   int
+	Resource string    // the logical id of the resource around Pos, "" outside of Resources
+	About    []Subject // the subjects of the rule that it is a finding of
+	Message  string    // what is wrong here, with names and values
+	Fix      *Fix      // nil if there is no safe one
 }
 
 // A Subject is what a rule judged: a mapping if it has an Event, else a function or a queue. It
@@ -91,10 +88,8 @@ func (f Finding) String() string { return template.Finding{Pos: f.Pos, Message: 
 // Suppressed is a finding that the template says to ignore.
 type Suppressed struct {
 	Finding
-	// Reason is what the template gives as the reason.
-	Reason string
-	// By is the place of the suppression.
-	By template.Pos
+	Reason string       // what the template gives as the reason
+	By     template.Pos // the place of the suppression
 }
 
 // Unknown is something that could not be checked.
@@ -102,10 +97,8 @@ type Unknown struct {
 	Pos      template.Pos
 	EndCol   int
 	Resource string
-	// Rules are the ids of the rules that need it, nil if that is all rules on the resource.
-	Rules []string
-	// Message says what is not known, and why.
-	Message string
+	Rules    []string // the ids of the rules that need it, nil if that is all rules on the resource
+	Message  string   // what is not known, and why
 }
 
 // String returns the message after its place.

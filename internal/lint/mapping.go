@@ -7,13 +7,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
-// A Mapping is an event with the function that it invokes and the queue that it
-// polls. Function and Queue have no LogicalID if they are not in the template.
-type Mapping struct {
-	Function template.Function
-	Event    template.Event
-	Queue    template.Queue
-}
+// A Mapping is what the rules judge of an event source mapping.
+type Mapping struct{ template.Mapping }
 
 // get returns a property of the event.
 func (m Mapping) get(path ...string) template.Value { return m.Event.Properties.Get(path...) }
@@ -21,8 +16,7 @@ func (m Mapping) get(path ...string) template.Value { return m.Event.Properties.
 // wanted is the visibility timeout that AWS asks for.
 func (m Mapping) wanted() time.Duration { return 6*m.Function.Timeout + m.Event.Window }
 
-// comparable reports whether the queue's visibility timeout and the function's timeout are
-// known.
+// comparable reports whether the queue's visibility timeout and the function's timeout are known.
 func (m Mapping) comparable(r *reporter) bool {
 	return m.Queue.LogicalID != "" && m.Function.LogicalID != "" &&
 		r.known(m.Function.Resource.Get("Timeout"), m.get("MaximumBatchingWindowInSeconds"), m.Queue.Resource.Get("VisibilityTimeout"))
@@ -72,15 +66,14 @@ func (m Mapping) longEnough() *Fix {
 // Mappings are the rules of a mapping.
 var Mappings = []Rule[Mapping]{
 	{
-		Info: Info{ID: "SB101", Severity: Error, Fixable: true,
+		Info: Info{ID: "SB101", Severity: Error, Page: errorsPage,
 			Title: "The mapping has no ReportBatchItemFailures",
-			Why:   "Lambda ignores the batchItemFailures that the function returns, and deletes the whole batch: the records that failed are lost. If the function returns an error instead, nothing is deleted, and the records that succeeded are handled again.",
-			Page:  errorsPage},
+			Why:   "Lambda ignores the batchItemFailures that the function returns, and deletes the whole batch: the records that failed are lost. If the function returns an error instead, nothing is deleted, and the records that succeeded are handled again."},
 		check: func(m Mapping, r *reporter) {
 			remedy := settings.DeleteSucceeded
 			deletes, _ := remedy.Bool(m.Function.Environment[remedy.Name]) // the function refuses a wrong one
 			types := m.get("FunctionResponseTypes")
-			if m.Event.ReportBatchItemFailures || deletes || !r.known(types, m.Function.Resource.Get("Environment", "Variables", remedy.Name)) {
+			if m.Event.ReportBatchItemFailures || deletes || !r.known(types, valueOf(m.Function, remedy)) {
 				return
 			}
 			if m.Function.LogicalID == "" {
@@ -95,10 +88,9 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		Info: Info{ID: "SB102", Severity: Error, Fixable: true,
+		Info: Info{ID: "SB102", Severity: Error, Page: mappingPage,
 			Title: "A batch size above 10 has no window",
-			Why:   "Lambda refuses the mapping: above 10 it needs MaximumBatchingWindowInSeconds.",
-			Page:  mappingPage},
+			Why:   "Lambda refuses the mapping: above 10 it needs MaximumBatchingWindowInSeconds."},
 		check: func(m Mapping, r *reporter) {
 			size, _ := r.number(m.get("BatchSize"))
 			window := m.get("MaximumBatchingWindowInSeconds")
@@ -113,10 +105,9 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		Info: Info{ID: "SB103", Severity: Error, Fixable: true,
+		Info: Info{ID: "SB103", Severity: Error, Page: mappingPage,
 			Title: "A FIFO queue has a window",
-			Why:   "Lambda refuses the mapping: it takes no MaximumBatchingWindowInSeconds there.",
-			Page:  mappingPage},
+			Why:   "Lambda refuses the mapping: it takes no MaximumBatchingWindowInSeconds there."},
 		check: func(m Mapping, r *reporter) {
 			window := m.get("MaximumBatchingWindowInSeconds")
 			if r.known(window) && m.Event.Window > 0 && m.kind(r) && m.Queue.FIFO {
@@ -127,10 +118,9 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		Info: Info{ID: "SB104", Severity: Error, Fixable: true,
+		Info: Info{ID: "SB104", Severity: Error, Page: mappingPage,
 			Title: "A FIFO queue has a batch size above 10",
-			Why:   "Lambda refuses the mapping: it takes at most 10 there.",
-			Page:  mappingPage},
+			Why:   "Lambda refuses the mapping: it takes at most 10 there."},
 		check: func(m Mapping, r *reporter) {
 			size, _ := r.number(m.get("BatchSize"))
 			if size > 10 && m.kind(r) && m.Queue.FIFO {
@@ -140,10 +130,9 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		Info: Info{ID: "SB105", Severity: Error, Fixable: true,
+		Info: Info{ID: "SB105", Severity: Error, Page: mappingPage,
 			Title: "The visibility timeout is shorter than the function's timeout",
-			Why:   "Lambda refuses the mapping. The records would be visible again while the function handles them.",
-			Page:  mappingPage},
+			Why:   "Lambda refuses the mapping. The records would be visible again while the function handles them."},
 		check: func(m Mapping, r *reporter) {
 			if !m.comparable(r) {
 				return
@@ -156,10 +145,9 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		Info: Info{ID: "SB106", Severity: Warning, Fixable: true,
+		Info: Info{ID: "SB106", Severity: Warning, Page: mappingPage,
 			Title: "The visibility timeout is shorter than 6 × timeout + window",
-			Why:   "Lambda retries invocations that are throttled meanwhile. Once the time is over, SQS shows the records to others, and each has lost a receive.",
-			Page:  mappingPage},
+			Why:   "Lambda retries invocations that are throttled meanwhile. Once the time is over, SQS shows the records to others, and each has lost a receive."},
 		check: func(m Mapping, r *reporter) {
 			if !m.comparable(r) {
 				return
@@ -171,10 +159,9 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		Info: Info{ID: "SB107", Severity: Error,
+		Info: Info{ID: "SB107", Severity: Error, Page: scalingPage,
 			Title: "The mapping has a maximum concurrency and provisioned pollers",
-			Why:   "Lambda refuses the mapping: the two exclude each other.",
-			Page:  scalingPage},
+			Why:   "Lambda refuses the mapping: the two exclude each other."},
 		check: func(m Mapping, r *reporter) {
 			most, pollers := m.get("ScalingConfig", "MaximumConcurrency"), m.get("ProvisionedPollerConfig")
 			if r.known(most, pollers) && !most.Absent() && !pollers.Absent() {
@@ -183,10 +170,9 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		Info: Info{ID: "SB108", Severity: Error, Fixable: true,
+		Info: Info{ID: "SB108", Severity: Error, Page: scalingPage,
 			Title: "The number of provisioned pollers is out of bounds",
-			Why:   "Lambda refuses the mapping: it takes 2 to 200 as the minimum and 2 to 10,000 as the maximum.",
-			Page:  scalingPage},
+			Why:   "Lambda refuses the mapping: it takes 2 to 200 as the minimum and 2 to 10,000 as the maximum."},
 		check: func(m Mapping, r *reporter) {
 			const config, least, most = "ProvisionedPollerConfig", "MinimumPollers", "MaximumPollers"
 			m.bounds(r, 2, 200, config, least)
@@ -199,17 +185,15 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		Info: Info{ID: "SB111", Severity: Warning,
+		Info: Info{ID: "SB111", Severity: Warning, Page: "Capturing records of Lambda asynchronous invocations",
 			Title: "Failures go to a destination that gets no SQS records",
-			Why:   "DestinationConfig of a mapping is for streams. A function's dead-letter queue, and its destination for failures, are for asynchronous invocations. Only the RedrivePolicy of the queue gets records that failed.",
-			Page:  "Capturing records of Lambda asynchronous invocations"},
+			Why:   "DestinationConfig of a mapping is for streams. A function's dead-letter queue, and its destination for failures, are for asynchronous invocations. Only the RedrivePolicy of the queue gets records that failed."},
 		check: elsewhere,
 	},
 	{
-		Info: Info{ID: "SB113", Severity: Note, Fixable: true,
+		Info: Info{ID: "SB113", Severity: Note, Page: metricsPage,
 			Title: "The mapping filters, and has no EventCount metrics",
-			Why:   "Lambda deletes messages that match no filter. Only FilteredOutEventCount of EventCount says how many, so that a wrong filter is seen. The metrics cost what custom metrics cost.",
-			Page:  metricsPage},
+			Why:   "Lambda deletes messages that match no filter. Only FilteredOutEventCount of EventCount says how many, so that a wrong filter is seen. The metrics cost what custom metrics cost."},
 		check: func(m Mapping, r *reporter) {
 			if metrics := m.get("MetricsConfig"); m.filters() > 0 && r.known(metrics) && metrics.Absent() {
 				r.report(m.Event.Pos, "event %s has filters and no MetricsConfig with EventCount: nothing counts the messages that Lambda deletes because of the filters", m.Event.Name).
@@ -218,10 +202,9 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		Info: Info{ID: "SB116", Severity: Error,
+		Info: Info{ID: "SB116", Severity: Error, Page: quotaPage,
 			Title: "The mapping has more than five filters",
-			Why:   "Lambda refuses more unless the account's quota was raised.",
-			Page:  quotaPage},
+			Why:   "Lambda refuses more unless the account's quota was raised."},
 		check: func(m Mapping, r *reporter) {
 			const quota = 5
 			if n := m.filters(); n > quota {
@@ -231,17 +214,15 @@ var Mappings = []Rule[Mapping]{
 		},
 	},
 	{
-		Info: Info{ID: "SB117", Severity: Error, Fixable: true,
+		Info: Info{ID: "SB117", Severity: Error, Page: scalingPage,
 			Title: "The maximum concurrency is out of bounds",
-			Why:   "Lambda refuses the mapping: it takes 2 to 1,000. ReservedConcurrentExecutions can be 1.",
-			Page:  scalingPage},
+			Why:   "Lambda refuses the mapping: it takes 2 to 1,000. ReservedConcurrentExecutions can be 1."},
 		check: func(m Mapping, r *reporter) { m.bounds(r, 2, 1000, "ScalingConfig", "MaximumConcurrency") },
 	},
 	{
-		Info: Info{ID: "SB118", Severity: Error, Fixable: true,
+		Info: Info{ID: "SB118", Severity: Error, Page: mappingPage,
 			Title: "The batch size or the window is out of bounds",
-			Why:   "Lambda refuses the mapping: it takes a batch size of 1 to 10,000 and a window of 0 to 300 seconds.",
-			Page:  mappingPage},
+			Why:   "Lambda refuses the mapping: it takes a batch size of 1 to 10,000 and a window of 0 to 300 seconds."},
 		check: func(m Mapping, r *reporter) {
 			if n, _ := r.number(m.get("BatchSize")); n <= 10 || !m.Queue.FIFO { // SB104
 				m.bounds(r, 1, 10_000, "BatchSize")

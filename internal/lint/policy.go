@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -16,10 +15,9 @@ const securityPage = "Amazon SQS security best practices"
 // Policies are the rules of a queue's policy.
 var Policies = []Rule[Policy]{
 	{
-		Info: Info{ID: "SB212", Severity: Error,
+		Info: Info{ID: "SB212", Severity: Error, Page: securityPage,
 			Title: "The queue is public",
-			Why:   "A statement with the principal * and without a condition lets everyone with an AWS account call its actions: send, receive or delete.",
-			Page:  securityPage},
+			Why:   "A statement with the principal * and without a condition lets everyone with an AWS account call its actions: send, receive or delete."},
 		check: func(p Policy, r *reporter) {
 			for _, s := range p.statements(r) {
 				effect, _ := s.Get("Effect").Str()
@@ -30,13 +28,16 @@ var Policies = []Rule[Policy]{
 		},
 	},
 	{
-		Info: Info{ID: "SB213", Severity: Note,
+		Info: Info{ID: "SB213", Severity: Note, Page: securityPage,
 			Title: "The queue's policy does not require TLS",
-			Why:   "SQS takes requests over plain HTTP unless a statement denies them. The AWS SDKs use TLS, other clients may not.",
-			Page:  securityPage},
+			Why:   "SQS takes requests over plain HTTP unless a statement denies them. The AWS SDKs use TLS, other clients may not."},
 		check: func(p Policy, r *reporter) {
 			statements := p.statements(r)
-			if statements == nil || slices.ContainsFunc(statements, deniesHTTP) {
+			if statements == nil || slices.ContainsFunc(statements, func(s template.Value) bool {
+				effect, _ := s.Get("Effect").Str()
+				transport, _ := s.Get("Condition", "Bool", "aws:SecureTransport").Str()
+				return effect == "Deny" && strings.EqualFold(transport, "false")
+			}) {
 				return
 			}
 			r.report(p.Pos, `policy %s has no statement with Effect: Deny, Principal: "*", Action: sqs:* and Condition: {Bool: {"aws:SecureTransport": "false"}}`, p.ID)
@@ -68,42 +69,25 @@ func everyone(principal template.Value) bool {
 	return slices.Contains(list, "*")
 }
 
-func deniesHTTP(s template.Value) bool {
-	effect, _ := s.Get("Effect").Str()
-	transport, _ := s.Get("Condition", "Bool", "aws:SecureTransport").Str()
-	return effect == "Deny" && strings.EqualFold(transport, "false")
-}
-
 // A queueKey is a key of KMS that encrypts a queue.
 type queueKey struct {
 	queue template.Queue
 	value template.Value
-	// own is the key's resource. It has no ID if the key is not in the template.
-	own template.Resource
-	// aws says that it is AWS's own key for SQS, whose policy cannot be changed.
-	aws bool
+	own   template.Resource // the key's resource. It has no ID if the key is not in the template
+	aws   bool              // it is AWS's own key for SQS, whose policy cannot be changed
 }
 
-// keyOf returns the key of a mapping's queue, nil if there is none.
-func keyOf(st *template.Stack, m Mapping) *queueKey { return keyOfQueue(st, m.Queue) }
-
-func keyOfQueue(st *template.Stack, q template.Queue) *queueKey {
+// keyOf returns the key of a queue, nil if there is none.
+func keyOf(st *template.Stack, q template.Queue) *queueKey {
 	v := q.Resource.Get("KmsMasterKeyId")
 	if v.Absent() {
 		return nil
 	}
-	k := &queueKey{queue: q, value: v}
-	name, err := v.Str()
-	if e, ok := errors.AsType[*template.Error](err); ok {
-		name, _, _ = strings.Cut(e.Attribute, ".")
-	}
-	k.aws = strings.HasSuffix(name, "alias/aws/sqs")
-	r, ok := st.Resource(name)
-	if ok && r.Type == "AWS::KMS::Alias" {
-		name, err = r.Get("TargetKeyId").Str()
-		if e, ok := errors.AsType[*template.Error](err); ok {
-			name, _, _ = strings.Cut(e.Attribute, ".")
-		}
+	name, _ := nameOf(v)
+	k := &queueKey{queue: q, value: v, aws: strings.HasSuffix(name, "alias/aws/sqs")}
+	r, _ := st.Resource(name)
+	if r.Type == "AWS::KMS::Alias" {
+		name, _ = nameOf(r.Get("TargetKeyId"))
 		r, _ = st.Resource(name)
 	}
 	if r.Type == "AWS::KMS::Key" {
@@ -154,10 +138,9 @@ type Key struct {
 
 // Keys are the rules of a queue's key.
 var Keys = []Rule[Key]{{
-	Info: Info{ID: "SB306", Severity: Error,
+	Info: Info{ID: "SB306", Severity: Error, Page: "Key management (Amazon SQS Developer Guide)",
 		Title: "The key's policy does not let a service send",
-		Why:   "SNS, S3 and EventBridge need kms:GenerateDataKey and kms:Decrypt in the key's own policy to send to an encrypted queue. Without them messages are lost, or the notification is refused. AWS's own key, alias/aws/sqs, cannot allow them.",
-		Page:  "Key management (Amazon SQS Developer Guide)"},
+		Why:   "SNS, S3 and EventBridge need kms:GenerateDataKey and kms:Decrypt in the key's own policy to send to an encrypted queue. Without them messages are lost, or the notification is refused. AWS's own key, alias/aws/sqs, cannot allow them."},
 	check: func(k Key, r *reporter) {
 		for _, service := range []string{"sns.amazonaws.com", "s3.amazonaws.com", "events.amazonaws.com"} {
 			at, sends := k.senders[service]
@@ -206,37 +189,42 @@ func (k Key) admits(r *reporter, service string, at template.Pos) {
 	}
 }
 
+// senders are the types of resources that make a service send to queues: where they list what is
+// sent, nil if they are one themselves, and what names the queue in it.
+var senders = map[string]struct {
+	service string
+	list    []string
+	queue   string
+}{
+	"AWS::SNS::Subscription": {"sns.amazonaws.com", nil, "Endpoint"},
+	"AWS::SNS::Topic":        {"sns.amazonaws.com", []string{"Subscription"}, "Endpoint"},
+	"AWS::S3::Bucket":        {"s3.amazonaws.com", []string{"NotificationConfiguration", "QueueConfigurations"}, "Queue"},
+	"AWS::Events::Rule":      {"events.amazonaws.com", []string{"Targets"}, "Arn"},
+}
+
 // sendersTo finds the services that send to queues because of the template, by the queue's ARN.
 func sendersTo(st *template.Stack) map[string]map[string]template.Pos {
 	all := map[string]map[string]template.Pos{}
-	sends := func(service string, queue template.Value) {
-		arn, err := queue.Str()
-		if err != nil || !strings.Contains(arn, ":sqs:") {
-			return
+	for _, r := range st.All() {
+		sender, ok := senders[r.Type]
+		if !ok {
+			continue
 		}
-		if all[arn] == nil {
-			all[arn] = map[string]template.Pos{}
+		items := []template.Value{r.Get()}
+		if sender.list != nil {
+			items, _ = r.Get(sender.list...).List()
 		}
-		all[arn][service] = queue.Pos
-	}
-	for _, rs := range st.All() {
-		switch rs.Type {
-		case "AWS::SNS::Subscription":
-			sends("sns.amazonaws.com", rs.Get("Endpoint"))
-		case "AWS::SNS::Topic":
-			each(rs.Get("Subscription"), func(v template.Value) { sends("sns.amazonaws.com", v.Get("Endpoint")) })
-		case "AWS::S3::Bucket":
-			each(rs.Get("NotificationConfiguration", "QueueConfigurations"), func(v template.Value) { sends("s3.amazonaws.com", v.Get("Queue")) })
-		case "AWS::Events::Rule":
-			each(rs.Get("Targets"), func(v template.Value) { sends("events.amazonaws.com", v.Get("Arn")) })
+		for _, item := range items {
+			queue := item.Get(sender.queue)
+			arn, err := queue.Str()
+			if err != nil || !strings.Contains(arn, ":sqs:") {
+				continue
+			}
+			if all[arn] == nil {
+				all[arn] = map[string]template.Pos{}
+			}
+			all[arn][sender.service] = queue.Pos
 		}
 	}
 	return all
-}
-
-func each(list template.Value, do func(template.Value)) {
-	items, _ := list.List()
-	for _, v := range items {
-		do(v)
-	}
 }

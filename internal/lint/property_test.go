@@ -95,11 +95,7 @@ func TestBounds_Property(t *testing.T) {
 		text := m.text()
 		found := checkText(t, text).Findings
 		for id, want := range m.broken() {
-			got := false
-			for _, f := range found {
-				got = got || f.ID == id
-			}
-			if got != want {
+			if got := slices.ContainsFunc(found, func(f lint.Finding) bool { return f.ID == id }); got != want {
 				rt.Errorf("%s is found: %v, want %v, in\n%s", id, got, want, text)
 			}
 		}

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
+	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
@@ -66,10 +68,9 @@ const (
 // Queues are the rules of a queue.
 var Queues = []Rule[Source]{
 	{
-		Info: Info{ID: "SB201", Severity: Warning,
+		Info: Info{ID: "SB201", Severity: Warning, Page: deadPage,
 			Title: "The queue has no dead-letter queue",
-			Why:   "A record that fails every time is retried until its retention ends. Then it is gone.",
-			Page:  deadPage},
+			Why:   "A record that fails every time is retried until its retention ends. Then it is gone."},
 		check: func(s Source, r *reporter) {
 			if len(s.mappings) > 0 && !s.failures && r.known(s.Resource.Get("RedrivePolicy")) && !s.redriven() {
 				r.report(s.Resource.Pos, "queue %s has no dead-letter queue; give it a RedrivePolicy", title(s.Queue))
@@ -77,10 +78,9 @@ var Queues = []Rule[Source]{
 		},
 	},
 	{
-		Info: Info{ID: "SB202", Severity: Warning, Fixable: true,
+		Info: Info{ID: "SB202", Severity: Warning, Page: mappingPage,
 			Title: "maxReceiveCount is below 5",
-			Why:   "An invocation that is throttled takes a receive from its records, so that records reach the dead-letter queue that no handler has failed on. With 1 a record is not retried at all.",
-			Page:  mappingPage},
+			Why:   "An invocation that is throttled takes a receive from its records, so that records reach the dead-letter queue that no handler has failed on. With 1 a record is not retried at all."},
 		check: func(s Source, r *reporter) {
 			v := s.Resource.Get("RedrivePolicy", "maxReceiveCount")
 			if _, document := s.Resource.Get("RedrivePolicy").Str(); document != nil && !r.known(v) {
@@ -96,17 +96,15 @@ var Queues = []Rule[Source]{
 		},
 	},
 	{
-		Info: Info{ID: "SB203", Severity: Error,
+		Info: Info{ID: "SB203", Severity: Error, Page: deadPage,
 			Title: "The dead-letter queue is of the other type, or in another region or account",
-			Why:   "SQS refuses the RedrivePolicy: both must be FIFO queues or standard queues, in one region and one account.",
-			Page:  deadPage},
+			Why:   "SQS refuses the RedrivePolicy: both must be FIFO queues or standard queues, in one region and one account."},
 		check: otherKind,
 	},
 	{
-		Info: Info{ID: "SB204", Severity: Warning, Fixable: true,
+		Info: Info{ID: "SB204", Severity: Warning, Page: deadPage,
 			Title: "The dead-letter queue keeps messages no longer than the queue does",
-			Why:   "On a standard queue a dead letter's age counts from when it was first sent, so it may expire on arrival. A dead-letter queue with 14 days, the most that SQS takes, is no finding.",
-			Page:  deadPage},
+			Why:   "On a standard queue a dead letter's age counts from when it was first sent, so it may expire on arrival. A dead-letter queue with 14 days, the most that SQS takes, is no finding."},
 		check: func(s Source, r *reporter) {
 			if s.dead == nil || s.FIFO || s.dead.FIFO || !r.known(s.dead.Resource.Get("MessageRetentionPeriod"), s.Resource.Get("MessageRetentionPeriod"), s.Resource.Get("FifoQueue")) {
 				return
@@ -120,31 +118,27 @@ var Queues = []Rule[Source]{
 		},
 	},
 	{
-		Info: Info{ID: "SB205", Severity: Error,
+		Info: Info{ID: "SB205", Severity: Error, Page: deadPage,
 			Title: "The dead-letter queue does not take the queue's messages",
-			Why:   "SQS refuses the RedrivePolicy if the other queue's RedriveAllowPolicy does not name the queue.",
-			Page:  deadPage},
+			Why:   "SQS refuses the RedrivePolicy if the other queue's RedriveAllowPolicy does not name the queue."},
 		check: denied,
 	},
 	{
-		Info: Info{ID: "SB207", Severity: Warning,
+		Info: Info{ID: "SB207", Severity: Warning, Page: visibilityPage,
 			Title: "Retries take longer than the queue keeps messages, or survive no outage",
-			Why:   "A record that keeps failing is retried with backoff until maxReceiveCount. If its retention ends before that, it is gone without a dead letter; if the attempts are over within a minute, any outage makes dead letters.",
-			Page:  visibilityPage},
+			Why:   "A record that keeps failing is retried with backoff until maxReceiveCount. If its retention ends before that, it is gone without a dead letter; if the attempts are over within a minute, any outage makes dead letters."},
 		check: budget,
 	},
 	{
-		Info: Info{ID: "SB209", Severity: Note, Fixable: true,
+		Info: Info{ID: "SB209", Severity: Note, Page: fifoPage,
 			Title: "Only one of two settings for high throughput",
-			Why:   "High throughput of a FIFO queue needs DeduplicationScope: messageGroup and FifoThroughputLimit: perMessageGroupId. SQS refuses the second without the first; the first alone gives no throughput.",
-			Page:  fifoPage},
+			Why:   "High throughput of a FIFO queue needs DeduplicationScope: messageGroup and FifoThroughputLimit: perMessageGroupId. SQS refuses the second without the first; the first alone gives no throughput."},
 		check: throughput,
 	},
 	{
-		Info: Info{ID: "SB214", Severity: Warning, Fixable: true,
+		Info: Info{ID: "SB214", Severity: Warning, Page: encryptionPage,
 			Title: "Encryption is turned off",
-			Why:   "SQS encrypts messages at rest by default, at no cost and without a permission. This queue stores them as they are.",
-			Page:  encryptionPage},
+			Why:   "SQS encrypts messages at rest by default, at no cost and without a permission. This queue stores them as they are."},
 		check: func(s Source, r *reporter) {
 			managed, key := s.Resource.Get("SqsManagedSseEnabled"), s.Resource.Get("KmsMasterKeyId")
 			if on, err := managed.Bool(true); err == nil && !on && key.Absent() {
@@ -154,10 +148,9 @@ var Queues = []Rule[Source]{
 		},
 	},
 	{
-		Info: Info{ID: "SB215", Severity: Note, Fixable: true,
+		Info: Info{ID: "SB215", Severity: Note, Page: pollingPage,
 			Title: "Pollers of your own may poll with short polls",
-			Why:   "A receive without a wait time returns at once, often empty, and each costs a request. Lambda and the toolkit wait 20 seconds; other consumers use the queue's ReceiveMessageWaitTimeSeconds.",
-			Page:  pollingPage},
+			Why:   "A receive without a wait time returns at once, often empty, and each costs a request. Lambda and the toolkit wait 20 seconds; other consumers use the queue's ReceiveMessageWaitTimeSeconds."},
 		check: func(s Source, r *reporter) {
 			wait := s.Resource.Get("ReceiveMessageWaitTimeSeconds")
 			n, err := wait.Int(0)
@@ -172,17 +165,15 @@ var Queues = []Rule[Source]{
 		},
 	},
 	{
-		Info: Info{ID: "SB216", Severity: Note,
+		Info: Info{ID: "SB216", Severity: Note, Page: delayPage,
 			Title: "A delay of new messages that is longer than a limit",
-			Why:   "DelaySeconds delays new messages, not retries: those wait for the visibility timeout. A delay longer than the retention means that no message is ever received.",
-			Page:  delayPage},
+			Why:   "DelaySeconds delays new messages, not retries: those wait for the visibility timeout. A delay longer than the retention means that no message is ever received."},
 		check: delayed,
 	},
 	{
-		Info: Info{ID: "SB120", Severity: Error,
+		Info: Info{ID: "SB120", Severity: Error, Page: filterPage,
 			Title: "Two mappings poll a queue, and one filters",
-			Why:   "Each message reaches one of the mappings. If its filter does not match, the mapping deletes the message, and the other mapping never gets it.",
-			Page:  filterPage},
+			Why:   "Each message reaches one of the mappings. If its filter does not match, the mapping deletes the message, and the other mapping never gets it."},
 		check: func(s Source, r *reporter) {
 			if len(s.mappings) < 2 {
 				return
@@ -214,7 +205,7 @@ func otherKind(s Source, r *reporter) {
 	if s.DeadLetterARN != "" && s.DeadLetterARN == s.ARN {
 		r.report(policy.Pos, "queue %s is its own dead-letter queue", title(s.Queue))
 	}
-	fifo, other := strings.HasSuffix(s.DeadLetterARN, ".fifo"), lastPart(s.DeadLetterARN)
+	fifo, other := strings.HasSuffix(s.DeadLetterARN, ".fifo"), batch.QueueName(s.DeadLetterARN)
 	if s.dead != nil {
 		if !r.known(s.dead.Resource.Get("FifoQueue")) {
 			return
@@ -243,29 +234,24 @@ func denied(s Source, r *reporter) {
 	if !r.known(policy, policy.Get("redrivePermission")) {
 		return
 	}
-	allow := s.dead.Attributes["RedriveAllowPolicy"]
-	if !strings.Contains(allow, "denyAll") && (!strings.Contains(allow, "byQueue") || s.named(allow)) {
-		return
-	}
-	if sources, name := policy.Get("sourceQueueArns"), s.Resource.Get("QueueName"); strings.Contains(allow, "byQueue") {
-		if !r.known(sources, name) {
+	allow, says := s.dead.Attributes["RedriveAllowPolicy"], "denies every queue"
+	if strings.Contains(allow, "byQueue") {
+		if strings.Contains(allow, ":"+s.Name+`"`) { // in any region and account
+			return
+		}
+		name := s.Resource.Get("QueueName")
+		if !r.known(policy.Get("sourceQueueArns"), name) {
 			return
 		}
 		if name.Absent() {
 			r.unsure(policy.Pos, "whether dead-letter queue %s takes messages of %s is not known: the queue gets its name when the stack is deployed", title(*s.dead), s.LogicalID)
 			return
 		}
-	}
-	says := "denies every queue"
-	if strings.Contains(allow, "byQueue") {
 		says = "does not name it"
+	} else if !strings.Contains(allow, "denyAll") {
+		return
 	}
 	r.report(policy.Pos, "dead-letter queue %s does not take messages of %s: its RedriveAllowPolicy %s", title(*s.dead), title(s.Queue), says)
-}
-
-// named reports whether a RedriveAllowPolicy names the queue, in any region and account.
-func (s Source) named(allow string) bool {
-	return strings.Contains(allow, ":"+s.Name+`"`)
 }
 
 // throughput is the check of SB209.
@@ -305,4 +291,103 @@ func delayed(s Source, r *reporter) {
 	case d > s.Visibility() && len(s.mappings) > 0:
 		r.report(v.Pos, "queue %s delays new messages by %d seconds, longer than its VisibilityTimeout of %d. DelaySeconds does not delay retries", title(s.Queue), delay, s.Visibility()/time.Second)
 	}
+}
+
+// variable is a setting of the function's environment, its default if it is not set there
+// or not known.
+func variable[T any](m Mapping, s *settings.Setting, read func(string) (T, error)) T {
+	v, err := read(m.Function.Environment[s.Name])
+	if err != nil || m.Function.Environment[s.Name] == "" {
+		v, _ = read(s.Default)
+	}
+	return v
+}
+
+// outage is how long a record that keeps failing is retried at least.
+func (s *Source) outage() time.Duration {
+	if len(s.mappings) == 0 {
+		d, _ := settings.Outage.Time(settings.Outage.Default)
+		return d
+	}
+	return variable(s.mappings[0], &settings.Outage, settings.Outage.Time)
+}
+
+// waits are the longest times from a failure of a record that keeps failing to its next
+// attempt. Without the toolkit a record comes back when the visibility timeout is over.
+func waits(m Mapping, count int) []time.Duration {
+	if isForeign(m.Function.Resource) {
+		return slices.Repeat([]time.Duration{max(0, m.Queue.Visibility()-m.Function.Timeout)}, count-1)
+	}
+	kind := m.Function.Environment[settings.Backoff.Name]
+	if kind == "" {
+		return settle.Delays(variable(m, &settings.Outage, settings.Outage.Time), count)
+	}
+	base := variable(m, &settings.BackoffBase, settings.BackoffBase.Time)
+	limit := variable(m, &settings.BackoffCap, settings.BackoffCap.Time)
+	var list []time.Duration
+	for k := 1; k < count; k++ {
+		d := base
+		switch kind {
+		case "linear":
+			d = base * time.Duration(k)
+		case "exponential":
+			d = base << min(k-1, 30)
+		}
+		if kind != "constant" {
+			d = min(d, limit)
+		}
+		list = append(list, max(d, time.Second))
+	}
+	return list
+}
+
+// budget is the check of SB207: what retries cost in time, against the queue's retention and
+// SQS's 12 hours.
+func budget(s Source, r *reporter) {
+	if len(s.mappings) == 0 || s.MaxReceiveCount < 2 || s.MaxReceiveCount > 1000 {
+		return
+	}
+	m := s.mappings[0]
+	if m.Function.LogicalID == "" || !r.known(s.Resource.Get("MessageRetentionPeriod"), s.Resource.Get("VisibilityTimeout"), m.Function.Resource.Get("Timeout"), m.Function.Resource.Get("Runtime")) {
+		return
+	}
+	for _, v := range []settings.Setting{settings.Outage, settings.Backoff, settings.BackoffBase, settings.BackoffCap} {
+		if !r.known(valueOf(m.Function, v)) {
+			return
+		}
+	}
+	list := waits(m, s.MaxReceiveCount)
+	var between, longest time.Duration
+	for _, d := range list {
+		between += d
+		longest = max(longest, d)
+	}
+	total := between + time.Duration(s.MaxReceiveCount)*m.Function.Timeout
+	at := s.Resource.Get("RedrivePolicy", "maxReceiveCount").Pos
+	switch {
+	case total > s.Retention():
+		v := s.Resource.Get("MessageRetentionPeriod")
+		r.report(v.Pos, "queue %s keeps messages for %v, and a record that keeps failing is retried for up to %v (%d attempts): it expires before it becomes a dead letter",
+			title(s.Queue), words(s.Retention()), words(total), s.MaxReceiveCount)
+	case longest+m.Function.Timeout+m.Event.Window > settle.MaxVisibility:
+		r.report(at, "a record of queue %s may wait %v for an attempt, and with the function's Timeout of %v that is more than SQS's 12 hours from a receive",
+			title(s.Queue), words(longest), words(m.Function.Timeout))
+	case m.Function.Environment[settings.Backoff.Name] != "" && between < time.Minute:
+		r.report(at, "the %d attempts of a record of queue %s are over after %v of backoff: an outage that is longer makes a dead letter of every record. "+
+			"Without %s the attempts survive %s (15 minutes by default)", s.MaxReceiveCount, title(s.Queue), words(between), settings.Backoff.Name, settings.Outage.Name).Severity = Note
+	}
+}
+
+// words writes a duration without parts that are zero.
+func words(d time.Duration) string {
+	if hours := d / time.Hour; hours >= 48 && d%(24*time.Hour) == 0 {
+		return fmt.Sprintf("%d days", hours/24)
+	}
+	text := d.Round(time.Second).String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
 }

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,23 +20,20 @@ const (
 // Permission is an action and what it applies to.
 type Permission struct{ Action, On string }
 
-// OfFunction are the permissions of a function's role: for the calls of the toolkit, for
-// the calls that Lambda's pollers make with that role ("Creating and configuring an Amazon
-// SQS event source mapping"), and for the log.
-var OfFunction = []Permission{
+// ofToolkit are the permissions for the calls of the toolkit. Lambda's pollers make some of them
+// with the role of the function ("Creating and configuring an Amazon SQS event source mapping").
+var ofToolkit = []Permission{
 	{"sqs:ReceiveMessage", OnQueue}, {"sqs:DeleteMessage", OnQueue}, {"sqs:GetQueueAttributes", OnQueue},
 	{"sqs:ChangeMessageVisibility", OnQueue}, {"sqs:SendMessage", OnDeadLetters},
-	{"logs:CreateLogStream", OnLog}, {"logs:PutLogEvents", OnLog},
 }
+
+// OfFunction are the permissions of a function's role.
+var OfFunction = slices.Concat(ofToolkit, []Permission{{"logs:CreateLogStream", OnLog}, {"logs:PutLogEvents", OnLog}})
 
 // OfContainer are the permissions of a program that polls. It gets the queue's URL, and the
 // platform writes its log. Permissions on a key are for queues that are encrypted with one:
 // "Key management" in the SQS Developer Guide.
-var OfContainer = []Permission{
-	{"sqs:ReceiveMessage", OnQueue}, {"sqs:DeleteMessage", OnQueue}, {"sqs:GetQueueAttributes", OnQueue},
-	{"sqs:ChangeMessageVisibility", OnQueue}, {"sqs:SendMessage", OnDeadLetters},
-	{"kms:Decrypt", OnKey}, {"kms:GenerateDataKey", OnKey},
-}
+var OfContainer = slices.Concat(ofToolkit, []Permission{{"kms:Decrypt", OnKey}, {"kms:GenerateDataKey", OnKey}})
 
 // Grant is a permission that a role has. Its resource is an ARN or a pattern of ARNs, and
 // "${Resource.Attribute}" if that is known only after the deployment.
@@ -63,42 +61,28 @@ func matches(pattern, s string) bool {
 // Role is a role with the permissions that it must have.
 type Role struct {
 	template.Resource
-	Grants []Grant
-	Needs  []Permission
-	// ARNs are the ARNs that the permissions apply to. Others are not judged.
-	ARNs map[string]string
-	// foreign says that the function is in another language, so it does not use the toolkit.
-	foreign bool
-	// name is how messages call it, if it is not a resource of its own.
-	name string
-	key  *queueKey
+	Grants  []Grant
+	Needs   []Permission
+	ARNs    map[string]string // the ARNs that the permissions apply to. Others are not judged
+	foreign bool              // the function is in another language, so it does not use the toolkit
+	name    string            // how messages call it, if it is not a resource of its own
+	key     *queueKey
 }
 
-func (r Role) title() string {
-	if r.name != "" {
-		return r.name
-	}
-	return r.ID
-}
+func (r Role) title() string { return cmp.Or(r.name, r.ID) }
 
-// missing makes the check of a rule on permissions that a role does not allow.
+// missing makes the check of a rule on permissions that a role does not allow. A function in
+// another language does not need what only the toolkit calls.
 func missing(consequence string, concerns func(Permission) bool) func(Role, *reporter) {
 	return func(r Role, out *reporter) {
 		for _, p := range r.Needs {
 			arn, known := r.ARNs[p.On]
-			if !known || !concerns(p) || slices.ContainsFunc(r.Grants, func(g Grant) bool { return g.allows(p.Action, arn) }) {
+			if !known || !concerns(p) || r.foreign && (backoff(p) || deadLetters(p)) {
 				continue
 			}
-			out.report(r.Pos, "%s does not allow %s on the %s: %s", r.title(), p.Action, p.On, consequence)
-		}
-	}
-}
-
-// ofToolkit makes a check of functions that may use the toolkit.
-func ofToolkit(check func(Role, *reporter)) func(Role, *reporter) {
-	return func(r Role, out *reporter) {
-		if !r.foreign {
-			check(r, out)
+			if !slices.ContainsFunc(r.Grants, func(g Grant) bool { return g.allows(p.Action, arn) }) {
+				out.report(r.Pos, "%s does not allow %s on the %s: %s", r.title(), p.Action, p.On, consequence)
+			}
 		}
 	}
 }
@@ -106,43 +90,38 @@ func ofToolkit(check func(Role, *reporter)) func(Role, *reporter) {
 // Roles are the rules of a role.
 var Roles = []Rule[Role]{
 	{
-		Info: Info{ID: "SB301", Severity: Error,
+		Info: Info{ID: "SB301", Severity: Error, Page: "Creating and configuring an Amazon SQS event source mapping",
 			Title: "The role does not allow what receives and deletes messages or writes the log",
-			Why:   "Nothing is received, or nothing is logged.",
-			Page:  "Creating and configuring an Amazon SQS event source mapping"},
+			Why:   "Nothing is received, or nothing is logged."},
 		check: missing("messages are not received or deleted, or nothing is logged", func(p Permission) bool {
 			return !backoff(p) && !deadLetters(p) && p.On != OnKey
 		}),
 	},
 	{
-		Info: Info{ID: "SB302", Severity: Warning,
+		Info: Info{ID: "SB302", Severity: Warning, Page: "Actions, resources, and condition keys for Amazon SQS",
 			Title: "The role does not allow sqs:ChangeMessageVisibility",
-			Why:   "There is no backoff on Lambda, and no heartbeat in a container.",
-			Page:  "Actions, resources, and condition keys for Amazon SQS"},
-		check: ofToolkit(missing("failed records come back only after the visibility timeout", backoff)),
+			Why:   "There is no backoff on Lambda, and no heartbeat in a container."},
+		check: missing("failed records come back only after the visibility timeout", backoff),
 	},
 	{
-		Info: Info{ID: "SB303", Severity: Warning,
+		Info: Info{ID: "SB303", Severity: Warning, Page: "Actions, resources, and condition keys for Amazon SQS",
 			Title: "The role does not allow sqs:SendMessage on the dead-letter queue",
-			Why:   "Records that failed for good are retried until maxReceiveCount is reached.",
-			Page:  "Actions, resources, and condition keys for Amazon SQS"},
-		check: ofToolkit(missing("records that failed for good are retried", deadLetters)),
+			Why:   "Records that failed for good are retried until maxReceiveCount is reached."},
+		check: missing("records that failed for good are retried", deadLetters),
 	},
 	{
-		Info: Info{ID: "SB304", Severity: Error,
+		Info: Info{ID: "SB304", Severity: Error, Page: "Key management (Amazon SQS Developer Guide)",
 			Title: "The role may not use the queue's key",
-			Why:   "Nothing is received or dead-lettered.",
-			Page:  "Key management (Amazon SQS Developer Guide)"},
+			Why:   "Nothing is received or dead-lettered."},
 		check: func(role Role, r *reporter) {
 			missing("messages cannot be read or sent", func(p Permission) bool { return p.On == OnKey })(role, r)
 			role.decrypts(r)
 		},
 	},
 	{
-		Info: Info{ID: "SB305", Severity: Warning,
+		Info: Info{ID: "SB305", Severity: Warning, Page: "Security best practices in IAM",
 			Title: "The role allows more than is called",
-			Why:   "Anyone who takes over the function may do that, too. It is a note if no * is in it, since the function itself may need it. Permissions to read the name and the settings of one queue are no finding: grants of CDK contain them.",
-			Page:  "Security best practices in IAM"},
+			Why:   "Anyone who takes over the function may do that, too. It is a note if no * is in it, since the function itself may need it. Permissions to read the name and the settings of one queue are no finding: grants of CDK contain them."},
 		check: excess,
 	},
 }

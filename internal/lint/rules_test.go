@@ -1,36 +1,25 @@
 package lint_test
 
 import (
+	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/internal/lint"
-	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
-// checkText returns what the rules say about a template.
-func checkText(t testing.TB, text string) lint.Result {
-	t.Helper()
-	tmpl, err := template.Parse([]byte(text))
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, text)
-	}
-	st, err := tmpl.Stack(template.Options{})
-	ok(t, err)
-	result, err := lint.Check(st)
-	ok(t, err)
-	return result
-}
+var update = flag.Bool("update", false, "write the rules into docs/lint.md and testdata/findings.txt")
 
 // example reads testdata/ID/NAME.yaml.
 func example(t testing.TB, id, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", id, name+".yaml"))
-	ok(t, err)
-	return string(text)
+	return read(t, filepath.Join(id, name+".yaml"))
 }
 
 // marked is the line of bad.yaml that ends with the rule's id as a comment.
@@ -39,8 +28,10 @@ func marked(text, id string) int {
 }
 
 // For each rule, bad.yaml has one finding, where it is marked, and good.yaml has none. The
-// fix, if the rule has one, makes the finding go away and leaves a template.
+// fix, if the rule has one, makes the finding go away and leaves a template. findings.txt has
+// what is said.
 func TestRules_Examples(t *testing.T) {
+	var said strings.Builder
 	for _, rule := range lint.Rules() {
 		t.Run(rule.ID, func(t *testing.T) {
 			if got := checkText(t, example(t, rule.ID, "good")).Findings; len(got) > 0 {
@@ -51,24 +42,21 @@ func TestRules_Examples(t *testing.T) {
 			if len(found) != 1 || found[0].ID != rule.ID || found[0].Pos.Line != marked(bad, rule.ID) || found[0].Severity != rule.Severity {
 				t.Fatalf("bad.yaml: %+v, want %s in line %d", found, rule.ID, marked(bad, rule.ID))
 			}
-			line := []rune(strings.Split(bad, "\n")[found[0].Pos.Line-1])
-			if from, to := found[0].Pos.Col-1, found[0].EndCol-1; to <= from || to > len(line) || strings.TrimSpace(string(line[from:to])) == "" {
-				t.Errorf("marks columns %d to %d of %q", from, to, string(line))
-			} else {
-				t.Logf("marks %q: %s", string(line[from:to]), found[0].Message)
-			}
-			if fix := found[0].Fix; (fix != nil) != rule.Fixable {
-				t.Errorf("fixable is %v, and the fix %v", rule.Fixable, fix)
-			} else if fix != nil {
-				fixed, err := fix.Apply([]byte(bad))
+			f := found[0]
+			line := []rune(strings.Split(bad, "\n")[f.Pos.Line-1])
+			fmt.Fprintf(&said, "%s `%s`: %s\n", rule.ID, string(line[f.Pos.Col-1:f.EndCol-1]), f.Message)
+			if f.Fix != nil {
+				fmt.Fprintln(&said, "  fix:", f.Fix.Says)
+				fixed, err := f.Fix.Apply([]byte(bad))
 				ok(t, err)
-				t.Log(fix.Says + "\n" + fix.Diff("bad.yaml", []byte(bad)))
 				if left := checkText(t, string(fixed)).Findings; slices.ContainsFunc(left, func(f lint.Finding) bool { return f.ID == rule.ID }) {
 					t.Errorf("after the fix: %v", left)
 				}
 			}
 		})
 	}
+	const file = "testdata/findings.txt"
+	docpage.RequireCurrent(t, file, docpage.Read(t, file), said.String(), *update)
 }
 
 // Ids, titles and reasons are complete, and each rule has its directory of examples.
@@ -87,7 +75,49 @@ func TestRules_AreDescribed(t *testing.T) {
 			t.Errorf("testdata/%s is of no rule", d.Name())
 		}
 	}
-	if !slices.IsSorted(ids) {
-		t.Errorf("not in order: %v", ids)
+}
+
+// docs/lint.md lists the rules as they are, and the pages of docs/lint describe each, with the
+// change from bad.yaml to good.yaml.
+func TestThePagesHaveTheRules(t *testing.T) {
+	var table strings.Builder
+	table.WriteString("| rule | severity | what is wrong | fix |\n| --- | --- | --- | --- |\n")
+	sections := map[string]*strings.Builder{}
+	for _, r := range lint.Rules() {
+		fix := "–"
+		if fixable(t, r) {
+			fix = "yes"
+		}
+		fmt.Fprintf(&table, "| [%s](%s) | %s | %s | %s |\n", r.ID, r.Document(), r.Severity, r.Title, fix)
+		page, _, _ := strings.Cut(r.Document(), "#")
+		if sections[page] == nil {
+			sections[page] = &strings.Builder{}
+		}
+		section(t, sections[page], r)
+	}
+	docpage.RequireSection(t, "../../docs/lint.md", "rules", table.String(), *update)
+	for page, text := range sections {
+		docpage.RequireSection(t, "../../docs/"+page, "rules", text.String(), *update)
 	}
 }
+
+func fixable(t *testing.T, r lint.Info) bool {
+	return find(t, example(t, r.ID, "bad"), r.ID).Fix != nil
+}
+
+func section(t *testing.T, out *strings.Builder, r lint.Info) {
+	fmt.Fprintf(out, "\n## %s\n\n**%s** (%s). %s\n", r.ID, r.Title, r.Severity, r.Why)
+	if r.Page != "" {
+		fmt.Fprintf(out, "AWS: \"%s\".\n", r.Page)
+	}
+	if fixable(t, r) {
+		out.WriteString("There is a fix.\n")
+	}
+	bad := strings.ReplaceAll(example(t, r.ID, "bad"), " # "+r.ID, "") // the mark of the finding
+	diff := lint.Diff(r.ID, []byte(bad), []byte(example(t, r.ID, "good")))
+	_, diff, _ = strings.Cut(diff, "@@\n") // without the names of the files and the line numbers
+	diff = hunk.ReplaceAllString(diff, " …\n")
+	fmt.Fprintf(out, "\n```diff\n%s```\n", diff)
+}
+
+var hunk = regexp.MustCompile(`(?m)^@@.*@@\n`)

@@ -13,13 +13,11 @@ var suppressions = []Rule[struct{}]{unused, unreasoned}
 
 var unused = Rule[struct{}]{Info: Info{ID: "SB001", Severity: Warning,
 	Title: "A suppression that suppresses nothing",
-	Why:   "The finding is gone, or the suppression is at the wrong place. If it stays there, it hides the next finding.",
-	Page:  ""}}
+	Why:   "The finding is gone, or the suppression is at the wrong place. If it stays there, it hides the next finding."}}
 
 var unreasoned = Rule[struct{}]{Info: Info{ID: "SB002", Severity: Warning,
 	Title: "A suppression without a reason, or of an unknown rule",
-	Why:   "The next reader of the template must know why the finding does not matter. Such a suppression has no effect.",
-	Page:  ""}}
+	Why:   "The next reader of the template must know why the finding does not matter. Such a suppression has no effect."}}
 
 // A suppression says that a rule's findings are to be ignored: those of a resource, of a line,
 // or, if it has neither, of the whole template.
@@ -29,11 +27,6 @@ type suppression struct {
 	resource   string
 	line       int
 	used       bool
-}
-
-// covers reports whether a suppression is for a finding.
-func (s *suppression) covers(f Finding) bool {
-	return s.id == f.ID && (s.resource == "" || s.resource == f.Resource) && (s.line == 0 || s.line == f.Pos.Line)
 }
 
 // suppressionsOf lists those of the template: of Metadata and of comments.
@@ -62,10 +55,7 @@ func commented(st *template.Stack) (list []*suppression) {
 		alone[c.Line] = c.Alone
 	}
 	for _, c := range comments {
-		part := ignoring.FindStringSubmatch(c.Text)
-		if part == nil {
-			part = []string{"", "", ""}
-		}
+		part := append(ignoring.FindStringSubmatch(c.Text), "", "", "") // it may name no rule
 		line := c.Line
 		for alone[line] || c.Alone && text.Commented(line) {
 			line++
@@ -80,7 +70,7 @@ func commented(st *template.Stack) (list []*suppression) {
 func (c *collector) suppress(st *template.Stack) {
 	list := suppressionsOf(st)
 	known := Rules()
-	valid := list[:0:0]
+	var valid []*suppression
 	for _, s := range list {
 		switch i := slices.IndexFunc(known, func(r Info) bool { return r.ID == s.id }); {
 		case i < 0:
@@ -93,7 +83,9 @@ func (c *collector) suppress(st *template.Stack) {
 	}
 	var left []Finding
 	for _, f := range c.Findings {
-		i := slices.IndexFunc(valid, func(s *suppression) bool { return s.covers(f) })
+		i := slices.IndexFunc(valid, func(s *suppression) bool {
+			return s.id == f.ID && (s.resource == "" || s.resource == f.Resource) && (s.line == 0 || s.line == f.Pos.Line)
+		})
 		if i < 0 {
 			left = append(left, f)
 			continue

@@ -1,6 +1,7 @@
 package template_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -52,24 +53,12 @@ func TestUnknownValues(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			tmpl, err := template.Parse([]byte(function(tt.function, tt.queue)))
-			ok(t, err)
-			_, err = tmpl.Resolve(template.Options{})
+			_, err := parse(t, function(tt.function, tt.queue)).Resolve(template.Options{})
 			if err == nil || !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("error %v, want %q", err, tt.err)
 			}
 		})
 	}
-}
-
-// resolveText reads a template and what it deploys.
-func resolveText(t *testing.T, text string, o template.Options) *template.Deployment {
-	t.Helper()
-	tmpl, err := template.Parse([]byte(text))
-	ok(t, err)
-	d, err := tmpl.Resolve(o)
-	ok(t, err)
-	return d
 }
 
 // A filter may be there on a condition, as any element of a list.
@@ -89,8 +78,8 @@ func TestFilterByCondition_IsLeftOutWithItsCondition(t *testing.T) {
 func TestSelect_IgnoresElementsThatAreUnknown(t *testing.T) {
 	d := resolveText(t, function("Timeout: !Select [1, [!ImportValue x, !Ref Seven]]", `QueueName: !Join ["-", [a, !If [D, b, !Ref AWS::NoValue], !If [D, !Ref AWS::NoValue, c]]]`),
 		template.Options{})
-	if d.Function.Timeout != 7*time.Second || d.Source.Name != "a-b" {
-		t.Errorf("timeout %v, queue %s", d.Function.Timeout, d.Source.Name)
+	if d.Function.Timeout != 7*time.Second || d.Queue.Name != "a-b" {
+		t.Errorf("timeout %v, queue %s", d.Function.Timeout, d.Queue.Name)
 	}
 }
 
@@ -99,15 +88,10 @@ func TestGrowth(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("Metadata:\n  l0: &l0 xxxxxxxxxxxxxxxx\n")
 	for i := range 9 {
-		next := string(rune('0' + i + 1))
-		prev := string(rune('0' + i))
-		b.WriteString("  l" + next + ": &l" + next + " {\"Fn::Join\": [\"\", [" +
-			strings.Repeat("*l"+prev+", ", 15) + "*l" + prev + "]]}\n")
+		fmt.Fprintf(&b, "  l%d: &l%[1]d {\"Fn::Join\": [\"\", [%s]]}\n", i+1, strings.Join(slices.Repeat([]string{fmt.Sprint("*l", i)}, 16), ", "))
 	}
 	b.WriteString(strings.TrimPrefix(function("FunctionName: *l9", ""), "\n"))
-	tmpl, err := template.Parse([]byte(b.String()))
-	ok(t, err)
-	if _, err := tmpl.Resolve(template.Options{}); err == nil {
+	if _, err := parse(t, b.String()).Resolve(template.Options{}); err == nil {
 		t.Error("no error")
 	}
 }
@@ -122,6 +106,31 @@ func TestNotATemplate(t *testing.T) {
 	} {
 		if _, err := template.Parse([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", in, err, want)
+		}
+	}
+}
+
+// "Configure Lambda function timeout" has 900 s; a function on Lambda Managed
+// Instances may take 90 minutes, whether SAM or CloudFormation is asked for it.
+func TestTimeoutOnManagedInstances(t *testing.T) {
+	const sam = "CapacityProviderConfig: {Arn: !GetAtt Capacity.Arn, PerExecutionEnvironmentMaxConcurrency: 64}"
+	const cloudFormation = "CapacityProviderConfig: {LambdaManagedInstancesCapacityProviderConfig: {CapacityProviderArn: !GetAtt Capacity.Arn}}"
+	tests := []struct {
+		properties, globals string
+		managed             bool
+		want                time.Duration
+	}{
+		{"Timeout: 900", "", false, 900 * time.Second},
+		{"Timeout: 5400, " + sam, "", true, 90 * time.Minute},
+		{"Timeout: 5400", sam, true, 90 * time.Minute},
+		{"Timeout: 5400, " + cloudFormation, "", true, 90 * time.Minute},
+	}
+	for _, tt := range tests {
+		text := "Globals: {Function: {" + tt.globals + "}}\n" + function(tt.properties, "VisibilityTimeout: 32700") +
+			"  Capacity: {Type: AWS::Serverless::CapacityProvider, Properties: {VpcConfig: {SubnetIds: [s]}}}\n"
+		d := resolveText(t, text, template.Options{})
+		if f := d.Function; f.Timeout != tt.want || f.ManagedInstances != tt.managed || len(d.Findings) != 0 {
+			t.Errorf("%s: timeout %v, managed instances %v, findings %v; want %v, %v", text, f.Timeout, f.ManagedInstances, d.Findings, tt.want, tt.managed)
 		}
 	}
 }

@@ -7,9 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds on evaluation. Real templates stay far below them (CloudFormation
-// takes 1 MB and 500 resources); a file with aliases or Refs that multiply or
-// turn in a circle ends in an error.
+// Bounds on evaluation. Real templates stay far below them (CloudFormation takes 1 MB and 500
+// resources); a file with aliases or Refs that multiply or turn in a circle ends in an error.
 const (
 	maxDepth = 200
 	maxSteps = 1_000_000
@@ -21,7 +20,7 @@ var noValue = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}
 
 // errorf makes an error at the place of n.
 func (st *Stack) errorf(n *yaml.Node, format string, args ...any) error {
-	return &Error{Pos: st.at(n), Message: fmt.Sprintf(format, args...)}
+	return st.at(n).errorf(format, args...)
 }
 
 // failure is what an evaluation panics with: its error ends all of it, up to try.

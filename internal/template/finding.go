@@ -41,6 +41,11 @@ func (t *Template) at(n *yaml.Node) Pos {
 	return Pos{t.Path, n.Line, n.Column}
 }
 
+// errorf makes an error at a place.
+func (p Pos) errorf(format string, args ...any) error {
+	return &Error{Pos: p, Message: fmt.Sprintf(format, args...)}
+}
+
 // An Error says why a value is not known, or wrong.
 type Error struct {
 	Pos     Pos
@@ -53,10 +58,17 @@ type Error struct {
 // Error returns the message after its place.
 func (e *Error) Error() string { return e.Pos.in(e.Message) }
 
+// Attribute returns the Attribute of an [*Error], "" for another error.
+func Attribute(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Attribute
+	}
+	return ""
+}
+
 // A Finding is something that a user should know of a template.
 type Finding struct {
-	// ID is that of a rule of package lint, or QueueElsewhere.
-	ID      string
+	ID      string // of a rule of package lint, or QueueElsewhere
 	Pos     Pos
 	Message string
 }

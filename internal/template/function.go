@@ -1,7 +1,7 @@
 package template
 
 import (
-	"fmt"
+	"cmp"
 	"maps"
 	"path/filepath"
 	"strings"
@@ -29,14 +29,8 @@ func (st *Stack) function(d *Deployment, f Resource) error {
 		}
 	}
 	d.Function.CodeDir = st.codeDir(&r, f)
-	if r.err != nil {
-		return r.err
-	}
-	if err := st.environment(d); err != nil {
+	if err := cmp.Or(r.err, st.environment(d)); err != nil || st.lenient {
 		return err
-	}
-	if st.lenient {
-		return nil
 	}
 	return d.Function.check()
 }
@@ -48,16 +42,12 @@ func (f *Function) check() error {
 		longest = 5400 * time.Second
 	}
 	if f.Timeout < time.Second || f.Timeout > longest {
-		return f.wrong("Timeout", "Timeout of %s is %d; Lambda takes 1 to 900 seconds, with a CapacityProviderConfig up to 5400", f.LogicalID, f.Timeout/time.Second)
+		return f.Resource.Get("Timeout").Pos.errorf("Timeout of %s is %d; Lambda takes 1 to 900 seconds, with a CapacityProviderConfig up to 5400", f.LogicalID, f.Timeout/time.Second)
 	}
 	if f.MemoryMB < 128 || f.MemoryMB > 10240 {
-		return f.wrong("MemorySize", "MemorySize of %s is %d; Lambda takes 128 to 10240 MB", f.LogicalID, f.MemoryMB)
+		return f.Resource.Get("MemorySize").Pos.errorf("MemorySize of %s is %d; Lambda takes 128 to 10240 MB", f.LogicalID, f.MemoryMB)
 	}
 	return nil
-}
-
-func (f *Function) wrong(property, format string, args ...any) error {
-	return &Error{Pos: f.Resource.Get(property).Pos, Message: fmt.Sprintf(format, args...)}
 }
 
 // codeDir is CodeUri (SAM) or Code (CloudFormation) that is a local directory.
@@ -90,14 +80,11 @@ func (st *Stack) environment(d *Deployment) error {
 	}
 	for _, layer := range layers {
 		in := layer.Get("Environment", "Variables")
-		if st.lenient && (in.Err != nil || in.node != nil && in.node.Kind != yaml.MappingNode) {
-			continue
-		}
-		if in.Err != nil {
-			return in.Err
-		}
 		if in.node != nil && in.node.Kind != yaml.MappingNode {
-			return st.errorf(in.node, "Variables must be a mapping of names to values, not %s", kind(in.node))
+			in.Err = st.errorf(in.node, "Variables must be a mapping of names to values, not %s", kind(in.node))
+		}
+		if in.Err != nil && !st.lenient {
+			return in.Err
 		}
 		for name, v := range in.Entries() {
 			delete(vars, name)

@@ -2,6 +2,7 @@ package template
 
 import (
 	"encoding/base64"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,6 +46,7 @@ func (st *Stack) args(n, arg *yaml.Node, min, max int, usage string) []*yaml.Nod
 	return v.Content
 }
 
+// bounded makes a string node at n's place, of a text that is not too large.
 func (st *Stack) bounded(n *yaml.Node, s string) *yaml.Node {
 	st.bound(n, len(s))
 	return text(n, s)
@@ -152,4 +154,154 @@ func (st *Stack) variable(n *yaml.Node, name string, vars *yaml.Node) string {
 		return st.str(st.attribute(n, resource, attribute))
 	}
 	return st.str(st.ref(n, name))
+}
+
+// namedCondition evaluates a condition of the template's Conditions.
+func (st *Stack) namedCondition(n *yaml.Node, name string) bool {
+	c := child(child(st.root, "Conditions"), name)
+	if c == nil {
+		st.fail(n, "Conditions has no %s", name)
+	}
+	return st.condition(c)
+}
+
+// condition evaluates a condition function.
+func (st *Stack) condition(n *yaml.Node) bool {
+	st.enter(n)
+	defer func() { st.depth-- }()
+	if n.Kind == yaml.AliasNode {
+		return st.condition(n.Alias)
+	}
+	name, arg := intrinsic(n)
+	if name == "" && n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Content[0].Value == "Condition" {
+		name, arg = "Condition", n.Content[1]
+	}
+	switch name {
+	case "Condition":
+		return st.namedCondition(n, st.str(arg))
+	case "Fn::Equals":
+		args := st.args(n, arg, 2, 2, "Fn::Equals: [value, value]")
+		return st.str(args[0]) == st.str(args[1])
+	case "Fn::Not":
+		return !st.condition(st.args(n, arg, 1, 1, "Fn::Not: [condition]")[0])
+	case "Fn::And", "Fn::Or":
+		for _, a := range st.args(n, arg, 2, 10, name+": [condition, condition, …]") {
+			if v := st.condition(a); v == (name == "Fn::Or") {
+				return v
+			}
+		}
+		return name == "Fn::And"
+	default:
+		v := st.value(n).called("the condition")
+		if v.Absent() {
+			st.fail(n, "the condition is absent; it must be true or false")
+		}
+		return must(v.Bool(false))
+	}
+}
+
+// exists says whether the resource's own Condition holds.
+func (st *Stack) exists(resource *yaml.Node) (bool, error) {
+	c := child(resource, "Condition")
+	if c == nil {
+		return true, nil
+	}
+	return try(func() bool { return st.namedCondition(c, st.str(c)) })
+}
+
+// ref gives what Ref gives: a parameter's value, or a resource's physical id.
+func (st *Stack) ref(n *yaml.Node, name string) *yaml.Node {
+	switch name {
+	case "AWS::NoValue":
+		return noValue
+	case "AWS::NotificationARNs":
+		return list(n, nil)
+	}
+	pseudo := map[string]string{
+		"AWS::Region": st.o.Region, "AWS::AccountId": st.o.AccountID, "AWS::Partition": "aws", "AWS::URLSuffix": "amazonaws.com",
+		"AWS::StackName": "local", "AWS::StackId": "arn:aws:cloudformation:" + st.o.Region + ":" + st.o.AccountID + ":stack/local/local",
+	}
+	if value, ok := pseudo[name]; ok {
+		return text(n, value)
+	}
+	if p := child(child(st.root, "Parameters"), name); p != nil {
+		return st.parameter(n, name, p)
+	}
+	r, ok := st.Resource(name)
+	if !ok {
+		st.fail(n, "%s is neither a parameter nor a resource of the template", name)
+	}
+	switch r.Type {
+	case SQSQueue:
+		return text(n, st.queueURL(must(r.queueName())))
+	case SAMFunction, LambdaFunction:
+		return text(n, must(r.functionName()))
+	default:
+		return text(n, name)
+	}
+}
+
+func (st *Stack) getAtt(n, arg *yaml.Node) *yaml.Node {
+	var parts []string
+	if v := st.eval(arg); v != nil && v.Kind == yaml.SequenceNode {
+		parts = st.strs(v)
+	} else {
+		parts = strings.SplitN(st.str(v), ".", 2)
+	}
+	if len(parts) != 2 {
+		st.fail(n, "it must be written as Fn::GetAtt: [resource, attribute]")
+	}
+	return st.attribute(n, parts[0], parts[1])
+}
+
+// attribute gives what Fn::GetAtt gives, for queues and functions.
+func (st *Stack) attribute(n *yaml.Node, resource, attribute string) *yaml.Node {
+	r, ok := st.Resource(resource)
+	if !ok {
+		st.fail(n, "%s is not a resource of the template", resource)
+	}
+	switch r.Type {
+	case SQSQueue:
+		name := must(r.queueName())
+		switch attribute {
+		case "Arn":
+			return text(n, st.queueARN(name))
+		case "QueueName":
+			return text(n, name)
+		case "QueueUrl":
+			return text(n, st.queueURL(name))
+		}
+	case SAMFunction, LambdaFunction:
+		if attribute == "Arn" {
+			return text(n, st.functionARN(must(r.functionName())))
+		}
+	}
+	name := resource + "." + attribute
+	panic(failure{&Error{Pos: st.at(n), Message: name + " is known only once the stack is deployed", Attribute: name}})
+}
+
+// parameter gives the value of a parameter: the override, else the default.
+func (st *Stack) parameter(n *yaml.Node, name string, p *yaml.Node) *yaml.Node {
+	kind := st.str(child(p, "Type"))
+	value, given := st.o.Parameters[name]
+	if !given {
+		def := child(p, "Default")
+		if def == nil {
+			st.fail(n, "parameter %s has no default; give it a value: --parameter-overrides %s=VALUE", name, name)
+		}
+		if strings.HasPrefix(kind, "AWS::SSM::Parameter::Value") {
+			st.fail(n, "parameter %s is read from SSM when the stack is deployed; give it a value here: --parameter-overrides %s=VALUE", name, name)
+		}
+		value = st.str(def)
+	} else if allowed := st.strs(child(p, "AllowedValues")); len(allowed) > 0 && !slices.Contains(allowed, value) {
+		st.fail(p, "parameter %s is %q; the template allows %s", name, value, strings.Join(allowed, ", "))
+	}
+	if kind == "CommaDelimitedList" || strings.HasPrefix(kind, "List<") {
+		var items []string
+		for item := range strings.SplitSeq(value, ",") {
+			items = append(items, strings.TrimSpace(item))
+		}
+		return list(n, items)
+	}
+	return text(n, value)
 }

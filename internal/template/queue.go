@@ -26,7 +26,7 @@ func (st *Stack) queue(resource Resource) (Queue, error) {
 		return Queue{}, err
 	}
 	q := st.literalQueue(name)
-	q.Resource, q.LogicalID, q.Attributes = resource, resource.ID, map[string]string{}
+	q.Resource, q.LogicalID = resource, resource.ID
 	r := st.reader()
 	for _, a := range plainAttributes {
 		if v := resource.Get(a); !v.Absent() {
@@ -36,35 +36,22 @@ func (st *Stack) queue(resource Resource) (Queue, error) {
 		}
 	}
 	q.FIFO = r.truth(resource.Get("FifoQueue"), false)
+	delete(q.Attributes, "FifoQueue") // SQS takes no "false"
 	if q.FIFO {
 		q.Attributes["FifoQueue"] = "true"
-	} else {
-		delete(q.Attributes, "FifoQueue") // SQS takes no "false"
 	}
-	if r.err != nil {
-		return q, r.err
-	}
-	if err := st.redrive(&q); err != nil && !st.lenient {
-		return q, err
-	}
+	read(&r, true, st.redrive(&q))
 	allow, err := resource.Get("RedriveAllowPolicy").document()
-	if err != nil && !st.lenient {
-		return q, err
-	}
-	if allow != nil {
+	if read(&r, allow, err) != nil {
 		encoded, err := json.Marshal(allow)
-		if err != nil {
-			return q, err
-		}
-		q.Attributes["RedriveAllowPolicy"] = string(encoded)
+		q.Attributes["RedriveAllowPolicy"] = read(&r, string(encoded), err)
 	}
-	return q, nil
+	return q, r.err
 }
 
 // literalQueue is a queue of which only the name is known.
 func (st *Stack) literalQueue(name string) Queue {
-	q := Queue{Name: name, ARN: st.queueARN(name), URL: st.queueURL(name), FIFO: strings.HasSuffix(name, ".fifo")}
-	q.Attributes = map[string]string{}
+	q := Queue{Name: name, ARN: st.queueARN(name), URL: st.queueURL(name), FIFO: strings.HasSuffix(name, ".fifo"), Attributes: map[string]string{}}
 	if q.FIFO {
 		q.Attributes["FifoQueue"] = "true"
 	}
@@ -74,7 +61,7 @@ func (st *Stack) literalQueue(name string) Queue {
 func (st *Stack) redrive(q *Queue) error {
 	in := q.Resource.Get("RedrivePolicy")
 	policy, err := in.document()
-	if policy == nil || err != nil && !st.lenient {
+	if policy == nil {
 		return err
 	}
 	target, _ := policy["deadLetterTargetArn"].(string)
@@ -83,10 +70,10 @@ func (st *Stack) redrive(q *Queue) error {
 		q.MaxReceiveCount = count // even if the target is not known
 	}
 	if !isQueueARN(target) {
-		return &Error{Pos: in.Pos, Message: fmt.Sprintf("RedrivePolicy of %s has the deadLetterTargetArn %q; it must be the ARN of an SQS queue", q.LogicalID, target)}
+		return in.Pos.errorf("RedrivePolicy of %s has the deadLetterTargetArn %q; it must be the ARN of an SQS queue", q.LogicalID, target)
 	}
 	if !st.lenient && (bad != nil || count < 1 || count > 1000) {
-		return &Error{Pos: in.Pos, Message: fmt.Sprintf("RedrivePolicy of %s has the maxReceiveCount %v; it must be a number from 1 to 1000", q.LogicalID, policy["maxReceiveCount"])}
+		return in.Pos.errorf("RedrivePolicy of %s has the maxReceiveCount %v; it must be a number from 1 to 1000", q.LogicalID, policy["maxReceiveCount"])
 	}
 	target = st.queueARN(batch.QueueName(target)) // a queue of another account is played here
 	q.DeadLetterARN, q.MaxReceiveCount = target, count
@@ -138,13 +125,126 @@ func (v Value) document() (map[string]any, error) {
 		default:
 			out[key], err = item.Str()
 		}
-		if err != nil && v.st.lenient {
-			delete(out, key)
-			continue
+		if err != nil && !v.st.lenient {
+			return nil, err
 		}
 		if err != nil {
-			return nil, err
+			delete(out, key)
 		}
 	}
 	return out, nil
+}
+
+// Queues evaluates the template's queues and nothing else of it: it needs no function. They are
+// listed as in [Deployment.Queues], each after the dead-letter queue that it needs. What cannot
+// be read is left out with a finding, unless another queue needs it.
+func (st *Stack) Queues() ([]Queue, []Finding, error) {
+	var d Deployment
+	s, err := st.readQueues(&d)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = s.list(st, &d)
+	return d.Queues, d.Findings, err
+}
+
+// queues fills in d.Queue, d.Queues and the queues of d.More. Queues that have nothing to do with
+// the event are there for the function to send to; one of those that cannot be read is a warning.
+func (st *Stack) queues(d *Deployment) error {
+	s, err := st.readQueues(d)
+	if err != nil {
+		return err
+	}
+	if d.Queue, err = st.polled(s, d, d.Event); err != nil {
+		return err
+	}
+	for i := range d.More {
+		if d.More[i].Queue, err = st.polled(s, d, d.More[i].Event); err != nil {
+			return err
+		}
+	}
+	return s.list(st, d)
+}
+
+// polled is the queue of an event.
+func (st *Stack) polled(s *queueSet, d *Deployment, e Event) (Queue, error) {
+	q, ok := s.known[e.QueueARN]
+	if !ok {
+		q.Queue = st.undeclaredQueue(d, e.QueueARN, e.Pos)
+		s.add(q)
+	}
+	return q.Queue, q.err
+}
+
+// A queueSet is what is known of queues, by ARN.
+type queueSet struct {
+	known map[string]knownQueue
+	order []string // of those that could be read, as in the template
+}
+
+type knownQueue struct {
+	Queue
+	err error // why it could not be read
+}
+
+func (s *queueSet) add(q knownQueue) {
+	s.known[q.ARN] = q
+	if q.err == nil {
+		s.order = append(s.order, q.ARN)
+	}
+}
+
+// readQueues reads the template's queues. One that cannot be read is a warning.
+func (st *Stack) readQueues(d *Deployment) (*queueSet, error) {
+	s := &queueSet{known: map[string]knownQueue{}}
+	found, err := st.Resources(SQSQueue)
+	for _, r := range found {
+		q, err := st.queue(r)
+		if err != nil {
+			d.found(r.Pos, "queue %s is not created: %s", r.ID, Reason(r.Pos, err))
+		}
+		s.add(knownQueue{q, err})
+	}
+	return s, err
+}
+
+// list appends what is known to d.Queues, dead-letter queues first.
+func (s *queueSet) list(st *Stack, d *Deployment) error {
+	listed := map[string]bool{}
+	var add func(arn string, needed Pos) error
+	add = func(arn string, needed Pos) error {
+		if listed[arn] {
+			return nil
+		}
+		listed[arn] = true
+		q, ok := s.known[arn]
+		if !ok {
+			q.Queue = st.undeclaredQueue(d, arn, needed)
+		}
+		if q.err == nil && q.DeadLetterARN != "" {
+			q.err = add(q.DeadLetterARN, q.Resource.Get("RedrivePolicy").Pos)
+		}
+		if q.err == nil {
+			d.Queues = append(d.Queues, q.Queue)
+		}
+		return q.err
+	}
+	for _, arn := range s.order {
+		if err := add(arn, Pos{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// undeclaredQueue makes a queue of which the template has the ARN only.
+func (st *Stack) undeclaredQueue(d *Deployment, arn string, needed Pos) Queue {
+	q := st.literalQueue(batch.QueueName(arn))
+	if arn == d.Event.QueueARN {
+		// AWS' advice for a queue that feeds a function; its own is not known.
+		q.Attributes["VisibilityTimeout"] = fmt.Sprint(int((6*d.Function.Timeout + d.Event.Window).Seconds()))
+	}
+	d.found(needed, "queue %s is not in the template; a new one with default attributes stands in for it", q.Name)
+	d.Findings[len(d.Findings)-1].ID = QueueElsewhere
+	return q
 }

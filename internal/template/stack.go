@@ -1,6 +1,8 @@
 package template
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -33,9 +35,9 @@ type Stack struct {
 	left    []Finding // resources whose condition is not known
 }
 
-// leave notes that a resource is left out.
-func (st *Stack) leave(r Resource, err error) {
-	f := Finding{Pos: r.Pos, Message: r.ID + " is not checked, since it is not known whether it is created: " + Reason(r.Pos, err)}
+// leave notes, once, that a resource is left out.
+func (st *Stack) leave(r Resource, format string, args ...any) {
+	f := Finding{Pos: r.Pos, Message: fmt.Sprintf(format, args...)}
 	if !slices.Contains(st.left, f) {
 		st.left = append(st.left, f)
 	}
@@ -44,26 +46,25 @@ func (st *Stack) leave(r Resource, err error) {
 // Unsure reports whether there may be more resources of the given types than Resources
 // lists: their condition is not known, or a macro makes them.
 func (st *Stack) Unsure(types ...string) bool {
-	for _, r := range st.All() {
-		if r.Type == "" {
-			return true
+	return slices.ContainsFunc(st.All(), func(r Resource) bool {
+		if !slices.Contains(types, r.Type) {
+			return r.Type == ""
 		}
-		if slices.Contains(types, r.Type) {
-			if _, err := st.exists(r.value.node); err != nil {
-				return true
-			}
-		}
-	}
-	return false
+		_, err := st.exists(r.value.node)
+		return err != nil
+	})
 }
 
 // Stack gives the template's parameters their values. It returns an error for a
 // parameter that the template does not have. Of the options, those that choose a
 // function or a queue are ignored.
 func (t *Template) Stack(o Options) (*Stack, error) {
-	st := &Stack{Template: t, o: o.withDefaults(), region: o.Region, account: o.AccountID}
+	st := &Stack{Template: t, o: o, region: o.Region, account: o.AccountID}
+	st.o.Region = cmp.Or(o.Region, "us-east-1")
+	st.o.AccountID = cmp.Or(o.AccountID, "000000000000")
+	st.o.Endpoint = cmp.Or(o.Endpoint, "https://sqs."+st.o.Region+".amazonaws.com")
 	for _, name := range slices.Sorted(maps.Keys(o.Parameters)) {
-		if child(child(t.root, "Parameters"), name) == nil {
+		if !t.HasParameter(name) {
 			return nil, st.errorf(nil, "the template has no parameter %s", name)
 		}
 	}
@@ -93,16 +94,22 @@ func (st *Stack) All() (list []Resource) {
 	return list
 }
 
-// InResources reports whether a place is in the template's Resources.
-func (st *Stack) InResources(at Pos) bool {
-	after := func(n *yaml.Node) bool { return n.Line > at.Line || n.Line == at.Line && n.Column > at.Col }
-	in := false
-	for i := 0; i+1 < len(st.root.Content); i += 2 {
-		if key := st.root.Content[i]; !after(key) {
-			in = key.Value == "Resources"
+// Around returns the logical id of the resource around a place, "" outside of Resources.
+func (st *Stack) Around(at Pos) string {
+	if keyBefore(st.root, at) != "Resources" {
+		return ""
+	}
+	return keyBefore(child(st.root, "Resources"), at)
+}
+
+// keyBefore is the last key of a mapping that begins at a place or before it.
+func keyBefore(n *yaml.Node, at Pos) (key string) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if k := n.Content[i]; k.Line < at.Line || k.Line == at.Line && k.Column <= at.Col {
+			key = k.Value
 		}
 	}
-	return in
+	return key
 }
 
 // A Resource is an entry of Resources.
@@ -139,13 +146,12 @@ func (st *Stack) Resources(types ...string) ([]Resource, error) {
 			continue
 		}
 		ok, err := st.exists(r.value.node)
-		if err != nil && !st.lenient {
+		switch {
+		case err != nil && !st.lenient:
 			return nil, err
-		}
-		if err != nil {
-			st.leave(r, err)
-		}
-		if ok {
+		case err != nil:
+			st.leave(r, "%s is not checked, since it is not known whether it is created: %s", r.ID, Reason(r.Pos, err))
+		case ok:
 			out = append(out, r)
 		}
 	}

@@ -10,7 +10,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	fmt.Println(d.Function.Name, d.Function.Timeout, d.Source.Name)
+//	fmt.Println(d.Function.Name, d.Function.Timeout, d.Queue.Name)
 //
 // [Template.Stack] is for other questions: it lists the resources of a type, and
 // gives any property's value, or why that is not known, and its place in the file.
@@ -40,8 +40,7 @@ var Names = []string{"template.yaml", "template.yml", "template.json"}
 // A Template is a parsed template file. It holds syntax only; [Template.Resolve]
 // gives it meaning. A Template is not changed by Resolve.
 type Template struct {
-	// Path is the file's name as it was given to Read, and "" after Parse.
-	Path string
+	Path string // the file's name as it was given to Read, and "" after Parse
 
 	root   *yaml.Node
 	source []byte
@@ -84,9 +83,8 @@ func Read(path string) (*Template, error) {
 	return t, nil
 }
 
-// Parse parses a template, YAML or JSON. The error is that of the YAML parser,
-// or says that the document is not a template: one without a mapping named
-// Resources.
+// Parse parses a template, YAML or JSON. The error is that of the YAML parser, or says that the
+// document is not a template: one without a mapping named Resources.
 func Parse(data []byte) (*Template, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
@@ -106,6 +104,11 @@ func Parse(data []byte) (*Template, error) {
 	return &Template{root: root, source: data, text: text}, nil
 }
 
+// HasParameter reports whether the template declares a parameter.
+func (t *Template) HasParameter(name string) bool {
+	return child(child(t.root, "Parameters"), name) != nil
+}
+
 // child returns the value of key in a mapping ("<<" included), or nil.
 func child(n *yaml.Node, key string) *yaml.Node {
 	_, value := entry(n, key)
@@ -113,9 +116,7 @@ func child(n *yaml.Node, key string) *yaml.Node {
 }
 
 // entry is child with the key's node.
-func entry(n *yaml.Node, key string) (name, value *yaml.Node) {
-	return entryDepth(n, key, 0)
-}
+func entry(n *yaml.Node, key string) (name, value *yaml.Node) { return entryDepth(n, key, 0) }
 
 func entryDepth(n *yaml.Node, key string, depth int) (name, value *yaml.Node) {
 	for n != nil && n.Kind == yaml.AliasNode && depth < maxDepth {

@@ -16,6 +16,14 @@ import (
 
 var file = filepath.Join("testdata", "full.yaml")
 
+// read reads a file of testdata.
+func read(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	ok(t, err)
+	return string(text)
+}
+
 func at(line, col int) template.Pos { return template.Pos{File: file, Line: line, Col: col} }
 
 func resolve(t *testing.T, o template.Options) *template.Deployment {
@@ -54,7 +62,7 @@ func TestFullTemplate(t *testing.T) {
 	if !reflect.DeepEqual(d.Event, want) {
 		t.Errorf("event:\n got %+v\nwant %+v", d.Event, want)
 	}
-	if s := d.Source; s.Name != "Orders" || s.URL != "http://127.0.0.1:9324/000000000000/Orders" || s.FIFO ||
+	if s := d.Queue; s.Name != "Orders" || s.URL != "http://127.0.0.1:9324/000000000000/Orders" || s.FIFO ||
 		s.MaxReceiveCount != 5 || s.DeadLetterARN != env["DLQ_ARN"] {
 		t.Errorf("source: %+v", s)
 	}
@@ -62,8 +70,8 @@ func TestFullTemplate(t *testing.T) {
 		"VisibilityTimeout": "125",
 		"RedrivePolicy":     `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dev-dead","maxReceiveCount":"5"}`,
 	}
-	if !maps.Equal(d.Source.Attributes, attributes) {
-		t.Errorf("attributes: %q", d.Source.Attributes)
+	if !maps.Equal(d.Queue.Attributes, attributes) {
+		t.Errorf("attributes: %q", d.Queue.Attributes)
 	}
 	if len(d.Queues) != 2 || d.Queues[0].Name != "dev-dead" || d.Queues[1].Name != "Orders" {
 		t.Fatalf("queues: %+v", d.Queues)
@@ -84,35 +92,17 @@ func TestParameterOverrides(t *testing.T) {
 	d := resolve(t, template.Options{Parameters: map[string]string{
 		"Fifo": "true", "FunctionTimeout": "10", "Stage": "x", "Secret": "s", "Levels": "A,DEBUG",
 	}})
-	if d.Source.Name != "Orders.fifo" || !d.Source.FIFO || d.Source.Attributes["FifoQueue"] != "true" ||
-		d.Source.Attributes["VisibilityTimeout"] != "65" || d.Event.BatchSize != 10 {
-		t.Errorf("source %+v, event %+v", d.Source, d.Event)
+	if d.Queue.Name != "Orders.fifo" || !d.Queue.FIFO || d.Queue.Attributes["FifoQueue"] != "true" ||
+		d.Queue.Attributes["VisibilityTimeout"] != "65" || d.Event.BatchSize != 10 {
+		t.Errorf("source %+v, event %+v", d.Queue, d.Event)
 	}
 	if d.Function.Environment["SECRET"] != "s" || d.Function.LogLevel != "DEBUG" || d.Function.Timeout != 10*time.Second {
 		t.Errorf("function: %+v", d.Function)
 	}
-	if got := d.Source.DeadLetterARN; !strings.HasSuffix(got, ":x-dead.fifo") {
+	if got := d.Queue.DeadLetterARN; !strings.HasSuffix(got, ":x-dead.fifo") {
 		t.Errorf("dead-letter queue: %s", got)
 	}
 }
-
-const two = `
-Resources:
-  Q: {Type: AWS::SQS::Queue}
-  R: {Type: AWS::SQS::Queue, Properties: {QueueName: other}}
-  A:
-    Type: AWS::Serverless::Function
-    Properties: {FunctionName: a-name, Events: {E: {Type: SQS, Properties: {Queue: !GetAtt Q.Arn}}, F: {Type: SQS, Properties: {Queue: !GetAtt R.Arn, Enabled: false}}}}
-  B:
-    Type: AWS::Lambda::Function
-    Properties: {Code: b, Timeout: 7}
-  M:
-    Type: AWS::Lambda::EventSourceMapping
-    Properties: {FunctionName: !GetAtt B.Arn, EventSourceArn: "arn:aws:sqs:eu-west-1:123456789012:far.fifo"}
-  N:
-    Type: AWS::Lambda::EventSourceMapping
-    Properties: {FunctionName: !Ref B, EventSourceArn: "arn:aws:kinesis:eu-west-1:123456789012:stream/x"}
-`
 
 func TestChoice(t *testing.T) {
 	tests := []struct {
@@ -132,9 +122,7 @@ func TestChoice(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			tmpl, err := template.Parse([]byte(two))
-			ok(t, err)
-			d, err := tmpl.Resolve(tt.o)
+			d, err := parse(t, read(t, "two.yaml")).Resolve(tt.o)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Fatalf("error %v, want %q", err, tt.err)
@@ -142,16 +130,16 @@ func TestChoice(t *testing.T) {
 				return
 			}
 			ok(t, err)
-			if d.Function.Name != tt.function || d.Source.Name != tt.from {
-				t.Errorf("got %s from %s", d.Function.Name, d.Source.Name)
+			if d.Function.Name != tt.function || d.Queue.Name != tt.from {
+				t.Errorf("got %s from %s", d.Function.Name, d.Queue.Name)
 			}
 		})
 	}
 }
 
 func TestQueueElsewhere(t *testing.T) {
-	d := resolveText(t, two, template.Options{Function: "B"})
-	if s := d.Source; !s.FIFO || s.Attributes["VisibilityTimeout"] != "42" || s.ARN != "arn:aws:sqs:us-east-1:000000000000:far.fifo" {
+	d := resolveText(t, read(t, "two.yaml"), template.Options{Function: "B"})
+	if s := d.Queue; !s.FIFO || s.Attributes["VisibilityTimeout"] != "42" || s.ARN != "arn:aws:sqs:us-east-1:000000000000:far.fifo" {
 		t.Errorf("source: %+v", s)
 	}
 	if len(d.Queues) != 3 || len(d.Findings) != 1 || !strings.HasPrefix(d.Findings[0].String(), "line 11: queue far.fifo is not in the template") {
@@ -160,11 +148,8 @@ func TestQueueElsewhere(t *testing.T) {
 }
 
 func TestNoFunction(t *testing.T) {
-	tmpl, err := template.Parse([]byte("Resources: {Q: {Type: AWS::SQS::Queue}}"))
-	ok(t, err)
-	_, err = tmpl.Resolve(template.Options{})
-	var choice *template.ChoiceError
-	if !errors.As(err, &choice) || len(choice.Candidates) != 0 {
+	_, err := parse(t, "Resources: {Q: {Type: AWS::SQS::Queue}}").Resolve(template.Options{})
+	if choice, is := errors.AsType[*template.ChoiceError](err); !is || len(choice.Candidates) != 0 {
 		t.Fatalf("error %v", err)
 	}
 }
@@ -185,10 +170,57 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// parse reads a template.
+func parse(t *testing.T, text string) *template.Template {
+	t.Helper()
+	tmpl, err := template.Parse([]byte(text))
+	ok(t, err)
+	return tmpl
+}
+
+// resolveText reads a template and what it deploys.
+func resolveText(t *testing.T, text string, o template.Options) *template.Deployment {
+	t.Helper()
+	d, err := parse(t, text).Resolve(o)
+	ok(t, err)
+	return d
+}
+
 // ok fails the test if err is not nil.
 func ok(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// FuzzResolve: whatever the file holds, there is a deployment or an error, and
+// a deployment is complete. So are the queues by themselves.
+func FuzzResolve(f *testing.F) {
+	f.Add([]byte(read(f, "full.yaml")))
+	f.Add([]byte(read(f, "two.yaml")))
+	f.Add([]byte(function("Timeout: !If [C, 1, 2]", "FifoQueue: true")))
+	f.Add([]byte("Resources: &r {F: {Type: AWS::Serverless::Function, Properties: {Events: {E: *r}}}}"))
+	f.Add([]byte("Resources: {Q: &a [*a]}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tmpl, err := template.Parse(data)
+		if err != nil {
+			return
+		}
+		st, err := tmpl.Stack(template.Options{})
+		ok(t, err)
+		queues, _, err := st.Queues()
+		for _, q := range queues {
+			if err == nil && (q.ARN == "" || q.Attributes == nil) {
+				t.Errorf("%+v", q)
+			}
+		}
+		d, err := tmpl.Resolve(template.Options{Function: "F"})
+		if err != nil {
+			return
+		}
+		if d.Function.Timeout <= 0 || d.Queue.Name == "" || d.Queue.ARN != d.Event.QueueARN {
+			t.Errorf("%+v", d)
+		}
+	})
 }

@@ -6,16 +6,15 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/sqsbatch/sqsbatch/internal/yamltext"
 )
 
-// A Value is what a property is, as far as that is known before the stack is
-// deployed. An intrinsic function at its head is evaluated; what is below is
-// evaluated when it is asked for.
+// A Value is what a property is, as far as that is known before the stack is deployed. An
+// intrinsic function at its head is evaluated; what is below is evaluated when it is asked for.
 type Value struct {
-	// Pos is the property's name's, or that of the property around an absent one.
-	Pos Pos
-	// Err says why the value is not known. The methods return it as well.
-	Err error
+	Pos Pos   // the property's name's, or that of the property around an absent one
+	Err error // why the value is not known. The methods return it as well
 
 	st   *Stack
 	name string
@@ -97,10 +96,7 @@ func (v Value) Entries() iter.Seq2[string, Value] {
 
 // List returns the elements of a list, none when it is absent.
 func (v Value) List() ([]Value, error) {
-	if v.node == nil {
-		return nil, v.Err
-	}
-	nodes, err := try(func() []*yaml.Node { return v.st.items(v.node) })
+	nodes, err := evaluated(v, (*Stack).items)
 	list := make([]Value, len(nodes))
 	for i, n := range nodes {
 		list[i] = v.st.value(n)
@@ -109,19 +105,16 @@ func (v Value) List() ([]Value, error) {
 }
 
 // Str returns a scalar's text, "" when it is absent.
-func (v Value) Str() (string, error) {
-	if v.node == nil {
-		return "", v.Err
-	}
-	return try(func() string { return v.st.str(v.node) })
-}
+func (v Value) Str() (string, error) { return evaluated(v, (*Stack).str) }
 
 // Strs returns the texts of a list.
-func (v Value) Strs() ([]string, error) {
+func (v Value) Strs() ([]string, error) { return evaluated(v, (*Stack).strs) }
+
+func evaluated[T any](v Value, as func(*Stack, *yaml.Node) T) (none T, err error) {
 	if v.node == nil {
-		return nil, v.Err
+		return none, v.Err
 	}
-	return try(func() []string { return v.st.strs(v.node) })
+	return try(func() T { return as(v.st, v.node) })
 }
 
 // Int returns a whole number, and the given one when it is absent.
@@ -142,11 +135,10 @@ func parse[T any](v Value, otherwise T, as func(string) (T, error), must string)
 	if err != nil {
 		return otherwise, err
 	}
-	out, err := as(strings.ToLower(strings.TrimSpace(s)))
-	if err != nil {
-		return otherwise, v.st.errorf(v.node, "%s is %q; it must be %s", v.name, s, must)
+	if out, err := as(strings.ToLower(strings.TrimSpace(s))); err == nil {
+		return out, nil
 	}
-	return out, nil
+	return otherwise, v.st.errorf(v.node, "%s is %q; it must be %s", v.name, s, must)
 }
 
 // A reader reads values and keeps the first error, none if it is lenient.
@@ -177,4 +169,41 @@ func (r *reader) number(v Value, otherwise int) int {
 func (r *reader) truth(v Value, otherwise bool) bool {
 	b, err := v.Bool(otherwise)
 	return read(r, b, err)
+}
+
+// Set edits the value in the template's text. It returns false if the value is not written
+// there as a plain scalar: if it is absent, or a function, or has an alias.
+func (v Value) Set(text string) (edit yamltext.Edit, ok bool) {
+	if v.node == nil {
+		return edit, false
+	}
+	return v.st.Text().Set(v.Pos.Line, v.Pos.Col, text)
+}
+
+// Remove takes the value out of the template's text, with its name.
+func (v Value) Remove() (edit yamltext.Edit, ok bool) {
+	if v.node == nil {
+		return edit, false
+	}
+	return v.st.Text().Remove(v.Pos.Line, v.Pos.Col)
+}
+
+// Add adds an entry to the mapping v in the template's text: an int, a bool, a string, or a
+// list or mapping of one of them.
+func (v Value) Add(name string, value any) (edit yamltext.Edit, ok bool) {
+	if v.node == nil || child(v.node, name) != nil { // it may be there as AWS::NoValue
+		return edit, false
+	}
+	return v.st.Text().Add(v.Pos.Line, v.Pos.Col, "", name, value)
+}
+
+// Add adds a property to the resource in the template's text.
+func (r Resource) Add(name string, value any) (edit yamltext.Edit, ok bool) {
+	if properties := r.value.Get("Properties"); !properties.Absent() {
+		return properties.Add(name, value)
+	}
+	if child(r.value.node, "Properties") != nil {
+		return edit, false
+	}
+	return r.value.st.Text().Add(r.Pos.Line, r.Pos.Col, "Properties", name, value)
 }

@@ -6,19 +6,27 @@ package testqueue
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/attribute"
 )
 
 // Visibility is the visibility timeout of the queue.
@@ -63,8 +71,7 @@ func New(t testing.TB, fifo bool, further ...func(*sqs.Options)) *Queue {
 	q.Client = q.server.Client(func(o *awssqs.Options) { o.HTTPClient = &http.Client{Transport: q} })
 	suffix, attributes := "", map[string]string{}
 	if fifo {
-		suffix = ".fifo"
-		attributes["FifoQueue"] = "true"
+		suffix, attributes["FifoQueue"] = ".fifo", "true"
 	}
 	q.DeadLetterURL = q.create("orders-dead"+suffix, attributes)
 	q.DeadLetterARN = q.server.QueueARN("orders-dead" + suffix)
@@ -117,7 +124,7 @@ func Answer(r *http.Request, status int, code, body string) (*http.Response, err
 func (q *Queue) Calls() []string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return append([]string(nil), q.calls...)
+	return slices.Clone(q.calls)
 }
 
 // ForgetCalls makes Calls begin anew.
@@ -201,19 +208,9 @@ func (q *Queue) receive(url string, most int) []types.Message {
 }
 
 func (q *Queue) record(m types.Message) batch.Record {
-	attempt, _ := strconv.Atoi(m.Attributes["ApproximateReceiveCount"])
-	first, _ := strconv.ParseInt(m.Attributes["ApproximateFirstReceiveTimestamp"], 10, 64)
-	r := batch.Record{
-		MessageID:       *m.MessageId,
-		ReceiptHandle:   *m.ReceiptHandle,
-		Body:            *m.Body,
-		Attempt:         attempt,
-		FirstReceivedAt: time.UnixMilli(first),
-		GroupID:         m.Attributes["MessageGroupId"],
-		DeduplicationID: m.Attributes["MessageDeduplicationId"],
-		TraceHeader:     m.Attributes["AWSTraceHeader"],
-		QueueARN:        q.ARN,
-		Region:          "eu-west-1",
+	r := batch.Record{MessageID: *m.MessageId, ReceiptHandle: *m.ReceiptHandle, Body: *m.Body, QueueARN: q.ARN, Region: "eu-west-1"}
+	for name, value := range m.Attributes {
+		attribute.Set(&r, name, value)
 	}
 	for name, a := range m.MessageAttributes {
 		if r.MessageAttributes == nil {
@@ -224,4 +221,135 @@ func (q *Queue) record(m types.Message) batch.Record {
 		}
 	}
 	return r
+}
+
+// Event is the event that Lambda would make of records, for what
+// handler.LambdaHandler's Invoke is given.
+func Event(records []batch.Record) []byte {
+	event := events.SQSEvent{Records: make([]events.SQSMessage, len(records))}
+	for i, r := range records {
+		m := events.SQSMessage{
+			MessageId: r.MessageID, ReceiptHandle: r.ReceiptHandle, Body: r.Body,
+			Attributes:        map[string]string{"ApproximateReceiveCount": strconv.Itoa(r.Attempt)},
+			MessageAttributes: map[string]events.SQSMessageAttribute{},
+			EventSource:       "aws:sqs", EventSourceARN: r.QueueARN, AWSRegion: r.Region,
+		}
+		if r.GroupID != "" {
+			m.Attributes["MessageGroupId"] = r.GroupID
+		}
+		if !r.SentAt.IsZero() {
+			m.Attributes["SentTimestamp"] = strconv.FormatInt(r.SentAt.UnixMilli(), 10)
+		}
+		for name, a := range r.MessageAttributes {
+			value := events.SQSMessageAttribute{DataType: a.DataType, BinaryValue: a.BinaryValue}
+			if !strings.HasPrefix(a.DataType, "Binary") {
+				value.StringValue = &a.StringValue
+			}
+			m.MessageAttributes[name] = value
+		}
+		event.Records[i] = m
+	}
+	text, err := json.Marshal(event)
+	if err != nil {
+		panic(err) // it has nothing that encoding/json refuses
+	}
+	return text
+}
+
+// Timeout is the function's timeout in Map.
+const Timeout = 30 * time.Second
+
+// Map feeds invoke (handler.LambdaHandler's Invoke) from the queue for a time, in
+// batches of ten at most, one after another, by an event source mapping with
+// ReportBatchItemFailures. It returns how often it invoked. It belongs into a
+// synctest bubble.
+func (q *Queue) Map(during time.Duration, invoke func(context.Context, []byte) ([]byte, error)) (invocations int) {
+	q.t.Helper()
+	function, err := lambda.Start(lambda.Function{Handler: invoke, Timeout: Timeout, Concurrency: 1})
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	defer function.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), during)
+	defer cancel()
+	mapping := lambda.Mapping{
+		Function: function, SQS: q.Client, QueueURL: q.URL, QueueARN: q.ARN, ReportBatchItemFailures: true,
+		Started: func(lambda.Invocation) { invocations++ },
+		Ended: func(e lambda.Ended) {
+			if e.Result.Error != nil {
+				q.t.Error(e.Result.Error)
+			}
+		},
+		Errored: func(e *lambda.PollError) { q.t.Error(e) },
+	}
+	if err := mapping.Run(ctx); err != nil {
+		q.t.Fatal(err)
+	}
+	return invocations
+}
+
+// Left returns how many messages the queue and the dead-letter queue hold,
+// those in flight included.
+func (q *Queue) Left() (messages, dead int) {
+	for _, s := range q.server.Snapshot() {
+		switch s.URL {
+		case q.URL:
+			messages = len(s.Messages)
+		case q.DeadLetterURL:
+			dead = len(s.Messages)
+		}
+	}
+	return messages, dead
+}
+
+// Lambda returns h for Lambda, with the queue's client and, unless cfg has a logger,
+// without a log.
+func (q *Queue) Lambda(h batch.Handler, cfg handler.Config) *handler.LambdaHandler {
+	q.t.Helper()
+	l, err := handler.New(h, q.config(cfg))
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	return l
+}
+
+// Poll runs h in a container until ctx ends, or for a time.
+func (q *Queue) Poll(ctx context.Context, during time.Duration, h batch.Handler, cfg handler.Config) {
+	q.t.Helper()
+	ctx, stop := context.WithTimeout(ctx, during)
+	defer stop()
+	cfg = q.config(cfg)
+	cfg.Poll.Queues = []string{q.URL}
+	if err := handler.Poll(ctx, h, cfg); err != nil {
+		q.t.Error(err)
+	}
+}
+
+// StartPoll begins to run h in a container. stop ends it and waits for its end.
+func (q *Queue) StartPoll(h batch.Handler, cfg handler.Config) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		q.Poll(ctx, 1000*time.Hour, h, cfg)
+	}()
+	return func() { cancel(); <-ended }
+}
+
+func (q *Queue) config(cfg handler.Config) handler.Config {
+	cfg.SQS = q.Client
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return cfg
+}
+
+// DeadBodies returns the bodies in the dead-letter queue, up to ten, sorted.
+func (q *Queue) DeadBodies() (bodies []string) {
+	q.t.Helper()
+	for _, m := range q.DeadLetters() {
+		bodies = append(bodies, *m.Body)
+	}
+	slices.Sort(bodies)
+	return bodies
 }

@@ -2,6 +2,7 @@ package yamltext
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -80,11 +81,7 @@ func (t *Text) lineFor(n *yaml.Node) (at int, eol string, ok bool) {
 			continue // a ? or a tag is before the key
 		}
 		if value.Line == key.Line && certain && end <= t.lineEnd(key.Line) && value.Kind != 0 && value.Tag != "!!null" {
-			at = len(t.src)
-			if key.Line < len(t.starts) {
-				at = t.starts[key.Line]
-			}
-			return at, t.eol(key.Line), true
+			return t.next(key.Line), t.eol(key.Line), true
 		}
 	}
 	first := n.Content[0]
@@ -97,15 +94,10 @@ func (t *Text) lineFor(n *yaml.Node) (at int, eol string, ok bool) {
 
 // eol is how a line ends.
 func (t *Text) eol(line int) string {
-	if line < len(t.starts) {
-		if end := string(t.src[t.lineEnd(line):t.starts[line]]); end != "" {
-			return end
-		}
+	if end := string(t.src[t.lineEnd(line):t.next(line)]); end != "" || line == 1 {
+		return cmp.Or(end, "\n")
 	}
-	if len(t.starts) > 1 && line > 1 {
-		return t.eol(line - 1)
-	}
-	return "\n"
+	return t.eol(line - 1)
 }
 
 // addFlow adds an entry behind the first of a {mapping}, on a line of its own where the
@@ -154,11 +146,7 @@ func (t *Text) Remove(line, col int) (Edit, bool) {
 	if len(bytes.TrimSpace(t.src[t.starts[line-1]:start])) > 0 {
 		return Edit{}, false
 	}
-	next := len(t.src)
-	if line < len(t.starts) {
-		next = t.starts[line]
-	}
-	return Edit{t.starts[line-1], next, ""}, true
+	return Edit{t.starts[line-1], t.next(line), ""}, true
 }
 
 // removeFlow removes an entry with the comma behind it, or the last with the one before it.

@@ -18,13 +18,11 @@ import (
 
 // Text is a file with its nodes.
 type Text struct {
-	src    []byte
-	starts []int // offset of each line
-	// entries are the keys of all mappings.
-	entries map[place]*entry
-	// quoted are scalars that may contain what looks like a comment.
-	quoted []*yaml.Node
-	blocks []block
+	src     []byte
+	starts  []int            // offset of each line
+	entries map[place]*entry // the keys of all mappings
+	quoted  []*yaml.Node     // scalars that may contain what looks like a comment
+	blocks  []block
 }
 
 type place struct{ line, col int }
@@ -117,14 +115,21 @@ func (t *Text) offset(line, col int) (int, bool) {
 	return at, true
 }
 
-// lineEnd is the offset of a line's end, without the characters that end it.
-func (t *Text) lineEnd(line int) int {
-	end := len(t.src)
+// next is the offset behind a line and the characters that end it.
+func (t *Text) next(line int) int {
 	if line < len(t.starts) {
-		end = t.starts[line]
+		return t.starts[line]
 	}
-	return t.starts[line-1] + len(bytes.TrimRight(t.src[t.starts[line-1]:end], "\r\n\u0085\u2028\u2029"))
+	return len(t.src)
 }
+
+// line is the text of a line without the characters that end it.
+func (t *Text) line(line int) []byte {
+	return bytes.TrimRight(t.src[t.starts[line-1]:t.next(line)], "\r\n\u0085\u2028\u2029")
+}
+
+// lineEnd is the offset of a line's end, without the characters that end it.
+func (t *Text) lineEnd(line int) int { return t.starts[line-1] + len(t.line(line)) }
 
 // end returns the offset behind a node, false if that is not certain.
 func (t *Text) end(n *yaml.Node) (int, bool) {
@@ -221,14 +226,77 @@ func (t *Text) EndCol(line, col int) int {
 		end = start + len(bytes.TrimRight(t.src[start:max(start, t.lineEnd(line))], " \t"))
 	}
 	if end <= start {
-		end = start + wordLength(t.src[start:max(start, t.lineEnd(line))])
+		end = max(start, t.lineEnd(line))
+		if i := bytes.IndexAny(t.src[start:end], " \t,]}"); i >= 0 {
+			end = start + i
+		}
 	}
 	return col + utf8.RuneCount(t.src[start:end])
 }
 
-func wordLength(b []byte) int {
-	if i := bytes.IndexAny(b, " \t,]}"); i >= 0 {
-		return i
+// A Comment is the text behind a #.
+type Comment struct {
+	Line, Col int // of the #
+	Text      string
+	Alone     bool // nothing is before it on its line
+}
+
+// Comments lists the comments that begin with a word.
+func (t *Text) Comments(word string) (list []Comment) {
+	if !bytes.Contains(t.src, []byte(word)) {
+		return nil
 	}
-	return len(b)
+	inside := t.inScalars()
+	for i, start := range t.starts {
+		line := string(t.line(i + 1))
+		for at := range len(line) {
+			if line[at] != '#' || at > 0 && line[at-1] != ' ' && line[at-1] != '\t' || inside(i+1, start+at) {
+				continue
+			}
+			if text := strings.TrimSpace(line[at+1:]); strings.HasPrefix(text, word) {
+				list = append(list, Comment{i + 1, utf8.RuneCountInString(line[:at]) + 1, text, strings.TrimSpace(line[:at]) == ""})
+				break
+			}
+		}
+	}
+	return list
+}
+
+// inScalars returns a function that says whether an offset on a line is inside of a scalar.
+func (t *Text) inScalars() func(line, offset int) bool {
+	type span struct{ from, to int }
+	var spans []span
+	lines := map[int]bool{}
+	for _, n := range t.quoted {
+		from, ok := t.offset(n.Line, n.Column)
+		if to, certain := t.end(n); ok && certain {
+			spans = append(spans, span{from, to})
+		}
+	}
+	for _, b := range t.blocks {
+		for line := b.node.Line + 1; line <= len(t.starts); line++ {
+			text := t.line(line)
+			indent := len(text) - len(bytes.TrimLeft(text, " "))
+			if len(text) > indent && indent < b.column {
+				break
+			}
+			lines[line] = true
+		}
+	}
+	return func(line, offset int) bool {
+		if lines[line] {
+			return true
+		}
+		for _, s := range spans {
+			if s.from <= offset && offset < s.to {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// Commented reports whether a line has a comment and nothing else.
+func (t *Text) Commented(line int) bool {
+	return line >= 1 && line <= len(t.starts) && bytes.HasPrefix(bytes.TrimSpace(t.line(line)), []byte("#"))
 }

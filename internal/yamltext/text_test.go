@@ -88,28 +88,28 @@ func FuzzEdits(f *testing.F) {
 			return
 		}
 		edited := yamltext.New(doc.Content[0], []byte(text))
-		each(doc.Content[0], func(parent *yaml.Node, i int) {
-			key, value := parent.Content[i], parent.Content[i+1]
+		root := doc.Content[0]
+		each(root, func(parent *yaml.Node, i int) {
+			key, value, all := parent.Content[i], parent.Content[i+1], parent.Content
 			if e, ok := edited.Set(key.Line, key.Column, "777"); ok {
-				same(t, text, e, doc.Content[0], func() func() {
-					old := value.Value
-					value.Value = "777"
-					return func() { value.Value = old }
-				})
+				old := value.Value
+				value.Value = "777"
+				want := meaning(root)
+				value.Value = old
+				same(t, text, e, want)
 			}
 			if e, ok := edited.Remove(key.Line, key.Column); ok {
-				same(t, text, e, doc.Content[0], func() func() {
-					old := parent.Content
-					parent.Content = slices.Delete(slices.Clone(old), i, i+2)
-					return func() { parent.Content = old }
-				})
+				parent.Content = slices.Delete(slices.Clone(all), i, i+2)
+				want := meaning(root)
+				parent.Content = all
+				same(t, text, e, want)
 			}
 			if e, ok := edited.Add(key.Line, key.Column, "", "NEW", 777); ok {
-				same(t, text, e, doc.Content[0], func() func() {
-					old := value.Content
-					value.Content = append(slices.Clone(old), &yaml.Node{Kind: yaml.ScalarNode, Value: "NEW"}, &yaml.Node{Kind: yaml.ScalarNode, Value: "777"})
-					return func() { value.Content = old }
-				})
+				old := value.Content
+				value.Content = append(slices.Clone(old), &yaml.Node{Kind: yaml.ScalarNode, Value: "NEW"}, &yaml.Node{Kind: yaml.ScalarNode, Value: "777"})
+				want := meaning(root)
+				value.Content = old
+				same(t, text, e, want)
 			}
 		})
 	})
@@ -141,17 +141,14 @@ func each(n *yaml.Node, do func(parent *yaml.Node, i int)) {
 	}
 }
 
-// same requires that the edited text means what the changed nodes mean.
-func same(t *testing.T, text string, e yamltext.Edit, root *yaml.Node, change func() (undo func())) {
+// same requires that the edited text means what is wanted.
+func same(t *testing.T, text string, e yamltext.Edit, want string) {
 	t.Helper()
 	out := text[:e.Start] + e.New + text[e.End:]
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(out), &doc); err != nil {
 		t.Fatalf("%v\nfrom %q\nto   %q", err, text, out)
 	}
-	undo := change()
-	want := meaning(root)
-	undo()
 	if got := meaning(doc.Content[0]); got != want {
 		t.Fatalf("got %s\nwant %s\nfrom %q\nto   %q", got, want, text, out)
 	}

@@ -165,7 +165,6 @@ func (b *breaker) handle(ctx context.Context, r batch.Record, h batch.Handler) e
 	return err
 }
 
-// judged returns err as it is to be counted.
 func (b *breaker) judged(ctx context.Context, err error, started time.Time) error {
 	if err == nil {
 		return nil

@@ -3,17 +3,25 @@ package breaker_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
-	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/runner"
-	"github.com/sqsbatch/sqsbatch/middleware/breaker"
 	"go.uber.org/goleak"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/classify/httpstatus"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/middleware/breaker"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -49,7 +57,11 @@ func newDependency(t *testing.T, settings gobreaker.Settings, o breaker.Options)
 
 // handle has a record handled that has a minute.
 func (d *dependency) handle(do func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(d.t.Context(), time.Minute)
+	return d.handleIn(inAMinute, do)
+}
+
+func (d *dependency) handleIn(end func(context.Context) (context.Context, context.CancelFunc), do func(ctx context.Context) error) error {
+	ctx, cancel := end(d.t.Context())
 	defer cancel()
 	d.do = do
 	return d.h.Handle(ctx, batch.Record{})
@@ -96,19 +108,6 @@ func TestOpenSendsBackUntilItMayTryAgain(t *testing.T) {
 		if err := d.handle(succeeds); err != nil || d.state != gobreaker.StateClosed || d.calls != 2+1 {
 			t.Errorf("%v, %v after %d calls", err, d.state, d.calls)
 		}
-	})
-}
-
-func TestTheDefaultTimeoutIsAMinute(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDependency(t, gobreaker.Settings{}, breaker.Options{})
-		d.open()
-		d.spared(d.handle(succeeds), time.Minute)
-		time.Sleep(time.Minute + 1)
-		if err := d.handle(fails); err != errDown || d.state != gobreaker.StateOpen {
-			t.Errorf("%v, %v", err, d.state)
-		}
-		d.spared(d.handle(succeeds), time.Minute) // anew
 	})
 }
 
@@ -162,6 +161,7 @@ func TestAHandlerThatNeverReturnsHoldsNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDependency(t, gobreaker.Settings{}, breaker.Options{})
 		d.open()
+		d.spared(d.handle(succeeds), time.Minute) // gobreaker's default
 		time.Sleep(time.Minute + 1)
 		go func() { _ = d.handle(func(context.Context) error { time.Sleep(24 * time.Hour); return nil }) }()
 		synctest.Wait()
@@ -170,6 +170,7 @@ func TestAHandlerThatNeverReturnsHoldsNoPlace(t *testing.T) {
 		if d.state != gobreaker.StateOpen {
 			t.Fatalf("it is %v a minute later", d.state)
 		}
+		d.spared(d.handle(succeeds), time.Minute) // anew
 		time.Sleep(time.Minute + 1)
 		if err := d.handle(succeeds); err != nil || d.state != gobreaker.StateClosed {
 			t.Errorf("%v, %v", err, d.state)
@@ -240,5 +241,162 @@ func TestNothingIsNoHandler(t *testing.T) {
 		if _, err := runner.New(h, batch.Config{}); h != nil || err == nil {
 			t.Errorf("%v, %v", h, err)
 		}
+	}
+}
+
+func inAMinute(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, time.Minute)
+}
+
+func TestWhatCounts(t *testing.T) {
+	returns := func(err error) func(context.Context) error { return func(context.Context) error { return err } }
+	gone, permanent := returns(&httpstatus.Error{Status: 410}), returns(fmt.Errorf("a: %w", batch.Permanent(errDown)))
+	hang := func(d time.Duration) func(context.Context) error {
+		return func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, d)
+			defer cancel()
+			<-ctx.Done()
+			return ctx.Err()
+		}
+	}
+	aMinuteLater := func(ctx context.Context) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(ctx)
+		time.AfterFunc(time.Minute, cancel)
+		return ctx, cancel
+	}
+	fourSeconds := func(ctx context.Context) (context.Context, context.CancelFunc) {
+		return context.WithTimeout(ctx, 4*time.Second)
+	}
+	type do = []func(context.Context) error
+	for name, c := range map[string]struct {
+		do      do // of the records, which are at least three
+		end     func(context.Context) (context.Context, context.CancelFunc)
+		options breaker.Options
+		fails   bool
+	}{
+		"an error":                          {do{fails}, inAMinute, breaker.Options{}, true},
+		"RetryAfter":                        {do{returns(batch.RetryAfter(time.Minute, errDown))}, inAMinute, breaker.Options{}, true},
+		"Abort":                             {do{returns(batch.Abort(time.Minute, errDown))}, inAMinute, breaker.Options{}, true},
+		"Permanent":                         {do{permanent}, inAMinute, breaker.Options{}, false},
+		"Permanent between failures":        {do{fails, permanent, fails}, inAMinute, breaker.Options{}, true},
+		"malformed":                         {do{returns(&batch.MalformedError{})}, inAMinute, breaker.Options{}, false},
+		"410 without a classifier":          {do{gone}, inAMinute, breaker.Options{}, true},
+		"410":                               {do{gone}, inAMinute, breaker.Options{Classify: httpstatus.Classify}, false},
+		"a classifier that says nothing":    {do{fails}, inAMinute, breaker.Options{Classify: func(err error) error { return err }}, true},
+		"a classifier that loses the error": {do{fails}, inAMinute, breaker.Options{Classify: func(error) error { return nil }}, true},
+		"the handler's own timeout":         {do{hang(time.Second)}, inAMinute, breaker.Options{}, true},
+		"the record's time":                 {do{hang(time.Hour)}, inAMinute, breaker.Options{}, true},
+		"the record's time, by choice":      {do{hang(time.Hour)}, inAMinute, breaker.Options{Hang: 61 * time.Second}, false},
+		"the record's time, never":          {do{hang(time.Hour)}, inAMinute, breaker.Options{Hang: -1}, false},
+		"a success that came too late":      {do{func(ctx context.Context) error { <-ctx.Done(); time.Sleep(time.Nanosecond); return nil }}, inAMinute, breaker.Options{}, true},
+		"a stop":                            {do{func(ctx context.Context) error { <-ctx.Done(); return errDown }}, aMinuteLater, breaker.Options{}, false},
+		"little time was left":              {do{func(ctx context.Context) error { <-ctx.Done(); return errDown }}, fourSeconds, breaker.Options{}, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDependency(t, gobreaker.Settings{}, c.options)
+			for i := range 3 {
+				_ = d.handleIn(c.end, c.do[i%len(c.do)])
+				synctest.Wait()
+			}
+			if (d.state == gobreaker.StateOpen) != c.fails {
+				t.Errorf("%s: it is %v", name, d.state)
+			}
+		})
+	}
+}
+
+// broken is an error whose methods panic when it is a nil pointer.
+type broken struct{ err error }
+
+func (b *broken) Error() string { return "broken" }
+func (b *broken) Unwrap() error { return b.err }
+
+// A trial is counted whatever the functions do that judge it: else the breaker
+// would be half-open forever, and send every record back.
+func TestATrialIsCountedInAnyCase(t *testing.T) {
+	oops := func(error) bool { panic("oops") }
+	for name, c := range map[string]struct {
+		settings gobreaker.Settings
+		options  breaker.Options
+		err      error
+	}{
+		"an error that is a nil pointer": {err: (*broken)(nil)},
+		"Classify panics":                {options: breaker.Options{Classify: func(error) error { panic("oops") }}, err: errDown},
+		"IsSuccessful panics":            {settings: gobreaker.Settings{IsSuccessful: oops}, err: errDown},
+		"IsExcluded panics":              {settings: gobreaker.Settings{IsExcluded: oops}, err: errDown},
+	} {
+		for how, after := range map[string]time.Duration{"returned": 0, "hangs": time.Hour} {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDependency(t, c.settings, c.options)
+				d.open()
+				time.Sleep(time.Minute + 1)
+				err := d.handle(func(ctx context.Context) error {
+					if after > 0 {
+						<-ctx.Done()
+						synctest.Wait()
+					}
+					return c.err
+				})
+				if err != c.err || d.state != gobreaker.StateOpen {
+					t.Errorf("%s, %s: %v, and it is %v", name, how, err, d.state)
+				}
+			})
+		}
+	}
+}
+
+// carrier is a handler whose dependency is down at first.
+type carrier struct {
+	mu      sync.Mutex
+	until   time.Time
+	takes   time.Duration
+	down    int // calls while it was down
+	shipped []string
+}
+
+func (c *carrier) Handle(_ context.Context, r batch.Record) error {
+	time.Sleep(c.takes)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Now().Before(c.until) {
+		c.down++
+		return errDown
+	}
+	c.shipped = append(c.shipped, r.Body)
+	return nil
+}
+
+// An outage of three minutes: with the breaker the records outlive it, and the
+// dependency is asked a few times. In a container nothing is received while the breaker
+// is open, so the outage costs an attempt a minute only of the few records that are held.
+func TestAnOutage(t *testing.T) {
+	for name, c := range map[string]struct {
+		records, down, deliveries int // the last two at most
+		takes                     time.Duration
+		run                       func(*testqueue.Queue, batch.Handler)
+	}{
+		"on Lambda": {20, 8, 100, 0, func(q *testqueue.Queue, h batch.Handler) {
+			q.Map(10*time.Minute, q.Lambda(h, handler.Config{Concurrency: 1, Backoff: partialfailure.Constant(5 * time.Second)}).Invoke)
+		}},
+		"in a container": {300, 15, 400, 50 * time.Millisecond, func(q *testqueue.Queue, h batch.Handler) {
+			q.Poll(context.Background(), 10*time.Minute, h, handler.Config{Concurrency: 5})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q, dependency := testqueue.New(t, testqueue.Standard), &carrier{until: time.Now().Add(3 * time.Minute), takes: c.takes}
+				for i := range c.records {
+					q.Send(fmt.Sprint("o-", i))
+				}
+				c.run(q, breaker.New(gobreaker.Settings{Timeout: time.Minute})(dependency))
+				left, dead := q.Left()
+				if left != 0 || dead != 0 || len(dependency.shipped) != c.records || dependency.down > c.down {
+					t.Errorf("%d calls while it was down, %d shipped, %d left, %d dead letters", dependency.down, len(dependency.shipped), left, dead)
+				}
+				if n := len(q.Events(sqs.Received)); n > c.deliveries {
+					t.Errorf("%d deliveries of %d records", n, c.records)
+				}
+			})
+		})
 	}
 }

@@ -29,11 +29,7 @@ func Post(target string, client *http.Client, o Options) (batch.HandlerFunc, err
 	o = o.withDefaults()
 	u, err := url.Parse(target)
 	if err != nil {
-		var parse *url.Error // report it without the URL, which may contain a secret
-		if errors.As(err, &parse) {
-			err = parse.Err
-		}
-		return nil, fmt.Errorf("httpworker: the URL cannot be read: %w", err)
+		return nil, fmt.Errorf("httpworker: the URL cannot be read: %w", withoutURL(err))
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return nil, fmt.Errorf("httpworker: the URL has the scheme %q and the host %q, must be http://HOST/PATH or https://HOST/PATH", u.Scheme, u.Host)
@@ -47,11 +43,7 @@ func Post(target string, client *http.Client, o Options) (batch.HandlerFunc, err
 		request.Header = o.header(&r)
 		response, err := client.Do(request)
 		if err != nil {
-			var failed *url.Error // report it without the URL, which may contain a secret
-			if errors.As(err, &failed) {
-				err = failed.Err
-			}
-			return fmt.Errorf("httpworker: POST %s%s: %w", u.Host, u.EscapedPath(), err)
+			return fmt.Errorf("httpworker: POST %s%s: %w", u.Host, u.EscapedPath(), withoutURL(err))
 		}
 		defer func() { _ = response.Body.Close() }()
 		_, broken := io.CopyN(io.Discard, response.Body, maxDrained)
@@ -63,6 +55,14 @@ func Post(target string, client *http.Client, o Options) (batch.HandlerFunc, err
 		}
 		return nil
 	}, nil
+}
+
+// withoutURL removes a URL, which may contain a secret, from an error.
+func withoutURL(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err
+	}
+	return err
 }
 
 // workers returns a copy of client that follows no redirect by default.

@@ -1,22 +1,37 @@
 package encoded
 
 import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/base64text"
 )
 
 type coding byte
 
 const (
-	asBase64 coding = iota + 1
+	asIs coding = iota
+	asBase64
 	asGzip
 	asDeflate
 )
 
-var names = [...]string{asBase64: "base64", asGzip: "gzip", asDeflate: "deflate"}
+var (
+	names  = [...]string{asBase64: "base64", asGzip: "gzip", asDeflate: "deflate"}
+	byName = map[string]coding{
+		"": asIs, "identity": asIs, // HTTP uses both for no coding
+		"gzip": asGzip, "x-gzip": asGzip, "deflate": asDeflate, "base64": asBase64,
+	}
+)
 
 // maxCodings limits the work that a body can cause. Senders usually compress once, and use
 // base64.
@@ -32,20 +47,13 @@ type codings struct {
 func parse(value string) (c codings, unknown string) {
 	for name := range strings.SplitSeq(value, ",") {
 		name = strings.TrimSpace(name)
-		var k coding
-		switch strings.ToLower(name) {
-		case "", "identity": // HTTP uses both for no coding
-			continue
-		case "gzip", "x-gzip":
-			k = asGzip
-		case "deflate":
-			k = asDeflate
-		case "base64":
-			k = asBase64
-		default:
+		k, known := byName[strings.ToLower(name)]
+		switch {
+		case !known:
 			return c, name
-		}
-		if c.n == maxCodings {
+		case k == asIs:
+			continue
+		case c.n == maxCodings:
 			return c, value
 		}
 		c.list[c.n] = k
@@ -58,31 +66,30 @@ func parse(value string) (c codings, unknown string) {
 	return c, ""
 }
 
-// decode undoes the codings, the last one first. If decoding fails, reason says what is
-// wrong without quoting the body; err may be nil then.
+// decode undoes the codings, the last one first. The error quotes nothing of the body.
 //
 // No step may make more than max bytes, except the first, whose result is smaller than the
 // body. Each step has the limit, not only the result: two compressions of a body of 1 MB
 // could otherwise take minutes in between.
-func (c codings) decode(body string, max int) (decoded, reason string, err error) {
+func (c codings) decode(body string, max int) (decoded string, bad *batch.MalformedError) {
 	for c.n--; c.n >= 0; c.n-- {
 		switch k := c.list[c.n]; {
 		case k != asBase64:
-			body, err = inflate(k, []byte(body), max)
+			body, bad = inflate(k, []byte(body), max)
 		case c.n > 0 && c.list[c.n-1] != asBase64:
 			c.n--
-			body, err = inflateBase64(c.list[c.n], body, max)
+			body, bad = fromBase64(body, func(data []byte) (string, *batch.MalformedError) { return inflate(c.list[c.n], data, max) })
 		default:
-			body, err = plainBase64(body)
+			body, bad = fromBase64(body, func(data []byte) (string, *batch.MalformedError) { return string(data), nil })
 		}
-		if err == nil && len(body) > max {
-			err = tooLarge(max)
+		if bad == nil && len(body) > max {
+			bad = tooLarge(max)
 		}
-		if err != nil {
-			return "", reasonOf(err), err
+		if bad != nil {
+			return "", bad
 		}
 	}
-	return body, "", nil
+	return body, nil
 }
 
 // scratch holds buffers for decoded base64, before it is copied or decompressed.
@@ -91,33 +98,139 @@ var scratch = sync.Pool{New: func() any { return new([]byte) }}
 // maxScratch is the largest buffer that is kept. Larger ones are rarely needed.
 const maxScratch = 256 << 10
 
-func plainBase64(body string) (string, error) {
+// fromBase64 returns what use makes of the decoded body.
+func fromBase64(body string, use func(data []byte) (string, *batch.MalformedError)) (string, *batch.MalformedError) {
 	b := scratch.Get().(*[]byte)
-	defer release(b)
-	data, err := base64text.Append((*b)[:0], body)
-	*b = data
-	return string(data), err
-}
-
-func inflateBase64(k coding, body string, max int) (string, error) {
-	b := scratch.Get().(*[]byte)
-	defer release(b)
+	defer func() {
+		if cap(*b) <= maxScratch {
+			scratch.Put(b)
+		}
+	}()
 	data, err := base64text.Append((*b)[:0], body)
 	*b = data
 	if err != nil {
-		return "", err
+		return "", &batch.MalformedError{Reason: err.Error(), Err: err}
 	}
-	return inflate(k, data, max)
+	return use(data)
 }
 
-func release(b *[]byte) {
-	if cap(*b) <= maxScratch {
-		scratch.Put(b)
-	}
+func tooLarge(max int) *batch.MalformedError {
+	return &batch.MalformedError{Reason: fmt.Sprintf("it is larger than %d bytes when it is decoded (MaxBytes)", max)}
 }
 
-type tooLarge int
+// inflater holds the buffers of a decompression, about 50 KB, which are reused.
+type inflater struct {
+	in    bytes.Reader // an io.ByteReader, so that nothing is read beyond the end of the data
+	gzip  *gzip.Reader
+	zlib  io.ReadCloser
+	chunk [8 << 10]byte
+}
 
-func (e tooLarge) Error() string {
-	return fmt.Sprintf("it is larger than %d bytes when it is decoded (MaxBytes)", int(e))
+var inflaters = sync.Pool{New: func() any { return new(inflater) }}
+
+// inflate decompresses data into no more than max bytes.
+func inflate(k coding, data []byte, max int) (string, *batch.MalformedError) {
+	f := inflaters.Get().(*inflater)
+	defer func() {
+		f.in.Reset(nil)
+		inflaters.Put(f)
+	}()
+	f.in.Reset(data)
+	hint := 4 * len(data)
+	var from io.Reader
+	var err error
+	if k == asGzip {
+		if hint = sizeAtEnd(data, hint); hint > max {
+			return "", tooLarge(max)
+		}
+		from, err = f.openGzip()
+	} else {
+		from, err = f.openZlib()
+	}
+	if err != nil {
+		return "", damaged(k, err, true)
+	}
+	out := newBuilder(min(hint, max))
+	for {
+		n, err := from.Read(f.chunk[:])
+		if out.Len()+n > max {
+			return "", tooLarge(max)
+		}
+		if room := out.Cap(); out.Len()+n > room {
+			larger := newBuilder(min(max, 2*room+len(f.chunk)))
+			larger.WriteString(out.String())
+			out = larger
+		}
+		out.Write(f.chunk[:n])
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return "", damaged(k, err, false)
+		}
+	}
+	if f.in.Len() > 0 { // a gzip reader itself looks for further members
+		return "", damaged(k, errTrailing, false)
+	}
+	return out.String(), nil
+}
+
+// newBuilder returns a builder with room for n bytes. A builder that grows would exceed the
+// limit.
+func newBuilder(n int) *strings.Builder {
+	b := new(strings.Builder)
+	b.Grow(n)
+	return b
+}
+
+// sizeAtEnd reads gzip's last four bytes: the size of the last member, and so at least part
+// of the total. A false value is limited to deflate's best ratio (1,032 : 1).
+func sizeAtEnd(data []byte, otherwise int) int {
+	if len(data) < 18 { // header and trailer
+		return otherwise
+	}
+	size := int(binary.LittleEndian.Uint32(data[len(data)-4:]))
+	if size/1032 > len(data) {
+		return otherwise
+	}
+	return size
+}
+
+func (f *inflater) openGzip() (io.Reader, error) {
+	if f.gzip == nil {
+		f.gzip = new(gzip.Reader)
+	}
+	return f.gzip, f.gzip.Reset(&f.in)
+}
+
+func (f *inflater) openZlib() (io.Reader, error) {
+	if f.zlib != nil {
+		return f.zlib, f.zlib.(zlib.Resetter).Reset(&f.in, nil)
+	}
+	var err error
+	f.zlib, err = zlib.NewReader(&f.in) // nil with an error
+	return f.zlib, err
+}
+
+var errTrailing = errors.New("data after the end")
+
+// damaged describes an error of a reader. opening tells an error in the header of the data
+// from that of other data after it.
+func damaged(k coding, err error, opening bool) *batch.MalformedError {
+	name := names[k]
+	reason := "the " + name + " data is damaged"
+	corrupt, isCorrupt := errors.AsType[flate.CorruptInputError](err)
+	switch {
+	case opening && (errors.Is(err, gzip.ErrHeader) || errors.Is(err, zlib.ErrHeader) || errors.Is(err, zlib.ErrDictionary)):
+		reason = "it does not begin as " + name + " data does"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		reason = "the " + name + " data ends too early"
+	case errors.Is(err, gzip.ErrHeader), err == errTrailing:
+		reason = "there is other data after the " + name + " data"
+	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, zlib.ErrChecksum):
+		reason = "the " + name + " data's checksum is wrong"
+	case isCorrupt:
+		reason += fmt.Sprintf(" at offset %d", int64(corrupt))
+	}
+	return &batch.MalformedError{Reason: reason, Err: err}
 }

@@ -17,7 +17,7 @@
 //
 // A body that cannot be decoded is a [batch.MalformedError]: its coding is unknown; its
 // data is damaged, cut off, or followed by other data; or its text would be larger than
-// [Config.MaxBytes]. [Gzip] is the function for senders.
+// [Config.MaxBytes]. [Prepare] is for senders.
 package encoded
 
 import (
@@ -45,7 +45,7 @@ type Config struct {
 
 	// Default is the coding of messages without the attribute, such as "gzip" for senders
 	// that always compress and do not set it. A message that is not encoded must then have
-	// the attribute with the value "identity"; [Config.Gzip] sets it. Defaults to none:
+	// the attribute with the value "identity"; [Config.Prepare] sets it. Defaults to none:
 	// messages without the attribute are passed on unchanged.
 	Default string
 
@@ -60,12 +60,12 @@ type Config struct {
 func Unwrap(h batch.Handler) batch.Handler { return Config{}.Unwrap(h) }
 
 // Unwrap returns a handler that decodes a record's body and passes it to h. It returns nil
-// if h is nil. Functions that run handlers refuse nil with an error.
+// if h is nil.
 func (c Config) Unwrap(h batch.Handler) batch.Handler {
 	if wrapped.IsNil(h) {
 		return nil
 	}
-	u := &unwrapper{next: h, attribute: c.attribute(), fallback: c.Default, max: cmp.Or(c.MaxBytes, MaxBytes)}
+	u := &unwrapper{next: h, attribute: cmp.Or(c.Attribute, Attribute), fallback: c.Default, max: cmp.Or(c.MaxBytes, MaxBytes)}
 	if u.max < 1 {
 		u.err = fmt.Errorf("encoded: MaxBytes is %d, must be 1 or more (0 for %d)", c.MaxBytes, MaxBytes)
 	}
@@ -74,8 +74,6 @@ func (c Config) Unwrap(h batch.Handler) batch.Handler {
 	}
 	return u
 }
-
-func (c Config) attribute() string { return cmp.Or(c.Attribute, Attribute) }
 
 type unwrapper struct {
 	next      batch.Handler
@@ -109,28 +107,15 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	if unknown != "" {
 		return &batch.MalformedError{Reason: fmt.Sprintf("attribute %s: coding %.60q is unknown", u.attribute, unknown)}
 	}
-	body, reason, err := codings.decode(r.Body, u.max)
-	if reason != "" {
+	body, bad := codings.decode(r.Body, u.max)
+	if bad != nil {
 		if !there {
-			reason = fmt.Sprintf("no attribute %s, so %s by Config.Default: %s", u.attribute, u.fallback, reason)
+			bad.Reason = fmt.Sprintf("no attribute %s, so %s by Config.Default: %s", u.attribute, u.fallback, bad.Reason)
 		}
-		return &batch.MalformedError{Reason: reason, Err: err}
+		return bad
 	}
-	r.Body, r.MessageAttributes = body, without(r.MessageAttributes, u.attribute)
+	r.Body, r.MessageAttributes = body, maps.Clone(r.MessageAttributes) // the record keeps its own
+	delete(r.MessageAttributes, u.attribute)
 	r.MD5OfBody, r.MD5OfMessageAttributes = "", "" // SQS's digests are those of the encoded message
 	return u.next.Handle(batch.WithRecord(ctx, r), r)
-}
-
-// without returns a copy of attributes without one of them. The original belongs to the
-// record.
-func without(attributes map[string]batch.MessageAttribute, name string) map[string]batch.MessageAttribute {
-	if _, there := attributes[name]; !there {
-		return attributes
-	}
-	if len(attributes) == 1 {
-		return nil
-	}
-	attributes = maps.Clone(attributes)
-	delete(attributes, name)
-	return attributes
 }

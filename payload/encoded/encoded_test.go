@@ -2,17 +2,22 @@ package encoded_test
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"compress/zlib"
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/payload/encoded"
+	"github.com/sqsbatch/sqsbatch/sender"
 )
 
 func gzipped(s string) string     { return compressed(s, gzip.NewWriter(nil)) }
@@ -70,22 +75,18 @@ func TestDecodes(t *testing.T) {
 		"nothing":                   {"", order},
 		"nothing, by name":          {"identity", order},
 	} {
-		t.Run(name, func(t *testing.T) {
-			for range 2 { // the second time with what was used before
-				got, _, err := handle(t, encoded.Config{}, record(c.body, c.coding))
-				if err != nil || got.Body != order || got.MD5OfBody != "" || got.MD5OfMessageAttributes != "" {
-					t.Fatalf("%q: %v", got.Body, err)
-				}
-			}
-		})
-	}
-	t.Run("an empty text", func(t *testing.T) {
-		for _, c := range []struct{ coding, body string }{{"gzip", based(gzipped(""))}, {"deflate", based(zlibbed(""))}} {
-			if got, called, err := handle(t, encoded.Config{}, record(c.body, c.coding)); err != nil || !called || got.Body != "" {
-				t.Errorf("%s: %q, %v", c.coding, got.Body, err)
+		for range 2 { // the second time with what was used before
+			got, _, err := handle(t, encoded.Config{}, record(c.body, c.coding))
+			if err != nil || got.Body != order || got.MD5OfBody != "" || got.MD5OfMessageAttributes != "" {
+				t.Errorf("%s: %q: %v", name, got.Body, err)
 			}
 		}
-	})
+	}
+	for coding, body := range map[string]string{"gzip": gzipped(""), "deflate": zlibbed("")} {
+		if got, called, err := handle(t, encoded.Config{}, record(based(body), coding)); err != nil || !called || got.Body != "" {
+			t.Errorf("%s of an empty text: %q, %v", coding, got.Body, err)
+		}
+	}
 }
 
 func TestWithoutTheAttributeTheRecordIsHandedOn(t *testing.T) {
@@ -137,45 +138,201 @@ func TestWhatIsMalformed(t *testing.T) {
 		"a size that is a lie":    {"gzip", based(gz[:len(gz)-4] + "\x00\x00\x00\x70"), "the gzip data's checksum is wrong"},
 		"a size that is too much": {"gzip", based(gz[:len(gz)-4] + "\x00\x08\x00\x00"), "it is larger than 1000 bytes"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			_, called, err := handle(t, encoded.Config{MaxBytes: 1000}, record(c.body, c.coding))
-			var malformed *batch.MalformedError
-			if called || !errors.As(err, &malformed) || !strings.HasPrefix(malformed.Reason, c.reason) {
-				t.Fatalf("called: %v, %v, want %q", called, err, c.reason)
-			}
-		})
+		_, called, err := handle(t, encoded.Config{MaxBytes: 1000}, record(c.body, c.coding))
+		requireMalformed(t, name, called, err, c.reason)
 	}
-	t.Run("a binary attribute", func(t *testing.T) {
-		r := record(based(gz), "")
-		r.MessageAttributes["Content-Encoding"] = batch.MessageAttribute{DataType: "Binary", BinaryValue: []byte("gzip")}
-		if _, called, err := handle(t, encoded.Config{}, r); called || !batch.VerdictOf(err).Permanent {
-			t.Errorf("called: %v, %v", called, err)
+	r := record(based(gz), "")
+	r.MessageAttributes["Content-Encoding"] = batch.MessageAttribute{DataType: "Binary", BinaryValue: []byte("gzip")}
+	_, called, err := handle(t, encoded.Config{}, r)
+	requireMalformed(t, "a binary attribute", called, err, `attribute Content-Encoding is of type "Binary", not String`)
+	if got, _, err := handle(t, encoded.Config{MaxBytes: 1000}, record(based(gzipped(strings.Repeat("a", 1000))), "gzip")); err != nil || len(got.Body) != 1000 {
+		t.Errorf("as large as may be: %d bytes, %v", len(got.Body), err)
+	}
+}
+
+func requireMalformed(t *testing.T, name string, called bool, err error, reason string) {
+	t.Helper()
+	var malformed *batch.MalformedError
+	if called || !errors.As(err, &malformed) || !strings.HasPrefix(malformed.Reason, reason) {
+		t.Errorf("%s: called: %v, %v, want %q", name, called, err, reason)
+	}
+}
+
+// Senders that always compress have no attribute that says so.
+func TestDefault(t *testing.T) {
+	plain := func(body string) batch.Record {
+		return batch.Record{Body: body, MD5OfBody: "x", MessageAttributes: map[string]batch.MessageAttribute{"tenant": {StringValue: "a"}}}
+	}
+	for name, c := range map[string]struct {
+		record batch.Record
+		want   string
+	}{
+		"compressed, and not said":     {plain(based(gzipped(order))), ""},
+		"compressed, and said":         {record(based(zlibbed(order)), "deflate"), ""},
+		"said to be nothing":           {record(order, "identity"), ""},
+		"not compressed, and not said": {plain(order), "no attribute Content-Encoding, so gzip by Config.Default: not valid base64 at offset 0"},
+		"damaged, and said":            {record(order, "gzip"), "not valid base64 at offset 0"},
+	} {
+		got, called, err := handle(t, encoded.Config{Default: "gzip"}, c.record)
+		if c.want != "" {
+			if called || fmt.Sprint(err) != "malformed body: "+c.want {
+				t.Errorf("%s: called: %v, %v, want %q", name, called, err, c.want)
+			}
+		} else if err != nil || got.Body != order || got.MD5OfBody != "" || got.MessageAttributes["tenant"].StringValue != c.record.MessageAttributes["tenant"].StringValue {
+			t.Errorf("%s: %+v, %v", name, got, err)
 		}
-	})
-	t.Run("as large as may be", func(t *testing.T) {
-		if got, _, err := handle(t, encoded.Config{MaxBytes: 1000}, record(based(gzipped(strings.Repeat("a", 1000))), "gzip")); err != nil || len(got.Body) != 1000 {
-			t.Errorf("%d bytes, %v", len(got.Body), err)
-		}
-	})
+	}
 }
 
 func TestConfiguration(t *testing.T) {
 	if (encoded.Config{}).Unwrap(nil) != nil || encoded.Unwrap(batch.Text(nil)) != nil {
 		t.Error("nil does not stay nil")
 	}
-	h := encoded.Config{MaxBytes: -1}.Unwrap(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }))
-	err := h.(interface{ Validate() error }).Validate()
-	if err == nil || !strings.Contains(err.Error(), "MaxBytes is -1, must be 1 or more") {
-		t.Errorf("Validate: %v", err)
+	for want, cfg := range map[string]encoded.Config{
+		"MaxBytes is -1, must be 1 or more":       {MaxBytes: -1},
+		`Default has the unknown coding "brotli"`: {Default: "brotli"},
+	} {
+		h := cfg.Unwrap(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }))
+		for _, h := range []batch.Handler{h, encoded.Unwrap(h)} {
+			if err := h.(interface{ Validate() error }).Validate(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("Validate: %v, want %q", err, want)
+			}
+		}
+		// Without Validate, the first record that needs it shows the error, and is kept.
+		if got := h.Handle(t.Context(), record(based(order), "base64")); got == nil || batch.VerdictOf(got).Permanent {
+			t.Errorf("Handle: %v", got)
+		}
+		if got := h.Handle(t.Context(), batch.Record{}); (got == nil) != (cfg.Default == "") || batch.VerdictOf(got).Permanent {
+			t.Errorf("Handle of a body without the attribute: %v", got)
+		}
 	}
-	if outer := encoded.Unwrap(h).(interface{ Validate() error }).Validate(); outer == nil {
-		t.Error("what is wrong within is not told")
+}
+
+// zeros are 160 MiB or more in about 1 MB, as much as an SQS message can have. lie
+// is what the data says of its size, if it is not the truth.
+func zeros(t *testing.T, lie []byte) string {
+	var b bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	block := make([]byte, 1<<20)
+	for range 24 {
+		_, _ = w.Write(block)
 	}
-	// Who does not ask finds out by the first record that needs it, which is kept.
-	if got := h.Handle(t.Context(), record(based(order), "base64")); got == nil || batch.VerdictOf(got).Permanent {
-		t.Errorf("Handle: %v", got)
+	_ = w.Close()
+	data := b.Bytes()
+	if lie != nil {
+		copy(data[len(data)-4:], lie)
 	}
-	if got := h.Handle(t.Context(), batch.Record{}); got != nil {
-		t.Errorf("Handle of a body that is not encoded: %v", got)
+	// Members of 24 MiB each until the message is full.
+	text := base64.StdEncoding.EncodeToString(bytes.Repeat(data, 1+700_000/len(data)))
+	if len(text) > 1<<20+1<<19 {
+		t.Fatalf("the bomb has %d bytes", len(text))
+	}
+	return text
+}
+
+func TestABombTakesNoMoreMemoryThanTheBound(t *testing.T) {
+	const bound = 4 << 20
+	discard := batch.HandlerFunc(func(context.Context, batch.Record) error { return nil })
+	for name, lie := range map[string][]byte{"that tells its size": nil, "that says it is small": {1, 0, 0, 0}, "that says it fits": {0, 0, 0x3f, 0}} {
+		t.Run(name, func(t *testing.T) {
+			r := record(zeros(t, lie), "gzip")
+			h := encoded.Config{MaxBytes: bound}.Unwrap(discard)
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			err := h.Handle(t.Context(), r)
+			runtime.ReadMemStats(&after)
+			if !batch.VerdictOf(err).Permanent || !strings.Contains(err.Error(), "larger than 4194304 bytes") {
+				t.Fatal(err)
+			}
+			// All that was allocated, in sum: also what a growing result leaves
+			// behind, and the message's own bytes.
+			if got := after.TotalAlloc - before.TotalAlloc; got > 3*bound {
+				t.Errorf("%d bytes were allocated for a bound of %d", got, bound)
+			} else {
+				t.Logf("%d bytes in all", got)
+			}
+		})
+	}
+}
+
+// FuzzDecode gives any text and codings: no panic, no more than the bound, and
+// no error that quotes the body.
+func FuzzDecode(f *testing.F) {
+	const max = 1 << 16
+	f.Add("gzip", based(gzipped(order)))
+	f.Add("deflate, gzip", based(gzipped(zlibbed(order))))
+	f.Add("base64", basedForURL(order))
+	f.Add("gzip", based(gzipped(strings.Repeat("a", 2*max))))
+	h := encoded.Config{MaxBytes: max}.Unwrap(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
+		if len(r.Body) > max {
+			panic("larger than the bound")
+		}
+		return nil
+	}))
+	f.Fuzz(func(t *testing.T, coding, body string) {
+		const canary = "4canary4"
+		for _, body := range []string{body, canary + body, body + canary, based(body + canary), based(gzipped(canary + body))} {
+			err := h.Handle(context.Background(), record(body, coding))
+			var malformed *batch.MalformedError
+			if len(body) <= max && err != nil && !errors.As(err, &malformed) {
+				t.Fatalf("%v is no malformed body", err)
+			}
+			if err != nil && strings.Contains(err.Error(), canary) && !strings.Contains(coding, canary) {
+				t.Fatalf("the body is in %v", err)
+			}
+		}
+	})
+}
+
+func TestPrepare(t *testing.T) {
+	long := strings.Repeat(order, 100)
+	ten := map[string]string{}
+	for i := range 10 {
+		ten[fmt.Sprint("a", i)] = "v"
+	}
+	withDefault := encoded.Config{Default: "gzip"}
+	for name, c := range map[string]struct {
+		cfg        encoded.Config
+		body       string
+		attributes map[string]string
+		coding     string // none if it is left unchanged
+		err        string
+	}{
+		"long":                          {body: long, coding: "gzip"},
+		"long, with an attribute":       {body: long, attributes: map[string]string{"kind": "order"}, coding: "gzip"},
+		"another name":                  {cfg: encoded.Config{Attribute: "encoding"}, body: long, coding: "gzip"},
+		"short":                         {body: "x"},
+		"short, with a default":         {cfg: withDefault, body: "x", coding: "identity"},
+		"encoded already":               {body: long, attributes: map[string]string{encoded.Attribute: "identity"}},
+		"encoded already, with default": {cfg: withDefault, body: long, attributes: map[string]string{encoded.Attribute: "identity"}},
+		"ten attributes":                {body: long, attributes: ten},
+		"ten attributes, with default":  {cfg: withDefault, body: long, attributes: ten, err: "10 attributes"},
+	} {
+		given, want := map[string]batch.MessageAttribute{}, maps.Collect(maps.All(c.attributes))
+		for name, value := range c.attributes {
+			given[name] = batch.MessageAttribute{DataType: "String", StringValue: value}
+		}
+		if c.coding != "" {
+			want[cmp.Or(c.cfg.Attribute, encoded.Attribute)] = c.coding
+		}
+		m := sender.Message{Body: c.body, Attributes: given}
+		if err := c.cfg.Prepare(t.Context(), &m); (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: %v, want %q", name, err, c.err)
+		}
+		if compressed := len(m.Body) < len(c.body)/10; compressed != (c.coding == "gzip") || !compressed && m.Body != c.body || len(given) != len(c.attributes) {
+			t.Errorf("%s: %d bytes of %d: %.40q; the attributes given are %v", name, len(m.Body), len(c.body), m.Body, given)
+		}
+		for name, value := range want {
+			if a := m.Attributes[name]; len(m.Attributes) != len(want) || a.StringValue != value || a.DataType != "String" {
+				t.Errorf("%s: attributes %v, want %v", name, m.Attributes, want)
+			}
+		}
+		if c.coding != "" {
+			r := batch.Record{Body: m.Body, MessageAttributes: m.Attributes}
+			if got, _, err := handle(t, c.cfg, r); err != nil || got.Body != c.body {
+				t.Errorf("%s: it arrives as %.40q, %v", name, got.Body, err)
+			}
+		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -29,27 +28,6 @@ func Example() {
 		fmt.Println(err)
 	}
 	// Output: shipping hat-1
-}
-
-// Another attribute, and less memory.
-func ExampleConfig_Unwrap() {
-	var h batch.Handler = batch.Text(func(context.Context, string) error { return nil })
-	h = encoded.Config{Attribute: "encoding", MaxBytes: 1 << 20}.Unwrap(h)
-	_ = h
-}
-
-func ExampleGzip() {
-	send := func(ctx context.Context, client *awssqs.Client, queueURL, body string) error {
-		text, attributes, err := encoded.Gzip(body, nil)
-		if err != nil {
-			return err
-		}
-		_, err = client.SendMessage(ctx, &awssqs.SendMessageInput{
-			QueueUrl: aws.String(queueURL), MessageBody: &text, MessageAttributes: attributes,
-		})
-		return err
-	}
-	_ = send
 }
 
 // A batching sender whose messages are compressed. A call has up to 1 MiB of compressed

@@ -2,6 +2,7 @@ package encoded
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/base64"
@@ -9,9 +10,6 @@ import (
 	"maps"
 	"strings"
 	"sync"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/sender"
@@ -21,63 +19,38 @@ import (
 // the Amazon SQS Developer Guide).
 const maxAttributes = 10
 
-// Gzip is [Config.Gzip] with the defaults.
-func Gzip(body string, attributes map[string]types.MessageAttributeValue) (string, map[string]types.MessageAttributeValue, error) {
-	return Config{}.Gzip(body, attributes)
-}
-
-// Gzip is for senders. It compresses a body and returns it as text, with a copy of the
-// attributes to which it has added Content-Encoding. If compressing would make the body
-// longer, it returns body and attributes unchanged. Exception: with [Config.Default] it
-// then adds the attribute with the value "identity".
-//
-// It returns an error if the attribute is there already, or if the message has ten
-// attributes, which is SQS's limit. The body and attributes can then be sent as they are.
-func (c Config) Gzip(body string, attributes map[string]types.MessageAttributeValue) (string, map[string]types.MessageAttributeValue, error) {
-	return gzipTo(c, body, attributes, func(value string) types.MessageAttributeValue {
-		return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &value}
-	})
-}
-
 // Prepare is [Config.Prepare] with the defaults.
 func Prepare(ctx context.Context, m *sender.Message) error { return Config{}.Prepare(ctx, m) }
 
-// Prepare is for sender.Config.Prepare. It compresses the body as Gzip does. A message that
-// has the attribute Content-Encoding already, or ten attributes, is left unchanged.
+// Prepare is for sender.Config.Prepare. It compresses the body and adds the attribute
+// Content-Encoding. If that would make the message longer, it leaves the message unchanged,
+// but with [Config.Default] it adds the attribute with the value "identity".
+//
+// A message that has the attribute already, or ten attributes, which is SQS's limit, is left
+// unchanged. With [Config.Default], ten attributes without this one are an error.
 func (c Config) Prepare(_ context.Context, m *sender.Message) error {
-	body, attributes, err := gzipTo(c, m.Body, m.Attributes, func(value string) batch.MessageAttribute {
-		return batch.MessageAttribute{DataType: "String", StringValue: value}
-	})
-	if err == nil || c.Default == "" {
-		m.Body, m.Attributes = body, attributes
+	name := cmp.Or(c.Attribute, Attribute)
+	if _, there := m.Attributes[name]; there {
 		return nil
 	}
-	if _, there := m.Attributes[c.attribute()]; there {
-		return nil
-	}
-	return err // the receiver would take it for compressed
-}
-
-// gzipTo is for the attributes of the SDK and of package batch, which text makes.
-func gzipTo[V any](c Config, body string, attributes map[string]V, text func(string) V) (string, map[string]V, error) {
-	name := c.attribute()
-	if _, there := attributes[name]; there {
-		return body, attributes, fmt.Errorf("encoded: the message has the attribute %s already", name)
-	}
-	if len(attributes) >= maxAttributes {
-		return body, attributes, fmt.Errorf("encoded: the message has %d attributes and SQS allows %d: no room for %s", len(attributes), maxAttributes, name)
-	}
-	packed, coding := deflate(body), "gzip"
-	if len(packed)+len(name)+len("String"+coding) >= len(body) {
+	if len(m.Attributes) >= maxAttributes {
 		if c.Default == "" {
-			return body, attributes, nil
+			return nil
 		}
-		packed, coding = body, "identity"
+		// The receiver would take the body for compressed.
+		return fmt.Errorf("encoded: the message has %d attributes and SQS allows %d: no room for %s", len(m.Attributes), maxAttributes, name)
 	}
-	added := make(map[string]V, len(attributes)+1)
-	maps.Copy(added, attributes)
-	added[name] = text(coding)
-	return packed, added, nil
+	body, coding := deflate(m.Body), "gzip"
+	if len(body)+len(name)+len("String"+coding) >= len(m.Body) {
+		if c.Default == "" {
+			return nil
+		}
+		body, coding = m.Body, "identity"
+	}
+	attributes := maps.Collect(maps.All(m.Attributes))
+	attributes[name] = batch.MessageAttribute{DataType: "String", StringValue: coding}
+	m.Body, m.Attributes = body, attributes
+	return nil
 }
 
 // writers are reused because each takes about 800 KB.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,7 +23,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // fakeS3 is what of S3's REST a real client needs here, in the same process:
 // the truth is what test/integration/s3payload finds with moto's.
 type fakeS3 struct {
-	t testing.TB
 	// fault, if set, may answer in place of the server.
 	fault func(r *http.Request, bucket, key string) (*http.Response, error)
 	// slow is how long each call takes.
@@ -36,8 +34,12 @@ type fakeS3 struct {
 	open    int // bodies that were not closed
 }
 
-func newS3(t testing.TB) *fakeS3 {
-	f := &fakeS3{t: t, objects: map[string]string{}}
+// newS3 returns a fake that has the order under each of the keys.
+func newS3(t testing.TB, keys ...string) *fakeS3 {
+	f := &fakeS3{objects: map[string]string{}}
+	for _, key := range keys {
+		f.objects["payloads/"+key] = order
+	}
 	t.Cleanup(func() {
 		if f.open != 0 {
 			t.Errorf("%d bodies were not closed", f.open)
@@ -108,6 +110,16 @@ func (f *fakeS3) refuse(r *http.Request, status int, code string) *http.Response
 	return a
 }
 
+// refuseAll refuses calls with a method, or all if it is empty.
+func (f *fakeS3) refuseAll(method string, status int, code string) {
+	f.fault = func(r *http.Request, _, _ string) (*http.Response, error) {
+		if method != "" && r.Method != method {
+			return nil, nil
+		}
+		return f.refuse(r, status, code), nil
+	}
+}
+
 // closing counts what is open.
 type closing struct {
 	io.Reader
@@ -142,16 +154,9 @@ func (f *fakeS3) called() string {
 }
 
 // warned notes warnings.
-type warned struct {
-	mu   sync.Mutex
-	list []batch.Warning
-}
+type warned struct{ list []batch.Warning }
 
-func (w *warned) Warned(_ context.Context, warning batch.Warning) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.list = append(w.list, warning)
-}
+func (w *warned) Warned(_ context.Context, warning batch.Warning) { w.list = append(w.list, warning) }
 
 func text(s string) batch.MessageAttribute {
 	return batch.MessageAttribute{DataType: "String", StringValue: s}
@@ -175,8 +180,6 @@ func record(body string, attributes map[string]batch.MessageAttribute) batch.Rec
 func size(n int) map[string]batch.MessageAttribute {
 	return map[string]batch.MessageAttribute{"ExtendedPayloadSize": number(n)}
 }
-
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 // ok fails the test if err is not nil.
 func ok(t testing.TB, err error) {

@@ -59,9 +59,6 @@ func pointerOf(r *batch.Record) (p pointer, found bool, err error) {
 }
 
 func claimOf(attributes map[string]batch.MessageAttribute) (claim string, claimed bool) {
-	if len(attributes) == 0 {
-		return "", false
-	}
 	a, claimed := attributes[sizeAttribute]
 	if !claimed {
 		a, claimed = attributes[legacyAttribute]

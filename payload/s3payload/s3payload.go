@@ -1,4 +1,4 @@
-// Package s3payload handles messages whose body is stored in S3, and sends such messages.
+// Package s3payload handles messages whose body is stored in S3, and stores bodies there.
 // It is compatible with Amazon's SQS Extended Client Libraries for Java and Python.
 //
 //	handler.Run(s3payload.Unwrap(s3payload.Config{Buckets: []string{"orders-payloads"}})(batch.JSON(shipOrder)))
@@ -11,7 +11,7 @@
 //
 // [Unwrap] gets the object within the record's deadline and passes its text on as the
 // record's body. [Stream] lets a function read it as a stream. Both pass on a message with
-// its own body. [Sender] sends messages.
+// its own body. [Uploader] is for senders.
 //
 // A body that is a pointer is followed even without the attribute, since forwarding a
 // message may lose attributes. A message with the attribute but without a pointer is

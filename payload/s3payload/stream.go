@@ -29,7 +29,7 @@ type Object struct {
 // record that [batch.RecordFrom] returns does not have the attribute with the size, and has
 // no body if that is in S3.
 //
-// Stream returns nil if fn is nil. Functions that run handlers refuse nil with an error.
+// Stream returns nil if fn is nil.
 func Stream(fn func(ctx context.Context, o Object) error, cfg Config) batch.Handler {
 	if fn == nil {
 		return nil
@@ -54,14 +54,13 @@ func (s *streamer) Handle(ctx context.Context, r batch.Record) error {
 	if !found {
 		return s.fn(ctx, Object{Body: strings.NewReader(r.Body), Size: int64(len(r.Body))})
 	}
-	messageID := r.MessageID
 	o, err := s.store.open(ctx, p)
 	if err == nil && o.size < 0 {
 		_ = o.Close()
 		err = errNoSize
 	}
 	if err != nil {
-		return s.store.failed(ctx, messageID, err)
+		return s.store.failed(ctx, r.MessageID, err)
 	}
 	defer o.Close()
 	r = withoutPointer(r)
@@ -73,7 +72,7 @@ func (s *streamer) Handle(ctx context.Context, r batch.Record) error {
 	if body.err != nil {
 		return body.err
 	}
-	s.store.succeeded(ctx, messageID, p)
+	s.store.succeeded(ctx, r.MessageID, p)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"runtime"
@@ -11,12 +12,12 @@ import (
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/payload/s3payload"
 )
 
 func TestStream(t *testing.T) {
-	f := newS3(t)
-	f.objects["payloads/a/1"] = order
+	f := newS3(t, "a/1")
 	var got s3payload.Object
 	var body string
 	h := s3payload.Stream(func(ctx context.Context, o s3payload.Object) error {
@@ -51,8 +52,7 @@ func TestStream(t *testing.T) {
 // A function that takes a broken connection for the end of the text, as is easy
 // with a bufio.Scanner, has not handled the record.
 func TestWhatWasNotReadToItsEndHasFailed(t *testing.T) {
-	f := newS3(t)
-	f.objects["payloads/a/1"] = order
+	f := newS3(t, "a/1")
 	f.fault = func(r *http.Request, _, _ string) (*http.Response, error) {
 		if r.Method == http.MethodGet {
 			return f.cutOff(r, order, 9), nil
@@ -83,50 +83,23 @@ func (e *endless) Read(b []byte) (int, error) {
 }
 
 func TestMemory(t *testing.T) {
+	const mib = 1 << 20
 	f := newS3(t)
 	var object int64 // its size
-	said := true     // or not
+	silent := false  // about the size
 	f.fault = func(r *http.Request, _, _ string) (*http.Response, error) {
 		a := f.answer(r, 200, "")
 		a.Body = &closing{Reader: &endless{object}, f: f}
-		if a.ContentLength = -1; said {
-			a.ContentLength = object
-		}
-		a.Header.Del("Content-Length")
-		if said {
-			a.Header.Set("Content-Length", itoa(object))
+		a.ContentLength = object
+		a.Header.Set("Content-Length", fmt.Sprint(object))
+		if silent {
+			a.ContentLength = -1
+			a.Header.Del("Content-Length")
 		}
 		return a, nil
 	}
-	allocated := func(h batch.Handler, want bool) uint64 {
-		t.Helper()
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		err := h.Handle(t.Context(), record(newer, nil))
-		runtime.ReadMemStats(&after)
-		if (err == nil) != want {
-			t.Error(err)
-		}
-		return after.TotalAlloc - before.TotalAlloc
-	}
-	const mib = 1 << 20
 	cfg := s3payload.Config{Buckets: buckets, Client: f.client(), MaxBytes: 4 * mib}
 	text := s3payload.Unwrap(cfg)(batch.Text(func(context.Context, string) error { return nil }))
-	allocated(text, true) // what the client makes once
-
-	object = 4 * mib
-	if got := allocated(text, true); got > 5*mib {
-		t.Errorf("%d bytes for an object of 4 MiB", got)
-	}
-	object = 1 << 33
-	if got := allocated(text, false); got > mib {
-		t.Errorf("%d bytes for an object that is too large", got)
-	}
-	said = false
-	if got := allocated(text, false); got > 32*mib {
-		t.Errorf("%d bytes for one that does not say so", got)
-	}
-	said, object = true, 200*mib
 	cfg.MaxBytes = 0
 	stream := s3payload.Stream(func(_ context.Context, o s3payload.Object) error {
 		n, err := io.Copy(io.Discard, o.Body)
@@ -135,7 +108,42 @@ func TestMemory(t *testing.T) {
 		}
 		return err
 	}, cfg)
-	if got := allocated(stream, true); got > mib {
-		t.Errorf("%d bytes for a stream of 200 MiB", got)
+	ok(t, text.Handle(t.Context(), record(newer, nil))) // what the client makes once
+	for _, c := range []struct {
+		h       batch.Handler
+		object  int64
+		silent  bool
+		fails   bool
+		atMost  uint64
+		comment string
+	}{
+		{text, 4 * mib, false, false, 5 * mib, "an object of 4 MiB"},
+		{text, 1 << 33, false, true, mib, "an object that is too large"},
+		{text, 1 << 33, true, true, 32 * mib, "one that does not say so"},
+		{stream, 200 * mib, false, false, mib, "a stream of 200 MiB"},
+	} {
+		object, silent = c.object, c.silent
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := c.h.Handle(t.Context(), record(newer, nil))
+		runtime.ReadMemStats(&after)
+		if got := after.TotalAlloc - before.TotalAlloc; (err != nil) != c.fails || got > c.atMost {
+			t.Errorf("%d bytes for %s, %v", got, c.comment, err)
+		}
 	}
+}
+
+// A function that reads line by line what would not go into its memory.
+func ExampleStream() {
+	importLines := func(ctx context.Context, o s3payload.Object) error {
+		lines := bufio.NewScanner(o.Body)
+		for lines.Scan() {
+			// …
+		}
+		return lines.Err()
+	}
+	main := func() {
+		handler.Run(s3payload.Stream(importLines, s3payload.Config{Buckets: []string{"imports"}}))
+	}
+	_ = main
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -17,8 +18,7 @@ import (
 // text as its body. It has neither the attribute with the size nor SQS's digests, which are
 // those of the pointer.
 //
-// The middleware returns nil if its handler is nil. Functions that run handlers refuse nil
-// with an error.
+// The middleware returns nil if its handler is nil.
 func Unwrap(cfg Config) func(batch.Handler) batch.Handler {
 	s := newStore(cfg, MaxBytes)
 	return func(h batch.Handler) batch.Handler {
@@ -48,16 +48,15 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	if !found {
 		return u.next.Handle(ctx, r)
 	}
-	messageID := r.MessageID
 	body, err := u.store.text(ctx, p)
 	if err != nil {
-		return u.store.failed(ctx, messageID, err)
+		return u.store.failed(ctx, r.MessageID, err)
 	}
 	r = withoutPointer(r)
 	r.Body = body
 	err = u.next.Handle(batch.WithRecord(ctx, r), r)
 	if err == nil || batch.VerdictOf(err).Done != batch.Pending {
-		u.store.succeeded(ctx, messageID, p)
+		u.store.succeeded(ctx, r.MessageID, p)
 	}
 	return err
 }
@@ -104,4 +103,42 @@ func (s *store) succeeded(ctx context.Context, messageID string, p pointer) {
 			MessageID: messageID, Err: fmt.Errorf("s3payload: delete the object from bucket %q: %w", p.Bucket, err),
 		})
 	}
+}
+
+// every is how often a warning is repeated: a missing permission affects every record.
+const every = time.Minute
+
+// warnings passes on problems that must not fail a record.
+type warnings struct {
+	hook batch.WarningHook
+
+	mu     sync.Mutex
+	last   map[string]time.Time // by message
+	untold map[string]int
+}
+
+func (w *warnings) tell(ctx context.Context, warning batch.Warning) {
+	if untold, due := w.due(warning.Message); due {
+		if untold > 0 {
+			warning.Message += fmt.Sprintf("; %d more of these since the last line", untold)
+		}
+		defer func() { _ = recover() }() // a panic of the hook must not fail the record
+		w.hook.Warned(ctx, warning)
+	}
+}
+
+func (w *warnings) due(message string) (untold int, due bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	if last, told := w.last[message]; told && now.Sub(last) < every {
+		w.untold[message]++
+		return 0, false
+	}
+	if w.last == nil {
+		w.last, w.untold = map[string]time.Time{}, map[string]int{}
+	}
+	untold = w.untold[message]
+	w.last[message], w.untold[message] = now, 0
+	return untold, true
 }

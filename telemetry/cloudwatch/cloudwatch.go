@@ -131,7 +131,17 @@ func (h *Hook) Flush(ctx context.Context) {
 	h.sender.flush(ctx)
 }
 
-// report passes on the observations of a period.
 func (h *Hook) report(ctx context.Context, a *metric.Aggregate) {
 	h.sender.add(h.data.of(h.Period(ctx), a))
+}
+
+const maxName = 255 // of a dimension
+
+// Validate returns an error that names every option whose value is out of its
+// bounds, see Dimension and PutMetricData in the CloudWatch API reference.
+func (h *Hook) Validate() error { return h.err }
+
+func (o *Options) validate() error {
+	names := cwoptions.Names{Service: o.Service, Namespace: o.Namespace, Dimensions: o.Dimensions, Interval: o.Interval}
+	return names.Validate("cloudwatch", maxName, func(name string) bool { return name == "Service" || name == "Queue" })
 }

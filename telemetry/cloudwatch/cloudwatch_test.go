@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -14,8 +15,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go/encoding/cbor"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/telemetry/cloudwatch"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
@@ -40,25 +43,25 @@ func TestAMinuteIsOneCall(t *testing.T) {
 			"Attempts": {60, 60}, "MessageAge": {70, 60}, "DeleteCalls": {1, 1}, "DeleteEntries": {10, 1}, "DeleteFailures": {2, 1},
 		}
 		for _, g := range puts[0].data {
-			m := metric.ByName(g.name)
-			if m == nil || g.unit != string(m.Unit) || g.resolution != 0 || !g.at.Equal(minute) {
+			m := metric.ByName(*g.MetricName)
+			if m == nil || string(g.Unit) != string(m.Unit) || g.StorageResolution != nil || !g.Timestamp.Equal(minute) {
 				t.Errorf("put %+v, in the list there is %+v", g, m)
 			}
-			if want := map[string]string{"Service": "orders", "Queue": "orders", "Environment": "test"}; !maps.Equal(g.dimensions, want) {
-				t.Errorf("%s has the dimensions %v", g.name, g.dimensions)
+			if want := map[string]string{"Service": "orders", "Queue": "orders", "Environment": "test"}; !maps.Equal(g.dimensions(), want) {
+				t.Errorf("%s has the dimensions %v", *g.MetricName, g.dimensions())
 			}
 			sum, count := g.sum()
-			if w := want[g.name]; fmt.Sprintf("%.6g %g", sum, count) != fmt.Sprintf("%.6g %g", w[0], w[1]) {
-				t.Errorf("%s is %g of %g, want %v", g.name, sum, count, w)
+			if w := want[*g.MetricName]; fmt.Sprintf("%.6g %g", sum, count) != fmt.Sprintf("%.6g %g", w[0], w[1]) {
+				t.Errorf("%s is %g of %g, want %v", *g.MetricName, sum, count, w)
 			}
-			delete(want, g.name)
+			delete(want, *g.MetricName)
 		}
 		if len(want) > 0 {
 			t.Errorf("not put: %v", want)
 		}
 		d := f.of("RecordDuration")[0]
-		if !slices.Equal(d.values, []float64{100, 300}) || !slices.Equal(d.counts, []float64{40, 20}) {
-			t.Errorf("durations %v %v", d.values, d.counts)
+		if !slices.Equal(d.Values, []float64{100, 300}) || !slices.Equal(d.Counts, []float64{40, 20}) {
+			t.Errorf("durations %v %v", d.Values, d.Counts)
 		}
 	})
 }
@@ -85,7 +88,7 @@ func TestGaugesAreOncePerPeriod(t *testing.T) {
 				t.Fatalf("%d data of slots", len(slots))
 			}
 			for i, g := range slots {
-				if want := begin.Add(time.Duration(i) * every); !g.at.Equal(want) || g.value != 10 || g.resolution == 1 != o.HighResolution {
+				if want := begin.Add(time.Duration(i) * every); !g.Timestamp.Equal(want) || *g.Value != 10 || (aws.ToInt32(g.StorageResolution) == 1) != o.HighResolution {
 					t.Errorf("slots %d: %+v, want it at %v", i, g, want)
 				}
 			}
@@ -99,7 +102,7 @@ func TestLimits(t *testing.T) {
 	for name, c := range map[string]struct {
 		dimensions      map[string]string
 		queues, records int
-		least           int // bytes of the largest call
+		least           int64 // bytes of the largest call
 	}{
 		"long dimensions": {dimensions(28, 200), 60, 3000, 985_000},
 		"many values":     {nil, 250, 400, 985_000},
@@ -116,7 +119,7 @@ func TestLimits(t *testing.T) {
 					settle(h, fmt.Sprintf("%s-%d", orders, q), took...)
 				}
 				h.Flush(t.Context())
-				largest := 0
+				largest := int64(0)
 				for _, p := range f.all() {
 					largest = max(largest, p.bytes)
 					if p.compressed != (p.bytes >= 10240) {
@@ -129,8 +132,8 @@ func TestLimits(t *testing.T) {
 				if got, n := f.total("RecordDuration"); int(n) != c.queues*c.records || got < sum*(1-metric.Error) || got > sum*(1+metric.Error) {
 					t.Errorf("durations %g of %g, want %g of %d", got, n, sum, c.queues*c.records)
 				}
-				parts := slices.DeleteFunc(f.of("RecordDuration"), func(g got) bool { return g.dimensions["Queue"] != "orders-7" })
-				if len(parts) < 2 || len(parts[0].values) != 150 {
+				parts := slices.DeleteFunc(f.of("RecordDuration"), func(g got) bool { return g.dimensions()["Queue"] != "orders-7" })
+				if len(parts) < 2 || len(parts[0].Values) != 150 {
 					t.Errorf("the durations of a queue are in %d data", len(parts))
 				}
 			})
@@ -138,7 +141,6 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// The tasks of a service do not all call at the same time.
 func TestCallsAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{t: t}
@@ -177,16 +179,6 @@ func dimensions(n, length int) map[string]string {
 		all[fmt.Sprintf("Dimension%d", i)] = strings.Repeat("x", length)
 	}
 	return all
-}
-
-func TestNothingObservedIsNoCall(t *testing.T) {
-	virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
-		h.Flush(t.Context())
-		time.Sleep(time.Hour)
-		if n := f.called(); n != 0 {
-			t.Errorf("%d calls", n)
-		}
-	})
 }
 
 // Without a client one is made by the environment, which must name a region.
@@ -243,4 +235,28 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", c.options, err, c.want)
 		}
 	}
+}
+
+type onWarning func(batch.Warning)
+
+func (f onWarning) Warned(_ context.Context, w batch.Warning) { f(w) }
+
+// The page's metric math asks for a metric as it is put: the samples are the tasks.
+func TestThePagesMetricMath(t *testing.T) {
+	block := regexp.MustCompile("(?s)<!-- metric math.*?\n```\n").FindString(docpage.Read(t, "../../docs/observability/cloudwatch.md"))
+	asked := regexp.MustCompile(`(Stat|Namespace|MetricName|\{Name): \w+`).FindAllString(block, -1)
+	virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
+		h.Polling(t.Context(), orders, func() batch.Load { return batch.Load{Slots: 10, Ended: true} })
+		h.Flush(t.Context())
+		slots := f.of("Slots")
+		want := []string{"Stat: SampleCount", "Namespace: " + f.all()[0].namespace, "MetricName: Slots"}
+		for name := range slots[0].dimensions() {
+			want = append(want, "{Name: "+name)
+		}
+		slices.Sort(asked)
+		slices.Sort(want)
+		if _, n := slots[0].sum(); len(slots) != 1 || n != 1 || !slices.Equal(asked, want) {
+			t.Errorf("asked for %q of %d samples, want %q", asked, len(slots), want)
+		}
+	})
 }

@@ -2,13 +2,13 @@ package cloudwatch_test
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
 	"io"
 	"math"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,9 +16,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	sdk "github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/smithy-go/encoding/cbor"
+	"github.com/aws/smithy-go/middleware"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/telemetry/cloudwatch"
 	"go.uber.org/goleak"
@@ -26,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is CloudWatch, for a real client: it reads what comes over the wire, and
+// fake is CloudWatch, for a real client: it measures what comes over the wire, and
 // holds it to the documented limits.
 type fake struct {
 	t testing.TB
@@ -35,6 +38,8 @@ type fake struct {
 
 	// ahead is by how much its clock is ahead of this machine's.
 	ahead time.Duration
+
+	panics bool // each warning
 
 	mu    sync.Mutex
 	calls int
@@ -46,36 +51,43 @@ type fake struct {
 type put struct {
 	at         time.Time
 	namespace  string
-	bytes      int
+	bytes      int64
 	compressed bool
 	data       []got
 }
 
-type got struct {
-	name, unit     string
-	dimensions     map[string]string
-	at             time.Time
-	value          float64 // or
-	values, counts []float64
-	resolution     int32
+type got struct{ types.MetricDatum }
+
+func (g got) dimensions() map[string]string {
+	all := map[string]string{}
+	for _, d := range g.Dimensions {
+		all[*d.Name] = *d.Value
+	}
+	return all
 }
 
 // sum and count are what CloudWatch makes of a datum.
 func (g got) sum() (sum, count float64) {
-	if g.values == nil {
-		return g.value, 1
+	if g.Values == nil {
+		return *g.Value, 1
 	}
-	for i, v := range g.values {
-		sum, count = sum+v*g.counts[i], count+g.counts[i]
+	for i, v := range g.Values {
+		sum, count = sum+v*g.Counts[i], count+g.Counts[i]
 	}
 	return sum, count
 }
 
+type inputKey struct{}
+
 func (f *fake) client() *sdk.Client {
+	keep := middleware.InitializeMiddlewareFunc("input", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+		return next.HandleInitialize(context.WithValue(ctx, inputKey{}, in.Parameters), in)
+	})
 	return sdk.New(sdk.Options{
 		Region: "eu-west-1", HTTPClient: f,
 		Credentials:                 credentials.NewStaticCredentialsProvider("test", "test", ""),
 		RequestMinCompressSizeBytes: 10240, // the default of package config
+		APIOptions:                  []func(*middleware.Stack) error{func(s *middleware.Stack) error { return s.Initialize.Add(keep, middleware.After) }},
 	})
 }
 
@@ -92,7 +104,9 @@ func virtual(t *testing.T, f *fake, o cloudwatch.Options, test func(t *testing.T
 func (f *fake) hook(o cloudwatch.Options) *cloudwatch.Hook {
 	f.t.Helper()
 	o.Client, o.Warnings = f.client(), f
-	o.Service = cmp.Or(o.Service, "orders")
+	if os.Getenv("AWS_LAMBDA_FUNCTION_NAME") == "" {
+		o.Service = "orders"
+	}
 	h := cloudwatch.New(o)
 	if err := h.Validate(); err != nil {
 		f.t.Fatal(err)
@@ -104,9 +118,11 @@ func (f *fake) Warned(_ context.Context, w batch.Warning) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.warns = append(f.warns, w)
+	if f.panics {
+		panic("a hook")
+	}
 }
 
-// Do is the HTTP client.
 func (f *fake) Do(r *http.Request) (*http.Response, error) {
 	f.mu.Lock()
 	n := f.calls
@@ -141,85 +157,47 @@ func (f *fake) keep(r *http.Request) {
 	if !strings.HasSuffix(r.URL.Path, "/operation/PutMetricData") || r.URL.Host != "monitoring.eu-west-1.amazonaws.com" {
 		f.t.Errorf("a call of %v", r.URL)
 	}
-	p := put{at: time.Now(), compressed: r.Header.Get("Content-Encoding") == "gzip"}
-	body := io.Reader(r.Body)
+	in := r.Context().Value(inputKey{}).(*sdk.PutMetricDataInput)
+	p := put{at: time.Now(), namespace: *in.Namespace, compressed: r.Header.Get("Content-Encoding") == "gzip"}
+	body, err := io.Reader(r.Body), error(nil)
 	if p.compressed {
-		var err error
-		if body, err = gzip.NewReader(body); err != nil {
-			f.t.Error(err)
-			return
-		}
+		body, err = gzip.NewReader(body)
 	}
-	raw, err := io.ReadAll(body)
-	if err != nil {
-		f.t.Error(err)
-		return
+	if err == nil {
+		p.bytes, err = io.Copy(io.Discard, body)
 	}
-	decoded, err := cbor.Decode(raw)
-	if err != nil {
-		f.t.Error(err)
-		return
+	for _, d := range in.MetricData {
+		f.check(got{d})
+		p.data = append(p.data, got{d})
 	}
-	in := decoded.(cbor.Map)
-	p.bytes, p.namespace = len(raw), string(in["Namespace"].(cbor.String))
-	for _, d := range in["MetricData"].(cbor.List) {
-		p.data = append(p.data, f.datum(d.(cbor.Map)))
-	}
-	if len(raw) > 1_000_000 || len(p.data) > 1000 || len(p.data) == 0 {
-		f.t.Errorf("a call with %d bytes and %d data", len(raw), len(p.data))
+	if err != nil || p.bytes > 1_000_000 || len(p.data) > 1000 || len(p.data) == 0 {
+		f.t.Errorf("a call with %d bytes and %d data: %v", p.bytes, len(p.data), err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.puts = append(f.puts, p)
 }
 
-func (f *fake) datum(m cbor.Map) got {
-	numbers := func(v cbor.Value) []float64 {
-		var all []float64
-		list, _ := v.(cbor.List)
-		for _, x := range list {
-			n, err := cbor.AsFloat64(x)
-			if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
-				f.t.Errorf("%v is not a number: %v", x, err)
-			}
-			all = append(all, n)
+func (f *fake) check(g got) {
+	for _, n := range append(slices.Concat(g.Values, g.Counts), aws.ToFloat64(g.Value)) {
+		if math.IsNaN(n) || math.IsInf(n, 0) {
+			f.t.Errorf("%s is %v", *g.MetricName, n)
 		}
-		return all
 	}
-	g := got{name: string(m["MetricName"].(cbor.String)), unit: string(m["Unit"].(cbor.String)), dimensions: map[string]string{},
-		values: numbers(m["Values"]), counts: numbers(m["Counts"])}
-	var err error
-	if g.at, err = cbor.AsTime(m["Timestamp"]); err != nil {
-		f.t.Error(err)
-	}
-	if age := time.Since(g.at); age < -2*time.Hour || age > 14*24*time.Hour {
+	if age := time.Since(*g.Timestamp); age < -2*time.Hour || age > 14*24*time.Hour {
 		f.t.Errorf("data of %v", age)
 	}
-	for _, d := range m["Dimensions"].(cbor.List) {
-		d := d.(cbor.Map)
-		name, value := string(d["Name"].(cbor.String)), string(d["Value"].(cbor.String))
+	for name, value := range g.dimensions() {
 		if name == "" || len(name) > 255 || value == "" || len(value) > 1024 {
 			f.t.Errorf("dimension %q: %q", name, value)
 		}
-		g.dimensions[name] = value
 	}
-	if len(g.dimensions) != len(m["Dimensions"].(cbor.List)) || len(g.dimensions) > 30 {
-		f.t.Errorf("dimensions %v", m["Dimensions"])
+	if n := len(g.Dimensions); n != len(g.dimensions()) || n > 30 {
+		f.t.Errorf("dimensions %v", g.dimensions())
 	}
-	if v, ok := m["StorageResolution"]; ok {
-		if g.resolution, err = cbor.AsInt32(v); err != nil {
-			f.t.Error(err)
-		}
+	if (g.Value == nil) == (g.Values == nil) || len(g.Values) > 150 || len(g.Values) != len(g.Counts) {
+		f.t.Errorf("%s has value %v, %d values and %d counts", *g.MetricName, g.Value, len(g.Values), len(g.Counts))
 	}
-	if v, ok := m["Value"]; ok == (g.values != nil) {
-		f.t.Errorf("%s has value %v, values %v", g.name, v, g.values)
-	} else if ok {
-		g.value = numbers(cbor.List{v})[0]
-	}
-	if len(g.values) > 150 || len(g.values) != len(g.counts) {
-		f.t.Errorf("%s has %d values and %d counts", g.name, len(g.values), len(g.counts))
-	}
-	return g
 }
 
 // all are the calls that succeeded, of a name the data.
@@ -232,7 +210,7 @@ func (f *fake) all() []put {
 func (f *fake) of(name string) (all []got) {
 	for _, p := range f.all() {
 		for _, g := range p.data {
-			if g.name == name {
+			if *g.MetricName == name {
 				all = append(all, g)
 			}
 		}
@@ -255,7 +233,6 @@ func (f *fake) warnings() []batch.Warning {
 	return slices.Clone(f.warns)
 }
 
-// recover has every call answered from now on.
 func (f *fake) recover() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -281,7 +258,6 @@ func failing(status int, code string, until time.Time) func(context.Context, int
 // proxy is the code of answers that something between here and CloudWatch gives.
 const proxy = "StatusCode"
 
-// silent is an endpoint that does not answer.
 func silent(ctx context.Context, _ int) (int, string, error) {
 	<-ctx.Done()
 	return 0, "", errors.Join(errors.New("no answer"), ctx.Err())

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -30,7 +30,7 @@ func TestAnOutageLosesNothing(t *testing.T) {
 			t.Fatalf("%d minutes were put, %d data dropped", len(of), h.Dropped())
 		}
 		for i, g := range of {
-			if want := begin.Add(time.Duration(i) * time.Minute); !g.at.Equal(want) || g.value != 1 {
+			if want := begin.Add(time.Duration(i) * time.Minute); !g.Timestamp.Equal(want) || *g.Value != 1 {
 				t.Errorf("minute %d: %+v, want it at %v", i, g, want)
 			}
 		}
@@ -62,38 +62,30 @@ func TestWhatWaitsHasABound(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		time.Sleep(time.Hour)
-		bytes, data := 0, 0
-		oldest := time.Now()
+		bytes, data := int64(0), 0
+		oldest := begin.Add(minutes * time.Minute)
 		for _, p := range f.all() {
 			if p.at.Before(begin.Add(156 * time.Minute)) {
 				bytes += p.bytes
 			}
 			data += len(p.data)
 			for _, g := range p.data {
-				if g.at.Before(oldest) {
-					oldest = g.at
-				}
+				oldest = slices.MinFunc([]time.Time{oldest, *g.Timestamp}, time.Time.Compare)
 			}
 		}
 		if bytes < 3<<20 || bytes > 4<<20+1<<20 {
 			t.Errorf("%d bytes had waited", bytes)
 		}
-		kept := 0
-		for _, g := range f.of("RecordsSucceeded") {
-			kept += int(g.value)
+		kept, _ := f.total("RecordsSucceeded")
+		since := int(begin.Add(minutes*time.Minute).Sub(oldest) / time.Minute)
+		if want := since * queues * len(took); int(kept) != want {
+			t.Errorf("%g records were kept since %v, want all %d", kept, oldest, want)
 		}
-		if want := int(begin.Add(minutes*time.Minute).Sub(oldest)/time.Minute) * queues * len(took); kept != want {
-			t.Errorf("%d records were kept since %v, want all %d", kept, oldest, want)
-		}
-		perMinute := data / (kept / queues / len(took))
-		if got := h.Dropped() + data; h.Dropped() == 0 || got < (minutes-1)*perMinute {
+		if got, perMinute := h.Dropped()+data, data/since; h.Dropped() == 0 || got < (minutes-1)*perMinute {
 			t.Errorf("dropped %d and put %d data, of %d a minute", h.Dropped(), data, perMinute)
 		}
-		var told []string
-		for _, w := range f.warnings() {
-			told = append(told, w.Message)
-		}
-		if n := strings.Count(strings.Join(told, "\n"), "dropped"); n < 2 || n > 3 { // each hour
+		told := fmt.Sprint(f.warnings())
+		if n := strings.Count(told, "dropped"); n < 2 || n > 3 { // each hour
 			t.Errorf("told %d times: %s", n, told)
 		}
 	})
@@ -148,109 +140,61 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Warnings about CloudWatch count as any others, once it works again.
-func TestWarningsAreCounted(t *testing.T) {
-	virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
-		f.answer = failing(403, "AccessDenied", time.Now().Add(10*time.Minute))
-		settle(h, orders, time.Millisecond)
-		time.Sleep(time.Hour)
-		of := f.of("Warnings")
-		if len(of) != 1 || of[0].value != 1 || of[0].dimensions["Queue"] != "" || of[0].dimensions["Service"] != "orders" {
-			t.Errorf("%+v", of)
-		}
-	})
-}
-
-// A clock that is wrong is reported, since data are put with its time; the client
-// learns from the answer, so that they are put nevertheless.
-func TestAClockThatIsWrong(t *testing.T) {
-	for _, ahead := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
-		virtual(t, &fake{ahead: ahead}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
-			for range 10 {
-				settle(h, orders, time.Millisecond)
-				time.Sleep(time.Minute)
-			}
-			time.Sleep(time.Hour)
-			if sum, _ := f.total("RecordsSucceeded"); sum != 10 || f.called() != len(f.all())+1 {
-				t.Errorf("%g records by %d calls", sum, f.called())
-			}
-			if w := f.warnings(); len(w) != 1 || !strings.Contains(w[0].Message, "clock") {
-				t.Errorf("warned %+v", w)
-			}
+// Whatever fails for a while, each record is put once. A short failure that a second try
+// fixes is not reported, each outage is, and counts as a warning. A clock that is wrong is
+// reported, since data are put with its time; the client learns from the answer. A panic in
+// the client, or in a hook for warnings, does not end the process.
+func TestWarnings(t *testing.T) {
+	for name, c := range map[string]struct {
+		fake   *fake
+		fails  func(call int, minute time.Duration) bool
+		code   string
+		failed int // calls; -1: any number
+		want   []string
+	}{
+		"a blip":         {&fake{}, func(call int, _ time.Duration) bool { return call < 2 }, "InternalServiceFault", 2, nil},
+		"a panic":        {&fake{panics: true}, func(call int, _ time.Duration) bool { return call < 5 }, "panic", 5, []string{"cannot be sent"}},
+		"a fast clock":   {&fake{ahead: 10 * time.Minute}, nil, "", 1, []string{"clock"}},
+		"a slow clock":   {&fake{ahead: -10 * time.Minute}, nil, "", 1, []string{"clock"}},
+		"another outage": {&fake{}, func(_ int, m time.Duration) bool { return m < 10 || m >= 20 && m < 30 }, "AccessDenied", -1, []string{"PutMetricData", "PutMetricData"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, c.fake, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
+				begin := time.Now()
+				f.answer = func(_ context.Context, n int) (int, string, error) {
+					switch {
+					case c.fails == nil || !c.fails(n, time.Since(begin)/time.Minute):
+						return 200, "", nil
+					case c.code == "panic":
+						panic("a client")
+					}
+					return 500, c.code, nil
+				}
+				for range 30 {
+					settle(h, orders, time.Millisecond)
+					time.Sleep(time.Minute)
+				}
+				time.Sleep(time.Hour)
+				sum, _ := f.total("RecordsSucceeded")
+				if failed := f.called() - len(f.all()); sum != 30 || c.failed >= 0 && failed != c.failed {
+					t.Errorf("%g records, %d calls failed", sum, failed)
+				}
+				if w := f.warnings(); !slices.EqualFunc(w, c.want, func(w batch.Warning, part string) bool { return strings.Contains(w.Message, part) }) {
+					t.Errorf("warned %+v, want %q", w, c.want)
+				}
+				for _, g := range f.of("Warnings") {
+					if g.dimensions()["Queue"] != "" || g.dimensions()["Service"] != "orders" {
+						t.Errorf("%+v", g)
+					}
+				}
+				if n, _ := f.total("Warnings"); int(n) != len(c.want) {
+					t.Errorf("%g warnings are counted", n)
+				}
+			})
 		})
 	}
 }
 
-// What panics in a client or in a hook for warnings does not end the process.
-func TestPanics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{t: t}
-		f.answer = func(_ context.Context, n int) (int, string, error) {
-			if n < 5 {
-				panic("a client")
-			}
-			return 200, "", nil
-		}
-		told := 0
-		h := cloudwatch.New(cloudwatch.Options{Client: f.client(), Warnings: onWarning(func(w batch.Warning) {
-			told++
-			panic("a hook")
-		})})
-		settle(h, orders, time.Millisecond)
-		time.Sleep(time.Hour)
-		if _, n := f.total("RecordsSucceeded"); n != 1 || told != 1 {
-			t.Errorf("put %g times, told %d times", n, told)
-		}
-	})
-}
-
-type onWarning func(batch.Warning)
-
-func (f onWarning) Warned(_ context.Context, w batch.Warning) { f(w) }
-
-// A short failure that a second try fixes is not reported.
-func TestABlipIsNotTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{t: t}
-		f.answer = func(_ context.Context, n int) (int, string, error) {
-			if n < 2 {
-				return 500, "InternalServiceFault", nil
-			}
-			return 200, "", nil
-		}
-		h := f.hook(cloudwatch.Options{})
-		settle(h, orders, time.Millisecond)
-		time.Sleep(time.Hour)
-		if _, n := f.total("RecordsSucceeded"); n != 1 || len(f.warnings()) != 0 {
-			t.Errorf("put %g times, warned %+v", n, f.warnings())
-		}
-	})
-}
-
-// What goes wrong again, after it was well, is reported again.
-func TestEachOutageIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{t: t}
-		begin := time.Now()
-		f.answer = func(context.Context, int) (int, string, error) {
-			if minute := time.Since(begin) / time.Minute; minute < 10 || minute >= 20 && minute < 30 {
-				return 403, "AccessDenied", nil
-			}
-			return 200, "", nil
-		}
-		h := f.hook(cloudwatch.Options{})
-		for range 30 {
-			settle(h, orders, time.Millisecond)
-			time.Sleep(time.Minute)
-		}
-		time.Sleep(time.Hour)
-		if w := f.warnings(); len(w) != 2 {
-			t.Errorf("warned %+v", w)
-		}
-	})
-}
-
-// An endpoint that does not answer delays no record.
 func TestSilenceDelaysNoRecord(t *testing.T) {
 	virtual(t, &fake{answer: silent}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
 		for range 600 {
@@ -271,4 +215,131 @@ func TestSilenceDelaysNoRecord(t *testing.T) {
 			t.Errorf("%g records", sum)
 		}
 	})
+}
+
+// flushed flushes for so long at most, and returns how long it took.
+func flushed(h *cloudwatch.Hook, limit time.Duration) time.Duration {
+	before := time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	h.Flush(ctx)
+	return time.Since(before)
+}
+
+// At a stop everything is put, without the wait that spreads calls.
+func TestFlush(t *testing.T) {
+	var _ batch.FlushHook = (*cloudwatch.Hook)(nil)
+	virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
+		if took := flushed(h, 5*time.Second); took != 0 || f.called() != 0 {
+			t.Errorf("with nothing observed it took %v and %d calls", took, f.called())
+		}
+		time.Sleep(70 * time.Second)
+		settle(h, orders, time.Millisecond)
+		if took := flushed(h, 5*time.Second); took != 0 {
+			t.Errorf("took %v", took)
+		}
+		if of := f.of("RecordsSucceeded"); len(of) != 1 || !of[0].Timestamp.Equal(time.Now().Truncate(time.Minute)) {
+			t.Errorf("put %+v", of)
+		}
+		took := flushed(h, 5*time.Second)
+		if time.Sleep(time.Hour); took != 0 || f.called() != 1 {
+			t.Errorf("with nothing left to put it took %v and %d calls", took, f.called())
+		}
+	})
+}
+
+// A flush tries again, soon, for as long as it may.
+func TestFlushTriesAgain(t *testing.T) {
+	virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
+		f.answer = failing(http.StatusServiceUnavailable, "ServiceUnavailable", time.Now().Add(3*time.Second))
+		settle(h, orders, time.Millisecond)
+		if took := flushed(h, 5*time.Second); took < 3*time.Second || took > 4*time.Second {
+			t.Errorf("took %v", took)
+		}
+		if _, n := f.total("RecordsSucceeded"); n != 1 || f.called() < 5 {
+			t.Errorf("put %g times in %d calls", n, f.called())
+		}
+	})
+}
+
+// A stop waits no longer than it may, tries a last time, and says what is left.
+func TestFlushEnds(t *testing.T) {
+	for name, answer := range map[string]func(context.Context, int) (int, string, error){
+		"silent": silent,
+		"denied": func(context.Context, int) (int, string, error) { return 403, "AccessDenied", nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, &fake{answer: answer}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
+				for range 30 {
+					settle(h, orders, time.Millisecond)
+					time.Sleep(time.Minute)
+				}
+				before := f.called()
+				if took := flushed(h, 4*time.Second); took != 4*time.Second {
+					t.Errorf("took %v", took)
+				}
+				if f.called() == before && name != "silent" { // there the one before may still go on
+					t.Error("no last try")
+				}
+				w := f.warnings()
+				if last := w[len(w)-1].Message; !strings.Contains(last, "before the stop") {
+					t.Errorf("warned %q last", last)
+				}
+				f.recover()
+				time.Sleep(time.Hour) // the process is still there: nothing is lost
+				if sum, _ := f.total("RecordsSucceeded"); sum != 30 {
+					t.Errorf("%g records", sum)
+				}
+			})
+		})
+	}
+}
+
+// A refusal that only an operator can fix costs no invocation time, and an endpoint
+// that does not answer costs only some of them time.
+func TestLambdaInTrouble(t *testing.T) {
+	t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
+	t.Setenv("AWS_LAMBDA_FUNCTION_NAME", "ship-orders")
+	for name, c := range map[string]struct {
+		answer func(context.Context, int) (int, string, error)
+		most   time.Duration // of 600 invocations, all together
+	}{
+		"silent": {silent, 40 * time.Second},
+		"denied": {func(context.Context, int) (int, string, error) { return 403, "AccessDenied", nil }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, &fake{answer: c.answer}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
+				var all time.Duration
+				for range 600 {
+					settle(h, orders, time.Millisecond)
+					all += flushed(h, 2*time.Second)
+					time.Sleep(time.Second)
+				}
+				if all > c.most {
+					t.Errorf("600 flushes took %v", all)
+				}
+				f.recover()
+				for range 400 { // the backoff ends
+					flushed(h, 2*time.Second)
+					time.Sleep(time.Second)
+				}
+				if sum, n := f.total("RecordsSucceeded"); sum != 600 || n != 600 || len(f.all()) > 10 {
+					t.Errorf("%g records by %d calls", sum, len(f.all()))
+				}
+				if w := f.warnings(); len(w) != 1 {
+					t.Errorf("warned %+v", w)
+				}
+				for range 3 { // each invocation puts its own
+					settle(h, orders, time.Millisecond)
+					if took := flushed(h, 2*time.Second); took != 0 {
+						t.Errorf("took %v", took)
+					}
+				}
+				of := f.of("RecordsSucceeded")
+				if last := of[len(of)-1].dimensions(); len(of) != 603 || last["Service"] != "ship-orders" || last["Queue"] != "orders" {
+					t.Errorf("%d data, the last of %v", len(of), last)
+				}
+			})
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
@@ -26,6 +28,8 @@ const (
 	// maxOffset is the longest time after the end of a period at which its data is sent.
 	// Otherwise all tasks of a service would call at each full minute.
 	maxOffset = 10 * time.Second
+	// maxQueued limits the bytes that wait to be sent, not counting the newest period.
+	maxQueued = 4 << 20
 )
 
 // sender sends data on a goroutine, which runs while there is any.
@@ -38,13 +42,14 @@ type sender struct {
 	client *cloudwatch.Client // belongs to the goroutine; nil until the first call
 
 	mu        sync.Mutex
-	queue     queue
-	running   bool // the goroutine runs
-	calling   int  // data in the open call
-	stuck     bool // a flush stopped waiting for it
-	flushing  int  // flushes that wait
-	failures  int  // failed calls since the last success
-	hopeless  bool // the last failure needs an operator
+	queue     []types.MetricDatum // the data that waits to be sent, the oldest first
+	size      int                 // of queue, in bytes
+	running   bool                // the goroutine runs
+	calling   int                 // data in the open call
+	stuck     bool                // a flush stopped waiting for it
+	flushing  int                 // flushes that wait
+	failures  int                 // failed calls since the last success
+	hopeless  bool                // the last failure needs an operator
 	notBefore time.Time
 	wake      chan struct{} // notBefore has changed
 	tried     chan struct{} // closed after the next call
@@ -55,18 +60,17 @@ func (s *sender) init(o *Options, warn func(batch.Warning)) {
 	s.namespace, s.client = o.Namespace, o.Client
 	s.lambda = os.Getenv("AWS_LAMBDA_RUNTIME_API") != ""
 	s.offset = rand.N(min(maxOffset, o.Interval/6))
-	s.trouble = trouble{namespace: o.Namespace, warn: warn}
+	s.trouble = trouble{namespace: o.Namespace, warn: warn, told: map[string]time.Time{}}
 	s.wake, s.tried = make(chan struct{}, 1), make(chan struct{})
 }
 
-// add queues data to be sent.
-func (s *sender) add(some []datum) {
+func (s *sender) add(some []types.MetricDatum) {
 	if len(some) == 0 {
 		return
 	}
 	s.mu.Lock()
-	dropped := s.queue.add(some)
-	s.dropped += dropped
+	s.queue, s.size = append(s.queue, some...), s.size+encodedSize(some...)
+	dropped := s.bound()
 	if !s.running {
 		if s.failures == 0 {
 			s.notBefore = time.Now().Add(s.offset)
@@ -76,6 +80,21 @@ func (s *sender) add(some []datum) {
 	}
 	s.mu.Unlock()
 	s.trouble.dropped(dropped)
+}
+
+// bound drops the oldest periods if there is too much data, and returns how many data these
+// were. It never drops the newest period.
+func (s *sender) bound() (dropped int) {
+	for s.size > maxQueued {
+		n := slices.IndexFunc(s.queue, func(d types.MetricDatum) bool { return !d.Timestamp.Equal(*s.queue[0].Timestamp) })
+		if n < 0 {
+			break
+		}
+		s.size -= encodedSize(s.queue[:n]...)
+		s.queue, dropped = s.queue[n:], dropped+n
+	}
+	s.dropped += dropped
+	return dropped
 }
 
 func (s *sender) run() {
@@ -99,23 +118,30 @@ func (s *sender) run() {
 
 // next takes the data to send, or returns how long to wait. If it returns neither, there is
 // nothing left to do.
-func (s *sender) next() (some []datum, wait time.Duration) {
+func (s *sender) next() (some []types.MetricDatum, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.queue.data) == 0 {
-		s.running = false
+	if len(s.queue) == 0 {
+		s.running, s.queue = false, nil // frees its memory
 		return nil, 0
 	}
 	if wait = time.Until(s.notBefore); wait > 0 {
 		return nil, wait
 	}
-	some = s.queue.take()
-	s.calling = len(some)
+	n, size := 0, 0
+	for n < min(len(s.queue), maxData) {
+		if size += encodedSize(s.queue[n]); n > 0 && size > maxBytes {
+			break
+		}
+		n++
+	}
+	some, s.queue = s.queue[:n:n], s.queue[n:]
+	s.size -= encodedSize(some...)
+	s.calling = n
 	return some, 0
 }
 
-// over notes the result of a call.
-func (s *sender) over(some []datum, err error) {
+func (s *sender) over(some []types.MetricDatum, err error) {
 	v := judge(err)
 	s.mu.Lock()
 	dropped := 0
@@ -129,8 +155,8 @@ func (s *sender) over(some []datum, err error) {
 		s.failures++
 		s.hopeless = v.now
 		s.notBefore = time.Now().Add(s.backoff())
-		dropped = s.queue.back(some)
-		s.dropped += dropped
+		s.queue, s.size = append(some, s.queue...), s.size+encodedSize(some...)
+		dropped = s.bound()
 	}
 	failures := s.failures
 	s.mu.Unlock()
@@ -173,7 +199,7 @@ func (s *sender) flush(ctx context.Context) {
 	case s.wake <- struct{}{}:
 	default:
 	}
-	for len(s.queue.data)+s.calling > 0 && ctx.Err() == nil {
+	for len(s.queue)+s.calling > 0 && ctx.Err() == nil {
 		if s.lambda && s.failures > failed && (failed > 0 || s.hopeless) {
 			break
 		}
@@ -187,7 +213,7 @@ func (s *sender) flush(ctx context.Context) {
 	}
 	s.flushing--
 	s.stuck = s.calling > 0
-	left := len(s.queue.data) + s.calling
+	left := len(s.queue) + s.calling
 	s.mu.Unlock()
 	if left > 0 && !s.lambda {
 		s.trouble.left(left)
@@ -195,7 +221,7 @@ func (s *sender) flush(ctx context.Context) {
 }
 
 // put makes a call. A panic in the user's parts of the client becomes an error.
-func (s *sender) put(some []datum) (err error) {
+func (s *sender) put(some []types.MetricDatum) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &batch.PanicError{Value: v, Stack: debug.Stack()}
@@ -210,7 +236,7 @@ func (s *sender) put(some []datum) (err error) {
 		}
 		s.client = client
 	}
-	_, err = s.client.PutMetricData(ctx, &cloudwatch.PutMetricDataInput{Namespace: &s.namespace, MetricData: bare(some)},
+	_, err = s.client.PutMetricData(ctx, &cloudwatch.PutMetricDataInput{Namespace: &s.namespace, MetricData: some},
 		func(o *cloudwatch.Options) { o.Retryer = aws.NopRetryer{} })
 	return err
 }

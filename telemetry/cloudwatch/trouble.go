@@ -26,7 +26,6 @@ var errNoRegion = errors.New("no region: set AWS_REGION, or give Options.Client"
 // unread is the SDK's code for an answer without a code, such as a proxy's.
 const unread = "UnknownError"
 
-// verdict is the meaning of a failed call.
 type verdict struct {
 	kind    string
 	now     bool // an operator has to act
@@ -59,12 +58,12 @@ func judge(err error) verdict {
 	case has("Throttl", "TooManyRequests", "RequestLimit", "LimitExceeded", "SlowDown") || status == http.StatusTooManyRequests:
 		return verdict{kind: "throttled", text: "CloudWatch throttles PutMetricData: raise Interval, or request a higher quota of calls per second for this account and region"}
 	case has("AccessDenied", "NotAuthorized", "Unauthorized"):
-		return verdict{kind: "denied", now: true, text: "CloudWatch refuses metrics of the namespace %[1]q: the role needs cloudwatch:PutMetricData for the resource *. A condition, if there is one, must allow StringEquals cloudwatch:namespace %[1]s"}
+		return verdict{kind: "denied", now: true, text: `CloudWatch refuses metrics of the namespace "{namespace}": the role needs cloudwatch:PutMetricData for the resource *. A condition, if there is one, must allow StringEquals cloudwatch:namespace {namespace}`}
 	case has("Skewed", "RequestExpired", "Signature", "InvalidClientToken", "UnrecognizedClient", "ExpiredToken", "MissingAuthentication", "OptInRequired") ||
 		status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return verdict{kind: "credentials", now: true, text: "CloudWatch does not accept the credentials or the time of calls for the namespace %q: check the role and the clock"}
+		return verdict{kind: "credentials", now: true, text: `CloudWatch does not accept the credentials or the time of calls for the namespace "{namespace}": check the role and the clock`}
 	case status == http.StatusRequestEntityTooLarge || status >= 400 && status < 500 && status != http.StatusRequestTimeout && code != "" && code != unread:
-		return verdict{kind: "invalid", now: true, forGood: true, text: "CloudWatch does not accept these metrics in the namespace %q: see the reason, and check the clock, since data may be at most two weeks old and two hours ahead"}
+		return verdict{kind: "invalid", now: true, forGood: true, text: `CloudWatch does not accept these metrics in the namespace "{namespace}": see the reason, and check the clock, since data may be at most two weeks old and two hours ahead`}
 	case errors.Is(err, context.DeadlineExceeded):
 		return verdict{kind: "silent", text: "CloudWatch does not answer: check the network path, such as a NAT gateway or a VPC endpoint for monitoring"}
 	}
@@ -84,18 +83,14 @@ type trouble struct {
 func (t *trouble) over() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.told = nil
+	clear(t.told)
 }
 
 func (t *trouble) failed(v verdict, failures int, err error) {
 	if !v.now && failures < patience {
 		return
 	}
-	text := v.text
-	if strings.Contains(text, "%") {
-		text = fmt.Sprintf(text, t.namespace)
-	}
-	t.tell(v.kind, batch.Warning{Message: text, Err: err})
+	t.tell(v.kind, batch.Warning{Message: strings.ReplaceAll(v.text, "{namespace}", t.namespace), Err: err})
 }
 
 func (t *trouble) dropped(n int) {
@@ -110,16 +105,13 @@ func (t *trouble) left(n int) {
 
 func (t *trouble) tell(kind string, w batch.Warning) {
 	t.mu.Lock()
-	now := time.Now()
 	at, told := t.told[kind]
-	if told = told && now.Sub(at) < remindEvery; !told {
-		if t.told == nil {
-			t.told = map[string]time.Time{}
-		}
-		t.told[kind] = now
+	due := !told || time.Since(at) >= remindEvery
+	if due {
+		t.told[kind] = time.Now()
 	}
 	t.mu.Unlock()
-	if !told {
+	if due {
 		t.warn(w)
 	}
 }

@@ -31,8 +31,12 @@ package emf
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -85,7 +89,7 @@ type Hook struct {
 	*metric.Reporter
 	opts   Options
 	err    error // the error of the options
-	doc    document
+	docs   *documents
 	lambda bool // on Lambda rather than in a container
 	alone  bool // one invocation at a time
 	torn   bool // only a part of a line was written
@@ -103,8 +107,7 @@ type Hook struct {
 func New(o Options) *Hook {
 	h := &Hook{err: o.validate()}
 	o.setDefaults()
-	h.opts = o
-	h.doc.init(&h.opts)
+	h.opts, h.docs = o, newDocuments(&o)
 	h.lambda = os.Getenv("AWS_LAMBDA_RUNTIME_API") != ""
 	most := os.Getenv("AWS_LAMBDA_MAX_CONCURRENCY")
 	h.alone = most == "" || most == "1"
@@ -158,7 +161,7 @@ func (h *Hook) report(ctx context.Context, a *metric.Aggregate) {
 	h.invocations, h.requestID, h.cold = 0, "", false
 	h.mu.Unlock()
 	a.Take(func(queue string, s *metric.Summary) {
-		h.doc.write(about, queue, s, h.line)
+		h.docs.write(about, queue, s, h.line)
 	})
 }
 
@@ -181,4 +184,36 @@ func (h *Hook) line(line []byte) {
 	n, err := h.opts.Writer.Write(line)
 	h.torn = n > 0 && n < len(line) || torn && n == 0
 	written = err == nil && n == len(line)
+}
+
+const (
+	maxName     = 250    // of a dimension
+	maxConstant = 10_000 // bytes, as JSON, of the members of every line
+)
+
+// Validate returns an error that names every option whose value is out of its
+// bounds, see Dimension and PutMetricData in the CloudWatch API reference.
+func (h *Hook) Validate() error { return h.err }
+
+func (o *Options) validate() error {
+	names := cwoptions.Names{Service: o.Service, Namespace: o.Namespace, Dimensions: o.Dimensions, Interval: o.Interval}
+	errs := []error{names.Validate("emf", maxName, taken)}
+	for name := range o.Properties {
+		if _, twice := o.Dimensions[name]; name == "" || twice || taken(name) {
+			errs = append(errs, fmt.Errorf("emf: Properties has %q, which is empty or has a meaning already", name))
+		}
+	}
+	members := map[string]string{}
+	maps.Copy(members, o.Dimensions)
+	maps.Copy(members, o.Properties)
+	if size := len(encoded(members)) - len("{}"); size > maxConstant {
+		errs = append(errs, fmt.Errorf("emf: Dimensions and Properties have %d bytes, must be at most %d, since they are in every line", size, maxConstant))
+	}
+	return errors.Join(errs...)
+}
+
+// taken reports whether a line already has a member with a name, in upper or lower case.
+func taken(name string) bool {
+	own := []string{"_aws", "Service", "Queue", "functionName", "functionVersion", "requestId", "coldStart", "hostname", "droppedLines", "timestamp", "level"}
+	return slices.Contains(own, name) || metric.ByName(name) != nil
 }

@@ -3,21 +3,29 @@ package emf_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/telemetry/emf"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
-	"go.uber.org/goleak"
+	"github.com/sqsbatch/sqsbatch/telemetry/prometheus"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,7 +46,6 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.buf.Write(p)
 }
 
-// take returns what was written since the last take.
 func (o *output) take() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -60,15 +67,15 @@ func TestADocument(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST")
 	synctest.Test(t, func(t *testing.T) {
 		out := &output{}
-		h := emf.New(emf.Options{Service: "orders", Writer: out, Properties: map[string]string{"version": "1 \"é\""}, Dimensions: map[string]string{"Stage": "prod"}})
+		h := emf.New(emf.Options{Service: "orders", Writer: out, Properties: map[string]string{"version": "<1> \"é\""}, Dimensions: map[string]string{"Stage": "prod"}})
 		settle(h, record(batch.Succeeded, 20*time.Millisecond), record(batch.Succeeded, 10*time.Millisecond), record(batch.Retry, 500*time.Millisecond))
 		h.Flush(t.Context())
 		got := out.take()
 		want := `{"_aws":{"Timestamp":946684800000,"CloudWatchMetrics":[{"Namespace":"sqsbatch","Dimensions":[["Service","Stage","Queue"]],"Metrics":[` +
 			`{"Name":"RecordsSucceeded","Unit":"Count"},{"Name":"RecordsRetried","Unit":"Count"},{"Name":"ColdStarts","Unit":"Count"},` +
 			`{"Name":"RecordDuration","Unit":"Milliseconds"},{"Name":"DeadlineUsed","Unit":"Percent"},{"Name":"Attempts","Unit":"Count"},{"Name":"BatchSize","Unit":"Count"}]}]},` +
-			`"Service":"orders","Stage":"prod","functionName":"ship","functionVersion":"$LATEST","version":"1 \"é\"","Queue":"orders","coldStart":true,` +
-			`"RecordsSucceeded":2,"RecordsRetried":1,"ColdStarts":1,"RecordDuration":[10,20,500],"DeadlineUsed":[1,2,50],"Attempts":[1,1,1],"BatchSize":[3]}` + "\n"
+			`"Attempts":[1,1,1],"BatchSize":[3],"ColdStarts":1,"DeadlineUsed":[1,2,50],"Queue":"orders","RecordDuration":[10,20,500],"RecordsRetried":1,"RecordsSucceeded":2,` +
+			`"Service":"orders","Stage":"prod","coldStart":true,"functionName":"ship","functionVersion":"$LATEST","version":"<1> \"é\""}` + "\n"
 		if got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
@@ -87,36 +94,42 @@ func TestADocument(t *testing.T) {
 
 // Whatever is observed, documents keep the limits and say all of it.
 func TestDocumentsHoldToTheLimitsAndLoseNothing(t *testing.T) {
+	t.Setenv("AWS_LAMBDA_LOG_FORMAT", "JSON")
+	t.Setenv("AWS_LAMBDA_LOG_LEVEL", "ERROR")
 	for _, c := range []struct {
-		records, least int
-		spread         float64
-	}{{10, 1, 1}, {100, 1, 1}, {101, 1, 1}, {1000, 1, 1}, {10_000, 2, 10}, {10_000, 3, 20}} {
+		records, least, most int // documents
+		spread               float64
+		property             int // bytes of it
+	}{{10, 1, 1, 1, 1}, {100, 1, 1, 1, 1}, {101, 1, 2, 1, 1}, {1000, 1, 10, 1, 1}, {10_000, 2, 10, 10, 1}, {10_000, 3, 10, 20, 1}, {4000, 4, 10, 16, 9_980}} {
 		t.Run(fmt.Sprint(c.records, c.spread), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, uint64(c.records)))
 			out := &output{}
-			h := emf.New(emf.Options{Writer: out, Namespace: "mine", HighResolution: true})
+			h := emf.New(emf.Options{Writer: out, Namespace: "mine", HighResolution: true, Properties: map[string]string{"much": strings.Repeat("x", c.property)}})
+			ok(t, h.Validate())
 			var results []batch.Result
 			var all metric.Values
-			for range c.records {
+			for i := range c.records {
 				took := time.Duration(math.Exp(r.Float64()*c.spread) * float64(time.Microsecond))
 				all.Observe(float64(took.Microseconds()) / 1e3)
-				results = append(results, record(batch.Succeeded, took))
+				result := record(batch.Succeeded, took)
+				result.Record.SentAt, result.Record.Attempt = result.Started.Add(-took), i
+				results = append(results, result)
 			}
+			h.Polling(t.Context(), orders, func() batch.Load { return batch.Load{Slots: 1000, Lost: 1, Repeated: 1, Ended: true} })
 			settle(h, results...)
 			for _, m := range []string{"ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch", "SendMessageBatch", "GetQueueUrl"} {
 				h.Called(t.Context(), batch.Call{Operation: m, QueueARN: orders, Entries: 5, Failed: 2})
 			}
 			h.Flush(t.Context())
 			docs := read(t, out.take())
-			if out.calls != len(docs) || len(docs) < c.least {
-				t.Errorf("%d documents in %d writes, want at least %d", len(docs), out.calls, c.least)
+			if out.calls != len(docs) || len(docs) < c.least || len(docs) > c.most {
+				t.Errorf("%d documents in %d writes, want %d to %d", len(docs), out.calls, c.least, c.most)
 			}
 			want := map[float64]int{}
 			for _, v := range all.Append(nil) {
 				want[v.Value] = v.Count
 			}
-			got := map[float64]int{}
-			seen := map[string]int{}
+			got, seen := map[float64]int{}, map[string]int{}
 			for _, d := range docs {
 				if len(d.line) > 16_000 {
 					t.Errorf("a document of %d bytes", len(d.line))
@@ -137,7 +150,7 @@ func TestDocumentsHoldToTheLimitsAndLoseNothing(t *testing.T) {
 			if !maps.Equal(got, want) {
 				t.Errorf("the values are %v, want %v", got, want)
 			}
-			if len(seen) < 15 {
+			if len(seen) < 15+8 {
 				t.Errorf("counters %v", seen)
 			}
 			for name, n := range seen {
@@ -149,69 +162,53 @@ func TestDocumentsHoldToTheLimitsAndLoseNothing(t *testing.T) {
 	}
 }
 
-// A document with much in it is cut by its size.
-func TestDocumentsAreCutByTheirSize(t *testing.T) {
-	t.Setenv("AWS_LAMBDA_LOG_FORMAT", "JSON")
-	t.Setenv("AWS_LAMBDA_LOG_LEVEL", "ERROR")
-	out := &output{}
-	h := emf.New(emf.Options{Writer: out, HighResolution: true, Properties: map[string]string{"much": strings.Repeat("x", 9_980)}})
-	ok(t, h.Validate())
-	var results []batch.Result
-	for i := range 4000 {
-		took := time.Duration(math.Exp(float64(i)/250) * float64(time.Microsecond))
-		r := record(batch.Succeeded, took)
-		r.Record.SentAt, r.Record.Attempt = r.Started.Add(-took), i
-		results = append(results, r)
-	}
-	for _, o := range []string{"ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch", "SendMessageBatch", "GetQueueUrl"} {
-		h.Called(t.Context(), batch.Call{Operation: o, QueueARN: orders, Entries: 10, Failed: 10})
-	}
-	h.Polling(t.Context(), orders, func() batch.Load { return batch.Load{Slots: 1000, Lost: 1, Repeated: 1, Ended: true} })
-	settle(h, results...)
-	h.Flush(t.Context())
-	docs := read(t, out.take())
-	for _, d := range docs {
-		if len(d.line) > 16_000 {
-			t.Errorf("a document of %d bytes", len(d.line))
-		}
-	}
-	if len(docs) < 4 || len(docs) > 10 {
-		t.Errorf("%d documents", len(docs))
-	}
-}
-
-// failing is a writer that fails, after a part of what it is given.
+// failing is a writer that fails or panics once, after a part of what it is given.
 type failing struct {
 	output
-	part  int
-	fails bool
+	part   int
+	panics bool
+	failed bool
 }
 
 func (f *failing) Write(p []byte) (int, error) {
-	if f.fails {
-		n, _ := f.output.Write(p[:f.part])
-		return n, errors.New("no space left")
+	if f.failed {
+		return f.output.Write(p)
 	}
-	return f.output.Write(p)
+	f.failed = true
+	n, _ := f.output.Write(p[:f.part])
+	if f.panics {
+		panic("a writer's")
+	}
+	return n, errors.New("no space left")
 }
 
+// A writer that fails or panics costs its line, and neither the process nor later lines.
 func TestLinesThatCannotBeWrittenAreCounted(t *testing.T) {
-	for _, part := range []int{0, 10} {
-		f := &failing{part: part, fails: true}
-		h := emf.New(emf.Options{Writer: f})
-		settle(h, record(batch.Succeeded, 0))
-		h.Flush(t.Context())
-		f.fails = false
-		settle(h, record(batch.Succeeded, 0), record(batch.Succeeded, 0))
-		h.Flush(t.Context())
-		torn, line, _ := strings.Cut(f.take(), "\n")
-		if part == 0 {
-			torn, line = "", torn+"\n"+line
-		}
-		d := read(t, line)
-		if h.Dropped() != 1 || len(torn) != part || len(d) != 1 || d[0].properties["droppedLines"] != 1.0 || d[0].values["RecordsSucceeded"][2] != 1 {
-			t.Errorf("dropped %d, torn %q, then %s", h.Dropped(), torn, line)
-		}
+	for _, f := range []*failing{{part: 0}, {part: 10}, {part: 10, panics: true}} {
+		synctest.Test(t, func(t *testing.T) {
+			h := emf.New(emf.Options{Writer: f})
+			hooks, err := hooks.New(h)
+			ok(t, err)
+			for range 6 {
+				hooks.BatchSettled(context.Background(), batch.BatchInfo{QueueARN: orders}, []batch.Result{record(batch.Succeeded, 0), record(batch.Succeeded, 0)})
+				hooks.Flush(t.Context())
+			}
+			written := f.take()
+			torn := ""
+			if f.part > 0 {
+				torn, written, _ = strings.Cut(written, "\n")
+			}
+			batches := 0
+			for _, d := range read(t, written) {
+				batches += d.values["RecordsSucceeded"][2]
+				if d.properties["droppedLines"] != 1.0 {
+					t.Error(d.line)
+				}
+			}
+			if h.Dropped() != 1 || len(torn) != f.part || batches != 5 {
+				t.Errorf("dropped %d, torn %q, then %d batches of 5", h.Dropped(), torn, batches)
+			}
+		})
 	}
 }
 
@@ -257,7 +254,6 @@ func TestAnOutputThatBlocks(t *testing.T) {
 	})
 }
 
-// Any text is a property.
 func FuzzProperties(f *testing.F) {
 	f.Add("version", "1.2.3")
 	f.Add("a\"b\\", "\x00\xff\u2028é\n")
@@ -276,10 +272,86 @@ func FuzzProperties(f *testing.F) {
 	})
 }
 
-// ok fails the test if err is not nil.
+func TestOptionsAreValidatedBeforeAnythingIsHandled(t *testing.T) {
+	many := map[string]string{}
+	for i := range 29 {
+		many["D"+strings.Repeat("x", i)] = "v"
+	}
+	for _, c := range []struct {
+		o    emf.Options
+		want string
+	}{
+		{emf.Options{Service: ":x"}, `Service is ":x"`}, {emf.Options{Service: " "}, "Service"}, {emf.Options{Service: "ö"}, "Service"},
+		{emf.Options{Service: strings.Repeat("x", 1025)}, "1024"},
+		{emf.Options{Namespace: "AWS/SQS"}, `Namespace is "AWS/SQS"`}, {emf.Options{Namespace: strings.Repeat("x", 256)}, "255"},
+		{emf.Options{Interval: -1}, "Interval is -1ns, must be 1s to 1h"}, {emf.Options{Interval: 2 * time.Hour}, "Interval"},
+		{emf.Options{Dimensions: many}, "29 entries"}, {emf.Options{Dimensions: map[string]string{"Queue": "x"}}, `"Queue", which has a meaning already`},
+		{emf.Options{Dimensions: map[string]string{"A": ""}}, `"A": ""`}, {emf.Options{Dimensions: map[string]string{"BatchSize": "x"}}, "BatchSize"},
+		{emf.Options{Properties: map[string]string{"_aws": "x"}}, "_aws"},
+		{emf.Options{Properties: map[string]string{"level": "x"}}, `"level"`}, {emf.Options{Dimensions: map[string]string{"timestamp": "x"}}, `"timestamp"`},
+		{emf.Options{Properties: map[string]string{"A": strings.Repeat("\x00", 1700)}}, "10206 bytes"},
+		{emf.Options{Properties: map[string]string{"A": "x"}, Dimensions: map[string]string{"A": "x"}}, `Properties has "A"`},
+	} {
+		_, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), handler.Config{Hooks: []any{emf.New(c.o)}})
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "Hooks[0]") {
+			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
+		}
+	}
+	ok(t, emf.New(emf.Options{Interval: time.Second, Properties: map[string]string{"version": "1"}}).Validate())
+}
+
 func ok(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+var update = flag.Bool("update", false, "write files and metrics into the pages of docs/observability")
+
+const pages = "../../docs/observability/"
+
+func table() string {
+	var b strings.Builder
+	b.WriteString("| metric | | unit | Prometheus | what it is, and what to do |\n| --- | --- | --- | --- | --- |\n")
+	for _, m := range metric.All {
+		labels, poll := "", ""
+		if m.Label != "" {
+			labels = fmt.Sprintf("{%s=%q}", m.Label, m.Value)
+		}
+		if m.Poll {
+			poll = " †"
+		}
+		fmt.Fprintf(&b, "| `%s`%s | %s | %s | `%s%s` | %s |\n", m.Name, poll, m.Kind, m.Unit, prometheus.Name(m), labels, m.Help)
+	}
+	return b.String()
+}
+
+// The page has the list of metrics as it is. After a change:
+//
+//	go test ./telemetry/emf -run TestThePage -update
+func TestThePageHasTheMetrics(t *testing.T) {
+	docpage.RequireSection(t, pages+"metrics.md", "metrics", table(), *update)
+}
+
+// The line that the page shows is a document of metrics that there are.
+func TestThePageShowsADocument(t *testing.T) {
+	found := regexp.MustCompile("(?s)```json\n(\\{\"_aws\".*?)```\n").FindStringSubmatch(docpage.Read(t, pages+"emf.md"))
+	if found == nil {
+		t.Fatal("the page shows no document")
+	}
+	var line bytes.Buffer
+	ok(t, json.Compact(&line, []byte(found[1])))
+	d, err := parse(line.String())
+	ok(t, err)
+	for name, unit := range d.units {
+		if m := metric.ByName(name); m == nil || string(m.Unit) != unit {
+			t.Errorf("%s in %s is not in the list", name, unit)
+		}
+	}
+	for name := range d.properties {
+		if metric.ByName(name) != nil {
+			t.Errorf("%s has a value and no definition", name)
+		}
 	}
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
@@ -42,9 +42,8 @@ func TestOnLambdaAnInvocationIsALine(t *testing.T) {
 					t.Error("nothing was called before the first full minute, so the test shows nothing")
 				}
 			})
-			if _, err := h.Invoke(ctx, payload); err != nil {
-				t.Fatal(err)
-			}
+			_, err := h.Invoke(ctx, payload)
+			ok(t, err)
 			cancel()
 			if took := time.Since(invoked); took < 2*time.Minute {
 				t.Fatalf("the invocation took %v", took)
@@ -72,11 +71,12 @@ func TestOnLambdaAnInvocationIsALine(t *testing.T) {
 	})
 }
 
-// In a container there is a line for each interval, and a last one at the stop.
+// In a container there is a line for each interval, and a last one at the stop. Its time is
+// the beginning of the interval, as telemetry/cloudwatch puts it: the same alarms do for both.
 func TestInAContainerAnIntervalIsALine(t *testing.T) {
 	for _, records := range []int{1, 200} {
 		synctest.Test(t, func(t *testing.T) {
-			q, out := testqueue.New(t, testqueue.Standard), &output{}
+			q, out, begin := testqueue.New(t, testqueue.Standard), &output{}, time.Now()
 			stop := q.StartPoll(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
 				if r.Body == "fail" {
 					return batch.RetryAfter(time.Hour, errors.New("no"))
@@ -94,6 +94,9 @@ func TestInAContainerAnIntervalIsALine(t *testing.T) {
 			if len(docs) != 1 {
 				t.Fatalf("%d documents for %d records", len(docs), records)
 			}
+			if at := time.UnixMilli(docs[0].timestamp); !at.Equal(begin) || docs[0].properties["coldStart"] != nil {
+				t.Errorf("the line is of %v, want %v: %s", at, begin, docs[0].line)
+			}
 			for name, want := range map[string]float64{"RecordsSucceeded": float64(records), "RecordsRetried": 1, "DeleteEntries": float64(records), "DeadLetterCalls": -1,
 				"VisibilityEntries": 1, "MessagesReceived": float64(records + 1), "Slots": 10, "Running": 0, "Undeleted": 0, "ColdStarts": 1} {
 				if got := docs[0].values[name]; want < 0 && got != nil || want >= 0 && got[want] != 1 {
@@ -110,7 +113,7 @@ func TestInAContainerAnIntervalIsALine(t *testing.T) {
 			q.Send("ok")
 			time.Sleep(time.Second)
 			stop()
-			if last := read(t, out.take()); len(last) != 1 || last[0].values["RecordsSucceeded"][1] != 1 {
+			if last := read(t, out.take()); len(last) != 1 || last[0].values["RecordsSucceeded"][1] != 1 || last[0].timestamp != begin.Add(11*time.Minute).UnixMilli() {
 				t.Errorf("the last documents are %v", last)
 			}
 			time.Sleep(time.Hour)
@@ -121,33 +124,64 @@ func TestInAContainerAnIntervalIsALine(t *testing.T) {
 	}
 }
 
-func TestOptionsAreValidatedBeforeAnythingIsHandled(t *testing.T) {
-	many := map[string]string{}
-	for i := range 29 {
-		many["D"+strings.Repeat("x", i)] = "v"
-	}
-	for _, c := range []struct {
-		o    emf.Options
-		want string
-	}{
-		{emf.Options{Service: ":x"}, `Service is ":x"`}, {emf.Options{Service: " "}, "Service"}, {emf.Options{Service: "ö"}, "Service"},
-		{emf.Options{Service: strings.Repeat("x", 1025)}, "1024"},
-		{emf.Options{Namespace: "AWS/SQS"}, `Namespace is "AWS/SQS"`}, {emf.Options{Namespace: strings.Repeat("x", 256)}, "255"},
-		{emf.Options{Interval: -1}, "Interval is -1ns, must be 1s to 1h"}, {emf.Options{Interval: 2 * time.Hour}, "Interval"},
-		{emf.Options{Dimensions: many}, "29 entries"}, {emf.Options{Dimensions: map[string]string{"Queue": "x"}}, `"Queue", which has a meaning already`},
-		{emf.Options{Dimensions: map[string]string{"A": ""}}, `"A": ""`}, {emf.Options{Dimensions: map[string]string{"BatchSize": "x"}}, "BatchSize"},
-		{emf.Options{Properties: map[string]string{"_aws": "x"}}, "_aws"},
-		{emf.Options{Properties: map[string]string{"level": "x"}}, `"level"`}, {emf.Options{Dimensions: map[string]string{"timestamp": "x"}}, `"timestamp"`},
-		{emf.Options{Properties: map[string]string{"A": strings.Repeat("\x00", 1700)}}, "10206 bytes"},
-		{emf.Options{Properties: map[string]string{"A": "x"}, Dimensions: map[string]string{"A": "x"}}, `Properties has "A"`},
+// Lambda drops lines below its level, and takes one without level and timestamp
+// for INFO ("Log-level filtering" in the AWS Lambda Developer Guide).
+func TestLinesPassLambdasLogLevel(t *testing.T) {
+	for _, c := range []struct{ format, level, want string }{
+		{"JSON", "WARN", "WARN"}, {"JSON", "ERROR", "ERROR"}, {"JSON", "FATAL", "FATAL"}, {"JSON", "warn", "WARN"},
+		{"JSON", "INFO", ""}, {"JSON", "DEBUG", ""}, {"JSON", "TRACE", ""}, {"JSON", "", ""}, {"Text", "WARN", ""}, {"", "WARN", ""},
 	} {
-		_, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), handler.Config{Hooks: []any{emf.New(c.o)}})
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "Hooks[0]") {
-			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
-		}
+		t.Run(c.format+c.level, func(t *testing.T) {
+			t.Setenv("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")
+			t.Setenv("AWS_LAMBDA_LOG_FORMAT", c.format)
+			t.Setenv("AWS_LAMBDA_LOG_LEVEL", c.level)
+			synctest.Test(t, func(t *testing.T) {
+				out := &output{}
+				h := emf.New(emf.Options{Writer: out})
+				time.Sleep(1500 * time.Millisecond)
+				settle(h, record(batch.Succeeded, 0))
+				h.Flush(t.Context())
+				d := read(t, out.take())
+				level, at := d[0].properties["level"], d[0].properties["timestamp"]
+				if c.want == "" {
+					if level != nil || at != nil {
+						t.Errorf("level %v, timestamp %v, want neither", level, at)
+					}
+					return
+				}
+				text, _ := at.(string)
+				stamp, err := time.Parse(time.RFC3339, text)
+				if level != c.want || err != nil || stamp.UnixMilli() != d[0].timestamp || !stamp.Equal(time.Now()) {
+					t.Errorf("level %v, timestamp %v (%v), want %s and now: %s", level, at, err, c.want, d[0].line)
+				}
+			})
+		})
 	}
-	if _, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }),
-		handler.Config{Hooks: []any{emf.New(emf.Options{Interval: time.Second, Properties: map[string]string{"version": "1"}})}}); err != nil {
-		t.Error(err)
+}
+
+// Of invocations side by side a line may have both: it names neither.
+func TestALineNamesARequestOnlyWhereThereIsOneAtATime(t *testing.T) {
+	for most, want := range map[string]any{"": "b", "1": "b", "2": nil, "64": nil} {
+		t.Setenv("AWS_LAMBDA_MAX_CONCURRENCY", most)
+		out := &output{}
+		h := emf.New(emf.Options{Writer: out})
+		of := func(id string) context.Context {
+			return lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: id})
+		}
+		if most != "" && most != "1" {
+			h.Warned(of("a"), batch.Warning{Queue: "orders", Message: "a goes on"})
+		}
+		h.BatchSettled(of("b"), batch.BatchInfo{QueueARN: orders}, []batch.Result{record(batch.Succeeded, 0)})
+		h.Flush(t.Context())
+		if d := read(t, out.take()); len(d) != 1 || d[0].properties["requestId"] != want {
+			t.Errorf("AWS_LAMBDA_MAX_CONCURRENCY=%s: want request %v: %+v", most, want, d)
+		}
+		for _, id := range []string{"c", "d"} { // two in a line
+			h.BatchSettled(of(id), batch.BatchInfo{QueueARN: orders}, []batch.Result{record(batch.Succeeded, 0)})
+		}
+		h.Flush(t.Context())
+		if d := read(t, out.take()); len(d) != 1 || d[0].properties["requestId"] != nil {
+			t.Errorf("a line of two invocations: %+v", d)
+		}
 	}
 }

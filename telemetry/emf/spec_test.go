@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 )
 
 // doc is a document, read by the rules of the specification and its JSON schema.
@@ -21,12 +23,6 @@ type doc struct {
 	line       string
 }
 
-// units are those of MetricDatum in the CloudWatch API reference.
-var units = strings.Fields(`Seconds Microseconds Milliseconds Bytes Kilobytes Megabytes Gigabytes Terabytes Bits Kilobits Megabits Gigabits
-	Terabits Percent Count Bytes/Second Kilobytes/Second Megabytes/Second Gigabytes/Second Terabytes/Second Bits/Second Kilobits/Second
-	Megabits/Second Gigabits/Second Terabits/Second Count/Second None`)
-
-// read reads lines, each of which must be a document.
 func read(t *testing.T, written string) (docs []doc) {
 	t.Helper()
 	if written == "" {
@@ -45,13 +41,26 @@ func read(t *testing.T, written string) (docs []doc) {
 	return docs
 }
 
-func parse(line string) (doc, error) {
-	d := doc{dimensions: map[string]string{}, units: map[string]string{}, values: map[string]map[float64]int{}, line: line}
-	if len(line) > 256<<10 {
-		return d, fmt.Errorf("%d bytes are more than a log event may have", len(line))
+// mistakes keeps the first of a document.
+type mistakes struct{ first error }
+
+func (m *mistakes) unless(ok bool, format string, args ...any) {
+	if !ok && m.first == nil {
+		m.first = fmt.Errorf(format, args...)
 	}
-	root, err := members(line)
-	if err != nil {
+}
+
+// decode reads an object without other members than those of v.
+func decode(raw json.RawMessage, v any) error {
+	strict := json.NewDecoder(bytes.NewReader(raw))
+	strict.DisallowUnknownFields()
+	return strict.Decode(v)
+}
+
+func parse(line string) (doc, error) {
+	d := doc{dimensions: map[string]string{}, units: map[string]string{}, values: map[string]map[float64]int{}, properties: map[string]any{}, line: line}
+	var root map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(line), &root); err != nil {
 		return d, err
 	}
 	var meta struct {
@@ -65,131 +74,76 @@ func parse(line string) (doc, error) {
 			}
 		}
 	}
-	strict := json.NewDecoder(bytes.NewReader(root["_aws"]))
-	strict.DisallowUnknownFields() // no additional members
-	if err := strict.Decode(&meta); err != nil {
-		return d, fmt.Errorf("_aws: %w", err)
+	if err := decode(root["_aws"], &meta); err != nil || meta.Timestamp == nil || len(meta.CloudWatchMetrics) != 1 || len(meta.CloudWatchMetrics[0].Dimensions) != 1 {
+		return d, fmt.Errorf("_aws: %+v: %w", meta, err)
 	}
-	if meta.Timestamp == nil || len(meta.CloudWatchMetrics) != 1 {
-		return d, fmt.Errorf("a timestamp %v, %d directives", meta.Timestamp, len(meta.CloudWatchMetrics))
-	}
+	var wrong mistakes
 	directive := meta.CloudWatchMetrics[0]
+	once := func(name string) bool { return strings.Count(line, fmt.Sprintf("%q:", name)) == 1 }
 	d.timestamp, d.namespace = *meta.Timestamp, directive.Namespace
-	if n := len(d.namespace); n < 1 || n > 255 {
-		return d, fmt.Errorf("a namespace of %d characters", n)
-	}
-	if len(directive.Dimensions) != 1 || len(directive.Dimensions[0]) > 30 {
-		return d, fmt.Errorf("dimensions %v", directive.Dimensions)
-	}
+	wrong.unless(len(line) <= 256<<10, "%d bytes are more than a log event may have", len(line))
+	wrong.unless(once("_aws"), "_aws is there twice")
+	wrong.unless(len(d.namespace) >= 1 && len(d.namespace) <= 255, "a namespace of %d characters", len(d.namespace))
+	wrong.unless(len(directive.Dimensions[0]) <= 30, "dimensions %v", directive.Dimensions)
 	delete(root, "_aws")
 	for _, name := range directive.Dimensions[0] {
 		var value string
-		if err := json.Unmarshal(root[name], &value); err != nil || value == "" || len(value) > 1024 || len(name) > 250 {
-			return d, fmt.Errorf("dimension %q is %s", name, root[name])
-		}
+		err := json.Unmarshal(root[name], &value)
+		wrong.unless(err == nil && value != "" && len(value) <= 1024 && len(name) <= 250 && once(name), "dimension %q is %s", name, root[name])
 		d.dimensions[name] = value
 		delete(root, name)
 	}
-	if n := len(directive.Metrics); n < 1 || n > 100 {
-		return d, fmt.Errorf("%d metrics", n)
-	}
+	wrong.unless(len(directive.Metrics) >= 1 && len(directive.Metrics) <= 100, "%d metrics", len(directive.Metrics))
 	for _, m := range directive.Metrics {
-		if m.Name == "" || len(m.Name) > 1024 || !slices.Contains(units, m.Unit) || m.StorageResolution != 0 && m.StorageResolution != 1 && m.StorageResolution != 60 {
-			return d, fmt.Errorf("metric %+v", m)
-		}
-		if d.values[m.Name] != nil {
-			return d, fmt.Errorf("metric %q is there twice", m.Name)
-		}
-		if d.values[m.Name], err = target(root[m.Name]); err != nil {
-			return d, fmt.Errorf("%s: %w", m.Name, err)
-		}
-		d.units[m.Name] = m.Unit
+		wrong.unless(m.Name != "" && len(m.Name) <= 1024 && slices.Contains(types.StandardUnit("").Values(), types.StandardUnit(m.Unit)), "metric %+v", m)
+		wrong.unless(slices.Contains([]int{0, 1, 60}, m.StorageResolution), "metric %+v", m)
+		wrong.unless(d.values[m.Name] == nil && once(m.Name), "metric %q is there twice", m.Name)
+		d.values[m.Name], d.units[m.Name] = wrong.target(root[m.Name]), m.Unit
 		delete(root, m.Name)
 	}
-	d.properties = map[string]any{}
 	for name, value := range root {
 		var v any
-		if err := json.Unmarshal(value, &v); err != nil {
-			return d, err
-		}
+		err := json.Unmarshal(value, &v)
+		wrong.unless(err == nil, "%s: %v", name, err)
 		d.properties[name] = v
 	}
-	return d, nil
-}
-
-// members are those of an object that fills a line; none is there twice.
-func members(line string) (map[string]json.RawMessage, error) {
-	found := map[string]json.RawMessage{}
-	in := json.NewDecoder(strings.NewReader(line))
-	if first, err := in.Token(); err != nil || first != json.Delim('{') {
-		return nil, fmt.Errorf("begins with %v: %v", first, err)
-	}
-	for in.More() {
-		name, err := in.Token()
-		if err != nil {
-			return nil, err
-		}
-		var value json.RawMessage
-		if err := in.Decode(&value); err != nil {
-			return nil, err
-		}
-		if _, twice := found[name.(string)]; twice {
-			return nil, fmt.Errorf("member %q is there twice", name)
-		}
-		found[name.(string)] = value
-	}
-	if _, err := in.Token(); err != nil {
-		return nil, err
-	}
-	if rest := line[in.InputOffset():]; rest != "" {
-		return nil, fmt.Errorf("%q follows", rest)
-	}
-	return found, nil
+	return d, wrong.first
 }
 
 // target reads a metric's value: a number, up to 100 numbers, or up to 100
 // values with their counts and statistics that agree with these.
-func target(raw json.RawMessage) (map[float64]int, error) {
-	got := map[float64]int{}
+func (m *mistakes) target(raw json.RawMessage) map[float64]int {
 	var single float64
 	if json.Unmarshal(raw, &single) == nil {
-		got[single]++
-		return got, nil
+		return map[float64]int{single: 1}
 	}
+	got := map[float64]int{}
 	var list []float64
 	if json.Unmarshal(raw, &list) == nil {
-		if len(list) < 1 || len(list) > 100 || !slices.IsSorted(list) {
-			return nil, fmt.Errorf("%d values %v", len(list), list)
-		}
+		m.unless(len(list) >= 1 && len(list) <= 100 && slices.IsSorted(list), "%d values %v", len(list), list)
 		for _, x := range list {
 			got[x]++
 		}
-		return got, nil
+		return got
 	}
 	var h struct {
 		Values               []float64
 		Counts               []int
 		Min, Max, Count, Sum float64
 	}
-	strict := json.NewDecoder(bytes.NewReader(raw))
-	strict.DisallowUnknownFields()
-	if err := strict.Decode(&h); err != nil {
-		return nil, err
-	}
-	if n := len(h.Values); n < 1 || n > 100 || n != len(h.Counts) {
-		return nil, fmt.Errorf("%d values with %d counts", n, len(h.Counts))
+	err := decode(raw, &h)
+	if n := len(h.Values); err != nil || n < 1 || n > 100 || n != len(h.Counts) {
+		m.unless(false, "%d values with %d counts: %v", n, len(h.Counts), err)
+		return got
 	}
 	count, sum := 0, 0.0
 	for i, x := range h.Values {
-		if h.Counts[i] < 1 {
-			return nil, fmt.Errorf("a count of %d", h.Counts[i])
-		}
+		m.unless(h.Counts[i] >= 1, "a count of %d", h.Counts[i])
 		got[x] += h.Counts[i]
 		count += h.Counts[i]
 		sum += x * float64(h.Counts[i])
 	}
-	if h.Min != slices.Min(h.Values) || h.Max != slices.Max(h.Values) || h.Count != float64(count) || math.Abs(h.Sum-sum) > sum*1e-9 {
-		return nil, fmt.Errorf("statistics %+v, want a count of %d and a sum of %v", h, count, sum)
-	}
-	return got, nil
+	m.unless(h.Min == slices.Min(h.Values) && h.Max == slices.Max(h.Values) && h.Count == float64(count) && math.Abs(h.Sum-sum) <= sum*1e-9,
+		"statistics %+v, want a count of %d and a sum of %v", h, count, sum)
+	return got
 }

@@ -21,12 +21,6 @@ import (
 
 const page = "../../docs/observability/log.md"
 
-// documented are the fields of each kind of line, as the page lists them.
-func documented(t *testing.T) map[string][]string {
-	t.Helper()
-	return docpage.Fields(t, page, "log fields")
-}
-
 // The page lists every field that is written, for the lines that have it, and no other.
 func TestThePageHasTheFields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -73,7 +67,7 @@ func TestThePageHasTheFields(t *testing.T) {
 				}
 			}
 		}
-		want := documented(t)
+		want := docpage.Fields(t, page, "log fields")
 		if len(got) != len(want) {
 			t.Errorf("lines of %d kinds, the page has %d", len(got), len(want))
 		}
@@ -92,7 +86,7 @@ func TestThePageShowsLinesOfTheseFields(t *testing.T) {
 	if block == nil {
 		t.Fatal("the page shows no lines")
 	}
-	fields := documented(t)
+	fields := docpage.Fields(t, page, "log fields")
 	for line := range strings.Lines(block[1]) {
 		var shown map[string]any
 		if err := json.Unmarshal([]byte(line), &shown); err != nil {

@@ -4,24 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/shorten"
 )
 
-var countNames = [...]string{
-	batch.Pending:      "pending",
-	batch.Succeeded:    "succeeded",
-	batch.Duplicate:    "duplicate",
-	batch.Expired:      "expired",
-	batch.Retry:        "retry",
-	batch.InProgress:   "inProgress",
-	batch.DeadLettered: "deadLetter",
-	batch.Dropped:      "dropped",
-	batch.NotStarted:   "notStarted",
-	batch.Skipped:      "skipped",
-	batch.Abandoned:    "abandoned",
+// countName returns the name of the number of records with an outcome, such as notStarted.
+func countName(o batch.Outcome) string {
+	name, rest, _ := strings.Cut(o.String(), "-")
+	if rest != "" {
+		name += strings.ToUpper(rest[:1]) + rest[1:]
+	}
+	return name
 }
 
 // ofQueue begins a line with the queue's name, if that is known.
@@ -42,7 +39,6 @@ func head(r *batch.Result) []slog.Attr {
 	)
 }
 
-// attrs returns the attributes of a record's line.
 func (h *Hook) attrs(r *batch.Result) []slog.Attr {
 	line := head(r)
 	if r.MaxReceiveCount > 0 {
@@ -127,4 +123,133 @@ func unreadable(err error, panicked any) slog.Attr {
 // ms is a duration in milliseconds, to a tenth.
 func ms(key string, d time.Duration) slog.Attr {
 	return slog.Float64(key, float64(d.Round(100*time.Microsecond))/float64(time.Millisecond))
+}
+
+// Limits of an error and a body in a line, in bytes of JSON. Together with the rest, about
+// 1 KB, a line stays below 16 KiB. Container runtimes split longer lines.
+const (
+	maxReason = 2 << 10
+	maxErrors = 3 << 10 // bytes of wrapped errors
+	maxStack  = 8 << 10
+	maxTexts  = 14_000 // bytes of these and the body together
+)
+
+// fits returns how many bytes of s fit into n bytes of JSON, and how many bytes of JSON
+// they take.
+func fits(s string, n int) (end, size int) {
+	for end < len(s) {
+		r, width := utf8.DecodeRuneInString(s[end:])
+		takes := width
+		switch {
+		case r == '"' || r == '\\' || r == '\n' || r == '\r' || r == '\t':
+			takes = 2
+		case r < ' ' || r == '\u2028' || r == '\u2029' || r == utf8.RuneError && width == 1:
+			takes = 6
+		}
+		if size+takes > n {
+			break
+		}
+		end, size = end+width, size+takes
+	}
+	return end, size
+}
+
+// shortened returns s if it fits into n bytes of JSON, or else its beginning and an
+// ellipsis. It also returns how many bytes that takes.
+func shortened(s string, n int) (short string, size int) {
+	const ellipsis = "…"
+	end, size := fits(s, n)
+	if end == len(s) {
+		return s, size
+	}
+	end, size = fits(s, n-len(ellipsis))
+	return s[:end] + ellipsis, size + len(ellipsis)
+}
+
+// link is a record's error, or an error that it wraps.
+type link struct {
+	Type string `json:"type"`
+	// Text is empty if the reason or the text of another link contains it.
+	Text string `json:"text,omitempty"`
+}
+
+// String is for logs that are not JSON.
+func (l link) String() string {
+	if l.Text == "" {
+		return l.Type
+	}
+	return l.Type + ": " + l.Text
+}
+
+const (
+	maxLinks  = 16
+	maxVisits = 64 // of errors, joined ones are many
+	maxText   = 500
+	maxType   = 200
+)
+
+// plain are types without a meaning of their own: their texts have it, and for a panic the
+// stack.
+var plain = map[string]bool{
+	"*errors.errorString": true, "*errors.joinError": true, "*fmt.wrapError": true, "*fmt.wrapErrors": true, "*batch.PanicError": true,
+}
+
+// chain lists the errors in err, outermost first, whose type or text adds to the reason, up
+// to maxErrors. It also returns how many bytes they take.
+func chain(err error, reason string) (links []link, size int) {
+	c := chained{said: []string{reason}}
+	c.walk(err, false)
+	return c.links, c.size
+}
+
+type chained struct {
+	links  []link
+	said   []string // texts
+	visits int
+	size   int
+	full   bool
+}
+
+// walk visits an error and the errors that it wraps. It leaves out texts within a
+// [batch.MalformedError], because a decoder's text may quote the body.
+func (c *chained) walk(err error, secret bool) {
+	c.visits++
+	if err == nil || c.visits > maxVisits || len(c.links) == maxLinks || c.full {
+		return
+	}
+	l := link{Type: shorten.To(fmt.Sprintf("%T", err), maxType)}
+	size := len(`{"type":"","text":""},`) + len(l.Type)
+	if !secret {
+		text, n := c.news(err.Error())
+		l.Text, size = text, size+n
+	}
+	if l.Text != "" || !plain[l.Type] {
+		if c.size+size > maxErrors {
+			c.full = true
+			return
+		}
+		c.links, c.size = append(c.links, l), c.size+size
+	}
+	_, malformed := err.(*batch.MalformedError)
+	secret = secret || malformed
+	switch err := err.(type) {
+	case interface{ Unwrap() error }:
+		c.walk(err.Unwrap(), secret)
+	case interface{ Unwrap() []error }:
+		for _, e := range err.Unwrap() {
+			c.walk(e, secret)
+		}
+	}
+}
+
+// news returns a text, shortened, if it is new, and how many bytes it takes.
+func (c *chained) news(text string) (short string, size int) {
+	end, _ := fits(text, maxText-len("…"))
+	for _, said := range c.said {
+		if strings.Contains(said, text[:end]) {
+			return "", 0
+		}
+	}
+	c.said = append(c.said, text)
+	return shortened(text, maxText)
 }

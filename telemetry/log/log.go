@@ -18,9 +18,8 @@
 // If very many records fail, the first lines show the cause. The line for the batch, or for
 // the batches of the interval, says how many lines were left out, so counts stay complete.
 //
-// Read the files in this order: log.go (which lines are written), line.go (a record's
-// line), chain.go (wrapped errors), short.go (length limits), sum.go (lines for an
-// interval).
+// Read the files in this order: log.go (which lines are written), line.go (a record's line,
+// limits of its length, wrapped errors), sum.go (lines for an interval).
 package log
 
 import (
@@ -70,7 +69,7 @@ func New(logger *slog.Logger, opts Options) *Hook {
 	if logger == nil {
 		logger = slog.Default()
 	}
-	return &Hook{logger: logger.With("logger", "sqsbatch"), opts: opts}
+	return &Hook{logger: logger.With("logger", "sqsbatch"), opts: opts, sums: sums{of: map[string]*queue{}}}
 }
 
 // BatchSettled implements [batch.BatchSettledHook].
@@ -154,12 +153,12 @@ func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
 // levelOf returns ERROR for a record that sqsbatch gave up or SQS will give up next, and
 // for a bug (a panic, a Goexit). It returns WARN for a record that comes back.
 func levelOf(r *batch.Result) slog.Level {
-	var panicked *batch.PanicError
+	_, panicked := errors.AsType[*batch.PanicError](r.Err)
 	switch {
 	case r.Outcome.OK():
 		return slog.LevelInfo
 	case r.Outcome == batch.DeadLettered, r.Outcome == batch.Dropped, r.Outcome == batch.Abandoned, lastAttempt(r),
-		errors.As(r.Err, &panicked), errors.Is(r.Err, batch.ErrGoexit):
+		panicked, errors.Is(r.Err, batch.ErrGoexit):
 		return slog.LevelError
 	case errors.Is(r.Err, batch.ErrStopped):
 		return slog.LevelDebug // it waited for its turn, like a record without a slot

@@ -2,8 +2,11 @@ package log_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
 	"strings"
 	"testing"
@@ -26,7 +29,6 @@ func result(id string, o batch.Outcome, err error) batch.Result {
 	return batch.Result{Record: &batch.Record{MessageID: id, Attempt: 2, Body: "swordfish", QueueARN: ordersARN}, Outcome: o, Err: err}
 }
 
-// written returns the lines that tell writes.
 func written(t *testing.T, level slog.Level, opts log.Options, tell func(h *log.Hook)) []map[string]any {
 	t.Helper()
 	var buf bytes.Buffer
@@ -89,25 +91,6 @@ func TestLinesAndLevels(t *testing.T) {
 	})
 }
 
-func TestSuccessesAreSilentAndStormsAreCut(t *testing.T) {
-	var results []batch.Result
-	for i := range 1000 {
-		results = append(results, result("m", []batch.Outcome{batch.Succeeded, batch.Retry}[i%2], nil))
-	}
-	lines := settled(t, slog.LevelInfo, results...)
-	if len(lines) != 101 {
-		t.Fatalf("%d lines, want 100 records and the batch", len(lines))
-	}
-	last := lines[100]
-	if last["msg"] != "batch" || last["unlogged"] != 400.0 || last["retry"] != 500.0 || last["succeeded"] != 500.0 {
-		t.Errorf("%v", last)
-	}
-	lines = settled(t, slog.LevelError, results...)
-	if len(lines) != 0 {
-		t.Errorf("%d lines at level ERROR", len(lines))
-	}
-}
-
 func TestWarnings(t *testing.T) {
 	for want, w := range map[string]batch.Warning{
 		`[{"level":"WARN","logger":"sqsbatch","messageId":"m-1","msg":"look here","queue":"orders","reason":"boom"}]`: {Message: "look here", MessageID: "m-1", Queue: "orders", Err: errors.New("boom")},
@@ -124,15 +107,123 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// What waited for its turn when a container was stopped is no trouble.
-func TestWhatWasStoppedIsNoWarning(t *testing.T) {
-	results := []batch.Result{result("m", batch.NotStarted, batch.ErrStopped)}
-	lines := settled(t, slog.LevelInfo, results...)
-	if len(lines) != 1 || lines[0]["notStarted"] != 1.0 {
-		t.Errorf("lines %v, want the batch's alone", lines)
+func TestWithoutALoggerTheDefaultOneWrites(t *testing.T) {
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	var buf bytes.Buffer
+	slog.SetDefault(slog.New(slog.NewTextHandler(&buf, nil)))
+	log.New(nil, log.Options{}).Warned(context.Background(), batch.Warning{Message: "look here"})
+	if !strings.Contains(buf.String(), `msg="look here" logger=sqsbatch`) || strings.Contains(buf.String(), "messageId") {
+		t.Errorf("%s", buf.String())
 	}
-	lines = settled(t, slog.LevelDebug, results...)
-	if len(lines) != 2 || lines[0]["level"] != "DEBUG" {
-		t.Errorf("lines %v, want the record's at level DEBUG", lines)
+}
+
+func TestAVisibilityOfZeroIsLogged(t *testing.T) {
+	released := batch.Result{Record: &batch.Record{MessageID: "m"}, Outcome: batch.NotStarted, Err: errors.New("no time")}
+	released.VisibilitySet = true
+	lines := settled(t, slog.LevelInfo, released)
+	if got := fmt.Sprint(lines[0]["visibleInMs"], lines[0]["queue"], lines[1]["queue"]); got != "0 <nil> <nil>" { // the queue is not known
+		t.Errorf("%v", lines[0])
+	}
+}
+
+// hidden wraps an error without telling its text.
+type hidden struct{ err error }
+
+func (hidden) Error() string   { return "the warehouse is down" }
+func (h hidden) Unwrap() error { return h.err }
+
+func TestWhatIsWrappedInAnErrorIsTold(t *testing.T) {
+	path := &fs.PathError{Op: "open", Path: "x", Err: fs.ErrNotExist}
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"a text":                      {errors.New("boom"), `<nil>`},
+		"texts in the reason":         {fmt.Errorf("ship: %w", errors.New("boom")), `<nil>`},
+		"a type of its own":           {fmt.Errorf("ship: %w", path), `[map[type:*fs.PathError]]`},
+		"a verb":                      {batch.Permanent(fmt.Errorf("ship: %w", path)), `[map[type:*batch.permanentError] map[type:*fs.PathError]]`},
+		"a text that is new":          {hidden{fmt.Errorf("dial: %w", path)}, `[map[type:log_test.hidden] map[text:dial: open x: file does not exist type:*fmt.wrapError] map[type:*fs.PathError]]`},
+		"joined ones":                 {errors.Join(path, hidden{errors.New("refused")}), `[map[type:*fs.PathError] map[type:log_test.hidden] map[text:refused type:*errors.errorString]]`},
+		"a decoder's own text":        {&batch.MalformedError{Reason: "at offset 3", Err: hidden{errors.New(`swordfish`)}}, `[map[type:*batch.MalformedError] map[type:log_test.hidden]]`},
+		"a panic with an error":       {&batch.PanicError{Value: path, Stack: []byte("x")}, `[map[type:*fs.PathError]]`},
+		"behind a reason that is cut": {fmt.Errorf("%s: %w", strings.Repeat("x", 5000), errors.New("refused")), `[map[text:refused type:*errors.errorString]]`},
+	} {
+		lines := settled(t, slog.LevelInfo, result("m", batch.Retry, c.err))
+		if got := fmt.Sprint(lines[0]["errors"]); got != c.want {
+			t.Errorf("%s: errors %s\nwant %s", name, got, c.want)
+		}
+	}
+}
+
+func TestErrorsAreBounded(t *testing.T) {
+	many := make([]error, 1000)
+	for i := range many {
+		many[i] = hidden{fmt.Errorf("%d %s", i, strings.Repeat("x", 10_000))}
+	}
+	lines := settled(t, slog.LevelInfo, result("m", batch.Retry, hidden{errors.Join(many...)}))
+	data, _ := json.Marshal(lines[0]["errors"])
+	if n := len(lines[0]["errors"].([]any)); n < 5 || n > 16 || len(data) > 3<<10 {
+		t.Errorf("%d errors in %d bytes", n, len(data))
+	}
+}
+
+func TestErrorsInALogThatIsText(t *testing.T) {
+	var buf bytes.Buffer
+	h := log.New(slog.New(slog.NewTextHandler(&buf, nil)), log.Options{})
+	h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{result("m", batch.Retry, hidden{fs.ErrNotExist})})
+	if want := `errors="[log_test.hidden *errors.errorString: file does not exist]"`; !strings.Contains(buf.String(), want) {
+		t.Errorf("%s, want %s", buf.String(), want)
+	}
+}
+
+func TestAges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := result("m", batch.Retry, nil)
+		r.Record.SentAt, r.Record.FirstReceivedAt = time.Now().Add(-90*time.Second), time.Now().Add(-time.Minute)
+		later := result("m", batch.Retry, nil)
+		later.Record.SentAt = time.Now().Add(time.Second) // clocks differ
+		lines := settled(t, slog.LevelInfo, r, later)
+		if lines[0]["ageMs"] != 90_000.0 || lines[0]["sinceFirstReceiveMs"] != 60_000.0 {
+			t.Errorf("%v", lines[0])
+		}
+		if _, known := lines[1]["sinceFirstReceiveMs"]; known || lines[1]["ageMs"] != 0.0 {
+			t.Errorf("%v", lines[1])
+		}
+	})
+}
+
+// Bodies are written where that is asked for, of failures only, and cut.
+func TestBodiesOnRequest(t *testing.T) {
+	for outcome, failed := range map[batch.Outcome]bool{
+		batch.Retry: true, batch.DeadLettered: true, batch.Dropped: true, batch.Abandoned: true,
+		batch.Succeeded: false, batch.Skipped: false, batch.NotStarted: false,
+	} {
+		for body, want := range map[string]string{"four": `"four" <nil>`, "four€": `"four" 7`, "": `"" <nil>`} {
+			r := result("m", outcome, nil)
+			r.Record.Body = body
+			lines := written(t, slog.LevelInfo, log.Options{BodyBytes: 5, Succeeded: true}, func(h *log.Hook) {
+				h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{r})
+			})
+			got := fmt.Sprintf("%#v %v", lines[0]["body"], lines[0]["bodyBytes"])
+			if !failed {
+				want = "<nil> <nil>"
+			}
+			if got != want {
+				t.Errorf("%v, body %q: %s, want %s", outcome, body, got, want)
+			}
+		}
+	}
+}
+
+func TestAnErrorWhoseMethodsPanicCostsNoLine(t *testing.T) {
+	for name, err := range map[string]error{"itself": panics{"oops"}, "wrapped": fmt.Errorf("sent: %w", hidden{panics{"oops"}})} {
+		lines := written(t, slog.LevelInfo, log.Options{}, func(h *log.Hook) {
+			h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{result("m-1", batch.Retry, err), result("m-2", batch.Retry, errors.New("boom"))})
+			h.Warned(t.Context(), batch.Warning{Message: "look here", Err: err})
+		})
+		if len(lines) != 4 || lines[0]["messageId"] != "m-1" || lines[1]["reason"] != "boom" || lines[3]["reason"] == nil {
+			t.Errorf("%s: %v", name, lines)
+		}
 	}
 }

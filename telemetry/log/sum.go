@@ -11,15 +11,13 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// counts are numbers of records by outcome.
 type counts [batch.Abandoned + 1]int
 
-// attrs are the counts of a queue that has a name.
 func (c *counts) attrs(queue string) []slog.Attr {
 	line := append(ofQueue(queue), slog.Int("records", c.records()))
 	for o, n := range c {
 		if n > 0 {
-			line = append(line, slog.Int(countNames[o], n))
+			line = append(line, slog.Int(countName(batch.Outcome(o)), n))
 		}
 	}
 	return line
@@ -39,7 +37,6 @@ type bound struct {
 	highest slog.Level // of the lines left out, at least INFO
 }
 
-// take reports whether one more line may be written.
 func (b *bound) take(level slog.Level) bool {
 	worse := 0
 	if level > slog.LevelWarn {
@@ -78,7 +75,6 @@ type period struct {
 	bounds [2]bound // by kind of line
 }
 
-// queue is a queue's period, and the timer that ends it.
 type queue struct {
 	period
 	timer *time.Timer
@@ -97,24 +93,16 @@ type sums struct {
 func (h *Hook) period(name string) *period {
 	q := h.sums.of[name]
 	if q == nil {
-		if h.sums.of == nil {
-			h.sums.of = make(map[string]*queue, 1)
-		}
-		q = &queue{}
+		q = &queue{timer: time.AfterFunc(h.opts.Every, func() { h.over(name) })}
 		h.sums.of[name] = q
 	}
 	if !q.begun {
 		q.begun, q.since = true, time.Now()
-		if q.timer == nil {
-			q.timer = time.AfterFunc(h.opts.Every, func() { h.over(name) })
-		} else {
-			q.timer.Reset(h.opts.Every)
-		}
+		q.timer.Reset(h.opts.Every)
 	}
 	return &q.period
 }
 
-// add counts a batch.
 func (h *Hook) add(name string, c counts) {
 	h.sums.mu.Lock()
 	defer h.sums.mu.Unlock()
@@ -124,7 +112,6 @@ func (h *Hook) add(name string, c counts) {
 	}
 }
 
-// within reports whether a line may be written in a queue's period.
 func (h *Hook) within(name string, level slog.Level, kind int) bool {
 	h.sums.mu.Lock()
 	defer h.sums.mu.Unlock()

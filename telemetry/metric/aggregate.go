@@ -1,21 +1,21 @@
 package metric
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Aggregate is a [Sink] that adds observations up until they are taken. The zero value is
 // ready to use. Its memory does not grow with the number of observations.
 type Aggregate struct {
 	mu     sync.Mutex
 	queues []*sums
-	taking sync.Mutex
 }
 
-// sums are the observations about one queue.
 type sums struct {
 	queue string
 	mu    sync.Mutex
-	now   *Summary
-	spare *Summary // the previous one, empty
+	now   *Summary // nil without observations
 }
 
 // Series implements [Sink].
@@ -27,91 +27,63 @@ func (a *Aggregate) Series(queue string) Series {
 			return s
 		}
 	}
-	s := &sums{queue: queue, now: newSummary(), spare: newSummary()}
+	s := &sums{queue: queue}
 	a.queues = append(a.queues, s)
 	return s
 }
 
-// Take calls visit for each queue with observations since the last Take. visit may use the
-// summary until it returns; meanwhile observations go on. If visit panics, the observations
-// that it got are lost.
+// Take calls visit for each queue with observations since the last Take. Meanwhile
+// observations go on. If visit panics, the observations that it got are lost.
 func (a *Aggregate) Take(visit func(queue string, s *Summary)) {
-	a.taking.Lock()
-	defer a.taking.Unlock()
 	a.mu.Lock()
-	queues := a.queues[:len(a.queues):len(a.queues)]
+	queues := slices.Clip(a.queues)
 	a.mu.Unlock()
 	for _, q := range queues {
-		q.take(visit)
+		q.mu.Lock()
+		taken := q.now
+		q.now = nil
+		q.mu.Unlock()
+		if taken != nil {
+			visit(q.queue, taken)
+		}
 	}
-}
-
-// take must not run twice at the same time.
-func (s *sums) take(visit func(queue string, s *Summary)) {
-	s.mu.Lock()
-	taken := s.now
-	if taken.empty {
-		s.mu.Unlock()
-		return
-	}
-	s.now, s.spare = s.spare, nil
-	s.mu.Unlock()
-	defer func() { // also if visit panics: without a spare no more observations would be possible
-		taken.reset()
-		s.spare = taken // only take uses it
-	}()
-	visit(s.queue, taken)
 }
 
 func (s *sums) Add(m *Metric, n float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now.put(m, s.now.counts[m.index]+n)
+	now := s.summary()
+	now.set[m.index] = true
+	now.counts[m.index] += n
 }
 
 func (s *sums) Set(m *Metric, value float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now.put(m, value)
+	now := s.summary()
+	now.set[m.index] = true
+	now.counts[m.index] = value
 }
 
 func (s *sums) Observe(m *Metric, value float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now.empty = false
-	v := s.now.values[m.index]
-	if v == nil {
-		v = &Values{}
-		s.now.values[m.index] = v
+	s.summary().values[m.index].Observe(value)
+}
+
+// summary returns the summary of now. The caller holds the lock.
+func (s *sums) summary() *Summary {
+	if s.now == nil {
+		s.now = &Summary{make([]bool, len(All)), make([]float64, len(All)), make([]Values, len(All))}
 	}
-	v.Observe(value)
+	return s.now
 }
 
 // Summary has the observations about one queue in a period.
 type Summary struct {
-	empty  bool
 	set    []bool // whether counts has a value: a gauge may be 0
 	counts []float64
-	values []*Values
-}
-
-func newSummary() *Summary {
-	return &Summary{empty: true, set: make([]bool, len(All)), counts: make([]float64, len(All)), values: make([]*Values, len(All))}
-}
-
-func (s *Summary) put(m *Metric, value float64) {
-	s.empty, s.set[m.index], s.counts[m.index] = false, true, value
-}
-
-func (s *Summary) reset() {
-	s.empty = true
-	clear(s.set)
-	clear(s.counts)
-	for _, v := range s.values {
-		if v != nil {
-			v.Reset()
-		}
-	}
+	values []Values
 }
 
 // Counts visits each counter's sum and each gauge's latest value, in the order of [All].
@@ -126,7 +98,7 @@ func (s *Summary) Counts(visit func(m *Metric, value float64)) {
 // Distributions visits the distributions that have values, in the order of [All].
 func (s *Summary) Distributions(visit func(m *Metric, v *Values)) {
 	for i, m := range All {
-		if v := s.values[i]; v != nil && v.Count > 0 {
+		if v := &s.values[i]; v.Count > 0 {
 			visit(m, v)
 		}
 	}

@@ -80,7 +80,6 @@ var perLog = 1 / math.Log(gamma)
 // as it.
 const least = 1e-9
 
-// round puts a value into its bucket.
 func (v *Values) round(x float64, n int) {
 	if x == 0 {
 		v.zeros += n
@@ -108,7 +107,6 @@ func representative(b int) float64 {
 	return digits(2 * math.Pow(gamma, float64(b+1)) / (1 + gamma))
 }
 
-// digits rounds to four significant digits.
 func digits(x float64) float64 {
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
 	return rounded
@@ -117,13 +115,12 @@ func digits(x float64) float64 {
 // Append appends the values in ascending order, each once, with their counts. The first is
 // Min and the last is Max, even if the values between them are rounded.
 func (v *Values) Append(to []Value) []Value {
+	from := len(to)
 	if v.buckets == nil {
-		from := len(to)
 		to = append(to, v.exact...)
 		slices.SortFunc(to[from:], func(a, b Value) int { return cmp.Compare(a.Value, b.Value) })
 		return to
 	}
-	from := len(to)
 	put := func(x float64, n int) {
 		if n == 0 {
 			return
@@ -136,30 +133,20 @@ func (v *Values) Append(to []Value) []Value {
 		}
 	}
 	put(0, v.zeros)
-	lowest, highest := -1, -1 // the first and last bucket with values
-	for i, n := range v.buckets {
-		if n > 0 {
-			highest = i
-			if lowest < 0 {
-				lowest = i
-			}
-		}
-	}
-	for i, n := range v.buckets {
+	for i, n := range v.buckets { // the first and the last one have values
 		if n == 0 {
 			continue
 		}
-		ends := 0 // the smallest and the largest value are reported exactly
-		if i == lowest && v.zeros == 0 {
+		if i == 0 && v.zeros == 0 {
 			put(v.Min, 1)
-			ends++
+			n--
 		}
-		if i == highest && n > ends {
-			put(representative(v.first+i), n-ends-1)
+		if i == len(v.buckets)-1 && n > 0 {
+			put(representative(v.first+i), n-1)
 			put(v.Max, 1)
-			continue
+		} else {
+			put(representative(v.first+i), n)
 		}
-		put(representative(v.first+i), n-ends)
 	}
 	return to
 }
@@ -175,6 +162,3 @@ func (v *Values) Quantile(q float64) float64 {
 	}
 	return v.Max
 }
-
-// Reset empties the distribution.
-func (v *Values) Reset() { *v = Values{exact: v.exact[:0]} }

@@ -6,6 +6,81 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
+// Kind is how a metric combines its observations.
+type Kind uint8
+
+const (
+	// Counter adds them up.
+	Counter Kind = iota
+	// Distribution keeps them as values, for percentiles.
+	Distribution
+	// Gauge keeps the latest one.
+	Gauge
+)
+
+func (k Kind) String() string { return [...]string{"counter", "distribution", "gauge"}[k] }
+
+// Unit is a CloudWatch unit, see MetricDatum in the API reference.
+type Unit string
+
+const (
+	Count        Unit = "Count"
+	Milliseconds Unit = "Milliseconds"
+	Seconds      Unit = "Seconds"
+	Percent      Unit = "Percent"
+	Bytes        Unit = "Bytes"
+)
+
+// Metric is one of the metrics in [All]. Its only dimensions are the service and the queue.
+// Data with too many values for a dimension is in logs and traces.
+type Metric struct {
+	// Name is the metric's name in systems without labels (CloudWatch).
+	Name string
+	Kind Kind
+	Unit Unit
+	// Help says what is observed, and what to do about it.
+	Help string
+
+	// Family, Label and Value are for systems with labels. The metrics of a family are one
+	// metric there: "Records" with outcome="retry". Without a Label, Family is the Name.
+	Family, Label, Value string
+
+	// Poll is true if the metric is observed only in containers.
+	Poll bool
+	// Send is true if the metric is about calls of package sender, see
+	// [Recorder.SenderCalled].
+	Send bool
+
+	index int
+}
+
+// Index returns the metric's position in [All].
+func (m *Metric) Index() int { return m.index }
+
+// All are the metrics, in the order in which to show them.
+var All []*Metric
+
+// byOutcome maps outcomes to metrics. Go makes the metrics in the order of their declarations
+// only if this variable and All stand above them.
+var byOutcome [batch.Abandoned + 1]*Metric
+
+func metric(m Metric) *Metric {
+	m.Family = cmp.Or(m.Family, m.Name)
+	m.index = len(All)
+	All = append(All, &m)
+	return &m
+}
+
+// ByName returns the metric with a name, or nil.
+func ByName(name string) *Metric {
+	for _, m := range All {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
 // Records by outcome. Each record of a batch is counted in one of these.
 var (
 	RecordsSucceeded = records(batch.Succeeded, "RecordsSucceeded",
@@ -60,35 +135,35 @@ var (
 
 // Calls that sqsbatch made to SQS.
 var (
-	ReceiveCalls = callsOf("ReceiveMessage", "ReceiveCalls", true,
+	ReceiveCalls = ofCalls("Calls", "ReceiveMessage", "ReceiveCalls",
 		"Receives. Few messages for many calls mean an idle queue: it costs this many requests.")
-	DeleteCalls = callsOf("DeleteMessageBatch", "DeleteCalls", false,
+	DeleteCalls = ofCalls("Calls", "DeleteMessageBatch", "DeleteCalls",
 		"Calls that delete messages. Lambda deletes by itself, so there are some on Lambda only with SQSBATCH_DELETE_SUCCEEDED.")
-	VisibilityCalls = callsOf("ChangeMessageVisibilityBatch", "VisibilityCalls", false,
+	VisibilityCalls = ofCalls("Calls", "ChangeMessageVisibilityBatch", "VisibilityCalls",
 		"Calls that set a backoff, release records or, in a container, extend the visibility timeout of records that are held.")
-	DeadLetterCalls = callsOf("SendMessageBatch", "DeadLetterCalls", false,
+	DeadLetterCalls = ofCalls("Calls", "SendMessageBatch", "DeadLetterCalls",
 		"Calls that send records to the dead-letter queue.")
-	OtherCalls = callsOf("", "OtherCalls", false,
+	OtherCalls = ofCalls("Calls", "other", "OtherCalls",
 		"Calls for a queue's URL and attributes: a few, at the start and when records fail.")
 
-	MessagesReceived = entriesOf("ReceiveMessage", "MessagesReceived", true,
+	MessagesReceived = ofCalls("CallEntries", "ReceiveMessage", "MessagesReceived",
 		"Messages that receives returned, repeated ones included. Compared with RecordsSucceeded, it shows how many were received without success.")
-	DeleteEntries = entriesOf("DeleteMessageBatch", "DeleteEntries", false,
+	DeleteEntries = ofCalls("CallEntries", "DeleteMessageBatch", "DeleteEntries",
 		"Messages in calls that delete. Those of repeated calls count again.")
-	VisibilityEntries = entriesOf("ChangeMessageVisibilityBatch", "VisibilityEntries", false,
+	VisibilityEntries = ofCalls("CallEntries", "ChangeMessageVisibilityBatch", "VisibilityEntries",
 		"Messages in calls that change the visibility timeout. Those of repeated calls count again.")
-	DeadLetterEntries = entriesOf("SendMessageBatch", "DeadLetterEntries", false,
+	DeadLetterEntries = ofCalls("CallEntries", "SendMessageBatch", "DeadLetterEntries",
 		"Messages in calls to the dead-letter queue. Those of repeated calls count again.")
 
-	ReceiveFailures = failuresOf("ReceiveMessage", "ReceiveFailures", true,
+	ReceiveFailures = ofCalls("CallFailures", "ReceiveMessage", "ReceiveFailures",
 		"Receives that failed. If it is above 0 for minutes, no record is handled: check that SQS is reachable and that the role may receive.")
-	DeleteFailures = failuresOf("DeleteMessageBatch", "DeleteFailures", false,
+	DeleteFailures = ofCalls("CallFailures", "DeleteMessageBatch", "DeleteFailures",
 		"Messages that a call did not delete. They are handled twice unless a later call succeeds.")
-	VisibilityFailures = failuresOf("ChangeMessageVisibilityBatch", "VisibilityFailures", false,
+	VisibilityFailures = ofCalls("CallFailures", "ChangeMessageVisibilityBatch", "VisibilityFailures",
 		"Messages whose visibility timeout a call did not change: backoffs have no effect, or others receive records that are held. Above 0: the log names the permission or the cause.")
-	DeadLetterFailures = failuresOf("SendMessageBatch", "DeadLetterFailures", false,
+	DeadLetterFailures = ofCalls("CallFailures", "SendMessageBatch", "DeadLetterFailures",
 		"Messages that did not reach the dead-letter queue. They are retried instead. Above 0: the log names the permission or the cause.")
-	OtherFailures = failuresOf("", "OtherFailures", false,
+	OtherFailures = ofCalls("CallFailures", "other", "OtherFailures",
 		"Calls for a queue's URL and attributes that failed. The log says what sqsbatch does not know because of that.")
 
 	Throttles = metric(Metric{Name: "Throttles", Unit: Count,
@@ -131,40 +206,21 @@ var (
 		Help: "Deliveries of records that were held or handled already. They are not handled again. A few are usual. Many: records become visible while they are held, or deletes have no effect."})
 )
 
-// byOutcome maps outcomes to metrics.
-var byOutcome [batch.Abandoned + 1]*Metric
-
 func records(o batch.Outcome, name, help string) *Metric {
 	byOutcome[o] = metric(Metric{Name: name, Unit: Count, Help: help, Family: "Records", Label: "outcome", Value: o.String()})
 	return byOutcome[o]
 }
 
+func ofCalls(family, action, name, help string) *Metric {
+	return metric(Metric{Name: name, Unit: Count, Help: help, Family: family, Label: "operation", Value: action, Poll: action == "ReceiveMessage"})
+}
+
 // operation has the metrics of an API action; nil if there is none.
 type operation struct{ calls, entries, failures *Metric }
 
-// operations has "" for all other actions.
-var operations = map[string]*operation{}
-
-func operationFor(action string) *operation {
-	if operations[action] == nil {
-		operations[action] = &operation{}
-	}
-	return operations[action]
-}
-
-func callsOf(action, name string, poll bool, help string) *Metric {
-	return byOperation(&operationFor(action).calls, "Calls", action, name, help, poll)
-}
-
-func entriesOf(action, name string, poll bool, help string) *Metric {
-	return byOperation(&operationFor(action).entries, "CallEntries", action, name, help, poll)
-}
-
-func failuresOf(action, name string, poll bool, help string) *Metric {
-	return byOperation(&operationFor(action).failures, "CallFailures", action, name, help, poll)
-}
-
-func byOperation(to **Metric, family, action, name, help string, poll bool) *Metric {
-	*to = metric(Metric{Name: name, Unit: Count, Help: help, Family: family, Label: "operation", Value: cmp.Or(action, "other"), Poll: poll})
-	return *to
+var operations = map[string]operation{
+	"ReceiveMessage":               {ReceiveCalls, MessagesReceived, ReceiveFailures},
+	"DeleteMessageBatch":           {DeleteCalls, DeleteEntries, DeleteFailures},
+	"ChangeMessageVisibilityBatch": {VisibilityCalls, VisibilityEntries, VisibilityFailures},
+	"SendMessageBatch":             {DeadLetterCalls, DeadLetterEntries, DeadLetterFailures},
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"math"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 	"github.com/sqsbatch/sqsbatch/sender"
 )
 
@@ -39,6 +39,8 @@ type Recorder struct {
 	mu     sync.RWMutex
 	queues map[string]Series // by ARN and by name
 
+	observed func() // called after each observation
+
 	polling sync.Mutex
 	polls   []*poll
 }
@@ -52,7 +54,7 @@ type poll struct {
 
 // NewRecorder returns a Recorder for a Sink.
 func NewRecorder(s Sink) *Recorder {
-	return &Recorder{sink: s, queues: make(map[string]Series, 1)}
+	return &Recorder{sink: s, queues: make(map[string]Series, 1), observed: func() {}}
 }
 
 // series returns the series of a queue, by its ARN or name.
@@ -65,22 +67,17 @@ func (r *Recorder) series(arn string) Series {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.queues[arn] == nil {
-		r.queues[arn] = r.known(batch.QueueName(arn))
-	}
-	return r.queues[arn]
-}
-
-// known returns the series of a queue's name. It asks the Sink only once for each.
-func (r *Recorder) known(name string) Series {
+	name := batch.QueueName(arn)
 	if r.queues[name] == nil {
 		r.queues[name] = r.sink.Series(name)
 	}
-	return r.queues[name]
+	r.queues[arn] = r.queues[name]
+	return r.queues[arn]
 }
 
 // BatchSettled implements [batch.BatchSettledHook].
 func (r *Recorder) BatchSettled(_ context.Context, b batch.BatchInfo, results []batch.Result) {
+	defer r.observed()
 	s := r.series(b.QueueARN)
 	s.Observe(BatchSize, float64(len(results)))
 	if !r.warm.Load() && r.warm.CompareAndSwap(false, true) {
@@ -153,14 +150,15 @@ func percent(d, of time.Duration) float64 {
 
 // Called implements [batch.CallHook].
 func (r *Recorder) Called(_ context.Context, c batch.Call) {
+	defer r.observed()
 	queue := c.QueueARN
 	if queue == "" { // not known yet
 		queue = batch.QueueName(c.URL)
 	}
 	s := r.series(queue)
-	o := operations[c.Operation]
-	if o == nil {
-		o = operations[""]
+	o, known := operations[c.Operation]
+	if !known {
+		o = operation{calls: OtherCalls, failures: OtherFailures}
 	}
 	s.Add(o.calls, 1)
 	add(s, o.entries, c.Entries)
@@ -171,35 +169,23 @@ func (r *Recorder) Called(_ context.Context, c batch.Call) {
 	if !errors.Is(c.Err, context.Canceled) { // a receive that a stop abandoned
 		add(s, o.failures, failed)
 	}
-	if c.Throttled > 0 || throttled(c.Err) {
+	if c.Throttled > 0 || sqserror.Of(c.Err) == sqserror.Throttled {
 		s.Add(Throttles, 1)
 	}
 }
 
 // SenderCalled is for sender.Config.OnCall. It observes a call that sent messages.
 func (r *Recorder) SenderCalled(c sender.Call) {
+	defer r.observed()
 	s := r.series(batch.QueueName(c.URL))
 	s.Observe(SendBatchSize, float64(c.Entries))
 	s.Observe(SendWait, float64(c.Waited.Microseconds())/1e3)
 	s.Add(SendBytes, float64(c.Bytes))
 	add(s, SendRetries, c.Retried)
 	add(s, SendFailures, c.Failed)
-	if c.Throttled > 0 || throttled(c.Err) {
+	if c.Throttled > 0 || sqserror.Of(c.Err) == sqserror.Throttled {
 		s.Add(SendThrottles, 1)
 	}
-}
-
-// throttled reports whether SQS answered that there are too many calls.
-func throttled(err error) bool {
-	coded, ok := errors.AsType[interface {
-		error
-		ErrorCode() string
-	}](err)
-	if !ok {
-		return false
-	}
-	code := coded.ErrorCode()
-	return strings.Contains(code, "Throttl") || strings.Contains(code, "TooManyRequests") || strings.Contains(code, "RequestLimit")
 }
 
 // Warned implements [batch.WarningHook].
@@ -207,6 +193,7 @@ func (r *Recorder) Warned(_ context.Context, w batch.Warning) {
 	if w.Info {
 		return
 	}
+	defer r.observed()
 	s := r.series(w.Queue)
 	s.Add(Warnings, 1)
 	if w.Serious {
@@ -216,6 +203,7 @@ func (r *Recorder) Warned(_ context.Context, w batch.Warning) {
 
 // Polling implements [batch.PollHook].
 func (r *Recorder) Polling(_ context.Context, queueARN string, load func() batch.Load) {
+	defer r.observed()
 	r.polling.Lock()
 	defer r.polling.Unlock()
 	r.polls = append(r.polls, &poll{series: r.series(queueARN), load: load})

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -94,11 +96,6 @@ func TestWhatABatchIsObservedAs(t *testing.T) {
 	}
 }
 
-type apiError string
-
-func (e apiError) Error() string     { return string(e) }
-func (e apiError) ErrorCode() string { return string(e) }
-
 func TestWhatCallsAreObservedAs(t *testing.T) {
 	var a metric.Aggregate
 	r := metric.NewRecorder(&a)
@@ -107,9 +104,9 @@ func TestWhatCallsAreObservedAs(t *testing.T) {
 		{Operation: "ReceiveMessage", Err: errors.New("no route")},
 		{Operation: "ReceiveMessage", Err: fmt.Errorf("stop: %w", context.Canceled)},
 		{Operation: "DeleteMessageBatch", Entries: 10, Failed: 3, Throttled: 2},
-		{Operation: "ChangeMessageVisibilityBatch", Entries: 4, Failed: 4, Err: fmt.Errorf("call: %w", apiError("ThrottlingException"))},
+		{Operation: "ChangeMessageVisibilityBatch", Entries: 4, Failed: 4, Err: fmt.Errorf("call: %w", &smithy.GenericAPIError{Code: "ThrottlingException"})},
 		{Operation: "SendMessageBatch", Entries: 2},
-		{Operation: "GetQueueAttributes", Err: apiError("AccessDenied")},
+		{Operation: "GetQueueAttributes", Err: &smithy.GenericAPIError{Code: "AccessDenied"}},
 		{Operation: "SomethingNew"},
 	} {
 		c.QueueARN = orders
@@ -222,4 +219,39 @@ func TestWhatACallOfASenderIsObservedAs(t *testing.T) {
 		"orders SendBatchSize": "[{2 1} {4 1} {10 1}]", "orders SendWait": "[{0 1} {1.5 1} {5 1}]", "orders SendBytes": "4420",
 		"orders SendRetries": "5", "orders SendFailures": "4", "orders SendThrottles": "2",
 	})
+}
+
+// Names are valid and unique, and each metric says what to do about it.
+func TestTheListIsSound(t *testing.T) {
+	name := regexp.MustCompile(`^[A-Z][A-Za-z]{1,40}$`)
+	names, labels := map[string]bool{}, map[string]bool{}
+	kinds := map[string]*metric.Metric{}
+	for i, m := range metric.All {
+		if m.Index() != i || metric.ByName(m.Name) != m {
+			t.Errorf("%s has the index %d, and is number %d", m.Name, m.Index(), i)
+		}
+		if !name.MatchString(m.Name) || names[m.Name] {
+			t.Errorf("%q is no name, or is there twice", m.Name)
+		}
+		names[m.Name] = true
+		key := m.Family + "/" + m.Value
+		if labels[key] || (m.Label == "") != (m.Value == "") || m.Label == "" && m.Family != m.Name {
+			t.Errorf("%s: family %q, label %q, value %q", m.Name, m.Family, m.Label, m.Value)
+		}
+		labels[key] = true
+		if first := kinds[m.Family]; first == nil {
+			kinds[m.Family] = m
+		} else if first.Kind != m.Kind || first.Unit != m.Unit || first.Label != m.Label {
+			t.Errorf("%s and %s are of one family and differ", m.Name, first.Name)
+		}
+		if !slices.Contains([]metric.Unit{metric.Count, metric.Milliseconds, metric.Seconds, metric.Percent, metric.Bytes}, m.Unit) {
+			t.Errorf("%s has the unit %q", m.Name, m.Unit)
+		}
+		if len(m.Help) < 40 || !strings.HasSuffix(m.Help, ".") {
+			t.Errorf("%s: %q", m.Name, m.Help)
+		}
+	}
+	if metric.ByName("None") != nil {
+		t.Error("there is a metric that there is not")
+	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/sharedcall"
-	"github.com/sqsbatch/sqsbatch/sender"
 )
 
 // Reporter is a hook that adds observations up and reports them: at the end of each
@@ -44,6 +43,7 @@ type Reporter struct {
 func NewReporter(every time.Duration, report func(ctx context.Context, a *Aggregate)) *Reporter {
 	r := &Reporter{every: every, report: report}
 	r.Recorder = NewRecorder(&r.sums)
+	r.observed = r.arm
 	r.calls = sharedcall.New(r.now)
 	return r
 }
@@ -51,33 +51,13 @@ func NewReporter(every time.Duration, report func(ctx context.Context, a *Aggreg
 // BatchSettled implements [batch.BatchSettledHook].
 func (r *Reporter) BatchSettled(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
 	r.Recorder.BatchSettled(ctx, b, results)
-	r.arm()
 	r.panicAgain()
 }
 
 // Called implements [batch.CallHook].
 func (r *Reporter) Called(ctx context.Context, c batch.Call) {
 	r.Recorder.Called(ctx, c)
-	r.arm()
 	r.panicAgain()
-}
-
-// SenderCalled is for sender.Config.OnCall. It observes a call that sent messages.
-func (r *Reporter) SenderCalled(c sender.Call) {
-	r.Recorder.SenderCalled(c)
-	r.arm()
-}
-
-// Warned implements [batch.WarningHook].
-func (r *Reporter) Warned(ctx context.Context, w batch.Warning) {
-	r.Recorder.Warned(ctx, w)
-	r.arm()
-}
-
-// Polling implements [batch.PollHook].
-func (r *Reporter) Polling(ctx context.Context, queueARN string, load func() batch.Load) {
-	r.Recorder.Polling(ctx, queueARN, load)
-	r.arm()
 }
 
 // arm schedules a report: at the end of the interval, or at the next flush.
@@ -92,7 +72,6 @@ func (r *Reporter) arm() {
 	}
 }
 
-// wait returns the time until the next report.
 func (r *Reporter) wait() time.Duration {
 	now := time.Now()
 	wait := now.Truncate(r.every).Add(r.every).Sub(now.Round(0))
@@ -102,7 +81,6 @@ func (r *Reporter) wait() time.Duration {
 	return wait
 }
 
-// tick reports the observations of an interval.
 func (r *Reporter) tick() {
 	r.mu.Lock()
 	r.timer = nil

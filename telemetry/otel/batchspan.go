@@ -1,7 +1,9 @@
 package otel
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,10 +21,10 @@ type batchSpan struct {
 	context.Context
 	span    trace.Span // nil if there is only the record's span
 	lambda  bool
+	queue   *queue // of all records, if the batch has a span
 	records []batch.Record
 
 	mu      sync.Mutex
-	only    *recordSpan // the record's span of a batch of one, in place of open
 	open    map[*batch.Record]*recordSpan
 	settled bool
 }
@@ -56,11 +58,11 @@ func (h *Hook) BatchContext(ctx context.Context, info batch.BatchInfo, records [
 	if !b.lambda && len(records) <= 1 {
 		return b
 	}
-	q := h.queues.of(info.QueueARN)
-	if severalQueues(records) {
-		q = newQueue("")
+	b.queue = newQueue(batch.QueueName(info.QueueARN))
+	if slices.ContainsFunc(records, func(r batch.Record) bool { return r.QueueARN != info.QueueARN }) {
+		b.queue = newQueue("")
 	}
-	attrs := append(make([]attribute.KeyValue, 0, len(q.attrs)+3), q.attrs...)
+	attrs := append(make([]attribute.KeyValue, 0, len(b.queue.attrs)+3), b.queue.attrs...)
 	attrs = append(attrs, semconv.MessagingBatchMessageCount(len(records)))
 	links := h.senders(records)
 	opts := []trace.SpanStartOption{consumer}
@@ -77,17 +79,8 @@ func (h *Hook) BatchContext(ctx context.Context, info batch.BatchInfo, records [
 		// process does.
 		opts = append(opts, trace.WithNewRoot())
 	}
-	b.Context, b.span = h.tracer.Start(ctx, q.span, append(opts, trace.WithAttributes(attrs...), trace.WithLinks(links...))...)
+	b.Context, b.span = h.tracer.Start(ctx, b.queue.span, append(opts, trace.WithAttributes(attrs...), trace.WithLinks(links...))...)
 	return b
-}
-
-func severalQueues(records []batch.Record) bool {
-	for i := range records {
-		if records[i].QueueARN != records[0].QueueARN {
-			return true
-		}
-	}
-	return false
 }
 
 // senders returns links to the spans that sent the records, each with the message's id.
@@ -109,40 +102,31 @@ func (h *Hook) senders(records []batch.Record) (links []trace.Link) {
 func (b *batchSpan) add(r *batch.Record, s *recordSpan) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch {
-	case b.settled:
+	if b.settled {
 		return false
-	case len(b.records) == 1:
-		b.only = s
-	default:
-		if b.open == nil {
-			b.open = make(map[*batch.Record]*recordSpan, min(len(b.records), 100))
-		}
-		b.open[r] = s
 	}
+	if b.open == nil {
+		b.open = make(map[*batch.Record]*recordSpan, min(len(b.records), 100))
+	}
+	b.open[r] = s
 	return true
 }
 
 // take returns a record's span once. Its caller ends the span.
-func (b *batchSpan) take(r *batch.Record) (s *recordSpan) {
+func (b *batchSpan) take(r *batch.Record) *recordSpan {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.records) == 1 {
-		s, b.only = b.only, nil
-		return s
-	}
-	s = b.open[r]
+	s := b.open[r]
 	delete(b.open, r)
 	return s
 }
 
 // settle returns the spans that have not ended. No more are added after it.
-func (b *batchSpan) settle() (open map[*batch.Record]*recordSpan, only *recordSpan) {
+func (b *batchSpan) settle() (open map[*batch.Record]*recordSpan) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	open, only = b.open, b.only
-	b.open, b.only, b.settled = nil, nil, true
-	return open, only
+	open, b.open, b.settled = b.open, nil, true
+	return open
 }
 
 // BatchSettled ends the spans of records that failed, and then the batch's span.
@@ -151,7 +135,7 @@ func (h *Hook) BatchSettled(ctx context.Context, info batch.BatchInfo, results [
 	if b == nil || len(results) != len(b.records) {
 		return
 	}
-	open, only := b.settle()
+	open := b.settle()
 	var counts [batch.Abandoned + 1]int
 	done, events := 0, 0
 	for i := range results {
@@ -160,11 +144,8 @@ func (h *Hook) BatchSettled(ctx context.Context, info batch.BatchInfo, results [
 		if r.Outcome.Done() {
 			done++
 		}
-		s := only
-		if open != nil {
-			s = open[&b.records[i]] // the result's own record may be a copy with a newer receipt handle
-		}
-		switch {
+		// A record that was received again before it started has another place.
+		switch s := cmp.Or(open[r.Record], open[&b.records[i]]); {
 		case s != nil:
 			s.finish(r)
 		case r.Outcome != batch.Succeeded && b.span != nil && events < maxEvents:
@@ -211,4 +192,26 @@ func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
 		attrs = append(attrs, semconv.ExceptionMessage(short(w.Err.Error(), maxText)))
 	}
 	b.span.AddEvent("sqsbatch.warning", trace.WithAttributes(attrs...))
+}
+
+type queue struct {
+	name  string // "" if it is not known, or if there are several
+	span  string // the spans' name
+	attrs []attribute.KeyValue
+}
+
+// newQueue makes the attributes that all spans of a queue share: those that the conventions
+// want when a span is created, so that samplers can use them.
+func newQueue(name string) *queue {
+	q := &queue{name: name, span: "process"}
+	q.attrs = []attribute.KeyValue{
+		semconv.MessagingSystemAWSSQS,
+		semconv.MessagingOperationName("process"),
+		semconv.MessagingOperationTypeProcess,
+	}
+	if name != "" {
+		q.span += " " + name
+		q.attrs = append(q.attrs, semconv.MessagingDestinationName(q.name))
+	}
+	return q
 }

@@ -26,7 +26,7 @@ func Example() {
 	// Output: <nil>
 }
 
-// A sender of one message.
+// A sender of one message. The entries of SendMessageBatch have attributes of their own.
 func ExampleInject() {
 	send := func(ctx context.Context, client *awssqs.Client, queueURL, body string) error {
 		attributes, err := otel.Inject(ctx, map[string]types.MessageAttributeValue{
@@ -41,23 +41,4 @@ func ExampleInject() {
 		return err
 	}
 	_ = send
-}
-
-// A sender of several: each entry has attributes of its own.
-func ExampleInject_batch() {
-	sendAll := func(ctx context.Context, client *awssqs.Client, queueURL string, bodies []string) error {
-		entries := make([]types.SendMessageBatchRequestEntry, len(bodies)) // at most ten
-		for i := range bodies {
-			attributes, err := otel.Inject(ctx, nil)
-			if err != nil {
-				return err
-			}
-			entries[i] = types.SendMessageBatchRequestEntry{
-				Id: aws.String(fmt.Sprint(i)), MessageBody: &bodies[i], MessageAttributes: attributes,
-			}
-		}
-		_, err := client.SendMessageBatch(ctx, &awssqs.SendMessageBatchInput{QueueUrl: &queueURL, Entries: entries})
-		return err // and what out.Failed says
-	}
-	_ = sendAll
 }

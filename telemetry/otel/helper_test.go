@@ -49,7 +49,6 @@ func inWorld(t *testing.T, fifo bool, opts otel.Options, script func(*world)) {
 	})
 }
 
-// inWorldRun is inWorld as a subtest.
 func inWorldRun(t *testing.T, name string, fifo bool, opts otel.Options, script func(*world)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) { inWorld(t, fifo, opts, script) })
@@ -68,20 +67,20 @@ func (w *world) config() handler.Config {
 	return handler.Config{Hooks: []any{w.hook}}
 }
 
-// onLambda invokes h with what is in the queue, once.
-func (w *world) onLambda(h batch.HandlerFunc, cfg handler.Config, wrap ...func(invoke) invoke) {
+// onLambda invokes h with what is in the queue, once, in the context that in makes.
+func (w *world) onLambda(h batch.HandlerFunc, cfg handler.Config, in ...func(context.Context) context.Context) {
 	w.t.Helper()
-	run := invoke(w.Lambda(h, cfg).Invoke)
-	for _, f := range wrap {
-		run = f(run)
-	}
+	invoke := w.Lambda(h, cfg).Invoke
 	first := true
 	fn, err := lambda.Start(lambda.Function{Timeout: 10 * time.Second, Concurrency: 1, Handler: func(ctx context.Context, payload []byte) ([]byte, error) {
 		if !first { // what comes back before the mapping has ended
 			return nil, errors.New("enough")
 		}
 		first = false
-		return run(ctx, payload)
+		for _, f := range in {
+			ctx = f(ctx)
+		}
+		return invoke(ctx, payload)
 	}})
 	ok(w.t, err)
 	defer fn.Close()
@@ -89,13 +88,6 @@ func (w *world) onLambda(h batch.HandlerFunc, cfg handler.Config, wrap ...func(i
 	err = lambda.Mapping{Function: fn, SQS: w.Client, QueueURL: w.URL, ReportBatchItemFailures: true,
 		Ended: func(lambda.Ended) { stop() }}.Run(ctx)
 	ok(w.t, err)
-}
-
-type invoke = func(context.Context, []byte) ([]byte, error)
-
-func (w *world) inContainer(h batch.HandlerFunc, cfg handler.Config, d time.Duration) {
-	w.t.Helper()
-	w.Poll(w.t.Context(), d, h, cfg)
 }
 
 // byBody is a handler for every outcome.
@@ -173,7 +165,6 @@ func outcomeOf(s tracetest.SpanStub) string {
 	return out
 }
 
-// ok fails the test if err is not nil.
 func ok(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

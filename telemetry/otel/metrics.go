@@ -1,9 +1,17 @@
 package otel
 
 import (
+	"context"
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 )
@@ -18,15 +26,7 @@ type metrics struct {
 	operation metric.Float64Histogram // of a call to SQS
 	sent      metric.Int64Counter
 
-	recordSets sets[recordKeys]
-	callSets   sets[callKey]
-	sentSets   sets[string]
-}
-
-// recordKeys is the key of the attribute sets of records.
-type recordKeys struct {
-	queue   *queue
-	outcome batch.Outcome
+	sets sets
 }
 
 func (m *metrics) init(meter metric.Meter) {
@@ -53,12 +53,109 @@ func handle(err error) {
 
 // processed measures a record. The context has its span, for exemplars.
 func (m *metrics) processed(s *recordSpan, r *batch.Result, failure string) {
-	set := m.recordSets.get(recordKeys{s.queue, r.Outcome}, failure, recordAttributes)
+	set := m.sets.get(measured{"process", s.queue.name, r.Outcome, failure}, recordAttributes)
 	m.duration.Record(s, r.Duration.Seconds(), set.record...)
 	m.consumed.Add(s, 1, set.add...)
 }
 
-func recordAttributes(key recordKeys) []attribute.KeyValue {
-	attrs := append(make([]attribute.KeyValue, 0, len(key.queue.attrs)+2), key.queue.attrs...)
-	return append(attrs, outcomeKey.String(key.outcome.String()))
+func recordAttributes(of measured) []attribute.KeyValue {
+	return append(newQueue(of.queue).attrs, outcomeKey.String(of.outcome.String()))
+}
+
+// Called implements [batch.CallHook]: it measures a call to SQS. It ignores a call that a
+// stop abandoned.
+func (h *Hook) Called(ctx context.Context, c batch.Call) {
+	if errors.Is(c.Err, context.Canceled) {
+		return
+	}
+	failure := ""
+	switch {
+	case c.Err != nil:
+		failure = class(c.Err)
+	case c.Failed > 0:
+		failure = "entries_failed"
+	}
+	set := h.metrics.sets.get(measured{c.Operation, c.URL, batch.Pending, failure}, callAttributes)
+	h.metrics.operation.Record(ctx, c.Duration.Seconds(), set.record...)
+}
+
+// operationTypes are the operation types of the conventions, for calls about messages.
+var operationTypes = map[string]attribute.KeyValue{
+	"ReceiveMessage":               semconv.MessagingOperationTypeReceive,
+	"SendMessageBatch":             semconv.MessagingOperationTypeSend,
+	"SendMessage":                  semconv.MessagingOperationTypeSend,
+	"DeleteMessageBatch":           semconv.MessagingOperationTypeSettle,
+	"DeleteMessage":                semconv.MessagingOperationTypeSettle,
+	"ChangeMessageVisibilityBatch": semconv.MessagingOperationTypeSettle,
+	"ChangeMessageVisibility":      semconv.MessagingOperationTypeSettle,
+}
+
+func callAttributes(of measured) []attribute.KeyValue {
+	attrs := []attribute.KeyValue{semconv.MessagingSystemAWSSQS, semconv.MessagingOperationName(of.operation)}
+	if t, ok := operationTypes[of.operation]; ok {
+		attrs = append(attrs, t)
+	}
+	if name := batch.QueueName(of.queue); name != "" {
+		attrs = append(attrs, semconv.MessagingDestinationName(name))
+	}
+	if u, err := url.Parse(of.queue); err == nil && u.Host != "" {
+		attrs = append(attrs, semconv.ServerAddress(u.Hostname()))
+		if port, err := strconv.Atoi(u.Port()); err == nil {
+			attrs = append(attrs, semconv.ServerPort(port))
+		}
+	}
+	return attrs
+}
+
+// set is a set of attributes in the form that the instruments take.
+type set struct {
+	record []metric.RecordOption
+	add    []metric.AddOption
+}
+
+// measured is what a set is for.
+type measured struct {
+	operation string
+	queue     string // the name; the URL if it is a call
+	outcome   batch.Outcome
+	failure   string // the class of error; "" for success
+}
+
+// sets caches the sets in use, so that measuring allocates nothing.
+type sets struct {
+	mu  sync.RWMutex
+	all map[measured]*set
+}
+
+// maxSets limits the cache. Beyond it, errors are not told apart.
+const maxSets = 1_000
+
+// get returns the set of these attributes and error.type.
+func (s *sets) get(of measured, attrs func(measured) []attribute.KeyValue) *set {
+	s.mu.RLock()
+	known, n := s.all[of], len(s.all)
+	s.mu.RUnlock()
+	if known != nil {
+		return known
+	}
+	if n >= maxSets && of.failure != "" && of.failure != otherError {
+		of.failure = otherError
+		return s.get(of, attrs)
+	}
+	of.queue = strings.Clone(of.queue) // it may be a part of an event, which the cache must not keep
+	list := attrs(of)
+	if of.failure != "" {
+		list = append(list, semconv.ErrorTypeKey.String(of.failure))
+	}
+	with := metric.WithAttributeSet(attribute.NewSet(list...))
+	made := &set{record: []metric.RecordOption{with}, add: []metric.AddOption{with}}
+	if n < 2*maxSets {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.all == nil {
+			s.all = make(map[measured]*set)
+		}
+		s.all[of] = made
+	}
+	return made
 }

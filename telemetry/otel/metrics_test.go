@@ -22,9 +22,7 @@ import (
 func (w *world) collect() map[string]metricdata.Metrics {
 	w.t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := w.reader.Collect(context.Background(), &all); err != nil {
-		w.t.Fatal(err)
-	}
+	ok(w.t, w.reader.Collect(context.Background(), &all))
 	byName := map[string]metricdata.Metrics{}
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {
@@ -32,6 +30,16 @@ func (w *world) collect() map[string]metricdata.Metrics {
 		}
 	}
 	return byName
+}
+
+// durations are the data points of a metric that measures durations, in seconds.
+func (w *world) durations(name string) []metricdata.HistogramDataPoint[float64] {
+	w.t.Helper()
+	m := w.collect()[name]
+	if m.Unit != "s" {
+		w.t.Errorf("%s is in %q", name, m.Unit)
+	}
+	return m.Data.(metricdata.Histogram[float64]).DataPoints
 }
 
 func TestMetrics(t *testing.T) {
@@ -46,11 +54,8 @@ func TestMetrics(t *testing.T) {
 	inWorld(t, false, otel.Options{}, func(w *world) {
 		w.Send("ok", "ok", "fail", "never", "slow", "hang")
 		w.onLambda(byBody, w.config())
-		all := w.collect()
-
-		d := all["messaging.process.duration"]
 		var got []string
-		for _, p := range d.Data.(metricdata.Histogram[float64]).DataPoints {
+		for _, p := range w.durations("messaging.process.duration") {
 			got = append(got, fmt.Sprintf("%s: %d in %vs", attrs(p.Attributes.ToSlice()), p.Count, p.Sum))
 			if !slices.Equal(p.Bounds, []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10}) {
 				t.Errorf("buckets %v", p.Bounds)
@@ -62,11 +67,10 @@ func TestMetrics(t *testing.T) {
 			}
 		}
 		slices.Sort(got)
-		if !slices.Equal(got, want) || d.Unit != "s" {
-			t.Errorf("durations in %q are %q, want\n%q", d.Unit, got, want)
+		if !slices.Equal(got, want) {
+			t.Errorf("durations are %q, want\n%q", got, want)
 		}
-
-		consumed, n := all["messaging.client.consumed.messages"], int64(0)
+		consumed, n := w.collect()["messaging.client.consumed.messages"], int64(0)
 		for _, p := range consumed.Data.(metricdata.Sum[int64]).DataPoints {
 			n += p.Value
 		}
@@ -76,19 +80,6 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// What was not handed to the handler was not consumed.
-func TestWhatIsNotStartedIsNotMeasured(t *testing.T) {
-	inWorld(t, true, otel.Options{}, func(w *world) {
-		w.Send("a:fail", "a:ok")
-		w.onLambda(byBody, w.config())
-		points := w.collect()["messaging.process.duration"].Data.(metricdata.Histogram[float64]).DataPoints
-		if len(points) != 1 || points[0].Count != 1 {
-			t.Errorf("%d points, %+v", len(points), points)
-		}
-	})
-}
-
-// Calls to SQS are measured, with the queue that they were about.
 func TestCallsAreMeasured(t *testing.T) {
 	call := func(operation, queue, kind, failure string) string {
 		s := "messaging.destination.name=" + queue + " messaging.operation.name=" + operation + kind + " messaging.system=aws_sqs server.address=sqs.eu-west-1.invalid"
@@ -129,15 +120,14 @@ func TestCallsAreMeasured(t *testing.T) {
 		w.Send("ok", "fail", "never")
 		cfg := w.config()
 		cfg.Backoff = func(int) time.Duration { return time.Hour }
-		w.inContainer(byBody, cfg, 130*time.Second) // a receive is open then
-		m := w.collect()["messaging.client.operation.duration"]
+		w.Poll(w.t.Context(), 130*time.Second, batch.HandlerFunc(byBody), cfg) // a receive is open then
 		var got []string
-		for _, p := range m.Data.(metricdata.Histogram[float64]).DataPoints {
+		for _, p := range w.durations("messaging.client.operation.duration") {
 			got = append(got, attrs(p.Attributes.ToSlice()))
 		}
 		slices.Sort(got)
 		slices.Sort(want)
-		if !slices.Equal(got, want) || m.Unit != "s" {
+		if !slices.Equal(got, want) {
 			t.Errorf("%s, want\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	})
@@ -168,7 +158,7 @@ func TestErrorTypes(t *testing.T) {
 			w.Send("x")
 			cfg := w.config()
 			cfg.Backoff = func(int) time.Duration { return time.Hour }
-			w.inContainer(func(context.Context, batch.Record) error { return err }, cfg, time.Minute)
+			w.Poll(w.t.Context(), time.Minute, batch.HandlerFunc(func(context.Context, batch.Record) error { return err }), cfg)
 			records, _ := w.byID()
 			if len(records) != 1 || attr(records[0].Attributes, "error.type") != want {
 				w.t.Errorf("%d spans, %s", len(records), attrs(records[0].Attributes))
@@ -177,19 +167,12 @@ func TestErrorTypes(t *testing.T) {
 	}
 }
 
-// Error codes without bound do not make metrics without bound.
 func TestErrorTypesAreBounded(t *testing.T) {
 	inWorld(t, false, otel.Options{}, func(w *world) {
-		ctx := context.Background()
-		records := make([]batch.Record, 1_500)
-		ctx = w.hook.BatchContext(ctx, batch.BatchInfo{}, records)
-		results := make([]batch.Result, len(records))
-		for i := range records {
-			w.hook.RecordContext(ctx, &records[i])
-			results[i] = batch.Result{Record: &records[i], Outcome: batch.Retry, Err: &codeError{fmt.Sprint("code ", i)}, Started: time.Now()}
-		}
-		w.hook.BatchSettled(ctx, batch.BatchInfo{}, results)
-		if n := len(w.collect()["messaging.process.duration"].Data.(metricdata.Histogram[float64]).DataPoints); n > 1_001 {
+		w.settle(numberedRecords(1_500), 1_500, func(r *batch.Record) batch.Result {
+			return batch.Result{Record: r, Outcome: batch.Retry, Err: &codeError{"code of " + r.MessageID}, Started: time.Now()}
+		})
+		if n := len(w.durations("messaging.process.duration")); n > 1_001 {
 			t.Errorf("%d sets of attributes", n)
 		}
 	})

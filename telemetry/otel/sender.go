@@ -2,6 +2,9 @@ package otel
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 
 	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/propagation"
@@ -22,7 +25,7 @@ type sender struct {
 
 func (h *Hook) sender(r *batch.Record) (s sender) {
 	if len(r.MessageAttributes) > 0 {
-		ctx := h.opts.Propagator.Extract(context.Background(), attributesOf{r.MessageAttributes})
+		ctx := h.opts.Propagator.Extract(context.Background(), attributesOf(r.MessageAttributes))
 		s.attributes = trace.SpanContextFromContext(ctx)
 		s.baggage = baggage.FromContext(ctx)
 	}
@@ -69,17 +72,55 @@ func (h *Hook) invocation(ctx context.Context) (context.Context, []trace.Link) {
 	return trace.ContextWithRemoteSpanContext(ctx, sc), nil
 }
 
-// attributesOf reads a record's message attributes for a propagator.
-type attributesOf struct {
-	m map[string]batch.MessageAttribute
+// attributesOf reads message attributes for a propagator.
+type attributesOf map[string]batch.MessageAttribute
+
+func (a attributesOf) Get(key string) string { return a[key].StringValue }
+func (a attributesOf) Set(string, string)    {}
+func (a attributesOf) Keys() []string        { return slices.Collect(maps.Keys(a)) }
+
+// xrayHeader is the name of AWS X-Ray's header outside HTTP.
+const xrayHeader = "AWSTraceHeader"
+
+// parseXRay reads the tracing header of AWS X-Ray,
+// "Root=1-5759e988-bd862e3fe1be46a994272793; Parent=53995c3f42cd8ad8;Sampled=1" ("Tracing
+// header" in the AWS X-Ray Developer Guide). It ignores parts that it does not know.
+// Without a valid Root and Parent the result is not valid.
+//
+// The propagator of opentelemetry-go-contrib would make the program link the SDK.
+func parseXRay(header string) trace.SpanContext {
+	var c trace.SpanContextConfig
+	var err error
+	for field := range strings.SplitSeq(header, ";") {
+		key, value, _ := strings.Cut(strings.TrimSpace(field), "=")
+		switch key {
+		case "Root":
+			// Version 1, then the time in eight digits, and 24 more.
+			if len(value) != 35 || value[:2] != "1-" || value[10] != '-' {
+				return trace.SpanContext{}
+			}
+			c.TraceID, err = trace.TraceIDFromHex(strings.ToLower(value[2:10] + value[11:]))
+		case "Parent":
+			c.SpanID, err = trace.SpanIDFromHex(strings.ToLower(value))
+		case "Sampled":
+			c.TraceFlags = c.TraceFlags.WithSampled(value == "1")
+		}
+		if err != nil {
+			return trace.SpanContext{}
+		}
+	}
+	c.Remote = true
+	if sc := trace.NewSpanContext(c); sc.IsValid() {
+		return sc
+	}
+	return trace.SpanContext{}
 }
 
-func (a attributesOf) Get(key string) string { return a.m[key].StringValue }
-func (a attributesOf) Set(string, string)    {}
-func (a attributesOf) Keys() []string {
-	keys := make([]string, 0, len(a.m))
-	for k := range a.m {
-		keys = append(keys, k)
+// formatXRay returns the header for sc, which must be valid.
+func formatXRay(sc trace.SpanContext) string {
+	id, sampled := sc.TraceID().String(), "0"
+	if sc.IsSampled() {
+		sampled = "1"
 	}
-	return keys
+	return "Root=1-" + id[:8] + "-" + id[8:] + ";Parent=" + sc.SpanID().String() + ";Sampled=" + sampled
 }

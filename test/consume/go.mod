@@ -4,10 +4,11 @@ go 1.26.0
 
 require (
 	github.com/aws/aws-sdk-go-v2 v1.47.6
-	github.com/aws/aws-sdk-go-v2/credentials v1.20.14
 	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.9
 	github.com/sqsbatch/sqsbatch v0.0.0
 )
+
+require github.com/aws/aws-sdk-go-v2/credentials v1.20.14 // indirect
 
 require (
 	github.com/aws/aws-sdk-go-v2/config v1.33.14 // indirect

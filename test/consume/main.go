@@ -13,6 +13,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -86,7 +87,7 @@ func main() {
 			}
 		}
 		for i, c := range consumers {
-			rate, requests := median(results[i], rateOf), median(results[i], func(r result) float64 { return r.requests })
+			rate, requests := median(results[i], func(r result) float64 { return r.rate }), median(results[i], func(r result) float64 { return r.requests })
 			ofLimit := ""
 			if l.limit > 0 {
 				ofLimit = fmt.Sprintf(" (%.0f %%)", 100*rate/l.limit)
@@ -103,20 +104,15 @@ func main() {
 	}
 }
 
-func rateOf(r result) float64 { return r.rate }
-
-func median(list []result, of func(result) float64) float64 {
-	values := make([]float64, len(list))
+func sorted[T cmp.Ordered](list []result, of func(result) T) []T {
+	values := make([]T, len(list))
 	for i, r := range list {
 		values[i] = of(r)
 	}
 	slices.Sort(values)
-	return values[len(values)/2]
+	return values
 }
 
-func most(list []result, of func(result) int) (n int) {
-	for _, r := range list {
-		n = max(n, of(r))
-	}
-	return n
-}
+func median(list []result, of func(result) float64) float64 { return sorted(list, of)[len(list)/2] }
+
+func most(list []result, of func(result) int) int { return slices.Max(sorted(list, of)) }

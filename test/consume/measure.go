@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -23,16 +22,15 @@ type world struct {
 	url    string
 
 	requests atomic.Int64
-	running  atomic.Int64
-	most     atomic.Int64
+	load     load
+	total    int
+	done     chan struct{} // closed when every message was handled
 
-	mu      sync.Mutex
-	handled map[string]int
-	total   int
-	load    load
-	begun   time.Time     // when a tenth was handled
-	nearly  time.Time     // when nine tenths were: the last slow ones would hide the rate
-	done    chan struct{} // closed when every message was handled
+	mu            sync.Mutex
+	running, most int
+	handled       map[string]int
+	begun         time.Time // when a tenth was handled
+	nearly        time.Time // when nine tenths were: the last slow ones would hide the rate
 }
 
 type result struct {
@@ -42,22 +40,16 @@ type result struct {
 
 // handle is what every consumer calls for a message.
 func (w *world) handle(id, body string) {
-	n := w.running.Add(1)
-	for {
-		most := w.most.Load()
-		if n <= most || w.most.CompareAndSwap(most, n) {
-			break
-		}
-	}
+	w.mu.Lock()
+	w.running++
+	w.most = max(w.most, w.running)
+	w.mu.Unlock()
 	number, _ := strconv.Atoi(body)
-	if d := w.load.work(number); d > 0 {
-		time.Sleep(d)
-	}
-	w.running.Add(-1)
+	time.Sleep(w.load.work(number))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.handled[id]++
-	if w.handled[id] > 1 {
+	w.running--
+	if w.handled[id]++; w.handled[id] > 1 {
 		return
 	}
 	switch len(w.handled) {
@@ -85,7 +77,9 @@ func measure(c consumer, l load, messages int) (result, error) {
 	if err := server.Inject(sqs.Fault{Kind: sqs.Latency, Latency: latency}); err != nil {
 		return result{}, err
 	}
-	w.client = clientOf(server, &w.requests)
+	transport := &http.Transport{MaxIdleConnsPerHost: slots}
+	defer transport.CloseIdleConnections()
+	w.client = server.Client(func(o *awssqs.Options) { o.HTTPClient = counting{transport, &w.requests} })
 
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -106,7 +100,7 @@ func measure(c consumer, l load, messages int) (result, error) {
 	}
 	return result{
 		rate: 0.8 * float64(messages) / w.nearly.Sub(w.begun).Seconds(), requests: float64(requests) / float64(messages),
-		running: int(w.most.Load()), held: held, twice: twice,
+		running: w.most, held: held, twice: twice,
 	}, nil
 }
 
@@ -136,20 +130,15 @@ func (w *world) wait(client *awssqs.Client) (held int, err error) {
 	}
 }
 
-// clientOf makes a client that counts its requests, the SDK's own tries included.
-func clientOf(server *sqs.Server, requests *atomic.Int64) *awssqs.Client {
-	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = 64 })
-	return server.Client(func(o *awssqs.Options) { o.HTTPClient = counting{transport, requests} })
-}
-
+// counting counts requests, the SDK's own tries included.
 type counting struct {
-	to *awshttp.BuildableClient
-	n  *atomic.Int64
+	http.RoundTripper
+	n *atomic.Int64
 }
 
 func (c counting) Do(r *http.Request) (*http.Response, error) {
 	c.n.Add(1)
-	return c.to.Do(r)
+	return c.RoundTrip(r)
 }
 
 // fill makes a queue and sends the messages.

@@ -25,6 +25,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/test/internal/module"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
+	"golang.org/x/sync/errgroup"
 )
 
 func main() {
@@ -68,24 +69,21 @@ func run(n, parallel int, seed uint64) error {
 	}
 	timeouts := []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}
 	tallies := make([]tally, len(timeouts))
-	var wg sync.WaitGroup
-	errs := make([]error, len(timeouts))
+	var all errgroup.Group
 	for i, timeout := range timeouts {
 		count := n / len(timeouts)
 		if i < n%len(timeouts) {
 			count++
 		}
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
-		wg.Go(func() { errs[i] = tallies[i].measure(bootstrap, server, timeout, count, parallel, rng) })
+		all.Go(func() error { return tallies[i].measure(bootstrap, server, timeout, count, parallel, rng) })
 	}
-	wg.Wait()
-
+	if err := all.Wait(); err != nil {
+		return err
+	}
 	failed := 0
 	for i := range tallies {
 		t := &tallies[i]
-		if errs[i] != nil {
-			return errs[i]
-		}
 		fmt.Printf("timeout %v: %d of %d answered in time, least margin %v, mean %v %s\n", timeouts[i], t.answered, t.answered+t.failed,
 			t.leastMargin.Round(time.Millisecond), (t.mean / time.Duration(max(t.answered, 1))).Round(time.Millisecond), t.firstFailure)
 		failed += t.failed
@@ -109,24 +107,17 @@ func (t *tally) measure(bootstrap string, server *sqs.Server, timeout time.Durat
 	}
 	defer func() { _ = function.Close() }()
 	t.leastMargin = timeout
-	payloads := make(chan []byte)
-	go func() {
-		defer close(payloads)
-		for range n {
-			payloads <- event(rng, server.QueueARN("orders"))
-		}
-	}()
-	var wg sync.WaitGroup
-	for range parallel {
-		wg.Go(func() {
-			for payload := range payloads {
-				result, err := function.Invoke(context.Background(), payload)
-				t.add(timeout, result, err)
-			}
+	var invocations errgroup.Group
+	invocations.SetLimit(parallel)
+	for range n {
+		payload := event(rng, server.QueueARN("orders"))
+		invocations.Go(func() error {
+			result, err := function.Invoke(context.Background(), payload)
+			t.add(timeout, result, err)
+			return nil
 		})
 	}
-	wg.Wait()
-	return nil
+	return invocations.Wait()
 }
 
 func (t *tally) add(timeout time.Duration, result lambda.Result, err error) {

@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) {
 				skipped = append(skipped, t.Name())
 			}
 		})
-		return newHarness(t)
+		return newHarness()
 	}, []drivertest.AsTest{asTest{}})
 	if !slices.Equal(skipped, skips) {
 		t.Errorf("skipped %q, expected %q", skipped, skips)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"testing"
 	_ "unsafe" // for go:linkname
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 	"gocloud.dev/pubsub/awssnssqs"
 	"gocloud.dev/pubsub/driver"
 )
@@ -20,29 +20,20 @@ type harness struct {
 	urls   map[driver.Topic]string
 }
 
-func newHarness(t *testing.T) (*harness, error) {
+func newHarness() (*harness, error) {
 	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return &harness{
-		client: server.Client(),
-		server: server,
-		urls:   map[driver.Topic]string{},
-	}, nil
+	return &harness{client: server.Client(), server: server, urls: map[driver.Topic]string{}}, nil
 }
 
 func (h *harness) CreateTopic(ctx context.Context, testName string) (driver.Topic, func(), error) {
-	// Names of queues have no slash.
-	name := strings.ReplaceAll(testName, "/", "-")
-	out, err := h.client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &name})
+	url, err := sqsqueue.Make(ctx, h.client, strings.ReplaceAll(testName, "/", "-"), nil) // names of queues have no slash
 	if err != nil {
 		return nil, nil, err
 	}
-	topic := h.topic(ctx, *out.QueueUrl)
-	return topic, func() {
-		_, _ = h.client.DeleteQueue(ctx, &awssqs.DeleteQueueInput{QueueUrl: out.QueueUrl}) // the server ends with the test
-	}, nil
+	return h.topic(ctx, url), func() {}, nil // the server ends with the test
 }
 
 func (h *harness) CreateSubscription(ctx context.Context, topic driver.Topic, _ string) (driver.Subscription, func(), error) {

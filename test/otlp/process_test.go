@@ -7,17 +7,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-	trace "go.opentelemetry.io/proto/otlp/trace/v1"
-
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/internal/await"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
 // world is a queue with orders, and a process of function with its environment.
@@ -167,5 +168,15 @@ func (w *world) untilHandled(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// docs/observability/traces.md shows the function's main as it is.
+func TestThePageShowsTheFunction(t *testing.T) {
+	page := docpage.Read(t, "../../docs/observability/traces.md")
+	_, code, _ := strings.Cut(docpage.Read(t, "function/main.go"), "\nfunc main() {")
+	code, _, _ = strings.Cut(code, "\nfunc ship(")
+	if !strings.Contains(page, "func main() {"+strings.TrimRight(code, "\n")+"\n```\n") {
+		t.Errorf("the page does not show this:\nfunc main() {%s", code)
 	}
 }

@@ -1,7 +1,6 @@
 package otlp
 
 import (
-	"compress/gzip"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -34,76 +33,53 @@ func newReceiver(t *testing.T) *receiver {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/traces", func(w http.ResponseWriter, req *http.Request) {
 		var in collectortrace.ExportTraceServiceRequest
-		if r.read(w, req, &in) {
-			r.takeSpans(&in)
-			answer(w, &collectortrace.ExportTraceServiceResponse{})
-		}
+		r.take(w, req, &in, &collectortrace.ExportTraceServiceResponse{}, func() {
+			for _, resource := range in.ResourceSpans {
+				for _, scope := range resource.ScopeSpans {
+					r.scopes[scope.Scope.Name] = scope.SchemaUrl
+					r.spans = append(r.spans, scope.Spans...)
+				}
+			}
+		})
 	})
 	mux.HandleFunc("POST /v1/metrics", func(w http.ResponseWriter, req *http.Request) {
 		var in collectormetrics.ExportMetricsServiceRequest
-		if r.read(w, req, &in) {
-			r.takeMetrics(&in)
-			answer(w, &collectormetrics.ExportMetricsServiceResponse{})
-		}
+		r.take(w, req, &in, &collectormetrics.ExportMetricsServiceResponse{}, func() {
+			for _, resource := range in.ResourceMetrics {
+				for _, scope := range resource.ScopeMetrics {
+					for _, m := range scope.Metrics {
+						r.metrics[m.Name] = m
+					}
+				}
+			}
+		})
 	})
 	r.Server = httptest.NewServer(mux)
 	t.Cleanup(r.Close)
 	return r
 }
 
-func (r *receiver) read(w http.ResponseWriter, req *http.Request, into proto.Message) bool {
-	body := io.Reader(req.Body)
-	if req.Header.Get("Content-Encoding") == "gzip" {
-		z, err := gzip.NewReader(body)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return false
-		}
-		body = z
-	}
-	b, err := io.ReadAll(body)
+// take reads a request into in, notes it, and answers with out.
+func (r *receiver) take(w http.ResponseWriter, req *http.Request, in, out proto.Message, note func()) {
+	body, err := io.ReadAll(req.Body)
 	if err == nil {
-		err = proto.Unmarshal(b, into)
+		err = proto.Unmarshal(body, in)
 	}
 	if err != nil || req.Header.Get("Content-Type") != "application/x-protobuf" {
 		http.Error(w, "no OTLP", http.StatusBadRequest)
-		return false
+		return
 	}
 	time.Sleep(r.delay)
-	return true
-}
-
-func answer(w http.ResponseWriter, m proto.Message) {
-	b, err := proto.Marshal(m)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	note()
+	answer, err := proto.Marshal(out)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-protobuf")
-	_, _ = w.Write(b)
-}
-
-func (r *receiver) takeSpans(in *collectortrace.ExportTraceServiceRequest) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, resource := range in.ResourceSpans {
-		for _, scope := range resource.ScopeSpans {
-			r.scopes[scope.Scope.Name] = scope.SchemaUrl
-			r.spans = append(r.spans, scope.Spans...)
-		}
-	}
-}
-
-func (r *receiver) takeMetrics(in *collectormetrics.ExportMetricsServiceRequest) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, resource := range in.ResourceMetrics {
-		for _, scope := range resource.ScopeMetrics {
-			for _, m := range scope.Metrics {
-				r.metrics[m.Name] = m
-			}
-		}
-	}
+	_, _ = w.Write(answer)
 }
 
 // named are the spans of a name that were received.

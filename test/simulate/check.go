@@ -8,98 +8,56 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// Invariant is something that holds in every history.
+// Invariant is something that holds in every history, in both modes if not said otherwise.
 type Invariant string
 
 const (
-	// Kept: every message is deleted after a success, was dropped because the
-	// configuration says so, is in a dead-letter queue as it was sent, or is
-	// still in its queue.
-	Kept Invariant = "no message is lost"
-	// DeletedOnlyWhenDone: nothing is deleted without a success, a dead letter or a drop.
-	DeletedOnlyWhenDone Invariant = "nothing is deleted that is not done"
-	// Final: a success whose response arrived is never handled again.
-	Final Invariant = "what succeeded is not handled again"
-	// Ordered: a message of a FIFO group is not handled before those that were
-	// sent before it are done, and never two at a time.
-	Ordered Invariant = "groups are handled in order"
-	// Punctual: the response is there before the invocation's deadline.
-	Punctual Invariant = "the response is in time"
-	// Counted: attempts are those of the queue, and no more than it allows.
-	Counted Invariant = "attempts are the queue's"
-	// Bounded: every visibility is one that SQS takes.
-	Bounded Invariant = "visibility is within SQS's bounds"
-	// Frugal: a batch makes no more calls than it needs, none of them after its response.
-	Frugal Invariant = "calls are few"
-	// Drained: at the end nothing is stuck, and no goroutine is left.
-	Drained Invariant = "everything comes to its end"
-	// Once: a delivery is handled once at most, and has one outcome, which the
-	// response, the hooks and the log agree on.
-	Once Invariant = "a delivery has one outcome"
-	// Spaced: what failed comes back when its backoff is over.
-	Spaced Invariant = "failures come back after their backoff"
-	// VisibilitySet: SQS gets the time at which each failure comes back, if it answers.
-	VisibilitySet Invariant = "the visibility of every failure is set"
-	// Prompt: the response does not wait when there is nothing to wait for.
-	Prompt Invariant = "the response does not wait for nothing"
+	Kept Invariant = "no message is lost: each is deleted after a success, is dropped as configured, " +
+		"is in a dead-letter queue as it was sent, or is still in its queue"
+	DeletedOnlyWhenDone Invariant = "nothing is deleted without a success, a dead letter or a drop"
+	Final               Invariant = "a success that was told is not handled again"
+	Ordered             Invariant = "messages of a FIFO group are handled in the order in which they were sent, never two at a time"
+	Counted             Invariant = "attempts are those of the queue, and no more than it allows"
+	Bounded             Invariant = "every visibility is one that SQS takes"
+	Frugal              Invariant = "no more calls are made than are needed, none of them after the response or the stop"
+	Drained             Invariant = "at the end nothing is stuck, and no goroutine is left"
+	Once                Invariant = "a delivery is handled once at most, and the response, the hooks and the log agree on its outcome"
+	Spaced              Invariant = "what failed comes back when its backoff is over"
+	VisibilitySet       Invariant = "SQS is told when each failure comes back, if it answers"
+	Together            Invariant = "what was not started comes back at once (but after an abort), what was skipped with the failure before it"
+	Single              Invariant = "without faults and deaths a message becomes one dead letter"
+	Explained           Invariant = "a dead letter that the toolkit sent says which message it was"
+	Spared              Invariant = "no record of a FIFO group dies unhandled because of one before it that hangs, fails, panics or is malformed"
+	Alone               Invariant = "a record's visibility is not shortened while a handler is at work on it, given up or not"
+	WithinCapacity      Invariant = "no more is handled, or held, than the configuration allows"
+	Limited             Invariant = "no handler is given more than its timeout"
+	Heeded              Invariant = "after an abort nothing is started or received by the toolkit, and what was not started comes back when its time is over"
+	Divided             Invariant = "where SQS refuses a call as a whole, each of its entries is tried again in a smaller one"
+
+	// Of guarded functions:
+	WorkKept  Invariant = "what was not worked on itself was as another delivery or message with the same key"
+	WorkOnce  Invariant = "no key is completed twice, or worked on again after it was completed"
+	WorkAlone Invariant = "while a key is claimed no other worker is let in, if handlers follow their context"
+	Blameless Invariant = "a record that waits for another worker does not fail, and is no dead letter while it has time to wait"
+
+	// Of Lambda alone:
+	Punctual Invariant = "the response is there before the invocation's deadline"
+	Prompt   Invariant = "the response does not wait when there is nothing to wait for"
+
+	// Of the long-poll mode alone:
+	Hidden Invariant = "while a message is handled, no other receiver is given it"
+	Freed  Invariant = "after a stop everything that is not done can be received"
+	Swift  Invariant = "a stop takes no longer than it may, and does not wait for nothing"
+	Quiet  Invariant = "while a process is paused it starts nothing and holds nothing"
 )
 
-// Of both modes, too.
-const (
-	// Together: what was not started comes back at once, unless for an abort, and
-	// what was skipped with the failure that it was skipped for.
-	Together Invariant = "what was not handled comes back at once, or with what failed"
-	// Single: without faults and deaths a message becomes one dead letter.
-	Single Invariant = "a message becomes one dead letter"
-	// Explained: a dead letter that the toolkit sent says which message it was.
-	Explained Invariant = "dead letters say where they came from"
-	// Spared: no record of a FIFO group is moved to the dead-letter queue unhandled
-	// because of one that hangs, fails, panics or is malformed before it.
-	Spared Invariant = "no record dies unhandled for one before it"
-	// Alone: the visibility of a record is not shortened while a handler is at work on it,
-	// given up or not.
-	Alone Invariant = "what is handled is not shown sooner"
-	// WithinCapacity: no more is handled, or held, than the configuration allows.
-	WithinCapacity Invariant = "there is a slot or a place for all that is held"
-	// Limited: no handler is given more than its timeout.
-	Limited Invariant = "handlers have their deadline"
-	// Heeded: after batch.Abort nothing more is started, nor received where the
-	// toolkit receives, and what was not started comes back when its time is over.
-	Heeded Invariant = "an abort puts off what was not started"
-	// Divided: where SQS refuses a call as a whole, each of its entries is tried again
-	// in a smaller one.
-	Divided Invariant = "an entry that is refused costs no other its place"
-	// WorkKept: what a guarded function is done with was worked on: by itself, or as
-	// another delivery or message with the same key.
-	WorkKept Invariant = "no work is lost for its key"
-	// WorkOnce: no key is completed twice, and none is worked on again after it was completed.
-	WorkOnce Invariant = "no work is done again after its completion"
-	// WorkAlone: while a key is claimed no other worker is let in, given handlers that
-	// follow their context.
-	WorkAlone Invariant = "a key has one worker at a time"
-	// Blameless: a record that only waited for another worker did not fail, and is no dead
-	// letter while it has time to wait.
-	Blameless Invariant = "waiting for another worker is no failure"
-)
-
-// Of the long-poll mode alone.
-const (
-	// Hidden: while a message is handled, no other receiver is given it.
-	Hidden Invariant = "what is handled is hidden from others"
-	// Freed: after a stop everything that is not done can be received.
-	Freed Invariant = "nothing is stranded after a stop"
-	// Swift: a stop takes no longer than it may, and does not wait for nothing.
-	Swift Invariant = "a stop ends in time"
-	// Quiet: while a process is paused it starts nothing and holds nothing.
-	Quiet Invariant = "a pause holds no messages"
-)
-
-// Invariants are all of them, by mode.
+// Invariants are those of each mode.
 var (
-	Invariants = []Invariant{Kept, DeletedOnlyWhenDone, Final, Ordered, Punctual, Counted, Bounded, Frugal, Drained, Once, Spaced, VisibilitySet, Prompt,
-		Together, Single, Explained, Spared, Alone, WithinCapacity, Limited, Heeded, Divided, WorkKept, WorkOnce, WorkAlone, Blameless}
-	PollInvariants = []Invariant{Kept, DeletedOnlyWhenDone, Final, Ordered, Counted, Bounded, Frugal, Drained, Once, Spaced, VisibilitySet,
-		Together, Single, Explained, Spared, Alone, WithinCapacity, Limited, Heeded, Divided, WorkKept, WorkOnce, WorkAlone, Blameless, Hidden, Freed, Swift, Quiet}
+	Invariants     = append([]Invariant{Punctual, Prompt}, ofBoth...)
+	PollInvariants = append([]Invariant{Hidden, Freed, Swift, Quiet}, ofBoth...)
+
+	ofBoth = []Invariant{Kept, DeletedOnlyWhenDone, Final, Ordered, Counted, Bounded, Frugal, Drained, Once, Spaced, VisibilitySet, Together,
+		Single, Explained, Spared, Alone, WithinCapacity, Limited, Heeded, Divided, WorkKept, WorkOnce, WorkAlone, Blameless}
 )
 
 // Violation is a moment of a history that breaks an invariant.
@@ -111,7 +69,7 @@ type Violation struct {
 
 // Check returns what is wrong with a history, the first of each invariant first.
 func Check(h *History) []Violation {
-	c := newChecker(h)
+	c := h.checker()
 	checks := []func(){
 		c.deletions, c.losses, c.deadLetters, c.groups, c.attempts, c.bounds, c.end, c.handledOnce, c.single, c.explained, c.spared, c.alone, c.divided, c.keys,
 	}
@@ -135,6 +93,7 @@ type checker struct {
 	messages   map[string]*story // of source queues, by message id
 	ordered    []*story          // in the order in which they were sent
 	deliveries map[string]*delivery
+	handlings  []*Handling          // of deliveries, in the order of their start
 	delays     map[*Process][]delay // see delaysOf
 }
 
@@ -147,7 +106,9 @@ type story struct {
 	sent     Event
 	gone     Event // Deleted, Redriven or Expired
 
-	deliveries []*delivery // in their order, as handlings
+	// In their order:
+	events     []Event
+	deliveries []*delivery
 	handlings  []*Handling
 }
 
@@ -158,8 +119,33 @@ type delivery struct {
 	invocation *Invocation // nil: it was not invoked
 	process    *Process    // nil: no process was given it
 	got        Moment      // when it was
-	handlings  []*Handling
-	outcome    *Outcome // nil: the invocation did not get so far
+	handling   *Handling   // the first; nil: there was none
+	handled    int         // how often it was
+	outcome    *Outcome    // nil: the invocation did not get so far
+	set        []entry     // its visibility, in order
+}
+
+// entry is an entry of a call that sets the visibility of a delivery.
+type entry struct {
+	at, ended Moment // of the call
+	hidden    time.Duration
+	ok        bool
+}
+
+// last is the last one that sets the visibility of a delivery; nil if there is none.
+func (d *delivery) last() *entry {
+	if len(d.set) == 0 {
+		return nil
+	}
+	return &d.set[len(d.set)-1]
+}
+
+// checker is the history's index, which is made once.
+func (h *History) checker() *checker {
+	if h.index == nil {
+		h.index = newChecker(h)
+	}
+	return h.index
 }
 
 func newChecker(h *History) *checker {
@@ -190,13 +176,20 @@ func newChecker(h *History) *checker {
 		case sqs.Deleted, sqs.Redriven, sqs.Expired:
 			m.gone = e
 		}
+		c.messages[e.MessageID].events = append(c.messages[e.MessageID].events, e)
 	}
-	for _, i := range h.Invocations {
+	c.deliver()
+	return c
+}
+
+// deliver finds what became of each delivery.
+func (c *checker) deliver() {
+	for _, i := range c.Invocations {
 		for _, r := range i.Records {
 			c.deliveries[r.ReceiptHandle].invocation = i
 		}
 	}
-	for _, p := range h.Processes {
+	for _, p := range c.Processes {
 		for _, call := range p.Calls {
 			for _, receipt := range call.Got {
 				if d := c.deliveries[receipt]; d != nil {
@@ -205,40 +198,82 @@ func newChecker(h *History) *checker {
 			}
 		}
 	}
-	for _, w := range h.works() {
-		for k := range w.Results {
-			if d := c.deliveries[w.Results[k].Receipt]; d != nil {
-				d.outcome = &w.Results[k]
+	for _, m := range c.ordered {
+		for _, d := range m.deliveries {
+			if p := d.process; p != nil {
+				p.deliveries = append(p.deliveries, d)
 			}
 		}
 	}
-	for _, g := range h.Handlings {
-		if d := c.deliveries[g.Receipt]; d != nil {
-			d.handlings = append(d.handlings, g)
+	for _, w := range c.works() {
+		w.Results = slices.DeleteFunc(w.Results, func(o Outcome) bool {
+			d := c.deliveries[o.Receipt]
+			unknown := d == nil || d.id != o.MessageID
+			if unknown {
+				c.violated(Once, w.Began, "%s is told the outcome of a delivery that there was not", w.Queue)
+			}
+			return unknown
+		})
+		for k := range w.Results {
+			o := &w.Results[k]
+			o.delivery = c.deliveries[o.Receipt]
+			o.delivery.outcome = o
 		}
-		if m := c.messages[g.MessageID]; m != nil {
-			m.handlings = append(m.handlings, g)
+		for call, e := range w.visibilities() {
+			if d := c.deliveries[e.Receipt]; d != nil {
+				d.set = append(d.set, entry{call.Began, call.Ended, time.Duration(e.Seconds) * time.Second, e.OK})
+			}
 		}
 	}
-	return c
+	for _, h := range c.Handlings {
+		d := c.deliveries[h.Receipt]
+		if d == nil || d.id != h.MessageID {
+			c.violated(Counted, h.Started, "message %d is handled by a receipt handle that the queue did not give", h.Number)
+			continue
+		}
+		if h.delivery = d; d.handling == nil {
+			d.handling = h
+		}
+		d.handled++
+		d.story.handlings = append(d.story.handlings, h)
+		c.handlings = append(c.handlings, h)
+		h.work().handlings = append(h.work().handlings, h)
+	}
 }
 
 func (c *checker) violated(i Invariant, at Moment, format string, args ...any) {
 	c.found = append(c.found, Violation{i, at.At, fmt.Sprintf(format, args...)})
 }
 
+// inGroup are the handlings of a delivery's FIFO group by its process or invocation.
+func (d *delivery) inGroup() (list []*Handling) {
+	var by *Work
+	switch {
+	case !d.queue.FIFO():
+		return nil
+	case d.process != nil:
+		by = &d.process.Work
+	case d.invocation != nil:
+		by = &d.invocation.Work
+	default:
+		return nil
+	}
+	for _, h := range by.handlings {
+		if h.delivery.sent.MessageGroupID == d.sent.MessageGroupID {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
 func (m *story) String() string { return fmt.Sprintf("message %d", m.plan.Number) }
 
 // ended reports whether a handler of the delivery ended in a way before a moment.
 func (d *delivery) ended(as func(End) bool, before Moment) bool {
-	return endedBefore(d.handlings, as, before)
+	return slices.ContainsFunc(d.story.handlings, func(h *Handling) bool { return h.delivery == d && as(h.End) && h.Ended.Before(before) })
 }
 
 // ended reports whether a handler of the message ended in a way before a moment.
 func (m *story) ended(as func(End) bool, before Moment) bool {
-	return endedBefore(m.handlings, as, before)
-}
-
-func endedBefore(list []*Handling, as func(End) bool, before Moment) bool {
-	return slices.ContainsFunc(list, func(h *Handling) bool { return as(h.End) && h.Ended.Before(before) })
+	return slices.ContainsFunc(m.handlings, func(h *Handling) bool { return as(h.End) && h.Ended.Before(before) })
 }

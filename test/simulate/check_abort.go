@@ -9,8 +9,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// abortsFor reports whether a handling ended with batch.Abort, and for how long
-// then nothing may be started: whole seconds, as SQS counts.
+// abortsFor reports whether a handling ended with batch.Abort, and for how long, in SQS's whole seconds.
 func (h *Handling) abortsFor() (after time.Duration, ok bool) {
 	v := batch.VerdictOf(h.Err)
 	if !v.Aborts {
@@ -25,7 +24,7 @@ const longest = 11 * time.Hour
 // aborts checks that invocations follow an abort.
 func (c *checker) aborts() {
 	for _, i := range c.Invocations {
-		if i.Killed.Came() || !i.Answered.Came() {
+		if !i.answers() {
 			continue
 		}
 		list := c.abortsIn(i)
@@ -37,11 +36,10 @@ func (c *checker) aborts() {
 				by, after = h, d
 			}
 		}
-		set := i.visibilitySet()
 		for _, o := range i.Results {
-			d, at := c.deliveries[o.Receipt], set[o.Receipt]
+			d, at := o.delivery, i.appears(o.delivery)
 			switch {
-			case d == nil || o.Outcome != batch.NotStarted:
+			case o.Outcome != batch.NotStarted:
 			case o.Aborted != (by != nil):
 				c.violated(Heeded, i.Answered, "%v was not started in invocation %d: that it was for an abort is said: %v, and is: %v", d.story, i.Number, o.Aborted, by != nil)
 			case by == nil || !at.set || !o.VisibilitySet || i.heldTwice(o.MessageID) || c.putOffFor(d, after) > longest:
@@ -54,8 +52,7 @@ func (c *checker) aborts() {
 	}
 }
 
-// putOffFor is for how long at most an abort puts a record off that was not started: for
-// its time, or as a failure would be where that is longer.
+// putOffFor is how long an abort puts off what was not started at most: its own time, or a failure's if that is longer.
 func (c *checker) putOffFor(d *delivery, after time.Duration) time.Duration {
 	if after == 0 {
 		return 0
@@ -78,16 +75,16 @@ func (c *checker) putOffFor(d *delivery, after time.Duration) time.Duration {
 // abortsIn are the aborts that an invocation has taken note of.
 func (c *checker) abortsIn(i *Invocation) (list []*Handling) {
 	for _, o := range i.Results {
-		d := c.deliveries[o.Receipt]
-		if d == nil || len(d.handlings) == 0 || o.Outcome != batch.Retry && o.Outcome != batch.DeadLettered {
+		d := o.delivery
+		if d.handling == nil || o.Outcome != batch.Retry && o.Outcome != batch.DeadLettered {
 			continue
 		}
-		h := d.handlings[0]
+		h := d.handling
 		if givenUp := h.Allowed.Add(cmp.Or(d.function.Grace, time.Second)); !h.Ended.Before(i.Answered) || h.Ended.At.After(givenUp) {
 			continue // it was abandoned, and dead-lettered
 		}
 		if _, ok := h.abortsFor(); ok {
-			list = append(list, d.handlings[0])
+			list = append(list, h)
 		}
 	}
 	return list
@@ -96,8 +93,8 @@ func (c *checker) abortsIn(i *Invocation) (list []*Handling) {
 // startsAfter: what ran goes on, and nothing else begins.
 func (c *checker) startsAfter(i *Invocation, list []*Handling) {
 	for _, abort := range list {
-		for _, h := range c.Handlings {
-			if h.Invocation == i && !h.Told && h.Started.At.After(abort.Ended.At) && !c.Blocked[h.Receipt] {
+		for _, h := range i.handlings {
+			if !h.Told && h.Started.At.After(abort.Ended.At) && !c.Blocked[h.Receipt] {
 				c.violated(Heeded, h.Started, "message %d is started %v after message %d has aborted invocation %d",
 					h.Number, h.Started.At.Sub(abort.Ended.At), abort.Number, i.Number)
 			}
@@ -122,8 +119,8 @@ func (c *checker) delaysOf(p *Process) []delay {
 	if known {
 		return list
 	}
-	for _, h := range c.Handlings {
-		if after, ok := h.abortsFor(); ok && after > 0 && h.Process == p && h.Ended.Came() {
+	for _, h := range p.handlings {
+		if after, ok := h.abortsFor(); ok && after > 0 && h.Ended.Came() {
 			sure := !h.Canceled.Came() && p.Err == nil && (!p.Stopping.Came() || h.Ended.At.Before(p.Stopping.At))
 			list = append(list, delay{h, h.Ended, h.Ended.At.Add(after), sure})
 		}
@@ -137,7 +134,7 @@ func (c *checker) delaysOf(p *Process) []delay {
 
 // putOff reports whether a delivery may be hidden until a time because of an abort.
 func (c *checker) putOff(d *delivery, until time.Time) bool {
-	if d.process == nil || len(d.handlings) > 0 {
+	if d.process == nil || d.handling != nil {
 		return false
 	}
 	for _, a := range c.delaysOf(d.process) {
@@ -158,8 +155,8 @@ func (c *checker) pollAborts() {
 			}
 		}
 		calm := p.clean() && p.Err == nil && !c.function(p).slowStart() && len(p.Paused) == 0 && !c.Plan.Replicas[p.Replica].NoHeartbeat
-		for _, d := range c.deliveries {
-			if d.process == p && calm && !c.repeats(d.queue) && !c.inGroupThatFailed(d) && !c.heldBefore(d) {
+		for _, d := range p.deliveries {
+			if calm && !c.repeats(d.queue) && !c.inGroupThatFailed(d) && !c.heldBefore(d) {
 				c.givenBack(p, d)
 			}
 		}
@@ -167,27 +164,22 @@ func (c *checker) pollAborts() {
 			if o.Outcome != batch.NotStarted {
 				continue
 			}
-			d := c.deliveries[o.Receipt]
+			d := o.delivery
 			if o.Aborted && !c.aborted(p) {
-				c.violated(Heeded, p.gone(), "message %d was not started by process %d for an abort that there was not", c.number(o.MessageID), p.Number)
-			} else if last := p.lastEntry(o.Receipt); !o.Aborted && calm && d != nil && last != nil && last.hidden != d.received.Visibility && p.beforeStop(last.at) { // else it is an extension
+				c.violated(Heeded, p.gone(), "%v was not started by process %d for an abort that there was not", d.story, p.Number)
+			} else if last := d.last(); !o.Aborted && calm && last != nil && last.hidden != d.received.Visibility && p.beforeStop(last.at) { // else it is an extension
 				c.violated(Heeded, last.at, "%v was not started by process %d, which does not say for what", d.story, p.Number)
 			}
 		}
 	}
 }
 
-// aborted reports whether a handler has aborted a process. For no time it ends only
-// what a group has left in its batch, if the record itself was buried.
+// aborted reports whether a handler has aborted a process, perhaps only its own group by an abort of no time.
 func (c *checker) aborted(p *Process) bool {
-	return slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
-		_, ok := h.abortsFor()
-		return ok && h.Process == p
-	})
+	return slices.ContainsFunc(p.handlings, func(h *Handling) bool { return batch.VerdictOf(h.Err).Aborts })
 }
 
-// during: nothing is received or started before an abort is over, and no message
-// is delivered more than once for it.
+// during: nothing is received or started before an abort is over, and no message is delivered twice for it.
 func (c *checker) during(p *Process, a delay) {
 	within := func(m Moment) bool { return m.At.After(a.from.At) && m.At.Before(a.until) }
 	for _, call := range p.Calls {
@@ -199,8 +191,8 @@ func (c *checker) during(p *Process, a delay) {
 	// What an open receive brings is given back, and not received again; but what came
 	// while its handler still ran comes again when that one's failure says.
 	var given []*delivery
-	for _, d := range c.deliveries {
-		if d.process == p && within(d.got) && p.beforeStop(d.got) && !c.repeats(d.queue) && !d.doneBefore() && !c.heldBefore(d) && !c.function(p).slowStart() {
+	for _, d := range p.deliveries {
+		if within(d.got) && p.beforeStop(d.got) && !c.repeats(d.queue) && !d.doneBefore() && !c.heldBefore(d) && !c.function(p).slowStart() {
 			given = append(given, d)
 		}
 	}
@@ -211,16 +203,13 @@ func (c *checker) during(p *Process, a delay) {
 			c.violated(Heeded, d.got, "process %d is given %v twice while it is aborted", p.Number, d.story)
 		}
 	}
-	for _, h := range c.Handlings {
-		if h.Process != p || h.Told || c.function(p).slowStart() {
-			continue
-		}
-		d := c.deliveries[h.Receipt]
+	for _, h := range p.handlings {
 		switch {
+		case h.Told || c.function(p).slowStart():
 		case within(h.Started):
 			c.violated(Heeded, h.Started, "process %d starts message %d, %v after message %d has aborted it for %v",
 				p.Number, h.Number, h.Started.At.Sub(a.from.At), a.Number, a.until.Sub(a.from.At))
-		case d != nil && d.got.At.Before(a.from.At) && h.Started.At.After(a.from.At):
+		case h.delivery.got.At.Before(a.from.At) && h.Started.At.After(a.from.At):
 			c.violated(Heeded, h.Started, "process %d has held message %d while it was aborted", p.Number, h.Number)
 		}
 	}
@@ -246,8 +235,7 @@ func (p *Process) couldNotHide(d *delivery, until Moment) bool {
 	return tried
 }
 
-// doneBefore reports whether a process is given a message that it is done with, and
-// could not delete: then it is deleted by the new receipt handle, abort or not.
+// doneBefore reports whether a process is given a message again that it is done with: it deletes that, abort or not.
 func (d *delivery) doneBefore() bool {
 	return slices.ContainsFunc(d.story.deliveries, func(before *delivery) bool {
 		return before.process == d.process && (before.ended(End.done, d.got) || before.ended(End.forGood, d.got))
@@ -257,11 +245,10 @@ func (d *delivery) doneBefore() bool {
 // waits is for how long what waits for a slot of a standard queue does so at least.
 const waits = 19 * time.Second
 
-// givenBack: what was not started is given back for the time of the abort, and
-// for no other reason.
+// givenBack: what was not started is given back for the time of the abort, and for no other reason.
 func (c *checker) givenBack(p *Process, d *delivery) {
-	last := p.lastEntry(d.received.ReceiptHandle)
-	if len(d.handlings) > 0 || last == nil || !p.beforeStop(last.at) {
+	last := d.last()
+	if d.handling != nil || last == nil || !p.beforeStop(last.at) {
 		return
 	}
 	if !d.queue.FIFO() && last.at.At.Sub(d.got.At) > waits {
@@ -291,22 +278,6 @@ func (c *checker) givenBack(p *Process, d *delivery) {
 	case appears.After(maxTime(latest, last.at.At.Add(c.putOffFor(d, time.Second))).Add(time.Second + slow)):
 		c.violated(Heeded, last.at, "%v is put off by process %d, and appears %v after the abort is over", d.story, p.Number, appears.Sub(latest))
 	}
-}
-
-// entry is a visibility that a process has set.
-type entry struct {
-	at     Moment // the beginning of the call
-	hidden time.Duration
-}
-
-// lastEntry is the last visibility that was set by a receipt handle.
-func (p *Process) lastEntry(receipt string) (last *entry) {
-	for call, e := range p.visibilities() {
-		if e.Receipt == receipt {
-			last = &entry{call.Began, time.Duration(e.Seconds) * time.Second}
-		}
-	}
-	return last
 }
 
 // beforeStop reports whether a moment came before a process knew of its end.

@@ -31,11 +31,9 @@ func (c *checker) responses() {
 
 // attempts: Counted.
 func (c *checker) attempts() {
-	for _, h := range c.Handlings {
-		d := c.deliveries[h.Receipt]
+	for _, h := range c.handlings {
+		d := h.delivery
 		switch {
-		case d == nil:
-			c.violated(Counted, h.Started, "message %d is handled by a receipt handle that the queue did not give", h.Number)
 		case h.Attempt != d.received.ReceiveCount:
 			c.violated(Counted, h.Started, "%v is handled as attempt %d, and is attempt %d", d.story, h.Attempt, d.received.ReceiveCount)
 		case d.queue.MaxReceive > 0 && h.Attempt > d.queue.MaxReceive:
@@ -44,62 +42,66 @@ func (c *checker) attempts() {
 	}
 }
 
-// tries squared is how often at most the toolkit makes a call within a second that
-// fails, or entries of it.
+// tries squared is how often at most the toolkit makes a call within a second that fails, or entries of it.
 const tries = 3
 
 // inHalves is how many calls it takes at most when ten entries are refused down to single ones.
 const inHalves = 19
 
+// tally counts an invocation's calls of an operation.
+type tally struct {
+	made, failed, partly int // failed as a whole, or some of the entries
+	parts                int // in how many calls each may be made
+}
+
+func (t *tally) add(call *Call) {
+	t.made++
+	if call.refusedWhole() {
+		t.parts = inHalves
+	}
+	switch {
+	case call.Err != "" || !call.Ended.Came():
+		if t.failed++; t.failed >= 8 {
+			t.parts = 10 // then each entry is tried alone
+		}
+	case !call.clean():
+		t.partly++
+	}
+}
+
 // calls: Frugal.
 func (c *checker) calls() {
 	for _, i := range c.Invocations {
-		count := map[string]int{}
-		failed := map[string]int{}    // as a whole
-		parts := map[string]int{}     // in how many calls each may be made
-		partly := map[string]int{}    // some of the entries
-		confirmed := map[string]int{} // visibility changes by receipt handle
+		by := map[string]*tally{} // operations
 		for _, call := range i.Calls {
 			// At the very end of settling a call may just begin as it is given up.
 			cut := !i.Answered.At.Before(c.settleBy(i)) && call.Began.At.Equal(i.Answered.At)
 			if i.Answered.Came() && i.Answered.Before(call.Began) && !cut {
 				c.violated(Frugal, call.Began, "invocation %d calls %s after its response", i.Number, call.Operation)
 			}
-			count[call.Operation]++
-			if parts[call.Operation] = max(parts[call.Operation], 1); call.refusedWhole() {
-				parts[call.Operation] = inHalves
+			if by[call.Operation] == nil {
+				by[call.Operation] = &tally{parts: 1}
 			}
-			switch {
-			case call.Err != "" || !call.Ended.Came():
-				if failed[call.Operation]++; failed[call.Operation] >= 8 {
-					parts[call.Operation] = 10 // then each entry is tried alone
-				}
-			case !call.clean():
-				partly[call.Operation]++
-			}
+			by[call.Operation].add(call)
 		}
-		for _, e := range i.visibilities() {
-			if e.OK {
-				confirmed[e.Receipt]++
-			}
-		}
-		for receipt, n := range confirmed {
-			if d := c.deliveries[receipt]; n > 1 && d != nil {
+		for _, r := range i.Records {
+			d := c.deliveries[r.ReceiptHandle]
+			if n := d.confirmed(func(entry) bool { return true }); n > 1 {
 				c.violated(Frugal, i.Began, "invocation %d sets the visibility of %v %d times", i.Number, d.story, n)
 			}
 		}
 		if i.Killed.Came() || len(i.Results) == 0 {
 			continue // what it wanted is not known
 		}
-		for operation, n := range count {
-			enough := c.needs(i, operation) * parts[operation]
-			if operation == "ChangeMessageVisibilityBatch" && failed["SendMessageBatch"] > 0 {
+		for operation, n := range by {
+			enough := c.needs(i, operation) * n.parts
+			if sent := by["SendMessageBatch"]; operation == "ChangeMessageVisibilityBatch" && sent != nil && sent.failed > 0 {
 				enough += 10 // each that could not be sent comes back by itself
 			}
 			again := tries*tries + int(i.Answered.At.Sub(i.Began.At)/time.Second) // a call that fails is made again, less and less often
-			if n-failed[operation]-partly[operation] > enough || partly[operation] > enough*again || n > enough*again {
+			if n.made-n.failed-n.partly > enough || n.partly > enough*again || n.made > enough*again {
 				c.violated(Frugal, i.Answered, "invocation %d makes %d calls of %s, of which %d failed and %d did in part; %d are enough",
-					i.Number, n, operation, failed[operation], partly[operation], enough)
+					i.Number, n.made, operation, n.failed, n.partly, enough)
 			}
 		}
 	}
@@ -130,15 +132,17 @@ func (c *checker) needs(i *Invocation, operation string) int {
 		if o.Outcome == batch.Dropped || o.Outcome == batch.DeadLettered {
 			done++
 		}
-		if d := c.deliveries[o.Receipt]; d != nil && d.ended(End.forGood, i.Answered) || o.Outcome == batch.Retry && d.plan.Malformed {
+		d := o.delivery
+		forGood := d.ended(End.forGood, i.Answered)
+		if forGood || o.Outcome == batch.Retry && d.plan.Malformed {
 			dead++
 		}
-		if d := c.deliveries[o.Receipt]; d != nil && d.queue.FIFO() && (c.endedLast(d, i.Answered) || d.ended(End.forGood, i.Answered) || c.Blocked[o.Receipt]) {
+		if d.queue.FIFO() && (c.endedLast(d, i.Answered) || forGood || c.Blocked[o.Receipt]) {
 			buried++ // with a call of its own
 		}
 		atLast := (isFIFO(i.Queue) || c.Plan.Functions[i.Function].Guard.On) && o.Outcome != batch.Succeeded // it is asked whether it was
 		outlives := c.Plan.Functions[i.Function].Backoff == "outage" || o.Outcome == batch.Abandoned         // by what the queue says
-		if d := c.deliveries[o.Receipt]; o.Attempt > 1 || d != nil && d.function.MaxReceiveCount == 1 || !o.Outcome.Done() && outlives || atLast {
+		if o.Attempt > 1 || d.function.MaxReceiveCount == 1 || !o.Outcome.Done() && outlives || atLast {
 			retried++
 		}
 	}
@@ -160,8 +164,7 @@ func (c *checker) needs(i *Invocation, operation string) int {
 	return 0
 }
 
-// waitsForPolicy reports whether an invocation had to wait until its queue said which
-// attempt is the last.
+// waitsForPolicy reports whether an invocation waited until its queue said which attempt is the last.
 func (c *checker) waitsForPolicy(i *Invocation) bool {
 	return slices.ContainsFunc(i.Calls, func(call *Call) bool {
 		return call.Operation == "GetQueueAttributes" && (!call.clean() || call.Ended.At.After(call.Began.At))
@@ -301,22 +304,23 @@ func (p *Process) troubled(call *Call) bool {
 	return failed
 }
 
+// confirmed counts the entries of a kind by which a delivery's visibility was set.
+func (d *delivery) confirmed(kind func(entry) bool) (n int) {
+	for _, e := range d.set {
+		if e.ok && kind(e) {
+			n++
+		}
+	}
+	return n
+}
+
 // extensions: Frugal.
 func (c *checker) extensions() {
 	for _, p := range c.Processes {
-		count := map[string]int{}
-		for _, e := range p.visibilities() {
-			if e.OK && e.Seconds > 0 {
-				count[e.Receipt]++
-			}
-		}
-		for receipt, n := range count {
-			d := c.deliveries[receipt]
-			if d == nil || d.process != p || d.received.Visibility == 0 {
-				continue
-			}
+		for _, d := range p.deliveries {
+			n := d.confirmed(func(e entry) bool { return e.hidden > 0 })
 			every := max(d.received.Visibility/3-time.Second, time.Second)
-			if enough := 2 + int(p.gone().At.Sub(d.got.At)/every); n > enough {
+			if enough := 2 + int(p.gone().At.Sub(d.got.At)/every); n > enough && d.received.Visibility > 0 {
 				c.violated(Frugal, d.got, "process %d sets the visibility of %v %d times in %v", p.Number, d.story, n, p.gone().At.Sub(d.got.At))
 			}
 		}
@@ -330,9 +334,8 @@ func (c *checker) pauses() {
 			continue
 		}
 		for _, pause := range p.Paused {
-			for _, h := range c.Handlings {
-				d := c.deliveries[h.Receipt]
-				if h.Process == p && pause.From.Before(h.Started) && pause.From.At.Before(h.Started.At) && h.Started.Before(pause.Until) && (d == nil || !c.groupGoesOn(d, pause)) {
+			for _, h := range p.handlings {
+				if pause.From.Before(h.Started) && pause.From.At.Before(h.Started.At) && h.Started.Before(pause.Until) && !c.groupGoesOn(h.delivery, pause) {
 					c.violated(Quiet, h.Started, "process %d starts message %d, %v after it was paused", p.Number, h.Number, h.Started.At.Sub(pause.From.At))
 				}
 			}
@@ -340,8 +343,8 @@ func (c *checker) pauses() {
 			if !p.clean() || p.gone().At.Before(due.At) || !pause.Until.At.After(due.At) || p.Stopping.Came() && p.Stopping.At.Before(due.At) {
 				continue
 			}
-			for _, d := range c.deliveries {
-				if d.process == p && len(d.handlings) == 0 && !d.got.At.After(due.At) && !c.groupGoesOn(d, pause) && c.hiddenAt(d, due).After(due.At.Add(time.Second)) &&
+			for _, d := range p.deliveries {
+				if d.handling == nil && !d.got.At.After(due.At) && !c.groupGoesOn(d, pause) && c.hiddenAt(d, due).After(due.At.Add(time.Second)) &&
 					!c.inGroupThatFailed(d) && !c.heldBefore(d) && !c.putOff(d, c.hiddenAt(d, due)) {
 					c.violated(Quiet, pause.From, "process %d holds %v, 3 s after it was paused", p.Number, d.story)
 				}
@@ -350,12 +353,10 @@ func (c *checker) pauses() {
 	}
 }
 
-// groupGoesOn reports whether messages of a delivery's group that were received with it
-// were being handled when the pause began.
+// groupGoesOn reports whether a record that came with a delivery, of its group, was handled when the pause began.
 func (c *checker) groupGoesOn(d *delivery, pause *Paused) bool {
-	return d.queue.FIFO() && slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
-		with := c.deliveries[h.Receipt]
-		return h.Process == d.process && h.Group == d.plan.Group && !h.Started.At.After(pause.From.At) && with != nil && with.got == d.got
+	return slices.ContainsFunc(d.inGroup(), func(h *Handling) bool {
+		return !h.Started.At.After(pause.From.At) && h.delivery.got == d.got
 	})
 }
 
@@ -375,8 +376,7 @@ func (c *checker) errs() {
 // refusedWhole reports whether a call was refused as a whole that could succeed in parts.
 func (c *Call) refusedWhole() bool { return c.Broken.whole() && len(c.Entries) > 1 }
 
-// cleanBut reports whether calls were answered well, but for those that were refused
-// as a whole, though not for an entry about a delivery alone.
+// cleanBut reports whether calls were answered well, except where more than an entry about this delivery was refused.
 func cleanBut(calls []*Call, receipt string) bool {
 	return !slices.ContainsFunc(calls, func(c *Call) bool {
 		of := Entry{Receipt: receipt}

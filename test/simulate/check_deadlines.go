@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// reserve is what is kept back at the end of an invocation, by the words of
-// batch.Config.
+// reserve is what is kept back at the end of an invocation, by the words of batch.Config.
 func (c *checker) reserve(i *Invocation) time.Duration {
 	remaining := i.Deadline.Sub(i.Began.At)
 	if r := c.Plan.Functions[i.Function].Reserve; r > 0 {
@@ -18,41 +18,28 @@ func (c *checker) reserve(i *Invocation) time.Duration {
 	return min(max(remaining/10, 200*time.Millisecond), 2*time.Second, remaining/4)
 }
 
-// settleBy is when the batch must be settled: the last quarter of the reserve is for
-// the response.
+// settleBy is when the batch must be settled: the last quarter of the reserve is for the response.
 func (c *checker) settleBy(i *Invocation) time.Time { return i.Deadline.Add(-c.reserve(i) / 4) }
 
-// before is a time before an invocation's deadline, and a moment later, since
-// an invocation takes a moment to begin.
+// before is a time before an invocation's deadline, and a moment later, since it takes a moment to begin.
 func (c *checker) before(i *Invocation, reserve time.Duration) time.Time {
 	return i.Deadline.Add(-reserve + time.Millisecond)
 }
 
 // deadlines: Limited and WithinCapacity, of invocations.
 func (c *checker) deadlines() {
-	running, together := map[*Invocation][]span{}, map[[2]int][]span{} // by function and environment
-	for _, h := range c.Handlings {
-		i := h.Invocation
-		c.limited(h, c.Plan.Functions[i.Function].RecordTimeout)
-		if h.Allowed.After(c.before(i, c.reserve(i))) {
-			c.violated(Limited, h.Started, "message %d may take until %v before the invocation's deadline, %v are reserved", h.Number, i.Deadline.Sub(h.Allowed), c.reserve(i))
+	together := map[[2]int][]span{} // by function and environment
+	for _, i := range c.Invocations {
+		f, running := c.Plan.Functions[i.Function], []span{}
+		for _, h := range i.handlings {
+			running = append(running, c.allowed(i, h))
 		}
-		end := h.Allowed // it may be given up after that
-		if h.Ended.Came() && h.Ended.At.Before(end) {
-			end = h.Ended.At
+		if n, at := most(running); n > f.concurrency() {
+			c.violated(WithinCapacity, Moment{At: at}, "invocation %d handles %d at a time, its Concurrency is %d", i.Number, n, f.concurrency())
 		}
-		if i.Killed.Came() && i.Killed.At.Before(end) {
-			end = i.Killed.At
-		}
-		running[i] = append(running[i], span{h.Started.At, end})
 		process := [2]int{i.Function, i.Environment}
-		together[process] = append(together[process], span{h.Started.At, end})
-	}
-	for i, list := range running {
-		limit := c.Plan.Functions[i.Function].concurrency()
-		if n, at := most(list); n > limit {
-			c.violated(WithinCapacity, Moment{At: at}, "invocation %d handles %d at a time, its Concurrency is %d", i.Number, n, limit)
-		}
+		together[process] = append(together[process], running...)
+		c.graces(i)
 	}
 	for process, list := range together {
 		limit := c.Plan.Functions[process[0]].MaxHandlers
@@ -60,23 +47,34 @@ func (c *checker) deadlines() {
 			c.violated(WithinCapacity, Moment{At: at}, "the invocations of environment %d handle %d at a time, MaxHandlers is %d", process[1], n, limit)
 		}
 	}
-	for _, i := range c.Invocations {
-		c.graces(i)
-	}
 }
 
-// graces: Limited. A handler that ignores its deadline has its grace, unless the
-// batch ends before.
+// allowed: Limited. It returns when a handling of an invocation holds its slot.
+func (c *checker) allowed(i *Invocation, h *Handling) span {
+	c.limited(h, c.Plan.Functions[i.Function].RecordTimeout)
+	if h.Allowed.After(c.before(i, c.reserve(i))) {
+		c.violated(Limited, h.Started, "message %d may take until %v before the invocation's deadline, %v are reserved", h.Number, i.Deadline.Sub(h.Allowed), c.reserve(i))
+	}
+	end := h.Allowed // it may be given up after that
+	for _, m := range []Moment{h.Ended, i.Killed} {
+		if m.Came() && m.At.Before(end) {
+			end = m.At
+		}
+	}
+	return span{h.Started.At, end}
+}
+
+// graces: Limited. A handler that ignores its deadline has its grace, unless the batch ends before.
 func (c *checker) graces(i *Invocation) {
 	grace := cmp.Or(c.Plan.Functions[i.Function].Grace, time.Second)
 	for _, o := range i.Results {
-		d := c.deliveries[o.Receipt]
-		if o.Outcome != batch.Abandoned || d == nil || len(d.handlings) == 0 {
+		d := o.delivery
+		if o.Outcome != batch.Abandoned || d.handling == nil {
 			continue
 		}
-		due := d.handlings[0].Allowed.Add(grace)
+		due := d.handling.Allowed.Add(grace)
 		if due.Before(c.before(i, c.reserve(i))) && o.FailedAt.Before(due) {
-			c.violated(Limited, i.Answered, "%v was given up %v after its deadline, the grace is %v", d.story, o.FailedAt.Sub(d.handlings[0].Allowed), grace)
+			c.violated(Limited, i.Answered, "%v was given up %v after its deadline, the grace is %v", d.story, o.FailedAt.Sub(d.handling.Allowed), grace)
 		}
 	}
 }
@@ -84,8 +82,7 @@ func (c *checker) graces(i *Invocation) {
 // span is a time in which something is held.
 type span struct{ from, to time.Time }
 
-// most is how many spans there are at one time, and when. One that ends and
-// one that begins at the same time are not together.
+// most is how many spans there are at one time, and when. One that begins as another ends is not together with it.
 func most(list []span) (n int, at time.Time) {
 	type edge struct {
 		at   time.Time
@@ -113,10 +110,8 @@ func most(list []span) (n int, at time.Time) {
 func (c *checker) room() {
 	for _, p := range c.Processes {
 		var handled, held []span
-		for _, h := range c.Handlings {
-			if h.Process == p {
-				handled = append(handled, span{h.Started.At, h.overIn().At})
-			}
+		for _, h := range p.handlings {
+			handled = append(handled, span{h.Started.At, h.overIn().At})
 		}
 		if n, at := most(handled); n > p.Limits.Concurrency {
 			c.violated(WithinCapacity, Moment{At: at}, "process %d handles %d at a time, its Concurrency is %d", p.Number, n, p.Limits.Concurrency)
@@ -124,8 +119,8 @@ func (c *checker) room() {
 		if !p.clean("ChangeMessageVisibilityBatch") || c.function(p).slowStart() && c.Plan.Replicas[p.Replica].NoHeartbeat {
 			continue // a release may take as long as it likes; and what is received again while it waits looks like two
 		}
-		for _, d := range c.deliveries {
-			if d.process == p && !c.heldBefore(d) && !c.behindHook(d) {
+		for _, d := range p.deliveries {
+			if !c.heldBefore(d) && !c.behindHook(d) {
 				held = append(held, span{d.got.At, c.heldUntil(d)})
 			}
 		}
@@ -141,22 +136,19 @@ func (c *checker) behindHook(d *delivery) bool {
 	if c.Blocked[d.received.ReceiptHandle] {
 		return true
 	}
-	for _, other := range c.deliveries {
-		if len(d.handlings) == 0 && d.queue.FIFO() && other.process == d.process && other.plan.Group == d.plan.Group && c.Blocked[other.received.ReceiptHandle] {
-			return true
-		}
-	}
-	return false
+	return d.handling == nil && d.queue.FIFO() && slices.ContainsFunc(d.process.deliveries, func(other *delivery) bool {
+		return other.plan.Group == d.plan.Group && c.Blocked[other.received.ReceiptHandle]
+	})
 }
 
 // heldBefore reports whether a delivery's message was the process's already, by
 // an earlier delivery, or only remains to be deleted: it is not held a second time.
 func (c *checker) heldBefore(d *delivery) bool {
 	for _, before := range d.story.deliveries {
-		if before.process != d.process || !before.got.Before(d.got) || len(before.handlings) == 0 {
+		if before.process != d.process || !before.got.Before(d.got) || before.handling == nil {
 			continue
 		}
-		if h := before.handlings[0]; !h.Ended.Before(d.got) || h.End.done() || c.buried(h, d.got) || before.comesBackBy(d) {
+		if h := before.handling; !h.Ended.Before(d.got) || h.End.done() || c.buried(h, d.got) || before.comesBackBy(d) {
 			return true
 		}
 	}
@@ -164,14 +156,15 @@ func (c *checker) heldBefore(d *delivery) bool {
 }
 
 // comesBackBy reports whether the failure of a delivery was settled by the receipt handle of
-// a later one: its process was still sending it to the dead-letter queue when that came.
+// a later one: its process was still sending it to the dead-letter queue when that came. If
+// that took longer than its backoff, it comes back at once.
 func (d *delivery) comesBackBy(later *delivery) bool {
-	last := d.process.lastEntry(later.received.ReceiptHandle)
-	if last == nil || d.outcome == nil || len(later.handlings) > 0 {
+	last := later.last()
+	if last == nil || d.outcome == nil || later.handling != nil {
 		return false
 	}
-	after := last.at.At.Add(last.hidden).Sub(d.handlings[0].Ended.At.Add(d.outcome.VisibleIn))
-	return after >= 0 && after <= time.Second+slow
+	after := last.at.At.Add(last.hidden).Sub(d.handling.Ended.At.Add(d.outcome.VisibleIn))
+	return after >= 0 && (last.hidden == 0 || after <= time.Second+slow)
 }
 
 // heldUntil is when a delivery needed no slot and no place any more.
@@ -183,8 +176,8 @@ func (c *checker) heldUntil(d *delivery) time.Time {
 			end = m.At
 		}
 	}
-	if len(d.handlings) > 0 {
-		earlier(d.handlings[0].overIn())
+	if d.handling != nil {
+		earlier(d.handling.overIn())
 		return end
 	}
 	earlier(p.Stopping)
@@ -196,23 +189,20 @@ func (c *checker) heldUntil(d *delivery) time.Time {
 			earlier(d.got)
 		}
 	}
-	for _, call := range p.Calls {
+	for _, e := range d.set {
 		// An abort that comes before the call puts off what was to be released by it.
-		if slices.ContainsFunc(call.Entries, func(e Entry) bool {
-			return e.Receipt == d.received.ReceiptHandle && (e.Seconds == 0 || c.putOff(d, call.Began.At.Add(time.Duration(e.Seconds)*time.Second)))
-		}) {
-			since := call.Began
-			since.At = maxTime(d.got.At, since.At.Add(-sharesCall))
-			earlier(since)
+		if e.hidden == 0 || c.putOff(d, e.at.At.Add(e.hidden)) {
+			e.at.At = maxTime(d.got.At, e.at.At.Add(-sharesCall))
+			earlier(e.at)
 		}
 	}
-	for _, h := range c.Handlings { // the failure that it is skipped for
-		if h.Process == p && d.queue.FIFO() && h.Group == d.plan.Group && h.fails() {
+	for _, h := range d.inGroup() { // the failure that it is skipped for
+		if h.fails() {
 			earlier(h.overIn())
 		}
 	}
-	for _, e := range c.Events {
-		if e.MessageID == d.id && d.received.Before(e.Moment) && (e.Kind == "returned" || e.Kind == "received") {
+	for _, e := range d.story.events {
+		if d.received.Before(e.Moment) && (e.Kind == sqs.Returned || e.Kind == sqs.Received) {
 			earlier(e.Moment)
 		}
 	}
@@ -231,10 +221,10 @@ func maxTime(a, b time.Time) time.Time {
 
 // limits: Limited.
 func (c *checker) limits() {
-	for _, h := range c.Handlings {
+	for _, h := range c.handlings {
 		c.limited(h, h.Process.Limits.RecordTimeout)
-		d := c.deliveries[h.Receipt]
-		if d != nil && !c.function(h.Process).slowStart() && c.Plan.Replicas[h.Process.Replica].NoHeartbeat && h.Allowed.After(c.hiddenAt(d, h.Started)) && !c.repeats(d.queue) {
+		d := h.delivery
+		if !c.function(h.Process).slowStart() && c.Plan.Replicas[h.Process.Replica].NoHeartbeat && h.Allowed.After(c.hiddenAt(d, h.Started)) && !c.repeats(d.queue) {
 			c.violated(Limited, h.Started, "message %d is given %v, longer than it is hidden", h.Number, h.Allowed.Sub(h.Started.At))
 		}
 	}
@@ -271,8 +261,8 @@ func (c *checker) swift() {
 			continue
 		}
 		last := p.patient()
-		for _, h := range c.Handlings {
-			if over := h.overAfter(p.Limits.Grace).At; h.Process == p && over.After(last) && !over.After(p.Returned.At) {
+		for _, h := range p.handlings {
+			if over := h.overAfter(p.Limits.Grace).At; over.After(last) && !over.After(p.Returned.At) {
 				last = over
 			}
 		}
@@ -282,8 +272,7 @@ func (c *checker) swift() {
 	}
 }
 
-// patient is until when the stop may wait for a receive that is open: 2 s after
-// it began, if the answer before it brought messages.
+// patient is until when a stop may wait for an open receive: 2 s after it began, if the one before brought messages.
 func (p *Process) patient() time.Time {
 	stop, busy, atOnce := p.Stopping.At, true, false
 	var answered, open time.Time
@@ -309,8 +298,7 @@ func (p *Process) patient() time.Time {
 	return stop
 }
 
-// instant reports whether every call was answered at once; receives may take as long as
-// they wait.
+// instant reports whether every call was answered at once; receives may take as long as they wait.
 func (p *Process) instant() bool {
 	return p.clean() && !slices.ContainsFunc(p.Calls, func(c *Call) bool {
 		if c.Operation == "ReceiveMessage" {

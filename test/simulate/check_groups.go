@@ -35,9 +35,9 @@ func (c *checker) groups() {
 		process *Process // nil on Lambda
 	}
 	running := map[place]*Handling{} // the latest of each group
-	for _, h := range c.Handlings {
-		m := c.messages[h.MessageID]
-		if m == nil || !m.queue.FIFO() || h.Told && c.Blocked[h.Receipt] { // it was written before the hook blocked
+	for _, h := range c.handlings {
+		m := h.delivery.story
+		if !m.queue.FIFO() || h.Told && c.Blocked[h.Receipt] { // it was written before the hook blocked
 			continue
 		}
 		g := groupKey{m.queue.Name, m.sent.MessageGroupID}
@@ -77,16 +77,9 @@ func (c *checker) overlap(before, next *Handling) bool {
 	return !before.over().Before(next.Started) && !(before.late() && c.buried(before, next.Started))
 }
 
-// over is when a handling ended for all that its group knows: it returned, its
-// invocation was answered without it, or its environment died.
+// over is when a handling was over for its group: it returned, or its invocation answered without it or died.
 func (h *Handling) over() Moment {
-	first := h.Ended
-	for _, m := range []Moment{h.Invocation.Answered, h.Invocation.Killed} {
-		if m.Before(first) {
-			first = m
-		}
-	}
-	return first
+	return earliest(h.Ended, h.Invocation.Answered, h.Invocation.Killed)
 }
 
 // together is how far apart may be what a group's visibility was set to: whole seconds, and
@@ -104,11 +97,10 @@ func (c *checker) together() {
 		if i.Killed.Came() {
 			continue
 		}
-		set := i.visibilitySet()
 		stuck := !slices.ContainsFunc(i.Results, func(o Outcome) bool { return o.Outcome != batch.NotStarted })
 		for k, o := range i.Results {
-			d, at := c.deliveries[o.Receipt], set[o.Receipt]
-			if d == nil || !at.set || !o.VisibilitySet || i.heldTwice(o.MessageID) {
+			d, at := o.delivery, i.appears(o.delivery)
+			if !at.set || !o.VisibilitySet || i.heldTwice(o.MessageID) {
 				continue
 			}
 			switch o.Outcome {
@@ -119,7 +111,7 @@ func (c *checker) together() {
 				}
 			case batch.Skipped:
 				failed := c.skippedFor(i, k)
-				with := set[failed.Receipt]
+				with := i.appears(failed.delivery)
 				switch {
 				case failed.Outcome.Done() && at.hidden && i.clean(): // else it may have been sent when the batch had given it up
 					c.violated(Together, i.Answered, "%v was skipped in invocation %d for one that is %v, and is hidden", d.story, i.Number, failed.Outcome)
@@ -134,15 +126,13 @@ func (c *checker) together() {
 
 // skippedFor is the failure of its group for which a result was skipped.
 func (c *checker) skippedFor(i *Invocation, skipped int) Outcome {
-	group := c.deliveries[i.Results[skipped].Receipt].sent.MessageGroupID
+	group := i.Results[skipped].delivery.sent.MessageGroupID
 	for k := skipped - 1; k >= 0; k-- {
-		o := i.Results[k]
-		d := c.deliveries[o.Receipt]
-		if d != nil && d.sent.MessageGroupID == group && o.Outcome != batch.Skipped {
+		if o := i.Results[k]; o.delivery.sent.MessageGroupID == group && o.Outcome != batch.Skipped {
 			return o
 		}
 	}
-	return Outcome{}
+	return Outcome{delivery: &delivery{}}
 }
 
 func apart(a, b time.Time) time.Duration { return a.Sub(b).Abs() }
@@ -151,14 +141,14 @@ func apart(a, b time.Time) time.Duration { return a.Sub(b).Abs() }
 func (c *checker) pollTogether() {
 	for _, p := range c.Processes {
 		for _, o := range p.Results {
-			d := c.deliveries[o.Receipt]
-			if d == nil || d.process != p || !o.VisibilitySet || c.repeats(d.queue) || len(d.handlings) > 0 {
+			d := o.delivery
+			if d.process != p || !o.VisibilitySet || c.repeats(d.queue) || d.handling != nil {
 				continue
 			}
 			set, ok := c.lastSet(d)
 			until := set.At.Add(set.Visibility)
-			if last := p.lastEntry(set.ReceiptHandle); last != nil { // SQS may have taken its time
-				until = last.at.At.Add(last.hidden)
+			if by := c.deliveries[set.ReceiptHandle]; by != nil && by.last() != nil { // SQS may have taken its time
+				until = by.last().at.At.Add(by.last().hidden)
 			}
 			switch {
 			case !ok || set.Visibility == 0 || d.cameAgainMeanwhile():
@@ -171,24 +161,18 @@ func (c *checker) pollTogether() {
 	}
 }
 
-// cameAgainMeanwhile reports whether a process was given a message again that it
-// held: then it was given back by the later receipt handle.
+// cameAgainMeanwhile reports whether a process was given a message again that it held, and gave back the later delivery.
 func (d *delivery) cameAgainMeanwhile() bool {
 	return slices.ContainsFunc(d.story.deliveries, func(later *delivery) bool {
 		return later.process == d.process && d.got.Before(later.got) && later.outcome == nil
 	})
 }
 
-// appearsWithFailure reports whether a failure of a delivery's group is shown
-// again at the same time, or does not have to be.
+// appearsWithFailure reports whether a delivery is shown again with a failure of its group, or need not be.
 func (c *checker) appearsWithFailure(d *delivery, at time.Time) bool {
-	return c.function(d.process).slowStart() || slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
-		failed := c.deliveries[h.Receipt]
-		if failed == nil || h.Process != d.process || h.Group != d.plan.Group || !h.fails() {
-			return false
-		}
-		set, ok := c.lastSet(failed)
-		return !ok || apart(set.At.Add(set.Visibility), at) <= time.Second
+	return c.function(d.process).slowStart() || slices.ContainsFunc(d.inGroup(), func(h *Handling) bool {
+		set, ok := c.lastSet(h.delivery)
+		return h.fails() && (!ok || apart(set.At.Add(set.Visibility), at) <= time.Second)
 	})
 }
 
@@ -221,16 +205,11 @@ func (m *story) lastDelivery() *delivery {
 // inItsWay is the handling of a message of a delivery's group, before it in its batch
 // or held with it by its process, that failed at its last attempt; nil if none did.
 func (c *checker) inItsWay(d *delivery) *Handling {
-	for _, h := range c.Handlings {
-		before := c.deliveries[h.Receipt]
-		if before == nil || before.queue.Name != d.queue.Name || before.sent.MessageGroupID != d.sent.MessageGroupID ||
-			before.invocation != d.invocation || before.process != d.process || !before.story.failsLast(h) || h.Attempt < before.queue.MaxReceive {
-			continue
+	for _, h := range d.inGroup() {
+		before := h.delivery
+		if before.story.failsLast(h) && h.Attempt >= before.queue.MaxReceive && before.got == d.got { // else they came by two receives
+			return h
 		}
-		if d.process != nil && before.got != d.got {
-			continue // they came by two receives
-		}
-		return h
 	}
 	return nil
 }
@@ -259,8 +238,8 @@ func (c *checker) hadRoom(d *delivery, by *Handling) bool {
 		return false // that its first attempt is its last may not be known before anything failed
 	}
 	each := max(time.Second, f.MinRemaining)
-	for _, h := range c.Handlings {
-		if h.Invocation == i && h.Ended.Came() {
+	for _, h := range i.handlings {
+		if h.Ended.Came() {
 			each = max(each, h.Ended.At.Sub(h.Started.At))
 		}
 	}

@@ -18,8 +18,8 @@ func (c *checker) keys() {
 	for _, call := range c.StoreCalls {
 		calls[call.Key] = append(calls[call.Key], call)
 	}
-	for _, h := range c.Handlings {
-		if d := c.deliveries[h.Receipt]; d != nil && d.function.Guard.On {
+	for _, h := range c.handlings {
+		if d := h.delivery; d.function.Guard.On {
 			c.wasWorkedOn(d, h, tasks[c.Plan.keyOf(d.plan)])
 			c.blameless(d, h, calls[c.Plan.keyOf(d.plan)])
 		}
@@ -92,8 +92,7 @@ func (c *checker) apart(key string, tasks []*Task) {
 	}
 }
 
-// renewals: Frugal. A claim is renewed after a third of its lease, and more often only
-// when that fails.
+// renewals: Frugal. A claim is renewed after a third of its lease, and more often only when that fails.
 func (c *checker) renewals(t *Task, calls []*StoreCall) {
 	n := 0
 	for _, call := range calls {
@@ -110,8 +109,7 @@ func (c *checker) renewals(t *Task, calls []*StoreCall) {
 	}
 }
 
-// blameless: Blameless. A record that found its key in progress was not worked on, and
-// did not fail.
+// blameless: Blameless. A record that found its key in progress was not worked on, and did not fail.
 func (c *checker) blameless(d *delivery, h *Handling, calls []*StoreCall) {
 	var last *StoreCall
 	for _, call := range calls {
@@ -132,7 +130,7 @@ func (c *checker) blameless(d *delivery, h *Handling, calls []*StoreCall) {
 func (c *checker) waitedToTheEnd(m *story) {
 	d := m.lastDelivery()
 	switch {
-	case d == nil || len(d.handlings) == 0 || m.function.OnPermanent == "retry" || m.function.SlowHook != "":
+	case d == nil || d.handling == nil || m.function.OnPermanent == "retry" || m.function.SlowHook != "":
 		return
 	case m.gone.Kind != sqs.Redriven && (d.outcome == nil || d.outcome.Outcome != batch.DeadLettered):
 		return
@@ -141,7 +139,7 @@ func (c *checker) waitedToTheEnd(m *story) {
 	case m.function.MaxReceiveCount == 0 && (!c.says(d) || d.received.ReceiveCount == 1), !c.calm(d):
 		return // it may not be known that the attempt is the last
 	}
-	h := d.handlings[0]
+	h := d.handling
 	left := h.Allowed.Sub(h.Ended.At)
 	if h.End == Waited && !h.Canceled.Came() && left > time.Second+2*c.Plan.StoreTakes && !c.storeFailed(h.Receipt) {
 		c.violated(Blameless, h.Ended, "%v was in progress elsewhere at its last attempt, gave up %v before its time was over, and is a dead letter", m, left)

@@ -33,8 +33,7 @@ func (c *checker) deletions() {
 	}
 }
 
-// forGood reports whether a delivery failed for good, or perhaps an earlier one of
-// its message where that is kept in mind.
+// forGood reports whether a delivery failed for good, or an earlier one of its message, which a poller remembers.
 func (c *checker) forGood(d *delivery, before Moment) bool {
 	return d.ended(End.forGood, before) || c.Plan.Polls() && d.story.ended(End.forGood, before)
 }
@@ -44,15 +43,13 @@ func (c *checker) endedLast(d *delivery, before Moment) bool {
 	return slices.ContainsFunc(d.story.handlings, func(h *Handling) bool { return d.story.failsLast(h) && h.endsBefore(before) })
 }
 
-// failsLast reports whether a handling of a message of a FIFO queue failed, or was given
-// up, with the last delivery, so that it may be dead-lettered in place.
+// failsLast reports whether the last delivery of a FIFO message failed or was given up: it may be dead-lettered in place.
 func (m *story) failsLast(h *Handling) bool {
 	most := cmp.Or(m.function.MaxReceiveCount, m.queue.MaxReceive)
 	return m.queue.FIFO() && m.function.OnPermanent != "retry" && most > 0 && h.Attempt >= most && (!h.End.done() || h.late())
 }
 
-// heldAtLast reports whether a message was dead-lettered in place since a hook kept its
-// handler from being called at the last delivery.
+// heldAtLast reports whether a message was dead-lettered in place since a hook held up its last delivery.
 func (c *checker) heldAtLast(m *story, before Moment) bool {
 	return slices.ContainsFunc(m.deliveries, func(d *delivery) bool {
 		return c.Blocked[d.received.ReceiptHandle] && m.failsLast(&Handling{Attempt: d.received.ReceiveCount}) && c.sentDead(d, before)
@@ -62,19 +59,15 @@ func (c *checker) heldAtLast(m *story, before Moment) bool {
 // late reports whether a handler outlasts its time, so that it may be given up.
 func (h *Handling) late() bool { return !h.Ended.Came() || h.Ended.At.After(h.Allowed) }
 
-// endsBefore reports whether a handler has returned, or may have been given up, before a
-// moment.
+// endsBefore reports whether a handler has returned, or may have been given up, before a moment.
 func (h *Handling) endsBefore(m Moment) bool {
 	return h.Ended.Before(m) || h.late() && h.Allowed.Before(m.At)
 }
 
-// buried reports whether a handling that failed left nothing to be done with its
-// message but to delete it: it was dropped, or is in a dead-letter queue.
+// buried reports whether the message of a failure was dropped or dead-lettered, so that it only has to be deleted.
 func (c *checker) buried(h *Handling, before Moment) bool {
-	d := c.deliveries[h.Receipt]
+	d := h.delivery
 	switch {
-	case d == nil:
-		return false
 	case h.End == ForGood && d.function.OnPermanent == "drop":
 		return true
 	}
@@ -92,8 +85,7 @@ func (c *checker) sentDead(d *delivery, before Moment) bool {
 	return false
 }
 
-// given is when the toolkit was given a delivery. (In the long-poll mode an
-// earlier one may have been settled by its receipt handle.)
+// given is when the toolkit was given a delivery. (A poller may have settled an earlier one by its receipt handle.)
 func (d *delivery) given() Moment {
 	if d.invocation != nil {
 		return d.invocation.Began
@@ -165,8 +157,7 @@ func (c *checker) repetitions() {
 		}
 		for k, r := range i.Records {
 			d := c.deliveries[r.ReceiptHandle]
-			if !slices.ContainsFunc(d.handlings, func(h *Handling) bool { return h.End.done() && c.inTime(h) }) ||
-				i.heldTwice(r.MessageID) || i.Result.AllFailed != "" {
+			if h := d.handling; h == nil || !h.End.done() || !c.inTime(h) || i.heldTwice(r.MessageID) || i.Result.AllFailed != "" {
 				continue
 			}
 			verdict := i.Result.Verdicts[k]
@@ -180,56 +171,50 @@ func (c *checker) repetitions() {
 	}
 }
 
-// ownDeletes: where the function fails to keep what failed, it deletes what is
-// done by itself.
+// ownDeletes: a function that fails to keep what failed deletes by itself what is done.
 func (c *checker) ownDeletes(i *Invocation) {
 	if !c.Plan.Functions[i.Function].DeleteSucceeded || i.Err == nil || i.Killed.Came() || !i.clean() {
 		return
 	}
 	for _, o := range i.Results {
-		d := c.deliveries[o.Receipt]
-		if d != nil && o.Outcome.Done() && !d.gone.Before(i.Answered) && !c.shown(d, i.Answered) {
+		d := o.delivery
+		if o.Outcome.Done() && !d.gone.Before(i.Answered) && !c.shown(d, i.Answered) {
 			c.violated(Final, i.Answered, "%v is %v, and was not deleted before invocation %d failed", d.story, o.Outcome, i.Number)
 		}
 	}
 }
 
-// inTime reports whether the handler returned in time: before its context ended, and
-// before its batch was over.
+// inTime reports whether the handler returned before its context ended, and before its batch was over.
 func (c *checker) inTime(h *Handling) bool {
 	i := h.Invocation
 	return h.Ended.Came() && h.Ended.At.Before(i.Deadline.Add(-c.reserve(i))) && !h.Ended.At.After(h.Allowed)
 }
 
-// handledAgain returns a handling of the message after its success, unless it
-// was received while it was not hidden by this delivery any more.
+// handledAgain returns a handling after a success whose message was hidden by this delivery all the time; nil for none.
 func (c *checker) handledAgain(success *delivery) *Handling {
 	i := success.invocation
 	for _, g := range success.story.handlings {
-		d := c.deliveries[g.Receipt]
-		if i.Ended.Before(g.Started) && d != nil && i.Ended.Before(d.received.Moment) && !c.shown(success, i.Ended) {
+		if i.Ended.Before(g.Started) && i.Ended.Before(g.delivery.received.Moment) && !c.shown(success, i.Ended) {
 			return g
 		}
 	}
 	return nil
 }
 
-// shown reports whether a delivery's message became visible before a moment: its
-// visibility ended, or SQS delivered it once more.
+// shown reports whether a message became visible before a moment: its visibility ended, or SQS delivered it again.
 func (c *checker) shown(d *delivery, before Moment) bool {
 	if d.received.Visibility == 0 {
 		return true
 	}
-	for _, e := range c.Events {
-		if e.MessageID == d.id && (e.Kind == sqs.Returned || e.Kind == sqs.Received) && d.received.Before(e.Moment) && e.Before(before) {
+	for _, e := range d.story.events {
+		if (e.Kind == sqs.Returned || e.Kind == sqs.Received) && d.received.Before(e.Moment) && e.Before(before) {
 			return true
 		}
 	}
 	return false
 }
 
-// heldTwice reports whether an invocation has a message more than once: a failure
-// of one of them keeps both.
+// heldTwice reports whether an invocation has a message more than once: a failure of one of them keeps both.
 func (i *Invocation) heldTwice(id string) bool {
 	n := 0
 	for _, r := range i.Records {
@@ -293,14 +278,11 @@ func (c *checker) repeats(q Queue) bool {
 
 // handledTwice: Final.
 func (c *checker) handledTwice() {
-	for _, h := range c.Handlings {
+	for _, h := range c.handlings {
 		if !h.End.done() || h.Canceled.Came() {
 			continue // no success for its process: its context had ended
 		}
-		m := c.messages[h.MessageID]
-		if m == nil {
-			continue
-		}
+		m := h.delivery.story
 		for _, again := range m.handlings {
 			if h.Ended.Before(again.Started) && !c.mayRepeat(m, h, again) {
 				c.violated(Final, again.Started, "message %d is handled by process %d, after it succeeded in process %d",

@@ -10,8 +10,8 @@ import (
 // handledOnce: Once, of both modes.
 func (c *checker) handledOnce() {
 	for _, d := range c.deliveries {
-		if len(d.handlings) > 1 {
-			c.violated(Once, d.handlings[1].Started, "one delivery of %v is handled %d times", d.story, len(d.handlings))
+		if d.handled > 1 {
+			c.violated(Once, d.handling.Started, "one delivery of %v is handled %d times", d.story, d.handled)
 		}
 	}
 }
@@ -59,10 +59,10 @@ var endOfOutcome = map[batch.Outcome]End{batch.Succeeded: Succeeded, batch.Dupli
 
 // outcome compares what the toolkit says of a record with what its handler did.
 func (c *checker) outcome(i *Invocation, o Outcome) {
-	d := c.deliveries[o.Receipt]
-	end, handled := End(""), len(d.handlings) > 0
+	d := o.delivery
+	end, handled := End(""), d.handling != nil
 	if handled {
-		if h := d.handlings[0]; h.Ended.Before(i.Answered) {
+		if h := d.handling; h.Ended.Before(i.Answered) {
 			end = h.End
 		}
 	}
@@ -72,7 +72,7 @@ func (c *checker) outcome(i *Invocation, o Outcome) {
 	case batch.Retry:
 		ok = handled && !end.done() && end != Waited && end != "" || !handled && d.function.SlowHook != "" // its time was over when that was to begin
 	case batch.DeadLettered:
-		ok = (end == ForGood || handled && d.story.failsLast(d.handlings[0])) && c.sentDead(d, i.Answered) || c.heldAtLast(d.story, i.Answered)
+		ok = (end == ForGood || handled && d.story.failsLast(d.handling)) && c.sentDead(d, i.Answered) || c.heldAtLast(d.story, i.Answered)
 	case batch.Dropped:
 		ok = ok && d.function.OnPermanent == "drop"
 	case batch.NotStarted:
@@ -80,7 +80,7 @@ func (c *checker) outcome(i *Invocation, o Outcome) {
 	case batch.Skipped:
 		ok = !handled && d.queue.FIFO() && c.groupFailed(i, d, true)
 	case batch.Abandoned:
-		ok = handled && (end == "" || !c.inTime(d.handlings[0])) && !i.Answered.At.Before(d.handlings[0].Allowed) ||
+		ok = handled && (end == "" || !c.inTime(d.handling)) && !i.Answered.At.Before(d.handling.Allowed) ||
 			!handled && c.Blocked[o.Receipt]
 	}
 	if !ok {
@@ -148,9 +148,9 @@ func (c *checker) response(i *Invocation) {
 // been buried: then the group went on.
 func (c *checker) groupFailed(i *Invocation, d *delivery, orBuried bool) bool {
 	for _, o := range i.Results {
-		before := c.deliveries[o.Receipt]
+		before := o.delivery
 		switch {
-		case before == d || before == nil:
+		case before == d:
 			return false
 		case !d.queue.FIFO() || before.sent.MessageGroupID != d.sent.MessageGroupID:
 		case orBuried && !o.Outcome.OK() && o.Outcome.Done():
@@ -168,66 +168,48 @@ func (c *checker) pollOutcomes() {
 		told := map[string]int{}
 		for _, o := range p.Results {
 			if told[o.Receipt]++; told[o.Receipt] > 1 {
-				c.violated(Once, p.gone(), "process %d tells the outcome of a delivery of message %d twice", p.Number, c.number(o.MessageID))
+				c.violated(Once, p.gone(), "process %d tells the outcome of a delivery of %v twice", p.Number, o.delivery.story)
 			}
 			if n := p.Finished[o.Receipt]; n > 1 {
-				c.violated(Once, p.gone(), "RecordFinished was called %d times for one delivery of message %d", n, c.number(o.MessageID))
+				c.violated(Once, p.gone(), "RecordFinished was called %d times for one delivery of %v", n, o.delivery.story)
 			}
-			h := c.handlingIn(p, o.MessageID)
-			if late := o.Outcome == batch.Retry && c.function(p).SlowHook != ""; !late && !c.agrees(o, h) {
-				c.violated(Once, p.gone(), "message %d is %v in process %d, but its handler did not end so", c.number(o.MessageID), o.Outcome, p.Number)
+			if late := o.Outcome == batch.Retry && c.function(p).SlowHook != ""; !late && !c.agrees(p, o) {
+				c.violated(Once, p.gone(), "%v is %v in process %d, but its handler did not end so", o.delivery.story, o.Outcome, p.Number)
 			}
 		}
 		if p.Killed.Came() || !p.Returned.Came() || !p.clean() {
 			continue // a stop does not wait forever until SQS answers
 		}
-		for _, h := range c.Handlings {
-			if h.Process == p && !slices.ContainsFunc(p.Results, func(o Outcome) bool { return o.MessageID == h.MessageID }) {
+		for _, h := range p.handlings {
+			if !slices.ContainsFunc(p.Results, func(o Outcome) bool { return o.MessageID == h.MessageID }) {
 				c.violated(Once, p.Returned, "process %d handled message %d, and told no outcome", p.Number, h.Number)
 			}
 		}
 	}
 }
 
-func (c *checker) number(id string) int {
-	if m := c.messages[id]; m != nil {
-		return m.plan.Number
+// agrees reports whether an outcome is one that a handling by a process can have had. (A
+// receipt handle does not tell which: a delivery that comes again while the first is
+// handled is settled by the later handle.)
+func (c *checker) agrees(p *Process, o Outcome) bool {
+	m := o.delivery.story
+	some := func(is func(*Handling) bool) bool {
+		return slices.ContainsFunc(m.handlings, func(h *Handling) bool { return h.Process == p && is(h) })
 	}
-	return -1
-}
-
-// handlingIn are the handlings of a message by a process.
-func (c *checker) handlingIn(p *Process, id string) (list []*Handling) {
-	for _, h := range c.Handlings {
-		if h.Process == p && h.MessageID == id {
-			list = append(list, h)
-		}
-	}
-	return list
-}
-
-// heldUp reports whether a hook kept a handler of a message from being called.
-func (c *checker) heldUp(id string) bool {
-	m := c.messages[id]
-	return m != nil && slices.ContainsFunc(m.deliveries, func(d *delivery) bool { return c.Blocked[d.received.ReceiptHandle] })
-}
-
-// agrees reports whether an outcome is one that a handling can have had. (A
-// receipt handle does not tell which: a delivery that comes again while the
-// first is handled is settled by the later handle.)
-func (c *checker) agrees(o Outcome, list []*Handling) bool {
 	ended := func(ends ...End) bool {
-		return slices.ContainsFunc(list, func(h *Handling) bool { return slices.Contains(ends, h.End) })
+		return some(func(h *Handling) bool { return slices.Contains(ends, h.End) })
 	}
+	// A hook kept a handler from being called.
+	heldUp := slices.ContainsFunc(m.deliveries, func(d *delivery) bool { return c.Blocked[d.received.ReceiptHandle] })
 	switch o.Outcome {
 	case batch.DeadLettered:
-		return c.heldUp(o.MessageID) || ended(ForGood) || slices.ContainsFunc(list, func(h *Handling) bool { return c.messages[h.MessageID].failsLast(h) })
+		return heldUp || ended(ForGood) || some(m.failsLast)
 	case batch.Retry:
 		return o.Lost || ended(Failed, ForGood, Panicked, Exited)
 	case batch.Abandoned:
-		return len(list) > 0 || c.heldUp(o.MessageID)
+		return heldUp || some(func(*Handling) bool { return true })
 	case batch.Skipped, batch.NotStarted:
-		return !slices.ContainsFunc(list, func(h *Handling) bool { return h.Receipt == o.Receipt })
+		return !some(func(h *Handling) bool { return h.Receipt == o.Receipt })
 	}
 	only, known := endOfOutcome[o.Outcome]
 	return known && ended(only)

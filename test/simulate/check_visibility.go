@@ -16,7 +16,7 @@ import (
 // that is tried again (ReceiveRequestAttemptId).
 func (c *checker) receivedLast(d *delivery) time.Time {
 	at := d.received.At
-	for _, e := range c.Events {
+	for _, e := range d.story.events {
 		if e.Kind == sqs.Visibility && e.ReceiptHandle == d.received.ReceiptHandle && e.Before(d.got) {
 			at = e.At
 		}
@@ -51,23 +51,15 @@ func (c *checker) bounds() {
 
 // spacing: Spaced and VisibilitySet.
 func (c *checker) spacing() {
-	received := map[string][]Event{} // by message
-	for _, e := range c.Events {
-		if e.Kind == sqs.Received && c.messages[e.MessageID] != nil {
-			received[e.MessageID] = append(received[e.MessageID], e)
-		}
-	}
 	for _, i := range c.Invocations {
 		if i.Killed.Came() {
 			continue
 		}
-		set := i.visibilitySet()
 		for _, o := range i.Results {
-			d := c.deliveries[o.Receipt]
-			if d == nil || o.Outcome.Done() {
+			d, at := o.delivery, i.appears(o.delivery)
+			if o.Outcome.Done() {
 				continue
 			}
-			at := set[o.Receipt]
 			if o.VisibilitySet && !at.set {
 				c.violated(VisibilitySet, i.Answered, "%v: the toolkit says that its visibility was set, SQS never did", d.story)
 			}
@@ -75,21 +67,21 @@ func (c *checker) spacing() {
 				c.violated(VisibilitySet, i.Answered, "%v is %v, and its visibility was not set, though no call failed", d.story, o.Outcome)
 			}
 			if at.set && o.VisibilitySet && (o.Outcome == batch.Retry || o.Outcome == batch.InProgress || o.Outcome == batch.Abandoned) && !c.shown(d, i.Answered) && !i.heldTwice(o.MessageID) {
-				c.spaced(d, o, at, received[o.MessageID])
+				c.spaced(d, o, at)
 			}
 		}
 	}
 }
 
 // spaced looks at a failure whose visibility was set.
-func (c *checker) spaced(d *delivery, o Outcome, at appearance, received []Event) {
+func (c *checker) spaced(d *delivery, o Outcome, at appearance) {
 	i := d.invocation
 	due := o.FailedAt.Add(o.VisibleIn)
 	if at.hidden && !at.appears.Before(due.Add(time.Second)) {
 		c.violated(Spaced, i.Answered, "%v failed and is due after %v, but appears %v after its failure", d.story, o.VisibleIn, at.appears.Sub(o.FailedAt))
 	}
-	for _, e := range received {
-		if d.received.Before(e.Moment) && e.At.After(o.FailedAt) && e.At.Before(due) {
+	for _, later := range d.story.deliveries {
+		if e := later.received; d.received.Before(e.Moment) && e.At.After(o.FailedAt) && e.At.Before(due) {
 			c.violated(Spaced, e.Moment, "%v failed and is due after %v, but is received %v after its failure", d.story, o.VisibleIn, e.At.Sub(o.FailedAt))
 		}
 	}
@@ -141,8 +133,7 @@ func (c *checker) leastOfOutage(d *delivery, o Outcome) time.Duration {
 	return min(2*time.Second, outage)
 }
 
-// says reports whether a delivery's queue can be asked for its attributes: no call for
-// them was refused, or took long.
+// says reports whether a delivery's queue tells its attributes: no call for them was refused, or took long.
 func (c *checker) says(d *delivery) bool {
 	if d.function.SlowHook != "" || d.function.PerEnvironment > 1 {
 		return false
@@ -160,10 +151,10 @@ func (c *checker) says(d *delivery) bool {
 // asksFor is the time for which a handler has asked until its record comes back: that
 // time exactly, or by an abort that time at least. With none asked for it is 0.
 func (d *delivery) asksFor(o Outcome) (after time.Duration, exactly bool) {
-	if o.Outcome != batch.Retry && o.Outcome != batch.InProgress || len(d.handlings) == 0 {
+	if o.Outcome != batch.Retry && o.Outcome != batch.InProgress || d.handling == nil {
 		return 0, false
 	}
-	v := batch.VerdictOf(d.handlings[0].Err)
+	v := batch.VerdictOf(d.handling.Err)
 	return v.After, v.HasAfter && (!v.Aborts || v.After == 0)
 }
 
@@ -183,25 +174,19 @@ type appearance struct {
 	set     bool // SQS confirmed it before the response
 }
 
-// visibilitySet returns what was asked for, by receipt handle. A time counts
-// from the first try: the SDK repeats a call that fails as it is.
-func (i *Invocation) visibilitySet() map[string]appearance {
-	type request struct {
-		receipt string
-		seconds int
-	}
-	first := map[request]time.Time{}
-	set := map[string]appearance{}
-	for call, e := range i.visibilities() {
-		r := request{e.Receipt, e.Seconds}
-		if _, again := first[r]; !again {
-			first[r] = call.Began.At
+// appears is how a delivery's visibility was set before the response. A time counts from the
+// first try: the SDK repeats a call that fails as it is.
+func (i *Invocation) appears(d *delivery) (a appearance) {
+	first := map[time.Duration]time.Time{}
+	for _, e := range d.set {
+		if _, again := first[e.hidden]; !again {
+			first[e.hidden] = e.at.At
 		}
-		if e.OK && call.Ended.Before(i.Answered) {
-			set[e.Receipt] = appearance{first[r].Add(time.Duration(e.Seconds) * time.Second), e.Seconds > 0, true}
+		if e.ok && e.ended.Before(i.Answered) {
+			a = appearance{first[e.hidden].Add(e.hidden), e.hidden > 0, true}
 		}
 	}
-	return set
+	return a
 }
 
 func (c *Call) clean() bool {
@@ -225,7 +210,7 @@ func (c *checker) waits() {
 		for _, call := range i.Calls {
 			latest(call.Ended.At)
 		}
-		for _, h := range c.Handlings {
+		for _, h := range c.handlings {
 			if h.Invocation == i {
 				running = running || !h.Ended.Before(i.Answered)
 				latest(h.Ended.At)
@@ -239,15 +224,15 @@ func (c *checker) waits() {
 
 // hidden: Hidden.
 func (c *checker) hidden() {
-	for _, h := range c.Handlings {
-		d := c.deliveries[h.Receipt]
-		if d == nil || c.repeats(d.queue) || !h.Process.clean("ChangeMessageVisibilityBatch") {
+	for _, h := range c.handlings {
+		d := h.delivery
+		if c.repeats(d.queue) || !h.Process.clean("ChangeMessageVisibilityBatch") {
 			continue
 		}
 		over := h.overIn()
-		for _, e := range c.Events {
+		for _, e := range d.story.events {
 			shown := e.Kind == sqs.Returned || e.Kind == sqs.Received || e.Kind == sqs.Visibility && e.Visibility == 0
-			if e.MessageID == d.id && shown && h.Started.Before(e.Moment) && e.At.Before(over.At) {
+			if shown && h.Started.Before(e.Moment) && e.At.Before(over.At) {
 				c.violated(Hidden, e.Moment, "%v is handled by process %d from %s to %s, and others can receive it",
 					d.story, h.Process.Number, since(c.Began, h.Started.At), since(c.Began, over.At))
 				break
@@ -260,8 +245,8 @@ func (c *checker) hidden() {
 // by what this delivery did; zero when it was visible, gone or another's. A
 // moment without a number comes after all that happened at its time.
 func (c *checker) hiddenAt(d *delivery, at Moment) (until time.Time) {
-	for _, e := range c.Events {
-		if e.MessageID != d.id || e.At.After(at.At) || at.Came() && at.Before(e.Moment) || e.Before(d.received.Moment) {
+	for _, e := range d.story.events {
+		if e.At.After(at.At) || at.Came() && at.Before(e.Moment) || e.Before(d.received.Moment) {
 			continue
 		}
 		switch e.Kind {
@@ -290,12 +275,9 @@ func (c *checker) freed() {
 		if p.Killed.Came() || !p.Returned.Came() || !p.clean() || c.function(p).SlowHook != "" {
 			continue
 		}
-		for _, d := range c.deliveries {
-			if d.process != p || c.repeats(d.queue) {
-				continue
-			}
+		for _, d := range p.deliveries {
 			until := c.hiddenAt(d, p.Returned)
-			if until.IsZero() || c.mayHide(d, until) || c.putOff(d, until) {
+			if until.IsZero() || c.repeats(d.queue) || c.mayHide(d, until) || c.putOff(d, until) {
 				continue
 			}
 			c.violated(Freed, p.Returned, "%v is hidden for another %v, although process %d has stopped and it is not done",
@@ -305,14 +287,13 @@ func (c *checker) freed() {
 	c.notTaken()
 }
 
-// mayHide reports whether a message is hidden for its backoff, or because its
-// handler was given up on.
+// mayHide reports whether a message is hidden for its backoff, or because its handler was given up on.
 func (c *checker) mayHide(d *delivery, until time.Time) bool {
-	if len(d.handlings) == 0 {
+	if d.handling == nil {
 		return d.outcome != nil && d.outcome.Outcome == batch.Skipped && d.outcome.VisibilitySet ||
 			c.inGroupThatFailed(d)
 	}
-	h := d.handlings[0]
+	h := d.handling
 	given := h.overIn()
 	switch {
 	case !h.Ended.Came() || h.Ended.At.After(given.At), h.Canceled.Came() && h.Ended.At.Equal(given.At): // given up
@@ -327,29 +308,23 @@ func (c *checker) mayHide(d *delivery, until time.Time) bool {
 	return d.outcome.VisibilitySet && !until.After(h.Ended.At.Add(d.outcome.VisibleIn+time.Second+slow))
 }
 
-// cutOff reports whether a handler failed because its process stopped, or found
-// that it has to.
+// cutOff reports whether a handler failed because its process stopped, or found that it has to.
 func (h *Handling) cutOff() bool {
 	p := h.Process
 	return h.End == Failed && !h.TakenOver && errors.Is(h.Err, context.Canceled) && (p.Stopping.Before(h.Canceled) || p.Err != nil)
 }
 
-// lostInStop reports whether a handler lost its claim while its process stopped: it was cut
-// off, or failed, by which of both came first.
+// lostInStop reports whether a handler lost its claim in a stop: it was cut off, or failed, by which came first.
 func (h *Handling) lostInStop() bool {
 	return h.TakenOver && h.Process.Stopping.Came() && !h.Ended.At.Before(h.Process.Stopping.At)
 }
 
-// inGroupThatFailed reports whether a record of a delivery's group failed in its
-// process, so that this one comes back with it.
+// inGroupThatFailed reports whether a record of a delivery's group failed in its process: this one comes back with it.
 func (c *checker) inGroupThatFailed(d *delivery) bool {
-	return d.queue.FIFO() && slices.ContainsFunc(c.Handlings, func(h *Handling) bool {
-		return h.Process == d.process && h.Group == d.plan.Group && h.fails() && !h.overIn().At.Before(d.got.At)
-	})
+	return slices.ContainsFunc(d.inGroup(), func(h *Handling) bool { return h.fails() && !h.overIn().At.Before(d.got.At) })
 }
 
-// notTaken: Freed. A message that was received by a call that its process had given up is
-// lost until its visibility is over.
+// notTaken: Freed. What a call receives that its process has given up is lost until its visibility is over.
 func (c *checker) notTaken() {
 	if c.Plan.faulty() || slices.ContainsFunc(c.Processes, func(p *Process) bool { return p.Killed.Came() }) {
 		return
@@ -365,14 +340,14 @@ func (c *checker) notTaken() {
 func (c *checker) pollSpacing() {
 	for _, p := range c.Processes {
 		for _, o := range p.Results {
-			d := c.deliveries[o.Receipt]
-			if d == nil || d.process != p || o.Outcome.Done() || o.Outcome == batch.Abandoned || c.repeats(d.queue) {
+			d := o.delivery
+			if d.process != p || o.Outcome.Done() || o.Outcome == batch.Abandoned || c.repeats(d.queue) {
 				continue
 			}
 			if !o.VisibilitySet {
 				lost := o.Lost && c.shown(d, p.gone()) // it was shown by SQS before
 				// Or as the last open receive ended, which a release waits for.
-				released := o.Outcome == batch.NotStarted || len(d.handlings) > 0 && p.Stopping.Before(d.handlings[0].Ended)
+				released := o.Outcome == batch.NotStarted || d.handling != nil && p.Stopping.Before(d.handling.Ended)
 				lost = lost || p.Stopping.Came() && released && c.hiddenAt(d, p.Stopping).Before(p.Stopping.At.Add(2*time.Second+sharesCall))
 				if !lost && p.clean() && !p.Killed.Came() && c.function(p).SlowHook == "" && !c.skippedForAbandoned(p, d) {
 					c.violated(VisibilitySet, p.gone(), "%v is %v in process %d, and its visibility was not set, though no call failed", d.story, o.Outcome, p.Number)
@@ -380,10 +355,10 @@ func (c *checker) pollSpacing() {
 				continue
 			}
 			set, ok := c.lastSet(d)
-			if !ok && len(d.handlings) == 0 && !p.clean("ChangeMessageVisibilityBatch") {
+			if !ok && d.handling == nil && !p.clean("ChangeMessageVisibilityBatch") {
 				continue // it may have come again while it waited, and was settled by that handle
 			}
-			extended := ok && len(d.handlings) > 0 && set.Before(d.handlings[0].Ended) // before it failed, and not set since
+			extended := ok && d.handling != nil && set.Before(d.handling.Ended) // before it failed, and not set since
 			if (!ok || extended) && c.shown(d, p.gone()) {
 				continue // SQS accepts a change that comes too late, without effect
 			}
@@ -391,7 +366,7 @@ func (c *checker) pollSpacing() {
 				c.violated(VisibilitySet, p.gone(), "%v: process %d says that its visibility was set, SQS never did", d.story, p.Number)
 				continue
 			}
-			if (o.Outcome == batch.Retry || o.Outcome == batch.InProgress) && len(d.handlings) > 0 && !d.handlings[0].cutOff() && !d.handlings[0].lostInStop() {
+			if (o.Outcome == batch.Retry || o.Outcome == batch.InProgress) && d.handling != nil && !d.handling.cutOff() && !d.handling.lostInStop() {
 				c.comesBack(d, o, set)
 			}
 		}
@@ -401,9 +376,8 @@ func (c *checker) pollSpacing() {
 // skippedForAbandoned reports whether a delivery was skipped for one whose
 // handler was given up on: it comes back with that, when its visibility is over.
 func (c *checker) skippedForAbandoned(p *Process, d *delivery) bool {
-	return len(d.handlings) == 0 && d.queue.FIFO() && slices.ContainsFunc(p.Results, func(o Outcome) bool {
-		m := c.messages[o.MessageID]
-		return o.Outcome == batch.Abandoned && m != nil && m.plan.Group == d.plan.Group
+	return d.handling == nil && d.queue.FIFO() && slices.ContainsFunc(p.Results, func(o Outcome) bool {
+		return o.Outcome == batch.Abandoned && o.delivery.plan.Group == d.plan.Group
 	})
 }
 
@@ -411,8 +385,8 @@ func (c *checker) skippedForAbandoned(p *Process, d *delivery) bool {
 // for how long. One that came again while it was handled is settled by its
 // later receipt handle.
 func (c *checker) lastSet(d *delivery) (set Event, ok bool) {
-	for _, e := range c.Events {
-		if e.MessageID != d.id || e.Kind != sqs.Visibility || e.Before(d.got) {
+	for _, e := range d.story.events {
+		if e.Kind != sqs.Visibility || e.Before(d.got) {
 			continue
 		}
 		if by := c.deliveries[e.ReceiptHandle]; by == d || by != nil && c.cameAgain(by, d) {
@@ -422,17 +396,15 @@ func (c *checker) lastSet(d *delivery) (set Event, ok bool) {
 	return set, ok
 }
 
-// cameAgain reports whether a delivery is of a message that its process was
-// handling already, or sending to the dead-letter queue.
+// cameAgain reports whether a process was given a message that it was handling, or sending to the dead-letter queue.
 func (c *checker) cameAgain(later, d *delivery) bool {
-	if later.process != d.process || later.story != d.story || len(later.handlings) > 0 || len(d.handlings) == 0 {
+	if later.process != d.process || later.story != d.story || later.handling != nil || d.handling == nil {
 		return false
 	}
-	return later.got.Before(d.handlings[0].overIn()) || c.sentDeadAfter(d, later.got)
+	return later.got.Before(d.handling.overIn()) || c.sentDeadAfter(d, later.got)
 }
 
-// sentDeadAfter reports whether a message was sent to a dead-letter queue after a moment,
-// before it was handled again.
+// sentDeadAfter reports whether a message was sent to a dead-letter queue after a moment, before its next handling.
 func (c *checker) sentDeadAfter(d *delivery, after Moment) bool {
 	return slices.ContainsFunc(c.Events, func(e Event) bool {
 		return (e.Kind == sqs.Sent || e.Kind == sqs.Duplicate) && e.Queue != d.queue.Name && e.Body == d.sent.Body && after.Before(e.Moment) &&
@@ -442,7 +414,7 @@ func (c *checker) sentDeadAfter(d *delivery, after Moment) bool {
 
 // comesBack looks at a failure whose visibility was set.
 func (c *checker) comesBack(d *delivery, o Outcome, set Event) {
-	h := d.handlings[0]
+	h := d.handling
 	due := h.Ended.At.Add(o.VisibleIn)
 	appears := set.At.Add(set.Visibility)
 	switch {
@@ -465,7 +437,7 @@ func (c *checker) alone() {
 			until[e.ReceiptHandle] = e.At.Add(e.Visibility)
 		case e.Kind == sqs.Visibility:
 			shows := e.At.Add(e.Visibility)
-			if len(d.handlings) > 0 && d.handlings[0].Started.Before(e.Moment) && !d.handlings[0].Ended.Before(e.Moment) &&
+			if d.handling != nil && d.handling.Started.Before(e.Moment) && !d.handling.Ended.Before(e.Moment) &&
 				shows.Before(until[e.ReceiptHandle].Add(-time.Second)) {
 				c.violated(Alone, e.Moment, "%v is shown after %v, instead of %v, while its handler is at work",
 					d.story, e.Visibility, until[e.ReceiptHandle].Sub(e.At))

@@ -52,7 +52,13 @@ func NewCoverage() Coverage {
 		expect(c, mode[:len(mode)-2]+"slow hook of %s", slowHooks(polls)...)
 	}
 	expect(c, "poll fault: %s of a heartbeat", breakKinds("ChangeMessageVisibilityBatch")...)
-	c.expectKeys()
+	for _, mode := range []string{"", "poll "} {
+		for _, operation := range storeOperations {
+			expect(c, mode+"store fault: %s of "+operation, storeFaultKinds...)
+		}
+		expect(c, mode+"idempotency: %s", "function", "copy", "copy of another queue", "copy in its group", "work", "work is taken over",
+			"completion by one who lost the claim", "claim is renewed", "handler loses its claim", "permanent failure is kept", "record waits at its last attempt")
+	}
 	return c
 }
 
@@ -64,50 +70,72 @@ func expect[T any](c Coverage, format string, names ...T) {
 
 // Add counts a history.
 func (c Coverage) Add(h *History) {
+	indexed := h.checker()
 	c["history"]++
-	for _, q := range h.Plan.Queues {
-		c.queue(q, h.Plan.Polls())
-	}
-	for _, f := range h.Plan.Functions {
-		c.function(f)
-	}
-	for i := range h.Plan.Replicas {
-		c.replica(h.Plan, i)
-	}
-	for _, p := range h.Processes {
-		c.process(h, p)
-	}
-	c.config("poll", h.Plan.Polls(), "history")
+	c.is("poll: history", h.Plan.Polls())
+	c.plan(h.Plan)
 	for _, g := range h.Handlings {
 		c["handler: "+string(g.End)]++
 		if acts := h.Plan.message(g.Number).Acts; g.Attempt >= 1 && g.Attempt <= len(acts) {
 			a := acts[g.Attempt-1]
 			c["verb: "+string(a.Verb)]++
-			c.config("handler", a.Takes > 0 && !a.Heeds && g.Ended.At.After(g.Allowed), "ignores its deadline")
+			c.is("handler: ignores its deadline", a.Takes > 0 && !a.Heeds && g.Ended.At.After(g.Allowed))
 		}
 	}
-	prefix := "fault: "
+	mode := ""
 	if h.Plan.Polls() {
-		prefix = "poll fault: "
+		mode = "poll "
 	}
 	for kind, n := range h.Struck {
-		c[prefix+kind] += n
+		c[mode+"fault: "+kind] += n
 	}
 	for _, e := range h.Events {
-		c.config("SQS", e.Kind == sqs.Redriven, "gives up on a message")
+		c.is("SQS: gives up on a message", e.Kind == sqs.Redriven)
 	}
 	for _, i := range h.Invocations {
 		c.invocation(i)
 	}
-	c.config("lambda", h.together() >= atATime, "64 invocations of one process at a time")
-	indexed := newChecker(h)
-	c.aborts(indexed)
-	c.keys(indexed)
-	c["message in a dead-letter queue"] += len(h.Dead)
-	for _, d := range h.Dead {
-		c.config("message in a dead-letter queue", d.Origin != "", "with its origin")
+	for _, p := range h.Processes {
+		c.process(p)
 	}
-	c.config("faults and failures", h.Healed.Came(), "until they are healed")
+	c.is("lambda: 64 invocations of one process at a time", h.together() >= atATime)
+	c.aborts(indexed)
+	c.keys(indexed, mode)
+	for _, d := range h.Dead {
+		c["message in a dead-letter queue"]++
+		c.is("message in a dead-letter queue: with its origin", d.Origin != "")
+	}
+	c.is("faults and failures: until they are healed", h.Healed.Came())
+}
+
+// plan counts what queues, functions and replicas have.
+func (c Coverage) plan(p Plan) {
+	for _, q := range p.Queues {
+		kind := "queue: standard"
+		if q.FIFO() {
+			kind = "queue: FIFO"
+		}
+		c[kind]++
+		c.is(kind+" with redrive", q.MaxReceive > 0)
+		c.is("mapping: window", q.Window > 0)
+		c.is("mapping: maximum concurrency", q.Concurrency > 0)
+		c.is("mapping: without ReportBatchItemFailures", !q.Report && !p.Polls())
+		c.is("mapping: batch size above 10", q.BatchSize > 10)
+	}
+	for _, f := range p.Functions {
+		c.fields("config", f)
+		c.is("config: several invocations in one environment", f.PerEnvironment > 1)
+		c.is("config: DeadLetterQueue by ARN", strings.HasPrefix(f.DeadLetterQueue, "arn:"))
+		c["config: Deadline "+f.Deadline]++
+		c["config: Backoff "+f.Backoff]++
+		c["config: OnPermanent "+f.OnPermanent]++
+	}
+	for i, r := range p.Replicas {
+		c.fields("poll config", r)
+		c.is("poll config: more Prefetch", r.Prefetch > 0)
+		c.is("poll config: no Prefetch", r.Prefetch < 0)
+		c.is("poll: replicas share a queue", slices.ContainsFunc(p.Replicas[:i], func(other Replica) bool { return other.Queue == r.Queue }))
+	}
 }
 
 // together is how many invocations one environment had at a time, at most.
@@ -127,43 +155,19 @@ func (h *History) together() (together int) {
 	return together
 }
 
-func (c Coverage) queue(q Queue, polled bool) {
-	kind := "standard"
-	if q.FIFO() {
-		kind = "FIFO"
-	}
-	c["queue: "+kind]++
-	if q.MaxReceive > 0 {
-		c["queue: "+kind+" with redrive"]++
-	}
-	c.config("mapping", q.Window > 0, "window")
-	c.config("mapping", q.Concurrency > 0, "maximum concurrency")
-	c.config("mapping", !q.Report && !polled, "without ReportBatchItemFailures")
-	c.config("mapping", q.BatchSize > 10, "batch size above 10")
-}
-
-func (c Coverage) function(f Function) {
-	c.fields("config", f)
-	c.config("config", f.PerEnvironment > 1, "several invocations in one environment")
-	c.config("config", strings.HasPrefix(f.DeadLetterQueue, "arn:"), "DeadLetterQueue by ARN")
-	c["config: Deadline "+f.Deadline]++
-	c["config: Backoff "+f.Backoff]++
-	c["config: OnPermanent "+f.OnPermanent]++
-}
-
 // fields counts the fields of a struct that are set.
 func (c Coverage) fields(of string, v any) {
 	value := reflect.ValueOf(v)
 	for i := range value.NumField() {
-		c.config(of, !value.Field(i).IsZero(), value.Type().Field(i).Name)
+		c.is(of+": "+value.Type().Field(i).Name, !value.Field(i).IsZero())
 	}
 }
 
-// config counts something if it occurred.
-func (c Coverage) config(of string, is bool, what string) {
-	c[of+": "+what] += 0
+// is counts something if it occurred.
+func (c Coverage) is(name string, is bool) {
+	c[name] += 0
 	if is {
-		c[of+": "+what]++
+		c[name]++
 	}
 }
 
@@ -172,15 +176,15 @@ func (c Coverage) invocation(i *Invocation) {
 	if i.Killed.Came() {
 		c["killed: "+string(i.How)]++
 	}
-	c.config("invocation", i.Err != nil, "answers with an error")
+	c.is("invocation: answers with an error", i.Err != nil)
 	if len(i.Records) > 0 && i.heldTwice(i.Records[0].MessageID) {
 		c["message twice in one batch"]++
 	}
 	for _, o := range i.Results {
 		c["outcome: "+o.Outcome.String()]++
-		c.config("visibility", !o.Outcome.Done() && o.VisibilitySet, "is set")
-		c.config("visibility", !o.Outcome.Done() && !o.VisibilitySet, "is not set")
-		c.config("visibility", o.VisibilitySet && o.VisibleIn.Hours() > 11, "is cut to what SQS takes")
+		c.is("visibility: is set", !o.Outcome.Done() && o.VisibilitySet)
+		c.is("visibility: is not set", !o.Outcome.Done() && !o.VisibilitySet)
+		c.is("visibility: is cut to what SQS takes", o.VisibilitySet && o.VisibleIn.Hours() > 11)
 	}
 	for _, call := range i.Calls {
 		c.call("", call)
@@ -215,59 +219,39 @@ func (c Coverage) String() string {
 	return b.String()
 }
 
-// replica counts what a replica's configuration has.
-func (c Coverage) replica(p Plan, i int) {
-	r := p.Replicas[i]
-	c.fields("poll config", r)
-	c.config("poll config", r.Prefetch > 0, "more Prefetch")
-	c.config("poll config", r.Prefetch < 0, "no Prefetch")
-	for _, other := range p.Replicas[:i] {
-		c.config("poll", other.Queue == r.Queue, "replicas share a queue")
-	}
-}
-
 // process counts what happened to a process.
-func (c Coverage) process(h *History, p *Process) {
+func (c Coverage) process(p *Process) {
 	c["poll: process"]++
 	dies, abandoned := p.Killed.Came(), errors.Is(p.Err, longpoll.ErrAbandoned)
 	unusable := errors.As(p.Err, new(*longpoll.ConfigError))
-	c.config("poll", dies, "process dies")
-	c.config("poll", !dies && abandoned, "process ends with too many abandoned")
-	c.config("poll", !dies && unusable, "process ends since the queue cannot be used")
+	c.is("poll: process dies", dies)
+	c.is("poll: process ends with too many abandoned", !dies && abandoned)
+	c.is("poll: process ends since the queue cannot be used", !dies && unusable)
 	if !dies && !abandoned && !unusable {
 		c["poll: process ends by "+string(p.How)]++
 	}
-	for _, call := range p.Calls {
-		c.config("poll", dies && !call.Ended.Came() && call.Operation != "ReceiveMessage", "process dies in a call that settles")
-	}
-	c.config("poll", len(p.Paused) > 0, "process is paused")
+	c.is("poll: process is paused", len(p.Paused) > 0)
 	busy := false
-	for _, g := range h.Handlings {
-		if g.Process != p {
-			continue
-		}
-		c.config("poll", g.Canceled.Came() && p.Stopping.Before(g.Canceled), "handler is cut off by a stop")
+	for _, g := range p.handlings {
+		c.is("poll: handler is cut off by a stop", g.Canceled.Came() && p.Stopping.Before(g.Canceled))
 		busy = busy || g.Started.Before(p.Stopping) && p.Stopping.Before(g.Ended)
 	}
-	c.config("poll", busy, "stop waits for a handler")
+	c.is("poll: stop waits for a handler", busy)
 	for _, o := range p.Results {
 		c["poll outcome: "+o.Outcome.String()]++
 	}
 	held := map[string]bool{}
 	for _, call := range p.Calls {
+		c.is("poll: process dies in a call that settles", dies && !call.Ended.Came() && call.Operation != "ReceiveMessage")
 		c.pollCall(call, held)
-		if call.Broken != "" && h.beats(p, call) {
+		// A heartbeat extends the visibility of a record that is handled.
+		if call.Broken != "" && call.Operation == "ChangeMessageVisibilityBatch" && slices.ContainsFunc(p.handlings, func(g *Handling) bool {
+			return g.Started.Before(call.Began) && !g.Ended.Before(call.Began) &&
+				slices.ContainsFunc(call.Entries, func(e Entry) bool { return e.Receipt == g.Receipt })
+		}) {
 			c["poll fault: "+string(call.Broken)+" of a heartbeat"]++
 		}
 	}
-}
-
-// beats reports whether a call extends the visibility of a record that is handled.
-func (h *History) beats(p *Process, call *Call) bool {
-	return call.Operation == "ChangeMessageVisibilityBatch" && slices.ContainsFunc(h.Handlings, func(g *Handling) bool {
-		return g.Process == p && g.Started.Before(call.Began) && !g.Ended.Before(call.Began) &&
-			slices.ContainsFunc(call.Entries, func(e Entry) bool { return e.Receipt == g.Receipt })
-	})
 }
 
 func (c Coverage) pollCall(call *Call, held map[string]bool) {
@@ -276,41 +260,41 @@ func (c Coverage) pollCall(call *Call, held map[string]bool) {
 		if call.Operation != "ChangeMessageVisibilityBatch" || !e.OK {
 			continue
 		}
-		c.config("poll", e.Seconds == 0, "record is released")
-		c.config("poll", e.Seconds > 0 && held[e.Receipt], "record is extended again")
+		c.is("poll: record is released", e.Seconds == 0)
+		c.is("poll: record is extended again", e.Seconds > 0 && held[e.Receipt])
 		held[e.Receipt] = true
 	}
-	c.config("poll", len(call.Got) == call.Most && call.Most == 10, "receive is full")
-	c.config("poll", call.GivenUp && call.Operation == "ReceiveMessage", "receive is given up")
+	c.is("poll: receive is full", len(call.Got) == call.Most && call.Most == 10)
+	c.is("poll: receive is given up", call.GivenUp && call.Operation == "ReceiveMessage")
 }
 
 // aborts counts what was tried of batch.Abort.
 func (c Coverage) aborts(h *checker) {
-	for _, g := range h.Handlings {
+	for _, g := range h.handlings {
 		after, aborts := g.abortsFor()
-		d := h.deliveries[g.Receipt]
-		if !aborts || d == nil {
+		d := g.delivery
+		if !aborts {
 			continue
 		}
-		c.config("abort", d.queue.FIFO(), "FIFO")
-		c.config("abort", !d.queue.FIFO(), "standard")
-		c.config("abort", after == 0, "for no time")
-		c.config("abort", after > d.received.Visibility, "for longer than the visibility")
-		c.config("abort", after > longest, "for longer than SQS hides")
-		c.config("abort", d.story.failsLast(g), "at the last delivery of a group's head")
+		c.is("abort: FIFO", d.queue.FIFO())
+		c.is("abort: standard", !d.queue.FIFO())
+		c.is("abort: for no time", after == 0)
+		c.is("abort: for longer than the visibility", after > d.received.Visibility)
+		c.is("abort: for longer than SQS hides", after > longest)
+		c.is("abort: at the last delivery of a group's head", d.story.failsLast(g))
 	}
 	for _, i := range h.Invocations {
 		list := h.abortsIn(i)
 		for _, o := range i.Results {
-			c.config("abort", o.Aborted, "something was not started")
-			c.config("abort", o.Aborted && isFIFO(i.Queue), "something was not started of a FIFO queue")
+			c.is("abort: something was not started", o.Aborted)
+			c.is("abort: something was not started of a FIFO queue", o.Aborted && isFIFO(i.Queue))
 		}
-		c.config("abort", len(list) > 1, "several in one batch")
-		c.config("abort", slices.ContainsFunc(h.Handlings, func(g *Handling) bool {
-			return g.Invocation == i && slices.ContainsFunc(list, func(a *Handling) bool {
+		c.is("abort: several in one batch", len(list) > 1)
+		c.is("abort: something goes on", slices.ContainsFunc(i.handlings, func(g *Handling) bool {
+			return slices.ContainsFunc(list, func(a *Handling) bool {
 				return g.Started.Before(a.Ended) && g.Ended.At.After(a.Ended.At)
 			})
-		}), "something goes on")
+		}))
 	}
 	for _, p := range h.Processes {
 		c.delays(h, p)
@@ -320,49 +304,34 @@ func (c Coverage) aborts(h *checker) {
 func (c Coverage) delays(h *checker, p *Process) {
 	list := h.delaysOf(p)
 	for k, a := range list {
-		c.config("abort while polling", a.sure, "it must have an effect")
-		c.config("abort while polling", k > 0 && a.from.At.Before(list[k-1].until), "another before it is over")
-		c.config("abort while polling", p.Stopping.Came() && p.Stopping.At.After(a.from.At) && p.Stopping.At.Before(a.until), "a stop")
-		c.config("abort while polling", slices.ContainsFunc(p.Paused, func(q *Paused) bool {
+		c.is("abort while polling: it must have an effect", a.sure)
+		c.is("abort while polling: another before it is over", k > 0 && a.from.At.Before(list[k-1].until))
+		c.is("abort while polling: a stop", p.Stopping.Came() && p.Stopping.At.After(a.from.At) && p.Stopping.At.Before(a.until))
+		c.is("abort while polling: a pause", slices.ContainsFunc(p.Paused, func(q *Paused) bool {
 			return q.From.At.Before(a.until) && a.from.At.Before(q.Until.At)
-		}), "a pause")
-		c.config("abort while polling", slices.ContainsFunc(p.Calls, func(call *Call) bool {
+		}))
+		c.is("abort while polling: it is over and receives go on", slices.ContainsFunc(p.Calls, func(call *Call) bool {
 			return call.Operation == "ReceiveMessage" && call.Began.At.After(a.from.At.Add(time.Second)) && !call.Began.At.Before(a.until)
-		}), "it is over and receives go on")
+		}))
 	}
 	for _, o := range p.Results {
-		c.config("abort while polling", o.Aborted, "something of a group was not started")
+		c.is("abort while polling: something of a group was not started", o.Aborted)
 	}
 	for _, d := range h.deliveries {
-		last := p.lastEntry(d.received.ReceiptHandle)
+		last := d.last()
 		if len(list) == 0 || d.process != p || last == nil || !h.putOff(d, last.at.At.Add(last.hidden)) {
 			continue
 		}
 		for _, a := range list {
-			c.config("abort while polling", d.got.At.Before(a.from.At) && last.at.At.Before(a.until), "something waited")
-			c.config("abort while polling", d.got.At.After(a.from.At) && d.got.At.Before(a.until), "an open receive brings something")
+			c.is("abort while polling: something waited", d.got.At.Before(a.from.At) && last.at.At.Before(a.until))
+			c.is("abort while polling: an open receive brings something", d.got.At.After(a.from.At) && d.got.At.Before(a.until))
 		}
-	}
-}
-
-// expectKeys expects each fault of each call to the idempotency store, in both modes.
-func (c Coverage) expectKeys() {
-	for _, mode := range []string{"", "poll "} {
-		for _, operation := range storeOperations {
-			expect(c, mode+"store fault: %s of "+operation, storeFaultKinds...)
-		}
-		expect(c, mode+"idempotency: %s", "function", "copy", "copy of another queue", "copy in its group", "work", "work is taken over",
-			"completion by one who lost the claim", "claim is renewed", "handler loses its claim", "permanent failure is kept", "record waits at its last attempt")
 	}
 }
 
 // keys counts what was tried of package idempotency.
-func (c Coverage) keys(h *checker) {
-	mode := ""
-	if h.Plan.Polls() {
-		mode = "poll "
-	}
-	is := func(what string, is bool) { c.config(mode+"idempotency", is, what) }
+func (c Coverage) keys(h *checker, mode string) {
+	is := func(what string, is bool) { c.is(mode+"idempotency: "+what, is) }
 	for _, f := range h.Plan.Functions {
 		is("function", f.Guard.On)
 	}

@@ -9,11 +9,11 @@
 // emulator/lambda. The other half are for the long-poll mode: one to three
 // processes of longpoll.Poller over each queue, which are deployed, paused,
 // shut down and killed. Both use emulator/sqs, inside a bubble of
-// testing/synctest. Calls go wrong by the emulator's faults and by breaks (breaks.go):
+// testing/synctest. Calls go wrong by the emulator's faults and by breaks (connection.go):
 // connections that end, answers that break off or never come, calls that are refused
 // as a whole. Hooks block, and up to 64 invocations share a process. Half of the plans
 // have functions that are guarded by package idempotency (guard.go): their messages have
-// copies, and all processes share a store (store.go) whose calls fail, hang and are late,
+// copies, and all processes share a store whose calls fail, hang and are late,
 // and in which processes die. [Run] carries a plan out and returns the [History]. [Check]
 // reads that and returns what is wrong with it.
 //
@@ -32,7 +32,7 @@
 // connections and pollers with one thing broken, each of which must be caught
 // by the invariant that it violates (mutants_test.go).
 //
-// Read in this order: plan.go, breaks.go, guard.go and store.go, run.go, environment.go, lambda.go
+// Read in this order: plan.go, connection.go and guard.go, run.go, environment.go, lambda.go
 // and poll.go (what is done), history.go (what is known of it), check.go and check_*.go. Where
 // the modes differ, a check has a function for each.
 package simulate

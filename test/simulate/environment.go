@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,46 +22,47 @@ type environment struct {
 	rec     *recorder
 	number  int
 	invoke  Invoke
-	dead    chan struct{}
-	die     sync.Once
-	how     Ending       // set before dead is closed
+	ctx     context.Context // ends with it
+	end     context.CancelFunc
+	how     Ending       // set before ctx ends
 	inUse   int          // guarded by the pool
 	blocked atomic.Int64 // hooks that block now
+	process *Process     // if it polls
+}
 
-	// Of a process that polls:
-	process *Process
-	ctx     context.Context // ends with it
-	cut     context.CancelFunc
+func (w *world) newEnvironment() *environment {
+	e := &environment{rec: w.rec}
+	e.ctx, e.end = context.WithCancel(context.Background())
+	return e
 }
 
 // Invoke is what Lambda calls, LambdaHandler.Invoke for example.
 type Invoke func(ctx context.Context, payload []byte) ([]byte, error)
 
-func (e *environment) isDead() bool {
-	select {
-	case <-e.dead:
-		return true
-	default:
-		return false
-	}
+func (e *environment) isDead() bool { return e.ctx.Err() != nil }
+
+// alive calls f under the recorder's lock, unless the environment is dead.
+func (e *environment) alive(f func()) {
+	e.rec.locked(func() {
+		if !e.isDead() {
+			f()
+		}
+	})
 }
 
 // kill ends the environment, for all invocations that it runs.
 func (e *environment) kill(how Ending) {
-	e.die.Do(func() {
-		e.rec.locked(func() {
-			e.how = how
-			for _, i := range e.rec.h.Invocations {
-				if i.Environment == e.number && !i.Ended.Came() && !i.Killed.Came() {
-					i.Killed, i.How = e.rec.moment(), how
-				}
+	e.alive(func() {
+		e.how = how
+		for _, i := range e.rec.h.Invocations {
+			if i.Environment == e.number && !i.Ended.Came() && !i.Killed.Came() {
+				i.Killed, i.How = e.rec.moment(), how
 			}
-			if e.process != nil {
-				e.process.Killed = e.rec.moment()
-				e.cut()
-			}
-			close(e.dead)
-		})
+		}
+		if e.process != nil {
+			e.process.Killed = e.rec.moment()
+		}
+		e.end()
 	})
 }
 
@@ -72,54 +74,34 @@ func (e *environment) killAt(how Ending, operation string) {
 	e.kill(how)
 }
 
-// exit ends a process whose Run has returned: what its handlers still do has no
-// effect. The caller holds the recorder's lock.
-func (e *environment) exit() {
-	e.die.Do(func() {
-		e.cut()
-		close(e.dead)
-	})
-}
-
-// run carries out an invocation, and the kill that is planned for it. It does
-// not return when the environment dies of a crash.
+// run carries out an invocation, and its planned kill. It does not return from a crash.
 func (e *environment) run(ctx context.Context, i *Invocation, kill *Kill, payload []byte) ([]byte, error) {
-	type answer struct {
-		payload []byte
-		err     error
-	}
-	answered := make(chan answer, 1)
+	var response []byte
+	var err error
+	answered := make(chan struct{})
 	go func() {
-		var a answer
+		defer close(answered)
 		defer func() {
 			if v := recover(); v != nil {
-				a.err = fmt.Errorf("Invoke panicked: %v", v)
+				err = fmt.Errorf("Invoke panicked: %v", v)
 				e.rec.locked(func() { e.rec.h.Panicked = append(e.rec.h.Panicked, fmt.Sprint(v)) })
 			}
-			answered <- a
 		}()
-		a.payload, a.err = e.invoke(ctx, payload)
+		response, err = e.invoke(ctx, payload)
 	}()
-	var timer <-chan time.Time
 	if kill != nil && (kill.How == Crash || kill.How == Freeze) {
-		t := time.NewTimer(kill.After)
-		defer t.Stop()
-		timer = t.C
+		defer time.AfterFunc(kill.After, func() { e.kill(kill.How) }).Stop()
 	}
 	select {
-	case a := <-answered:
+	case <-answered:
 		if kill != nil && kill.How == AtResponse {
 			e.kill(AtResponse)
 		}
-		if !e.isDead() {
-			e.rec.locked(func() {
-				i.Answered, i.Response, i.Err = e.rec.moment(), a.payload, a.err
-			})
-			return a.payload, a.err
+		e.alive(func() { i.Answered, i.Response, i.Err = e.rec.moment(), response, err })
+		if i.Answered.Came() {
+			return response, err
 		}
-	case <-timer:
-		e.kill(kill.How)
-	case <-e.dead:
+	case <-e.ctx.Done():
 	}
 	if e.how == Freeze {
 		<-ctx.Done()
@@ -133,12 +115,12 @@ var errDead = errors.New("the environment is dead")
 
 // connect is an environment's way to SQS, as a mutant has it.
 func (w *world) connect(e *environment, kills func(*Invocation, int, string) Ending) http.RoundTripper {
-	return mutated[http.RoundTripper](w.mutant.Transport, &connection{env: e, way: w.way, kills: kills})
+	return mutated[http.RoundTripper](w.mutant.Transport, &connection{w: w, env: e, kills: kills})
 }
 
 // handler is a user's function in an environment, as a mutant has it.
 func (w *world) handler(f Function, e *environment) batch.Handler {
-	u := &user{recorder: w.rec, w: w, env: e}
+	u := &user{recorder: w.rec, w: w, env: e, acts: map[string]int{}}
 	return mutated(w.mutant.Handler, u.handler(f))
 }
 
@@ -154,24 +136,14 @@ type pool struct {
 func (p *pool) take() *environment {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	alive := p.open[:0]
-	var found *environment
-	for _, e := range p.open {
-		if e.isDead() {
-			continue
-		}
-		alive = append(alive, e)
-		if found == nil && e.inUse < p.per {
-			found = e
-		}
+	p.open = slices.DeleteFunc(p.open, (*environment).isDead)
+	k := slices.IndexFunc(p.open, func(e *environment) bool { return e.inUse < p.per })
+	if k < 0 {
+		k = len(p.open)
+		p.open = append(p.open, p.make())
 	}
-	p.open = alive
-	if found == nil {
-		found = p.make()
-		p.open = append(p.open, found)
-	}
-	found.inUse++
-	return found
+	p.open[k].inUse++
+	return p.open[k]
 }
 
 func (p *pool) giveBack(e *environment) {

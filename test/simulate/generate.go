@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -185,21 +186,11 @@ func (g generator) queue(i, function int, f Function) Queue {
 	}
 	if !g.oneIn(3) {
 		q.MaxReceive = pick(g, 1, 2, 3, 5, 5, 10)
-		q.DeadLetters = deadLetters(q, g.oneIn(3))
-	}
-	return q
-}
-
-// deadLetters names a queue's dead-letter queue: its own, or one for all.
-func deadLetters(q Queue, shared bool) string {
-	name := "dead-" + q.Name
-	if shared {
-		name = "dead"
-		if q.FIFO() {
-			name = "dead.fifo"
+		if q.DeadLetters = "dead-" + q.Name; g.oneIn(3) {
+			q.DeadLetters = "dead" + path.Ext(q.Name) // one for all
 		}
 	}
-	return name
+	return q
 }
 
 // settle completes a function's configuration by what its queues are.
@@ -265,8 +256,7 @@ func (g generator) message(p *Plan, number int, at time.Duration, queue, trouble
 	return m
 }
 
-// endsMalformed reports whether something takes a record out of the queue that
-// fails for good at every attempt.
+// endsMalformed reports whether something takes a record that always fails for good out of the queue.
 func (p *Plan) endsMalformed(q Queue, f Function) bool {
 	return q.MaxReceive > 0 || f.OnPermanent == "drop" || f.OnPermanent != "retry" && p.reaches(f.DeadLetterQueue, q)
 }
@@ -295,8 +285,7 @@ func (g generator) retryAfter() time.Duration {
 	return pick(g, 0, time.Second, 2500*time.Millisecond, 10*time.Second, time.Minute)
 }
 
-// abortFor is for how long nothing may be started: a moment, or longer than
-// messages are hidden.
+// abortFor is for how long nothing may be started: a moment, or longer than messages are hidden.
 func (g generator) abortFor() time.Duration {
 	if g.oneIn(3) {
 		return pick(g, 0, time.Millisecond, 30*time.Second, 4*time.Minute)
@@ -394,20 +383,15 @@ func (g generator) faults(p Plan) []sqs.Fault {
 			Times:       pick(g, 0, 1, 3, 10),
 			Skip:        sometimes(g, 3, 1, 5),
 		}
-		switch f.Operation {
-		case "SendMessageBatch":
-			dead := p.deadLetterQueues()
-			if len(dead) == 0 {
-				continue
-			}
+		if dead := p.deadLetterQueues(); f.Operation != "SendMessageBatch" {
+			f.Queue = sometimes(g, 2, queue.Name)
+		} else if len(dead) > 0 {
 			f.Queue = pick(g, dead...)
-		case "ReceiveMessage":
-			f.Queue = sometimes(g, 2, queue.Name)
-			if f.Probability == 0 && f.Times == 0 {
-				f.Times = 3 // nothing could ever happen
-			}
-		default:
-			f.Queue = sometimes(g, 2, queue.Name)
+		} else {
+			continue
+		}
+		if f.Operation == "ReceiveMessage" && f.Probability == 0 && f.Times == 0 {
+			f.Times = 3 // else nothing could ever happen
 		}
 		g.kind(&f)
 		list = append(list, f)

@@ -42,6 +42,8 @@ type History struct {
 	Panicked []string
 	// Leaked is what synctest said of goroutines that were left.
 	Leaked string
+
+	index *checker
 }
 
 // Moment is a point in a history: of two at the same time, Seq tells the first.
@@ -56,6 +58,16 @@ func (m Moment) Came() bool { return m.Seq > 0 }
 // Before reports whether m came before n. What never came is after everything.
 func (m Moment) Before(n Moment) bool {
 	return m.Came() && (!n.Came() || m.Seq < n.Seq)
+}
+
+// earliest is the first of some moments that came.
+func earliest(moments ...Moment) (first Moment) {
+	for _, m := range moments {
+		if m.Before(first) {
+			first = m
+		}
+	}
+	return first
 }
 
 // Event is an event of SQS.
@@ -84,6 +96,8 @@ type Handling struct {
 	Told bool
 	// TakenOver: its guard ended its function's context, since the claim could not be renewed.
 	TakenOver bool
+
+	delivery *delivery // of the checker
 }
 
 // work is what its invocation or process did.
@@ -122,8 +136,7 @@ type Invocation struct {
 	Environment int // of the simulator's, which die and are replaced
 	Records     []lambda.Record
 	Deadline    time.Time
-	// Answered is when the toolkit returned its response or error; it may never
-	// have arrived.
+	// Answered is when the toolkit returned its response or error, which may never have arrived.
 	Answered Moment
 	Response []byte
 	How      Ending // of its environment
@@ -143,6 +156,10 @@ type Work struct {
 	Finished map[string]int   // calls of the RecordFinished hook, by receipt handle
 	Logged   map[string]int64 // counts in the log's line about an invocation
 	Calls    []*Call
+
+	// Of the checker:
+	handlings  []*Handling // in their order
+	deliveries []*delivery // of a process
 }
 
 // works are those of all invocations and processes.
@@ -186,6 +203,8 @@ type Outcome struct {
 	DeadLetters   string
 	Lost          bool // longpoll.ErrLost: its handler was not called
 	Aborted       bool // batch.ErrAborted: it was not started for that
+
+	delivery *delivery // of the checker
 }
 
 // Call is one call that a function made to SQS.
@@ -199,8 +218,7 @@ type Call struct {
 	GivenUp   bool   // the toolkit ended it, by its context
 	Broken    BreakKind
 
-	// Of ReceiveMessage: what was asked for, and the receipt handles that the
-	// answer had.
+	// Of ReceiveMessage: what was asked for, and the receipt handles in the answer.
 	Wait time.Duration
 	Most int
 	Got  []string
@@ -234,8 +252,7 @@ type Process struct {
 	Work
 	Replica int
 	Limits  Limits
-	// Stopping is when it was asked to stop, How in which way, and Patience how
-	// long it may take.
+	// Stopping is when it was asked to stop, How in which way, and Patience how long it may take.
 	Stopping Moment
 	How      Ending
 	Patience time.Duration
@@ -280,13 +297,11 @@ func (p *Process) limits(cfg longpoll.Config, q Queue) {
 	p.Limits = l
 }
 
+// answers reports whether the invocation lived until it answered.
+func (i *Invocation) answers() bool { return !i.Killed.Came() && i.Answered.Came() }
+
 // gone is when the process was no more.
-func (p *Process) gone() Moment {
-	if p.Killed.Before(p.Returned) {
-		return p.Killed
-	}
-	return p.Returned
-}
+func (p *Process) gone() Moment { return earliest(p.Killed, p.Returned) }
 
 // slow is how long a call may take that counts as answered well.
 const slow = 300 * time.Millisecond
@@ -326,8 +341,7 @@ func (h *Handling) overAfter(grace time.Duration) Moment {
 	return first
 }
 
-// fails reports whether its process may count a handling as a failure: it failed,
-// or may have been given up on before it succeeded.
+// fails reports whether its process may count a handling as a failure: it failed, or may have been given up.
 func (h *Handling) fails() bool {
 	return !h.End.done() || h.Canceled.Came() && !h.Ended.At.Before(h.overIn().At)
 }

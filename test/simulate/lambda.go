@@ -12,22 +12,18 @@ import (
 	"github.com/sqsbatch/sqsbatch/handler"
 )
 
-// onLambda runs the toolkit's Lambda handler under emulated event source
-// mappings.
+// onLambda runs the toolkit's Lambda handler under emulated event source mappings.
 type onLambda struct {
-	w        *world
-	mappings []lambda.Mapping
-	deployed []*lambda.Deployment
-	stop     context.CancelFunc
-	polling  sync.WaitGroup
-
-	mu           sync.Mutex
-	environments int   // how many there were
-	passed       []int // calls that each of the plan's kills could have struck
+	w            *world
+	mappings     []lambda.Mapping
+	deployed     []*lambda.Deployment
+	stop         context.CancelFunc
+	polling      sync.WaitGroup
+	environments int // how many there were; guarded by the recorder's lock
 }
 
 func newOnLambda(w *world) (*onLambda, error) {
-	d := &onLambda{w: w, passed: make([]int, len(w.plan.Kills))}
+	d := &onLambda{w: w}
 	for number := range w.plan.Functions {
 		fn, err := d.deploy(number)
 		if err != nil {
@@ -92,35 +88,22 @@ func (d *onLambda) kill(i *Invocation) *Kill {
 }
 
 // kills tells which kill strikes a call of an invocation; "" for none.
-func (d *onLambda) kills(i *Invocation, number int, operation string) (how Ending) {
-	if d.w.healed.Load() {
-		return ""
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for k, kill := range d.w.plan.Kills {
-		switch {
-		case !kill.How.inCall():
-		case kill.Operation == "":
-			if kill.Invocation == i.Number && kill.Call == number {
-				how = kill.How
-			}
-		case kill.Operation == operation && i.Number >= kill.Invocation:
-			if d.passed[k] == kill.Call {
-				how = kill.How
-			}
-			d.passed[k]++
+func (d *onLambda) kills(i *Invocation, number int, operation string) Ending {
+	return strike(d.w, d.w.plan.Kills, d.w.kills, func(k Kill) (skip, times int, may bool) {
+		if k.Operation == "" {
+			return 0, 1, k.How.inCall() && k.Invocation == i.Number && k.Call == number
 		}
-	}
-	return how
+		return k.Call, 1, k.How.inCall() && k.Operation == operation && i.Number >= k.Invocation
+	}).How
 }
 
 // environment starts one with a handler of its own, as a process would.
 func (d *onLambda) environment(f Function) (*environment, error) {
-	d.mu.Lock()
-	d.environments++
-	e := &environment{rec: d.w.rec, number: d.environments, dead: make(chan struct{})}
-	d.mu.Unlock()
+	e := d.w.newEnvironment()
+	d.w.rec.locked(func() {
+		d.environments++
+		e.number = d.environments
+	})
 
 	connect := d.w.connect(e, d.kills)
 	told := &hooks{recorder: d.w.rec, world: d.w, env: e, function: f}

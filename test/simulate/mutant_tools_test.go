@@ -13,11 +13,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/idempotency"
-	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 // event is what Lambda gives the function, read as far as mutants need it.
@@ -31,6 +32,14 @@ func (e event) bytes() []byte {
 	return b
 }
 
+// failures are all records, as of an invocation that failed.
+func (e event) failures() (all []failure) {
+	for _, r := range e.Records {
+		all = append(all, failure{ItemIdentifier: r["messageId"].(string)})
+	}
+	return all
+}
+
 func readEvent(payload []byte) (e event) {
 	if err := json.Unmarshal(payload, &e); err != nil {
 		panic(err)
@@ -38,13 +47,10 @@ func readEvent(payload []byte) (e event) {
 	return e
 }
 
-type failure struct {
-	ItemIdentifier string `json:"itemIdentifier"`
-}
-
-type report struct {
-	BatchItemFailures []failure `json:"batchItemFailures"`
-}
+type (
+	failure = events.SQSBatchItemFailure
+	report  = events.SQSEventResponse
+)
 
 func readReport(response []byte) (r report) {
 	r.BatchItemFailures = []failure{}
@@ -88,6 +94,15 @@ func ask(operation string, change func(call map[string]any)) Mutant {
 		call := body(r)
 		change(call)
 		return next.RoundTrip(with(r, call))
+	})
+}
+
+// eachEntry is a mutant that changes the entries of the function's calls of an operation.
+func eachEntry(operation string, change func(entry map[string]any)) Mutant {
+	return ask(operation, func(call map[string]any) {
+		for _, e := range entries(call) {
+			change(e)
+		}
 	})
 }
 
@@ -135,9 +150,12 @@ func with(r *http.Request, call map[string]any) *http.Request {
 	return r
 }
 
-func entries(call map[string]any) (list []map[string]any) {
-	for _, e := range call["Entries"].([]any) {
-		list = append(list, e.(map[string]any))
+func entries(call map[string]any) []map[string]any { return objects(call["Entries"]) }
+
+func objects(of any) (list []map[string]any) {
+	all, _ := of.([]any)
+	for _, o := range all {
+		list = append(list, o.(map[string]any))
 	}
 	return list
 }
@@ -196,41 +214,37 @@ func afterwards(do func(context.Context, report)) Mutant {
 
 // visibility is a mutant that asks for another number of seconds.
 func visibility(change func(seconds int) int) Mutant {
-	return ask("ChangeMessageVisibilityBatch", func(call map[string]any) {
-		for _, e := range entries(call) {
-			e["VisibilityTimeout"] = change(int(e["VisibilityTimeout"].(float64)))
-		}
+	return eachEntry("ChangeMessageVisibilityBatch", func(e map[string]any) {
+		e["VisibilityTimeout"] = change(int(e["VisibilityTimeout"].(float64)))
 	})
 }
 
-// oneByOne invokes the function for each record by itself, side by side or one
-// after another: groups are not kept.
-func oneByOne(sideBySide bool) Mutant {
-	return invoking(func(ctx context.Context, payload []byte, next Invoke, _ http.RoundTripper) ([]byte, error) {
-		var mu sync.Mutex
-		var all report
-		var failed error
-		var running sync.WaitGroup
-		for _, r := range readEvent(payload).Records {
-			running.Go(func() {
-				response, err := next(ctx, event{[]map[string]any{r}}.bytes())
-				mu.Lock()
-				defer mu.Unlock()
-				if err != nil {
-					failed = err
-				}
-				all.BatchItemFailures = append(all.BatchItemFailures, readReport(response).BatchItemFailures...)
-			})
-			if !sideBySide {
-				running.Wait()
-			}
+// incoming is a mutant that changes the attributes of the records of an event or a receive.
+func incoming(change func(i int, attributes map[string]any)) Mutant {
+	m := onEvent(func(e event) event {
+		for i, r := range e.Records {
+			change(i, r["attributes"].(map[string]any))
 		}
-		running.Wait()
-		if failed != nil {
-			return nil, failed
-		}
-		return json.Marshal(all)
+		return e
 	})
+	m.Transport = received(func(answer map[string]any) {
+		for i, r := range objects(answer["Messages"]) {
+			change(i, r["Attributes"].(map[string]any))
+		}
+	}).Transport
+	return m
+}
+
+// noGroups gives each record of an event or a receive a group of its own.
+func noGroups() Mutant {
+	return incoming(func(i int, attributes map[string]any) { attributes["MessageGroupId"] = string(rune('A' + i)) })
+}
+
+// oneByOne does not see groups either, and handles one record after another.
+func oneByOne() Mutant {
+	m := noGroups()
+	m.Config = func(c *handler.Config) { c.Concurrency = 1 }
+	return m
 }
 
 // deleteFirst deletes records before it sends them to the dead-letter queue.
@@ -243,77 +257,18 @@ func deleteFirst() Mutant {
 		}
 		return e
 	})
-	m.Transport = func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if isCall(r, "SendMessageBatch") {
-				for _, e := range entries(body(r)) {
-					if v, ok := known.Load(e["MessageBody"]); ok {
-						at := v.(place)
-						tell(next, request(r.Context(), "DeleteMessage", map[string]any{"QueueUrl": at.url, "ReceiptHandle": at.receipt}))
-					}
+	m.Transport = wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if isCall(r, "SendMessageBatch") {
+			for _, e := range entries(body(r)) {
+				if v, ok := known.Load(e["MessageBody"]); ok {
+					at := v.(place)
+					tell(next, request(r.Context(), "DeleteMessage", map[string]any{"QueueUrl": at.url, "ReceiptHandle": at.receipt}))
 				}
 			}
-			return next.RoundTrip(r)
-		})
-	}
-	return m
-}
-
-// heartbeats hides the records again and again while they are handled.
-func heartbeats(ctx context.Context, payload []byte, next Invoke, connection http.RoundTripper) ([]byte, error) {
-	over := make(chan struct{})
-	var beating sync.WaitGroup
-	beating.Go(func() {
-		beat := time.NewTicker(100 * time.Millisecond)
-		defer beat.Stop()
-		for {
-			select {
-			case <-beat.C:
-				tell(connection, hide(ctx, readEvent(payload), 30))
-			case <-over:
-				return
-			}
 		}
-	})
-	defer beating.Wait()
-	defer close(over)
-	return next(ctx, payload)
-}
-
-// entryByEntry makes a visibility call for each entry.
-func entryByEntry(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	if !isCall(r, "ChangeMessageVisibilityBatch") {
 		return next.RoundTrip(r)
-	}
-	call := body(r)
-	all := map[string][]any{} // by Successful and Failed
-	var last *http.Response
-	for _, e := range entries(call) {
-		call["Entries"] = []any{e}
-		response, err := next.RoundTrip(with(r, call))
-		if err != nil || response.StatusCode != http.StatusOK {
-			return response, err
-		}
-		for name, one := range decoded(&response.Body) {
-			list, _ := one.([]any)
-			all[name] = append(all[name], list...)
-		}
-		last = response
-	}
-	last.Body, last.ContentLength = encoded(all)
-	return last, nil
-}
-
-// again repeats a call that failed, a hundred times.
-func again(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	call := body(r)
-	for range 100 {
-		response, err := next.RoundTrip(with(r, call))
-		if err == nil && response.StatusCode == http.StatusOK || r.Context().Err() != nil {
-			return response, err
-		}
-	}
-	return next.RoundTrip(r)
+	}).Transport
+	return m
 }
 
 // leftBehind never ends.
@@ -340,49 +295,6 @@ func (m miscount) Handle(ctx context.Context, r slog.Record) error {
 		return true
 	})
 	return m.Handler.Handle(ctx, wrong)
-}
-
-// hideOthers hides all but the first entry of a call for seven seconds more.
-func hideOthers() Mutant {
-	return ask("ChangeMessageVisibilityBatch", func(call map[string]any) {
-		for i, e := range entries(call) {
-			if i > 0 {
-				e["VisibilityTimeout"] = e["VisibilityTimeout"].(float64) + 7
-			}
-		}
-	})
-}
-
-// sendTwice sends everything twice, as other messages.
-func sendTwice(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	if isCall(r, "SendMessageBatch") {
-		call := body(r)
-		for _, e := range entries(call) {
-			if _, fifo := e["MessageDeduplicationId"]; fifo {
-				e["MessageDeduplicationId"] = "another"
-			}
-		}
-		tell(next, with(r, call))
-	}
-	return next.RoundTrip(r)
-}
-
-// forgetOrigin removes the attribute that says where a dead letter came from.
-func forgetOrigin(call map[string]any) {
-	for _, e := range entries(call) {
-		if attributes, ok := e["MessageAttributes"].(map[string]any); ok {
-			delete(attributes, partialfailure.OriginAttribute)
-		}
-	}
-}
-
-// swapOrigin has it name another message.
-func swapOrigin(call map[string]any) {
-	for _, e := range entries(call) {
-		if attributes, ok := e["MessageAttributes"].(map[string]any); ok && attributes[partialfailure.OriginAttribute] != nil {
-			attributes[partialfailure.OriginAttribute] = map[string]any{"DataType": "String", "StringValue": `{"v":1,"messageId":"another"}`}
-		}
-	}
 }
 
 // wrap is a mutant of the handler.
@@ -431,11 +343,11 @@ func pollers(change func(*poller)) Mutant {
 	}}
 }
 
-// answers is a mutant that changes SQS's answers.
-func answers(operation string, change func(answer map[string]any)) Mutant {
+// received is a mutant that changes what receives bring.
+func received(change func(answer map[string]any)) Mutant {
 	return wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
-		if err != nil || response.StatusCode != http.StatusOK || !isCall(r, operation) {
+		if err != nil || response.StatusCode != http.StatusOK || !isCall(r, "ReceiveMessage") {
 			return response, err
 		}
 		answer := decoded(&response.Body)
@@ -444,14 +356,6 @@ func answers(operation string, change func(answer map[string]any)) Mutant {
 		response.Header.Del("Content-Length")
 		return response, nil
 	})
-}
-
-func messagesOf(answer map[string]any) (list []map[string]any) {
-	messages, _ := answer["Messages"].([]any)
-	for _, m := range messages {
-		list = append(list, m.(map[string]any))
-	}
-	return list
 }
 
 // confirm is a mutant that answers some calls by itself.
@@ -464,53 +368,23 @@ func confirm(which func(*http.Request) bool) Mutant {
 	})
 }
 
-// extends reports whether a call hides records for longer, as extensions and
-// backoffs do, and does not release them.
+// extends reports whether a call hides records for longer, as extensions and backoffs do.
 func extends(r *http.Request) bool {
 	return isCall(r, "ChangeMessageVisibilityBatch") && entries(body(r))[0]["VisibilityTimeout"].(float64) > 0
 }
 
-// deleteAtOnce deletes what a receive returns.
-func deleteAtOnce(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	url := body(r)["QueueUrl"]
-	response, err := next.RoundTrip(r)
-	if err == nil && response.StatusCode == http.StatusOK && isCall(r, "ReceiveMessage") {
-		for _, m := range messagesOf(decoded(&response.Body)) {
-			tell(next, request(r.Context(), "DeleteMessage", map[string]any{"QueueUrl": url, "ReceiptHandle": m["ReceiptHandle"]}))
+// repeat is a mutant that makes calls of an operation once more, some time after each.
+func repeat(operation string, after time.Duration) Mutant {
+	return wire(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if isCall(r, operation) {
+			late := with(r, body(r)).WithContext(context.WithoutCancel(r.Context()))
+			time.AfterFunc(after, func() { tell(next, late) })
 		}
-	}
-	return response, err
+		return next.RoundTrip(r)
+	})
 }
 
-// callLater makes a call a minute after each.
-func callLater(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	if isCall(r, "DeleteMessageBatch") {
-		late := with(r, body(r)).WithContext(context.WithoutCancel(r.Context()))
-		time.AfterFunc(time.Minute, func() { tell(next, late) })
-	}
-	return next.RoundTrip(r)
-}
-
-// extendMore makes every extension twenty times.
-func extendMore(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	if extends(r) {
-		for range 20 {
-			tell(next, with(r, body(r)))
-		}
-	}
-	return next.RoundTrip(r)
-}
-
-// patient does not end a receive that was begun.
-func patient(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	if isCall(r, "ReceiveMessage") {
-		r = r.WithContext(context.WithoutCancel(r.Context()))
-	}
-	return next.RoundTrip(r)
-}
-
-// onAbort is a mutant that takes another error for an abort. What its handler
-// said is noted before.
+// onAbort is a mutant that takes another error for an abort. What its handler said is noted before.
 func onAbort(change func(after time.Duration, err error) error) Mutant {
 	return wrap(func(ctx context.Context, r batch.Record, next batch.Handler) error {
 		err := next.Handle(ctx, r)
@@ -519,15 +393,6 @@ func onAbort(change func(after time.Duration, err error) error) Mutant {
 		}
 		return err
 	})
-}
-
-// receiveLater makes a receive again a second later, whatever was said meanwhile.
-func receiveLater(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	if isCall(r, "ReceiveMessage") {
-		late := with(r, body(r)).WithContext(context.WithoutCancel(r.Context()))
-		time.AfterFunc(time.Second, func() { tell(next, late) })
-	}
-	return next.RoundTrip(r)
 }
 
 // whileBlocked answers some calls by itself while a hook blocks.
@@ -555,32 +420,23 @@ func guarded(handle func(ctx context.Context, r batch.Record, next batch.Handler
 // the completion of the worker that has taken over.
 type unfenced struct {
 	idempotency.Store
-	mu     sync.Mutex
-	owners map[string]string
-	again  map[string]bool // keys that were forgotten
+	owners, forgotten sync.Map // by key
 }
 
 func (s *unfenced) owner(key string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.owners[key]
+	owner, _ := s.owners.Load(key)
+	text, _ := owner.(string)
+	return text
 }
 
 func (s *unfenced) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
-	s.mu.Lock()
-	forgotten := s.again[c.Key]
-	s.mu.Unlock()
 	found, err := s.Store.Claim(ctx, c)
-	if forgotten && found.State == idempotency.Completed {
+	_, forgotten := s.forgotten.LoadAndDelete(c.Key)
+	switch {
+	case found.State == idempotency.Claimed:
+		s.owners.Store(c.Key, c.Owner)
+	case found.State == idempotency.Completed && forgotten:
 		found.State = idempotency.Claimed
-	}
-	if found.State == idempotency.Claimed {
-		s.mu.Lock()
-		if !forgotten {
-			s.owners[c.Key] = c.Owner
-		}
-		delete(s.again, c.Key)
-		s.mu.Unlock()
 	}
 	return found, err
 }
@@ -590,41 +446,20 @@ func (s *unfenced) Complete(ctx context.Context, key, _ string, c idempotency.Co
 }
 
 func (s *unfenced) Release(ctx context.Context, key, _ string) error {
-	s.mu.Lock()
-	if s.again == nil {
-		s.again = map[string]bool{}
-	}
-	s.again[key] = true
-	s.mu.Unlock()
+	s.forgotten.Store(key, true)
 	return s.Store.Release(ctx, key, s.owner(key))
 }
 
-// blind is a store that gives every claim to everyone.
-type blind struct{ idempotency.Store }
-
-func (s blind) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
-	found, err := s.Store.Claim(ctx, c)
-	if found.State == idempotency.InProgress {
-		found.State = idempotency.Claimed
-	}
-	return found, err
+// claims is a mutant whose store takes claims in its own way.
+func claims(claim func(ctx context.Context, next idempotency.Store, c idempotency.Claim) (idempotency.Found, error)) Mutant {
+	return Mutant{Store: func(next idempotency.Store) idempotency.Store { return claimer{next, claim} }}
 }
 
-// short is a store whose claims end early.
-type short struct{ idempotency.Store }
-
-func (s short) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
-	c.Lease = min(c.Lease/10, 10*time.Millisecond)
-	return s.Store.Claim(ctx, c)
+type claimer struct {
+	idempotency.Store
+	claim func(context.Context, idempotency.Store, idempotency.Claim) (idempotency.Found, error)
 }
 
-// hasty is a store that takes a claim for a completion.
-type hasty struct{ idempotency.Store }
-
-func (s hasty) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
-	found, err := s.Store.Claim(ctx, c)
-	if err == nil && found.State == idempotency.Claimed {
-		err = s.Store.Complete(ctx, c.Key, c.Owner, idempotency.Completion{Remember: c.Remember})
-	}
-	return found, err
+func (s claimer) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
+	return s.claim(ctx, s.Store, c)
 }

@@ -5,14 +5,17 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// Plan is all of a history that is decided before it begins. It is plain data:
-// the same seed gives the same plan.
+// Plan is all of a history that is decided before it begins, as plain data: a seed gives one plan.
 type Plan struct {
 	Seed      uint64
 	Queues    []Queue
@@ -24,8 +27,7 @@ type Plan struct {
 	// StoreFaults are of the idempotency store, each call of which takes StoreTakes.
 	StoreFaults []StoreFault
 	StoreTakes  time.Duration
-	// Replicas are what polls the queues in the long-poll mode. Without any,
-	// event source mappings invoke the functions.
+	// Replicas poll the queues in the long-poll mode. Without any, event source mappings invoke the functions.
 	Replicas []Replica
 	// Heal is when the faults end and every handler succeeds from then on.
 	Heal time.Duration
@@ -35,8 +37,7 @@ type Plan struct {
 type Queue struct {
 	Name       string // ends in .fifo on FIFO queues
 	Visibility time.Duration
-	// MaxReceive is the RedrivePolicy's maxReceiveCount, and DeadLetters the
-	// queue that it names; 0 and "" without a policy.
+	// MaxReceive and DeadLetters are those of the RedrivePolicy; 0 and "" without one.
 	MaxReceive  int
 	DeadLetters string
 
@@ -54,8 +55,7 @@ func (q Queue) FIFO() bool { return strings.HasSuffix(q.Name, ".fifo") }
 type Function struct {
 	Timeout      time.Duration
 	Environments int
-	// PerEnvironment is how many invocations an environment runs at a time
-	// (AWS_LAMBDA_MAX_CONCURRENCY).
+	// PerEnvironment is how many invocations an environment runs at a time (AWS_LAMBDA_MAX_CONCURRENCY).
 	PerEnvironment int
 	JSON           bool // the user's function is wrapped in batch.JSON
 	Bulk           int  // it writes so many records at once, by package bulk; 0 if it handles one
@@ -222,29 +222,29 @@ func (p Plan) String() string {
 
 func (l Life) String() string { return "{" + fields(reflect.ValueOf(l)) + "}" }
 
-// reaches reports whether a function's own dead-letter queue is one that takes
-// the records of a queue.
+// reaches reports whether a function's own dead-letter queue takes the records of a queue.
 func (p *Plan) reaches(own string, q Queue) bool {
 	name := strings.TrimPrefix(own, "arn:")
 	return name != "" && name != "no-such-queue" && name != q.Name
 }
 
 // deadLetterQueues are all that there are, each once.
-func (p *Plan) deadLetterQueues() []string {
-	var names []string
-	add := func(name string) {
-		isSource := slices.ContainsFunc(p.Queues, func(q Queue) bool { return q.Name == name })
-		if name != "" && name != "no-such-queue" && !isSource && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
+func (p *Plan) deadLetterQueues() (names []string) {
 	for _, q := range p.Queues {
-		add(q.DeadLetters)
+		names = append(names, q.DeadLetters)
 	}
 	for _, f := range p.Functions {
-		add(strings.TrimPrefix(f.DeadLetterQueue, "arn:"))
+		names = append(names, strings.TrimPrefix(f.DeadLetterQueue, "arn:"))
 	}
-	return names
+	seen := map[string]bool{"": true, "no-such-queue": true}
+	for _, q := range p.Queues {
+		seen[q.Name] = true
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		known := seen[name]
+		seen[name] = true
+		return known
+	})
 }
 
 // Replica is a place for one process at a time, as an orchestrator keeps it,
@@ -264,8 +264,7 @@ type Replica struct {
 	DrainLimit   time.Duration
 	MaxAbandoned int
 
-	// Lives are its processes, one after another; a last one follows that lives
-	// until the history is over.
+	// Lives are its processes, one after another; a last one follows that lives until the history is over.
 	Lives []Life
 }
 
@@ -304,4 +303,86 @@ func fields(value reflect.Value) string {
 		}
 	}
 	return strings.Join(parts, " ")
+}
+
+// body is the message's text, different for each. It holds what is easily
+// changed on the way: escapes, spaces, characters that JSON encoders escape,
+// and others that take several bytes.
+func (m Message) body() string {
+	text := fmt.Sprintf(`{ "n":%d, "note":"\u0041\/ <&> \u2028 é 😀 \\ \"" }`, m.Number)
+	if m.Malformed {
+		return text[:len(text)-3] // the string does not end
+	}
+	return text + "\n"
+}
+
+// attributes are the message's own: strings, numbers and bytes in turn.
+func (m Message) attributes() map[string]types.MessageAttributeValue {
+	if m.Attributes == 0 {
+		return nil
+	}
+	list := make(map[string]types.MessageAttributeValue, m.Attributes)
+	for i := range m.Attributes {
+		name := "attribute-" + strconv.Itoa(i)
+		switch i % 3 {
+		case 0:
+			list[name] = types.MessageAttributeValue{DataType: aws.String("String.note"), StringValue: aws.String("<é> \" " + strconv.Itoa(m.Number))}
+		case 1:
+			list[name] = types.MessageAttributeValue{DataType: aws.String("Number"), StringValue: aws.String("1.50")}
+		default:
+			list[name] = types.MessageAttributeValue{DataType: aws.String("Binary"), BinaryValue: []byte{0, 0xff, byte(m.Number)}}
+		}
+	}
+	return list
+}
+
+// trace is the message's X-Ray header; "" for none.
+func (m Message) trace() string {
+	if !m.Trace {
+		return ""
+	}
+	return fmt.Sprintf("Root=1-5759e988-%024x;Sampled=1", m.Number)
+}
+
+// plain makes attributes comparable.
+func plain(attributes map[string]types.MessageAttributeValue) map[string]string {
+	list := make(map[string]string, len(attributes))
+	for name, a := range attributes {
+		list[name] = aws.ToString(a.DataType) + " " + aws.ToString(a.StringValue) + string(a.BinaryValue)
+	}
+	return list
+}
+
+func (m Message) entry(id int, fifo bool) types.SendMessageBatchRequestEntry {
+	e := types.SendMessageBatchRequestEntry{
+		Id:                aws.String(strconv.Itoa(id)),
+		MessageBody:       aws.String(m.body()),
+		MessageAttributes: m.attributes(),
+		DelaySeconds:      int32(m.Delay.Seconds()),
+	}
+	if header := m.trace(); header != "" {
+		e.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{
+			string(types.MessageSystemAttributeNameForSendsAWSTraceHeader): {DataType: aws.String("String"), StringValue: &header},
+		}
+	}
+	if m.Group != "" {
+		e.MessageGroupId = &m.Group
+	}
+	if fifo {
+		e.MessageDeduplicationId = aws.String("dedup-" + strconv.Itoa(m.Number))
+	}
+	return e
+}
+
+// dead is a message as it was found in a dead-letter queue.
+func dead(queue string, m sqs.MessageSnapshot) DeadMessage {
+	d := DeadMessage{Queue: queue, Body: m.Body, Group: m.MessageGroupID, Trace: m.TraceHeader, Attributes: map[string]string{}}
+	for name, a := range m.Attributes {
+		d.Attributes[name] = a.DataType + " " + a.String + string(a.Binary)
+	}
+	if o, err := partialfailure.ParseOrigin(m.Attributes[partialfailure.OriginAttribute].String); err == nil {
+		d.Origin = o.MessageID
+	}
+	delete(d.Attributes, partialfailure.OriginAttribute)
+	return d
 }

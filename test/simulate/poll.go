@@ -4,15 +4,13 @@ import (
 	"context"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
-// onPoll runs the toolkit's pollers over the queues: each replica a process
-// after another, as an orchestrator does.
+// onPoll runs the toolkit's pollers over the queues: each replica one process after another.
 type onPoll struct {
 	w *world
 	// lives has how many of a replica's planned lives have begun.
@@ -102,6 +100,7 @@ func (p *process) live(ctx context.Context, life Life, stopped chan<- struct{}) 
 	defer cancel()
 	over := make(chan struct{})
 	p.rec.locked(func() {
+		p.planned = life
 		p.is.Began, p.is.Number = p.rec.moment(), len(p.rec.h.Processes)
 		p.rec.h.Processes = append(p.rec.h.Processes, p.is)
 	})
@@ -110,7 +109,7 @@ func (p *process) live(ctx context.Context, life Life, stopped chan<- struct{}) 
 		err := p.poller.Run(runCtx)
 		p.rec.locked(func() {
 			p.is.Returned, p.is.Err = p.rec.moment(), err
-			p.env.exit()
+			p.env.end() // what its handlers still do has no effect
 		})
 	}()
 	running, told := context.WithCancel(context.Background())
@@ -118,7 +117,6 @@ func (p *process) live(ctx context.Context, life Life, stopped chan<- struct{}) 
 	var telling sync.WaitGroup
 	telling.Go(func() { p.pause(running, life.Pauses) })
 	end := life.How
-	p.planned.Store(&life)
 	var due <-chan time.Time
 	if life.How != "" {
 		timer := time.NewTimer(life.Lasts)
@@ -129,13 +127,13 @@ func (p *process) live(ctx context.Context, life Life, stopped chan<- struct{}) 
 	case <-due:
 		if end == Crash || end.inCall() {
 			end = Crash
-			if p.healed() {
+			if p.driver.w.healed.Load() {
 				end = Shutdown
 			}
 		}
 	case <-ctx.Done():
 		end = Shutdown
-	case <-p.env.dead: // killed, or Run has returned
+	case <-p.env.ctx.Done(): // killed, or Run has returned
 		p.rec.locked(func() {
 			if end = ""; p.is.Killed.Came() {
 				end = Crash
@@ -192,18 +190,17 @@ func (p *process) pause(ctx context.Context, list []Pause) {
 	}
 }
 
-// process is one that polls a queue, with a poller, a handler and an SQS client
-// of its own.
+// process is one that polls a queue, with a poller, a handler and an SQS client of its own.
 type process struct {
-	driver  *onPoll
-	rec     *recorder
-	env     *environment
-	poller  Poller
-	planned atomic.Pointer[Life]
-	is      *Process // its part of the history
+	driver *onPoll
+	rec    *recorder
+	env    *environment
+	poller Poller
+	is     *Process // its part of the history
 
-	mu    sync.Mutex
-	calls map[string]int // by operation, and all by ""
+	// Guarded by the recorder's lock:
+	planned Life
+	calls   map[string]int // by operation, and all by ""
 }
 
 // Poller is a longpoll.Poller.
@@ -222,13 +219,11 @@ func (d *onPoll) process(replica int) (*process, error) {
 	f := d.w.plan.Functions[q.Function]
 	p := &process{
 		driver: d, rec: d.w.rec,
-		env:   &environment{rec: d.w.rec, dead: make(chan struct{})},
+		env:   d.w.newEnvironment(),
 		calls: map[string]int{},
 		is:    &Process{Replica: replica, Work: Work{Queue: q.Name, Finished: map[string]int{}}},
 	}
 	p.env.process = p.is
-	p.env.ctx, p.env.cut = context.WithCancel(context.Background())
-
 	connect := d.w.connect(p.env, p.kills)
 	cfg := r.config(d.w, f, q)
 	cfg.SQS = d.w.client(&http.Client{Transport: connect})
@@ -247,17 +242,15 @@ func (d *onPoll) process(replica int) (*process, error) {
 	return p, nil
 }
 
-func (p *process) healed() bool { return p.driver.w.healed.Load() }
-
 // kills tells which end of the process strikes a call; "" for none.
 func (p *process) kills(_ *Invocation, _ int, operation string) (how Ending) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	life := p.planned.Load()
-	if life != nil && life.How.inCall() && !p.healed() && (life.Operation == "" || life.Operation == operation) && p.calls[life.Operation] == life.Call {
-		how = life.How
-	}
-	p.calls[""]++
-	p.calls[operation]++
+	p.rec.locked(func() {
+		l := p.planned
+		if l.How.inCall() && !p.driver.w.healed.Load() && (l.Operation == "" || l.Operation == operation) && p.calls[l.Operation] == l.Call {
+			how = l.How
+		}
+		p.calls[""]++
+		p.calls[operation]++
+	})
 	return how
 }

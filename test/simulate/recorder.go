@@ -1,17 +1,20 @@
 package simulate
 
 import (
-	"slices"
-	"strings"
+	"context"
+	"errors"
+	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
-// recorder writes a history. It is called from everywhere, also under the
-// server's lock, and calls nothing itself.
+// recorder writes a history. It is called from everywhere, also under the server's lock, and calls nothing itself.
 type recorder struct {
 	mu        sync.Mutex
 	h         *History
@@ -21,25 +24,11 @@ type recorder struct {
 	byReceipt map[string]int         // numbers of messages, by receipt handle
 	running   map[string]bool        // receipt handles that are being handled
 	busy      int                    // invocations under way
-	places    map[string]place       // of messages in source queues, by id
 	sources   map[string]bool        // names of the source queues
+	left      int                    // messages that are in them
 	latest    time.Time              // when something last happened
 	given     int                    // messages that were received, unless by Lambda
 	closed    bool                   // nothing more is noted
-}
-
-// place is where a message is.
-type place struct {
-	hidden bool
-	until  time.Time
-	group  string // of FIFO queues: the queue's name and the group; else ""
-}
-
-func groupOf(e sqs.Event) string {
-	if strings.HasSuffix(e.Queue, ".fifo") {
-		return e.Queue + " " + e.MessageGroupID
-	}
-	return ""
 }
 
 func newRecorder(p Plan) *recorder {
@@ -49,7 +38,6 @@ func newRecorder(p Plan) *recorder {
 		byID:      map[string]*Invocation{},
 		byReceipt: map[string]int{},
 		running:   map[string]bool{},
-		places:    map[string]place{},
 		sources:   map[string]bool{},
 	}
 	for _, m := range p.Messages {
@@ -93,26 +81,21 @@ func (r *recorder) observe(e sqs.Event) {
 	if !r.sources[e.Queue] {
 		return
 	}
-	if e.Kind == sqs.Received {
+	r.latest = e.Time
+	switch e.Kind {
+	case sqs.Sent:
+		r.left++
+	case sqs.Received:
 		r.byReceipt[e.ReceiptHandle] = r.numbers[e.Body]
 		if r.h.Plan.Polls() {
 			r.given++
 		}
-	}
-	switch e.Kind {
-	case sqs.Sent, sqs.Received, sqs.Visibility:
-		r.places[e.MessageID] = place{hidden: e.Visibility > 0, until: e.Time.Add(e.Visibility), group: groupOf(e)}
-		r.latest = e.Time
-	case sqs.Returned:
-		r.places[e.MessageID] = place{group: groupOf(e)}
-		r.latest = e.Time
-	case sqs.Deleted, sqs.Redriven, sqs.Expired, sqs.Purged:
-		delete(r.places, e.MessageID)
+	case sqs.Deleted, sqs.Redriven, sqs.Expired:
+		r.left--
 	}
 }
 
-// numberOf is the number of the message that an entry is about; -1 for none. The
-// caller holds the lock.
+// numberOf is the number of the message of an entry; -1 if it is not known. The caller holds the lock.
 func (r *recorder) numberOf(e Entry) int {
 	n, known := r.byReceipt[e.Receipt]
 	if e.Body != "" {
@@ -156,51 +139,112 @@ func (r *recorder) invocation(id string) *Invocation {
 func (r *recorder) over() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.places) == 0 && r.busy == 0
+	return r.left == 0 && r.busy == 0
 }
 
-// quietUntil returns when the next message of a source queue becomes visible
-// if until then nothing can happen; ok is false when something can.
-func (r *recorder) quietUntil(settled time.Duration) (next time.Time, ok bool) {
+// isQuiet reports whether messages are left, and nothing has happened for a while.
+func (r *recorder) isQuiet() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := time.Now()
-	if r.busy > 0 || len(r.places) == 0 || now.Sub(r.latest) < settled {
-		return next, false
-	}
-	locked := map[string]bool{} // groups of which a message is hidden
-	for _, p := range r.places {
-		if p.hidden && p.until.After(now) && p.group != "" {
-			locked[p.group] = true
-		}
-	}
-	for _, p := range r.places {
-		if !p.hidden || !p.until.After(now) {
-			if locked[p.group] {
-				continue
-			}
-			return next, false
-		}
-		if next.IsZero() || p.until.Before(next) {
-			next = p.until
-		}
-	}
-	return next, true
+	return r.left > 0 && r.busy == 0 && time.Since(r.latest) >= settled
 }
 
-// steps is how far the history has come: the invocations, or what processes
-// were given to handle.
+// steps is how far the history has come: the invocations, or what processes were given to handle.
 func (r *recorder) steps() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.h.Invocations) + r.given
 }
 
-// gets reports whether a queue was ever given a message.
-func (r *recorder) gets(queue string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.h.Events, func(e Event) bool {
-		return e.Kind == sqs.Sent && e.Queue == queue || e.Kind == sqs.Redriven && e.DeadLetterQueue == queue
+// hooks notes what the toolkit tells.
+type hooks struct {
+	*recorder
+	world    *world
+	env      *environment
+	function Function
+	called   atomic.Int64 // how often the slow one was
+}
+
+// block blocks in a call of a hook, if the plan says so; receipt is "" if it is not about a record.
+func (h *hooks) block(hook, receipt string) {
+	f := h.function
+	if f.SlowHook != hook || h.world.healed.Load() || (h.called.Add(1)-1)%int64(max(1, f.HookTakesEach)) != 0 {
+		return
+	}
+	h.locked(func() {
+		if !h.closed {
+			h.h.Struck["slow hook of "+hook]++
+			h.h.Blocked[receipt] = true
+		}
 	})
+	h.env.blocked.Add(1)
+	defer h.env.blocked.Add(-1)
+	timer := time.NewTimer(f.HookTakes)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-h.env.ctx.Done():
+	case <-h.world.over:
+	}
+}
+
+func (h *hooks) RecordStarted(_ context.Context, r *batch.Record) {
+	h.block("RecordStarted", r.ReceiptHandle)
+}
+func (h *hooks) Called(context.Context, batch.Call)    { h.block("Called", "") }
+func (h *hooks) Warned(context.Context, batch.Warning) { h.block("Warned", "") }
+
+func (h *hooks) BatchStarted(context.Context, batch.BatchInfo) { h.block("BatchStarted", "") }
+
+func (h *hooks) RecordFinished(ctx context.Context, r batch.Result) {
+	h.block("RecordFinished", r.Record.ReceiptHandle)
+	h.note(ctx, func(w *Work) { w.Finished[r.Record.ReceiptHandle]++ })
+}
+
+func (h *hooks) BatchSettled(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
+	list := make([]Outcome, len(results))
+	for k, r := range results {
+		list[k] = Outcome{
+			MessageID: r.Record.MessageID, Receipt: r.Record.ReceiptHandle, Attempt: r.Record.Attempt,
+			Outcome: r.Outcome, FailedAt: r.Started.Add(r.Duration),
+			VisibleIn: r.VisibleIn, VisibilitySet: r.VisibilitySet, DeadLetters: r.DeadLetterQueue,
+			Lost: errors.Is(r.Err, longpoll.ErrLost), Aborted: errors.Is(r.Err, batch.ErrAborted),
+		}
+	}
+	h.note(ctx, func(w *Work) { w.Results = append(w.Results, list...) })
+	h.block("BatchSettled", "")
+}
+
+// note notes something of the process, or of the invocation that ctx belongs to.
+func (h *hooks) note(ctx context.Context, f func(*Work)) {
+	h.env.alive(func() {
+		if p := h.env.process; p != nil {
+			f(&p.Work)
+		} else if i := h.byID[requestID(ctx)]; i != nil {
+			f(&i.Work)
+		}
+	})
+}
+
+// logs reads the counts out of the log's line about a batch.
+type logs struct{ *hooks }
+
+func (l logs) Enabled(context.Context, slog.Level) bool { return true }
+func (l logs) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l logs) WithGroup(string) slog.Handler            { return l }
+
+func (l logs) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message != "batch" {
+		return nil
+	}
+	l.note(ctx, func(w *Work) {
+		w.Logged = map[string]int64{}
+		r.Attrs(func(a slog.Attr) bool {
+			if a.Value.Kind() == slog.KindInt64 {
+				w.Logged[a.Key] = a.Value.Int64()
+			}
+			return true
+		})
+	})
+	return nil
 }

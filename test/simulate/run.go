@@ -2,9 +2,9 @@ package simulate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,9 +13,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/longpoll"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
@@ -23,8 +25,7 @@ const (
 	// enough is how long after the end of its troubles a history has to be
 	// over: what is hidden longest is hidden for 12 h, and a group may wait for that 25 times.
 	enough = 13 * 24 * time.Hour
-	// settled is how long nothing must have happened before polling is
-	// interrupted to skip a long wait.
+	// settled is how long nothing must have happened before polling is interrupted to skip a long wait.
 	settled  = 10 * time.Second
 	longWait = 40 * time.Second
 )
@@ -35,9 +36,9 @@ func Run(p Plan, mutant Mutant) (*History, error) {
 	w := &world{plan: p, mutant: mutant, rec: newRecorder(p), over: make(chan struct{}), tooMany: 5000}
 	w.server = sqs.New(sqs.Options{Seed: p.Seed, History: 5000, Observe: w.rec.observe})
 	defer func() { _ = w.server.Close() }() // without a socket it never fails
-	w.store = &sharedStore{w: w, next: mutated[idempotency.Store](mutant.Store, idempotency.NewMemory()), passed: make([]int, len(p.StoreFaults))}
+	w.store = mutated[idempotency.Store](mutant.Store, idempotency.NewMemory())
 	w.own = w.client(w.server.HTTPClient())
-	w.way = &way{w: w, next: w.server.HTTPClient().Transport, passed: make([]int, len(p.Breaks))}
+	w.breaks, w.storeFaults, w.kills = make([]int, len(p.Breaks)), make([]int, len(p.StoreFaults)), make([]int, len(p.Kills))
 	if err := w.createQueues(); err != nil {
 		return nil, err
 	}
@@ -62,8 +63,8 @@ func Run(p Plan, mutant Mutant) (*History, error) {
 	time.Sleep(2*15*time.Minute + time.Second)
 	d.close()
 	w.count()
-	w.server.ClearFaults()
-	return w.rec.h, errors.Join(w.sendErr, w.readDead())
+	w.readDead()
+	return w.rec.h, w.sendErr
 }
 
 // world is what a plan is carried out in.
@@ -77,9 +78,12 @@ type world struct {
 	over    chan struct{} // closed when everything is healed, or at the end
 	sent    atomic.Bool
 	sendErr error
-	way     *way
-	store   *sharedStore
+	store   idempotency.Store
 	tooMany int // invocations: a history with more will never be over
+
+	// Calls that each of the plan's breaks, store faults and kills could have struck; guarded
+	// by the recorder's lock.
+	breaks, storeFaults, kills []int
 }
 
 // client returns an SQS client that uses an HTTP client. Its waits between
@@ -142,11 +146,14 @@ func (w *world) live(d driver) {
 		}
 		// Polling through hours in which nothing can happen would only take
 		// time: the mappings are disabled until then.
-		next, quiet := w.rec.quietUntil(settled)
+		if !w.sent.Load() || !w.rec.isQuiet() || d.busy() {
+			continue
+		}
+		next := w.next()
 		if !w.healed.Load() && heal.Before(next) {
 			next = heal
 		}
-		if quiet && !d.busy() && w.sent.Load() && time.Until(next) > longWait {
+		if time.Until(next) > longWait {
 			d.disable()
 			time.Sleep(time.Until(next))
 			d.enable()
@@ -190,39 +197,44 @@ func (w *world) count() {
 	}
 }
 
-// readDead receives everything from the dead-letter queues.
-func (w *world) readDead() error {
-	w.rec.mu.Lock()
-	w.rec.closed = true // what follows is no part of the history
-	w.rec.mu.Unlock()
-	for _, name := range w.plan.deadLetterQueues() {
-		url := aws.String(w.server.QueueURL(name))
-		for w.rec.gets(name) {
-			out, err := w.own.ReceiveMessage(context.Background(), &awssqs.ReceiveMessageInput{
-				QueueUrl: url, MaxNumberOfMessages: 10, MessageAttributeNames: []string{"All"},
-				MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameMessageGroupId, types.MessageSystemAttributeNameAWSTraceHeader},
-			})
-			if err != nil {
-				return err
-			}
-			if len(out.Messages) == 0 {
-				break
-			}
-			in := &awssqs.DeleteMessageBatchInput{QueueUrl: url}
-			for i, m := range out.Messages {
-				w.rec.h.Dead = append(w.rec.h.Dead, dead(name, m))
-				in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: aws.String(fmt.Sprint(i)), ReceiptHandle: m.ReceiptHandle})
-			}
-			if _, err := w.own.DeleteMessageBatch(context.Background(), in); err != nil {
-				return err
+// next is when a message of a source queue becomes visible; the zero time if one can be received now.
+func (w *world) next() (next time.Time) {
+	for _, q := range w.server.Snapshot() {
+		if !w.rec.sources[q.Name] {
+			continue
+		}
+		locked := map[string]bool{} // groups of which a message is in flight
+		for _, m := range q.Messages {
+			locked[m.MessageGroupID] = locked[m.MessageGroupID] || isFIFO(q.Name) && m.State == sqs.MessageInFlight
+		}
+		for _, m := range q.Messages {
+			switch {
+			case m.State != sqs.MessageVisible:
+				if next.IsZero() || m.VisibleAt.Before(next) {
+					next = m.VisibleAt
+				}
+			case !locked[m.MessageGroupID]:
+				return time.Time{}
 			}
 		}
 	}
-	return nil
+	return next
 }
 
-// RunInBubble carries out a plan in a bubble of its own, of which nothing may
-// be left at the end.
+// readDead reads what is in the dead-letter queues.
+func (w *world) readDead() {
+	w.rec.locked(func() { w.rec.closed = true }) // what follows is no part of the history
+	names := w.plan.deadLetterQueues()
+	for _, q := range w.server.Snapshot() {
+		for _, m := range q.Messages {
+			if slices.Contains(names, q.Name) {
+				w.rec.h.Dead = append(w.rec.h.Dead, dead(q.Name, m))
+			}
+		}
+	}
+}
+
+// RunInBubble carries out a plan in a bubble of its own, of which nothing may be left at the end.
 func RunInBubble(t *testing.T, p Plan, mutant Mutant) (h *History, err error) {
 	t.Helper()
 	defer func() {
@@ -237,4 +249,45 @@ func RunInBubble(t *testing.T, p Plan, mutant Mutant) (h *History, err error) {
 	}()
 	synctest.Test(t, func(*testing.T) { h, err = Run(p, mutant) })
 	return h, err
+}
+
+// driver runs the user's handler over the queues' messages: one for each mode of the toolkit.
+type driver interface {
+	// enable polls the queues from now on.
+	enable()
+	// disable stops polling, and returns when nothing is under way.
+	disable()
+	// busy reports whether something is under way that the recorder cannot see.
+	busy() bool
+	// close ends everything.
+	close()
+}
+
+// Mutant breaks something in front of the toolkit, to show that the checks see it. Its functions may be nil.
+type Mutant struct {
+	// Invoke wraps LambdaHandler.Invoke, and may use its environment's connection to SQS.
+	Invoke func(next Invoke, connection http.RoundTripper) Invoke
+	// Transport wraps the toolkit's connection to SQS.
+	Transport func(next http.RoundTripper) http.RoundTripper
+	// Config changes the configuration, of a poller as far as it has the same.
+	Config func(*handler.Config)
+
+	// Handler wraps what is given to the toolkit.
+	Handler func(next batch.Handler) batch.Handler
+
+	// Guard wraps a function's idempotency, and Store what all processes share.
+	Guard func(next batch.Handler) batch.Handler
+	Store func(next idempotency.Store) idempotency.Store
+
+	// In the long-poll mode Poll changes the rest of the configuration, and Poller wraps what is made of it.
+	Poll   func(*longpoll.Config)
+	Poller func(next Poller, env *environment) Poller
+}
+
+// mutated is what a mutant makes of something.
+func mutated[T any](wrap func(T) T, next T) T {
+	if wrap == nil {
+		return next
+	}
+	return wrap(next)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -16,15 +17,9 @@ func Shrink(p Plan, budget int, fails func(Plan) bool) Plan {
 	s := shrinker{plan: p, budget: budget, fails: fails}
 	for before := -1; before != s.steps && s.budget > 0; {
 		before = s.steps
-		shorten(&s, func(p *Plan) *[]Message { return &p.Messages })
-		shorten(&s, func(p *Plan) *[]Kill { return &p.Kills })
-		shorten(&s, func(p *Plan) *[]sqs.Fault { return &p.Faults })
-		shorten(&s, func(p *Plan) *[]Break { return &p.Breaks })
-		shorten(&s, func(p *Plan) *[]StoreFault { return &p.StoreFaults })
-		s.replicas()
+		s.simpler(func(p *Plan) reflect.Value { return reflect.ValueOf(p).Elem() })
 		s.queues()
-		s.acts()
-		s.simpler()
+		s.usual()
 	}
 	return s.plan
 }
@@ -38,13 +33,12 @@ type shrinker struct {
 
 // try takes over a change of the plan if it still goes wrong then.
 func (s *shrinker) try(change func(*Plan)) bool {
-	if s.budget <= 0 {
-		return false
-	}
-	s.budget--
 	p := s.plan.clone()
 	change(&p)
-	if reflect.DeepEqual(p, s.plan) || p.Polls() != s.plan.Polls() || !p.sound() || !s.fails(p) {
+	if s.budget <= 0 || reflect.DeepEqual(p, s.plan) || p.Polls() != s.plan.Polls() || !p.sound() {
+		return false
+	}
+	if s.budget--; !s.fails(p) {
 		return false
 	}
 	s.plan = p
@@ -52,13 +46,55 @@ func (s *shrinker) try(change func(*Plan)) bool {
 	return true
 }
 
+// needed are the fields of a plan that need a value, or to which others refer.
+var needed = map[reflect.Type]string{
+	reflect.TypeFor[Plan]():       "Seed Heal Queues Functions",
+	reflect.TypeFor[Queue]():      "Name Visibility Function Report BatchSize Window MaxReceive DeadLetters",
+	reflect.TypeFor[Function]():   "Timeout Environments PerEnvironment DeleteSucceeded",
+	reflect.TypeFor[Message]():    "Number Queue Group Key",
+	reflect.TypeFor[Act]():        "Verb",
+	reflect.TypeFor[sqs.Fault]():  "Kind Operation Queue Latency Times",
+	reflect.TypeFor[Break]():      "Kind Operation Most Message",
+	reflect.TypeFor[StoreFault](): "Kind Operation Takes",
+	reflect.TypeFor[Kill]():       "How",
+	reflect.TypeFor[Replica]():    "Queue",
+	reflect.TypeFor[Life]():       "Lasts How",
+}
+
+// simpler makes a part of the plan simpler: its lists shorter, and its fields zero.
+func (s *shrinker) simpler(part func(*Plan) reflect.Value) {
+	switch v := part(&s.plan); v.Kind() {
+	case reflect.Slice:
+		if elem := v.Type().Elem(); elem != reflect.TypeFor[Queue]() && elem != reflect.TypeFor[Function]() {
+			s.shorten(part)
+		}
+		for i := range part(&s.plan).Len() {
+			s.simpler(func(p *Plan) reflect.Value { return part(p).Index(i) })
+		}
+	case reflect.Struct:
+		if act, ok := v.Interface().(Act); ok && act != (Act{Verb: OK}) {
+			to := func(verb Verb) bool { return s.try(func(p *Plan) { part(p).Set(reflect.ValueOf(Act{Verb: verb})) }) }
+			_ = to(OK) || to(Fail)
+		}
+		for f := range v.NumField() {
+			field := func(p *Plan) reflect.Value { return part(p).Field(f) }
+			if slices.Contains(strings.Fields(needed[v.Type()]), v.Type().Field(f).Name) || !s.try(func(p *Plan) { field(p).SetZero() }) {
+				s.simpler(field)
+			}
+		}
+	}
+}
+
 // shorten leaves out parts of a list: halves, quarters, and so on to single ones.
-func shorten[T any](s *shrinker, list func(*Plan) *[]T) {
-	for size := max(1, len(*list(&s.plan))/2); size >= 1; size /= 2 {
-		for from := 0; from < len(*list(&s.plan)); {
-			to := min(from+size, len(*list(&s.plan)))
-			if !s.try(func(p *Plan) { *list(p) = slices.Delete(*list(p), from, to) }) {
-				from = to
+func (s *shrinker) shorten(list func(*Plan) reflect.Value) {
+	for size := max(1, list(&s.plan).Len()/2); size >= 1; size /= 2 {
+		for from := 0; from < list(&s.plan).Len(); {
+			if !s.try(func(p *Plan) {
+				l := list(p)
+				to := min(from+size, l.Len())
+				l.Set(reflect.AppendSlice(l.Slice(0, from), l.Slice(to, l.Len())))
+			}) {
+				from += size
 			}
 		}
 	}
@@ -87,41 +123,9 @@ func (s *shrinker) queues() {
 	}
 }
 
-// replicas leaves out replicas, processes and pauses, and makes the rest simpler.
-func (s *shrinker) replicas() {
-	shorten(s, func(p *Plan) *[]Replica { return &p.Replicas })
-	for i := range s.plan.Replicas {
-		shorten(s, func(p *Plan) *[]Life { return &p.Replicas[i].Lives })
-		for l := range s.plan.Replicas[i].Lives {
-			s.zero(func(p *Plan) any { return &p.Replicas[i].Lives[l] }, "Lasts", "How")
-		}
-		s.zero(func(p *Plan) any { return &p.Replicas[i] }, "Queue", "Lives")
-	}
-}
-
-// acts makes what handlers do simpler.
-func (s *shrinker) acts() {
-	for m := range s.plan.Messages {
-		for len(s.plan.Messages[m].Acts) > 0 && s.try(func(p *Plan) {
-			acts := &p.Messages[m].Acts
-			*acts = (*acts)[:len(*acts)-1]
-		}) {
-		}
-		for a := range s.plan.Messages[m].Acts {
-			act := func(p *Plan) *Act { return &p.Messages[m].Acts[a] }
-			if s.try(func(p *Plan) { *act(p) = Act{Verb: OK} }) || s.try(func(p *Plan) { *act(p) = Act{Verb: Fail} }) {
-				continue
-			}
-			s.try(func(p *Plan) { act(p).Takes, act(p).Heeds = 0, false })
-		}
-		s.zero(func(p *Plan) any { return &p.Messages[m] }, "Number", "Queue", "Group", "Acts", "Key")
-	}
-}
-
-// simpler sets fields to zero: of functions, queues and faults.
-func (s *shrinker) simpler() {
+// usual has fields that need a value have the one that says least.
+func (s *shrinker) usual() {
 	for i := range s.plan.Functions {
-		s.zero(func(p *Plan) any { return &p.Functions[i] }, "Timeout", "Environments", "PerEnvironment", "DeleteSucceeded")
 		if !s.plan.Polls() {
 			s.try(func(p *Plan) { p.Functions[i].PerEnvironment = 1 })
 			s.try(func(p *Plan) { p.Functions[i].Environments = 1 })
@@ -129,37 +133,14 @@ func (s *shrinker) simpler() {
 	}
 	for i := range s.plan.Queues {
 		s.try(func(p *Plan) { p.Queues[i].MaxReceive, p.Queues[i].DeadLetters = 0, "" })
-		s.zero(func(p *Plan) any { return &p.Queues[i] }, "Name", "Visibility", "Function", "Report", "BatchSize", "Window")
 		if !s.plan.Polls() {
 			s.try(func(p *Plan) { p.Queues[i].BatchSize, p.Queues[i].Window = 10, 0 })
 		}
 	}
 	for i := range s.plan.Faults {
-		s.try(func(p *Plan) {
-			f := p.Faults[i]
-			p.Faults[i] = sqs.Fault{Kind: f.Kind, Operation: f.Operation, Queue: f.Queue, Latency: f.Latency, Times: 1}
-		})
-		s.zero(func(p *Plan) any { return &p.Faults[i] }, "Kind", "Operation", "Queue", "Latency", "Times")
+		s.try(func(p *Plan) { p.Faults[i].Times = 1 })
 	}
-	for i := range s.plan.Breaks {
-		s.zero(func(p *Plan) any { return &p.Breaks[i] }, "Kind", "Operation", "Most", "Message")
-	}
-	for i := range s.plan.StoreFaults {
-		s.zero(func(p *Plan) any { return &p.StoreFaults[i] }, "Kind", "Operation", "Takes")
-	}
-	s.try(func(p *Plan) { p.StoreTakes = 0 })
 	s.try(func(p *Plan) { p.Heal = min(p.Heal, 30*time.Second) })
-}
-
-// zero sets the fields of a struct to zero, one after another, but for those
-// that need a value.
-func (s *shrinker) zero(of func(*Plan) any, but ...string) {
-	t := reflect.TypeOf(of(&s.plan)).Elem()
-	for f := range t.NumField() {
-		if !slices.Contains(but, t.Field(f).Name) {
-			s.try(func(p *Plan) { reflect.ValueOf(of(p)).Elem().Field(f).SetZero() })
-		}
-	}
 }
 
 // sound reports whether a plan makes sense: it has a message, policies are whole,

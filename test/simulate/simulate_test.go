@@ -3,7 +3,9 @@ package simulate
 import (
 	"flag"
 	"fmt"
+	"reflect"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,7 +17,7 @@ import (
 var (
 	seed      = flag.Uint64("seed", 1, "the seed of the first history; each has the next")
 	histories = flag.Int("histories", 60, "how many histories")
-	lines     = flag.Int("lines", 60, "how many lines to print of a history that goes wrong: the last ones")
+	lines     = flag.Int("lines", 60, "how many lines to print of a history that goes wrong: those around the moment")
 	shrink    = flag.Bool("shrink", true, "make a plan that goes wrong smaller")
 	mode      = flag.String("mode", "", "lambda or poll: only the histories of that mode")
 	goOn      = flag.Bool("all", false, "go on after a history that goes wrong")
@@ -106,7 +108,46 @@ func explain(t *testing.T, h *History, v Violation, mutant Mutant) string {
 	})
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d, %s: %s (at %s)\n\n", smaller.Seed, v.Invariant, v.Text, since(h.Began, v.At))
-	fmt.Fprintf(&b, "The smallest plan that was found:\n%v\nWhat happened:\n%s\n", smaller, h.Timeline(*lines))
+	fmt.Fprintf(&b, "The smallest plan that was found:\n%v\nWhat happened:\n%s\n", smaller, h.Timeline(v.At, *lines))
 	fmt.Fprintf(&b, "Again: make simulate SEED=%d HISTORIES=1\n", smaller.Seed)
 	return b.String()
+}
+
+func TestASeedGivesOnePlan(t *testing.T) {
+	for seed := range uint64(200) {
+		p := Generate(seed)
+		if again := Generate(seed); !reflect.DeepEqual(p, again) {
+			t.Fatalf("seed %d gives\n%v\nand\n%v", seed, p, again)
+		}
+		if !p.sound() {
+			t.Errorf("seed %d gives a plan that makes no sense:\n%v", seed, p)
+		}
+	}
+}
+
+// What is printed of a history that went wrong names the invariant, the message and the command, and is short.
+func TestExplain(t *testing.T) {
+	broken := respond(func(report, event) report { return report{BatchItemFailures: []failure{}} })
+	for seed := range uint64(within) {
+		h, err := RunInBubble(t, Generate(seed), broken)
+		if err != nil {
+			t.Fatal(err)
+		}
+		violations := Check(h)
+		k := slices.IndexFunc(violations, func(v Violation) bool { return v.Invariant == DeletedOnlyWhenDone })
+		if k < 0 {
+			continue
+		}
+		text := explain(t, h, violations[k], broken)
+		for _, want := range []string{string(DeletedOnlyWhenDone), "deleted     message", "handler   message", "make simulate SEED="} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q is missing in\n%s", want, text)
+			}
+		}
+		if n := strings.Count(text, "\n"); n > *lines+20 {
+			t.Errorf("%d lines:\n%s", n, text)
+		}
+		return
+	}
+	t.Error("nothing went wrong")
 }

@@ -10,10 +10,13 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// Timeline prints a history, a line for each thing that happened, most of them
-// at most: the end is what tells.
-func (h *History) Timeline(most int) string {
-	t := timeline{h: h, numbers: map[string]int{}}
+// Timeline prints a history, a line for each thing that happened, most of them at most:
+// those around a time, three quarters of them before it.
+func (h *History) Timeline(around time.Time, most int) string {
+	t := timeline{numbers: map[string]int{}}
+	for _, m := range h.Plan.Messages {
+		t.numbers[m.body()] = m.Number
+	}
 	for _, e := range h.Events {
 		t.event(e)
 	}
@@ -42,14 +45,19 @@ func (h *History) Timeline(most int) string {
 	}
 	t.add(h.Healed, "healed      faults end, handlers succeed")
 	slices.SortStableFunc(t.lines, func(a, b line) int { return cmp.Compare(a.Seq, b.Seq) })
-	var b strings.Builder
-	if cut := len(t.lines) - most; cut > 0 {
-		fmt.Fprintf(&b, "            … %d lines before\n", cut)
-		t.lines = t.lines[cut:]
+	at := 0
+	for at < len(t.lines) && !t.lines[at].At.After(around) {
+		at++
 	}
-	for _, l := range t.lines {
+	to := min(at+most/4, len(t.lines))
+	from := max(to-most, 0)
+	to = min(from+most, len(t.lines))
+	var b strings.Builder
+	fmt.Fprintf(&b, "            … %d lines before\n", from)
+	for _, l := range t.lines[from:to] {
 		fmt.Fprintf(&b, "%11s %s\n", since(h.Began, l.At), l.text)
 	}
+	fmt.Fprintf(&b, "            … %d lines after\n", len(t.lines)-to)
 	return b.String()
 }
 
@@ -66,8 +74,7 @@ func (g *Handling) text() (text string) {
 }
 
 type timeline struct {
-	h       *History
-	numbers map[string]int // of messages, by id
+	numbers map[string]int // of messages, by their bodies, ids and receipt handles
 	lines   []line
 }
 
@@ -83,15 +90,9 @@ func (t *timeline) add(at Moment, format string, args ...any) {
 }
 
 func (t *timeline) event(e Event) {
-	n, known := t.numbers[e.MessageID]
-	if !known {
-		n = -1
-		for _, m := range t.h.Plan.Messages {
-			if m.body() == e.Body {
-				n = m.Number
-			}
-		}
+	if n, known := t.numbers[e.Body]; known {
 		t.numbers[e.MessageID] = n
+		t.numbers[cmp.Or(e.ReceiptHandle, e.MessageID)] = n
 	}
 	more := ""
 	switch e.Kind {
@@ -106,15 +107,11 @@ func (t *timeline) event(e Event) {
 			more = ", group " + e.MessageGroupID
 		}
 	}
-	t.add(e.Moment, "%-11s message %d, %s%s", e.Kind, n, e.Queue, more)
+	t.add(e.Moment, "%-11s %s, %s%s", e.Kind, t.name(e.MessageID), e.Queue, more)
 }
 
 func (t *timeline) stored(call *StoreCall) {
-	who := "message ?"
-	if call.Receipt != "" {
-		who = t.name(Entry{Receipt: call.Receipt})
-	}
-	t.add(call.Began, "    store   %s of %s for %s (%.4s, %v) %s", call.Operation, call.Key, who, call.Owner, call.Lease, call.Struck)
+	t.add(call.Began, "    store   %s of %s for %s (%.4s, %v) %s", call.Operation, call.Key, t.name(call.Receipt), call.Owner, call.Lease, call.Struck)
 	t.add(call.Done, "    store   %s of %s by %.4s is done: %v %v", call.Operation, call.Key, call.Owner, call.State, call.Refusal)
 	if call.Err != nil {
 		t.add(call.Ended, "    store   %s of %s by %.4s fails: %v", call.Operation, call.Key, call.Owner, call.Err)
@@ -157,7 +154,7 @@ func (t *timeline) calls(list []*Call) {
 	for _, call := range list {
 		var entries []string
 		for _, e := range call.Entries {
-			entry := t.name(e)
+			entry := t.name(cmp.Or(e.Receipt, e.Body))
 			if call.Operation == "ChangeMessageVisibilityBatch" {
 				entry += fmt.Sprintf(" %ds", e.Seconds)
 			}
@@ -180,12 +177,10 @@ func (t *timeline) calls(list []*Call) {
 	}
 }
 
-// name says which message an entry is about.
-func (t *timeline) name(e Entry) string {
-	for _, event := range t.h.Events {
-		if e.Receipt != "" && event.ReceiptHandle == e.Receipt || e.Body != "" && event.Body == e.Body {
-			return fmt.Sprintf("message %d", t.numbers[event.MessageID])
-		}
+// name says which message a body, an id or a receipt handle is of.
+func (t *timeline) name(of string) string {
+	if n, known := t.numbers[of]; known {
+		return fmt.Sprintf("message %d", n)
 	}
 	return "an unknown message"
 }

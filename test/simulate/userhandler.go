@@ -18,7 +18,7 @@ type user struct {
 	*recorder
 	w    *world
 	env  *environment
-	acts map[string]int // of functions of many, by message; guarded by the recorder's lock
+	acts map[string]int // of functions of many: how often each message was written since its last handling; guarded by the recorder's lock
 }
 
 // handler returns what is given to the toolkit.
@@ -59,14 +59,28 @@ func (u *user) watch(next batch.Handler) batch.Handler {
 			return errDead
 		}
 		if h.Process != nil {
-			defer context.AfterFunc(ctx, func() { u.canceled(h) })()
+			defer context.AfterFunc(ctx, func() {
+				u.env.alive(func() {
+					if !h.Ended.Came() {
+						h.Canceled = u.moment()
+					}
+				})
+			})()
 		}
-		before := u.actsOf(r.MessageID)
-		err := handle(context.WithValue(ctx, handlingKey{}, h), r, next, func(end End, err error) { u.finish(h, end, err) })
-		if peeked(err) {
-			u.forget(h)
-		}
-		u.told(h, before)
+		before := 0
+		u.locked(func() { before = u.acts[r.MessageID] })
+		err := handle(context.WithValue(ctx, handlingKey{}, h), r, next, func(end End, err error) {
+			u.locked(func() { delete(u.running, h.Receipt) })
+			u.env.alive(func() { h.Ended, h.End, h.Err = u.moment(), end, err })
+		})
+		peeked := peeked(err)
+		u.locked(func() {
+			if peeked { // it was no call
+				u.h.Handlings = slices.DeleteFunc(u.h.Handlings, func(other *Handling) bool { return other == h })
+			}
+			h.Told = before > 0 && u.acts[r.MessageID] == before
+			delete(u.acts, r.MessageID)
+		})
 		return err
 	})
 }
@@ -110,23 +124,6 @@ func (u *user) start(ctx context.Context, r batch.Record) *Handling {
 	return h
 }
 
-func (u *user) finish(h *Handling, end End, err error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	delete(u.running, h.Receipt)
-	if !u.env.isDead() {
-		h.Ended, h.End, h.Err = u.moment(), end, err
-	}
-}
-
-func (u *user) canceled(h *Handling) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if !u.env.isDead() && !h.Ended.Came() {
-		h.Canceled = u.moment()
-	}
-}
-
 func endOf(err error) End {
 	if err == nil {
 		return Succeeded
@@ -160,7 +157,7 @@ func (u *user) do(ctx context.Context, number, attempt int) error {
 		}
 		select {
 		case <-timer.C:
-		case <-u.env.dead:
+		case <-u.env.ctx.Done():
 			return errDead
 		case <-done:
 			if a.Verb == Late {
@@ -243,7 +240,7 @@ const bulkConcurrency = 10
 func doAll[T any](u *user, items []bulk.Item[T], do func(i int) error) error {
 	var all sync.WaitGroup
 	for i := range items {
-		u.acted(items[i].Record)
+		u.locked(func() { u.acts[items[i].Record.MessageID]++ })
 		all.Go(func() {
 			err := error(batch.ErrGoexit)
 			defer func() {
@@ -261,40 +258,7 @@ func doAll[T any](u *user, items []bulk.Item[T], do func(i int) error) error {
 	return nil
 }
 
-// peeked reports whether a call was only a bulk handler's look at what is behind a
-// record of a FIFO group.
+// peeked reports whether a call was only a bulk handler's look at what is behind a record of a FIFO group.
 func peeked(err error) bool {
 	return fmt.Sprint(err) == "bulk: the record is only decoded, since its turn has not come" // an error's own method may panic
-}
-
-// forget takes a call back that was none.
-func (u *user) forget(h *Handling) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.h.Handlings = slices.DeleteFunc(u.h.Handlings, func(other *Handling) bool { return other == h })
-}
-
-// acted notes that a record was written together with others.
-func (u *user) acted(r batch.Record) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.acts == nil {
-		u.acts = map[string]int{}
-	}
-	u.acts[r.MessageID]++
-}
-
-// actsOf is how often a message was written since its last handling.
-func (u *user) actsOf(id string) int {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.acts[id]
-}
-
-// told notes whether a call had nothing to do that had not been done before it.
-func (u *user) told(h *Handling, before int) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	h.Told = before > 0 && u.acts[h.MessageID] == before
-	delete(u.acts, h.MessageID)
 }

@@ -11,27 +11,34 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/sqsbatch/sqsbatch/test/internal/module"
 )
 
 func main() {
 	log.SetFlags(0)
-	if err := run(); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
 		log.Fatal("size: ", err)
 	}
 }
 
 const own = "github.com/sqsbatch/sqsbatch/"
 
-// plain is a function without an adapter.
-var plain = program{"plain", "", "handler.Run(h)"}
+// packages are the function of the template, after what it is compared with.
+var packages = []program{
+	{"client", "./test/integration/coldstart/client", ""},
+	{"examples/orders", "./examples/orders", ""},
+}
 
-// programs are compared with plain: a statement of main, in which h is a handler,
-// and its imports, of this module if without a dot.
-var programs = []program{
+// adapters are compared with the first, a function without one.
+var adapters = []program{
+	{"plain", "", "handler.Run(h)"},
 	{"telemetry/emf", "telemetry/emf", "handler.RunWith(h, handler.Config{Hooks: []any{emf.New(emf.Options{})}})"},
 	{"telemetry/cloudwatch", "telemetry/cloudwatch", "handler.RunWith(h, handler.Config{Hooks: []any{cloudwatch.New(cloudwatch.Options{})}})"},
 	{"telemetry/prometheus", "net/http telemetry/prometheus", `metrics := prometheus.New(prometheus.Options{})
@@ -57,6 +64,8 @@ var programs = []program{
 		func(context.Context, []bulk.Item[string]) error { return nil }, bulk.Config{}))`},
 }
 
+// program is a statement of main, in which h is a handler, and its imports, of this module
+// if without a dot. Without a statement it is a main package of this module.
 type program struct{ name, imports, statement string }
 
 func (p program) source() string {
@@ -72,52 +81,48 @@ func (p program) source() string {
 	return b.String()
 }
 
-func run() error {
+func run(ctx context.Context) error {
 	dir, err := os.MkdirTemp("test/size", "_build") // in the module, and in no package pattern
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	for _, arch := range []string{"arm64", "amd64"} {
-		client, err := size(dir, arch, "./test/integration/coldstart/client")
-		if err != nil {
-			return err
-		}
-		orders, err := size(dir, arch, "./examples/orders")
-		if err != nil {
-			return err
-		}
-		report(arch, "examples/orders", orders, "client", client)
-		base, err := plain.size(dir, arch)
-		if err != nil {
-			return err
-		}
-		for _, p := range programs {
-			got, err := p.size(dir, arch)
-			if err != nil {
+		for _, list := range [][]program{packages, adapters} {
+			if err := compare(ctx, dir, arch, list); err != nil {
 				return err
 			}
-			report(arch, p.name, got, plain.name, base)
 		}
 	}
 	return nil
 }
 
-func report(arch, name string, got int64, baseName string, base int64) {
-	fmt.Printf("%s: %s %d bytes, %s %d bytes: %.3f ×\n", arch, name, got, baseName, base, float64(got)/float64(base))
-}
-
-func (p program) size(dir, arch string) (int64, error) {
-	file := filepath.Join(dir, "main.go")
-	if err := os.WriteFile(file, []byte(p.source()), 0o600); err != nil {
-		return 0, err
+// compare builds programs in dir, and prints the size of each next to that of the first.
+func compare(ctx context.Context, dir, arch string, list []program) error {
+	var first int64
+	for i, p := range list {
+		size, err := p.size(ctx, dir, arch)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			first = size
+			continue
+		}
+		fmt.Printf("%s: %s %d bytes, %s %d bytes: %.3f ×\n", arch, p.name, size, list[0].name, first, float64(size)/float64(first))
 	}
-	return size(dir, arch, file)
+	return nil
 }
 
-func size(dir, arch, pkg string) (int64, error) {
-	out := filepath.Join(dir, "bootstrap")
-	if err := module.BuildFunction(context.Background(), out, pkg, arch); err != nil {
+func (p program) size(ctx context.Context, dir, arch string) (int64, error) {
+	pkg, out := p.imports, filepath.Join(dir, "bootstrap")
+	if p.statement != "" {
+		pkg = filepath.Join(dir, "main.go")
+		if err := os.WriteFile(pkg, []byte(p.source()), 0o600); err != nil {
+			return 0, err
+		}
+	}
+	if err := module.BuildFunction(ctx, out, pkg, arch); err != nil {
 		return 0, err
 	}
 	info, err := os.Stat(out)

@@ -7,38 +7,45 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 )
 
-// client calls on one connection and queue. It writes its requests by hand.
+// client calls on one connection and queue. It writes its requests by hand; no server checks
+// a signature.
 type client struct {
-	*wire
-	queue  string
-	bodies map[int][]byte // SendMessageBatch requests by their number of entries; 1 is SendMessage
-	text   string
-	delete []byte
+	conn    net.Conn
+	in      *bufio.Reader
+	host    string
+	queue   string
+	sends   map[int][]byte // SendMessageBatch requests by their number of entries; 1 is SendMessage
+	text    string
+	request []byte
+	out     []byte
+	answer  bytes.Buffer
 }
 
 func newClient(url, queue string, body int) (*client, error) {
-	w, err := dial(url)
+	host := strings.TrimPrefix(url, "http://")
+	conn, err := net.Dial("tcp", host)
 	if err != nil {
 		return nil, err
 	}
-	return &client{wire: w, queue: queue, bodies: map[int][]byte{}, text: strings.Repeat("b", body)}, nil
+	return &client{conn: conn, in: bufio.NewReaderSize(conn, 64<<10), host: host,
+		queue: queue, sends: map[int][]byte{}, text: strings.Repeat("b", body)}, nil
 }
 
+func (c *client) close() { _ = c.conn.Close() }
+
+// send sends n messages.
 func (c *client) send(n int) error {
-	request, known := c.bodies[n]
-	if !known {
-		request = c.sendRequest(n)
-		c.bodies[n] = request
-	}
 	operation := "SendMessageBatch"
 	if n == 1 {
 		operation = "SendMessage"
 	}
-	answer, err := c.call(operation, request)
+	if c.sends[n] == nil {
+		c.sends[n] = c.sendRequest(n)
+	}
+	answer, err := c.call(operation, c.sends[n])
 	if err != nil {
 		return err
 	}
@@ -63,96 +70,65 @@ var errEscaped = errors.New("a receipt handle has escaped characters, which this
 
 // take receives up to n messages, deletes them, and returns how many.
 func (c *client) take(n int) (int, error) {
-	c.delete = fmt.Appendf(c.delete[:0], `{"QueueUrl":%q,"MaxNumberOfMessages":%d}`, c.queue, n)
-	answer, err := c.call("ReceiveMessage", c.delete)
+	c.request = fmt.Appendf(c.request[:0], `{"QueueUrl":%q,"MaxNumberOfMessages":%d}`, c.queue, n)
+	answer, err := c.call("ReceiveMessage", c.request)
 	if err != nil {
 		return 0, err
 	}
-	// The same buffer, once the request is sent.
-	c.delete = append(append(append(c.delete[:0], `{"QueueUrl":"`...), c.queue...), '"')
-	if n > 1 {
-		c.delete = append(c.delete, `,"Entries":[`...)
-	}
-	const key = `"ReceiptHandle":"`
-	taken := 0
-	for at := bytes.Index(answer, []byte(key)); at >= 0; at = bytes.Index(answer, []byte(key)) {
-		answer = answer[at+len(key):]
-		end := bytes.IndexByte(answer, '"')
-		if end < 0 || bytes.IndexByte(answer[:end], '\\') >= 0 {
-			return 0, errEscaped
-		}
-		if n == 1 {
-			c.delete = append(append(append(c.delete, `,"ReceiptHandle":"`...), answer[:end]...), '"')
-		} else {
-			if taken > 0 {
-				c.delete = append(c.delete, ',')
-			}
-			c.delete = append(strconv.AppendInt(append(c.delete, `{"Id":"`...), int64(taken), 10), `","ReceiptHandle":"`...)
-			c.delete = append(append(c.delete, answer[:end]...), `"}`...)
-		}
-		taken++
-		answer = answer[end:]
-	}
-	if taken == 0 {
-		return 0, nil
+	handles, err := handlesIn(answer)
+	if err != nil || len(handles) == 0 {
+		return 0, err
 	}
 	if n == 1 {
-		_, err = c.call("DeleteMessage", append(c.delete, '}'))
-		return taken, err
+		_, err = c.call("DeleteMessage", fmt.Appendf(c.request[:0], `{"QueueUrl":%q,"ReceiptHandle":"%s"}`, c.queue, handles[0]))
+		return 1, err
 	}
-	answer, err = c.call("DeleteMessageBatch", append(c.delete, `]}`...))
+	c.request = fmt.Appendf(c.request[:0], `{"QueueUrl":%q,"Entries":[`, c.queue)
+	for i, handle := range handles {
+		c.request = fmt.Appendf(c.request, `{"Id":"%d","ReceiptHandle":"%s"},`, i, handle)
+	}
+	c.request[len(c.request)-1] = ']' // the last comma
+	answer, err = c.call("DeleteMessageBatch", append(c.request, '}'))
 	if err != nil {
 		return 0, err
 	}
-	if deleted := bytes.Count(answer, []byte(`"Id"`)); deleted != taken || bytes.Contains(answer, []byte(`"Code"`)) {
-		return 0, fmt.Errorf("DeleteMessageBatch: not all of %d messages were deleted: %.300s", taken, answer)
+	if deleted := bytes.Count(answer, []byte(`"Id"`)); deleted != len(handles) || bytes.Contains(answer, []byte(`"Code"`)) {
+		return 0, fmt.Errorf("DeleteMessageBatch: not all of %d messages were deleted: %.300s", len(handles), answer)
 	}
-	return taken, nil
+	return len(handles), nil
 }
 
-// wire is a connection for requests as bytes. No server checks a signature.
-type wire struct {
-	conn   net.Conn
-	in     *bufio.Reader
-	host   string
-	out    []byte
-	answer bytes.Buffer
-}
-
-func dial(url string) (*wire, error) {
-	host := strings.TrimPrefix(url, "http://")
-	conn, err := net.Dial("tcp", host)
-	if err != nil {
-		return nil, err
+func handlesIn(answer []byte) (list [][]byte, err error) {
+	for {
+		_, after, found := bytes.Cut(answer, []byte(`"ReceiptHandle":"`))
+		if !found {
+			return list, nil
+		}
+		handle, rest, whole := bytes.Cut(after, []byte(`"`))
+		if !whole || bytes.IndexByte(handle, '\\') >= 0 {
+			return nil, errEscaped
+		}
+		list, answer = append(list, handle), rest
 	}
-	return &wire{conn: conn, in: bufio.NewReaderSize(conn, 64<<10), host: host}, nil
 }
-
-func (w *wire) close() { _ = w.conn.Close() }
 
 // call returns the answer's body, until the next call. All but 200 is an error.
-func (w *wire) call(operation string, body []byte) ([]byte, error) {
-	w.out = append(w.out[:0], "POST / HTTP/1.1\r\nHost: "...)
-	w.out = append(w.out, w.host...)
-	w.out = append(w.out, "\r\nContent-Type: application/x-amz-json-1.0\r\nX-Amz-Target: AmazonSQS."...)
-	w.out = append(w.out, operation...)
-	w.out = append(w.out, "\r\nContent-Length: "...)
-	w.out = strconv.AppendInt(w.out, int64(len(body)), 10)
-	w.out = append(w.out, "\r\n\r\n"...)
-	w.out = append(w.out, body...)
-	if _, err := w.conn.Write(w.out); err != nil {
+func (c *client) call(operation string, body []byte) ([]byte, error) {
+	c.out = fmt.Appendf(c.out[:0], "POST / HTTP/1.1\r\nHost: %s\r\nContent-Type: application/x-amz-json-1.0\r\n"+
+		"X-Amz-Target: AmazonSQS.%s\r\nContent-Length: %d\r\n\r\n%s", c.host, operation, len(body), body)
+	if _, err := c.conn.Write(c.out); err != nil {
 		return nil, fmt.Errorf("%s: %w", operation, err)
 	}
-	answer, err := http.ReadResponse(w.in, nil)
+	answer, err := http.ReadResponse(c.in, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", operation, err)
 	}
-	w.answer.Reset()
-	if _, err := w.answer.ReadFrom(answer.Body); err != nil {
+	c.answer.Reset()
+	if _, err := c.answer.ReadFrom(answer.Body); err != nil {
 		return nil, fmt.Errorf("%s: %w", operation, err)
 	}
 	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: status %d: %.300s", operation, answer.StatusCode, w.answer.Bytes())
+		return nil, fmt.Errorf("%s: status %d: %.300s", operation, answer.StatusCode, c.answer.Bytes())
 	}
-	return w.answer.Bytes(), nil
+	return c.answer.Bytes(), nil
 }

@@ -8,7 +8,7 @@
 //	go run ./test/throughput            (the emulator alone, without Java)
 //
 // The requests come from a client of its own that keeps to what the network
-// needs (wire.go): the SDK's work for each call is the same for both servers,
+// needs (client.go): the SDK's work for each call is the same for both servers,
 // and would hide what they differ in.
 //
 // It ends with 1 when a bound is missed: with -elasticmq, four times ElasticMQ's
@@ -60,16 +60,12 @@ func run(ctx context.Context, o options) error {
 		return errors.New("-duration must be positive, -rounds not negative")
 	}
 	fmt.Printf("%s/%s, %d CPUs, %s\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
-	starters := []starter{{"emulator", startEmulator}}
-	if o.elasticmq {
-		starters = append(starters, starter{"ElasticMQ", startElasticMQ})
-	}
 	var missed error
 	if o.rounds > 0 {
-		missed = compareRates(ctx, o, starters)
+		missed = compareRates(ctx, o)
 	}
 	if ctx.Err() == nil {
-		missed = errors.Join(missed, measureWaiting())
+		missed = errors.Join(missed, measureWaiting(ctx))
 	}
 	return missed
 }

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
+	"golang.org/x/sync/errgroup"
 )
 
 // bound is how many times ElasticMQ's rate the emulator's must be.
@@ -28,12 +28,20 @@ var kinds = []struct {
 }
 
 // compareRates measures all in turns. The error says which bounds were missed.
-func compareRates(ctx context.Context, o options, starters []starter) error {
-	servers, stop, err := startAll(ctx, starters)
-	if err != nil {
-		return err
+func compareRates(ctx context.Context, o options) error {
+	starters := []func(context.Context) (*server, error){startEmulator}
+	if o.elasticmq {
+		starters = append(starters, startElasticMQ)
 	}
-	defer stop()
+	var servers []*server
+	for _, start := range starters {
+		s, err := start(ctx)
+		if err != nil {
+			return err
+		}
+		defer s.stop()
+		servers = append(servers, s)
+	}
 	fmt.Printf("\n%d connections, bodies of %d bytes; %v of warm-up for each server and %v for each line, then medians of %d rounds of %v (least to most)\n\n",
 		connections, body, o.warmup, 2*o.duration, o.rounds, o.duration)
 	for _, s := range servers {
@@ -56,7 +64,7 @@ func compareRates(ctx context.Context, o options, starters []starter) error {
 				if round == 0 {
 					d *= 2
 				}
-				pair, err := measure(ctx, servers[i], o, kind.batch, d)
+				pair, err := measure(ctx, servers[i], kind.batch, d)
 				if err != nil {
 					return fmt.Errorf("%s: %w", servers[i].name, err)
 				}
@@ -82,66 +90,32 @@ func compareRates(ctx context.Context, o options, starters []starter) error {
 	return errors.Join(missed...)
 }
 
-// measure sends for the duration to a new queue, and then receives for as long.
-func measure(ctx context.Context, s *process, o options, batch int, d time.Duration) (pair [2]float64, err error) {
-	queue, remove, err := newQueue(ctx, s.url)
-	if err != nil {
-		return pair, err
-	}
-	clients, hangUp, err := connect(s, queue)
-	if err != nil {
-		return pair, err
-	}
-	defer hangUp()
-	for j, do := range []work{sending(batch), taking(batch)} {
-		n, took, err := load(ctx, clients, d, do)
-		if err != nil {
-			return pair, err
+// measure sends for the duration to a new queue, and then receives for as long. It returns
+// the messages a second of both.
+func measure(ctx context.Context, s *server, batch int, d time.Duration) (pair [2]float64, err error) {
+	err = onQueue(ctx, s, func(clients []*client) (err error) {
+		if pair[0], err = load(ctx, clients, d, func(c *client) (int, error) { return batch, c.send(batch) }); err != nil {
+			return err
 		}
-		if n == 0 {
-			return pair, errors.New("no message came through")
+		if pair[1], err = load(ctx, clients, d, func(c *client) (int, error) { return c.take(batch) }); err == nil && pair[0]*pair[1] == 0 {
+			err = errors.New("no message came through")
 		}
-		pair[j] = float64(n) / took.Seconds()
-	}
-	return pair, remove()
-}
-
-// warm makes batch calls for the time of the warm-up, on a queue that is deleted again.
-func warm(ctx context.Context, s *process, o options) error {
-	queue, remove, err := newQueue(ctx, s.url)
-	if err != nil {
 		return err
-	}
-	clients, hangUp, err := connect(s, queue)
-	if err != nil {
-		return err
-	}
-	defer hangUp()
-	_, _, err = load(ctx, clients, o.warmup, func(c *client) (int, error) {
-		if err := c.send(10); err != nil {
-			return 0, err
-		}
-		return c.take(10)
 	})
-	return errors.Join(err, remove())
+	return pair, err
 }
 
-// connect opens the connections, and returns what closes them.
-func connect(s *process, queue string) (clients []*client, hangUp func(), err error) {
-	hangUp = func() {
-		for _, c := range clients {
-			c.close()
-		}
-	}
-	for range connections {
-		c, err := newClient(s.url, queue, body)
-		if err != nil {
-			hangUp()
-			return nil, nil, err
-		}
-		clients = append(clients, c)
-	}
-	return clients, hangUp, nil
+// warm makes batch calls for the time of the warm-up.
+func warm(ctx context.Context, s *server, o options) error {
+	return onQueue(ctx, s, func(clients []*client) error {
+		_, err := load(ctx, clients, o.warmup, func(c *client) (int, error) {
+			if err := c.send(10); err != nil {
+				return 0, err
+			}
+			return c.take(10)
+		})
+		return err
+	})
 }
 
 func median(all []float64) float64 {
@@ -154,53 +128,51 @@ func spread(rates []float64) string {
 	return fmt.Sprintf("%.0f (%.0f to %.0f)", median(rates), slices.Min(rates), slices.Max(rates))
 }
 
-// newQueue makes a queue for one measurement, and a function that deletes it.
-func newQueue(ctx context.Context, url string) (queue string, remove func() error, err error) {
-	client := sqsqueue.Client(url)
-	name := fmt.Sprintf("q%d", queues.Add(1)) // a deleted queue's name may not be used again within a minute
-	queue, err = sqsqueue.Make(ctx, client, name, map[string]string{"VisibilityTimeout": "600"})
-	return queue, func() error {
-		_, err := client.DeleteQueue(ctx, &awssqs.DeleteQueueInput{QueueUrl: &queue})
+// onQueue opens the connections to a queue that lasts as long as do takes.
+func onQueue(ctx context.Context, s *server, do func([]*client) error) error {
+	admin := sqsqueue.Client(s.url)
+	queues++ // a deleted queue's name may not be used again within a minute
+	queue, err := sqsqueue.Make(ctx, admin, fmt.Sprintf("q%d", queues), map[string]string{"VisibilityTimeout": "600"})
+	if err != nil {
 		return err
-	}, err
+	}
+	var clients []*client
+	for range connections {
+		c, err := newClient(s.url, queue, body)
+		if err != nil {
+			return err
+		}
+		defer c.close()
+		clients = append(clients, c)
+	}
+	if err := do(clients); err != nil {
+		return err
+	}
+	_, err = admin.DeleteQueue(ctx, &awssqs.DeleteQueueInput{QueueUrl: &queue})
+	return err
 }
 
-var queues atomic.Int64
+var queues int
 
-// work is one call, or a receive with its delete; n is how many messages it was
-// about, and 0 ends the measurement of that connection.
-type work func(*client) (n int, err error)
-
-func sending(batch int) work {
-	return func(c *client) (int, error) { return batch, c.send(batch) }
-}
-
-func taking(batch int) work {
-	return func(c *client) (int, error) { return c.take(batch) }
-}
-
-// load has all clients do the work side by side for that long, and returns how
-// many messages it was about and the time until the last client had finished.
-func load(ctx context.Context, clients []*client, d time.Duration, do work) (messages int, took time.Duration, err error) {
+// load has all clients work side by side for that long, and returns the messages a second
+// until the last one had finished. work is one call, or a receive with its delete; it returns
+// how many messages it was about, and with 0 its client ends.
+func load(ctx context.Context, clients []*client, d time.Duration, work func(*client) (int, error)) (rate float64, err error) {
 	var total atomic.Int64
-	errs := make([]error, len(clients))
-	var group sync.WaitGroup
+	var group errgroup.Group
 	began := time.Now()
-	for i, c := range clients {
-		group.Go(func() {
+	for _, c := range clients {
+		group.Go(func() error {
 			for time.Since(began) < d && ctx.Err() == nil {
-				n, err := do(c)
-				if err != nil {
-					errs[i] = err
-					return
-				}
-				if n == 0 {
-					return
+				n, err := work(c)
+				if n == 0 || err != nil {
+					return err
 				}
 				total.Add(int64(n))
 			}
+			return ctx.Err()
 		})
 	}
-	group.Wait()
-	return int(total.Load()), time.Since(began), errors.Join(append(errs, ctx.Err())...)
+	err = group.Wait()
+	return float64(total.Load()) / time.Since(began).Seconds(), err
 }

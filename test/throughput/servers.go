@@ -11,45 +11,21 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
 
-type process struct {
-	name string
-	url  string
-	stop func()
+type server struct {
+	name, url string
+	stop      func()
 }
 
-type starter struct {
-	name  string
-	start func(context.Context) (*process, error)
-}
-
-func startAll(ctx context.Context, starters []starter) (servers []*process, stop func(), err error) {
-	stop = func() {
-		for _, s := range servers {
-			s.stop()
-		}
-	}
-	for _, s := range starters {
-		started, err := s.start(ctx)
-		if err != nil {
-			stop()
-			return nil, nil, err
-		}
-		started.name = s.name
-		servers = append(servers, started)
-	}
-	return servers, stop, nil
-}
-
-func startElasticMQ(ctx context.Context) (*process, error) {
+func startElasticMQ(ctx context.Context) (*server, error) {
 	s, err := elasticmq.Start(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &process{url: s.URL, stop: s.Stop}, nil
+	return &server{"ElasticMQ", s.URL, s.Stop}, nil
 }
 
 // startEmulator starts "sqsbatch sqs" as a user would, on a free port.
-func startEmulator(ctx context.Context) (*process, error) {
+func startEmulator(ctx context.Context) (*server, error) {
 	dir, err := os.MkdirTemp("", "sqsbatch-throughput-")
 	if err != nil {
 		return nil, err
@@ -62,7 +38,7 @@ func startEmulator(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return &process{url: s.URL, stop: func() {
+	return &server{"emulator", s.URL, func() {
 		_ = s.Stop() // what was measured stands
 		_ = os.RemoveAll(dir)
 	}}, nil

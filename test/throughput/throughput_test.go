@@ -3,7 +3,7 @@ package main
 import "testing"
 
 func TestAWaitingMessageKeepsTheBound(t *testing.T) {
-	got, err := heapEach(50_000)
+	got, err := heapEach(t.Context(), 50_000)
 	if err != nil {
 		t.Fatal(err)
 	}

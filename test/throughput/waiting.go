@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"runtime"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 const (
@@ -18,11 +18,11 @@ const (
 )
 
 // measureWaiting prints what waiting messages take of the emulator's live heap.
-func measureWaiting() error {
+func measureWaiting(ctx context.Context) error {
 	fmt.Printf("\nlive heap of the emulator after a collection, messages of %d bytes:\n\n| messages waiting | a message, with its body |\n| --- | --- |\n", waitingBody)
 	var missed []error
 	for _, n := range []int{100_000, 1_000_000} {
-		perMessage, err := heapEach(n)
+		perMessage, err := heapEach(ctx, n)
 		if err != nil {
 			return err
 		}
@@ -35,33 +35,24 @@ func measureWaiting() error {
 }
 
 // heapEach returns the bytes of live heap that each of n waiting messages adds.
-func heapEach(n int) (int64, error) {
-	server := sqs.New(sqs.Options{})
-	defer server.Close()
-	call := func(operation, body string) error {
-		r, err := http.NewRequest(http.MethodPost, server.URL(), bytes.NewReader([]byte(body)))
-		if err != nil {
-			return err
-		}
-		r.Header.Set("X-Amz-Target", "AmazonSQS."+operation)
-		res, err := server.HTTPClient().Do(r)
-		if err != nil {
-			return err
-		}
-		defer res.Body.Close()
-		if res.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s: status %s", operation, res.Status)
-		}
-		return nil
-	}
-	if err := call("CreateQueue", `{"QueueName":"waiting"}`); err != nil {
+func heapEach(ctx context.Context, n int) (int64, error) {
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	if err != nil {
 		return 0, err
 	}
-	l := client{queue: server.QueueURL("waiting"), text: string(bytes.Repeat([]byte("b"), waitingBody))}
-	batch := string(l.sendRequest(10))
+	defer server.Close()
+	queue, err := sqsqueue.Make(ctx, server.Client(), "waiting", nil)
+	if err != nil {
+		return 0, err
+	}
+	c, err := newClient(server.URL(), queue, waitingBody)
+	if err != nil {
+		return 0, err
+	}
+	defer c.close()
 	before := liveHeap()
 	for range n / 10 {
-		if err := call("SendMessageBatch", batch); err != nil {
+		if err := c.send(10); err != nil {
 			return 0, err
 		}
 	}

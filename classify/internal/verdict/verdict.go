@@ -1,7 +1,7 @@
 // Package verdict has what classifiers share: it recognizes errors that were decided
 // before, and combines the verdicts on the parts of a joined error.
 //
-//	return verdict.Apply(err, func(chain []error) verdict.Verdict {
+//	return verdict.Apply(err, func(chain []error) (verdict.Kind, time.Duration) {
 //		…
 //	})
 package verdict
@@ -23,11 +23,9 @@ const (
 	Retry                 // a retry may fix it
 )
 
-// Verdict is a kind and, for a retry, how long to wait; 0 if that is not known.
-type Verdict struct {
-	Kind  Kind
-	After time.Duration
-}
+// Judge returns the verdict on a chain of errors and, for a retry, how long to wait; 0 if that
+// is not known.
+type Judge func(chain []error) (Kind, time.Duration)
 
 // Apply returns err, wrapped with the verb that follows from judge's verdict.
 //
@@ -37,9 +35,8 @@ type Verdict struct {
 // know the order. Else if one of them is permanent, the whole is. An error without a
 // verdict does not count, such as the sentinel in fmt.Errorf("%w: %w", ErrShip, err).
 //
-// An error that was decided before (see [Decided]), or whose methods panic, is returned
-// unchanged.
-func Apply(err error, judge func(chain []error) Verdict) (classified error) {
+// An error that was decided before, or whose methods panic, is returned unchanged.
+func Apply(err error, judge Judge) (classified error) {
 	if err == nil {
 		return nil
 	}
@@ -48,48 +45,41 @@ func Apply(err error, judge func(chain []error) Verdict) (classified error) {
 			classified = err
 		}
 	}()
-	if Decided(err) {
+	if decided(err) {
 		return err
 	}
-	switch v := of(err, judge); {
-	case v.Kind == Permanent:
+	switch kind, after := judge.of(err); {
+	case kind == Permanent:
 		return batch.Permanent(err)
-	case v.Kind == Retry && v.After > 0:
-		return batch.RetryAfter(v.After, err)
+	case kind == Retry && after > 0:
+		return batch.RetryAfter(after, err)
 	}
 	return err
 }
 
-// Decided reports whether a classifier must not judge err: it has a verb of package batch,
+// decided reports whether a classifier must not judge err: it has a verb of package batch,
 // has a method Retryable() bool, is the end of a context, or comes from a panic.
-func Decided(err error) bool {
-	var panics *batch.PanicError
+func decided(err error) bool {
+	_, panicked := errors.AsType[*batch.PanicError](err)
 	var says interface{ Retryable() bool }
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || batch.VerdictOf(err).Verb ||
-		errors.As(err, &panics) || errors.As(err, &says)
+	return panicked || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || batch.VerdictOf(err).Verb || errors.As(err, &says)
 }
 
-func of(err error, judge func(chain []error) Verdict) Verdict {
+func (judge Judge) of(err error) (Kind, time.Duration) {
 	var chain []error
 	for err != nil {
 		chain = append(chain, err)
 		if several, ok := err.(interface{ Unwrap() []error }); ok {
-			if v := judge(chain); v.Kind != Unknown {
-				return v
+			kind, after := judge(chain)
+			if kind == Unknown {
+				for _, err := range several.Unwrap() {
+					k, a := judge.of(err)
+					kind, after = max(kind, k), max(after, a)
+				}
 			}
-			return joined(several.Unwrap(), judge)
+			return kind, after
 		}
 		err = errors.Unwrap(err)
 	}
 	return judge(chain)
-}
-
-func joined(errs []error, judge func(chain []error) Verdict) Verdict {
-	var whole Verdict
-	for _, err := range errs {
-		v := of(err, judge)
-		whole.Kind = max(whole.Kind, v.Kind)
-		whole.After = max(whole.After, v.After)
-	}
-	return whole
 }

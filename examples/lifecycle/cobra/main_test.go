@@ -2,41 +2,25 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/sqsbatch/sqsbatch/examples/lifecycle/internal/stoptest"
-	"github.com/sqsbatch/sqsbatch/longpoll"
+	"github.com/sqsbatch/sqsbatch/handler"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func execute(ctx context.Context, q *stoptest.Queue, queue string) error {
-	q.Config.Poll.Queues = nil
-	root := command(q.Config)
+func execute(ctx context.Context, cfg handler.Config) error {
+	queue := cfg.Poll.Queues[0]
+	cfg.Poll.Queues = nil
+	root := command(cfg)
 	root.SetArgs([]string{"consume", "--queue", queue, "--concurrency", "10"})
 	root.SetErr(io.Discard)
 	return root.ExecuteContext(ctx)
 }
 
 func TestStop_FinishesRecords(t *testing.T) {
-	stoptest.Run(t, 12, func(t *testing.T, q *stoptest.Queue) {
-		stop := stoptest.Start(t, func(ctx context.Context) error { return execute(ctx, q, q.URL) })
-		time.Sleep(time.Second)
-		q.RequireStop(2*time.Second, stop)
-		q.RequireMessages(10, 2)
-	})
+	stoptest.Stop{Orders: 12, Takes: 2 * time.Second, Deleted: 10, Visible: 2}.Check(t, execute)
 }
 
-func TestUnusableQueue_CommandFails(t *testing.T) {
-	stoptest.Run(t, 0, func(t *testing.T, q *stoptest.Queue) {
-		var wrong *longpoll.ConfigError
-		if err := execute(t.Context(), q, q.URL+"-2"); !errors.As(err, &wrong) {
-			t.Errorf("the command returned %v", err)
-		}
-	})
-}
+func TestUnusableQueue_CommandFails(t *testing.T) { stoptest.Unusable(t, execute) }

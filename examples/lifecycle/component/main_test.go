@@ -6,14 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/examples/lifecycle/internal/stoptest"
-	"github.com/sqsbatch/sqsbatch/longpoll"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newConsumer(t *testing.T, q *stoptest.Queue) *Consumer {
 	t.Helper()
@@ -60,15 +55,7 @@ func TestStop_ContextEnds_RecordsAreReleased(t *testing.T) {
 	})
 }
 
-func TestStart_UnusableQueue(t *testing.T) {
-	stoptest.Run(t, 0, func(t *testing.T, q *stoptest.Queue) {
-		q.Config.Poll.Queues[0] += "-2"
-		var wrong *longpoll.ConfigError
-		if err := newConsumer(t, q).Start(t.Context()); !errors.As(err, &wrong) {
-			t.Errorf("Start returned %v", err)
-		}
-	})
-}
+func TestStart_UnusableQueue(t *testing.T) { stoptest.Unusable(t, run) }
 
 func TestStart_SQSDoesNotAnswer(t *testing.T) {
 	stoptest.Run(t, 0, func(t *testing.T, q *stoptest.Queue) {
@@ -88,10 +75,5 @@ func TestStart_SQSDoesNotAnswer(t *testing.T) {
 }
 
 func TestProgram_StopsByItsContext(t *testing.T) {
-	stoptest.Run(t, 12, func(t *testing.T, q *stoptest.Queue) {
-		stop := stoptest.Start(t, func(ctx context.Context) error { return run(ctx, q.Config) })
-		time.Sleep(time.Second)
-		q.RequireStop(2*time.Second, stop)
-		q.RequireMessages(10, 2)
-	})
+	stoptest.Stop{Orders: 12, Takes: 2 * time.Second, Deleted: 10, Visible: 2}.Check(t, run)
 }

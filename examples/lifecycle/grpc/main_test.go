@@ -2,22 +2,18 @@ package main
 
 import (
 	"context"
-	"errors"
 	"net"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/sqsbatch/sqsbatch/examples/lifecycle/internal/stoptest"
-	"github.com/sqsbatch/sqsbatch/longpoll"
+	"github.com/sqsbatch/sqsbatch/handler"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // start starts the program with a server whose calls take 3 s.
 func start(t *testing.T, q *stoptest.Queue) (stop func() error, client grpc_health_v1.HealthClient) {
@@ -89,11 +85,7 @@ func TestStop_StreamsEndAtTheLimit(t *testing.T) {
 }
 
 func TestUnusableQueue_ServerEnds(t *testing.T) {
-	stoptest.Run(t, 0, func(t *testing.T, q *stoptest.Queue) {
-		q.Config.Poll.Queues[0] += "-2"
-		var wrong *longpoll.ConfigError
-		if err := run(t.Context(), bufconn.Listen(1<<16), grpc.NewServer(), q.Config); !errors.As(err, &wrong) {
-			t.Errorf("run returned %v", err)
-		}
+	stoptest.Unusable(t, func(ctx context.Context, cfg handler.Config) error {
+		return run(ctx, bufconn.Listen(1<<16), grpc.NewServer(), cfg)
 	})
 }

@@ -2,21 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/sqsbatch/sqsbatch/examples/lifecycle/internal/stoptest"
-	"github.com/sqsbatch/sqsbatch/longpoll"
+	"github.com/sqsbatch/sqsbatch/handler"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // Ten orders are being shipped and two wait, and a request is being answered.
 func TestStop_FinishesRecordsAndRequests(t *testing.T) {
@@ -61,11 +57,5 @@ func TestServerFails_PollerDrains(t *testing.T) {
 }
 
 func TestUnusableQueue_ServerEnds(t *testing.T) {
-	stoptest.Run(t, 0, func(t *testing.T, q *stoptest.Queue) {
-		q.Config.Poll.Queues[0] += "-2"
-		var wrong *longpoll.ConfigError
-		if err := run(t.Context(), bufconn.Listen(1<<16), q.Config); !errors.As(err, &wrong) {
-			t.Errorf("run returned %v", err)
-		}
-	})
+	stoptest.Unusable(t, func(ctx context.Context, cfg handler.Config) error { return run(ctx, bufconn.Listen(1<<16), cfg) })
 }

@@ -1,4 +1,4 @@
-// Command worker hands records to a worker that ends at the same moment as the poller.
+// Command worker hands records to a worker that ends after the poller.
 package main
 
 import (

@@ -1,23 +1,23 @@
 package main
 
 import (
-	"context"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/sqsbatch/sqsbatch/examples/lifecycle/internal/stoptest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The worker finishes what handlers wait to hand over: three orders, one after another.
+func TestStop_TakesTheTimeOfTheWork(t *testing.T) {
+	stoptest.Stop{Orders: 3, Takes: 8 * time.Second, Deleted: 3, Visible: 0}.Check(t, run)
+}
+
+// More than the drain has time for: what is left is released.
+func TestStop_MoreWorkThanTime(t *testing.T) {
+	stoptest.Stop{Orders: 12, Takes: 24 * time.Second, Deleted: 8, Visible: 4}.Check(t, run)
+}
 
 // The worker does one order, and eleven wait for it. The stop takes as long as that one.
-func TestStop_TakesTheTimeOfTheWorkersRecord(t *testing.T) {
-	stoptest.Run(t, 12, func(t *testing.T, q *stoptest.Queue) {
-		stop := stoptest.Start(t, func(ctx context.Context) error { return run(ctx, q.Config) })
-		time.Sleep(time.Second)
-		q.RequireStop(2*time.Second, stop)
-		q.RequireMessages(1, 11)
-	})
+func TestStopTogether_TakesTheTimeOfTheWorkersRecord(t *testing.T) {
+	stoptest.Stop{Orders: 12, Takes: 2 * time.Second, Deleted: 1, Visible: 11}.Check(t, runTogether)
 }

@@ -17,7 +17,7 @@ type job struct {
 	done  chan<- error
 }
 
-// run polls and works until ctx ends or one of the two fails.
+// run polls and works until ctx ends or polling fails.
 func run(ctx context.Context, cfg handler.Config) error {
 	jobs := make(chan job)
 	poller, err := handler.NewPoller(batch.JSON(handTo(jobs)), cfg)
@@ -25,8 +25,11 @@ func run(ctx context.Context, cfg handler.Config) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return poller.Run(ctx) })
-	group.Go(func() error { return work(ctx, jobs) })
+	group.Go(func() error {
+		defer close(jobs) // the worker ends when the poller has drained
+		return poller.Run(ctx)
+	})
+	group.Go(func() error { return work(jobs) })
 	return group.Wait()
 }
 
@@ -37,22 +40,16 @@ func handTo(jobs chan<- job) func(context.Context, orders.Order) error {
 		select {
 		case jobs <- job{ctx, o, done}:
 			return <-done // the worker answers for each job that it takes
-		case <-batch.Stopping(ctx): // the worker may have ended
-			return batch.ErrStopped
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-// work does one job at a time until ctx ends, and finishes the one that it does then.
-func work(ctx context.Context, jobs <-chan job) error {
-	for {
-		select {
-		case j := <-jobs:
-			j.done <- orders.Ship(j.ctx, j.order)
-		case <-ctx.Done():
-			return nil
-		}
+// work does one job at a time until there are no more.
+func work(jobs <-chan job) error {
+	for j := range jobs {
+		j.done <- orders.Ship(j.ctx, j.order)
 	}
+	return nil
 }

@@ -12,7 +12,7 @@ import (
 // 2 is refused, 3 limited, 4 not served at the moment, 5 an order of nothing.
 func TestClassify(t *testing.T) {
 	http.DefaultClient.Transport = &carrier{} // it has not been asked
-	sample.Run(t, consumer, config, "shapes/http.json").Is(t, []int{2, 3, 4, 5}, "shipped order=o-1", "shipped order=o-6")
+	sample.Run(t, consumer, "shapes/http.json", config).Is(t, []int{2, 3, 4, 5}, "shipped order=o-1", "shipped order=o-6")
 }
 
 // What the errors of the function become.

@@ -5,13 +5,12 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/examples/migrating/internal/sample"
-	"github.com/sqsbatch/sqsbatch/handler"
 )
 
 // Records 1 to 3 are one of each format. 4 is a basket with a quantity in words, 5
 // a line without a quantity.
 func TestFormats(t *testing.T) {
-	sample.Run(t, consumer, handler.Config{}, "shapes/formats.json").Is(t, []int{4, 5},
+	sample.Run(t, consumer, "shapes/formats.json").Is(t, []int{4, 5},
 		"shipped order=o-1 lines=2", "shipped order=o-2 quantity=3", "shipped order=o-3 quantity=4")
 }
 

@@ -9,7 +9,7 @@ import (
 
 // Record 3 is refused with a status of 422; the attributes are headers.
 func TestWorker(t *testing.T) {
-	sample.Run(t, consumer, config, "attributes.json").Is(t, []int{3},
+	sample.Run(t, consumer, "attributes.json", config).Is(t, []int{3},
 		"shipped order=o-1 queue=orders priority=7", "shipped order=o-2 queue=orders priority=")
 }
 

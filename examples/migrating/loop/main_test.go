@@ -4,11 +4,10 @@ import (
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/examples/migrating/internal/sample"
-	"github.com/sqsbatch/sqsbatch/handler"
 )
 
 // Three of the bodies are no orders: the others do not notice.
 func TestLoop(t *testing.T) {
-	sample.Run(t, consumer, handler.Config{}, "malformed.json").Is(t, []int{2, 4, 5},
+	sample.Run(t, consumer, "malformed.json").Is(t, []int{2, 4, 5},
 		"shipped order=o-1 quantity=1", "shipped order=o-3 quantity=1", "shipped order=o-6 quantity=1")
 }

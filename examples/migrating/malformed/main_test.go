@@ -9,7 +9,7 @@ import (
 
 // What is malformed is dropped, and only that.
 func TestMalformed(t *testing.T) {
-	sample.Run(t, consumer, config, "malformed.json").Is(t, nil, "recorded sku=ok", "recorded sku=ok", "recorded sku=ok")
+	sample.Run(t, consumer, "malformed.json", config).Is(t, nil, "recorded sku=ok", "recorded sku=ok", "recorded sku=ok")
 }
 
 func TestValidate(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestOrders(t *testing.T) {
-	outcome := sample.Run(t, consumer, config, "one.json")
+	outcome := sample.Run(t, consumer, "one.json", config)
 	outcome.Is(t, nil, "shipped order=o-1")
 }
 

@@ -16,7 +16,7 @@ func TestS3(t *testing.T) {
 		"imported bucket=imports key=2026/first.csv",
 		"imported bucket=imports key=2026/北京/plain.csv",
 	}
-	inOrder := sample.Run(t, consumer, handler.Config{Concurrency: 1}, "shapes/s3.json")
+	inOrder := sample.Run(t, consumer, "shapes/s3.json", handler.Config{Concurrency: 1})
 	if !slices.Equal(inOrder.Log, want) {
 		t.Errorf("the objects came as %q", inOrder.Log)
 	}

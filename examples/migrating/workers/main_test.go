@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 
 // Three of the bodies are no orders: they reach no worker.
 func TestWorkers(t *testing.T) {
-	sample.Run(t, consumer, config, "malformed.json").Is(t, []int{2, 4, 5},
+	sample.Run(t, consumer, "malformed.json", config).Is(t, []int{2, 4, 5},
 		"engraved order=o-1", "engraved order=o-3", "engraved order=o-6")
 }
 

@@ -57,23 +57,9 @@ const (
 	solvable = 5 * time.Second
 )
 
-// Counts are what calls came to. A history without takeovers would prove nothing of them.
-type Counts struct {
-	Calls, Unknown, Claimed, TakenOver, InProgress, Completed, Refused int
-	// Undecided are histories that porcupine could not decide in time.
-	Undecided int
-}
-
-func (c *Counts) add(o Counts) {
-	c.Calls += o.Calls
-	c.Unknown += o.Unknown
-	c.Claimed += o.Claimed
-	c.TakenOver += o.TakenOver
-	c.InProgress += o.InProgress
-	c.Completed += o.Completed
-	c.Refused += o.Refused
-	c.Undecided += o.Undecided
-}
+// Counts are what calls came to, by the words of add. A history without takeovers would prove
+// nothing of them.
+type Counts map[string]int
 
 // Check fails the test at the first history that no order of calls explains.
 func Check(t *testing.T, c Config) {
@@ -83,14 +69,12 @@ func Check(t *testing.T, c Config) {
 		t.Fatal(illegal)
 	}
 	t.Logf("%d histories: %+v", c.Histories, counts)
-	if counts.Undecided > c.Histories/100 {
-		t.Errorf("%d of %d histories could not be decided", counts.Undecided, c.Histories)
+	if n := counts[undecided]; n > c.Histories/100 {
+		t.Errorf("%d of %d histories could not be decided", n, c.Histories)
 	}
-	for name, n := range map[string]int{
-		"claims": counts.Claimed, "takeovers": counts.TakenOver, "refused calls": counts.Refused, "duplicates": counts.Completed, "lost answers": counts.Unknown,
-	} {
-		if n < c.Histories/10 {
-			t.Errorf("%d histories have %d %s only", c.Histories, n, name)
+	for _, name := range []string{"claims", "takeovers", "refused calls", "duplicates", "lost answers"} {
+		if counts[name] < c.Histories/10 {
+			t.Errorf("%d histories have %d %s only", c.Histories, counts[name], name)
 		}
 	}
 }
@@ -98,6 +82,7 @@ func Check(t *testing.T, c Config) {
 // Find returns the first history that no order of calls explains, or an empty string.
 func Find(t *testing.T, c Config) (counts Counts, illegal string) {
 	t.Helper()
+	counts = Counts{}
 	for first := 0; first < c.Histories && illegal == ""; first += max(1, c.AtOnce) {
 		var wg sync.WaitGroup
 		var mu sync.Mutex
@@ -105,14 +90,13 @@ func Find(t *testing.T, c Config) (counts Counts, illegal string) {
 			check := func() {
 				seed := c.Seed + uint64(i)
 				calls := c.record(t, seed)
-				n := count(calls)
 				text, decided := c.explain(seed, calls)
-				if !decided {
-					n.Undecided++
-				}
 				mu.Lock()
 				defer mu.Unlock()
-				counts.add(n)
+				counts.add(calls)
+				if !decided {
+					counts[undecided]++
+				}
 				if illegal == "" {
 					illegal = text
 				}
@@ -189,28 +173,30 @@ func describe(seed uint64, key string, calls []*call) string {
 	return b.String()
 }
 
-func count(calls []*call) (n Counts) {
+// undecided are histories that porcupine could not decide in time.
+const undecided = "undecided"
+
+func (n Counts) add(calls []*call) {
 	held := map[string]bool{} // keys that were claimed and not released or completed yet
 	for _, c := range calls {
-		n.Calls++
+		n["calls"]++
 		switch {
 		case c.unknown:
-			n.Unknown++
+			n["lost answers"]++
 		case c.refused:
-			n.Refused++
+			n["refused calls"]++
 		case c.kind == claim && c.found.State == idempotency.InProgress:
-			n.InProgress++
+			n["in progress"]++
 		case c.kind == claim && c.found.State == idempotency.Completed:
-			n.Completed++
+			n["duplicates"]++
 		case c.kind == claim:
-			n.Claimed++
+			n["claims"]++
 			if held[c.key] {
-				n.TakenOver++
+				n["takeovers"]++
 			}
 			held[c.key] = true
 		case c.kind == complete, c.kind == release:
 			held[c.key] = false
 		}
 	}
-	return n
 }

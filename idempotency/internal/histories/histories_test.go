@@ -7,13 +7,14 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/idempotency/internal/histories"
+	"github.com/sqsbatch/sqsbatch/internal/cases"
 )
 
 // virtual are histories in virtual time.
 func virtual(store func() idempotency.Store) histories.Config {
 	return histories.Config{
 		Store:     func(f *histories.Faults) idempotency.Store { return f.Around(store()) },
-		Histories: 3000, Lease: time.Second, Lag: 100 * time.Millisecond, Test: synctest.Test,
+		Histories: cases.Of(500, 3000), Lease: time.Second, Lag: 100 * time.Millisecond, Test: synctest.Test,
 	}
 }
 
@@ -21,7 +22,6 @@ func TestMemory(t *testing.T) {
 	histories.Check(t, virtual(func() idempotency.Store { return idempotency.NewMemory() }))
 }
 
-// A store with a mistake is found.
 func TestMutants(t *testing.T) {
 	for name, m := range map[string]mistakes{
 		"Complete without a condition":           {completeAny: true},

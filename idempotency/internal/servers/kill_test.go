@@ -197,31 +197,29 @@ func (w *world) judge(records int) (wrong int) {
 // Every record is killed before and after each of its statements, once or twice, is frozen
 // there, and loses its answer there.
 func TestInTx_KilledAtEveryStatement(t *testing.T) {
-	for _, d := range databases(t) {
-		t.Run(d.name, func(t *testing.T) {
-			w := newWorld(t, d, true)
-			n := 0
-			for _, first := range fates() {
-				for _, second := range append(fates(), fate{}) {
-					left := []fate{first, second}
-					one := &worker{world: w, fate: func() (f fate) {
-						if len(left) > 0 {
-							f, left = left[0], left[1:]
-						}
-						return f
-					}}
-					one.finish(t.Context(), fmt.Sprint(n))
-					if one.program != nil {
-						_ = one.program.db.Close()
+	eachDatabase(t, func(t *testing.T, d database) {
+		w := newWorld(t, d, true)
+		n := 0
+		for _, first := range fates() {
+			for _, second := range append(fates(), fate{}) {
+				left := []fate{first, second}
+				one := &worker{world: w, fate: func() (f fate) {
+					if len(left) > 0 {
+						f, left = left[0], left[1:]
 					}
-					n++
+					return f
+				}}
+				one.finish(t.Context(), fmt.Sprint(n))
+				if one.program != nil {
+					_ = one.program.db.Close()
 				}
+				n++
 			}
-			if wrong := w.judge(n); wrong != 0 {
-				t.Errorf("%d of %d records were not done exactly once", wrong, n)
-			}
-		})
-	}
+		}
+		if wrong := w.judge(n); wrong != 0 {
+			t.Errorf("%d of %d records were not done exactly once", wrong, n)
+		}
+	})
 }
 
 func fates() (all []fate) {
@@ -274,18 +272,16 @@ func (w *world) handle(records, workers int, draw func(*rand.Rand) fate, before 
 }
 
 func TestInTx_Killed(t *testing.T) {
-	for _, d := range databases(t) {
-		t.Run(d.name, func(t *testing.T) {
-			w := newWorld(t, d, true)
-			began := time.Now()
-			kills := w.handle(*killedRecords, 8, anyFate, func(int) {})
-			wrong := w.judge(*killedRecords)
-			t.Logf("%d records, %d kills, %d not done exactly once, %v", *killedRecords, kills, wrong, time.Since(began).Round(time.Second))
-			if wrong != 0 || kills < *killedRecords/4 {
-				t.Errorf("%d records were not done exactly once, with %d kills", wrong, kills)
-			}
-		})
-	}
+	eachDatabase(t, func(t *testing.T, d database) {
+		w := newWorld(t, d, true)
+		began := time.Now()
+		kills := w.handle(*killedRecords, 8, anyFate, func(int) {})
+		wrong := w.judge(*killedRecords)
+		t.Logf("%d records, %d kills, %d not done exactly once, %v", *killedRecords, kills, wrong, time.Since(began).Round(time.Second))
+		if wrong != 0 || kills < *killedRecords/4 {
+			t.Errorf("%d records were not done exactly once, with %d kills", wrong, kills)
+		}
+	})
 }
 
 // A process of the server is killed while it serves workers: PostgreSQL ends all connections,
@@ -322,13 +318,11 @@ func (w *world) killServer() bool {
 
 // The test finds work that is done again when its completion is not in its transaction.
 func TestInTx_KilledWithoutIt(t *testing.T) {
-	for _, d := range databases(t) {
-		t.Run(d.name, func(t *testing.T) {
-			w := newWorld(t, d, false)
-			w.handle(100, 4, anyFate, func(int) {})
-			if wrong := w.judge(100); wrong == 0 {
-				t.Error("every record was done exactly once, although the work was not in the transaction")
-			}
-		})
-	}
+	eachDatabase(t, func(t *testing.T, d database) {
+		w := newWorld(t, d, false)
+		w.handle(100, 4, anyFate, func(int) {})
+		if wrong := w.judge(100); wrong == 0 {
+			t.Error("every record was done exactly once, although the work was not in the transaction")
+		}
+	})
 }

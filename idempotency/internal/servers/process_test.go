@@ -12,8 +12,6 @@ import (
 // a real one its connections are closed then, and it does nothing any more.
 type process struct {
 	open driver.Connector
-	// change changes statements on their way.
-	change func(statement string) string
 
 	mu    sync.Mutex
 	fate  fate
@@ -43,7 +41,7 @@ const (
 var errKilled = errors.New("the process was killed")
 
 func newProcess(open driver.Connector) (*process, *sql.DB) {
-	p := &process{open: open, change: func(statement string) string { return statement }, conns: map[*conn]bool{}}
+	p := &process{open: open, conns: map[*conn]bool{}}
 	return p, sql.OpenDB(p)
 }
 
@@ -153,7 +151,7 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {
 	err = c.step(func() error {
-		result, err = c.Conn.(driver.ExecerContext).ExecContext(ctx, c.process.change(query), args)
+		result, err = c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
 		return err
 	})
 	return result, err
@@ -161,7 +159,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows, err error) {
 	err = c.stepOf(func() error {
-		rows, err = c.Conn.(driver.QueryerContext).QueryContext(ctx, c.process.change(query), args)
+		rows, err = c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 		return err
 	}, func() {
 		if rows != nil {

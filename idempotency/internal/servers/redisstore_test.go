@@ -85,31 +85,34 @@ func servedBy(t testing.TB) []client {
 	}
 }
 
-func TestRedis_Store(t *testing.T) {
+// eachClient runs a test with each of servedBy.
+func eachClient(t *testing.T, test func(t *testing.T, c client)) {
 	for _, c := range servedBy(t) {
-		t.Run(c.name, func(t *testing.T) {
-			store := c.store(t, nil)
-			storetest.Run(t, func(*testing.T) idempotency.Store { return store })
-		})
+		t.Run(c.name, func(t *testing.T) { test(t, c) })
 	}
+}
+
+func TestRedis_Store(t *testing.T) {
+	eachClient(t, func(t *testing.T, c client) {
+		store := c.store(t, nil)
+		storetest.Run(t, func(*testing.T) idempotency.Store { return store })
+	})
 }
 
 // The faults are before the server with go-redis. One connection of valkey-go has the requests of
 // all workers, so there they are before the store.
 func TestRedis_Histories(t *testing.T) {
-	for _, c := range servedBy(t) {
-		t.Run(c.name, func(t *testing.T) {
-			shared := c.store(t, nil)
-			drawn := drawn()
-			drawn.Store = func(f *histories.Faults) idempotency.Store {
-				if c.name == "valkey-go" {
-					return f.Around(shared)
-				}
-				return c.store(t, f.Conn)
+	eachClient(t, func(t *testing.T, c client) {
+		shared := c.store(t, nil)
+		drawn := drawn()
+		drawn.Store = func(f *histories.Faults) idempotency.Store {
+			if c.name == "valkey-go" {
+				return f.Around(shared)
 			}
-			histories.Check(t, drawn)
-		})
-	}
+			return c.store(t, f.Conn)
+		}
+		histories.Check(t, drawn)
+	})
 }
 
 // rawServer is a client that looks at values.
@@ -130,29 +133,27 @@ func claimOf(t *testing.T, owner string) idempotency.Claim {
 
 // The values are Powertools', with its names and types. The validation hash is kept.
 func TestRedis_ValuesArePowertools(t *testing.T) {
-	for _, c := range servedBy(t) {
-		t.Run(c.name, func(t *testing.T) {
-			ctx, store, raw := t.Context(), c.store(t, nil), rawServer(t)
-			now := time.Now()
-			claim := claimOf(t, "A")
-			if _, err := store.Claim(ctx, claim); err != nil {
-				t.Fatal(err)
-			}
-			wantValue(t, raw, now, map[string]any{
-				"status": "INPROGRESS", "owner": "A", "validation": "c0ffee", "remember": float64(86400),
-				"in_progress_expiration": now.Add(90 * time.Second), "expiration": now.Add(90*time.Second + 24*time.Hour),
-			})
-			if err := store.Complete(ctx, claim.Key, "A", idempotency.Completion{Result: []byte(`{"a":"é"}`), Remember: time.Hour}); err != nil {
-				t.Fatal(err)
-			}
-			wantValue(t, raw, now, map[string]any{
-				"status": "COMPLETED", "owner": "A", "validation": "c0ffee", "data": `{"a":"é"}`, "expiration": now.Add(time.Hour),
-			})
-			if left := raw.PTTL(ctx, claim.Key).Val(); left > time.Hour || left < time.Hour-10*time.Second {
-				t.Errorf("the key lasts for %v, want an hour", left)
-			}
+	eachClient(t, func(t *testing.T, c client) {
+		ctx, store, raw := t.Context(), c.store(t, nil), rawServer(t)
+		now := time.Now()
+		claim := claimOf(t, "A")
+		if _, err := store.Claim(ctx, claim); err != nil {
+			t.Fatal(err)
+		}
+		wantValue(t, raw, now, map[string]any{
+			"status": "INPROGRESS", "owner": "A", "validation": "c0ffee", "remember": float64(86400),
+			"in_progress_expiration": now.Add(90 * time.Second), "expiration": now.Add(90*time.Second + 24*time.Hour),
 		})
-	}
+		if err := store.Complete(ctx, claim.Key, "A", idempotency.Completion{Result: []byte(`{"a":"é"}`), Remember: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		wantValue(t, raw, now, map[string]any{
+			"status": "COMPLETED", "owner": "A", "validation": "c0ffee", "data": `{"a":"é"}`, "expiration": now.Add(time.Hour),
+		})
+		if left := raw.PTTL(ctx, claim.Key).Val(); left > time.Hour || left < time.Hour-10*time.Second {
+			t.Errorf("the key lasts for %v, want an hour", left)
+		}
+	})
 }
 
 // wantValue compares a value. Times are whole numbers within ten seconds.
@@ -196,7 +197,6 @@ func wantValue(t *testing.T, raw *redis.Client, now time.Time, want map[string]a
 	}
 }
 
-// Values as Powertools writes them are understood.
 func TestRedis_ValuesOfPowertools(t *testing.T) {
 	for _, c := range servedBy(t) {
 		store := c.store(t, nil)
@@ -258,17 +258,15 @@ func TestRedis_OtherValues(t *testing.T) {
 
 // A server that has lost its scripts, as after a restart, gets them again.
 func TestRedis_ScriptsAreLost(t *testing.T) {
-	for _, c := range servedBy(t) {
-		t.Run(c.name, func(t *testing.T) {
-			store, raw := c.store(t, nil), rawServer(t)
-			for range 2 {
-				if err := raw.ScriptFlush(t.Context()).Err(); err != nil {
-					t.Fatal(err)
-				}
-				if found, err := store.Claim(t.Context(), claimOf(t, "A")); err != nil || found.State != idempotency.Claimed {
-					t.Error(found, err)
-				}
+	eachClient(t, func(t *testing.T, c client) {
+		store, raw := c.store(t, nil), rawServer(t)
+		for range 2 {
+			if err := raw.ScriptFlush(t.Context()).Err(); err != nil {
+				t.Fatal(err)
 			}
-		})
-	}
+			if found, err := store.Claim(t.Context(), claimOf(t, "A")); err != nil || found.State != idempotency.Claimed {
+				t.Error(found, err)
+			}
+		}
+	})
 }

@@ -170,6 +170,13 @@ func databases(t testing.TB) []database {
 	return list
 }
 
+// eachDatabase runs a test with each of databases.
+func eachDatabase(t *testing.T, test func(t *testing.T, d database)) {
+	for _, d := range databases(t) {
+		t.Run(d.name, func(t *testing.T) { test(t, d) })
+	}
+}
+
 func sqlite(t testing.TB) database {
 	file := filepath.Join(t.TempDir(), "test.db")
 	c := sqliteConnector("file:" + file + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)&_txlock=immediate")

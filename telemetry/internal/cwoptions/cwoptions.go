@@ -37,35 +37,26 @@ type Names struct {
 	Interval           time.Duration
 }
 
-// Check collects errors about options; its messages begin with the package's name.
-type Check struct {
-	Package string
-	errs    []error
-}
-
-// That adds an error unless ok.
-func (c *Check) That(ok bool, format string, args ...any) {
-	if !ok {
-		c.errs = append(c.errs, fmt.Errorf(c.Package+": "+format, args...))
+// Validate returns an error for every name that CloudWatch would refuse (Dimension and
+// PutMetricData, API reference), or that is taken already. Its text begins with pkg.
+func (n Names) Validate(pkg string, maxName int, taken func(name string) bool) error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(pkg+": "+format, args...))
+		}
 	}
-}
-
-// Err returns the errors, or nil.
-func (c *Check) Err() error { return errors.Join(c.errs...) }
-
-// Names adds an error for every name that CloudWatch would refuse (Dimension and
-// PutMetricData, API reference), or that is taken already.
-func (c *Check) Names(n Names, maxName int, taken func(name string) bool) {
-	c.That(n.Service == "" || sound(n.Service, maxValue), "Service is %q, must be up to %d printable ASCII characters that do not begin with a colon", n.Service, maxValue)
-	c.That(n.Namespace == "" || sound(n.Namespace, maxNamespace) && !strings.HasPrefix(n.Namespace, "AWS/"),
+	check(n.Service == "" || sound(n.Service, maxValue), "Service is %q, must be up to %d printable ASCII characters that do not begin with a colon", n.Service, maxValue)
+	check(n.Namespace == "" || sound(n.Namespace, maxNamespace) && !strings.HasPrefix(n.Namespace, "AWS/"),
 		"Namespace is %q, must be up to %d printable ASCII characters that do not begin with a colon or AWS/", n.Namespace, maxNamespace)
-	c.That(n.Interval == 0 || n.Interval >= time.Second && n.Interval <= time.Hour, "Interval is %v, must be 1s to 1h", n.Interval)
-	c.That(len(n.Dimensions) <= maxDimensions-2, "Dimensions has %d entries, must be at most %d", len(n.Dimensions), maxDimensions-2)
+	check(n.Interval == 0 || n.Interval >= time.Second && n.Interval <= time.Hour, "Interval is %v, must be 1s to 1h", n.Interval)
+	check(len(n.Dimensions) <= maxDimensions-2, "Dimensions has %d entries, must be at most %d", len(n.Dimensions), maxDimensions-2)
 	for name, value := range n.Dimensions {
-		c.That(sound(name, maxName) && sound(value, maxValue),
+		check(sound(name, maxName) && sound(value, maxValue),
 			"Dimensions has %q: %q, must be printable ASCII characters that do not begin with a colon, up to %d and %d", name, value, maxName, maxValue)
-		c.That(!taken(name), "Dimensions has %q, which has a meaning already", name)
+		check(!taken(name), "Dimensions has %q, which has a meaning already", name)
 	}
+	return errors.Join(errs...)
 }
 
 // sound reports whether CloudWatch takes a text as a dimension or namespace.

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
@@ -41,7 +40,6 @@ func measure(p producer, l load, duration time.Duration) (result, error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: 2 * groups}
 	defer transport.CloseIdleConnections()
 	w.client = server.Client(func(o *awssqs.Options) {
-		o.Credentials = credentials.NewStaticCredentialsProvider("id", "secret", "")
 		o.HTTPClient = counting{transport, &w.requests}
 	})
 	name := "orders"
@@ -56,53 +54,40 @@ func measure(p producer, l load, duration time.Duration) (result, error) {
 			return result{}, err
 		}
 	}
-	if l.stream {
-		return measureStream(ctx, p, w, server, duration)
+	m := &meter{}
+	work := func(began time.Time) (confirmed int, err error) { return p.stream(ctx, w, began.Add(duration)) }
+	if !l.stream {
+		send, stop, err := p.start(ctx, w)
+		if err != nil {
+			return result{}, err
+		}
+		defer stop()
+		m.send = send
+		work = func(began time.Time) (int, error) {
+			if l.rate > 0 {
+				m.atRate(l, began, duration)
+			} else {
+				m.full(l, began.Add(duration))
+			}
+			return len(m.waits), m.err
+		}
 	}
-	send, stop, err := p.start(ctx, w)
+	w.requests.Store(0)
+	began, before := time.Now(), processorTime()
+	n, err := work(began)
+	took, used := time.Since(began), processorTime()-before
+	if have := len(server.Snapshot()[0].Messages); have != n || n == 0 {
+		err = errors.Join(err, fmt.Errorf("%d messages were confirmed, and the queue has %d", n, have))
+	}
 	if err != nil {
 		return result{}, err
 	}
-	defer stop()
-	w.requests.Store(0)
-	m := &meter{send: send}
-	began := time.Now()
-	if l.rate > 0 {
-		m.atRate(l, duration)
-	} else {
-		m.full(l, duration)
+	r := result{rate: float64(n) / took.Seconds(), fill: float64(n) / float64(w.requests.Load()), processor: used / time.Duration(n)}
+	if !l.stream {
+		slices.Sort(m.waits)
+		r.p50, r.p99 = m.waits[n/2], m.waits[n*99/100]
 	}
-	took := time.Since(began)
-	n := len(m.waits)
-	if err := errors.Join(m.err, requireMessages(server, n)); err != nil {
-		return result{}, err
-	}
-	slices.Sort(m.waits)
-	return result{
-		rate: float64(n) / took.Seconds(), fill: float64(n) / float64(w.requests.Load()),
-		p50: m.waits[n/2], p99: m.waits[n*99/100],
-	}, nil
-}
-
-func measureStream(ctx context.Context, p producer, w *world, server *sqs.Server, duration time.Duration) (result, error) {
-	w.requests.Store(0)
-	began, before := time.Now(), processorTime()
-	n, err := p.stream(ctx, w, began.Add(duration))
-	took, used := time.Since(began), processorTime()-before
-	if err := errors.Join(err, requireMessages(server, n)); err != nil {
-		return result{}, err
-	}
-	return result{
-		rate: float64(n) / took.Seconds(), fill: float64(n) / float64(w.requests.Load()), processor: used / time.Duration(n),
-	}, nil
-}
-
-// requireMessages checks that the queue has as many messages as were confirmed.
-func requireMessages(server *sqs.Server, n int) error {
-	if have := len(server.Snapshot()[0].Messages); have != n || n == 0 {
-		return fmt.Errorf("%d messages were confirmed, and the queue has %d", n, have)
-	}
-	return nil
+	return r, nil
 }
 
 type counting struct {
@@ -136,9 +121,8 @@ func (m *meter) one(due time.Time, group string) {
 }
 
 // atRate sends at regular intervals, however long a send takes.
-func (m *meter) atRate(l load, duration time.Duration) {
+func (m *meter) atRate(l load, began time.Time, duration time.Duration) {
 	var all sync.WaitGroup
-	began := time.Now()
 	for i := range int(float64(l.rate) * duration.Seconds()) {
 		due := began.Add(time.Duration(i) * time.Second / time.Duration(l.rate))
 		time.Sleep(time.Until(due))
@@ -148,9 +132,8 @@ func (m *meter) atRate(l load, duration time.Duration) {
 }
 
 // full has callers send one message after another.
-func (m *meter) full(l load, duration time.Duration) {
+func (m *meter) full(l load, end time.Time) {
 	var all sync.WaitGroup
-	end := time.Now().Add(duration)
 	for i := range l.callers {
 		group := l.group(i)
 		all.Go(func() {

@@ -22,8 +22,7 @@ func bySender(ctx context.Context, w *world) (func(body, group string) error, fu
 	if err != nil {
 		return nil, nil, err
 	}
-	send := func(body, group string) error { return s.Send(ctx, sender.Message{Body: body, Group: group}) }
-	return send, func() { s.Close(ctx) }, nil
+	return func(body, group string) error { return s.Send(ctx, sender.Message{Body: body, Group: group}) }, func() { s.Close(ctx) }, nil
 }
 
 var numbers atomic.Int64

@@ -15,8 +15,8 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/engine"
-	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/freeport"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 	"go.yaml.in/yaml/v3"
@@ -66,7 +66,7 @@ type container struct {
 // start runs the image as the deployments do: read-only, without capabilities,
 // with their settings, but for the addresses.
 func start(ctx context.Context, e *engine.Engine, s *settings, q *queues, url string) *container {
-	c := &container{Engine: e, settings: s, queues: q, health: must.Get(stage.FreeAddress())}
+	c := &container{Engine: e, settings: s, queues: q, health: must.Get(freeport.Address())}
 	env := maps.Clone(s.env)
 	maps.Copy(env, map[string]string{
 		"SQSBATCH_QUEUE_URL": url, "SQSBATCH_DEAD_LETTER_QUEUE": q.deadURL, "SQSBATCH_HEALTH_ADDR": c.health,

@@ -12,15 +12,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/test/integration/internal/sample"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 )
 
 // Invocations mostly wait, so several functions run side by side. Each is warm:
 // what one invocation has abandoned is still there in those after it.
 const (
-	functions   = 8
-	invocations = 25 // of each function
-	hangTimeout = 2 * time.Second
+	functions   = 25
+	invocations = 8 // of each function
 )
 
 // What an order's sku says (examples/orders), and whether it then fails. What
@@ -54,7 +54,7 @@ func hangs(ctx context.Context, s *stage.Stage, program, bootstrap string) error
 		return err
 	}
 	fmt.Printf("%d invocations of %d functions, %d with records that hang: each answered as it must, the slowest after %d ms of %d\n",
-		functions*invocations, functions, hung, slowest.Milliseconds(), hangTimeout.Milliseconds())
+		functions*invocations, functions, hung, slowest.Milliseconds(), sample.Timeout.Milliseconds())
 	if hung < functions*invocations/4 {
 		return fmt.Errorf("only %d invocations hung", hung)
 	}
@@ -64,7 +64,7 @@ func hangs(ctx context.Context, s *stage.Stage, program, bootstrap string) error
 // hang invokes one function again and again, and returns how many invocations
 // had a record that hung, and the longest that one took.
 func hang(ctx context.Context, s *stage.Stage, program, bootstrap string, random *rand.Rand) (hung int, slowest time.Duration, err error) {
-	e, err := start(ctx, program, bootstrap, hangTimeout)
+	e, err := start(ctx, program, bootstrap)
 	if err != nil {
 		return 0, 0, err
 	}

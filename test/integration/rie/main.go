@@ -17,7 +17,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"time"
 
 	"github.com/sqsbatch/sqsbatch/events"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/emulator"
@@ -37,9 +36,9 @@ func Check(ctx context.Context, s *stage.Stage) error {
 	return nil
 }
 
-func start(ctx context.Context, program, bootstrap string, timeout time.Duration) (*emulator.Emulator, error) {
+func start(ctx context.Context, program, bootstrap string) (*emulator.Emulator, error) {
 	return emulator.Start(ctx, program, bootstrap, append(os.Environ(),
-		"AWS_LAMBDA_FUNCTION_TIMEOUT="+strconv.Itoa(int(timeout.Seconds())),
+		"AWS_LAMBDA_FUNCTION_TIMEOUT="+strconv.Itoa(int(sample.Timeout.Seconds())),
 		"AWS_LAMBDA_LOG_FORMAT=JSON",
 		"AWS_REGION=us-east-1",
 		"AWS_SAM_LOCAL=true", // sample receipt handles: no queue behind them
@@ -69,7 +68,7 @@ func samples(ctx context.Context, s *stage.Stage, program, bootstrap string) err
 	if err != nil {
 		return err
 	}
-	e, err := start(ctx, program, bootstrap, sample.Timeout)
+	e, err := start(ctx, program, bootstrap)
 	if err != nil {
 		return err
 	}

@@ -12,11 +12,11 @@ package dynamodblocal
 
 import (
 	"context"
-	"errors"
 	"net"
 	"path/filepath"
 	"regexp"
 
+	"github.com/sqsbatch/sqsbatch/test/internal/freeport"
 	"github.com/sqsbatch/sqsbatch/test/internal/javaserver"
 )
 
@@ -26,7 +26,11 @@ const Version = "2.6.1"
 // Start starts DynamoDB Local without tables, and waits until it answers. The error says what
 // to install.
 func Start(ctx context.Context) (*javaserver.Server, error) {
-	port, err := freePort()
+	address, err := freeport.Address() // DynamoDB Local cannot choose a port by itself
+	if err != nil {
+		return nil, err
+	}
+	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
@@ -47,14 +51,4 @@ func Start(ctx context.Context) (*javaserver.Server, error) {
 			"Authorization": "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0",
 		},
 	})
-}
-
-// freePort is one of the loopback interface. DynamoDB Local cannot choose one by itself.
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, errors.Join(err, l.Close())
 }

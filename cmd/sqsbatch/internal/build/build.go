@@ -75,14 +75,14 @@ func (Go) Find(ctx context.Context, arg string) (*Package, error) {
 	if info, err := os.Stat(arg); err == nil && info.IsDir() {
 		p.workDir, p.pattern = arg, "."
 	}
-	out, err := p.run(ctx, "list", "-e", "-f", "{{.Name}}\t{{.Dir}}\t{{.ImportPath}}\t{{join .GoFiles \"/\"}}\t{{with .Error}}{{printf \"%q\" .Err}}{{end}}", "-tags", tags, "--", p.pattern)
+	list, messages, err := p.run(ctx, "list", "-e", "-f", "{{.Name}}\t{{.Dir}}\t{{.ImportPath}}\t{{join .GoFiles \"/\"}}\t{{with .Error}}{{printf \"%q\" .Err}}{{end}}", "-tags", tags, "--", p.pattern)
 	if errors.Is(err, ErrNoGo) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, &Error{Package: arg, Output: out.stderr, Err: err}
+		return nil, &Error{Package: arg, Output: messages, Err: err}
 	}
-	lines := strings.Split(strings.TrimRight(out.stdout, "\r\n"), "\n")
+	lines := strings.Split(strings.TrimRight(list, "\r\n"), "\n")
 	if len(lines) > 1 {
 		return nil, fmt.Errorf("%s names %d packages; give the one that has the function's main", arg, len(lines))
 	}
@@ -117,31 +117,29 @@ func (Go) Build(ctx context.Context, p *Package, dir string) (string, error) {
 	if runtime.GOOS == "windows" {
 		binary += ".exe"
 	}
-	out, err := p.run(ctx, "build", "-tags", tags, "-buildvcs=false", "-o", binary, "--", p.pattern)
+	_, messages, err := p.run(ctx, "build", "-tags", tags, "-buildvcs=false", "-o", binary, "--", p.pattern)
 	if err != nil {
-		return "", &Error{Package: p.ImportPath, Output: p.fromHere(out.stderr), Err: err}
+		return "", &Error{Package: p.ImportPath, Output: p.fromHere(messages), Err: err}
 	}
 	return binary, nil
 }
 
-type output struct{ stdout, stderr string }
-
 // run starts the go command in the package's directory. -tags overrides GOFLAGS.
-func (p *Package) run(ctx context.Context, args ...string) (output, error) {
+func (p *Package) run(ctx context.Context, args ...string) (stdout, stderr string, err error) {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
-		return output{}, ErrNoGo
+		return "", "", ErrNoGo
 	}
-	var stdout, stderr bytes.Buffer
+	var out, messages bytes.Buffer
 	cmd := exec.CommandContext(ctx, goCommand, args...)
 	cmd.Dir = p.workDir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Stdout, cmd.Stderr = &out, &messages
 	err = cmd.Run()
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	return output{stdout.String(), stderr.String()}, err
+	return out.String(), messages.String(), err
 }
 
 // fromHere makes file names at the beginning of lines relative to the caller.

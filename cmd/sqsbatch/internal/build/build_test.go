@@ -29,13 +29,9 @@ func TestBuild(t *testing.T) {
 		t.Run(arg, func(t *testing.T) {
 			module(t, map[string]string{"cmd/f/main.go": hello})
 			p, err := (build.Go{}).Find(t.Context(), arg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			golden.OK(t, err)
 			binary, err := (build.Go{}).Build(t.Context(), p, t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
+			golden.OK(t, err)
 			out, err := exec.CommandContext(t.Context(), binary).CombinedOutput()
 			if err != nil || string(out) != "hello\n" {
 				t.Errorf("it printed %q, %v", out, err)
@@ -70,12 +66,9 @@ func TestNoFunction(t *testing.T) {
 func TestCompilersWords(t *testing.T) {
 	module(t, map[string]string{"cmd/f/main.go": "package main\n\nfunc main() { x := 1 }\n"})
 	p, err := (build.Go{}).Find(t.Context(), "cmd/f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	_, err = (build.Go{}).Build(t.Context(), p, t.TempDir())
-	var buildErr *build.Error
-	if !errors.As(err, &buildErr) || !strings.Contains(err.Error(), filepath.Join("cmd", "f", "main.go")+":3:15: declared and not used: x") {
+	if _, ok := errors.AsType[*build.Error](err); !ok || !strings.Contains(err.Error(), filepath.Join("cmd", "f", "main.go")+":3:15: declared and not used: x") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -83,9 +76,7 @@ func TestCompilersWords(t *testing.T) {
 func TestBuildIsCancelled(t *testing.T) {
 	module(t, map[string]string{"main.go": hello})
 	p, err := (build.Go{}).Find(t.Context(), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := (build.Go{}).Build(ctx, p, t.TempDir()); !errors.Is(err, context.Canceled) {

@@ -95,12 +95,10 @@ func Run(ctx context.Context, root *cobra.Command) int {
 		return 0
 	}
 	fmt.Fprintf(root.ErrOrStderr(), "%s: %v\n", cmd.CommandPath(), err)
-	var wrong *UsageError
-	if errors.As(err, &wrong) {
+	if _, ok := errors.AsType[*UsageError](err); ok {
 		return 2
 	}
-	var status *StatusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*StatusError](err); ok {
 		return status.Status
 	}
 	return 1
@@ -121,10 +119,11 @@ func prepare(cmd *cobra.Command) {
 	args := cmd.Args
 	cmd.Args = func(cmd *cobra.Command, given []string) error {
 		if args != nil {
-			var usage *UsageError
-			if err := args(cmd, given); errors.As(err, &usage) {
+			err := args(cmd, given)
+			if _, ok := errors.AsType[*UsageError](err); ok {
 				return err
-			} else if err != nil {
+			}
+			if err != nil {
 				return Usagef(name(cmd), "the number of arguments is %d; write %s", len(given), cmd.UseLine())
 			}
 		}

@@ -122,9 +122,7 @@ func TestGroups_ShowTheirCommands(t *testing.T) {
 
 func TestMarkdown_HasTheFlags(t *testing.T) {
 	cmd, _, err := cli.Root(cli.IO{}, dlq()).Find([]string{"dlq", "list"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	page := cli.Markdown(cmd)
 	golden.Says(t, "the output", page, "# sqsbatch dlq list\n", "## What is read\n\n- `--limit N`: how many messages (default 10)\n", "## Two\n")
 }

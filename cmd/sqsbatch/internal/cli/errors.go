@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -63,19 +62,14 @@ func flagError(cmd *cobra.Command, err error) error {
 	if cmd.HasSubCommands() && cmd.Flags().NArg() > 0 {
 		return unknownCommand(cmd, cmd.Flags().Arg(0)) // and its flags are unknown for that reason
 	}
-	var (
-		unknown  *pflag.NotExistError
-		bad      *pflag.InvalidValueError
-		required *pflag.ValueRequiredError
-	)
 	problem := err.Error()
-	switch {
-	case errors.As(err, &unknown):
-		problem = unknownFlag(cmd.Flags(), unknown)
-	case errors.As(err, &bad):
-		problem = fmt.Sprintf("--%s is %q%s", bad.GetFlag().Name, bad.GetValue(), must(bad))
-	case errors.As(err, &required):
-		problem = fmt.Sprintf("--%s has no value; write --%[1]s %s", required.GetFlag().Name, placeholder(required.GetFlag()))
+	switch err := err.(type) { // pflag does not wrap them
+	case *pflag.NotExistError:
+		problem = unknownFlag(cmd.Flags(), err)
+	case *pflag.InvalidValueError:
+		problem = fmt.Sprintf("--%s is %q%s", err.GetFlag().Name, err.GetValue(), must(err))
+	case *pflag.ValueRequiredError:
+		problem = fmt.Sprintf("--%s has no value; write --%[1]s %s", err.GetFlag().Name, placeholder(err.GetFlag()))
 	}
 	return Usagef(name(cmd), "%s", problem)
 }

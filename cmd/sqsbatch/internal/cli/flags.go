@@ -24,37 +24,54 @@ func Section(cmd *cobra.Command, title string, define func(*pflag.FlagSet)) {
 	cmd.Flags().AddFlagSet(flags)
 }
 
+// value is a flag's value of this package.
+type value struct {
+	placeholder string
+	text        func() string
+	set         func(string) error
+	choices     []string // nil: any
+}
+
+func (v *value) String() string     { return v.text() }
+func (v *value) Set(s string) error { return v.set(s) }
+func (v *value) Type() string       { return v.placeholder }
+
 // Text is a flag whose value the help calls placeholder. FILE and PATH are
 // completed with the names of files, other values with nothing.
-func Text(p *string, placeholder string) pflag.Value { return &text{p, placeholder} }
-
-type text struct {
-	p           *string
-	placeholder string
+func Text(p *string, placeholder string) pflag.Value {
+	return &value{placeholder, func() string { return *p }, func(s string) error { *p = s; return nil }, nil}
 }
 
-func (t *text) String() string     { return *t.p }
-func (t *text) Set(s string) error { *t.p = s; return nil }
-func (t *text) Type() string       { return t.placeholder }
-
-// Choice is a flag that takes one of values.
-func Choice(p *string, values ...string) pflag.Value { return &choice{text{p, ""}, values} }
-
-type choice struct {
-	text
-	values []string
+// Choice is a flag that takes one of choices.
+func Choice(p *string, choices ...string) pflag.Value {
+	set := func(s string) error {
+		if slices.Contains(choices, s) {
+			*p = s
+			return nil
+		}
+		last := len(choices) - 1
+		return errors.New("it must be " + strings.Join(choices[:last], ", ") + " or " + choices[last])
+	}
+	return &value{strings.Join(choices, "|"), func() string { return *p }, set, choices}
 }
 
-func (c *choice) Set(s string) error {
-	if slices.Contains(c.values, s) {
-		*c.p = s
+// Texts is a flag that collects its values and may be repeated.
+func Texts(p *[]string, placeholder string) pflag.Value {
+	set := func(s string) error { *p = append(*p, s); return nil }
+	return &value{placeholder, func() string { return "" }, set, nil}
+}
+
+// Hosts is a flag that collects host names and may be repeated.
+func Hosts(p *[]string) pflag.Value {
+	set := func(s string) error {
+		if err := webguard.CheckName(s); err != nil {
+			return err
+		}
+		*p = append(*p, s)
 		return nil
 	}
-	last := len(c.values) - 1
-	return errors.New("it must be " + strings.Join(c.values[:last], ", ") + " or " + c.values[last])
+	return &value{"NAME", func() string { return "" }, set, nil}
 }
-
-func (c *choice) Type() string { return strings.Join(c.values, "|") }
 
 // placeholder is what the help calls the value of a flag, "" if it takes none.
 func placeholder(f *pflag.Flag) string {
@@ -75,8 +92,8 @@ func placeholder(f *pflag.Flag) string {
 func completeFlags(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		complete := cobra.NoFileCompletions
-		if c, ok := f.Value.(*choice); ok {
-			complete = cobra.FixedCompletions(c.values, cobra.ShellCompDirectiveNoFileComp)
+		if v, ok := f.Value.(*value); ok && v.choices != nil {
+			complete = cobra.FixedCompletions(v.choices, cobra.ShellCompDirectiveNoFileComp)
 		} else if kind := f.Value.Type(); kind == "FILE" || kind == "PATH" || kind == "bool" {
 			return // the names of files are what shells complete by themselves
 		}
@@ -84,26 +101,30 @@ func completeFlags(cmd *cobra.Command) {
 	})
 }
 
-// Texts is a flag that collects its values and may be repeated.
-func Texts(p *[]string, placeholder string) pflag.Value { return &texts{p, placeholder, nil} }
+// Assignments is a flag that collects KEY=VALUE and may be repeated.
+type Assignments map[string]string
 
-// Hosts is a flag that collects host names and may be repeated.
-func Hosts(p *[]string) pflag.Value { return &texts{p, "NAME", webguard.CheckName} }
+func (a Assignments) String() string { return "" }
 
-type texts struct {
-	p           *[]string
-	placeholder string
-	check       func(string) error // nil for none
-}
+// Type implements pflag.Value.
+func (a Assignments) Type() string { return "KEY=VALUE" }
 
-func (t *texts) String() string { return "" }
-func (t *texts) Type() string   { return t.placeholder }
-func (t *texts) Set(s string) error {
-	if t.check != nil {
-		if err := t.check(s); err != nil {
-			return err
-		}
+// Set implements pflag.Value. One argument may have several, separated by blanks.
+func (a Assignments) Set(s string) error {
+	key, value, ok := strings.Cut(s, "=")
+	if !ok || key == "" || strings.ContainsAny(key, " \t") {
+		return errors.New("it must be written as KEY=VALUE")
 	}
-	*t.p = append(*t.p, s)
+	plain := func(field string) bool { return strings.Index(field, "=") < 1 }
+	if fields := strings.Fields(value); len(fields) > 1 && !slices.ContainsFunc(fields[1:], plain) {
+		a[key] = fields[0]
+		for _, f := range fields[1:] {
+			if err := a.Set(f); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	a[key] = value
 	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -46,17 +47,14 @@ type row struct{ name, text string }
 // sections are the help of a command, for each form in which it is written.
 func sections(cmd *cobra.Command) []section {
 	cmd.InitDefaultHelpFlag()
-	list := []section{{text: cmd.Long}}
-	if list[0].text == "" {
-		list[0].text = cmd.Short
-	}
+	list := []section{{text: cmp.Or(cmd.Long, cmd.Short)}}
 	usage := cmd.UseLine()
 	if cmd.HasSubCommands() {
 		usage = cmd.CommandPath() + " COMMAND [flags]"
 	}
 	list = append(list, section{title: "Usage", code: usage})
 	if cmd.HasSubCommands() {
-		list = append(list, section{title: "Commands", rows: commandRows(cmd), text: more(cmd)})
+		list = append(list, section{title: "Commands", rows: commandRows(cmd), text: "sqsbatch help " + strings.TrimPrefix(name(cmd)+" COMMAND", " ") + " explains a command and its flags."})
 	}
 	list = append(list, flagSections(cmd)...)
 	if cmd.Example != "" {
@@ -70,10 +68,6 @@ func sections(cmd *cobra.Command) []section {
 		list[len(list)-1].text += p + "\n\n"
 	}
 	return list
-}
-
-func more(cmd *cobra.Command) string {
-	return "sqsbatch help " + strings.TrimPrefix(name(cmd)+" COMMAND", " ") + " explains a command and its flags."
 }
 
 func commandRows(cmd *cobra.Command) (rows []row) {

@@ -93,25 +93,20 @@ func Run(ctx, kill context.Context, o Options) error {
 			}
 		})
 	}
-	all.Go(func() { o.watch(ctx) })
+	if o.Idle != nil {
+		all.Go(func() {
+			if sleep.For(ctx, o.IdleAfter) && !o.Works() {
+				o.Idle()
+			}
+		})
+	}
 	all.Wait()
 	for _, err := range errs {
-		var start *StartError
-		if errors.As(err, &start) {
+		if _, ok := errors.AsType[*StartError](err); ok {
 			return err // of several processes all fail alike
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// watch reports that no process works.
-func (o *Options) watch(ctx context.Context) {
-	if o.Idle == nil {
-		return
-	}
-	if sleep.For(ctx, o.IdleAfter) && !o.Works() {
-		o.Idle()
-	}
 }
 
 // keep runs one process after another.

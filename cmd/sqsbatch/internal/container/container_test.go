@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
 // The test's own program is the container's: DO says what it does.
@@ -67,9 +68,7 @@ func (w *watch) changed(c container.Change) {
 
 func options(t *testing.T, w *watch, do string) container.Options {
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	return container.Options{
 		Command: exe, Env: map[string]string{"DO": do}, Processes: 1, StopTimeout: 30 * time.Second,
 		Works: func() bool { return true }, Output: w.output, Changed: w.changed,
@@ -114,9 +113,7 @@ func TestIdle(t *testing.T) {
 			w.on = map[string]func(){"up": func() {
 				go func() { <-asked; cancel() }()
 			}}
-			if err := container.Run(ctx, context.Background(), o); err != nil {
-				t.Fatal(err)
-			}
+			golden.OK(t, container.Run(ctx, context.Background(), o))
 			if reported == works {
 				t.Errorf("reported %v", reported)
 			}
@@ -136,9 +133,7 @@ func TestRestart(t *testing.T) {
 			cancel()
 		}
 	}
-	if err := container.Run(ctx, context.Background(), o); err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, container.Run(ctx, context.Background(), o))
 	var pauses []time.Duration
 	for _, c := range w.changes {
 		if c.Ended == "exit status 3" && !c.Asked {
@@ -154,9 +149,7 @@ func TestStop(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	w := &watch{on: map[string]func(){"up": cancel}}
-	if err := container.Run(ctx, context.Background(), options(t, w, "drain")); err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, container.Run(ctx, context.Background(), options(t, w, "drain")))
 	last := w.changes[len(w.changes)-1]
 	if len(w.changes) != 2 || !last.Asked || last.Ended != "exit status 0" || last.PID != w.changes[0].PID {
 		t.Errorf("%+v", w.changes)

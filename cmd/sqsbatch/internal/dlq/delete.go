@@ -135,6 +135,6 @@ func (r *remover) each(ctx context.Context, letters []letter.Letter) error {
 
 func (r *remover) delete(ctx context.Context, letters []*letter.Letter) error {
 	deleted, err := r.scan.delete(ctx, letters, func(l *letter.Letter, err error) { r.result.failed(l.ID, err) })
-	r.result.deleted(len(deleted))
+	r.result.count(func(c *counts) { c.Deleted += len(deleted) })
 	return err
 }

@@ -234,6 +234,11 @@ func (b *bench) runKilled(after time.Duration, args ...string) ran {
 	return b.runWith(ctx, args...)
 }
 
+// interruptAfter has Ctrl-C come after a time.
+func (b *bench) interruptAfter(d time.Duration) {
+	time.AfterFunc(d, func() { b.interrupts <- os.Interrupt })
+}
+
 // must runs a command that has to end with a status.
 func (b *bench) must(status int, args ...string) ran {
 	b.Helper()

@@ -122,7 +122,7 @@ func (b *bench) judge(seed uint64, suffix string, selected, others []string) (tw
 var firstSeed = flag.Uint64("seed", 0, "the first seed of the histories")
 
 func TestReplay_LosesNothingUnderFaultsAndKills(t *testing.T) {
-	for n := range uint64(cases.Of(25, 100)) {
+	for n := range uint64(cases.Of(15, 100)) {
 		seed := *firstSeed + n
 		virtual(t, func(b *bench) { history(b, seed) })
 		if t.Failed() {

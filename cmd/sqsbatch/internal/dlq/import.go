@@ -58,7 +58,7 @@ type importer struct {
 	sender
 	to      *queue.Queue
 	workers int
-	blocked map[string]bool // groups of a FIFO queue of which a message could not be sent
+	pick    picker // of which groups a message could not be sent
 }
 
 func (v *importing) run(cmd *cobra.Command, tio cli.IO, name, path string) (err error) {
@@ -75,7 +75,7 @@ func (v *importing) run(cmd *cobra.Command, tio cli.IO, name, path string) (err 
 		return err
 	}
 	defer func() { _ = closeFile() }()
-	i := &importer{sender: sender{limiter: v.limiter(), result: &result{}}, to: s.queue, workers: s.workers, blocked: map[string]bool{}}
+	i := &importer{sender: sender{limiter: v.limiter(), result: &result{}}, to: s.queue, workers: s.workers, pick: picker{ordered: s.queue.FIFO()}}
 	defer i.close()
 	if v.yes || v.resume {
 		if err := v.takeUp(cmd, i, path); err != nil {
@@ -173,7 +173,9 @@ func (i *importer) send(soft, kill context.Context, list []*parcel) error {
 					return nil
 				}
 				_, failed, err := i.sendTo(kill, i.to, part)
-				i.block(failed)
+				for _, l := range failed {
+					i.pick.stays(l)
+				}
 				return err
 			})
 		}
@@ -186,23 +188,13 @@ func (i *importer) send(soft, kill context.Context, list []*parcel) error {
 
 // unblocked leaves out messages behind one of their group that could not be sent.
 func (i *importer) unblocked(part []*parcel) []*parcel {
-	i.mu.Lock()
-	defer i.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(part), func(p *parcel) bool {
-		if i.blocked[p.letter.GroupID] {
+		blocked := i.pick.isBlocked(p.letter)
+		if blocked {
 			i.result.picked(behind)
 		}
-		return i.blocked[p.letter.GroupID]
+		return blocked
 	})
-}
-
-// block keeps what follows messages in their groups from being sent.
-func (i *importer) block(failed []*letter.Letter) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for _, l := range failed {
-		i.blocked[l.GroupID] = i.to.FIFO()
-	}
 }
 
 func (v *importing) end(s *session, i *importer, err error) error {

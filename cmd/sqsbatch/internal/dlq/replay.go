@@ -137,7 +137,7 @@ func (m *moving) run(cmd *cobra.Command, tio cli.IO, name string) error {
 	defer s.close()
 	set := settings{Criteria: criteria, Limit: m.limit, To: m.to, Edit: m.edit, Editor: m.editor, By: m.by, Before: s.queue.Asked.Add(time.Second)}
 	t := &transfer{from: s.queue, move: m.move, dryRun: !m.yes && !m.resume}
-	t.result, t.limiter = &result{}, m.limiter()
+	t.result, t.limiter, t.pending = &result{}, m.limiter(), map[string]*journal.Pending{}
 	defer t.close()
 	var state *journal.State
 	if m.resume {
@@ -158,7 +158,7 @@ func (m *moving) run(cmd *cobra.Command, tio cli.IO, name string) error {
 			return err
 		}
 	}
-	out := newReport(s, m, t)
+	out := &report{session: s, m: m, t: t, began: time.Now()}
 	if whole {
 		return m.task(s, t, &set, state, out)
 	}

@@ -2,7 +2,6 @@ package dlq_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +23,6 @@ func TestReplay_IsADryRunByDefault(t *testing.T) {
 	})
 }
 
-// Each message goes to the queue that it came from, as SQS says or else sqsbatch.
 func TestReplay_SendsEachMessageToItsSource(t *testing.T) {
 	virtual(t, func(b *bench) {
 		b.redriven("orders", "", `{"n":1}`)
@@ -151,10 +149,7 @@ func TestQueuesWithADeadLetterQueue_AreRefused(t *testing.T) {
 func TestReplay_CanBeInterruptedAndResumed(t *testing.T) {
 	virtual(t, func(b *bench) {
 		bodies := b.bury(200)
-		go func() {
-			time.Sleep(5 * time.Second)
-			b.interrupts <- os.Interrupt
-		}()
+		b.interruptAfter(5 * time.Second)
 		r := b.must(130, "replay", "orders-dead", "--by", "send", "--rate", "10", "--yes")
 		b.contains(r, "finishing what is in hand", "interrupted: ", "go on with --resume")
 		for _, q := range b.server.Snapshot() {

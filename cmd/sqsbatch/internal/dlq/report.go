@@ -21,10 +21,6 @@ type report struct {
 	began time.Time
 }
 
-func newReport(s *session, m *moving, t *transfer) *report {
-	return &report{session: s, m: m, t: t, began: time.Now()}
-}
-
 // destination says where the messages go.
 func (r *report) destination() string {
 	if to := r.t.routes.to; to != nil {

@@ -74,10 +74,11 @@ func (r *result) picked(v verdict) {
 	}
 }
 
-func (r *result) leftByEdit() {
+// count changes counts.
+func (r *result) count(change func(c *counts)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.LeftByEdit++
+	change(&r.counts)
 }
 
 // routed counts messages that go to a queue.
@@ -112,13 +113,6 @@ func (r *result) failed(id string, err error) {
 	}
 }
 
-// unsure notes a message that stays and may have been sent.
-func (r *result) unsure(id string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.Unsure = append(r.Unsure, id)
-}
-
 // sent counts messages that SQS has confirmed, and those of them that may have been sent
 // twice.
 func (r *result) sent(arn string, n int, twice []string) {
@@ -129,12 +123,6 @@ func (r *result) sent(arn string, n int, twice []string) {
 	defer r.mu.Unlock()
 	r.Sent += n
 	r.SentTwice = append(r.SentTwice, twice...)
-}
-
-func (r *result) deleted(n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.Deleted += n
 }
 
 // now is a copy of the counts.

@@ -58,9 +58,6 @@ func (s *scan) fail(err error) {
 	s.end()
 }
 
-// isStopped reports whether nothing more is received.
-func (s *scan) isStopped() bool { return s.receiving.Err() != nil }
-
 // An account says how a scan ended.
 type account struct {
 	// Received is how many messages were received.
@@ -95,7 +92,7 @@ func (s *scan) run(soft, kill context.Context) (a account, err error) {
 
 	for {
 		s.round(kill)
-		if s.isStopped() || kill.Err() != nil {
+		if s.receiving.Err() != nil || kill.Err() != nil {
 			break
 		}
 		more, err := s.more(kill, &a)
@@ -133,7 +130,7 @@ func (s *scan) round(kill context.Context) {
 // work is one worker. An open receive is never cut off, because what it receives would be
 // hidden.
 func (s *scan) work(kill context.Context) error {
-	for !s.isStopped() && kill.Err() == nil {
+	for s.receiving.Err() == nil && kill.Err() == nil {
 		if s.hold.len() >= holdLimit {
 			s.mu.Lock()
 			s.full = true

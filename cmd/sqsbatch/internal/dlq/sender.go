@@ -95,7 +95,7 @@ func (s *sender) sendTo(ctx context.Context, to *queue.Queue, parcels []*parcel)
 		failed = append(failed, p.letter)
 		s.result.failed(id, e)
 		if p.unsure { // the journal keeps it open
-			s.result.unsure(id)
+			s.result.count(func(c *counts) { c.Unsure = append(c.Unsure, id) })
 		} else {
 			refused = append(refused, id)
 		}

@@ -100,8 +100,7 @@ func (v *sending) createJournal(cmd *cobra.Command, q *queue.Queue, settings any
 		}
 	}
 	j, err := journal.Create(path, journal.Header{Queue: q.ARN, Verb: cmd.Name(), Started: time.Now().UTC(), Settings: text})
-	var unfinished *journal.UnfinishedError
-	if errors.As(err, &unfinished) {
+	if unfinished, is := errors.AsType[*journal.UnfinishedError](err); is {
 		return nil, fmt.Errorf("%w: go on with it by %s, or forget it with --discard (then messages that it sent and did not delete are sent again)",
 			err, resuming(cmd, unfinished.Header.Verb))
 	}

@@ -162,7 +162,11 @@ func (c *common) open(cmd *cobra.Command, tio cli.IO, name string, receives bool
 		stop(errInterrupted)
 		s.status.say("finishing what is in hand and giving the rest back; interrupt again to stop at once")
 	})
-	err := s.find(soft, name)
+	account, err := connect(soft, c.account)
+	if err == nil {
+		s.account = account
+		s.queue, err = account.Open(soft, name, queue.Opening)
+	}
 	err = cmp.Or(s.interrupted(), err)
 	if err == nil && receives && s.queue.DeadLetterQueue != "" && !c.force {
 		err = fmt.Errorf("%s has a dead-letter queue of its own (%s): every look counts as a receive, and SQS moves what was received too often. "+
@@ -173,14 +177,6 @@ func (c *common) open(cmd *cobra.Command, tio cli.IO, name string, receives bool
 		return nil, asInterrupted(err)
 	}
 	return s, nil
-}
-
-func (s *session) find(ctx context.Context, name string) (err error) {
-	if s.account, err = connect(ctx, s.common.account); err != nil {
-		return err
-	}
-	s.queue, err = s.account.Open(ctx, name, queue.Opening)
-	return err
 }
 
 // connect is replaced by tests.

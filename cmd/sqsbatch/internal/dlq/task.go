@@ -54,8 +54,11 @@ func (m *moving) task(s *session, t *transfer, set *settings, state *journal.Sta
 	if why == nil {
 		last, why = s.queue.LastTask(s.soft)
 	}
-	if err := cmp.Or(s.interrupted(), passing(why)); err != nil {
+	if err := s.interrupted(); err != nil {
 		return asInterrupted(err)
+	}
+	if sqserror.Passing(why) { // it may be gone a moment later
+		return why
 	}
 	if why == nil {
 		if err := out.taskPlan(last); err != nil || t.dryRun {
@@ -92,14 +95,6 @@ func (m *moving) noTask(s *session) error {
 		err = fmt.Errorf("SQS moves only from dead-letter queues, and %s is that of no queue", s.queue.Name())
 	}
 	return err
-}
-
-// passing is err if it may be gone a moment later, or nil.
-func passing(err error) error {
-	if sqserror.Passing(err) {
-		return err
-	}
-	return nil
 }
 
 // runTask starts a task, unless one runs, and follows it. last is the queue's last task, or

@@ -79,7 +79,10 @@ func (t *transfer) each(ctx context.Context, letters []letter.Letter) error {
 // stopAtLimit ends receiving once the limit is reached, unless messages of the run that is
 // resumed are still to come.
 func (t *transfer) stopAtLimit() {
-	if t.pick.full() && !t.waits() {
+	t.mu.Lock()
+	waits := len(t.pending) > 0 // for messages that a killed run has sent, or may have sent
+	t.mu.Unlock()
+	if t.pick.full() && !waits {
 		t.scan.stop()
 	}
 }
@@ -92,14 +95,6 @@ func (t *transfer) known(l *letter.Letter) (p *journal.Pending, known bool) {
 		return p, true
 	}
 	return nil, t.scan.hold.wasDeleted(l.ID)
-}
-
-// waits reports whether there are messages that a killed run has sent or may have sent,
-// and that have not come up yet.
-func (t *transfer) waits() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.pending) > 0
 }
 
 // nothingOpen reports whether no message was sent without being deleted, and none may have
@@ -158,7 +153,7 @@ func (t *transfer) prepare(ctx context.Context, l *letter.Letter, again bool) (*
 		}
 		if !keep {
 			t.pick.stays(l)
-			t.result.leftByEdit()
+			t.result.count(func(c *counts) { c.LeftByEdit++ })
 			return nil, nil
 		}
 	}
@@ -226,22 +221,14 @@ func (t *transfer) delete(ctx context.Context, letters []*letter.Letter) error {
 	deleted, err := t.scan.delete(ctx, letters, func(l *letter.Letter, _ error) {
 		left[l.ID] = &journal.Pending{Entry: journal.Entry{ID: l.ID, Handle: l.Handle}, Sent: true}
 	})
-	t.settle(letters, left)
-	t.result.deleted(len(deleted))
-	return errors.Join(err, t.journal.Deleted(deleted))
-}
-
-// settle notes which of the messages that were to be deleted are left.
-func (t *transfer) settle(letters []*letter.Letter, left map[string]*journal.Pending) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	for _, l := range letters {
 		delete(t.pending, l.ID)
 	}
-	if t.pending == nil {
-		t.pending = map[string]*journal.Pending{}
-	}
 	maps.Copy(t.pending, left)
+	t.mu.Unlock()
+	t.result.count(func(c *counts) { c.Deleted += len(deleted) })
+	return errors.Join(err, t.journal.Deleted(deleted))
 }
 
 // resume takes over the state of a run that was killed, and deletes what it had sent. SQS

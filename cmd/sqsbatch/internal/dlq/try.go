@@ -83,14 +83,12 @@ func (v *trying) run(cmd *cobra.Command, tio cli.IO, builder build.Builder, name
 	}
 	// The queue has its messages back; from here on, only the copies are used.
 	results, err := v.trial.Run(s.soft, s.kill, tio, builder, messages)
-	if e := v.show(s, ids, results); e != nil {
-		return e
-	}
-	if err := cmp.Or(s.interrupted(), err); err != nil {
+	failing, e := v.show(s, ids, results)
+	if err := cmp.Or(e, s.interrupted(), err); err != nil {
 		return asInterrupted(err)
 	}
-	if n := failing(results); n > 0 {
-		return partly("%s of %s would fail", number(n), count(len(results)))
+	if failing > 0 {
+		return partly("%s of %s would fail", number(failing), count(len(results)))
 	}
 	return nil
 }
@@ -105,22 +103,26 @@ type tried struct {
 	Blocked bool `json:"blocked,omitempty"`
 }
 
-// show says what became of the messages, those that would fail in groups.
-func (v *trying) show(s *session, ids []string, results []local.TrialResult) error {
+// show says what became of the messages, those that would fail in groups, and returns how many
+// these are.
+func (v *trying) show(s *session, ids []string, results []local.TrialResult) (failing int, err error) {
 	type group struct {
 		outcome, reason string
 		ids             []string
 	}
 	var groups []group
-	good := 0
+	blocked := 0
 	for i, r := range results {
 		if err := s.json(tried{"message", ids[i], r.Outcome, r.Reason, r.Blocked}); err != nil {
-			return err
+			return 0, err
+		}
+		if r.Blocked {
+			blocked++
 		}
 		if succeeds(r) {
-			good++
 			continue
 		}
+		failing++
 		reason := letter.ReasonGroup(r.Reason)
 		at := slices.IndexFunc(groups, func(g group) bool { return g.outcome == r.Outcome && g.reason == reason })
 		if at < 0 {
@@ -129,7 +131,7 @@ func (v *trying) show(s *session, ids []string, results []local.TrialResult) err
 		}
 		groups[at].ids = append(groups[at].ids, ids[i])
 	}
-	s.row(good, "would succeed now")
+	s.row(len(results)-failing, "would succeed now")
 	slices.SortStableFunc(groups, func(a, b group) int { return len(b.ids) - len(a.ids) })
 	for _, g := range groups {
 		if g.outcome == "" {
@@ -137,14 +139,8 @@ func (v *trying) show(s *session, ids []string, results []local.TrialResult) err
 		}
 		s.row(len(g.ids), "%s%s (%s)", g.outcome, colon(g.reason), someIDs(g.ids))
 	}
-	blocked := 0
-	for _, r := range results {
-		if r.Blocked {
-			blocked++
-		}
-	}
 	s.row(blocked, "would wait behind a message of their FIFO group that fails")
-	return nil
+	return failing, nil
 }
 
 func colon(text string) string {
@@ -157,13 +153,4 @@ func colon(text string) string {
 // succeeds reports whether the message would leave its queue as handled.
 func succeeds(r local.TrialResult) bool {
 	return r.Outcome == track.Succeeded || r.Outcome == track.Duplicate || r.Outcome == track.Expired
-}
-
-func failing(results []local.TrialResult) (n int) {
-	for _, r := range results {
-		if !succeeds(r) {
-			n++
-		}
-	}
-	return n
 }

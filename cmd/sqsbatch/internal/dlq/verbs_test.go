@@ -15,7 +15,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// Verbs that look leave every message visible.
 func TestLooking_LeavesEverythingVisible(t *testing.T) {
 	virtual(t, func(b *bench) {
 		bodies := b.bury(30)
@@ -96,7 +95,6 @@ func TestReplay_SQSCannotBeReached(t *testing.T) {
 	})
 }
 
-// A message that SQS delivers once more, after it was deleted, is saved once.
 func TestDelete_SavesEachMessageOnce(t *testing.T) {
 	virtual(t, func(b *bench) {
 		b.bury(50)
@@ -112,7 +110,6 @@ func TestDelete_SavesEachMessageOnce(t *testing.T) {
 	})
 }
 
-// move keeps messages as they are, with the attribute of sqsbatch.
 func TestMove_ChangesNothing(t *testing.T) {
 	virtual(t, func(b *bench) {
 		b.bury(20)
@@ -128,7 +125,6 @@ func TestMove_ChangesNothing(t *testing.T) {
 	})
 }
 
-// A task of SQS is followed to its end.
 func TestTask_IsFollowed(t *testing.T) {
 	virtual(t, func(b *bench) {
 		bodies := numbered(0, 200)
@@ -177,7 +173,7 @@ func TestTask_CanBeCancelledAndFollowedLater(t *testing.T) {
 	virtual(t, func(b *bench) {
 		bodies := numbered(0, 200)
 		b.redriven("orders", "", bodies...)
-		time.AfterFunc(3*time.Second, func() { b.interrupts <- os.Interrupt })
+		b.interruptAfter(3 * time.Second)
 		b.contains(b.must(130, "replay", "orders-dead", "--rate", "10", "--yes"), "the task was cancelled; what it moved stays moved")
 		b.runKilled(3*time.Second, "replay", "orders-dead", "--rate", "10", "--yes")
 		b.contains(b.must(1, "replay", "orders-dead", "--yes"), "did not end")
@@ -186,7 +182,6 @@ func TestTask_CanBeCancelledAndFollowedLater(t *testing.T) {
 	})
 }
 
-// All of the flags' words of a time.
 func TestSince_TakesTimes(t *testing.T) {
 	virtual(t, func(b *bench) {
 		b.buried("orders-dead", "", "1", "x", "orders")

@@ -11,21 +11,26 @@ import (
 	"testing/fstest"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+// Update says that the test has the flag -update.
+var Update = flag.Bool("update", false, "write golden files and pages of the documentation anew")
+
+// OK ends the test if err is not nil.
+func OK(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // Check fails the test unless a file has the text. With the flag -update it writes it.
 func Check(t testing.TB, name, text string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	if *Update {
+		OK(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	if want := strings.ReplaceAll(string(file), "\r\n", "\n"); text != want {
 		t.Errorf("%s (go test -update writes it anew):\n%s\nwant\n%s", path, text, want)
 	}
@@ -49,9 +54,7 @@ func Files(t testing.TB, texts map[string]string) (dir string) {
 	for name, text := range texts {
 		files[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o644}
 	}
-	if err := os.CopyFS(dir, files); err != nil {
-		t.Fatal(err)
-	}
+	OK(t, os.CopyFS(dir, files))
 	return dir
 }
 

@@ -21,12 +21,10 @@ type file struct {
 	input
 	src []byte
 	rules.Result
-	// fixed are the edits that --fix wrote.
-	fixed []rules.Finding
+	fixed []rules.Finding // the edits that --fix wrote
 	// notes are about the file as a whole, and details those for --verbose.
 	notes, details []string
-	// err says why the file, or all of it that a rule needs, could not be read.
-	err error
+	err            error // why the file, or all of it that a rule needs, could not be read
 
 	parameters map[string]string // of the template's, those that are set
 }
@@ -45,7 +43,7 @@ func (o *options) check(in input) *file {
 	if f.err = o.choose(f, t); f.err == nil {
 		f.Result, f.err = apply(t, f.parameters)
 	}
-	if f.err == nil && !hasSubject(t, f.parameters) {
+	if st, err := t.Stack(template.Options{Parameters: f.parameters}); f.err == nil && err == nil && !hasSubject(st) {
 		f.notes = append(f.notes, "it has no SQS queue and no event source mapping, so there is nothing to check")
 	}
 	return f
@@ -117,17 +115,10 @@ func (o *options) unusedParameter(files []*file) error {
 }
 
 // hasSubject says whether a template has something that the rules are about.
-func hasSubject(t *template.Template, parameters map[string]string) bool {
-	st, err := t.Stack(template.Options{Parameters: parameters})
-	if err != nil {
-		return true
-	}
+func hasSubject(st *template.Stack) bool {
 	found, err := st.Resources(template.SQSQueue, template.EventSourceMapping)
-	if len(found) > 0 || err != nil {
-		return true
-	}
-	deployments, left, err := st.Deployments()
-	return len(deployments) > 0 || len(left) > 0 || err != nil
+	survey := st.Survey()
+	return len(found) > 0 || err != nil || len(survey.Mappings) > 0 || len(survey.Left()) > 0
 }
 
 // shown are the findings of the severity that is asked for, or above.
@@ -152,38 +143,47 @@ func (f *file) line(n int) string {
 	return strings.TrimSuffix(string(lines[n-1]), "\r")
 }
 
-// A tally counts what was found in all files.
+// A tally counts what was found in all files. It is the last line of --output json.
 type tally struct {
-	errors, warnings, notes, hidden, suppressed, unknown, unreadable, fixed, files int
+	Type       string `json:"type"` // "summary"
+	Files      int    `json:"files"`
+	Errors     int    `json:"errors"`
+	Warnings   int    `json:"warnings"`
+	Notes      int    `json:"notes"`
+	NotShown   int    `json:"notShown"`
+	Fixed      int    `json:"fixed"`
+	Suppressed int    `json:"suppressed"`
+	Unknown    int    `json:"unknown"`
+	Unreadable int    `json:"unreadable"`
 }
 
-func (o *options) tally(files []*file) (n tally) {
+func (o *options) tally(files []*file) tally {
+	n := tally{Type: "summary", Files: len(files)}
 	for _, f := range files {
-		n.files++
 		for _, x := range f.Findings {
 			switch {
 			case !o.counts(x):
-				n.hidden++
+				n.NotShown++
 			case x.Severity == rules.Error:
-				n.errors++
+				n.Errors++
 			case x.Severity == rules.Warning:
-				n.warnings++
+				n.Warnings++
 			default:
-				n.notes++
+				n.Notes++
 			}
 		}
-		n.suppressed += len(f.Suppressed)
-		n.unknown += len(f.Unknown)
-		n.fixed += len(f.fixed)
+		n.Suppressed += len(f.Suppressed)
+		n.Unknown += len(f.Unknown)
+		n.Fixed += len(f.fixed)
 		if f.err != nil {
-			n.unreadable++
+			n.Unreadable++
 		}
 	}
 	return n
 }
 
 // found is how many findings count.
-func (n tally) found() int { return n.errors + n.warnings + n.notes }
+func (n tally) found() int { return n.Errors + n.Warnings + n.Notes }
 
 // Exit statuses besides those of all commands.
 const (
@@ -195,17 +195,13 @@ const (
 func (o *options) outcome(files []*file) error {
 	var problems []error
 	for _, f := range files {
-		if f.err != nil {
-			problems = append(problems, f.err)
-		}
+		problems = append(problems, f.err)
 	}
-	n := o.tally(files)
-	switch {
-	case len(problems) > 0:
-		return &cli.StatusError{Status: unreadable, Err: errors.Join(problems...)}
-	case n.found() > 0:
-		return &cli.StatusError{Status: foundSome, Err: fmt.Errorf("%s of severity %s or above", show.Count(n.found(), "finding"), o.severity)}
-	default:
-		return nil
+	if err := errors.Join(problems...); err != nil {
+		return &cli.StatusError{Status: unreadable, Err: err}
 	}
+	if n := o.tally(files).found(); n > 0 {
+		return &cli.StatusError{Status: foundSome, Err: fmt.Errorf("%s of severity %s or above", show.Count(n, "finding"), o.severity)}
+	}
+	return nil
 }

@@ -16,11 +16,9 @@ import (
 
 // An input is a template file that is checked.
 type input struct {
-	path string
-	// stack is the name by which `cdk deploy` knows it, "" outside a cloud assembly.
-	stack string
-	// generated says that a tool writes the file anew, so that a fix would be lost.
-	generated bool
+	path      string
+	stack     string // the name by which `cdk deploy` knows it, "" outside a cloud assembly
+	generated bool   // a tool writes the file anew, so that a fix would be lost
 }
 
 // inputs finds the templates that the arguments mean, each file once.
@@ -80,20 +78,12 @@ func isGenerated(path string) bool {
 
 // assembly lists the stacks of a cloud assembly by their ids, each before its nested
 // stacks, or without a manifest all files *.template.json.
-func assembly(dir string) ([]input, error) {
-	path := filepath.Join(dir, "manifest.json")
-	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
+func assembly(dir string) (found []input, err error) {
+	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); errors.Is(err, os.ErrNotExist) {
 		return templatesIn(dir), nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	var found []input
-	if err := addAssembly(&found, dir, data, 0); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return found, nil
+	err = addAssembly(&found, dir, 0)
+	return found, err
 }
 
 // templatesIn lists the files *.template.json of a directory. There may be no such directory.
@@ -122,25 +112,25 @@ type manifest struct {
 // maxAssemblies bounds how deep assemblies (of CDK stages) and nested stacks go.
 const maxAssemblies = 10
 
-func addAssembly(found *[]input, dir string, data []byte, depth int) error {
+func addAssembly(found *[]input, dir string, depth int) error {
+	path := filepath.Join(dir, "manifest.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
 	var m manifest
 	if err := json.Unmarshal(data, &m); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if depth > maxAssemblies {
+		return fmt.Errorf("%s: more than %d assemblies are nested", path, maxAssemblies)
 	}
 	for _, id := range slices.Sorted(maps.Keys(m.Artifacts)) {
 		switch a := m.Artifacts[id]; a.Type {
 		case "aws:cloudformation:stack":
 			addStack(found, dir, a.Properties.TemplateFile, cmp.Or(a.DisplayName, id), 0)
 		case "cdk:cloud-assembly":
-			below := filepath.Join(dir, filepath.FromSlash(a.Properties.DirectoryName))
-			data, err := os.ReadFile(filepath.Join(below, "manifest.json"))
-			if err != nil {
-				return err
-			}
-			if depth == maxAssemblies {
-				return fmt.Errorf("more than %d assemblies are nested", maxAssemblies)
-			}
-			if err := addAssembly(found, below, data, depth+1); err != nil {
+			if err := addAssembly(found, filepath.Join(dir, filepath.FromSlash(a.Properties.DirectoryName)), depth+1); err != nil {
 				return err
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
-// The lines of --output json.
+// The lines of --output json. A [tally] is the last one.
 type (
 	// placeFields are where a line is about.
 	placeFields struct {
@@ -20,56 +20,28 @@ type (
 		EndColumn int    `json:"endColumn,omitempty"`
 		Resource  string `json:"resource,omitempty"`
 	}
-	findingFields struct {
+	findingLine struct {
+		Type     string `json:"type"` // "finding", "fixed" or "suppressed"
 		Rule     string `json:"rule"`
 		Severity string `json:"severity"`
 		placeFields
-		Message string `json:"message"`
-		Why     string `json:"why"`
-		Page    string `json:"page"`
-	}
-	findingLine struct {
-		Type string `json:"type"` // "finding"
-		findingFields
-		Fix *fixFields `json:"fix,omitempty"`
+		Message string     `json:"message"`
+		Why     string     `json:"why"`
+		Page    string     `json:"page"`
+		Fix     *fixFields `json:"fix,omitempty"`
+		Says    string     `json:"says,omitempty"`   // of "fixed"
+		Reason  string     `json:"reason,omitempty"` // of "suppressed"
+		ByLine  int        `json:"byLine,omitempty"`
 	}
 	fixFields struct {
 		Says string `json:"says"`
 		Diff string `json:"diff"`
 	}
-	fixedLine struct {
-		Type string `json:"type"` // "fixed"
-		findingFields
-		Says string `json:"says"`
-	}
-	suppressedLine struct {
-		Type string `json:"type"` // "suppressed"
-		findingFields
-		Reason string `json:"reason"`
-		ByLine int    `json:"byLine"`
-	}
-	unknownLine struct {
-		Type string `json:"type"` // "unknown"
+	noteLine struct {
+		Type string `json:"type"` // "unknown", "unreadable" or "note"
 		placeFields
-		Rules   []string `json:"rules"` // empty: all of the resource
+		Rules   []string `json:"rules,omitzero"` // of "unknown"; empty: all of the resource
 		Message string   `json:"message"`
-	}
-	fileLine struct {
-		Type string `json:"type"` // "unreadable" or "note"
-		placeFields
-		Message string `json:"message"`
-	}
-	summaryLine struct {
-		Type       string `json:"type"` // "summary"
-		Files      int    `json:"files"`
-		Errors     int    `json:"errors"`
-		Warnings   int    `json:"warnings"`
-		Notes      int    `json:"notes"`
-		NotShown   int    `json:"notShown"`
-		Fixed      int    `json:"fixed"`
-		Suppressed int    `json:"suppressed"`
-		Unknown    int    `json:"unknown"`
-		Unreadable int    `json:"unreadable"`
 	}
 )
 
@@ -84,40 +56,44 @@ func writeJSON(out io.Writer, o *options, files []*file) error {
 			}
 		}
 	}
-	n := o.tally(files)
-	return enc.Encode(summaryLine{
-		"summary", n.files, n.errors, n.warnings, n.notes, n.hidden, n.fixed, n.suppressed, n.unknown, n.unreadable,
-	})
+	return enc.Encode(o.tally(files))
 }
 
 func (f *file) jsonLines(o *options) (lines []any) {
 	for _, x := range f.fixed {
-		lines = append(lines, fixedLine{"fixed", f.fields(x), x.Fix.Says})
+		line := f.findingLine("fixed", x)
+		line.Says = x.Fix.Says
+		lines = append(lines, line)
 	}
 	for _, x := range o.shown(f) {
-		line := findingLine{Type: "finding", findingFields: f.fields(x)}
+		line := f.findingLine("finding", x)
 		if x.Fix != nil {
 			line.Fix = &fixFields{x.Fix.Says, x.Fix.Diff(f.path, f.src)}
 		}
 		lines = append(lines, line)
 	}
 	for _, s := range f.Suppressed {
-		lines = append(lines, suppressedLine{"suppressed", f.fields(s.Finding), s.Reason, s.By.Line})
+		line := f.findingLine("suppressed", s.Finding)
+		line.Reason, line.ByLine = s.Reason, s.By.Line
+		lines = append(lines, line)
 	}
 	for _, u := range f.Unknown {
-		lines = append(lines, unknownLine{"unknown", f.place(u.Pos, u.EndCol, u.Resource), append([]string{}, u.Rules...), u.Message})
+		lines = append(lines, noteLine{"unknown", f.place(u.Pos, u.EndCol, u.Resource), append([]string{}, u.Rules...), u.Message})
 	}
 	for _, note := range slices.Concat(f.notes, f.details) {
-		lines = append(lines, fileLine{"note", f.place(template.Pos{}, 0, ""), note})
+		lines = append(lines, noteLine{Type: "note", placeFields: f.place(template.Pos{}, 0, ""), Message: note})
 	}
 	if f.err != nil {
-		lines = append(lines, fileLine{"unreadable", f.place(template.Pos{}, 0, ""), f.err.Error()})
+		lines = append(lines, noteLine{Type: "unreadable", placeFields: f.place(template.Pos{}, 0, ""), Message: f.err.Error()})
 	}
 	return lines
 }
 
-func (f *file) fields(x rules.Finding) findingFields {
-	return findingFields{x.ID, string(x.Severity), f.place(x.Pos, x.EndCol, x.Resource), x.Message, x.Why, page(x.Info)}
+func (f *file) findingLine(kind string, x rules.Finding) findingLine {
+	return findingLine{
+		Type: kind, Rule: x.ID, Severity: string(x.Severity), placeFields: f.place(x.Pos, x.EndCol, x.Resource),
+		Message: x.Message, Why: x.Why, Page: x.Page,
+	}
 }
 
 func (f *file) place(at template.Pos, end int, resource string) placeFields {

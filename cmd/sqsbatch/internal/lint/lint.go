@@ -69,7 +69,7 @@ The exit status is 0 when nothing was found, 1 when there are findings of the se
 func Command(tio cli.IO, version string) *cobra.Command {
 	o := options{
 		parameters: cli.Assignments{}, used: map[string]bool{}, configEnv: defaultEnv,
-		severity: "warning", output: "text", version: release(version), base: os.Getenv("GITHUB_WORKSPACE"),
+		severity: "warning", output: "text", version: version, base: os.Getenv("GITHUB_WORKSPACE"),
 	}
 	cmd := &cobra.Command{
 		Use:   "lint [flags] [template.yaml | directory | cdk.out]",
@@ -143,17 +143,14 @@ func (o *options) run(stdout, stderr io.Writer) error {
 			o.fixAll(f)
 		}
 	}
-	if o.output == "sarif" || o.output == "github" {
-		for _, f := range files {
-			f.writeFixed(stderr)
-		}
-	}
 	switch o.output {
 	case "json":
 		err = writeJSON(stdout, o, files)
 	case "sarif":
+		writeFixed(stderr, files)
 		err = writeSARIF(stdout, o, files)
 	case "github":
+		writeFixed(stderr, files)
 		err = writeGitHub(stdout, o, files)
 	default:
 		err = writeText(stdout, view.Detect(stdout), o, files)
@@ -162,12 +159,4 @@ func (o *options) run(stdout, stderr io.Writer) error {
 		return err
 	}
 	return o.outcome(files)
-}
-
-// release is the version in SARIF: none in a program of an unknown commit.
-func release(version string) string {
-	if strings.HasPrefix(version, "(devel)") {
-		return ""
-	}
-	return version
 }

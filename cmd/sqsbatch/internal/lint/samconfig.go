@@ -46,13 +46,11 @@ func samParameters(dir, env string) (path string, parameters map[string]string, 
 
 func parseSamconfig(data []byte, isTOML bool, env string) (map[string]string, error) {
 	var all map[string]any
-	var err error
+	parse := yaml.Unmarshal
 	if isTOML {
-		err = toml.Unmarshal(data, &all)
-	} else {
-		err = yaml.Unmarshal(data, &all)
+		parse = toml.Unmarshal
 	}
-	if err != nil {
+	if err := parse(data, &all); err != nil {
 		return nil, err
 	}
 	chosen, ok := all[env].(map[string]any)
@@ -88,19 +86,9 @@ func addOverrides(out map[string]string, v any) error {
 	case string:
 		return addWords(out, v)
 	case []any:
-		for _, item := range v {
-			if err := addOverrides(out, item); err != nil {
-				return err
-			}
-		}
-		return nil
+		return addEach(out, v)
 	case []map[string]any: // an array of tables
-		for _, item := range v {
-			if err := addOverrides(out, item); err != nil {
-				return err
-			}
-		}
-		return nil
+		return addEach(out, v)
 	case map[string]any:
 		for name, value := range v {
 			text, err := overrideText(value)
@@ -115,8 +103,16 @@ func addOverrides(out map[string]string, v any) error {
 	}
 }
 
-// overrideText is the value of a parameter in a table. CloudFormation writes a list with
-// commas.
+func addEach[T any](out map[string]string, list []T) error {
+	for _, item := range list {
+		if err := addOverrides(out, item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// overrideText is the value of a parameter in a table. CloudFormation writes a list with commas.
 func overrideText(v any) (string, error) {
 	switch v := v.(type) {
 	case nil:
@@ -124,13 +120,13 @@ func overrideText(v any) (string, error) {
 	case string, bool, int, int64, uint64, float64:
 		return fmt.Sprint(v), nil
 	case []any:
-		items := make([]string, len(v))
-		for i, item := range v {
+		var items []string
+		for _, item := range v {
 			text, err := overrideText(item)
 			if err != nil {
 				return "", err
 			}
-			items[i] = text
+			items = append(items, text)
 		}
 		return strings.Join(items, ","), nil
 	default:
@@ -138,8 +134,7 @@ func overrideText(v any) (string, error) {
 	}
 }
 
-// addWords reads "A=1 B='2 3'", and the older form
-// "ParameterKey=A,ParameterValue=1".
+// addWords reads "A=1 B='2 3'", and the older form "ParameterKey=A,ParameterValue=1".
 func addWords(out map[string]string, text string) error {
 	if file, ok := strings.CutPrefix(strings.TrimSpace(text), "file://"); ok {
 		return fmt.Errorf("parameter_overrides names the file %s, which this command does not read; set the parameters with --parameter-overrides", file)

@@ -17,111 +17,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
-// What this command uses of SARIF ("Static Analysis Results Interchange Format (SARIF)
-// Version 2.1.0", OASIS). test/sarif compares it with the schema.
-type (
-	sarifLog struct {
-		Schema  string     `json:"$schema"`
-		Version string     `json:"version"`
-		Runs    []sarifRun `json:"runs"`
-	}
-	sarifRun struct {
-		Tool        sarifTool         `json:"tool"`
-		Invocations []sarifInvocation `json:"invocations"`
-		Results     []sarifResult     `json:"results"`
-		ColumnKind  string            `json:"columnKind"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
-	sarifDriver struct {
-		Name           string      `json:"name"`
-		Version        string      `json:"version,omitempty"`
-		InformationURI string      `json:"informationUri"`
-		Rules          []sarifRule `json:"rules"`
-	}
-	sarifRule struct {
-		ID      string          `json:"id"`
-		Short   sarifText       `json:"shortDescription"`
-		Full    sarifText       `json:"fullDescription"`
-		Help    sarifMarkdown   `json:"help"`
-		HelpURI string          `json:"helpUri"`
-		Default sarifLevel      `json:"defaultConfiguration"`
-		More    sarifProperties `json:"properties"`
-	}
-	sarifText struct {
-		Text string `json:"text"`
-	}
-	sarifMarkdown struct {
-		Text     string `json:"text"`
-		Markdown string `json:"markdown"`
-	}
-	sarifLevel struct {
-		Level string `json:"level"`
-	}
-	sarifProperties struct {
-		Tags []string `json:"tags"`
-	}
-	sarifInvocation struct {
-		Successful    bool                `json:"executionSuccessful"`
-		Notifications []sarifNotification `json:"toolExecutionNotifications"`
-	}
-	sarifNotification struct {
-		Level     string          `json:"level"`
-		Message   sarifText       `json:"message"`
-		Locations []sarifLocation `json:"locations"`
-	}
-	sarifResult struct {
-		RuleID       string             `json:"ruleId"`
-		RuleIndex    int                `json:"ruleIndex"`
-		Level        string             `json:"level"`
-		Message      sarifText          `json:"message"`
-		Locations    []sarifLocation    `json:"locations"`
-		Fingerprints map[string]string  `json:"partialFingerprints"`
-		Fixes        []sarifFix         `json:"fixes,omitempty"`
-		Suppressions []sarifSuppression `json:"suppressions"`
-	}
-	sarifLocation struct {
-		Physical sarifPhysical  `json:"physicalLocation"`
-		Logical  []sarifLogical `json:"logicalLocations,omitempty"`
-	}
-	sarifPhysical struct {
-		Artifact sarifArtifact `json:"artifactLocation"`
-		Region   *sarifRegion  `json:"region,omitempty"`
-	}
-	sarifLogical struct {
-		Name string `json:"name"`
-		Kind string `json:"kind"`
-	}
-	sarifArtifact struct {
-		URI    string `json:"uri"`
-		BaseID string `json:"uriBaseId,omitempty"`
-	}
-	sarifRegion struct {
-		StartLine   int        `json:"startLine"`
-		StartColumn int        `json:"startColumn,omitempty"`
-		EndLine     int        `json:"endLine,omitempty"`
-		EndColumn   int        `json:"endColumn,omitempty"`
-		Snippet     *sarifText `json:"snippet,omitempty"`
-	}
-	sarifSuppression struct {
-		Kind          string         `json:"kind"`
-		Justification string         `json:"justification,omitempty"`
-		Location      *sarifLocation `json:"location,omitempty"`
-	}
-	sarifFix struct {
-		Description sarifText     `json:"description"`
-		Changes     []sarifChange `json:"artifactChanges"`
-	}
-	sarifChange struct {
-		Artifact     sarifArtifact      `json:"artifactLocation"`
-		Replacements []sarifReplacement `json:"replacements"`
-	}
-	sarifReplacement struct {
-		Deleted  sarifRegion `json:"deletedRegion"`
-		Inserted sarifText   `json:"insertedContent"`
-	}
-)
+// An object is one of JSON. Which of them SARIF has is in "Static Analysis Results Interchange
+// Format (SARIF) Version 2.1.0", OASIS. test/sarif compares what is written with its schema.
+type object map[string]any
 
 const (
 	sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -130,151 +28,139 @@ const (
 
 // writeSARIF writes one run, with all rules and what was found.
 func writeSARIF(out io.Writer, o *options, files []*file) error {
-	run := sarifRun{
-		Tool:        sarifTool{sarifDriver{Name: "sqsbatch lint", Version: o.version, InformationURI: home, Rules: sarifRules()}},
-		Invocations: []sarifInvocation{{Successful: true, Notifications: []sarifNotification{}}},
-		Results:     []sarifResult{}, // not null: nothing was found
-		ColumnKind:  "unicodeCodePoints",
-	}
+	results, notes, read := []object{}, []object{}, true // not null: nothing was found
 	for _, f := range files {
 		s := sarifFile{file: f, at: artifact(o.base, f.path), seen: map[string]int{}}
 		for _, x := range o.shown(f) {
-			run.Results = append(run.Results, s.result(x))
+			results = append(results, s.result(x))
 		}
 		for _, x := range f.Suppressed {
-			run.Results = append(run.Results, s.suppressed(x))
+			r := s.result(x.Finding)
+			r["suppressions"] = []object{{"kind": "inSource", "justification": x.Reason, "location": s.location(x.By, 0, "")}}
+			results = append(results, r)
 		}
-		run.Invocations[0].add(s)
+		for _, u := range f.Unknown {
+			notes = append(notes, notification("note", "not checked: "+u.Message, s.location(u.Pos, u.EndCol, u.Resource)))
+		}
+		if f.err != nil {
+			read = false
+			notes = append(notes, notification("error", f.err.Error(), object{"physicalLocation": object{"artifactLocation": s.at}}))
+		}
+	}
+	driver := object{"name": "sqsbatch lint", "informationUri": home, "rules": sarifRules()}
+	if o.version != "" && !strings.HasPrefix(o.version, "(devel)") { // that is of an unknown commit
+		driver["version"] = o.version
+	}
+	run := object{
+		"tool":        object{"driver": driver},
+		"invocations": []object{{"executionSuccessful": read, "toolExecutionNotifications": notes}},
+		"results":     results,
+		"columnKind":  "unicodeCodePoints",
 	}
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", " ")
-	return enc.Encode(sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}})
+	return enc.Encode(object{"$schema": sarifSchema, "version": "2.1.0", "runs": []object{run}})
 }
 
-func sarifRules() []sarifRule {
-	list := []sarifRule{}
+func message(text string) object { return object{"text": text} }
+
+// notification says what could not be checked.
+func notification(level, text string, at object) object {
+	return object{"level": level, "message": message(text), "locations": []object{at}}
+}
+
+func sarifRules() (list []object) {
 	for _, r := range rules.Rules() {
-		link := home + "/blob/main/docs/" + document(r.ID)
-		source := ""
-		if name := page(r); name != "" {
-			source = "\n\nAWS's page: " + name + "."
+		link, source := home+"/blob/main/docs/"+r.Document(), ""
+		if r.Page != "" {
+			source = "\n\nAWS's page: " + r.Page + "."
 		}
-		list = append(list, sarifRule{
-			ID: r.ID, Short: sarifText{r.Title}, Full: sarifText{r.Why},
-			Help: sarifMarkdown{
-				Text:     r.Title + ".\n\n" + r.Why + source,
-				Markdown: "**" + r.Title + ".** " + r.Why + source + "\n\n[" + r.ID + "](" + link + ")",
+		list = append(list, object{
+			"id": r.ID, "shortDescription": message(r.Title), "fullDescription": message(r.Why), "helpUri": link,
+			"help": object{
+				"text":     r.Title + ".\n\n" + r.Why + source,
+				"markdown": "**" + r.Title + ".** " + r.Why + source + "\n\n[" + r.ID + "](" + link + ")",
 			},
-			HelpURI: link, Default: sarifLevel{string(r.Severity)}, More: sarifProperties{[]string{"aws", "lambda", "sqs"}},
+			"defaultConfiguration": object{"level": r.Severity},
+			"properties":           object{"tags": []string{"aws", "lambda", "sqs"}},
 		})
 	}
 	return list
 }
 
-// document is the place in this project's documents that explains a rule, below docs.
-func document(id string) string {
-	page := map[string]string{"0": "suppressions", "1": "mappings", "2": "queues", "3": "permissions", "5": "alarms"}[id[2:3]]
-	return "lint/" + page + ".md#" + strings.ToLower(id)
-}
-
 // A sarifFile makes results of one file.
 type sarifFile struct {
 	*file
-	at   sarifArtifact
+	at   object         // its artifactLocation
 	seen map[string]int // how many results have a fingerprint
 }
 
-func (s *sarifFile) result(x rules.Finding) sarifResult {
-	r := sarifResult{
-		RuleID: x.ID, Level: string(x.Severity), Message: sarifText{x.Message},
-		RuleIndex:    slices.IndexFunc(rules.Rules(), func(i rules.Info) bool { return i.ID == x.ID }),
-		Locations:    []sarifLocation{s.location(x.Pos, x.EndCol, x.Resource)},
-		Fingerprints: map[string]string{"primaryLocationLineHash": s.fingerprint(x)},
-		Suppressions: []sarifSuppression{}, // not null: this one is not suppressed
+func (s *sarifFile) result(x rules.Finding) object {
+	r := object{
+		"ruleId": x.ID, "level": x.Severity, "message": message(x.Message),
+		"ruleIndex":           slices.IndexFunc(rules.Rules(), func(i rules.Info) bool { return i.ID == x.ID }),
+		"locations":           []object{s.location(x.Pos, x.EndCol, x.Resource)},
+		"partialFingerprints": object{"primaryLocationLineHash": s.fingerprint(x)},
+		"suppressions":        []object{}, // not null: this one is not suppressed
 	}
 	if x.Fix != nil {
-		change := sarifChange{Artifact: s.at}
-		for _, e := range x.Fix.Edits {
-			change.Replacements = append(change.Replacements, sarifReplacement{s.region(e.Start, e.End), sarifText{e.New}})
-		}
-		r.Fixes = []sarifFix{{Description: sarifText{x.Fix.Says}, Changes: []sarifChange{change}}}
+		e := x.Fix.Edit
+		replacement := object{"deletedRegion": s.region(e.Start, e.End), "insertedContent": message(e.New)}
+		change := object{"artifactLocation": s.at, "replacements": []object{replacement}}
+		r["fixes"] = []object{{"description": message(x.Fix.Says), "artifactChanges": []object{change}}}
 	}
-	return r
-}
-
-func (s *sarifFile) suppressed(x rules.Suppressed) sarifResult {
-	r := s.result(x.Finding)
-	at := s.location(x.By, 0, "")
-	r.Suppressions = []sarifSuppression{{Kind: "inSource", Justification: x.Reason, Location: &at}}
 	return r
 }
 
 // fingerprint names a finding by its rule, file and resource, so that it stays the same
 // when lines move and words change. Several of a resource are numbered.
 func (s *sarifFile) fingerprint(x rules.Finding) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{x.ID, s.at.URI, x.Resource}, "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{x.ID, s.at["uri"].(string), x.Resource}, "\x00")))
 	hash := hex.EncodeToString(sum[:8])
 	s.seen[hash]++
 	return fmt.Sprintf("%s:%d", hash, s.seen[hash])
 }
 
 // location is a place in the file; one without a line is the first line.
-func (s *sarifFile) location(at template.Pos, end int, resource string) sarifLocation {
-	region := &sarifRegion{StartLine: max(1, at.Line)}
+func (s *sarifFile) location(at template.Pos, end int, resource string) object {
+	region := object{"startLine": max(1, at.Line)}
 	if at.Line > 0 && at.Col > 0 {
-		region.StartColumn = at.Col
+		region["startColumn"], region["snippet"] = at.Col, message(s.line(at.Line))
 		if end > at.Col {
-			region.EndLine, region.EndColumn = at.Line, end
+			region["endLine"], region["endColumn"] = at.Line, end
 		}
-		region.Snippet = &sarifText{s.line(at.Line)}
 	}
-	l := sarifLocation{Physical: sarifPhysical{s.at, region}}
+	l := object{"physicalLocation": object{"artifactLocation": s.at, "region": region}}
 	if resource != "" {
-		l.Logical = []sarifLogical{{resource, "resource"}}
+		l["logicalLocations"] = []object{{"name": resource, "kind": "resource"}}
 	}
 	return l
 }
 
 // region is the lines and columns of bytes of the file.
-func (s *sarifFile) region(start, end int) sarifRegion {
-	r := sarifRegion{}
-	r.StartLine, r.StartColumn = s.position(start)
-	r.EndLine, r.EndColumn = s.position(end)
-	return r
+func (s *sarifFile) region(start, end int) object {
+	line, column := s.position(start)
+	endLine, endColumn := s.position(end)
+	return object{"startLine": line, "startColumn": column, "endLine": endLine, "endColumn": endColumn}
 }
 
 func (s *sarifFile) position(offset int) (line, column int) {
-	before := string(s.src[:min(max(offset, 0), len(s.src))])
+	before := string(s.src[:offset])
 	begin := strings.LastIndexByte(before, '\n') + 1
 	return strings.Count(before, "\n") + 1, utf8.RuneCountInString(before[begin:]) + 1
 }
 
-// add says what could not be checked.
-func (i *sarifInvocation) add(s sarifFile) {
-	for _, u := range s.Unknown {
-		i.Notifications = append(i.Notifications, sarifNotification{
-			"note", sarifText{"not checked: " + u.Message}, []sarifLocation{s.location(u.Pos, u.EndCol, u.Resource)},
-		})
-	}
-	if s.err != nil {
-		i.Successful = false
-		i.Notifications = append(i.Notifications, sarifNotification{
-			"error", sarifText{s.err.Error()}, []sarifLocation{{Physical: sarifPhysical{Artifact: s.at}}},
-		})
-	}
-}
-
 // artifact names a file by a URI, below the root of the sources if it is there.
-func artifact(base, path string) sarifArtifact {
+func artifact(base, path string) object {
 	name := relative(base, path)
 	if filepath.IsAbs(filepath.FromSlash(name)) {
 		if !strings.HasPrefix(name, "/") {
 			name = "/" + name // of a drive
 		}
-		return sarifArtifact{URI: (&url.URL{Scheme: "file", Path: name}).String()}
+		return object{"uri": (&url.URL{Scheme: "file", Path: name}).String()}
 	}
-	return sarifArtifact{URI: (&url.URL{Path: name}).EscapedPath(), BaseID: "%SRCROOT%"}
+	return object{"uri": (&url.URL{Path: name}).EscapedPath(), "uriBaseId": "%SRCROOT%"}
 }
 
 // relative is a path below base, else below the current directory, else the absolute
@@ -284,11 +170,8 @@ func relative(base, path string) string {
 	if err != nil {
 		return filepath.ToSlash(path)
 	}
-	here, _ := os.Getwd() // "" is below nothing
-	for _, dir := range []string{base, here} {
-		if dir == "" {
-			continue
-		}
+	here, _ := os.Getwd()
+	for _, dir := range []string{base, here} { // full is below neither if it is ""
 		if below, err := filepath.Rel(dir, full); err == nil && filepath.IsLocal(below) {
 			return filepath.ToSlash(below)
 		}

@@ -51,45 +51,36 @@ func (w *writer) file(o *options, f *file) {
 		return
 	}
 	for _, s := range f.Suppressed {
-		reason := s.Reason
-		if reason == "" {
-			reason = "no reason is given"
-		}
 		fmt.Fprintf(w, "%s: %s %s %s\n  suppressed on line %d: %s\n", place(s.Pos, f.path), w.term.Paint(view.Aside, "suppressed"),
-			s.ID, show.Clean(s.Message), s.By.Line, show.Clean(reason))
+			s.ID, show.Clean(s.Message), s.By.Line, show.Clean(s.Reason))
 	}
 	for _, u := range f.Unknown {
+		ids := "" // of the rules that did not judge
+		if len(u.Rules) > 0 {
+			ids = " (" + strings.Join(u.Rules, ", ") + ")"
+		}
 		fmt.Fprintf(w, "%s: %s %s%s\n", place(u.Pos, f.path), w.term.Paint(view.Aside, "unknown"),
-			show.Clean(u.Message), w.term.Paint(view.Aside, of(u.Rules)))
+			show.Clean(u.Message), w.term.Paint(view.Aside, ids))
 	}
 }
 
 // writeFixed tells the edits of --fix, and why there are none, next to an output that has
 // no place for them.
-func (f *file) writeFixed(out io.Writer) {
-	for _, x := range f.fixed {
-		fmt.Fprintf(out, "fixed %s: %s (%s)\n", f.path, show.Clean(x.Fix.Says), x.ID)
-	}
-	for _, note := range f.notes {
-		if strings.HasPrefix(note, notFixed) {
-			fmt.Fprintf(out, "%s: %s\n", f.path, show.Clean(note))
+func writeFixed(out io.Writer, files []*file) {
+	for _, f := range files {
+		for _, x := range f.fixed {
+			fmt.Fprintf(out, "fixed %s: %s (%s)\n", f.path, show.Clean(x.Fix.Says), x.ID)
+		}
+		for _, note := range f.notes {
+			if strings.HasPrefix(note, notFixed) {
+				fmt.Fprintf(out, "%s: %s\n", f.path, show.Clean(note))
+			}
 		}
 	}
 }
 
-// of names the rules that did not judge.
-func of(ids []string) string {
-	if len(ids) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(ids, ", ") + ")"
-}
-
 // place is "template.yaml:12:7".
 func place(p template.Pos, path string) string {
-	if p.File != "" {
-		path = p.File
-	}
 	if p.Line == 0 {
 		return path
 	}
@@ -125,14 +116,11 @@ func (w *writer) finding(f *file, x rules.Finding) {
 
 // reason says why a rule is there, with AWS's page.
 func reason(r rules.Info) string {
-	if name := page(r); name != "" {
-		return r.Why + " (AWS: " + name + ")"
+	if r.Page != "" {
+		return r.Why + " (AWS: " + r.Page + ")"
 	}
 	return r.Why
 }
-
-// page is the name of AWS's page, "" for a rule that no page has.
-func page(r rules.Info) string { return strings.TrimSuffix(r.Page, "–") }
 
 // excerpt shows the line, with a caret below each character that is wrong.
 func (w *writer) excerpt(f *file, x rules.Finding) {
@@ -142,11 +130,8 @@ func (w *writer) excerpt(f *file, x rules.Finding) {
 	}
 	runes := []rune(line)
 	from := min(x.Pos.Col-1, len(runes))
-	to := min(max(x.EndCol-1, from+1), max(len(runes), from+1))
-	before, marked, after := show.Clean(string(runes[:from])), show.Clean(string(runes[from:min(to, len(runes))])), ""
-	if to < len(runes) {
-		after = show.Clean(string(runes[to:]))
-	}
+	to := min(max(x.EndCol-1, from+1), len(runes))
+	before, marked, after := show.Clean(string(runes[:from])), show.Clean(string(runes[from:to])), show.Clean(string(runes[to:]))
 	number := fmt.Sprintf("%5d", x.Pos.Line)
 	margin := w.term.Paint(view.Aside, strings.Repeat(" ", len(number))+" |")
 	fmt.Fprintf(w, "%s %s\n", w.term.Paint(view.Aside, number+" |"), before+marked+after)
@@ -191,40 +176,28 @@ func (w *writer) diff(text string) {
 
 // summary is the last line.
 func (w *writer) summary(o *options, n tally) string {
-	parts := []string{
-		w.amount(n.errors, "error", rules.Error), w.amount(n.warnings, "warning", rules.Warning),
+	parts := []string{w.amount(n.Errors, "error", rules.Error)}
+	if o.severity != string(rules.Error) {
+		parts = append(parts, w.amount(n.Warnings, "warning", rules.Warning))
 	}
 	if o.severity == string(rules.Note) {
-		parts = append(parts, w.amount(n.notes, "note", rules.Note))
+		parts = append(parts, w.amount(n.Notes, "note", rules.Note))
 	}
-	if o.severity == string(rules.Error) {
-		parts = parts[:1]
-	}
-	text := show.Count(n.files, "template") + ": " + strings.Join(parts, ", ")
-	for _, part := range []struct {
-		n    int
-		text string
-	}{
-		{n.fixed, "fixed"}, {n.suppressed, "suppressed"}, {n.unreadable, "not read"},
-	} {
-		if part.n > 0 {
-			text += fmt.Sprintf(", %d %s", part.n, part.text)
+	add := func(n int, format string, args ...any) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf(format, args...))
 		}
 	}
-	if n.unknown > 0 {
-		text += ", " + show.Count(n.unknown, "place") + " not checked" + unless(o.verbose, " (--verbose lists them)")
+	add(n.Fixed, "%d fixed", n.Fixed)
+	add(n.Suppressed, "%d suppressed", n.Suppressed)
+	add(n.Unreadable, "%d not read", n.Unreadable)
+	unknown := show.Count(n.Unknown, "place") + " not checked"
+	if !o.verbose {
+		unknown += " (--verbose lists them)"
 	}
-	if n.hidden > 0 {
-		text += fmt.Sprintf(", %d of lower severity not shown (--severity note shows them)", n.hidden)
-	}
-	return text
-}
-
-func unless(not bool, text string) string {
-	if not {
-		return ""
-	}
-	return text
+	add(n.Unknown, "%s", unknown)
+	add(n.NotShown, "%d of lower severity not shown (--severity note shows them)", n.NotShown)
+	return show.Count(n.Files, "template") + ": " + strings.Join(parts, ", ")
 }
 
 func (w *writer) amount(n int, noun string, s rules.Severity) string {

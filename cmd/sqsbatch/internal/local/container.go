@@ -1,7 +1,6 @@
 package local
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
-	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
 const (
@@ -54,12 +52,13 @@ func (s *stack) runContainers(ctx, kill context.Context, tracker *track.Tracker)
 // what stands for the role and the region of the platform.
 func (s *stack) containerEnvironment() map[string]string {
 	env := maps.Clone(s.deployment.Function.Environment)
-	if env == nil {
-		env = map[string]string{}
-	}
 	maps.DeleteFunc(env, func(name, _ string) bool { return strings.HasPrefix(name, "AWS_LAMBDA_") })
+	var urls []string
+	for _, q := range s.polled() {
+		urls = append(urls, q.URL)
+	}
 	maps.Copy(env, map[string]string{
-		settings.QueueURL.Name:      strings.Join(s.polled(), ","),
+		settings.QueueURL.Name:      strings.Join(urls, ","),
 		settings.LogSucceeded.Name:  "true",
 		"AWS_ENDPOINT_URL_SQS":      s.server.URL(),
 		"AWS_REGION":                region,
@@ -73,19 +72,11 @@ func (s *stack) containerEnvironment() map[string]string {
 	return env
 }
 
-// polled lists the URLs of the queues that are polled.
-func (s *stack) polled() (urls []string) {
-	for _, name := range s.sources() {
-		i := slices.IndexFunc(s.deployment.Queues, func(q template.Queue) bool { return q.Name == name })
-		urls = append(urls, s.deployment.Queues[i].URL)
-	}
-	return urls
-}
-
 // stopLimit is how long a stop may take, by the settings in the environment.
 func (s *stack) stopLimit() time.Duration {
+	env := s.configured()
 	duration := func(name string, otherwise time.Duration) time.Duration {
-		d, err := time.ParseDuration(cmp.Or(s.o.env[name], s.deployment.Function.Environment[name]))
+		d, err := time.ParseDuration(env[name])
 		if err != nil || d <= 0 {
 			return otherwise // the function itself reports a wrong one
 		}
@@ -100,29 +91,11 @@ func (s *stack) variables() (list []string) {
 	if s.o.mode != modePoll {
 		return nil
 	}
-	env := maps.Clone(s.deployment.Function.Environment)
-	if env == nil {
-		env = map[string]string{}
-	}
-	maps.Copy(env, s.o.env)
+	env := s.configured()
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if strings.HasPrefix(name, settings.Prefix) {
 			list = append(list, name+"="+env[name])
 		}
 	}
 	return list
-}
-
-// notApplied warns of settings of event source mappings that do not apply in a
-// container, and that change which messages a handler receives.
-func (s *stack) notApplied(tracker *track.Tracker) {
-	events := []template.Event{s.deployment.Event}
-	for _, m := range s.deployment.More {
-		events = append(events, m.Event)
-	}
-	for _, e := range events {
-		if len(e.Filters) > 0 {
-			tracker.Warn(fmt.Sprintf("%s: the FilterCriteria of event %s apply on Lambda only: in a container the function receives every message", e.Properties.Get("FilterCriteria").Pos, e.Name))
-		}
-	}
 }

@@ -1,51 +1,26 @@
 package local_test
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
-
-// orders makes input of so many orders with an sku.
-func orders(n int, sku string) string {
-	var in strings.Builder
-	for i := range n {
-		fmt.Fprintf(&in, `{"id":"o-%d","sku":%q,"quantity":1}`+"\n", i, sku)
-	}
-	return in.String()
-}
-
-func ofType(lines []line, kind string) (list []line) {
-	for _, l := range lines {
-		if l.Type == kind {
-			list = append(list, l)
-		}
-	}
-	return list
-}
 
 // TestPollSamples: in a container the sample orders end as they do on Lambda.
 func TestPollSamples(t *testing.T) {
 	t.Parallel()
-	lines, err := run(t, "", "--mode", "poll", "--once", "--timeout", "2m", "--template", filepath.Join(root, "template.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := done(t, "", "--mode", "poll", "--once", "--timeout", "2m", "--template", own)
 	s := summary(t, lines)
 	if s.Sent != 10 || s.Succeeded != 7 || s.DeadLettered != 3 || s.Retried != 6 || s.Remaining != 0 || s.Invocations != 0 || s.Starts != 1 || s.Crashes != 0 {
 		t.Errorf("summary: %+v", s)
@@ -68,27 +43,23 @@ func TestPollSamples(t *testing.T) {
 // What a killed process held comes back and is done by the one that follows it.
 func TestPollKilled(t *testing.T) {
 	t.Parallel()
-	var out *watched
-	out = &watched{saw: func(l line) {
-		if l.Type == "record" && l.Outcome == "succeeded" && !out.done {
-			out.done = true
-			killProcess(t, out.pid)
+	var w watched
+	w.saw = func(l line) {
+		if l.Type == "record" && l.Outcome == "succeeded" && w.once() {
+			p, err := os.FindProcess(w.pid)
+			if err != nil || p.Kill() != nil {
+				t.Errorf("process %d is not killed", w.pid)
+			}
 		}
-	}}
-	var side bytes.Buffer
-	err := runLocal(t.Context(), []string{
-		"--mode", "poll", "--template", filepath.Join(root, "template.yaml"), "--env", "SQSBATCH_VISIBILITY=4s", "--env", "SQSBATCH_CONCURRENCY=4",
-		"--once", "--timeout", "1m", "--output", "json", "-",
-	}, cli.IO{Stdin: strings.NewReader(orders(4, "slow:100ms") + orders(16, "slow:2s")), Stdout: out, Stderr: &side})
-	if err != nil {
-		t.Fatalf("%v\n%s", err, side.String())
 	}
-	s := summary(t, out.lines)
-	if s.Sent != 20 || s.Succeeded != 20 || s.Starts != 2 || s.Crashes != 1 || s.Remaining != 0 {
+	lines := w.run(t, strings.NewReader(orders(1, "slow:100ms")+orders(11, "slow:2s")),
+		"--mode", "poll", "--template", own, "--env", "SQSBATCH_VISIBILITY=4s", "--env", "SQSBATCH_CONCURRENCY=4", "--once", "--timeout", "1m", "-")
+	s := summary(t, lines)
+	if s.Sent != 12 || s.Succeeded != 12 || s.Starts != 2 || s.Crashes != 1 || s.Remaining != 0 {
 		t.Errorf("summary: %+v", s)
 	}
 	cut, told := 0, 0
-	for _, l := range out.lines {
+	for _, l := range lines {
 		switch {
 		case l.Outcome == "cut-off":
 			cut++
@@ -110,28 +81,20 @@ func TestPollKilled(t *testing.T) {
 // TestPollStopped: Ctrl-C lets the process drain, and nothing is stranded.
 func TestPollStopped(t *testing.T) {
 	t.Parallel()
-	interrupts := make(chan os.Signal, 2)
-	var out *watched
-	out = &watched{saw: func(l line) {
-		if l.Type == "record" && !out.done {
-			out.done = true
-			interrupts <- os.Interrupt
+	w := watched{interrupts: make(chan os.Signal, 2)}
+	w.saw = func(l line) {
+		if l.Type == "record" && w.once() {
+			w.interrupts <- os.Interrupt
 		}
-	}}
-	var side bytes.Buffer
-	err := runLocal(context.Background(), []string{
-		"--mode", "poll", "--processes", "2", "--template", filepath.Join(root, "template.yaml"), "--env", "SQSBATCH_CONCURRENCY=3",
-		"--timeout", "1m", "--output", "json", "-",
-	}, cli.IO{Stdin: strings.NewReader(orders(400, "slow:400ms")), Stdout: out, Stderr: &side, Interrupts: interrupts})
-	if err != nil {
-		t.Fatalf("%v\n%s", err, side.String())
 	}
-	s := summary(t, out.lines)
+	lines := w.run(t, strings.NewReader(orders(400, "slow:400ms")),
+		"--mode", "poll", "--processes", "2", "--template", own, "--env", "SQSBATCH_CONCURRENCY=3", "--timeout", "1m", "-")
+	s := summary(t, lines)
 	if s.Succeeded == 0 || s.Remaining == 0 || s.Succeeded+s.Remaining != s.Sent || s.Retried != 0 || s.Crashes != 0 {
 		t.Errorf("summary: %+v", s)
 	}
 	ends := 0
-	for _, p := range ofType(out.lines, "process") {
+	for _, p := range ofType(lines, "process") {
 		if p.Ended == "" {
 			continue
 		}
@@ -140,47 +103,8 @@ func TestPollStopped(t *testing.T) {
 			t.Errorf("a process's end: %+v", p)
 		}
 	}
-	if last := ofType(out.lines, "process"); ends != 2 || last[len(last)-1].CutOff != 0 {
+	if last := ofType(lines, "process"); ends != 2 || last[len(last)-1].CutOff != 0 {
 		t.Errorf("%d processes ended; the last holds nothing: %+v", ends, last)
-	}
-}
-
-// watched takes JSON lines and shows each to saw.
-type watched struct {
-	saw   func(line)
-	lines []line
-	pid   int // of the latest process
-	done  bool
-	rest  []byte
-}
-
-func (w *watched) Write(p []byte) (int, error) {
-	w.rest = append(w.rest, p...)
-	for {
-		text, after, ok := bytes.Cut(w.rest, []byte("\n"))
-		if !ok {
-			return len(p), nil
-		}
-		var l line
-		if err := json.Unmarshal(text, &l); err != nil {
-			return 0, fmt.Errorf("%q: %w", text, err)
-		}
-		w.lines = append(w.lines, l)
-		if l.Type == "process" {
-			w.pid = l.PID
-		}
-		w.saw(l)
-		w.rest = slices.Clone(after)
-	}
-}
-
-func killProcess(t *testing.T, pid int) {
-	p, err := os.FindProcess(pid)
-	if err == nil {
-		err = p.Kill()
-	}
-	if err != nil {
-		t.Errorf("kill process %d: %v", pid, err)
 	}
 }
 
@@ -196,48 +120,35 @@ func TestPollSeveralQueues(t *testing.T) {
 		{[]string{"--queue", "Second"}, []string{"second"}, []string{"first"}},
 	}
 	for _, tt := range tests {
-		interrupts := make(chan os.Signal, 1)
-		side := &cancelOn{what: "\nqueue        http"} // the header is there
-		reader, input := io.Pipe()                     // so that nothing ends before
-		var out *watched
-		out = &watched{saw: func(l line) {
+		reader, input := io.Pipe() // so that nothing ends before
+		w := watched{interrupts: make(chan os.Signal, 1)}
+		w.saw = func(l line) {
 			switch {
 			case l.Type == "process" && l.Ended == "":
 				for _, queue := range append(tt.polled, tt.silent...) {
-					sendTo(t, side.text.String(), queue)
+					sendTo(t, w.side.String(), queue)
 				}
-			case l.Type == "record" && len(ofType(out.lines, "record")) == len(tt.polled):
-				interrupts <- os.Interrupt
+			case l.Type == "record" && len(ofType(w.lines, "record")) == len(tt.polled):
+				w.interrupts <- os.Interrupt
 			}
-		}}
-		args := append([]string{
-			filepath.Join(root, "examples", "orders"), "--mode", "poll", "--template", "testdata/two.yaml", "--timeout", "1m", "--output", "json", "-",
-		}, tt.args...)
-		err := runLocal(context.Background(), args, cli.IO{Stdin: reader, Stdout: out, Stderr: side, Interrupts: interrupts})
-		_ = input.Close()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, side.text.String())
 		}
-		s := summary(t, out.lines)
+		lines := w.run(t, reader, append([]string{
+			filepath.Join(root, "examples", "orders"), "--mode", "poll", "--template", "testdata/two.yaml", "--timeout", "1m", "-",
+		}, tt.args...)...)
+		_ = input.Close()
+		s := summary(t, lines)
 		if s.Sent != len(tt.polled) || s.Succeeded != len(tt.polled) || s.Filtered != 0 {
 			t.Errorf("%q: %+v", tt.args, s)
 		}
-		if !strings.Contains(side.text.String(), "the FilterCriteria of event Second apply on Lambda only") {
-			t.Errorf("%q: nothing is said of the filters:\n%s", tt.args, side.text.String())
-		}
+		golden.Says(t, fmt.Sprint(tt.args), w.side.String(), "the FilterCriteria of event Second apply on Lambda only")
 	}
 }
 
 // sendTo sends an order to a queue at the endpoint that the header names.
 func sendTo(t *testing.T, header, queue string) {
-	endpoint := regexp.MustCompile(`(?m)^endpoint +(\S+)$`).FindStringSubmatch(header)
-	if endpoint == nil {
-		t.Errorf("no endpoint in:\n%s", header)
-		return
-	}
-	client := sqs.New(sqs.Options{Region: "us-east-1", BaseEndpoint: &endpoint[1], Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")})
+	client, url := clientOf(header)
 	_, err := client.SendMessage(context.Background(), &sqs.SendMessageInput{
-		QueueUrl: aws.String(endpoint[1] + "/000000000000/" + queue), MessageBody: aws.String(`{"id":"` + queue + `","sku":"ok","quantity":1}`),
+		QueueUrl: aws.String(url + "/000000000000/" + queue), MessageBody: aws.String(`{"id":"` + queue + `","sku":"ok","quantity":1}`),
 	})
 	if err != nil {
 		t.Errorf("send to %s: %v", queue, err)
@@ -251,18 +162,108 @@ func TestPollCannotStart(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"testdata/exits", "--template", filepath.Join(root, "template.yaml"), "--no-samples"},
+		{[]string{"testdata/exits", "--template", own, "--no-samples"},
 			[]string{"testdata/exits cannot start", "exit status 3", "no configuration", "handler.Run"}},
 		{[]string{"testdata/foreign", "--function", "Foreign", "--no-samples"}, []string{"cannot start", "AWS_LAMBDA_RUNTIME_API", "handler.Run"}},
-		{[]string{"--template", filepath.Join(root, "template.yaml"), "--env", "SQSBATCH_WAIT=21s", "--processes", "3"},
+		{[]string{"--template", own, "--env", "SQSBATCH_WAIT=21s", "--processes", "3"},
 			[]string{"cannot start", "exit status 1", "must be whole seconds from 1s to 20s", "SQSBATCH_WAIT"}},
 	}
 	for _, tt := range tests {
-		err := runLocal(t.Context(), append(tt.args, "--mode", "poll", "--timeout", "1m"), cli.IO{Stdout: io.Discard, Stderr: io.Discard})
-		if err == nil {
-			t.Errorf("%q: no error", tt.args)
-			continue
+		_, _, err := output(t, "", append(tt.args, "--mode", "poll", "--timeout", "1m")...)
+		golden.Says(t, fmt.Sprint(tt.args), fmt.Sprint(err), tt.want...)
+	}
+}
+
+// TestPollLateEvent: receive counts of an event are reproduced before the
+// process polls, and what this tool received for that is not an attempt.
+func TestPollLateEvent(t *testing.T) {
+	t.Parallel()
+	good, last := `{"id":"o-1","sku":"flaky:3","quantity":1}`, `{"id":"o-2","sku":"flaky:4","quantity":1}`
+	lines := done(t, "", "--mode", "poll", "--template", own,
+		"--event", inEvent(t, map[string]string{"ApproximateReceiveCount": "3"}, good, last), "--once", "--timeout", "1m")
+	checkFates(t, lines, map[string][]string{good: {"3 succeeded"}, last: {"3 retry", "4 succeeded"}})
+	if s := summary(t, lines); s.Succeeded != 2 || s.Retried != 1 {
+		t.Errorf("summary: %+v", s)
+	}
+}
+
+// TestPollStubborn: a process is given its drain limit and a little more, and is
+// then killed, which is an error. It has a container's environment.
+func TestPollStubborn(t *testing.T) {
+	t.Setenv("AWS_PROFILE", "mine")
+	t.Setenv("SQSBATCH_WAIT", "1s")
+	text, err := interrupted("", "that is all", 1,
+		"testdata/stubborn", "--mode", "poll", "--template", "testdata/stubborn.yaml", "--no-samples", "--timeout", "2m", "--env", "ADDED=1")
+	if err == nil || !strings.Contains(err.Error(), "process 1 did not end within 6.5s of SIGTERM and was killed") {
+		t.Errorf("error %v", err)
+	}
+	env := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^p1   │ env (\w+)=(.*)$`).FindAllStringSubmatch(text, -1) {
+		env[m[1]] = m[2]
+	}
+	endpoint := env["AWS_ENDPOINT_URL_SQS"]
+	queue := endpoint + "/000000000000/work"
+	for name, want := range map[string]string{
+		"SQSBATCH_QUEUE_URL": queue, "MINE": queue, "SQSBATCH_DRAIN_LIMIT": "500ms", "SQSBATCH_LOG_SUCCEEDED": "true", "ADDED": "1",
+		"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true",
+		"SQSBATCH_WAIT": "", "AWS_PROFILE": "", "AWS_LAMBDA_EXEC_WRAPPER": "", "AWS_LAMBDA_RUNTIME_API": "", // none of them
+	} {
+		if got, is := env[name]; got != want || is != (want != "") {
+			t.Errorf("%s is %q, want %q", name, got, want)
 		}
-		golden.Says(t, fmt.Sprint(tt.args), err.Error(), tt.want...)
+	}
+	if endpoint == "" {
+		t.Errorf("no endpoint in:\n%s", text)
+	}
+}
+
+// Retries are spaced over seconds, unless the template or the user spaces them.
+func TestRetriesAreSpacedOverSeconds(t *testing.T) {
+	t.Parallel()
+	stubborn, err := os.ReadFile("testdata/stubborn.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		variable string // in the template
+		args     []string
+		want     string // SQSBATCH_OUTAGE
+		said     bool
+	}{
+		"by default":                {want: "10s", said: true},
+		"an outage in the template": {variable: "SQSBATCH_OUTAGE: 1h", want: "1h"},
+		"a backoff in the template": {variable: "SQSBATCH_BACKOFF_CAP: 1m"},
+		"an outage of --env":        {args: []string{"--env", "SQSBATCH_OUTAGE=2s"}, want: "2s"},
+		"a backoff of --env":        {args: []string{"--env", "SQSBATCH_BACKOFF=constant"}},
+	} {
+		for _, mode := range []string{"lambda", "poll"} {
+			t.Run(mode+", "+name, func(t *testing.T) {
+				t.Parallel()
+				template := strings.Replace(string(stubborn), "{MINE:", "{"+cmp.Or(c.variable, "ANY: thing")+", MINE:", 1)
+				args := append([]string{"testdata/stubborn", "--mode", mode, "--template", golden.File(t, "template.yaml", template), "--timeout", "1m", "-"}, c.args...)
+				text, err := interrupted("x\n", "that is all", 2, args...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := regexp.MustCompile(`(?m)│ env SQSBATCH_OUTAGE=(.*)$`).FindStringSubmatch(text)
+				if is := append(got, "", "")[1]; is != c.want {
+					t.Errorf("SQSBATCH_OUTAGE is %q, want %q", is, c.want)
+				}
+				const line = "\nretries      spaced over 10s here (SQSBATCH_OUTAGE), 15m when deployed\n"
+				if said := strings.Contains(text, line); said != c.said {
+					t.Errorf("said: %v, want %v, in\n%s", said, c.said, text)
+				}
+			})
+		}
+	}
+}
+
+// TestPollSecondInterrupt: nothing is waited for.
+func TestPollSecondInterrupt(t *testing.T) {
+	t.Parallel()
+	text, err := interrupted("", "that is all", 2, "testdata/stubborn", "--mode", "poll", "--template", "testdata/stubborn.yaml", "--no-samples", "--timeout", "1m",
+		"--env", "SQSBATCH_DRAIN_LIMIT=1h")
+	if err != nil || !strings.Contains(text, "stopped: signal: killed") {
+		t.Errorf("error %v; it printed\n%s", err, text)
 	}
 }

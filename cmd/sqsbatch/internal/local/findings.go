@@ -30,15 +30,9 @@ func (p *plan) lint() (found []lint.Finding) {
 			found = append(found, f)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b lint.Finding) int { return rank(a) - rank(b) })
-	return found
-}
-
-func rank(f lint.Finding) int {
-	if f.Severity == lint.Error {
-		return 0
-	}
-	return 1
+	isError := func(f lint.Finding) bool { return f.Severity == lint.Error }
+	errors := slices.DeleteFunc(slices.Clone(found), func(f lint.Finding) bool { return !isError(f) })
+	return append(errors, slices.DeleteFunc(found, isError)...)
 }
 
 // uses reports whether a finding is worth a line before a run. It is an error or a warning
@@ -50,22 +44,24 @@ func (p *plan) uses(f lint.Finding) bool {
 	if f.Severity == lint.Note || f.ID == encryption || p.o.mode == modePoll && strings.HasPrefix(f.ID, "SB1") && f.ID != variables {
 		return false
 	}
+	d := p.deployment
 	return slices.ContainsFunc(f.About, func(s lint.Subject) bool {
-		switch d := p.deployment; {
-		case s.Event != "":
-			return s.Function == d.Function.LogicalID && s.Event == d.Event.Name
-		case s.Function != "":
-			return s.Function == d.Function.LogicalID
-		default:
-			return s.Queue != "" && (s.Queue == d.Source.LogicalID || slices.ContainsFunc(d.More, func(m template.Mapping) bool { return s.Queue == m.Queue.LogicalID }))
+		if s.Function != "" {
+			return s.Function == d.Function.LogicalID && (s.Event == "" || s.Event == d.Event.Name)
 		}
+		return s.Queue != "" && slices.ContainsFunc(p.polled(), func(q template.Queue) bool { return q.LogicalID == s.Queue })
 	})
 }
 
 // warn shows what a user should know of the template before the run.
-func (s *stack) warn(r *run) {
+func (s *stack) warn(r *run, tracker *track.Tracker) {
 	for _, f := range s.deployment.Findings {
 		r.view.Event(track.Warning{Text: f.String()})
+	}
+	for _, m := range s.deployment.Mappings() {
+		if e := m.Event; s.o.mode == modePoll && len(e.Filters) > 0 { // they change what a handler receives
+			tracker.Warn(fmt.Sprintf("%s: the FilterCriteria of event %s apply on Lambda only: in a container the function receives every message", e.Properties.Get("FilterCriteria").Pos, e.Name))
+		}
 	}
 	for _, f := range s.found[:min(len(s.found), maxFindings)] {
 		first, _, _ := strings.Cut(f.Message, ". ")

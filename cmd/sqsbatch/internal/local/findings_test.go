@@ -1,56 +1,15 @@
 package local_test
 
 import (
-	"bytes"
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
-
-// mistaken is a template with findings of all kinds.
-const mistaken = `Resources:
-  Dead: {Type: AWS::SQS::Queue}
-  Work:
-    Type: AWS::SQS::Queue
-    Properties:
-      VisibilityTimeout: 50
-      SqsManagedSseEnabled: false
-      RedrivePolicy:
-        deadLetterTargetArn: !GetAtt Dead.Arn
-        maxReceiveCount: 2
-  Other: {Type: AWS::SQS::Queue}
-  Orders:
-    Type: AWS::Serverless::Function
-    Properties:
-      Timeout: 10
-      Environment: {Variables: {SQSBATCH_BACKOFF: constant}}
-      Role: !GetAtt Role.Arn
-      ReservedConcurrentExecutions: 5
-      Events:
-        Work:
-          Type: SQS
-          Properties:
-            Queue: !GetAtt Work.Arn
-            ScalingConfig: {MaximumConcurrency: 10}
-        Other:
-          Type: SQS
-          Properties:
-            Queue: !GetAtt Other.Arn
-            FunctionResponseTypes: [ReportBatchItemFailures]
-            BatchSize: 20
-  Second:
-    Type: AWS::Serverless::Function
-    Properties:
-      Events:
-        Work: {Type: SQS, Properties: {Queue: !GetAtt Work.Arn}}
-  Role: {Type: AWS::IAM::Role}
-  Policy: {Type: AWS::SQS::QueuePolicy, Properties: {PolicyDocument: {Statement: [{Effect: Allow, Principal: "*"}]}}}
-  Alarm: {Type: AWS::CloudWatch::Alarm, Properties: {MetricName: ApproximateAgeOfOldestMessage, Threshold: 60, Dimensions: [{Name: QueueName, Value: !GetAtt Work.QueueName}]}}
-`
 
 // Before a run there is a line for each finding about what runs: its function, mapping and
 // queue. Errors come first, and only a few are shown. Those about alarms, permissions and
@@ -65,6 +24,10 @@ func TestFindings_OfWhatRuns(t *testing.T) {
 		concurrency = "24: event Work has a MaximumConcurrency of 10, above the 5 that function Orders reserves (SB109)"
 		four        = "`sqsbatch lint TEMPLATE` shows all 4, with reasons and fixes"
 	)
+	mistaken, err := os.ReadFile("testdata/mistaken.yaml") // it has findings of all kinds
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		old, changed string
 		args         []string
@@ -77,17 +40,14 @@ func TestFindings_OfWhatRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := golden.File(t, "template.yaml", strings.Replace(mistaken, c.old, c.changed, 1))
-			var out bytes.Buffer
+			path := golden.File(t, "template.yaml", strings.Replace(string(mistaken), c.old, c.changed, 1))
 			args := append([]string{ordersPackage, "--template", path, "--function", "Orders", "--queue", "Work", "--once", "--timeout", "1m", "-"}, c.args...)
-			if err := runLocal(t.Context(), args, cli.IO{Stdin: strings.NewReader(`{"id":"o-1","sku":"ok","quantity":1}` + "\n"), Stdout: &out, Stderr: os.Stderr}); err != nil {
-				t.Fatalf("%v\n%s", err, out.String())
-			}
+			text := shown(t, `{"id":"o-1","sku":"ok","quantity":1}`+"\n", args...)
 			var got []string
-			for line := range strings.Lines(out.String()) {
+			for line := range strings.Lines(text) {
 				line = strings.TrimSuffix(line, "\n")
-				if _, text, warned := strings.Cut(line, "warning: "+path+":"); warned {
-					got = append(got, text)
+				if _, warning, warned := strings.Cut(line, "warning: "+path+":"); warned {
+					got = append(got, warning)
 				} else if strings.Contains(line, "sqsbatch lint") {
 					got = append(got, strings.Replace(line, path, "TEMPLATE", 1))
 				}
@@ -96,5 +56,89 @@ func TestFindings_OfWhatRuns(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 			}
 		})
+	}
+}
+
+// ordersPackage names the example by its import path: no template is looked for above it.
+const ordersPackage = "github.com/sqsbatch/sqsbatch/examples/orders"
+
+// A package without a template runs with the settings that the repository's template has,
+// and the header says where they are from.
+func TestNoTemplate_RunsWithDefaults(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		args     []string
+		settings string
+	}{
+		{"none", nil, "defaults, because there is no template.yaml in .; --template FILE names one"},
+		{"the repository's", []string{"--template", own}, own},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			stdin := `{"id":"o-1","sku":"ok","quantity":1}` + "\n" + `{"id":"o-2","sku":"unknown","quantity":1}`
+			text := shown(t, stdin, append([]string{ordersPackage, "-", "--once", "--timeout", "1m"}, tt.args...)...)
+			if strings.Contains(text, "sqsbatch lint") {
+				t.Errorf("there are findings:\n%s", text)
+			}
+			golden.Says(t, "the output", text,
+				": "+ordersPackage+", timeout 10s, 256 MB, batches of 10, 10 at a time\n",
+				"settings     "+tt.settings+"\n",
+				"(visibility 1m)\n", "-dead  (after 5 receives)\n",
+				"2 messages sent: 1 succeeded, 1 dead-lettered",
+			)
+		})
+	}
+}
+
+var filtering = []string{"testdata/foreign", "--template", "testdata/filter.yaml", "--once", "--timeout", "1m", "--output", "json", "-"}
+
+const filterable = `{"status":"paid"}` + "\n" + `{"status":"open"}` + "\npaid 7\nopen 8\n"
+
+// TestFilterCriteria: what matches no filter of the event is deleted, the
+// function never sees it, and it is neither a success nor a loss.
+func TestFilterCriteria(t *testing.T) {
+	t.Parallel()
+	stdout, stderr, err := output(t, filterable, filtering...)
+	golden.Says(t, "the header", stderr, `filter       {"body": {"status": ["paid"]}}`)
+	if err != nil || strings.Contains(stderr, "warning") {
+		t.Errorf("error %v; it says\n%s", err, stderr)
+	}
+	lines := parseLines(t, stdout)
+	checkFates(t, lines, map[string][]string{
+		`{"status":"paid"}`: {"1 succeeded"}, "paid 7": {"1 succeeded"},
+		`{"status":"open"}`: {"1 filtered"}, "open 8": {"1 filtered"},
+	})
+	invoked := 0
+	for _, l := range lines {
+		if l.Outcome == "filtered" && (!strings.Contains(l.Reason, "matches no filter") || l.VisibleInMs != nil) {
+			t.Errorf("%+v", l)
+		}
+		invoked += l.Records
+	}
+	if invoked != 2 {
+		t.Errorf("%d records reached the function", invoked)
+	}
+	if s := summary(t, lines); s.Sent != 4 || s.Succeeded != 2 || s.Filtered != 2 || s.Lost+s.Removed+s.Remaining != 0 {
+		t.Errorf("summary: %+v", s)
+	}
+}
+
+func TestWrongFilterCriteria(t *testing.T) {
+	good, err := os.ReadFile(filepath.Join("testdata", "filter.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const second = `'{"body": [{"prefix": "paid "}]}'`
+	for wrong, want := range map[string][]string{
+		`'{"body": "paid"}'`:          {"wrong.yaml:21: function Foreign, event Work: filter 2 of FilterCriteria", `{"body": "paid"}: pattern.body: need a list`, "Correct it, as in"},
+		`'{"body": {"a": [{"x":1}]}'`: {"wrong.yaml:21: function Foreign, event Work: filter 2", "not JSON"},
+		`'{"messageId": ["1"]}'`:      {"filter 2", `filtered by their "body" only`},
+		`{body: [paid]}`:              {"wrong.yaml:21: the Pattern of filter 2 of event Work of Foreign is a mapping; it must be a string of JSON"},
+		`!Ref AWS::NoValue`:           {"filter 2 of event Work of Foreign has no Pattern; give one"},
+	} {
+		path := golden.File(t, "wrong.yaml", strings.Replace(string(good), second, wrong, 1))
+		_, _, err := output(t, "", "testdata/foreign", "--template", path, "--no-samples", "--timeout", "1m")
+		golden.Says(t, wrong, fmt.Sprint(err), want...)
 	}
 }

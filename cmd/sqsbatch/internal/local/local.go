@@ -1,25 +1,25 @@
-// Package local is the command `sqsbatch local`: it builds a function, runs it
-// against the embedded SQS and Lambda as its template says, sends messages and
-// shows what becomes of them.
+// Package local is the command `sqsbatch local`: it builds a function, runs it against the
+// embedded SQS and Lambda as its template says, sends messages and shows what becomes of them.
 //
 // It combines other packages: template reads what is deployed, lint checks it, build
 // compiles the program, message reads what is sent, track follows what happens,
-// runstats measures it, and view shows it. In this package, options.go and program.go have
-// the flags, local.go the course of a run, stack.go the queues and the function, findings.go
-// what lint finds in their settings, input.go and send.go the messages. container.go is for
-// --mode poll, where the function runs in processes that poll, as in a container (package
-// container).
+// runstats measures it, and view shows it. In this package, options.go has the flags,
+// local.go the course of a run, plan.go finds the template and the package, stack.go has the
+// queues and the function on Lambda, findings.go what lint finds in their settings,
+// messages.go what is sent. container.go is for --mode poll, where the function runs in
+// processes that poll, as in a container (package container).
 //
 // A [Trial] uses the same queues and function for another command: it runs messages that
-// it is given once each, and returns what became of them. trial.go and trialcourse.go have
-// it.
+// it is given once each, and returns what became of them.
 package local
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,11 +52,11 @@ func runWith(ctx context.Context, o options, tio cli.IO, builder build.Builder) 
 	}}
 	var text *view.Text
 	var v view.View
-	var json *view.JSON
+	var lines *view.JSON
 	if o.output == "json" {
 		text = view.NewText(tio.Stderr, view.Detect(tio.Stderr))
-		json = view.NewJSON(stdout, text)
-		v = json
+		lines = view.NewJSON(stdout, text)
+		v = lines
 	} else {
 		text = view.NewText(stdout, view.Detect(tio.Stdout))
 		v = text
@@ -72,10 +72,24 @@ func runWith(ctx context.Context, o options, tio cli.IO, builder build.Builder) 
 	if errors.Is(err, errInterrupted) && !o.once {
 		err = nil
 	}
-	if json != nil && err == nil {
-		err = json.Err()
+	if lines != nil && err == nil {
+		err = lines.Err()
 	}
 	return err
+}
+
+// output ends the run when standard output can no longer be written.
+type output struct {
+	w      io.Writer
+	failed func(error) // called for every write that fails
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if err != nil {
+		o.failed(err)
+	}
+	return n, err
 }
 
 type run struct {
@@ -94,25 +108,13 @@ type run struct {
 const tick = 100 * time.Millisecond
 
 func (r *run) run(ctx context.Context) error {
-	p, err := r.plan(ctx)
-	if err != nil {
-		return notInterrupted(ctx, err)
-	}
-	if err := writable(r.o.metrics); err != nil {
-		return err
-	}
-	r.stats = runstats.New(p.deployment.Function.Timeout)
-	tracker := track.New(track.Options{
-		Sources: p.sources(), MaxReceiveCounts: p.maxReceiveCounts(), Containers: r.o.mode == modePoll, Timeout: p.deployment.Function.Timeout,
-		Emit: func(e track.Event) {
-			if metrics := r.stats.Event(e); !metrics {
-				r.view.Event(e)
-			}
-		},
+	s, tracker, err := r.prepare(ctx, func(e track.Event) {
+		if metrics := r.stats.Event(e); !metrics {
+			r.view.Event(e)
+		}
 	})
-	s, err := p.start(ctx, r, tracker)
 	if err != nil {
-		return notInterrupted(ctx, err)
+		return err
 	}
 	defer s.close()
 	r.view.Header(s.header())
@@ -130,7 +132,7 @@ func (r *run) run(ctx context.Context) error {
 	stopSaying()
 	stopTracking()
 	sum := view.Summary{
-		Progress: tracker.Progress(), Dead: tracker.Dead(), DeadName: s.deadName(), Elapsed: time.Since(begun),
+		Progress: tracker.Progress(), Dead: tracker.Dead(), DeadName: s.deadLetters().Name, Elapsed: time.Since(begun),
 	}
 	sum.Metrics = r.stats.Report(runstats.Run{Poll: r.o.mode == modePoll, Elapsed: sum.Elapsed, Starts: sum.Starts, Crashes: sum.Crashes})
 	r.view.Summary(sum)
@@ -139,39 +141,47 @@ func (r *run) run(ctx context.Context) error {
 	} else if e != nil {
 		err = errors.Join(err, e)
 	}
-	lost := sum.Lost
 	switch n := r.refused.Load(); {
 	case err != nil:
 		return err
 	case n > 0:
 		return fmt.Errorf("%d of the messages could not be sent (see above)", n)
-	case lost > 0:
+	case sum.Lost > 0:
 		return fmt.Errorf("%d of the messages were lost: they failed and were deleted. "+
-			"Give the event FunctionResponseTypes: [ReportBatchItemFailures], or the function SQSBATCH_DELETE_SUCCEEDED=true", lost)
+			"Give the event FunctionResponseTypes: [ReportBatchItemFailures], or the function SQSBATCH_DELETE_SUCCEEDED=true", sum.Lost)
 	}
 	return nil
 }
 
+// prepare plans the run, and starts everything but what feeds the function.
+func (r *run) prepare(ctx context.Context, emit func(track.Event)) (*stack, *track.Tracker, error) {
+	p, err := r.plan(ctx)
+	if err == nil {
+		err = writable(r.o.metrics)
+	}
+	if err != nil {
+		return nil, nil, notInterrupted(ctx, err)
+	}
+	function := p.deployment.Function
+	r.stats = runstats.New(function.Timeout)
+	tracker := track.New(track.Options{
+		Sources: p.sources(), MaxReceiveCounts: p.maxReceiveCounts(), Containers: r.o.mode == modePoll, Timeout: function.Timeout, Emit: emit,
+	})
+	s, err := p.start(ctx, r, tracker)
+	return s, tracker, notInterrupted(ctx, err)
+}
+
 // work sends, polls and waits for the end. It returns nil for a successful end.
 func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error {
-	if r.o.timeout > 0 {
-		timer := time.AfterFunc(r.o.timeout, func() {
-			r.cancel(errTimeout)
-			r.stopNow()
-		})
-		defer timer.Stop()
-	}
+	defer afterTimeout(r.o.timeout, r.cancel, r.stopNow)()
 	if r.o.once {
-		waited := make(chan struct{})
-		defer func() { <-waited }()
-		go func() {
-			defer close(waited)
-			select {
-			case <-tracker.Done():
+		var waiting sync.WaitGroup
+		defer waiting.Wait()
+		waiting.Go(func() {
+			if sleep.Closed(ctx, tracker.Done()) {
 				r.cancel(errComplete)
-			case <-ctx.Done():
 			}
-		}()
+		})
 	}
 	// The messages at hand are sent before the function polls, so that it receives
 	// whole batches. Standard input may never end, so it is sent meanwhile.
@@ -199,6 +209,19 @@ func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error 
 	}
 }
 
+// afterTimeout cancels a run, and ends it at once, after a timeout if there is one. It returns a
+// function that stops that.
+func afterTimeout(timeout time.Duration, cancel context.CancelCauseFunc, stopNow context.CancelFunc) (stop func()) {
+	if timeout == 0 {
+		return func() {}
+	}
+	timer := time.AfterFunc(timeout, func() {
+		cancel(errTimeout)
+		stopNow()
+	})
+	return func() { timer.Stop() }
+}
+
 // inBackground runs a tracker, and calls show every tick, until stop is called.
 func inBackground(tracker *track.Tracker, show func()) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -218,4 +241,31 @@ func notInterrupted(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+// writable checks, before anything runs, that the metrics can be written.
+func writable(path string) error {
+	if path == "" {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return fmt.Errorf("--metrics: %w", err)
+	}
+	return f.Close()
+}
+
+// writeMetrics writes them to a file that a user names, for others to read.
+func writeMetrics(path string, r *runstats.Report) error {
+	if path == "" {
+		return nil
+	}
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err == nil {
+		err = os.WriteFile(path, append(data, '\n'), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("--metrics: %w", err)
+	}
+	return nil
 }

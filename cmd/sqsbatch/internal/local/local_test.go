@@ -2,92 +2,27 @@ package local_test
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"os"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
-// root is the repository's, from here.
-var root = filepath.Join("..", "..", "..", "..")
-
-type line struct {
-	Type, MessageID, Body, Outcome, Reason, DeadLetterQueue, Error string
-	Attempt, Records, Deleted, Back                                int
-	DurationMs, AllowedMs, VisibleInMs                             *float64
-
-	Process, PID, CutOff int
-	Ended                string
-	Asked                bool
-	AgainInMs            *float64
-
-	Sent, Succeeded, DeadLettered, Lost, Filtered, Removed, Remaining, Retried, Invocations, Starts, Crashes int
-}
-
-// run runs the command with JSON output and returns its lines.
-func run(t *testing.T, stdin string, args ...string) ([]line, error) {
-	t.Helper()
-	var out, side bytes.Buffer
-	err := runLocal(t.Context(), append(args, "--output", "json"), cli.IO{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &side})
-	if t.Failed() || err != nil {
-		t.Log(side.String())
-	}
-	return parseLines(t, out.String()), err
-}
-
-func parseLines(t *testing.T, out string) (lines []line) {
-	t.Helper()
-	for s := range strings.Lines(out) {
-		var l line
-		if err := json.Unmarshal([]byte(s), &l); err != nil {
-			t.Fatalf("standard output has a line that is no JSON object: %q", s)
-		}
-		lines = append(lines, l)
-	}
-	return lines
-}
-
-// fates lists "attempt outcome" of each body's records, in order.
-func fates(lines []line) map[string][]string {
-	out := map[string][]string{}
-	for _, l := range lines {
-		if l.Type == "record" {
-			out[l.Body] = append(out[l.Body], fmt.Sprintf("%d %s", l.Attempt, l.Outcome))
-		}
-	}
-	return out
-}
-
-func checkFates(t *testing.T, lines []line, want map[string][]string) {
-	t.Helper()
-	if got := fates(lines); !maps.EqualFunc(got, want, slices.Equal) {
-		t.Errorf("records:\n got %v\nwant %v", got, want)
-	}
-}
-
-func summary(t *testing.T, lines []line) line {
-	t.Helper()
-	if len(lines) == 0 || lines[len(lines)-1].Type != "summary" {
-		t.Fatalf("the last line is no summary: %+v", lines)
-	}
-	return lines[len(lines)-1]
-}
-
 // TestSamples is what a new user sees first: the sample orders on the
 // repository's own template and example, built as the command builds.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	var out, side bytes.Buffer
-	err := runWith(t.Context(), []string{"--once", "--timeout", "2m", "--template", filepath.Join(root, "template.yaml"), "--output", "json"}, cli.IO{Stdout: &out, Stderr: &side}, build.Go{})
+	err := runWith(t.Context(), []string{"--once", "--timeout", "2m", "--template", own, "--output", "json"}, cli.IO{Stdout: &out, Stderr: &side}, build.Go{})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, side.String())
 	}
@@ -158,10 +93,7 @@ func checkOrder(t *testing.T, l line) {
 // A function without sqsbatch works too: the event source mapping decided.
 func TestForeignFunction(t *testing.T) {
 	t.Parallel()
-	lines, err := run(t, "fine\nfail\n\nalso fine\n", "testdata/foreign", "--function", "Foreign", "--once", "--timeout", "1m", "-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := done(t, "fine\nfail\n\nalso fine\n", "testdata/foreign", "--function", "Foreign", "--once", "--timeout", "1m", "-")
 	checkFates(t, lines, map[string][]string{
 		"fine": {"1 succeeded"}, "also fine": {"1 succeeded"},
 		"fail": {"1 retry", "2 retry", "2 dead-letter"},
@@ -178,10 +110,7 @@ func TestLateEvent(t *testing.T) {
 	t.Parallel()
 	const record = `{"messageId":"m%d","body":%q,"attributes":{"ApproximateReceiveCount":"%d"}}`
 	text := fmt.Sprintf(`{"Records":[`+record+`,`+record+`,`+record+`]}`, 1, "a", 1, 2, "b", 2, 3, "fail", 2)
-	lines, err := run(t, "", "testdata/foreign", "--function", "Foreign", "--once", "--timeout", "1m", "--event", golden.File(t, "event.json", text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := done(t, "", "testdata/foreign", "--function", "Foreign", "--once", "--timeout", "1m", "--event", golden.File(t, "event.json", text))
 	checkFates(t, lines, map[string][]string{"a": {"1 succeeded"}, "b": {"2 succeeded"}, "fail": {"2 retry", "2 dead-letter"}})
 	if n := summary(t, lines).Invocations; n != 1 {
 		t.Errorf("%d invocations; the event's records fit in one batch", n)
@@ -228,48 +157,65 @@ func TestLostMessage(t *testing.T) {
 	}
 }
 
-// cancelOn cancels when a line of the output contains what.
-type cancelOn struct {
-	text bytes.Buffer
-	what string
-	f    func()
-}
-
-func (c *cancelOn) Write(p []byte) (int, error) {
-	n, err := c.text.Write(p)
-	if c.f != nil && strings.Contains(c.text.String(), c.what) {
-		c.f()
-		c.f = nil
-	}
-	return n, err
-}
-
-// interruptAt interrupts a run n times when a line of its output contains what.
-func interruptAt(what string, n int) (*cancelOn, chan os.Signal) {
-	interrupts := make(chan os.Signal, n)
-	return &cancelOn{what: what, f: func() {
-		for range n {
-			interrupts <- os.Interrupt
-		}
-	}}, interrupts
-}
-
 // TestInterrupt: Ctrl-C is a good end, with a summary; with --once it is none.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	for _, once := range []bool{false, true} {
-		out, interrupts := interruptAt("retry", 1)
 		args := []string{"testdata/foreign", "--function", "Foreign", "--template", "testdata/endless.yaml", "--timeout", "1m", "-"}
 		if once {
 			args = append(args, "--once")
 		}
-		err := runLocal(context.Background(), args, cli.IO{
-			Stdin: strings.NewReader("fail\n"), Stdout: out, Stderr: &bytes.Buffer{}, Interrupts: interrupts,
-		})
+		text, err := interrupted("fail\n", "retry", 1, args...)
 		if (err != nil) != once {
 			t.Errorf("once %v: error %v", once, err)
 		}
-		text := out.text.String()
 		golden.Says(t, "the output", text, "endpoint ", "http://127.0.0.1:", "│ got fail", "1 message sent: 0 succeeded, 1 still in the queue")
 	}
+}
+
+// The SQS endpoint is asked by loopback and by the names that were allowed.
+func TestHosts(t *testing.T) {
+	var s script
+	s.steps = map[string]func(string){"endpoint ": func(output string) {
+		defer s.interrupt("")
+		transport := &http.Transport{DisableKeepAlives: true}
+		for host, want := range map[string]int{"": 200, "host.docker.internal": 200, "evil.example": 403} {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, endpoint.FindString(output)+"/?Action=ListQueues", http.NoBody)
+			r.Host = host
+			answer, err := transport.RoundTrip(r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = answer.Body.Close()
+			if answer.StatusCode != want {
+				t.Errorf("Host %q: %d, want %d", host, answer.StatusCode, want)
+			}
+		}
+	}}
+	if _, err := s.run("", "testdata/foreign", "--function", "Foreign", "--no-samples", "--allow-host", "host.docker.internal", "--timeout", "1m"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A dead letter that a move task brings back is in the queue again.
+func TestMovedBack(t *testing.T) {
+	t.Parallel()
+	var s script
+	s.steps = map[string]func(string){
+		"sqs  dead-letter ": func(output string) {
+			client, _ := clientOf(output)
+			_, err := client.StartMessageMoveTask(t.Context(), &sqs.StartMessageMoveTaskInput{SourceArn: aws.String("arn:aws:sqs:us-east-1:000000000000:Dead")})
+			if err != nil {
+				t.Error(err)
+				s.interrupt("")
+			}
+		},
+		"by a message move task": s.interrupt,
+	}
+	text, err := s.run("fail\n", "testdata/foreign", "--function", "Foreign", "--timeout", "1m", "-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Says(t, "the output", text, "from Dead to Work by a message move task", "1 message sent: 0 succeeded, 1 still in the queue")
 }

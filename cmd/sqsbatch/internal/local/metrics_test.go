@@ -1,7 +1,6 @@
 package local_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 )
@@ -22,21 +20,8 @@ func TestMetrics(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "metrics.json")
-			var out bytes.Buffer
-			err := runLocal(t.Context(), []string{
-				filepath.Join(root, "examples", "metrics"), "--template", filepath.Join(root, "template.yaml"), "--mode", mode, "--once", "--timeout", "2m", "--metrics", file, "-",
-			}, cli.IO{Stdin: strings.NewReader(orders(20, "ok") + "broken\n"), Stdout: &out, Stderr: &out})
-			if err != nil {
-				t.Fatalf("%v\n%s", err, out.String())
-			}
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var r runstats.Report
-			if err := json.Unmarshal(data, &r); err != nil {
-				t.Fatal(err)
-			}
+			text := shown(t, orders(20, "ok")+"broken\n", filepath.Join(root, "examples", "metrics"), "--template", own, "--mode", mode, "--once", "--timeout", "2m", "--metrics", file, "-")
+			data, r := metrics(t, file)
 			if r.Mode != mode || r.Handled != 21 || r.Outcomes["succeeded"] != 20 || r.Outcomes["dead-letter"] != 1 || r.Redriven != 0 {
 				t.Errorf("%s", data)
 			}
@@ -59,19 +44,32 @@ func TestMetrics(t *testing.T) {
 			if own["RecordsSucceeded"].Sum != 20 || own["RecordsDeadLettered"].Sum != 1 || own["RecordDuration"].Count != 21 {
 				t.Errorf("the function's own: %+v", r.EMF)
 			}
-			golden.Says(t, "the output", out.String(), "21 deliveries: 20 succeeded, 1 dead-letter\n", "\nduration ", "\ndeadline used ", "\nage ", "\ncalls ")
-			if strings.Contains(out.String(), "_aws") {
-				t.Errorf("lines of metrics are shown:\n%s", out.String())
+			golden.Says(t, "the output", text, "21 deliveries: 20 succeeded, 1 dead-letter\n", "\nduration ", "\ndeadline used ", "\nage ", "\ncalls ")
+			if strings.Contains(text, "_aws") {
+				t.Errorf("lines of metrics are shown:\n%s", text)
 			}
 		})
 	}
+}
+
+// metrics reads what --metrics wrote.
+func metrics(t *testing.T, file string) (data []byte, r runstats.Report) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(data, &r)
+	}
+	if err != nil {
+		t.Fatalf("%v: %s", err, data)
+	}
+	return data, r
 }
 
 // A file that cannot be written is reported first; a run that fails writes its metrics.
 func TestMetricsFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	args := []string{"--template", filepath.Join(root, "template.yaml"), "--once"}
+	args := []string{"--template", own, "--once"}
 	ended := append(slices.Clone(args), "--timeout", "1500ms", "--metrics", filepath.Join(dir, "metrics.json"))
 	if _, err := run(t, "", append(slices.Clone(args), "--metrics", dir)...); err == nil || !strings.Contains(err.Error(), "--metrics") {
 		t.Errorf("a directory: %v", err)
@@ -83,14 +81,7 @@ func TestMetricsFile(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "--timeout") {
 		t.Fatalf("%v", err)
 	}
-	data, err := os.ReadFile(ended[len(ended)-1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	var r runstats.Report
-	if err := json.Unmarshal(data, &r); err != nil {
-		t.Fatalf("%v: %s", err, data)
-	}
+	data, r := metrics(t, ended[len(ended)-1])
 	if r.Handled == 0 || r.ElapsedMs < 1000 {
 		t.Errorf("%s", data)
 	}
@@ -118,11 +109,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 		}
 		return list
 	}
-	var out bytes.Buffer
-	if err := runLocal(t.Context(), []string{"-h"}, cli.IO{Stdout: &out}); err != nil {
-		t.Fatal(err)
-	}
-	_, help, _ := strings.Cut(out.String(), "\nMetrics:\n")
+	_, help, _ := strings.Cut(shown(t, "", "-h"), "\nMetrics:\n")
 	help, _, _ = strings.Cut(help, "\n\n")
 	for _, name := range names(reflect.TypeFor[runstats.Report]()) {
 		if !slices.Contains(strings.FieldsFunc(help, func(r rune) bool { return strings.ContainsRune(" ,;:()\n", r) }), name) {

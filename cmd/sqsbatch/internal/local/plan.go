@@ -2,11 +2,13 @@ package local
 
 import (
 	"context"
+	_ "embed" // of defaults
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/internal/template"
@@ -70,34 +72,45 @@ func readTemplate(o options) (t *template.Template, settings string, err error) 
 	return t, path, err
 }
 
+// defaults is the template of a function that has none.
+//
+//go:embed defaults.yaml
+var defaults []byte
+
+// defaultTemplate returns the template of a package for which dirs have none. It returns an
+// error if the command line names no package or something that only a template has.
+func defaultTemplate(o options, dirs []string) (t *template.Template, settings string, err error) {
+	where := strings.Join(dirs, ", ")
+	switch {
+	case o.function != "" || o.queue != "" || len(o.parameters) > 0:
+		return nil, "", fmt.Errorf("no %s in %s; name one with --template FILE, because --function, --queue and --parameter-overrides choose in a template",
+			template.Names[0], where)
+	case o.pkg == "":
+		return nil, "", fmt.Errorf("no %s in %s; name one with --template FILE, or name the function's package, as in `%s .`, to run it with default settings",
+			template.Names[0], where, o.command())
+	}
+	t, err = template.Parse(defaults)
+	return t, fmt.Sprintf("defaults, because there is no %s in %s; --template FILE names one", template.Names[0], where), err
+}
+
 // templateDirs are this one, and those from the package's up to its module's.
 func templateDirs(pkg string) []string {
 	dirs := []string{"."}
-	if info, err := os.Stat(pkg); err != nil || !info.IsDir() {
-		return dirs
-	}
 	here, err := filepath.Abs(".")
-	if err != nil {
+	dir, bad := filepath.Abs(pkg)
+	if !isDir(pkg) || err != nil || bad != nil {
 		return dirs
-	}
-	dir := pkg
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(here, dir)
 	}
 	for {
 		if dir != here {
 			dirs = append(dirs, dir)
 		}
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			break
-		}
 		parent := filepath.Dir(dir)
-		if parent == dir {
-			break
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil || parent == dir {
+			return dirs
 		}
 		dir = parent
 	}
-	return dirs
 }
 
 func (p *plan) resolve(endpoint string) (*template.Deployment, error) {
@@ -118,13 +131,20 @@ func (p *plan) resolve(endpoint string) (*template.Deployment, error) {
 	}
 }
 
-// sources are the names of the queues that feed the function.
-func (p *plan) sources() []string {
-	names := []string{p.deployment.Source.Name}
-	for _, m := range p.deployment.More {
-		if !slices.Contains(names, m.Queue.Name) {
-			names = append(names, m.Queue.Name)
+// polled are the queues that feed the function.
+func (p *plan) polled() (queues []template.Queue) {
+	for _, m := range p.deployment.Mappings() {
+		if !slices.ContainsFunc(queues, func(q template.Queue) bool { return q.ARN == m.Queue.ARN }) {
+			queues = append(queues, m.Queue)
 		}
+	}
+	return queues
+}
+
+// sources are the names of the queues that feed the function.
+func (p *plan) sources() (names []string) {
+	for _, q := range p.polled() {
+		names = append(names, q.Name)
 	}
 	return names
 }

@@ -82,12 +82,12 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 			return nil, fmt.Errorf("%s: queue %s: %w", p.template.Path, cmp.Or(q.LogicalID, q.Name), err)
 		}
 	}
-	if p.o.mode == modePoll {
-		s.notApplied(tracker)
-	} else if err = s.connect(tracker); err != nil {
-		return nil, err
+	if p.o.mode == modeLambda {
+		if err = s.connect(tracker); err != nil {
+			return nil, err
+		}
 	}
-	s.warn(r)
+	s.warn(r, tracker)
 	if s.dir, err = os.MkdirTemp("", "sqsbatch-local-"); err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (s *stack) attributes(q template.Queue) map[string]string {
 	attributes := maps.Clone(q.Attributes)
 	delete(attributes, "DelaySeconds")
 	delete(attributes, "MessageRetentionPeriod")
-	if q.ARN == s.deployment.Source.ARN {
+	if q.ARN == s.deployment.Queue.ARN {
 		attributes["VisibilityTimeout"] = strconv.Itoa(hidden)
 	}
 	return attributes
@@ -161,19 +161,21 @@ func (s *stack) environment() map[string]string {
 // wait 15 minutes for a record that fails every time.
 const outage = 10 * time.Second
 
-// hastens reports whether neither the template nor the user spaces the retries.
+// configured is the environment that the template and the user give the function.
+func (s *stack) configured() map[string]string {
+	env := maps.Clone(s.deployment.Function.Environment)
+	maps.Copy(env, s.o.env)
+	return env
+}
+
+// hastens reports whether neither the template nor the user spaces the retries. A trial has none.
 func (s *stack) hastens() bool {
-	if s.o.trial {
-		return false // it has no retries
-	}
-	for _, env := range []map[string]string{s.deployment.Function.Environment, s.o.env} {
-		for name := range env {
-			if name == settings.Outage.Name || strings.HasPrefix(name, settings.Backoff.Name) {
-				return false
-			}
+	for name := range s.configured() {
+		if name == settings.Outage.Name || strings.HasPrefix(name, settings.Backoff.Name) {
+			return false
 		}
 	}
-	return true
+	return !s.o.trial
 }
 
 // hasten sets the outage in the function's environment.
@@ -201,7 +203,10 @@ func (s *stack) poll(ctx, kill context.Context) error {
 	go func() { ended <- s.mapping.Run(ctx) }()
 	select {
 	case err := <-ended:
-		return ignoreClosed(err)
+		if errors.Is(err, lambda.ErrClosed) {
+			return nil // by a second interrupt
+		}
+		return err
 	case err := <-s.broken:
 		cancel()
 		s.closeFn()
@@ -210,21 +215,14 @@ func (s *stack) poll(ctx, kill context.Context) error {
 	}
 }
 
-func ignoreClosed(err error) error {
-	if errors.Is(err, lambda.ErrClosed) {
-		return nil // by a second interrupt
-	}
-	return err
-}
-
 func (s *stack) header() view.Header {
 	d := s.deployment
 	h := view.Header{
 		Settings: s.settings, Package: s.pkgName, Function: d.Function.Name,
 		Timeout: d.Function.Timeout, MemoryMB: d.Function.MemoryMB,
 		Mode: s.o.mode, Processes: s.o.processes, Variables: s.variables(),
-		Endpoint: s.server.URL(), QueueURL: d.Source.URL,
-		MaxReceiveCount: d.Source.MaxReceiveCount, Visibility: d.Source.Visibility(),
+		Endpoint: s.server.URL(), QueueURL: d.Queue.URL, DeadLetterURL: s.deadLetters().URL,
+		MaxReceiveCount: d.Queue.MaxReceiveCount, Visibility: d.Queue.Visibility(),
 		BatchSize: d.Event.BatchSize, Window: d.Event.Window, MaximumConcurrency: d.Event.MaximumConcurrency,
 		ReportBatchItemFailures: d.Event.ReportBatchItemFailures,
 		Filters:                 s.mapping.Filters, Once: s.o.once,
@@ -235,21 +233,17 @@ func (s *stack) header() view.Header {
 	for _, m := range d.More {
 		h.MoreQueues = append(h.MoreQueues, view.Queue{URL: m.Queue.URL, Visibility: m.Queue.Visibility()})
 	}
-	for _, q := range d.Queues {
-		if q.ARN == d.Source.DeadLetterARN {
-			h.DeadLetterURL = q.URL
-		}
-	}
 	return h
 }
 
-// deadName is the dead-letter queue's name, "" without one.
-func (s *stack) deadName() string {
-	i := slices.IndexFunc(s.deployment.Queues, func(q template.Queue) bool { return q.ARN == s.deployment.Source.DeadLetterARN })
-	if i < 0 {
-		return ""
+// deadLetters is the dead-letter queue, the zero Queue without one.
+func (s *stack) deadLetters() (dead template.Queue) {
+	for _, q := range s.deployment.Queues {
+		if q.ARN == s.deployment.Queue.DeadLetterARN {
+			dead = q
+		}
 	}
-	return s.deployment.Queues[i].Name
+	return dead
 }
 
 func (s *stack) close() {
@@ -261,5 +255,70 @@ func (s *stack) close() {
 	}
 	if s.dir != "" {
 		_ = os.RemoveAll(s.dir)
+	}
+}
+
+// shortVisibility is the rule on a visibility timeout below the function's timeout. Lambda
+// refuses the mapping.
+const shortVisibility = "SB105"
+
+// connect prepares the mapping and checks its settings, before the build.
+func (s *stack) connect(tracker *track.Tracker) error {
+	source, e := s.deployment.Queue, s.deployment.Event
+	s.mapping = lambda.Mapping{
+		SQS: s.client, QueueURL: source.URL, QueueARN: source.ARN,
+		BatchSize: e.BatchSize, Window: e.Window, ReportBatchItemFailures: e.ReportBatchItemFailures,
+		MaximumConcurrency: e.MaximumConcurrency,
+		Started:            tracker.Started,
+		Filtered:           tracker.Filtered,
+		Ended: func(e lambda.Ended) {
+			if failure := e.Result.Error; failure != nil && failure.Init {
+				s.breakDown(failure)
+			}
+			tracker.Ended(e)
+		},
+		Errored: func(e *lambda.PollError) { tracker.Warn(e.Error()) },
+	}
+	for i, f := range e.Filters {
+		if _, err := lambda.ParseFilter(f.Pattern); err != nil {
+			return fmt.Errorf(`%s: function %s, event %s: filter %d of FilterCriteria, %.200s: %w. Correct it, as in '{"body": {"status": ["paid"]}}' or, for bodies that are not JSON, '{"body": [{"prefix": "paid "}]}'`,
+				f.Pos, s.deployment.Function.LogicalID, e.Name, i+1, strings.TrimSpace(f.Pattern), err)
+		}
+		s.mapping.Filters = append(s.mapping.Filters, f.Pattern)
+	}
+	probe := s.mapping
+	probe.Function = &lambda.Deployment{}
+	if err := probe.Validate(); err != nil {
+		return fmt.Errorf("%s: event %s: %w", e.Pos, e.Name, err)
+	}
+	if i := slices.IndexFunc(s.found, func(f lint.Finding) bool { return f.ID == shortVisibility }); i >= 0 {
+		return errors.New(s.found[i].String())
+	}
+	return nil
+}
+
+// printed is the output of a process that cannot start, with a hint.
+func printed(output []string, hint string) (text string) {
+	said := strings.Join(output, "\n  ")
+	if said != "" {
+		text = "\nit printed:\n  " + said
+	}
+	if !strings.Contains(said, "SQSBATCH_") {
+		text += "\n" + hint
+	}
+	return text
+}
+
+// breakDown ends the run: a process that cannot start will never start.
+func (s *stack) breakDown(ferr *lambda.FunctionError) {
+	message := ferr.Message
+	if _, after, ok := strings.Cut(message, " Error: "); ok && strings.HasPrefix(message, "RequestId: ") {
+		message = after
+	}
+	text := fmt.Sprintf("%s cannot start: %s", s.pkgName, message)
+	text += printed(ferr.Output, "a function's main calls handler.Run (or aws-lambda-go's lambda.Start), which does not return")
+	select {
+	case s.broken <- errors.New(text):
+	default:
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
@@ -90,8 +90,7 @@ func TestTrial(t *testing.T) {
 	checkCalls(t, calls, map[string]int{"fine": 2, "at once": 1, "later": 1, "permanent": 1, "hang": 1, "send": 1})
 }
 
-// checkCalls checks how often the handler was called for each body, each time as a first
-// attempt.
+// checkCalls checks how often the handler was called for each body, each time as a first attempt.
 func checkCalls(t *testing.T, calls []string, want map[string]int) {
 	t.Helper()
 	got := map[string]int{}
@@ -134,21 +133,29 @@ func TestTrialOfFIFOQueue(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("outcomes\n got %q\nwant %q", got, want)
 	}
-	var inGroups []string
-	for _, group := range []string{"a", "b"} {
-		for _, call := range calls {
-			if strings.Contains(call, fmt.Sprintf("group %q", group)) {
-				inGroups = append(inGroups, call)
-			}
-		}
-	}
+	ofB := func(call string) bool { return strings.Contains(call, `group "b"`) }
+	ofA := func(call string) bool { return !ofB(call) }
+	calls = append(slices.DeleteFunc(slices.Clone(calls), ofB), slices.DeleteFunc(calls, ofA)...) // they are tried side by side
 	var wantCalls []string
 	for _, i := range []int{0, 1, 3, 5, 2, 4, 7} {
 		m := messages[i]
 		wantCalls = append(wantCalls, fmt.Sprintf("%s, attempt 1, group %q, deduplication id %q", m.Body, m.GroupID, m.DeduplicationID))
 	}
-	if !slices.Equal(inGroups, wantCalls) {
-		t.Errorf("calls of the handler:\n got %q\nwant %q", inGroups, wantCalls)
+	if !slices.Equal(calls, wantCalls) {
+		t.Errorf("calls of the handler:\n got %q\nwant %q", calls, wantCalls)
+	}
+}
+
+// A message has its attributes, and its group on a standard queue, too.
+func TestTrialOfAttributes(t *testing.T) {
+	t.Parallel()
+	_, calls := tried(t, "Standard", []message.Message{{
+		Body: "fine", GroupID: "g", TraceHeader: "Root=1-5759e988-bd862e3fe1be46a994272793",
+		Attributes: map[string]batch.MessageAttribute{"kind": {DataType: "String", StringValue: "a"}},
+	}})
+	want := `fine, attempt 1, group "g", deduplication id "", kind "a", trace "Root=1-5759e988-bd862e3fe1be46a994272793"`
+	if !slices.Equal(calls, []string{want}) {
+		t.Errorf("calls of the handler: %q, want %q", calls, want)
 	}
 }
 
@@ -189,7 +196,7 @@ func TestTrialInterrupted(t *testing.T) {
 		if outcome == "cut-off" {
 			soft, kill = t.Context(), ctx
 		}
-		side := &cancelOn{what: "│ handled ", f: func() { cancel(enough) }}
+		side := &script{steps: map[string]func(string){"│ handled ": func(string) { cancel(enough) }}}
 		results, err := try(soft, kill, side, bodies(slices.Repeat([]string{body}, 100)...), "testdata/trial", "--function", "Single", "--verbose")
 		outcomes := map[string]int{}
 		for _, r := range results {
@@ -204,7 +211,6 @@ func TestTrialInterrupted(t *testing.T) {
 // TestTrialErrors: each mistake is answered with what to do about it.
 func TestTrialErrors(t *testing.T) {
 	t.Parallel()
-	own := filepath.Join(root, "template.yaml")
 	tests := []struct {
 		name string
 		args []string

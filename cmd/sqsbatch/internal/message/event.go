@@ -23,9 +23,9 @@ type record struct {
 	SourceARN         string           `json:"eventSourceARN"`
 	Attributes        systemAttributes `json:"attributes"`
 	MessageAttributes map[string]struct {
-		DataType    string  `json:"dataType"`
-		StringValue *string `json:"stringValue"`
-		BinaryValue []byte  `json:"binaryValue"`
+		DataType    string `json:"dataType"`
+		StringValue string `json:"stringValue"`
+		BinaryValue []byte `json:"binaryValue"`
 	} `json:"messageAttributes"`
 }
 
@@ -85,11 +85,7 @@ func (r record) message() (Message, error) {
 	}
 	m := r.Attributes.message(*r.Body)
 	for name, a := range r.MessageAttributes {
-		out := batch.MessageAttribute{DataType: a.DataType, BinaryValue: a.BinaryValue}
-		if a.StringValue != nil {
-			out.StringValue = *a.StringValue
-		}
-		m.SetAttribute(name, out)
+		m.SetAttribute(name, batch.MessageAttribute(a))
 	}
 	return m, nil
 }
@@ -99,8 +95,7 @@ func describe(data []byte, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("it ends too early")
 	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) && syntax.Offset <= int64(len(data)) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset <= int64(len(data)) {
 		line := 1 + bytes.Count(data[:syntax.Offset], []byte("\n"))
 		return fmt.Errorf("line %d: %w", line, err)
 	}

@@ -46,20 +46,21 @@ func Parse(data []byte) (File, error) {
 	case text[0] != '{' && text[0] != '[':
 		return body(data, kind(text)), nil
 	}
-	if n, err := values(text); err != nil {
+	list, err := values(text)
+	if err != nil {
 		return File{}, fmt.Errorf("it begins like JSON, and is not: %w; %s", describe(data, err), strings.Replace(asLines, "`jq -c . FILE", "`tr -d '\\n' < FILE", 1))
-	} else if letters := letterList(text); letters != nil {
-		return parseMessages(letters, "it has messages in lines")
-	} else if n > 1 {
-		return File{}, fmt.Errorf("it has %d JSON values; send a message of each line by `sqsbatch local PACKAGE - < FILE`, or give each a file", n)
+	}
+	if areLetters(list) {
+		return parseMessages(slices.Concat([]byte("["), bytes.Join(list, []byte(",")), []byte("]")), "it has messages in lines")
+	}
+	if len(list) > 1 {
+		return File{}, fmt.Errorf("it has %d JSON values; send a message of each line by `sqsbatch local PACKAGE - < FILE`, or give each a file", len(list))
 	}
 	if text[0] == '[' {
 		return parseList(data, text)
 	}
 	var top map[string]json.RawMessage
-	if err := json.Unmarshal(text, &top); err != nil {
-		return File{}, err
-	}
+	_ = json.Unmarshal(text, &top) // it is an object
 	has := func(names ...string) bool {
 		return !slices.ContainsFunc(names, func(name string) bool { _, has := top[name]; return !has })
 	}
@@ -85,30 +86,21 @@ func Parse(data []byte) (File, error) {
 	return body(data, "a JSON object"), nil
 }
 
-// letterList returns the messages of a file that `sqsbatch dlq export` wrote, as a JSON array.
-// Such a file has a message in each line. It returns nil for other files. A single object is
-// such a message only if it names its queue, because it could also be a body.
-func letterList(text []byte) json.RawMessage {
-	list := []byte{'['}
-	n, queues := 0, 0
-	for d := json.NewDecoder(bytes.NewReader(text)); d.More(); n++ {
-		var raw json.RawMessage
+// areLetters reports whether these are the lines of a file that `sqsbatch dlq export` wrote:
+// it has a message in each line. A single object is such a message only if it names its
+// queue, because it could also be a body.
+func areLetters(lines [][]byte) bool {
+	queues := 0
+	for _, line := range lines {
 		var letter map[string]json.RawMessage
-		if d.Decode(&raw) != nil || json.Unmarshal(raw, &letter) != nil || letter["MessageId"] == nil || !bytes.HasPrefix(letter["Body"], []byte(`"`)) {
-			return nil
+		if json.Unmarshal(line, &letter) != nil || letter["MessageId"] == nil || !bytes.HasPrefix(letter["Body"], []byte(`"`)) {
+			return false
 		}
 		if letter["Queue"] != nil {
 			queues++
 		}
-		if n > 0 {
-			list = append(list, ',')
-		}
-		list = append(list, raw...)
 	}
-	if n == 1 && queues == 0 {
-		return nil
-	}
-	return append(list, ']')
+	return len(lines) > 1 || queues > 0
 }
 
 // parseMessages reads a file of received messages. what says how the file has them.
@@ -123,9 +115,7 @@ func parseMessages(list json.RawMessage, what string) (File, error) {
 // parseList reads a file that is a JSON array: a body, unless it holds records.
 func parseList(data, text []byte) (File, error) {
 	var list []json.RawMessage
-	if err := json.Unmarshal(text, &list); err != nil {
-		return File{}, err
-	}
+	_ = json.Unmarshal(text, &list) // it is a list
 	var item struct {
 		Records, Messages *json.RawMessage
 		ReceiptHandle     *string `json:"receiptHandle"`
@@ -157,12 +147,14 @@ func kind(text []byte) string {
 	}
 }
 
-// values counts the JSON values that text consists of.
-func values(text []byte) (n int, err error) {
-	for d := json.NewDecoder(bytes.NewReader(text)); err == nil && d.More(); n++ {
-		err = d.Decode(new(json.RawMessage))
+// values returns the JSON values that text consists of.
+func values(text []byte) (list [][]byte, err error) {
+	for d := json.NewDecoder(bytes.NewReader(text)); err == nil && d.More(); {
+		var value json.RawMessage
+		err = d.Decode(&value)
+		list = append(list, value)
 	}
-	return n, err
+	return list, err
 }
 
 // isS3 tells a notification of S3, which is a body, from an event.
@@ -198,7 +190,7 @@ func received(raw json.RawMessage) (messages []Message, counted bool, err error)
 		m := r.Attributes.message(*r.Body)
 		counted, m.Attempt = counted || m.Attempt > 1, 0
 		for name, a := range r.MessageAttributes {
-			m.SetAttribute(name, batch.MessageAttribute{DataType: a.DataType, StringValue: a.StringValue, BinaryValue: a.BinaryValue})
+			m.SetAttribute(name, batch.MessageAttribute(a))
 		}
 		messages = append(messages, m)
 	}

@@ -7,7 +7,15 @@
 // to a record (ids, receipt handles, digests), because the queue makes new ones.
 package message
 
-import "github.com/sqsbatch/sqsbatch/batch"
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+)
 
 // A Message is one message to send.
 type Message struct {
@@ -36,4 +44,45 @@ func (m *Message) SetAttribute(name string, a batch.MessageAttribute) {
 		m.Attributes = map[string]batch.MessageAttribute{}
 	}
 	m.Attributes[name] = a
+}
+
+// maxBody is the largest message that SQS takes ("Amazon SQS message quotas").
+const maxBody = 1 << 20
+
+// Lines calls send with each line of r as a body, except blank lines. A line that is
+// too long for SQS is cut, but stays long enough for SQS to refuse it. The error is
+// that of r or of send.
+func Lines(r io.Reader, send func(Message) error) error {
+	in := bufio.NewReaderSize(r, 64<<10)
+	for n := 1; ; n++ {
+		line, err := readLine(in)
+		body := strings.TrimSuffix(line, "\r")
+		if strings.TrimSpace(body) != "" {
+			if err := send(Message{Body: body}); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("standard input, line %d: %w", n, err)
+		}
+	}
+}
+
+// readLine reads to the end of a line, and keeps what could be sent and a little more.
+func readLine(in *bufio.Reader) (string, error) {
+	var line strings.Builder
+	for {
+		part, err := in.ReadSlice('\n')
+		if room := maxBody + 2 - line.Len(); len(part) <= room {
+			line.Write(part)
+		} else {
+			line.Write(part[:max(room, 0)])
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return strings.TrimSuffix(line.String(), "\n"), err
+		}
+	}
 }

@@ -38,31 +38,31 @@ func TestEvent(t *testing.T) {
 	}
 }
 
-// Every event of the repository is taken, every refused one refused.
-func TestSampleEvents(t *testing.T) {
-	good, err := fs.Glob(events.FS, "*.json")
-	if err != nil || len(good) == 0 {
-		t.Fatalf("%v, %v", good, err)
+// samples are the events of the repository.
+func samples(t testing.TB, pattern string) map[string][]byte {
+	t.Helper()
+	names, err := fs.Glob(events.FS, pattern)
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%v, %v", names, err)
 	}
-	for _, name := range good {
-		data, err := events.FS.ReadFile(name)
-		if err != nil {
+	files := map[string][]byte{}
+	for _, name := range names {
+		if files[name], err = events.FS.ReadFile(name); err != nil {
 			t.Fatal(err)
 		}
+	}
+	return files
+}
+
+// Every event of the repository is taken, every refused one refused.
+func TestSampleEvents(t *testing.T) {
+	for name, data := range samples(t, "*.json") {
 		messages, sources, err := message.Event(data)
 		if err != nil || (len(messages) == 0) != (name == "empty.json") || len(sources) > 1 || strings.HasSuffix(strings.Join(sources, ""), ".fifo") != (name == "fifo.json") {
 			t.Errorf("%s: %d messages, sources %v, error %v", name, len(messages), sources, err)
 		}
 	}
-	refused, err := fs.Glob(events.FS, "refused/*.json")
-	if err != nil || len(refused) == 0 {
-		t.Fatalf("%v, %v", refused, err)
-	}
-	for _, name := range refused {
-		data, err := events.FS.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for name, data := range samples(t, "refused/*.json") {
 		if _, _, err := message.Event(data); err == nil || !strings.HasPrefix(err.Error(), "not an SQS event: ") {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -100,15 +100,7 @@ func TestLines(t *testing.T) {
 
 // FuzzEvent: nothing panics, and no record is lost or made up.
 func FuzzEvent(f *testing.F) {
-	names, err := fs.Glob(events.FS, "*.json")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, name := range names {
-		data, err := events.FS.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+	for _, data := range samples(f, "*.json") {
 		f.Add(data)
 	}
 	f.Add([]byte(`{"Records":[{"messageId":"x","body":null}]}`))

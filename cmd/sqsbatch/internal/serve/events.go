@@ -2,6 +2,7 @@ package serve
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -37,26 +38,23 @@ type Lost struct {
 
 // An eventLog writes what happens to messages and which calls are refused, in order.
 type eventLog struct {
-	out         *bufio.Writer
-	json        bool
-	rows        rows
-	started     chan struct{}
-	once        sync.Once // closes started
-	wake        chan struct{}
-	ended, done chan struct{}
-	failed      chan error // the first error of writing
+	out  *bufio.Writer
+	json bool
+	rows rows
+	done chan struct{}
 
-	mu      sync.Mutex
-	waiting []any
-	lost    int // after those that wait
+	mu             sync.Mutex
+	changed        *sync.Cond // waiting, started or ended
+	waiting        []any
+	lost           int // after those that wait
+	started, ended bool
+	err            error // the first one of writing
 }
 
 // newEventLog returns a log whose lines wait for start, which is printed first.
 func newEventLog(w io.Writer, output string) *eventLog {
-	l := &eventLog{
-		out: bufio.NewWriter(w), json: output == "json", rows: rows{term: view.Detect(w)}, started: make(chan struct{}), wake: make(chan struct{}, 1),
-		ended: make(chan struct{}), done: make(chan struct{}), failed: make(chan error, 1),
-	}
+	l := &eventLog{out: bufio.NewWriter(w), json: output == "json", rows: rows{term: view.Detect(w)}, done: make(chan struct{})}
+	l.changed = sync.NewCond(&l.mu)
 	go l.run()
 	return l
 }
@@ -64,24 +62,21 @@ func newEventLog(w io.Writer, output string) *eventLog {
 // run writes until the log has ended and nothing waits.
 func (l *eventLog) run() {
 	defer close(l.done)
-	<-l.started
-	for ended := false; ; {
-		l.mu.Lock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		for !l.ended && !(l.started && len(l.waiting) > 0) {
+			l.changed.Wait()
+		}
+		if !l.started || len(l.waiting) == 0 {
+			return
+		}
 		batch, lost := l.waiting, l.lost
 		l.waiting, l.lost = nil, 0
 		l.mu.Unlock()
-		if len(batch) > 0 {
-			l.write(batch, lost)
-			continue
-		}
-		if ended {
-			return
-		}
-		select {
-		case <-l.wake:
-		case <-l.ended:
-			ended = true
-		}
+		err := l.write(batch, lost)
+		l.mu.Lock()
+		l.err = cmp.Or(l.err, err)
 	}
 }
 
@@ -94,17 +89,18 @@ func (l *eventLog) send(e any) {
 		return
 	}
 	l.waiting = append(l.waiting, e)
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	l.changed.Signal()
 }
 
 // start lets the log write its lines.
 func (l *eventLog) start() {
-	if l != nil {
-		l.once.Do(func() { close(l.started) })
+	if l == nil {
+		return
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.started = true
+	l.changed.Signal()
 }
 
 func (l *eventLog) observe(e sqs.Event) { l.send(e) }
@@ -117,7 +113,8 @@ func (l *eventLog) observeCall(c sqs.Call) {
 	}
 }
 
-func (l *eventLog) write(batch []any, lost int) {
+// write writes events. After an error the output is discarded.
+func (l *eventLog) write(batch []any, lost int) error {
 	if lost > 0 {
 		batch = append(batch, Lost{"lost", time.Now().UTC(), lost})
 	}
@@ -131,12 +128,10 @@ func (l *eventLog) write(batch []any, lost int) {
 		}
 	}
 	if err := l.out.Flush(); err != nil {
-		select {
-		case l.failed <- fmt.Errorf("--verbose: %w", err):
-		default:
-		}
 		l.out.Reset(io.Discard)
+		return fmt.Errorf("--verbose: %w", err)
 	}
+	return nil
 }
 
 // end writes the events until now and stops. Without a start it writes nothing.
@@ -144,19 +139,15 @@ func (l *eventLog) end() error {
 	if l == nil {
 		return nil
 	}
-	l.once.Do(func() {
-		l.out.Reset(io.Discard)
-		close(l.started)
-	})
-	close(l.ended)
+	l.mu.Lock()
+	l.ended = true
+	l.changed.Signal()
+	l.mu.Unlock()
 	select {
 	case <-l.done:
 	case <-time.After(endTimeout):
 	}
-	select {
-	case err := <-l.failed:
-		return err
-	default:
-		return nil
-	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
 }

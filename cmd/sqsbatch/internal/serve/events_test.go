@@ -2,31 +2,38 @@ package serve_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
 // A served command writes its output to a pipe.
 type served struct {
-	out    *bufio.Reader // after the line with the endpoint
+	start  string        // the output until it was ready
+	out    *bufio.Reader // after that
 	pipe   *io.PipeReader
 	client *awssqs.Client
 	urls   string // of queues, before their names
 	end    func() error
 }
 
+// serveTo runs the command, and has a client with nothing but the variables that it printed.
 func serveTo(t *testing.T, args ...string) *served {
 	t.Helper()
 	r, w := io.Pipe()
@@ -36,19 +43,37 @@ func serveTo(t *testing.T, args ...string) *served {
 		err := runServe(t.Context(), append(args, "--addr", "127.0.0.1:0"), cli.IO{Stdout: w, Stderr: io.Discard, Interrupts: interrupts})
 		ran <- errors.Join(err, w.Close())
 	}()
-	out := bufio.NewReader(r)
-	line, err := out.ReadString('\n')
-	if err != nil {
-		t.Fatal(err, <-ran)
+	s := &served{out: bufio.NewReader(r), pipe: r, end: func() error { interrupts <- os.Interrupt; return <-ran }}
+	for line := ""; line != "ready\n" && !strings.HasPrefix(line, "{"); s.start += line {
+		var err error
+		if line, err = s.out.ReadString('\n'); err != nil {
+			t.Fatal(err, <-ran)
+		}
 	}
-	endpoint := regexp.MustCompile(`http://127.0.0.1:\d+`).FindString(line)
-	for name, value := range map[string]string{"AWS_ENDPOINT_URL_SQS": endpoint, "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"} {
-		t.Setenv(name, value)
+	endpoint := regexp.MustCompile(`http://127.0.0.1:\d+`).FindString(s.start)
+	s.urls = regexp.MustCompile(endpoint + `/\d+/`).FindString(s.start)
+	printed := regexp.MustCompile(`(?m)^  (?:export |\$env:)(AWS_\w+)(?: = '|=)([^'\n]*)'?$`).FindAllStringSubmatch(s.start, -1)
+	if printed == nil { // JSON
+		printed = [][]string{{"", "AWS_ENDPOINT_URL_SQS", endpoint}, {"", "AWS_REGION", "us-east-1"}, {"", "AWS_ACCESS_KEY_ID", "x"}, {"", "AWS_SECRET_ACCESS_KEY", "x"}}
 	}
-	return &served{
-		out: out, pipe: r, client: newClient(t), urls: endpoint + "/000000000000/",
-		end: func() error { interrupts <- os.Interrupt; return <-ran },
+	for _, v := range printed {
+		t.Setenv(v[1], v[2])
 	}
+	s.client = newClient(t)
+	return s
+}
+
+// newClient is the SDK's as the environment configures it.
+func newClient(t *testing.T) *awssqs.Client {
+	t.Helper()
+	t.Setenv("AWS_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("AWS_CA_BUNDLE", "") // would need a client of the SDK's own
+	connections := &http.Transport{}
+	t.Cleanup(connections.CloseIdleConnections)
+	settings, err := config.LoadDefaultConfig(context.Background(), config.WithHTTPClient(&http.Client{Transport: connections}))
+	golden.OK(t, err)
+	return awssqs.NewFromConfig(settings, func(o *awssqs.Options) { o.RetryMaxAttempts = 1 })
 }
 
 // session runs the command, has use work with it, and returns the further lines.
@@ -61,14 +86,8 @@ func session(t *testing.T, use func(*awssqs.Client, string), args ...string) []s
 		rest <- text
 	}()
 	use(s.client, s.urls)
-	if err := s.end(); err != nil {
-		t.Fatal(err)
-	}
-	text := string(<-rest)
-	if _, after, ok := strings.Cut(text, "ready\n"); ok {
-		text = after
-	}
-	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	golden.OK(t, s.end())
+	return strings.Split(strings.TrimSuffix(string(<-rest), "\n"), "\n")
 }
 
 // lifeOfTwo has one message dead-lettered and another deleted.
@@ -76,16 +95,10 @@ func lifeOfTwo(t *testing.T) func(*awssqs.Client, string) {
 	return func(client *awssqs.Client, urls string) {
 		ctx := t.Context()
 		orders := aws.String(urls + "orders.fifo")
-		must := func(err error) {
-			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
 		receive := func() *string {
 			t.Helper()
 			got, err := client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{QueueUrl: orders})
-			must(err)
+			golden.OK(t, err)
 			if len(got.Messages) == 0 {
 				return nil
 			}
@@ -93,15 +106,15 @@ func lifeOfTwo(t *testing.T) func(*awssqs.Client, string) {
 		}
 		for _, body := range []string{`{"id": 7, "note": "a\u202eb"}`, `{"id": 7, "note": "a\u202eb"}`, "second"} {
 			_, err := client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: orders, MessageBody: &body, MessageGroupId: aws.String("g")})
-			must(err)
+			golden.OK(t, err)
 		}
 		handle := receive()
 		_, err := client.ChangeMessageVisibility(ctx, &awssqs.ChangeMessageVisibilityInput{QueueUrl: orders, ReceiptHandle: handle})
-		must(err)
+		golden.OK(t, err)
 		_, err = client.DeleteMessage(ctx, &awssqs.DeleteMessageInput{QueueUrl: orders, ReceiptHandle: receive()})
-		must(err)
+		golden.OK(t, err)
 		_, err = client.PurgeQueue(ctx, &awssqs.PurgeQueueInput{QueueUrl: orders})
-		must(err)
+		golden.OK(t, err)
 	}
 }
 
@@ -161,33 +174,6 @@ func TestEventsForPrograms(t *testing.T) {
 	}
 }
 
-// TestMovesAreShown: a message that is moved back is a new one there.
-func TestMovesAreShown(t *testing.T) {
-	lines := session(t, func(client *awssqs.Client, urls string) {
-		ctx, orders := t.Context(), aws.String(urls+"orders")
-		if _, err := client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: orders, MessageBody: aws.String("a")}); err != nil {
-			t.Fatal(err)
-		}
-		for range 2 {
-			if _, err := client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{QueueUrl: orders}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := client.StartMessageMoveTask(ctx, &awssqs.StartMessageMoveTaskInput{SourceArn: aws.String("arn:aws:sqs:us-east-1:000000000000:dead")}); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{QueueUrl: orders, WaitTimeSeconds: 20}); err != nil || len(got.Messages) != 1 {
-			t.Fatalf("%+v, %v", got, err)
-		}
-	}, "--verbose", "--queue", "orders,VisibilityTimeout=0,dead-letter=dead,max-receive-count=1")
-	text := strings.Join(lines, "\n")
-	for _, want := range []string{`redriven    try 1  orders  \w+  a  to dead\n`, `moved       try 1  dead    \w{8}  a  to orders as \w{8}\n`} {
-		if !regexp.MustCompile(want).MatchString(text) {
-			t.Errorf("want %s in\n%s", want, text)
-		}
-	}
-}
-
 // unread runs the command with an output without a reader, and has it observe messages.
 func unread(t *testing.T, messages int) *served {
 	t.Helper()
@@ -197,9 +183,8 @@ func unread(t *testing.T, messages int) *served {
 		entries = append(entries, types.SendMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), MessageBody: aws.String("a")})
 	}
 	for range messages / 10 {
-		if _, err := s.client.SendMessageBatch(t.Context(), &awssqs.SendMessageBatchInput{QueueUrl: aws.String(s.urls + "orders"), Entries: entries}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.client.SendMessageBatch(t.Context(), &awssqs.SendMessageBatchInput{QueueUrl: aws.String(s.urls + "orders"), Entries: entries})
+		golden.OK(t, err)
 	}
 	return s
 }
@@ -207,9 +192,7 @@ func unread(t *testing.T, messages int) *served {
 // The server goes on for its clients, and the end says what was wrong.
 func TestAnOutputThatCannotBeWritten(t *testing.T) {
 	s := unread(t, 10)
-	if err := s.pipe.CloseWithError(errors.New("disk full")); err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, s.pipe.CloseWithError(errors.New("disk full")))
 	if err := s.end(); err == nil || !strings.Contains(err.Error(), "--verbose: disk full") {
 		t.Errorf("error %v", err)
 	}
@@ -249,5 +232,43 @@ func TestAnOutputThatIsTooSlow(t *testing.T) {
 	go func() { _, _ = io.Copy(io.Discard, s.out) }()
 	if err := s.end(); err != nil {
 		t.Error(err)
+	}
+}
+
+// refusals makes two calls that are refused, and one that is not.
+func refusals(t *testing.T) func(*awssqs.Client, string) {
+	return func(client *awssqs.Client, urls string) {
+		ctx := t.Context()
+		if _, err := client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: aws.String(urls + "order"), MessageBody: aws.String("a")}); err == nil {
+			t.Error("a queue that there is not takes a message")
+		}
+		if _, err := client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: aws.String("a\nb")}); err == nil {
+			t.Error("a queue's name may have two lines")
+		}
+		if _, err := client.ListQueues(ctx, &awssqs.ListQueuesInput{}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestRefusedCallsForPrograms(t *testing.T) {
+	lines := session(t, refusals(t), "--verbose", "--output", "json", "--queue", "orders")
+	if len(lines) != 2 {
+		t.Fatalf("%q, want two lines", lines)
+	}
+	for i, operation := range []string{"SendMessage", "CreateQueue"} {
+		var got struct{ Type, Timestamp, Operation, Queue, Error, Reason string }
+		if err := json.Unmarshal([]byte(lines[i]), &got); err != nil {
+			t.Fatal(lines[i], err)
+		}
+		if got.Type != "refused" || got.Timestamp == "" || got.Operation != operation || got.Error == "" || got.Reason == "" || i == 0 && got.Queue != "order" {
+			t.Errorf("%s", lines[i])
+		}
+	}
+}
+
+func TestWithoutVerboseNothingIsShown(t *testing.T) {
+	if lines := session(t, refusals(t), "--output", "json", "--queue", "orders"); len(lines) != 1 || lines[0] != "" {
+		t.Errorf("%q", lines)
 	}
 }

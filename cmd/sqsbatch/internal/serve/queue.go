@@ -2,6 +2,7 @@ package serve
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,8 +11,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
@@ -54,26 +60,17 @@ func (f *queueFlags) String() string { return "" }
 func (f *queueFlags) Type() string { return "NAME[,ATTRIBUTE=VALUE...]" }
 
 // attributeStart is where an attribute begins; other commas are part of a value.
-var attributeStart = regexp.MustCompile(`,[A-Za-z][A-Za-z-]*=`)
+var attributeStart = regexp.MustCompile(`,([A-Za-z][A-Za-z-]*=)`)
 
 // defaultMaxReceiveCount is SQS's own (SetQueueAttributes in the API reference).
 const defaultMaxReceiveCount = 10
 
 func (f *queueFlags) Set(s string) error {
-	q := queue{from: "--queue " + s, flag: true, attributes: map[string]string{}}
+	parts := strings.Split(attributeStart.ReplaceAllString(s, "\x00$1"), "\x00") // which no argument has
+	q := queue{from: "--queue " + s, flag: true, name: parts[0], attributes: map[string]string{}}
 	var count string
-	starts := attributeStart.FindAllStringIndex(s, -1)
-	q.name = s
-	for i, at := range starts {
-		if i == 0 {
-			q.name = s[:at[0]]
-		}
-		end := len(s)
-		if i+1 < len(starts) {
-			end = starts[i+1][0]
-		}
-		key, value := s[at[0]+1:at[1]-1], s[at[1]:end]
-		switch key {
+	for _, part := range parts[1:] {
+		switch key, value, _ := strings.Cut(part, "="); key {
 		case "dead-letter":
 			q.deadLetter = value
 		case "max-receive-count":
@@ -105,31 +102,27 @@ func (f *queueFlags) Set(s string) error {
 func (o *options) plan() (queues []queue, warnings []template.Finding, err error) {
 	if o.template != "" {
 		if queues, warnings, err = o.templateQueues(); err != nil {
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("--template: %w", err)
 		}
 	}
 	queues = append(queues, o.queues...)
-	known := map[string]*queue{}
-	for i := range queues {
-		q := &queues[i]
+	from := map[string]string{} // of each name
+	for _, q := range queues {
+		if other := from[q.name]; other != "" {
+			return nil, nil, q.errorf("there is a queue of that name already, of %s; give one", other)
+		}
+		from[q.name] = q.from
+	}
+	for _, q := range queues {
+		if q.deadLetter != "" && from[q.deadLetter] == "" {
+			from[q.deadLetter] = q.from
+			queues = append(queues, queue{from: q.from, flag: q.flag, name: q.deadLetter, attributes: map[string]string{}})
+		}
+	}
+	for _, q := range queues {
 		if strings.HasSuffix(q.name, ".fifo") && q.attributes["FifoQueue"] == "" {
 			q.attributes["FifoQueue"] = "true"
 		}
-		if other := known[q.name]; other != nil {
-			return nil, nil, q.errorf("there is a queue of that name already, of %s; give one", other.from)
-		}
-		known[q.name] = q
-	}
-	for _, q := range queues {
-		if q.deadLetter == "" || known[q.deadLetter] != nil {
-			continue
-		}
-		added := queue{from: q.from, flag: q.flag, name: q.deadLetter, attributes: map[string]string{}}
-		if strings.HasSuffix(added.name, ".fifo") {
-			added.attributes["FifoQueue"] = "true"
-		}
-		known[added.name] = &added
-		queues = append(queues, added)
 	}
 	return queues, warnings, nil
 }
@@ -137,25 +130,25 @@ func (o *options) plan() (queues []queue, warnings []template.Finding, err error
 func (o *options) templateQueues() (queues []queue, warnings []template.Finding, err error) {
 	t, err := template.Read(o.template)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, fmt.Errorf("--template: there is no file %s", o.template)
+		return nil, nil, fmt.Errorf("there is no file %s", o.template)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("--template: %w", err)
+		return nil, nil, err
 	}
 	st, err := t.Stack(template.Options{Parameters: o.parameters, Region: o.region, AccountID: o.account})
 	if err != nil {
-		return nil, nil, fmt.Errorf("--template: %w", err)
+		return nil, nil, err
 	}
 	found, warnings, err := st.Queues()
 	if err != nil {
-		return nil, nil, fmt.Errorf("--template: %w", err)
+		return nil, nil, err
 	}
 	if len(found) == 0 {
 		text := o.template + " has no queue that can be created"
 		for _, w := range warnings {
 			text += "; " + w.String()
 		}
-		return nil, nil, fmt.Errorf("--template: %s", text)
+		return nil, nil, errors.New(text)
 	}
 	for _, q := range found {
 		delete(q.Attributes, "RedrivePolicy")
@@ -165,4 +158,39 @@ func (o *options) templateQueues() (queues []queue, warnings []template.Finding,
 		})
 	}
 	return queues, warnings, nil
+}
+
+// create makes the queues, and then their redrive policies.
+func create(ctx context.Context, server *sqs.Server, queues []queue) error {
+	client := server.Client(func(o *awssqs.Options) { o.RetryMaxAttempts = 1 })
+	for _, q := range queues {
+		if _, err := client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &q.name, Attributes: q.attributes}); err != nil {
+			return q.refused(err)
+		}
+	}
+	for _, q := range queues {
+		policy := q.policy(server.QueueARN)
+		if policy == "" {
+			continue
+		}
+		if _, err := client.SetQueueAttributes(ctx, &awssqs.SetQueueAttributesInput{
+			QueueUrl: aws.String(server.QueueURL(q.name)), Attributes: map[string]string{"RedrivePolicy": policy},
+		}); err != nil {
+			return q.refused(err)
+		}
+	}
+	return nil
+}
+
+// refused says why the server did not take a queue, in the service's words.
+func (q *queue) refused(err error) error {
+	refusal, ok := errors.AsType[smithy.APIError](err)
+	switch {
+	case !ok:
+		return q.errorf("%v", err)
+	case refusal.ErrorCode() == "InvalidAttributeName":
+		return q.errorf("%s Attributes have the names of CreateQueue, as in VisibilityTimeout=60", refusal.ErrorMessage())
+	default:
+		return q.errorf("%s: %s", refusal.ErrorCode(), refusal.ErrorMessage())
+	}
 }

@@ -19,6 +19,8 @@ var shownEvents = []any{
 	sqs.Event{Kind: sqs.Deleted, Queue: "orders.fifo", MessageID: "0123456789", ReceiveCount: 1, Body: "plain"},
 	sqs.Event{Kind: sqs.Purged, Queue: "orders.fifo"},
 	Refused{"refused", sqs.Call{Operation: "SendMessage", Queue: "order", Error: "AWS.SimpleQueueService.NonExistentQueue", Message: "The specified queue does not exist."}},
+	Refused{"refused", sqs.Call{Operation: "CreateQueue", Queue: "a\nb", Error: "InvalidParameterValue", Message: "Can only include alphanumeric characters"}},
+	sqs.Event{Kind: sqs.Moved, Queue: "dead.fifo", MessageID: "0123456789", Body: "plain", MovedTo: "orders.fifo", NewMessageID: "abcdefghij"}, // it is a new one there
 	Lost{"lost", time.Time{}, 7},
 }
 
@@ -36,7 +38,8 @@ func TestRows_FitTheTerminal(t *testing.T) {
 			}
 		}
 		words := strings.Join(strings.Fields(text), " ")
-		golden.Says(t, fmt.Sprint(width, " columns"), words, "group customer-7, hidden for 1m30s", "to dead.fifo", "AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist.")
+		golden.Says(t, fmt.Sprint(width, " columns"), words, "group customer-7, hidden for 1m30s", "to dead.fifo", "to orders.fifo as abcdefgh",
+			"order SendMessage AWS.SimpleQueueService.NonExistentQueue: The specified queue does not exist.", "a b CreateQueue InvalidParameterValue: Can only include")
 	}
 }
 

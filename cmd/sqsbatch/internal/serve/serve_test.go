@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,10 +14,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"go.uber.org/goleak"
+
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // runServe runs `sqsbatch sqs` with arguments.
 func runServe(ctx context.Context, args []string, tio cli.IO) error {
@@ -30,19 +39,6 @@ func once(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	var out, side bytes.Buffer
 	err = runServe(t.Context(), append([]string{"--addr", "127.0.0.1:0"}, args...), cli.IO{Stdout: &out, Stderr: &side, Interrupts: interrupts})
 	return regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(out.String(), "127.0.0.1:PORT"), side.String(), err
-}
-
-func TestUsage(t *testing.T) {
-	var stdout bytes.Buffer
-	if err := runServe(t.Context(), []string{"--quiet", "--help"}, cli.IO{Stdout: &stdout}); err != nil {
-		t.Fatal(err)
-	}
-	out := stdout.String()
-	for _, name := range []string{"addr", "allow-host", "queue", "template", "parameter-overrides", "region", "account", "ready-file", "output", "verbose", "quiet"} {
-		if !strings.Contains(out, "  --"+name+" ") {
-			t.Errorf("the help does not explain --%s", name)
-		}
-	}
 }
 
 // TestStart: what is printed, for people and for programs.
@@ -84,6 +80,10 @@ func TestWarnings(t *testing.T) {
 func TestErrors(t *testing.T) {
 	none := golden.File(t, "none.yaml", "Resources: {F: {Type: AWS::Lambda::Function}}")
 	odd := golden.File(t, "odd.yaml", "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: 50000}}}")
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	golden.OK(t, err)
+	defer taken.Close()
+	ready := golden.File(t, "ready", "the first's") // of a command that has the port
 	q := func(spec string) []string { return []string{"--queue", spec} }
 	tests := []struct {
 		name  string
@@ -103,12 +103,14 @@ func TestErrors(t *testing.T) {
 		{"name", q("or ders"), true, []string{"--queue or ders: ", "alphanumeric"}},
 		{"mixed types", q("orders.fifo,dead-letter=dead"), true, []string{"--queue orders.fifo,dead-letter=dead: ", "same type"}},
 		{"region", []string{"--region", "Frankfurt"}, true, []string{`--region is "Frankfurt"`, "eu-central-1"}},
+		{"host", []string{"--allow-host", "http://sqs:9324"}, true, []string{"without scheme and port"}},
 		{"account", []string{"--account", "1"}, true, []string{`--account is "1"`, "12 digits"}},
 		{"output", []string{"--output", "xml"}, true, []string{`--output is "xml"`, "text or json"}},
 		{"quiet and verbose", []string{"--quiet", "--verbose"}, true, []string{"--quiet and --verbose"}},
 		{"parameters without template", []string{"--parameter-overrides", "A=1"}, true, []string{"--template FILE"}},
 		{"parameter", []string{"--template", odd, "--parameter-overrides", "A=1", "=2"}, true, []string{"--parameter-overrides =2", "KEY=VALUE"}},
 		{"not loopback", []string{"--addr", "0.0.0.0:0"}, false, []string{"--addr 0.0.0.0:0: ", "not a loopback address"}},
+		{"port in use", []string{"--addr", taken.Addr().String(), "--verbose", "--ready-file", ready}, false, []string{"--addr " + taken.Addr().String(), "another sqsbatch sqs", "port 0"}},
 		{"no port", []string{"--addr", "localhost"}, false, []string{"--addr localhost: ", "missing port"}},
 		{"no template", []string{"--template", "nope.yaml"}, false, []string{"--template: there is no file nope.yaml"}},
 		{"no queues", []string{"--template", none}, false, []string{"none.yaml has no queue"}},
@@ -118,12 +120,86 @@ func TestErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, _, err := once(t, tt.args...)
-			var usage *cli.UsageError
-			if err == nil || errors.As(err, &usage) != tt.usage {
-				t.Fatalf("error %v, a usage error: %v", err, !tt.usage)
+			out, side, err := once(t, tt.args...)
+			_, usage := errors.AsType[*cli.UsageError](err)
+			if err == nil || usage != tt.usage || out != "" || side != "" {
+				t.Fatalf("error %v, a usage error: %v\n%s%s", err, !tt.usage, out, side)
 			}
 			golden.Says(t, "the error", err.Error(), tt.want...)
 		})
+	}
+	if text, err := os.ReadFile(ready); string(text) != "the first's" {
+		t.Errorf("ready file %q, %v", text, err)
+	}
+}
+
+// The SDK works with nothing but the variables that are printed.
+func TestAClientNeedsOnlyWhatIsPrinted(t *testing.T) {
+	s := serveTo(t, "--region", "eu-central-1", "--account", "123456789012", "--queue", "orders")
+	orders, err := s.client.GetQueueUrl(t.Context(), &awssqs.GetQueueUrlInput{QueueName: aws.String("orders")})
+	golden.OK(t, err)
+	if !strings.Contains(s.start, *orders.QueueUrl+"\n") || !strings.HasSuffix(*orders.QueueUrl, "/123456789012/orders") {
+		t.Errorf("queue URL %s, printed:\n%s", *orders.QueueUrl, s.start)
+	}
+	if region := s.client.Options().Region; region != "eu-central-1" {
+		t.Errorf("region %q", region)
+	}
+	if err := s.end(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The end comes at once, also while a client waits, and takes the ready file away.
+func TestTheEnd(t *testing.T) {
+	ready := filepath.Join(t.TempDir(), "ready")
+	lines := session(t, func(client *awssqs.Client, urls string) {
+		endpoint, err := os.ReadFile(ready)
+		if err != nil || !strings.HasPrefix(urls, strings.TrimSuffix(string(endpoint), "\n")+"/") {
+			t.Errorf("ready file %q, %v", endpoint, err)
+		}
+		queue := urls + "orders"
+		if _, err := client.SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: &queue, MessageBody: aws.String("a body")}); err != nil {
+			t.Fatal(err)
+		}
+		receive := func() error {
+			_, err := client.ReceiveMessage(t.Context(), &awssqs.ReceiveMessageInput{QueueUrl: &queue, WaitTimeSeconds: 20})
+			return err
+		}
+		golden.OK(t, receive())
+		waited := make(chan error, 1)
+		go func() { waited <- receive() }()
+		t.Cleanup(func() {
+			if err := <-waited; err == nil {
+				t.Error("the waiting receiver got an answer, want an error")
+			}
+		})
+	}, "--queue", "orders", "--verbose", "--ready-file", ready)
+	if len(lines) != 2 || !strings.Contains(lines[0], "sent") || !strings.Contains(lines[1], "received") {
+		t.Errorf("events %q", lines)
+	}
+	if _, err := os.Stat(ready); !os.IsNotExist(err) {
+		t.Errorf("the ready file is still there: %v", err)
+	}
+}
+
+// TestHosts: who may ask by which name.
+func TestHosts(t *testing.T) {
+	s := serveTo(t, "--allow-host", "host.docker.internal", "--allow-host", "sqs")
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	for host, want := range map[string]int{"": 200, "localhost:1": 200, "host.docker.internal:1": 200, "sqs": 200, "evil.example:1": 403} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, os.Getenv("AWS_ENDPOINT_URL_SQS")+"/?Action=ListQueues", http.NoBody)
+		golden.OK(t, err)
+		r.Host = host
+		answer, err := transport.RoundTrip(r)
+		golden.OK(t, err)
+		text, err := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if err != nil || answer.StatusCode != want || want == 403 && !strings.Contains(string(text), "evil.example") {
+			t.Errorf("Host %q: %d, want %d: %s %v", host, answer.StatusCode, want, text, err)
+		}
+	}
+	if err := s.end(); err != nil {
+		t.Error(err)
 	}
 }

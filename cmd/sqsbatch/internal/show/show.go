@@ -4,6 +4,7 @@ package show
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -20,8 +21,8 @@ func Body(body string) string {
 	if message, ok := notification(body); ok {
 		return "SNS: " + Body(message)
 	}
-	if s, ok := object(body); ok {
-		return s
+	if members, ok := parseObject(body); ok {
+		return cmp.Or(join(members), "{}")
 	}
 	return Clean(strings.Join(strings.Fields(body), " "))
 }
@@ -43,15 +44,6 @@ func notification(body string) (message string, ok bool) {
 		return "", false
 	}
 	return *envelope.Message, true
-}
-
-// object writes the members of a JSON object.
-func object(s string) (string, bool) {
-	members, ok := parseObject(s)
-	if ok && len(members) == 0 {
-		return "{}", true
-	}
-	return join(members), ok
 }
 
 // A member is one key and value of a JSON object, both fit to be shown.
@@ -99,22 +91,19 @@ func Log(s string) string {
 	if !ok {
 		return Clean(s)
 	}
-	var head, rest []member
+	var parts []string
+	var rest []member
 	for _, m := range members {
 		switch m.key {
 		case "level", "msg", "message":
-			head = append(head, m)
+			if unquoted, err := strconv.Unquote(m.value); err == nil {
+				m.value = Clean(unquoted)
+			}
+			parts = append(parts, m.value)
 		case "time", "timestamp", "requestId":
 		default:
 			rest = append(rest, m)
 		}
-	}
-	var parts []string
-	for _, m := range head {
-		if unquoted, err := strconv.Unquote(m.value); err == nil {
-			m.value = Clean(unquoted)
-		}
-		parts = append(parts, m.value)
 	}
 	if len(rest) > 0 {
 		parts = append(parts, join(rest))
@@ -132,9 +121,7 @@ func scalar(raw json.RawMessage) string {
 		return Clean(s)
 	}
 	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return Clean(string(raw))
-	}
+	_ = json.Compact(&b, raw) // it is a part of valid JSON
 	return Clean(b.String())
 }
 

@@ -47,38 +47,31 @@ func (t *Tracker) Ended(e lambda.Ended) {
 			}
 		}
 		if inv := t.invocations[e.RequestID]; inv != nil {
-			inv.end, inv.final = &e, now.Add(t.o.Grace)
+			inv.end, inv.final = &e, now.Add(grace)
 		}
 	})
 }
 
 // Line takes one line of the function's output.
 func (t *Tracker) Line(l lambda.Line) {
-	t.post(func() { t.line(l) })
-}
-
-func (t *Tracker) line(l lambda.Line) {
-	r, ok := parseReport(l.Text)
-	inv := t.invocations[cmp.Or(r.RequestID, l.RequestID)]
-	number := 0
-	if inv != nil {
-		number = inv.number
-	}
-	if !ok {
-		t.emit(Log{Invocation: number, Stream: l.Stream, Text: l.Text})
-		return
-	}
-	t.toolkit = true
-	switch {
-	case r.Message == "record" && inv != nil:
-		t.report(inv, r)
-	case r.Message == "batch" && inv != nil:
-		inv.settled = true
-	case r.Message == "record" || r.Message == "batch":
-		// of an invocation that is final: too late to matter
-	default:
-		t.said(r, Log{Invocation: number, Stream: l.Stream, Text: r.Message})
-	}
+	t.post(func() {
+		r, ok := parseReport(l.Text)
+		inv := t.invocations[cmp.Or(r.RequestID, l.RequestID)]
+		log := Log{Stream: l.Stream, Text: l.Text}
+		if inv != nil {
+			log.Invocation = inv.number
+		}
+		t.toolkit = t.toolkit || ok
+		switch {
+		case !ok || r.Message != "record" && r.Message != "batch":
+			t.said(r, ok, log)
+		case inv == nil: // it is final: too late to matter
+		case r.Message == "record":
+			t.report(inv, r)
+		default:
+			inv.settled = true
+		}
+	})
 }
 
 // report shows a record as soon as the toolkit has logged it.
@@ -104,11 +97,6 @@ func (inv *invocation) record(id string) *lambda.Record {
 	return nil
 }
 
-// complete says that no line of the toolkit can be missing any more.
-func (inv *invocation) complete() bool {
-	return inv.settled && len(inv.reports) == len(inv.Records)
-}
-
 // ripe lists, in order, the ended invocations for which nothing more is to
 // come. A function that has never logged as sqsbatch does is not waited for.
 func (t *Tracker) ripe(now time.Time) []*invocation {
@@ -118,7 +106,8 @@ func (t *Tracker) ripe(now time.Time) []*invocation {
 			continue
 		}
 		foreign := !t.toolkit && t.finals > 0
-		if foreign || inv.complete() || !inv.final.After(now) {
+		complete := inv.settled && len(inv.reports) == len(inv.Records) // no line of the toolkit is missing
+		if foreign || complete || !inv.final.After(now) {
 			out = append(out, inv)
 		}
 	}

@@ -59,17 +59,13 @@ func (t *Tracker) cutOff() (list []*message) {
 func (t *Tracker) ProcessLine(process int, stream, text string) {
 	t.post(func() {
 		r, ok := parseReport(text)
-		switch {
-		case !ok:
-			t.emit(Log{Process: process, Stream: stream, Text: text})
-		case r.Message == "record":
-			t.toolkit = true
+		t.toolkit = t.toolkit || ok
+		switch r.Message {
+		case "record":
 			t.reported(process, r)
-		case r.Message == "batch" || r.Message == "batches":
-			t.toolkit = true // sums; each record had its line
+		case "batch", "batches": // sums; each record had its line
 		default:
-			t.toolkit = true
-			t.said(r, Log{Process: process, Stream: stream, Text: r.Message})
+			t.said(r, ok, Log{Process: process, Stream: stream, Text: text})
 		}
 	})
 }
@@ -131,7 +127,7 @@ func (t *Tracker) finishUnreported(now time.Time) (next time.Time, waits bool) {
 	for _, m := range t.alive {
 		if m.held && m.due.After(now) && t.toolkit {
 			t.lastInFlight = now
-			return now.Add(t.o.Grace), true
+			return now.Add(grace), true
 		}
 	}
 	latest := t.lastInFlight
@@ -140,7 +136,7 @@ func (t *Tracker) finishUnreported(now time.Time) (next time.Time, waits bool) {
 			latest = m.deletedAt
 		}
 	}
-	if next = latest.Add(t.o.Grace); next.After(now) {
+	if next = latest.Add(grace); next.After(now) {
 		return next, true
 	}
 	t.settleUnreported()

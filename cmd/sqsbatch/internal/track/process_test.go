@@ -13,11 +13,7 @@ import (
 
 // inContainers runs f with a tracker of polling processes in virtual time.
 func inContainers(t *testing.T, f func(b *bench)) {
-	synctest.Test(t, func(t *testing.T) {
-		b := &bench{t: t}
-		b.Tracker = track.New(track.Options{Sources: []string{"orders", "returns"}, Containers: true, Emit: b.emit})
-		b.run(t, f)
-	})
+	runIn(t, track.Options{Sources: []string{"orders", "returns"}, Containers: true}, f)
 }
 
 // hold sends and receives messages, at their first attempt.
@@ -193,10 +189,13 @@ func TestProcessOutput(t *testing.T) {
 		b.hold("m")
 		b.take()
 		b.ProcessLine(2, "stderr", "hello")
+		const own = `{"level":"INFO","message":"record","logger":"mine","about":"sqsbatch","messageId":"m","outcome":"succeeded"}`
+		b.ProcessLine(2, "stdout", own)
 		b.ProcessLine(2, "stdout", `{"message":"batches","logger":"sqsbatch","records":3}`)
 		b.ProcessLine(2, "stdout", `{"message":"look","logger":"sqsbatch","messageId":"m","reason":"why"}`)
 		want(t, "events", b.take(), []track.Event{
 			track.Log{Process: 2, Stream: "stderr", Text: "hello"},
+			track.Log{Process: 2, Stream: "stdout", Text: own},
 			track.Warning{Text: "look: why", MessageID: "m", Body: body("m")},
 		})
 		b.ProcessLine(2, "stdout", `{"level":"INFO","message":"polling","logger":"sqsbatch","queues":["orders"]}`)

@@ -32,11 +32,8 @@ type report struct {
 // parseReport reports whether the line is the toolkit's, not the function's.
 func parseReport(line string) (report, bool) {
 	var r report
-	if !strings.HasPrefix(line, "{") || !strings.Contains(line, `"sqsbatch"`) {
-		return r, false
-	}
-	if err := json.Unmarshal([]byte(line), &r); err != nil || r.Logger != "sqsbatch" {
-		return r, false
+	if !strings.HasPrefix(line, "{") || !strings.Contains(line, `"sqsbatch"`) || json.Unmarshal([]byte(line), &r) != nil || r.Logger != "sqsbatch" {
+		return report{}, false
 	}
 	r.Message = cmp.Or(r.Message, r.Msg)
 	return r, true
@@ -54,10 +51,15 @@ func (r report) record() Record {
 	return out
 }
 
-// said emits a line that is not about a result: news as a line of the log, else a warning.
-func (t *Tracker) said(r report, news Log) {
-	if r.Level == "INFO" || r.Level == "DEBUG" {
-		t.emit(news)
+// said emits a line that is not about a result: a warning of the toolkit as such, others as
+// lines of the log.
+func (t *Tracker) said(r report, toolkit bool, line Log) {
+	news := r.Level == "INFO" || r.Level == "DEBUG"
+	if news {
+		line.Text = r.Message
+	}
+	if news || !toolkit {
+		t.emit(line)
 		return
 	}
 	w := Warning{Text: r.Message, MessageID: r.MessageID, Serious: r.Level == "ERROR"}

@@ -36,9 +36,10 @@ type Options struct {
 	Timeout time.Duration
 	// Emit is called with every event, from Run's goroutine.
 	Emit func(Event)
-	// Grace is how long after the answer lines are waited for. Defaults to 300 ms.
-	Grace time.Duration
 }
+
+// grace is how long after the answer lines are waited for.
+const grace = 300 * time.Millisecond
 
 // A Tracker counts messages and invocations. It is safe for concurrent use.
 type Tracker struct {
@@ -66,9 +67,6 @@ type Tracker struct {
 
 // New returns a Tracker that does nothing until Run.
 func New(o Options) *Tracker {
-	if o.Grace == 0 {
-		o.Grace = 300 * time.Millisecond
-	}
 	return &Tracker{
 		o:           o,
 		wake:        make(chan struct{}, 1),
@@ -94,7 +92,7 @@ func (t *Tracker) Run(ctx context.Context) {
 		case <-t.wake:
 		case <-timer.C:
 		case <-ctx.Done():
-			t.handle(time.Now().Add(t.o.Grace))
+			t.handle(time.Now().Add(grace))
 			return
 		}
 	}

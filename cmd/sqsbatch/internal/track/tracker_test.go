@@ -1,9 +1,14 @@
 package track_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,28 +80,24 @@ func TestPanic_HasItsPlace(t *testing.T) {
 
 // A failure at maxReceiveCount is the last attempt, live and at the end.
 func TestLastAttempt_IsThatOfMaxReceiveCount(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := &bench{t: t}
-		b.Tracker = track.New(track.Options{Sources: []string{"orders"}, MaxReceiveCounts: map[string]int{"orders": 2}, Emit: b.emit})
-		b.run(t, func(b *bench) {
-			for attempt := 1; attempt <= 2; attempt++ {
-				request := fmt.Sprintf("r%d", attempt)
-				b.invoke(request, attempt, "a", "b")
-				b.logs(request, `{"message":"record","logger":"sqsbatch","requestId":%q,"messageId":"a","attempt":%d,"outcome":"retry","reason":"down","visibleInMs":4000}`, request, attempt)
-				if r := b.last(); r.Final || r.LastAttempt != (attempt == 2) {
-					t.Errorf("live: %+v", r)
-				}
-				b.batch(request)
-				b.ends(request, "a")
-				time.Sleep(time.Second)
-				for _, e := range b.take() {
-					r, ok := e.(track.Record)
-					if ok && r.Final && r.LastAttempt != (attempt == 2 && r.MessageID == "a") {
-						t.Errorf("attempt %d: %+v", attempt, r)
-					}
+	runIn(t, track.Options{Sources: []string{"orders"}, MaxReceiveCounts: map[string]int{"orders": 2}}, func(b *bench) {
+		for attempt := 1; attempt <= 2; attempt++ {
+			request := fmt.Sprintf("r%d", attempt)
+			b.invoke(request, attempt, "a", "b")
+			b.logs(request, `{"message":"record","logger":"sqsbatch","requestId":%q,"messageId":"a","attempt":%d,"outcome":"retry","reason":"down","visibleInMs":4000}`, request, attempt)
+			if r := b.last(); r.Final || r.LastAttempt != (attempt == 2) {
+				t.Errorf("live: %+v", r)
+			}
+			b.batch(request)
+			b.ends(request, "a")
+			time.Sleep(time.Second)
+			for _, e := range b.take() {
+				r, ok := e.(track.Record)
+				if ok && r.Final && r.LastAttempt != (attempt == 2 && r.MessageID == "a") {
+					t.Errorf("attempt %d: %+v", attempt, r)
 				}
 			}
-		})
+		}
 	})
 }
 
@@ -242,13 +243,13 @@ func TestStreams(t *testing.T) {
 		b.logs("r1", `{"level":"WARN","msg":"grant sqs:ChangeMessageVisibility","logger":"sqsbatch","reason":"denied"}`)
 		b.logs("r1", `{"level":"WARN","msg":"near the end","logger":"sqsbatch","messageId":"a"}`)
 		b.logs("r1", `{"level":"INFO","msg":"5 attempts","logger":"sqsbatch"}`)
-		b.logs("r1", `{"msg":"mine","logger":"other"}`)
+		b.logs("r1", `{"level":"INFO","msg":"record","logger":"other","about":"sqsbatch"}`)
 		b.logs("", "sqsbatch says")
 		want(t, "events", b.take(), []track.Event{
 			track.Warning{Text: "grant sqs:ChangeMessageVisibility: denied"},
 			track.Warning{Text: "near the end", MessageID: "a", Body: body("a")},
 			track.Log{Invocation: 1, Stream: "stderr", Text: "5 attempts"},
-			track.Log{Invocation: 1, Stream: "stderr", Text: `{"msg":"mine","logger":"other"}`},
+			track.Log{Invocation: 1, Stream: "stderr", Text: `{"level":"INFO","msg":"record","logger":"other","about":"sqsbatch"}`},
 			track.Log{Stream: "stderr", Text: "sqsbatch says"},
 		})
 	})
@@ -278,11 +279,215 @@ func TestAge(t *testing.T) {
 		b.ends("r1")
 		time.Sleep(time.Second)
 		ages := map[string]time.Duration{}
-		for _, f := range b.take() {
-			if r, ok := f.(track.Record); ok && r.Final {
+		for _, r := range b.records() {
+			if r.Final {
 				ages[r.MessageID] = r.Age
 			}
 		}
 		want(t, "ages", ages, map[string]time.Duration{"a": 5 * time.Second, "unknown": -1})
+	})
+}
+
+// A bench is a tracker under test and what it told.
+type bench struct {
+	*track.Tracker
+	t    *testing.T
+	stop func()
+
+	mu    sync.Mutex
+	told  []track.Event
+	given map[string]lambda.Invocation // by request id
+}
+
+// inBubble runs f with a running tracker in virtual time.
+func inBubble(t *testing.T, f func(b *bench)) {
+	runIn(t, track.Options{Sources: []string{"orders"}}, f)
+}
+
+func runIn(t *testing.T, o track.Options, f func(b *bench)) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{t: t, given: map[string]lambda.Invocation{}}
+		o.Emit = b.emit
+		b.Tracker = track.New(o)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); b.Run(ctx) }()
+		b.stop = func() { cancel(); <-ended }
+		defer b.stop()
+		f(b)
+	})
+}
+
+func (b *bench) emit(e track.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.told = append(b.told, e)
+}
+
+// take returns the events so far, all input handled, and forgets them.
+func (b *bench) take() []track.Event {
+	synctest.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	told := b.told
+	b.told = nil
+	return told
+}
+
+// body is that of the message with the given id.
+func body(id string) string { return `{"id":"` + id + `"}` }
+
+func (b *bench) event(kind sqs.Kind, id string, attempt int, visibility time.Duration) {
+	b.Queue(sqs.Event{Time: time.Now(), Kind: kind, Queue: "orders", MessageID: id, Body: body(id), ReceiveCount: attempt, Visibility: visibility, DeadLetterQueue: "dead"})
+}
+
+// invoke sends (at attempt 1) and receives messages, and begins an invocation.
+func (b *bench) invoke(request string, attempt int, ids ...string) {
+	i := lambda.Invocation{RequestID: request, ColdStart: attempt == 1}
+	for _, id := range ids {
+		if attempt == 1 {
+			b.event(sqs.Sent, id, 0, 0)
+		}
+		b.event(sqs.Received, id, attempt, time.Minute)
+		i.Records = append(i.Records, lambda.Record{MessageID: id, Body: body(id), Attempt: attempt})
+	}
+	b.given[request] = i
+	b.Started(i)
+}
+
+// ends ends an invocation of which some messages stay in the queue.
+func (b *bench) ends(request string, left ...string) { b.fails(request, nil, "", left...) }
+
+// fails ends an invocation with an error, or with why all its records failed.
+func (b *bench) fails(request string, err *lambda.FunctionError, allFailed string, left ...string) {
+	e := lambda.Ended{Invocation: b.given[request], AllFailed: allFailed, Result: lambda.Result{Error: err, Duration: time.Second}}
+	for _, r := range e.Records {
+		e.Verdicts = append(e.Verdicts, lambda.Verdict{Deleted: !slices.Contains(left, r.MessageID)})
+	}
+	b.Ended(e)
+}
+
+func (b *bench) logs(request, format string, args ...any) {
+	b.Line(lambda.Line{RequestID: request, Stream: "stderr", Text: fmt.Sprintf(format, args...)})
+}
+
+func (b *bench) record(request, id, rest string) {
+	b.logs(request, `{"level":"INFO","message":"record","logger":"sqsbatch","requestId":%q,"messageId":%q,"attempt":1,"durationMs":12.5,"allowedMs":2700,%s}`, request, id, rest)
+}
+
+func (b *bench) batch(request string) {
+	b.logs(request, `{"msg":"batch","logger":"sqsbatch","requestId":%q,"records":2}`, request)
+}
+
+// records are those told so far, all input handled.
+func (b *bench) records() (list []track.Record) {
+	synctest.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.told {
+		if r, ok := e.(track.Record); ok {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// finals lists "id outcome" of the final records.
+func (b *bench) finals() (list []string) {
+	for _, r := range b.records() {
+		if r.Final {
+			list = append(list, r.MessageID+" "+r.Outcome)
+		}
+	}
+	return list
+}
+
+func (b *bench) last() track.Record {
+	b.t.Helper()
+	records := b.records()
+	if len(records) == 0 {
+		b.t.Fatal("no record")
+	}
+	return records[len(records)-1]
+}
+
+func want(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s:\n got %v\nwant %v", what, got, want)
+	}
+}
+
+// TestFiltered: a message that the event source mapping deleted because of its
+// filters is no success, and not one that another receiver removed.
+func TestFiltered(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.event(sqs.Sent, "a", 0, 0)
+		b.event(sqs.Sent, "b", 0, 0)
+		b.AllSent()
+		for _, id := range []string{"a", "b"} {
+			b.event(sqs.Received, id, 1, time.Minute)
+			b.event(sqs.Deleted, id, 1, 0)
+		}
+		synctest.Wait() // the mapping tells it later than the queue
+		b.Filtered(lambda.Filtered{
+			Records:  []lambda.Record{{MessageID: "a", Body: body("a"), Attempt: 1}, {MessageID: "unknown"}, {MessageID: "b"}},
+			Verdicts: []lambda.Verdict{{Deleted: true}, {Deleted: true}, {Err: errors.New("no answer")}},
+		})
+		<-b.Done()
+		want(t, "finals", b.finals(), []string{"a filtered"})
+		if r := b.last(); !r.Done() || r.Invocation != 0 || r.Attempt != 1 || r.Body != body("a") || r.Reason == "" {
+			t.Errorf("%+v", r)
+		}
+		want(t, "progress", b.Progress(), track.Progress{Sent: 2, Filtered: 1, Removed: 1})
+	})
+}
+
+// moved is the event of a move task that takes a message with that id and body to another queue.
+func moved(id, body, from, to, newID string) sqs.Event {
+	return sqs.Event{Time: time.Now(), Kind: sqs.Moved, Queue: from, MessageID: id, Body: body, MovedTo: to, NewMessageID: newID}
+}
+
+// A dead letter that comes back, with another id, is the same message in the
+// account, whether SQS or the function dead-lettered it.
+func TestMovedBack(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.invoke("r1", 1, "a", "b")
+		b.record("r1", "a", `"outcome":"dead-letter","reason":"unknown sku","deadLetterQueue":"http://h/0/dead"`)
+		b.record("r1", "b", `"outcome":"retry","reason":"down","visibleInMs":1000`)
+		b.batch("r1")
+		b.ends("r1", "b")
+		b.event(sqs.Deleted, "a", 1, 0)
+		synctest.Wait()
+		b.event(sqs.Redriven, "b", 1, 0)
+		b.take()
+		want(t, "dead-lettered", b.Progress().DeadLettered, 2)
+		b.Queue(moved("a-copy", body("a"), "dead", "orders", "a2"))
+		b.Queue(moved("b", body("b"), "dead", "orders", "b2"))
+		b.Queue(moved("x", body("x"), "dead", "elsewhere", "x2"))
+		want(t, "events", b.take(), []track.Event{
+			moved("a-copy", body("a"), "dead", "orders", "a2"),
+			moved("b", body("b"), "dead", "orders", "b2"),
+		})
+		want(t, "moved", b.Progress(), track.Progress{Sent: 2, Waiting: 2, Retried: 1, Invocations: 1})
+		want(t, "dead", len(b.Dead()), 0)
+		b.invoke("r2", 2, "a2", "b2")
+		b.ends("r2")
+		b.event(sqs.Deleted, "a2", 1, 0)
+		b.event(sqs.Deleted, "b2", 1, 0)
+		b.AllSent()
+		<-b.Done()
+		want(t, "progress", b.Progress(), track.Progress{Sent: 2, Succeeded: 2, Retried: 1, Invocations: 2})
+	})
+}
+
+// What a task brings is a message more; what it takes away is gone.
+func TestMovedByOthers(t *testing.T) {
+	inBubble(t, func(b *bench) {
+		b.event(sqs.Sent, "a", 0, 0)
+		b.Queue(moved("old", "old body", "dead", "orders", "b"))
+		b.Queue(moved("a", body("a"), "orders", "archive", "a2"))
+		b.take()
+		want(t, "progress", b.Progress(), track.Progress{Sent: 2, Moved: 1, Waiting: 1})
 	})
 }

@@ -94,7 +94,7 @@ func (t *Text) distributions(rows []distributionRow) {
 	for _, name := range []string{"n", "min", "p50", "p90", "p99", "max"} {
 		head += fmt.Sprintf("%*s", width, name)
 	}
-	t.line(t.paint(dim, head))
+	t.line(t.paint(Aside, head))
 	for _, r := range rows {
 		line := pad(show.Fit(show.Clean(r.name), nameWidth-1), nameWidth) + fmt.Sprintf("%*d", width, r.d.Count)
 		for _, x := range []float64{r.d.Min, r.d.P50, r.d.P90, r.d.P99, r.d.Max} {

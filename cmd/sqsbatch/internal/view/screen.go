@@ -2,9 +2,15 @@ package view
 
 import (
 	"cmp"
+	"fmt"
 	"io"
-	"iter"
+	"os"
+	"regexp"
 	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
@@ -12,33 +18,25 @@ import (
 
 // Colours by their SGR codes ("ECMA-48", Select Graphic Rendition).
 const (
-	bold   = "1"
-	dim    = "2"
-	red    = "31"
-	green  = "32"
-	yellow = "33"
+	bold    = "1"
+	Aside   = "2"  // dim
+	Bad     = "31" // red
+	Good    = "32" // green
+	Waiting = "33" // yellow
 )
 
 func colourOf(outcome string) string {
 	switch outcome {
 	case track.Succeeded:
-		return green
+		return Good
 	case track.DeadLetter, track.Dropped, track.Lost:
-		return red
+		return Bad
 	case track.Filtered, track.Duplicate, track.Expired:
-		return dim
+		return Aside
 	default:
-		return yellow
+		return Waiting
 	}
 }
-
-// Colours of an event of a message, for other views of messages.
-const (
-	Good    = green
-	Waiting = yellow
-	Bad     = red
-	Aside   = dim
-)
 
 // Paint colours s, if the terminal shows colours.
 func (t Terminal) Paint(colour, s string) string {
@@ -84,79 +82,41 @@ func (t Terminal) Row(head, body string, column int, note string) string {
 		return strings.TrimRight(head+whole, " ")
 	}
 	if t.Width == nil {
-		return head + pad(show.Fit(body, column), column) + "  " + t.Paint(dim, note)
+		return head + pad(show.Fit(body, column), column) + "  " + t.Paint(Aside, note)
 	}
 	column = min(column, t.Width()-visible(head)-2-visible(note))
 	if visible(whole) <= column {
-		return head + pad(whole, column) + "  " + t.Paint(dim, note)
+		return head + pad(whole, column) + "  " + t.Paint(Aside, note)
 	}
-	return head + whole + "\n" + t.Paint(dim, t.wrap(strings.Repeat(" ", indent)+note, indent))
+	return head + whole + "\n" + t.Paint(Aside, t.wrap(strings.Repeat(" ", indent)+note, indent))
 }
 
-// wrap breaks a line that is wider than the terminal between words. What follows is
-// indented.
+// wrap breaks a line that is wider than the terminal between words, but not before the
+// column indent. What follows is indented.
 func (t Terminal) wrap(line string, indent int) string {
 	if t.Width == nil {
 		return line
 	}
 	width := max(t.Width(), indent+10)
-	var out strings.Builder
-	for visible(line) > width {
-		end := lastBreak(line, width, indent)
-		if end < 0 {
-			break
+	var lines []string
+	current, column := "", 0
+	for word := range strings.SplitAfterSeq(line, " ") {
+		n := visible(strings.TrimSuffix(word, " "))
+		if n > 0 && column > indent && column+n > width && strings.TrimSpace(current) != "" {
+			lines = append(lines, strings.TrimRight(current, " "))
+			current, column = strings.Repeat(" ", indent), indent
 		}
-		out.WriteString(strings.TrimRight(line[:end], " ") + "\n")
-		line = strings.Repeat(" ", indent) + strings.TrimLeft(line[end:], " ")
+		current += word
+		column += visible(word)
 	}
-	out.WriteString(line)
-	return out.String()
+	return strings.Join(append(lines, current), "\n")
 }
 
-// lastBreak is the index of the last blank of a line after which a word would be
-// wider than width, or of the first one if there is none before; -1 for none.
-func lastBreak(line string, width, indent int) int {
-	end, column, word := -1, 0, false
-	for i, r := range shown(line) {
-		if r == ' ' && word && column >= indent {
-			if column > width && end >= 0 {
-				return end
-			}
-			end = i
-		}
-		word = word || r != ' '
-		column++
-		if column > width && end >= 0 {
-			return end
-		}
-	}
-	return end
-}
+var escape = regexp.MustCompile("\x1b[^m]*m")
 
 // visible is the number of columns of a line, without escape sequences.
 func visible(line string) (columns int) {
-	for range shown(line) {
-		columns++
-	}
-	return columns
-}
-
-// shown goes through the characters of a line that have a column, with their indices.
-// It leaves out escape sequences.
-func shown(line string) iter.Seq2[int, rune] {
-	return func(yield func(int, rune) bool) {
-		escape := false
-		for i, r := range line {
-			switch {
-			case r == '\x1b':
-				escape = true
-			case escape:
-				escape = r != 'm'
-			case !yield(i, r):
-				return
-			}
-		}
-	}
+	return utf8.RuneCountInString(escape.ReplaceAllString(line, ""))
 }
 
 // line writes s above the last line, in lines that fit the terminal.
@@ -185,6 +145,76 @@ func (t *Text) redraw(status string) {
 		return
 	}
 	// One column is kept free: in the last one some terminals wrap.
-	_, _ = io.WriteString(t.w, "\r"+t.paint(dim, show.Fit(status, t.term.room(1)))+"\x1b[K")
+	_, _ = io.WriteString(t.w, "\r"+t.paint(Aside, show.Fit(status, t.term.room(1)))+"\x1b[K")
 	t.status = status
+}
+
+// pad fills s with spaces up to width characters.
+func pad(s string, width int) string {
+	if n := width - utf8.RuneCountInString(s); n > 0 {
+		return s + strings.Repeat(" ", n)
+	}
+	return s
+}
+
+// short is d with two or three significant digits.
+func short(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "-"
+	case d < 100*time.Microsecond:
+		return "<0.1ms"
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.1fms", float64(d)/float64(time.Millisecond))
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < time.Minute:
+		s := fmt.Sprintf("%.1fs", d.Seconds())
+		return strings.Replace(s, ".0s", "s", 1)
+	case d < time.Hour:
+		d = d.Round(time.Second)
+		return strings.TrimSuffix(fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60), "00s")
+	default:
+		d = d.Round(time.Minute)
+		return strings.TrimSuffix(fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60), "00m")
+	}
+}
+
+func plural(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, several)
+}
+
+// A Terminal says what the output can do. The zero value is a file or a pipe:
+// no colour, no redrawing, lines of any length.
+type Terminal struct {
+	Redraw bool
+	Colour bool
+	// Width returns the number of columns; nil means no limit.
+	Width func() int
+}
+
+// Detect finds out what an output can do. It honours NO_COLOR and TERM=dumb.
+func Detect(w io.Writer) Terminal {
+	f, ok := w.(*os.File)
+	if !ok {
+		return Terminal{}
+	}
+	fd := int(f.Fd())
+	if !term.IsTerminal(fd) || os.Getenv("TERM") == "dumb" || !enableEscapes(f) {
+		return Terminal{}
+	}
+	return Terminal{
+		Redraw: true,
+		Colour: os.Getenv("NO_COLOR") == "",
+		Width: func() int {
+			width, _, err := term.GetSize(fd)
+			if err != nil || width <= 0 {
+				return 80
+			}
+			return width
+		},
+	}
 }

@@ -52,7 +52,7 @@ func (t *Text) Header(h Header) {
 	defer t.mu.Unlock()
 	t.header = h
 	row := func(name, format string, args ...any) {
-		t.lineAt(13, t.paint(dim, pad(name, 13))+fmt.Sprintf(format, args...))
+		t.lineAt(13, t.paint(Aside, pad(name, 13))+fmt.Sprintf(format, args...))
 	}
 	if h.Mode == "poll" {
 		row("function", "%s: %s in a container, %s", h.Function, h.Package, plural(h.Processes, "process", "processes"))
@@ -83,7 +83,7 @@ func (t *Text) Header(h Header) {
 			group = " --message-group-id G --message-deduplication-id 1"
 		}
 		// Whole, so that a terminal copies it as one command.
-		t.raw(t.paint(dim, pad("send more", 13)) + fmt.Sprintf(
+		t.raw(t.paint(Aside, pad("send more", 13)) + fmt.Sprintf(
 			"AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any aws sqs send-message --region us-east-1 --endpoint-url %s --queue-url %s%s --message-body BODY",
 			h.Endpoint, h.QueueURL, group))
 	}
@@ -119,7 +119,7 @@ func (t *Text) Event(e track.Event) {
 		if len(e.Bodies) == 1 && !e.ColdStart {
 			return // its record and its end say it all
 		}
-		line := number(e.Invocation) + show.Count(len(e.Bodies), "record")
+		line := by(e.Invocation, 0) + show.Count(len(e.Bodies), "record")
 		if e.ColdStart {
 			line += ", cold start"
 		}
@@ -133,7 +133,7 @@ func (t *Text) Event(e track.Event) {
 	case track.Process:
 		t.process(e)
 	case sqs.Event: // of a message that was moved
-		t.line(t.term.Row(number(0)+t.paint(yellow, pad("moved", 12))+pad("", 7+t.timesWidth()+2), show.Body(e.Body), t.bodies,
+		t.line(t.term.Row(by(0, 0)+t.paint(Waiting, pad("moved", 12))+pad("", 7+t.timesWidth()+2), show.Body(e.Body), t.bodies,
 			"from "+e.Queue+" to "+e.MovedTo+" by a message move task"))
 	case track.Log:
 		if strings.HasPrefix(e.Text, `{"_aws":{`) {
@@ -147,11 +147,15 @@ func (t *Text) Event(e track.Event) {
 		if t.term.Width != nil {
 			text = show.Fit(text, longLog)
 		}
-		t.lineAt(7, t.paint(dim, from+"│ "+text))
+		t.lineAt(7, t.paint(Aside, from+"│ "+text))
 	case track.Warning:
-		line := t.label(e) + show.Clean(e.Text)
+		line := t.paint(Waiting, "warning: ")
+		if e.Serious {
+			line = t.paint(Bad, "error: ")
+		}
+		line += show.Clean(e.Text)
 		if e.MessageID != "" {
-			line += t.paint(dim, " ("+cmp.Or(show.Brief(e.Body, longBody), e.MessageID)+")")
+			line += t.paint(Aside, " ("+cmp.Or(show.Brief(e.Body, longBody), e.MessageID)+")")
 		}
 		t.line(line)
 	}
@@ -214,14 +218,14 @@ func note(r track.Record) string {
 }
 
 func (t *Text) ended(e track.Ended) {
-	line := number(e.Invocation) + t.paint(dim, "took "+short(e.Duration)+" of "+short(t.header.Timeout))
+	line := by(e.Invocation, 0) + t.paint(Aside, "took "+short(e.Duration)+" of "+short(t.header.Timeout))
 	switch {
 	case e.Error != "":
-		line += ": " + t.paint(red, "failed") + ": " + show.Clean(e.Error)
+		line += ": " + t.paint(Bad, "failed") + ": " + show.Clean(e.Error)
 	case e.AllFailed != "":
-		line += ": " + t.paint(red, "counts as failed") + ": " + show.Clean(e.AllFailed)
+		line += ": " + t.paint(Bad, "counts as failed") + ": " + show.Clean(e.AllFailed)
 	default:
-		line += t.paint(dim, fmt.Sprintf(": %d deleted, %d to come back", e.Deleted, e.Back))
+		line += t.paint(Aside, fmt.Sprintf(": %d deleted, %d to come back", e.Deleted, e.Back))
 	}
 	t.line(line)
 }
@@ -263,15 +267,15 @@ type fate struct {
 // fates are those of messages that are done.
 func fates(p track.Progress) []fate {
 	return []fate{
-		{p.Succeeded, green, "succeeded"},
-		{p.Duplicates, dim, "duplicates"},
-		{p.Expired, dim, "expired"},
-		{p.DeadLettered, red, "dead-lettered"},
-		{p.Dropped, red, "dropped"},
-		{p.Lost, red, "lost"},
-		{p.Filtered, dim, "filtered out"},
-		{p.Moved, dim, "moved to another queue"},
-		{p.Removed, dim, "removed by others"},
+		{p.Succeeded, Good, "succeeded"},
+		{p.Duplicates, Aside, "duplicates"},
+		{p.Expired, Aside, "expired"},
+		{p.DeadLettered, Bad, "dead-lettered"},
+		{p.Dropped, Bad, "dropped"},
+		{p.Lost, Bad, "lost"},
+		{p.Filtered, Aside, "filtered out"},
+		{p.Moved, Aside, "moved to another queue"},
+		{p.Removed, Aside, "removed by others"},
 	}
 }
 
@@ -299,17 +303,20 @@ func (t *Text) Summary(s Summary) {
 	t.redraw("")
 	t.line("")
 	var parts []string
-	for i, f := range append(fates(s.Progress), fate{s.HandledAgain, yellow, "handled again"}, fate{s.Remaining(), yellow, "still in the queue"}) {
+	for i, f := range append(fates(s.Progress), fate{s.HandledAgain, Waiting, "handled again"}, fate{s.Remaining(), Waiting, "still in the queue"}) {
 		if f.n > 0 || i == 0 {
 			parts = append(parts, t.paint(f.colour, fmt.Sprintf("%d %s", f.n, f.what)))
 		}
 	}
 	ran := show.Count(s.Invocations, "invocation")
 	if s.Starts > 0 {
-		ran = startsAndCrashes(s.Progress)
+		ran = plural(s.Starts, "process", "processes")
+		if s.Crashes > 0 {
+			ran += fmt.Sprintf(", %d of them ended by itself", s.Crashes)
+		}
 	}
 	t.line(t.paint(bold, show.Count(s.Sent, "message")+" sent: ") + strings.Join(parts, ", ") +
-		t.paint(dim, fmt.Sprintf("  (%s, %s back to the queue, %s)", ran, show.Count(s.Retried, "time"), short(s.Elapsed))))
+		t.paint(Aside, fmt.Sprintf("  (%s, %s back to the queue, %s)", ran, show.Count(s.Retried, "time"), short(s.Elapsed))))
 	t.dead(s)
 	t.metrics(s.Metrics)
 }
@@ -326,5 +333,40 @@ func (t *Text) dead(s Summary) {
 	t.line(in + ":")
 	for _, d := range s.Dead {
 		t.line(t.term.Row("  ", show.Body(d.Body), t.bodies, show.Clean(d.Reason)))
+	}
+}
+
+// by says who handled something: an invocation, a process or SQS.
+func by(invocation, process int) string {
+	switch {
+	case process > 0:
+		return pad(fmt.Sprintf("p%d", process), 5)
+	case invocation > 0:
+		return pad(fmt.Sprintf("#%d", invocation), 5)
+	default:
+		return pad("sqs", 5)
+	}
+}
+
+// process shows that one has started or ended.
+func (t *Text) process(p track.Process) {
+	switch {
+	case p.Ended == "":
+		t.line(t.paint(bold, by(0, p.Process)+"started") + t.paint(Aside, fmt.Sprintf(", process %d", p.PID)))
+	case p.Asked:
+		line := by(0, p.Process) + t.paint(Aside, "stopped: "+p.Ended)
+		if p.CutOff > 0 {
+			line += t.paint(Bad, fmt.Sprintf(", while it held %s", show.Count(p.CutOff, "record")))
+		}
+		t.line(line)
+	default:
+		line := by(0, p.Process) + t.paint(Bad, "ended by itself: ") + show.Clean(p.Ended)
+		if p.Again > 0 {
+			line += t.paint(Aside, "; it starts again in "+short(p.Again))
+		}
+		if p.CutOff < 0 {
+			line += t.paint(Aside, "; the records that it held come back after their visibility timeout")
+		}
+		t.line(line)
 	}
 }

@@ -2,7 +2,6 @@ package view_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,7 +13,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -81,9 +82,6 @@ func TestPlainText(t *testing.T) {
 	var out bytes.Buffer
 	play(view.NewText(&out, view.Terminal{}))
 	golden.Check(t, "plain.txt", out.String())
-	if strings.ContainsAny(out.String(), "\x1b\r") {
-		t.Error("escape sequences where there is no terminal")
-	}
 }
 
 // Lines fit the width and no word of a reason is cut. The progress line is replaced, and
@@ -96,25 +94,6 @@ func TestTerminal(t *testing.T) {
 			screen := replay(t, out.String())
 			golden.Check(t, fmt.Sprintf("terminal%d.txt", width), strings.Join(screen, "\n")+"\n")
 			requireWidth(t, screen, width)
-			records := 0
-			for _, line := range screen {
-				if strings.Contains(line, " try ") {
-					records++
-				}
-				if strings.Contains(line, "in flight") || strings.Contains(line, "to come back, next") {
-					t.Errorf("the progress line is left: %s", line)
-				}
-			}
-			if records != 5 {
-				t.Errorf("%d lines of records, want 5", records)
-			}
-			for _, reason := range []string{
-				"back in 2s: busy busy", "back at once", "to dead: busy (received 5 times)", "it matches no filter", "from dead to orders by a message move task",
-			} {
-				if text := strings.Join(strings.Fields(strings.Join(screen, " ")), " "); !strings.Contains(text, reason) {
-					t.Errorf("a word of %q is cut", reason)
-				}
-			}
 		})
 	}
 }
@@ -161,25 +140,18 @@ func TestTerminal_LongTextsAreWrapped(t *testing.T) {
 	}
 }
 
-// After its last attempt a record does not come back, whatever its visibility.
-func TestLastAttempt_SaysDeadLetterQueueNext(t *testing.T) {
-	var out bytes.Buffer
-	view.NewText(&out, view.Terminal{}).Event(track.Record{
-		MessageID: "m1", Body: "a", Attempt: 5, LastAttempt: true, Outcome: track.Retry, Reason: "busy", Duration: -1, Allowed: -1, VisibleIn: time.Second,
-	})
-	if got := out.String(); !strings.Contains(got, "dead-letter queue next: busy") || strings.Contains(got, "back in") {
-		t.Errorf("%q", got)
-	}
-}
-
-func TestPanic_IsShownWithItsPlace(t *testing.T) {
-	var out bytes.Buffer
-	view.NewText(&out, view.Terminal{}).Event(track.Record{
-		MessageID: "m1", Body: "a", Attempt: 1, Outcome: track.Retry, Reason: "handler panicked: oops", PanickedAt: "orders/ship.go:31",
-		Duration: -1, Allowed: -1, VisibleIn: time.Second,
-	})
-	if want := "back in 1s: handler panicked: oops (orders/ship.go:31)\n"; !strings.HasSuffix(out.String(), want) {
-		t.Errorf("%q, want %q", out.String(), want)
+// After its last attempt a record does not come back, whatever its visibility. A panic has its place.
+func TestNotes(t *testing.T) {
+	for want, r := range map[string]track.Record{
+		"  dead-letter queue next: busy\n":                           {LastAttempt: true, Reason: "busy"},
+		"  back in 1s: handler panicked: oops (orders/ship.go:31)\n": {Reason: "handler panicked: oops", PanickedAt: "orders/ship.go:31"},
+	} {
+		var out bytes.Buffer
+		r.Body, r.Outcome, r.Duration, r.VisibleIn = "a", track.Retry, -1, time.Second
+		view.NewText(&out, view.Terminal{}).Event(r)
+		if !strings.HasSuffix(out.String(), want) {
+			t.Errorf("%q, want %q", out.String(), want)
+		}
 	}
 }
 
@@ -219,9 +191,7 @@ func TestColour(t *testing.T) {
 // TestDetect: a file is no terminal.
 func TestDetect(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	defer f.Close()
 	if got := view.Detect(f); got.Redraw || got.Colour || got.Width != nil {
 		t.Errorf("%+v", got)
@@ -236,12 +206,6 @@ func TestJSON(t *testing.T) {
 		t.Fatal(v.Err())
 	}
 	golden.Check(t, "lines.json", out.String())
-	for line := range strings.Lines(out.String()) {
-		var v map[string]any
-		if err := json.Unmarshal([]byte(line), &v); err != nil {
-			t.Errorf("%v: %s", err, line)
-		}
-	}
 	golden.Says(t, "the output", aside.String(), "endpoint", "│ INFO shipping it id=o-1", "warning: near the end")
 }
 
@@ -287,4 +251,86 @@ func TestLongBodiesAreCut(t *testing.T) {
 	if !strings.Contains(lines.String(), body) {
 		t.Error("the JSON output has not all of the body")
 	}
+}
+
+// report is that of a run with something of everything.
+func report() *runstats.Report {
+	d := func(count int, min, p50, p90, p99, max float64) *runstats.Distribution {
+		return &runstats.Distribution{Count: count, Sum: p50 * float64(count), Min: min, P50: p50, P90: p90, P99: p99, Max: max}
+	}
+	return &runstats.Report{
+		Mode: "lambda", Handled: 13, Redriven: 1, Outcomes: map[string]int{track.Succeeded: 7, track.Retry: 4, track.DeadLetter: 2},
+		DurationMs: d(13, 0, 0.3, 300.2, 700.1, 700.1), DeadlineUsedPercent: d(13, 0, 0.004, 3.34, 7.78, 99.96), Attempts: d(13, 1, 1, 2, 5, 5), AgeMs: d(13, 5, 1200, 61_000, 7_300_000, 7_300_000),
+		Invocations: &runstats.Invocations{Count: 3, Records: d(3, 1, 2, 10, 10, 10), DurationMs: d(3, 1, 2, 700, 700, 700), TimeoutUsedPercent: d(3, 0, 0, 7, 7, 7)},
+		Requests:    14, Calls: map[string]runstats.Calls{"ReceiveMessage": {Calls: 9, Messages: 13}, "DeleteMessageBatch": {Calls: 3, Messages: 12, Failed: 2, Errors: 1}, "SendMessageBatch": {Calls: 2, Messages: 2}},
+		EMF: &runstats.EMF{Lines: 3, Metrics: map[string]map[string]runstats.EMFMetric{
+			"sqsbatch": {
+				"RecordsSucceeded": {Unit: "Count", Distribution: *d(3, 1, 2, 3, 3, 3)}, "Running": {Unit: "Count", Distribution: *d(3, 1, 2, 7, 7, 7)},
+				"RecordsLastAttempt": {Unit: "Count", Distribution: *d(1, 1, 1, 1, 1, 1)},
+			},
+			"shop\x1b[2J": {"Parcels": {Unit: "Count", Distribution: *d(7, 1, 2, 3, 3, 3)}, "Weigh\x1bed": {Unit: "Kilograms", Distribution: *d(7, 0.5, 2, 3, 31.25, 31.25)}},
+		}},
+	}
+}
+
+func TestMetricsTable(t *testing.T) {
+	var out bytes.Buffer
+	v := view.NewText(&out, view.Terminal{})
+	v.Header(header)
+	out.Reset()
+	v.Summary(view.Summary{Progress: track.Progress{Sent: 10, Succeeded: 7, DeadLettered: 3, Retried: 4, Invocations: 3}, Elapsed: 4200 * time.Millisecond, Metrics: report()})
+	golden.Check(t, "metrics.txt", out.String())
+}
+
+func TestNoMetricsOfNothing(t *testing.T) {
+	var out bytes.Buffer
+	view.NewText(&out, view.Terminal{}).Summary(view.Summary{Metrics: runstats.New(0).Report(runstats.Run{})})
+	if strings.Contains(out.String(), "deliver") {
+		t.Errorf("%s", out.String())
+	}
+}
+
+func TestMetricsInJSON(t *testing.T) {
+	var out bytes.Buffer
+	v := view.NewJSON(&out, view.NewText(&bytes.Buffer{}, view.Terminal{}))
+	v.Summary(view.Summary{Metrics: report()})
+	if got := strings.Split(out.String(), "\n"); len(got) != 3 || !strings.HasPrefix(got[0], `{"type":"metrics","metrics":{"mode":"lambda"`) || !strings.HasPrefix(got[1], `{"type":"summary"`) {
+		t.Errorf("%s", out.String())
+	}
+}
+
+// playContainers shows one run of processes that poll.
+func playContainers(v view.View) {
+	v.Header(view.Header{
+		Settings: "template.yaml", Package: "examples/orders", Function: "Orders", Mode: "poll", Processes: 2, Variables: []string{"SQSBATCH_CONCURRENCY=4"},
+		Endpoint: "http://127.0.0.1:9", QueueURL: "http://127.0.0.1:9/0/orders", Visibility: time.Minute, Once: true,
+		MoreQueues: []view.Queue{{URL: "http://127.0.0.1:9/0/returns", Visibility: 30 * time.Second}},
+	})
+	v.Event(track.Process{Change: container.Change{Process: 1, PID: 77}})
+	v.Event(track.Log{Process: 1, Text: "hello"})
+	v.Event(track.Warning{Text: "receiving fails"})
+	v.Event(track.Warning{Text: "receiving fails, for a minute now", Serious: true})
+	v.Event(track.Record{
+		Process: 1, MessageID: "m1", Body: order("o-1", "ok"), Attempt: 1, Final: true,
+		Outcome: track.Succeeded, Duration: time.Millisecond, Allowed: 15 * time.Minute, VisibleIn: -1,
+	})
+	v.Event(track.Process{Change: container.Change{Process: 1, PID: 77, Ended: "signal: killed", Again: time.Second}, CutOff: 1})
+	v.Event(track.Record{
+		Process: 1, MessageID: "m2", Body: order("o-2", "ok"), Attempt: 1, Final: true,
+		Outcome: track.CutOff, Reason: "its process ended (signal: killed)", Duration: -1, Allowed: -1, VisibleIn: 40 * time.Second,
+	})
+	v.Event(track.Process{Change: container.Change{Process: 2, PID: 78, Ended: "exit status 1", Again: 500 * time.Millisecond}, CutOff: -1})
+	v.Event(track.Process{Change: container.Change{Process: 1, PID: 79, Ended: "exit status 0", Asked: true}})
+	v.Event(track.Process{Change: container.Change{Process: 2, PID: 80, Ended: "signal: killed", Asked: true}, CutOff: 2})
+	v.Summary(view.Summary{
+		Progress: track.Progress{Sent: 4, Succeeded: 2, Waiting: 2, Retried: 3, Starts: 4, Crashes: 2, HandledAgain: 1}, Elapsed: 4 * time.Second,
+	})
+}
+
+func TestContainers(t *testing.T) {
+	var text, lines, aside bytes.Buffer
+	playContainers(view.NewText(&text, view.Terminal{}))
+	golden.Check(t, "containers.txt", text.String())
+	playContainers(view.NewJSON(&lines, view.NewText(&aside, view.Terminal{})))
+	golden.Check(t, "containers.json", lines.String())
 }

@@ -1,11 +1,15 @@
 package checks_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
 	"net/http"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,9 +25,9 @@ func breakages() []breakage {
 // breakage is a way for a service to be wrong, and the checks that must see it.
 type breakage struct {
 	name string
-	// fresh returns the two ends of a proxy: what it does to requests and to
-	// answers. Either may be nil. Calls come one at a time.
-	fresh func() (before func(c *call), after func(c *call))
+	// before and after are what a proxy does to requests and to answers. Either may
+	// be nil. Calls come one at a time.
+	before, after func(c *call)
 	// fails are the IDs of checks that must fail, or patterns for them (path.Match).
 	fails string
 }
@@ -54,7 +58,6 @@ func (c *call) succeed() {
 	c.skip, c.status, c.out, c.header = true, http.StatusOK, map[string]any{}, http.Header{}
 }
 
-// messages are the messages of a receive's answer.
 func (c *call) messages() (all []map[string]any) {
 	list, _ := c.out["Messages"].([]any)
 	for _, m := range list {
@@ -88,25 +91,16 @@ func object(m map[string]any, name string) map[string]any {
 
 func text(v any) string { s, _ := v.(string); return s }
 
-// onRequest, onAnswer and onMessage make breakages without memory.
-func onRequest(do func(c *call)) func() (_, _ func(*call)) {
-	return func() (_, _ func(*call)) { return do, nil }
-}
-
-func onAnswer(do func(c *call)) func() (_, _ func(*call)) {
-	return func() (_, _ func(*call)) { return nil, do }
-}
-
-func onMessage(do func(m map[string]any)) func() (_, _ func(*call)) {
-	return onAnswer(func(c *call) {
+func onMessage(do func(m map[string]any)) func(*call) {
+	return func(c *call) {
 		for _, m := range c.messages() {
 			do(m)
 		}
-	})
+	}
 }
 
 // onSystem changes the system attributes of received messages.
-func onSystem(do func(attributes map[string]any)) func() (_, _ func(*call)) {
+func onSystem(do func(attributes map[string]any)) func(*call) {
 	return onMessage(func(m map[string]any) {
 		if a := object(m, "Attributes"); a != nil {
 			do(a)
@@ -114,14 +108,12 @@ func onSystem(do func(attributes map[string]any)) func() (_, _ func(*call)) {
 	})
 }
 
-// broken runs checks against an emulator behind a proxy.
 func broken(t *testing.T, only *regexp.Regexp, b breakage) (results []checks.Result) {
 	synctest.Test(t, func(t *testing.T) {
 		server := sqs.New(sqs.Options{})
 		defer server.Close()
-		before, after := b.fresh()
 		client := newClient(server, func(inner http.RoundTripper) http.RoundTripper {
-			return &proxy{inner: inner, before: before, after: after}
+			return &proxy{inner: inner, before: b.before, after: b.after}
 		})
 		var err error
 		results, err = checks.Run(t.Context(), checks.Config{Client: client, Only: only, Slow: true, Parallel: 1000})
@@ -178,9 +170,86 @@ func TestChecksCanFail(t *testing.T) {
 
 // The proxy by itself breaks nothing.
 func TestProxyIsTransparent(t *testing.T) {
-	for _, r := range broken(t, nil, breakage{fresh: onRequest(nil)}) {
+	for _, r := range broken(t, nil, breakage{}) {
 		if r.Err != nil {
 			t.Errorf("%s: %v", r.ID, r.Err)
 		}
+	}
+}
+
+type proxy struct {
+	inner         http.RoundTripper
+	mu            sync.Mutex
+	before, after func(*call)
+}
+
+func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("X-Amz-Target") == "" {
+		return p.form(r)
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	_, op, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	c := &call{op: op}
+	if err := decode(body, &c.in); err != nil {
+		return nil, err
+	}
+	p.run(p.before, c)
+	time.Sleep(c.pause)
+	if !c.skip {
+		if body, err = json.Marshal(c.in); err != nil {
+			return nil, err
+		}
+		r = r.Clone(r.Context())
+		r.Header.Set("X-Amz-Target", "AmazonSQS."+c.op)
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		response, err := p.inner.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		if body, err = io.ReadAll(response.Body); err != nil {
+			return nil, err
+		}
+		c.status, c.header = response.StatusCode, response.Header
+		if c.empty, c.out = len(body) == 0, map[string]any{}; !c.empty {
+			if err := decode(body, &c.out); err != nil {
+				return nil, err
+			}
+		}
+	}
+	p.run(p.after, c)
+	if body = nil; !c.empty || len(c.out) > 0 {
+		if body, err = json.Marshal(c.out); err != nil {
+			return nil, err
+		}
+	}
+	return &http.Response{StatusCode: c.status, Header: c.header, Request: r,
+		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body))}, nil
+}
+
+// form passes a request of the query protocol: as it is, or to an answer in its place.
+func (p *proxy) form(r *http.Request) (*http.Response, error) {
+	c := &call{form: true}
+	p.run(p.before, c)
+	if !c.skip {
+		return p.inner.RoundTrip(r)
+	}
+	return &http.Response{StatusCode: c.status, Header: http.Header{}, Request: r, Body: http.NoBody}, nil
+}
+
+// decode keeps numbers as they are written.
+func decode(body []byte, into *map[string]any) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	return d.Decode(into)
+}
+
+func (p *proxy) run(do func(*call), c *call) {
+	if do != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		do(c)
 	}
 }

@@ -1,16 +1,23 @@
 package checks
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
@@ -24,7 +31,6 @@ type env struct {
 	config Config
 	stem   string // begins the names of this check's queues
 
-	mu      sync.Mutex
 	created []string // URLs, for deleteQueues
 	names   int
 }
@@ -48,6 +54,16 @@ func (e *env) try(run func(*env)) (err error) {
 	run(e)
 	return nil
 }
+
+// must returns the answer of a call, and ends the check if the call failed.
+func must[T any](answer T, err error) T {
+	if err != nil {
+		panic(failure{fmt.Errorf("want success, got %w", err)})
+	}
+	return answer
+}
+
+func errOf(_ any, err error) error { return err }
 
 // must ends the check when a call failed that had to succeed.
 func (e *env) must(what string, err error) {
@@ -75,7 +91,6 @@ func show(v any) string {
 	return fmt.Sprintf("%q", text)
 }
 
-// sleep lets d pass.
 func (e *env) sleep(d time.Duration) {
 	if !sleep.For(e.ctx, d) {
 		e.fail("stopped while it waited: %w", e.ctx.Err())
@@ -100,28 +115,20 @@ func (e *env) eventually(what string, look func() (got string, ok bool)) {
 
 // name returns a new queue name that only this check uses.
 func (e *env) name() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.names++
 	return fmt.Sprintf("%s-%d", e.stem, e.names)
 }
 
 // create creates a queue and sees to its end; it returns what the service says.
 func (e *env) create(name string, attributes map[string]string, options ...func(*awssqs.CreateQueueInput)) (*queue, error) {
-	in := &awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes}
-	for _, option := range options {
-		option(in)
-	}
-	out, err := e.CreateQueue(e.ctx, in)
+	out, err := e.CreateQueue(e.ctx, with(&awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes}, options))
 	if err != nil {
 		return nil, err
 	}
 	if out.QueueUrl == nil || *out.QueueUrl == "" {
 		return nil, errors.New("CreateQueue answered without a QueueUrl")
 	}
-	e.mu.Lock()
 	e.created = append(e.created, *out.QueueUrl)
-	e.mu.Unlock()
 	if e.config.Settle > 0 {
 		e.sleep(e.config.Settle)
 	}
@@ -130,19 +137,13 @@ func (e *env) create(name string, attributes map[string]string, options ...func(
 
 // queue creates a standard queue; attributes are name, value, name, value.
 func (e *env) queue(attributes ...string) *queue {
-	q, err := e.create(e.name(), pairs(attributes))
-	e.must("CreateQueue", err)
-	return q
+	return must(e.create(e.name(), pairs(attributes)))
 }
 
-// fifo creates a FIFO queue.
 func (e *env) fifo(attributes ...string) *queue {
-	q, err := e.create(e.name()+".fifo", pairs(append(attributes, "FifoQueue", "true")))
-	e.must("CreateQueue of a FIFO queue", err)
-	return q
+	return must(e.create(e.name()+".fifo", pairs(append(attributes, "FifoQueue", "true"))))
 }
 
-// kind creates a queue of the type.
 func (e *env) kind(fifo bool, attributes ...string) *queue {
 	if fifo {
 		return e.fifo(attributes...)
@@ -177,4 +178,85 @@ func (e *env) deleteQueues() error {
 func isNoQueue(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "QueueDoesNotExist") || strings.Contains(text, "NonExistentQueue")
+}
+
+// refused ends the check unless the service said no and blamed the client:
+// what it must do where AWS's documentation names no error.
+func (e *env) refused(what string, err error) {
+	if err == nil {
+		e.fail("%s: want a refusal, got success", what)
+	}
+	if answer, ok := errors.AsType[*smithyhttp.ResponseError](err); !ok || answer.HTTPStatusCode()/100 != 4 {
+		e.fail("%s: want a refusal with an HTTP status of 400 to 499, got %w", what, err)
+	}
+}
+
+// bounds ends the check unless a call takes the good numbers and refuses the bad ones.
+func (e *env) bounds(parameter string, good, bad []int32, call func(n int32) error) {
+	for _, n := range good {
+		e.must(fmt.Sprintf("%s %d", parameter, n), call(n))
+	}
+	for _, n := range bad {
+		e.refused(fmt.Sprintf("%s %d", parameter, n), call(n))
+	}
+}
+
+// refusedAs ends the check unless err is the SDK's error type E.
+func refusedAs[E smithy.APIError](e *env, what string, err error) {
+	e.refused(what, err)
+	if wanted, ok := errors.AsType[E](err); !ok {
+		e.fail("%s: want the error type %T, got %w", what, wanted, err)
+	}
+}
+
+// withField puts a value into a request's JSON. The SDK leaves out numbers that
+// are zero, though for SQS a zero is not the same as nothing.
+func withField(name string, value any) func(*awssqs.Options) {
+	build := middleware.BuildMiddlewareFunc("ConformanceField", func(ctx context.Context, in middleware.BuildInput, next middleware.BuildHandler) (
+		middleware.BuildOutput, middleware.Metadata, error) {
+		request := in.Request.(*smithyhttp.Request) // of HTTP, as the SDK's are
+		fields := map[string]any{}
+		if err := json.NewDecoder(request.GetStream()).Decode(&fields); err != nil {
+			return middleware.BuildOutput{}, middleware.Metadata{}, err
+		}
+		fields[name] = value
+		in.Request = must(request.SetStream(bytes.NewReader(must(json.Marshal(fields)))))
+		return next.HandleBuild(ctx, in)
+	})
+	return func(o *awssqs.Options) {
+		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+			return stack.Build.Add(build, middleware.Before)
+		})
+	}
+}
+
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// recorded keeps the answer to a call.
+func recorded(into *answer) func(*awssqs.Options) {
+	return func(o *awssqs.Options) { o.HTTPClient = recorder{o.HTTPClient, into} }
+}
+
+type recorder struct {
+	client awssqs.HTTPClient
+	into   *answer
+}
+
+func (r recorder) Do(request *http.Request) (*http.Response, error) {
+	response, err := r.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	*r.into = answer{response.StatusCode, response.Header, body}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return response, nil
 }

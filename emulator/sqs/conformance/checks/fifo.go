@@ -10,21 +10,29 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// inOrder receives and deletes messages, which must come in this order.
-func (q *queue) inOrder(wanted ...string) {
+// drain receives and deletes n messages, in as many calls as that needs, and looks at each.
+func (q *queue) drain(n int, look func(m types.Message)) {
 	deadline := time.Now().Add(q.config.Patience)
-	var got []string
-	for len(got) < len(wanted) {
+	for got := 0; got < n; {
 		if time.Now().After(deadline) {
-			q.fail("want %d messages within %v, got %d: %v", len(wanted), q.config.Patience, len(got), got)
+			q.fail("want %d messages within %v, got %d", n, q.config.Patience, got)
 		}
 		for _, m := range q.some(waiting(2)) {
-			if got = append(got, *m.Body); len(got) > len(wanted) || !slices.Equal(got, wanted[:len(got)]) {
-				q.fail("want the messages %v in this order, got %v", wanted, got)
-			}
-			q.must("DeleteMessage", q.delete(m))
+			look(m)
+			q.delete(m)
+			got++
 		}
 	}
+}
+
+// inOrder receives and deletes messages, which must come in this order.
+func (q *queue) inOrder(wanted ...string) {
+	var got []string
+	q.drain(len(wanted), func(m types.Message) {
+		if got = append(got, *m.Body); len(got) > len(wanted) || !slices.Equal(got, wanted[:len(got)]) {
+			q.fail("want the messages %v in this order, got %v", wanted, got)
+		}
+	})
 }
 
 // sequence reads a sequence number, which has up to 128 bits.
@@ -37,156 +45,107 @@ func (e *env) sequence(text *string) *big.Int {
 }
 
 var fifoChecks = []Check{
-	{
-		ID: "fifo/group-required", Page: api("SendMessage"),
-		Must: "A message to a FIFO queue must have a MessageGroupId.",
-		run: func(e *env) {
-			q := e.fifo()
-			e.refused("SendMessage without MessageGroupId", q.trySend("a", withID("a")))
-			out, err := q.sendBatch(entry("a", "a"))
-			if err == nil {
-				e.failedEntry("a", out.Failed)
-			} else {
-				e.refused("SendMessageBatch without MessageGroupId", err)
+	check("fifo/group-required", api("SendMessage"), "A message to a FIFO queue must have a MessageGroupId.", func(e *env) {
+		q := e.fifo()
+		e.refused("SendMessage without MessageGroupId", q.trySend("a", withID("a")))
+		out, err := q.sendBatch(entry("a", "a"))
+		if err == nil {
+			e.failedEntry("a", out.Failed)
+		} else {
+			e.refused("SendMessageBatch without MessageGroupId", err)
+		}
+	}),
+	check("fifo/id-required", api("SendMessage"), "Without content-based deduplication a message must have a MessageDeduplicationId.", func(e *env) {
+		e.refused("SendMessage without MessageDeduplicationId", e.fifo().trySend("a", inGroup("g")))
+	}),
+	check("fifo/sequence", api("SendMessage"), "SequenceNumber is a number of up to 128 bits that increases within a group.", func(e *env) {
+		q := e.fifo()
+		last := big.NewInt(-1)
+		for i := range 5 {
+			n := e.sequence(q.send("a", inGroup("g"), withID(fmt.Sprint(i))).SequenceNumber)
+			if n.Cmp(last) <= 0 {
+				e.fail("SequenceNumber: want more than %v, got %v", last, n)
 			}
-		},
-	}, {
-		ID: "fifo/id-required", Page: api("SendMessage"),
-		Must: "Without content-based deduplication a message must have a MessageDeduplicationId.",
-		run: func(e *env) {
-			e.refused("SendMessage without MessageDeduplicationId", e.fifo().trySend("a", inGroup("g")))
-		},
-	}, {
-		ID: "fifo/sequence", Page: api("SendMessage"),
-		Must: "SequenceNumber is a number of up to 128 bits that increases within a group.",
-		run: func(e *env) {
-			q := e.fifo()
-			last := big.NewInt(-1)
-			for i := range 5 {
-				n := e.sequence(q.send("a", inGroup("g"), withID(fmt.Sprint(i))).SequenceNumber)
-				if n.Cmp(last) <= 0 {
-					e.fail("SequenceNumber: want more than %v, got %v", last, n)
-				}
-				last = n
-			}
-		},
-	}, {
-		ID: "fifo/order", Page: pageFIFOLogic,
-		Must: "The messages of a group are received in the order in which they were sent.",
-		run: func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			var sent []string
-			for i := range 25 {
-				sent = append(sent, fmt.Sprintf("%02d", i))
-			}
-			q.sendTo("g", sent...)
-			q.inOrder(sent...)
-		},
-	}, {
-		ID: "fifo/order-of-each-group", Page: pageFIFOLogic,
-		Must: "Each group has an order of its own when several are received together.",
-		run: func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			for i := range 6 {
-				q.sendTo("a", fmt.Sprintf("a%d", i))
-				q.sendTo("b", fmt.Sprintf("b%d", i))
-			}
-			next := map[string]int{}
-			deadline := time.Now().Add(e.config.Patience)
-			for next["a"]+next["b"] < 12 {
-				if time.Now().After(deadline) {
-					e.fail("want 12 messages within %v, got %d", e.config.Patience, next["a"]+next["b"])
-				}
-				for _, m := range q.some(waiting(2)) {
-					group := m.Attributes["MessageGroupId"]
-					want(e, "next message of group "+group, *m.Body, fmt.Sprintf("%s%d", group, next[group]))
-					next[group]++
-					e.must("DeleteMessage", q.delete(m))
-				}
-			}
-		},
-	}, {
-		ID: "fifo/several-of-a-group", Page: pageFIFOLogic,
-		Must: "A receive returns as many messages of one group as it can, in their order.",
-		run: func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.sendTo("g", "a", "b", "c", "d", "e")
-			q.counts(5, 0, 0)
-			got := q.receive(atMost(10), waiting(20))
-			if len(got) < 2 {
-				e.fail("want more than one of five messages of a group in one receive, got %s", bodies(got))
-			}
-			for i, m := range got {
-				want(e, fmt.Sprintf("message %d", i), *m.Body, string(rune('a'+i)))
-			}
-		},
-	}, {
-		ID: "fifo/first-one-group", Page: pageFIFOLogic,
-		Must: "A receive takes messages of another group only when the first group has no more.",
-		run: func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			for i := range 4 {
-				q.sendTo("a", fmt.Sprintf("a%d", i))
-				q.sendTo("b", fmt.Sprintf("b%d", i))
-			}
-			q.counts(8, 0, 0)
-			groups := map[string]bool{}
-			got := q.receive(atMost(3), waiting(20))
-			for _, m := range got {
-				groups[m.Attributes["MessageGroupId"]] = true
-			}
-			if len(groups) != 1 {
-				e.fail("three of two groups with four messages each: want all of one group, got %s", bodies(got))
-			}
-		},
-	},
+			last = n
+		}
+	}),
+	check("fifo/order", pageFIFOLogic, "The messages of a group are received in the order in which they were sent.", func(e *env) {
+		q := e.fifo("VisibilityTimeout", "600")
+		var sent []string
+		for i := range 25 {
+			sent = append(sent, fmt.Sprintf("%02d", i))
+		}
+		q.sendTo("g", sent...)
+		q.inOrder(sent...)
+	}),
+	check("fifo/order-of-each-group", pageFIFOLogic, "Each group has an order of its own when several are received together.", func(e *env) {
+		q := e.fifo("VisibilityTimeout", "600")
+		for i := range 6 {
+			q.sendTo("a", fmt.Sprintf("a%d", i))
+			q.sendTo("b", fmt.Sprintf("b%d", i))
+		}
+		next := map[string]int{}
+		q.drain(12, func(m types.Message) {
+			group := m.Attributes["MessageGroupId"]
+			want(e, "next message of group "+group, *m.Body, fmt.Sprintf("%s%d", group, next[group]))
+			next[group]++
+		})
+	}),
+	check("fifo/several-of-a-group", pageFIFOLogic, "A receive returns as many messages of one group as it can, in their order.", func(e *env) {
+		q := e.group("a", "b", "c", "d", "e")
+		q.counts(5, 0, 0)
+		got := q.receive(atMost(10), waiting(20))
+		if len(got) < 2 {
+			e.fail("want more than one of five messages of a group in one receive, got %s", bodies(got))
+		}
+		for i, m := range got {
+			want(e, fmt.Sprintf("message %d", i), *m.Body, string(rune('a'+i)))
+		}
+	}),
+	check("fifo/first-one-group", pageFIFOLogic, "A receive takes messages of another group only when the first group has no more.", func(e *env) {
+		q := e.fifo("VisibilityTimeout", "600")
+		for i := range 4 {
+			q.sendTo("a", fmt.Sprintf("a%d", i))
+			q.sendTo("b", fmt.Sprintf("b%d", i))
+		}
+		q.counts(8, 0, 0)
+		groups := map[string]bool{}
+		got := q.receive(atMost(3), waiting(20))
+		for _, m := range got {
+			groups[m.Attributes["MessageGroupId"]] = true
+		}
+		if len(groups) != 1 {
+			e.fail("three of two groups with four messages each: want all of one group, got %s", bodies(got))
+		}
+	}),
 }
 
 var groupChecks = []Check{
-	{
-		ID: "groups/locked", Page: pageFIFOLogic,
-		Must: "While a message of a group is in flight none behind it are received.",
-		run: func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.sendTo("g", "a", "b", "c")
-			want(e, "first", *q.one(atMost(1)).Body, "a")
-			q.none("a group with a message in flight")
-		},
-	}, {
-		ID: "groups/others-go-on", Page: pageFIFOLogic,
-		Must: "Messages of other groups are received while a group is locked.",
-		run: func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.sendTo("g", "g1", "g2")
-			want(e, "first", *q.one(atMost(1)).Body, "g1")
-			q.sendTo("h", "h1")
-			want(e, "of the other group", *q.one().Body, "h1")
-		},
-	}, {
-		ID: "groups/order-after-failure", Page: pageFIFOLogic,
-		Must: "A message that was not deleted comes again before the later ones of its group.",
-		run: func(e *env) {
-			q := e.fifo("VisibilityTimeout", "2")
-			q.sendTo("g", "a", "b")
-			want(e, "first", *q.one(atMost(1)).Body, "a")
-			want(e, "after its visibility timeout", *q.one(atMost(1), hidden(600)).Body, "a")
-		},
-	}, {
-		ID: "groups/order-after-release", Page: pageFIFOLogic,
-		Must: "A message whose timeout is set to 0 comes again before the later ones of its group.",
-		run: func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.sendTo("g", "a", "b", "c")
-			m := q.one(atMost(1))
-			e.must("ChangeMessageVisibility", q.hide(m, 0))
-			q.inOrder("a", "b", "c")
-		},
-	}, {
-		ID: "groups/waits-for-all", Page: pageFIFOLogic,
-		Must: "A message behind several of its group in flight is received when none of these is in flight any more.",
-		run: func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.sendTo("g", "a", "b")
+	check("groups/locked", pageFIFOLogic, "While a message of a group is in flight none behind it are received.", func(e *env) {
+		q := e.group("a", "b", "c")
+		want(e, "first", *q.one(atMost(1)).Body, "a")
+		q.none("a group with a message in flight")
+	}),
+	check("groups/others-go-on", pageFIFOLogic, "Messages of other groups are received while a group is locked.", func(e *env) {
+		q := e.group("g1", "g2")
+		want(e, "first", *q.one(atMost(1)).Body, "g1")
+		q.sendTo("h", "h1")
+		want(e, "of the other group", *q.one().Body, "h1")
+	}),
+	check("groups/order-after-failure", pageFIFOLogic, "A message that was not deleted comes again before the later ones of its group.", func(e *env) {
+		q := e.fifo("VisibilityTimeout", "2")
+		q.sendTo("g", "a", "b")
+		want(e, "first", *q.one(atMost(1)).Body, "a")
+		want(e, "after its visibility timeout", *q.one(atMost(1), hidden(600)).Body, "a")
+	}),
+	check("groups/order-after-release", pageFIFOLogic, "A message whose timeout is set to 0 comes again before the later ones of its group.", func(e *env) {
+		q := e.group("a", "b", "c")
+		q.hide(q.one(atMost(1)), 0)
+		q.inOrder("a", "b", "c")
+	}),
+	check("groups/waits-for-all", pageFIFOLogic,
+		"A message behind several of its group in flight is received when none of these is in flight any more.", func(e *env) {
+			q := e.group("a", "b")
 			q.counts(2, 0, 0)
 			var got []types.Message
 			e.eventually("a and b in one receive", func() (string, bool) {
@@ -195,38 +154,31 @@ var groupChecks = []Check{
 					return "", true
 				}
 				for _, m := range got {
-					e.must("ChangeMessageVisibility", q.hide(m, 0))
+					q.hide(m, 0)
 				}
 				return bodies(got), false
 			})
 			q.sendTo("g", "c")
-			e.must("DeleteMessage", q.delete(got[0]))
+			q.delete(got[0])
 			q.none("a group with its second message in flight")
-			e.must("DeleteMessage", q.delete(got[1]))
+			q.delete(got[1])
 			want(e, "third", *q.one().Body, "c")
-		},
-	}, {
-		// AWS promises no order between groups. It matters where one fails again
-		// and again: it cannot keep the others from being received.
-		ID: "groups/released-goes-last", Page: pageFIFOLogic, Undocumented: true,
-		Recorded: Recording{"2025-11-17", localStackTests + "py, test_fifo_message_group_visibility_after_change_message_visibility[sqs]"},
-		Must:     "A group whose first message is released goes behind the groups that were visible before.",
-		run: func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.sendTo("1", "g1-m1", "g1-m2")
-			q.sendTo("2", "g2-m1")
-			q.counts(3, 0, 0)
-			got := q.receive(atMost(2), waiting(20))
-			want(e, "one receive", bodies(got), `"g1-m1", "g1-m2"`)
-			e.must("ChangeMessageVisibility", q.hide(got[0], 0))
-			q.counts(2, 1, 0)
-			want(e, "after the release", bodies(q.receive(waiting(20))), `"g2-m1", "g1-m1"`)
-		},
-	}, {
-		ID: "groups/only-earlier", Page: pageFIFOLogic,
-		Recorded: localStack("2025-11-19", "test_fifo_group_visibility_extends_with_change_message_visibility[sqs-0-visible, 1-visible, 2-visible]"),
-		Must:     "Only an earlier message of the group that is in flight blocks one: a middle one lets the first come back, the last one both before it.",
-		run: func(e *env) {
+		}),
+	// AWS promises no order between groups. It matters where one fails again
+	// and again: it cannot keep the others from being received.
+	check("groups/released-goes-last", pageFIFOLogic, "A group whose first message is released goes behind the groups that were visible before.", func(e *env) {
+		q := e.fifo("VisibilityTimeout", "600")
+		q.sendTo("1", "g1-m1", "g1-m2")
+		q.sendTo("2", "g2-m1")
+		q.counts(3, 0, 0)
+		got := q.receive(atMost(2), waiting(20))
+		want(e, "one receive", bodies(got), `"g1-m1", "g1-m2"`)
+		q.hide(got[0], 0)
+		q.counts(2, 1, 0)
+		want(e, "after the release", bodies(q.receive(waiting(20))), `"g2-m1", "g1-m1"`)
+	}).undocumented().recorded(Recording{"2025-11-17", localStackTests + "py, test_fifo_message_group_visibility_after_change_message_visibility[sqs]"}),
+	check("groups/only-earlier", pageFIFOLogic,
+		"Only an earlier message of the group that is in flight blocks one: a middle one lets the first come back, the last one both before it.", func(e *env) {
 			for i, wanted := range []string{"", `"foo"`, `"foo", "bar"`} {
 				q := e.fifo("VisibilityTimeout", "600")
 				q.sendTo("1", "foo", "bar", "baz")
@@ -235,7 +187,7 @@ var groupChecks = []Check{
 				want(e, "one receive", bodies(got), `"foo", "bar", "baz"`)
 				for j, m := range got {
 					if j != i {
-						e.must("ChangeMessageVisibility", q.hide(m, 0))
+						q.hide(m, 0)
 					}
 				}
 				e.eventually("counts", func() (string, bool) {
@@ -244,34 +196,96 @@ var groupChecks = []Check{
 				})
 				want(e, fmt.Sprintf("with message %d in flight", i), bodies(q.receive(waiting(1))), wanted)
 			}
-		},
-	}, {
-		ID: "groups/released-head", Page: pageFIFOLogic,
-		Recorded: Recording{"2025-11-17", localStackTests + "validation.json, test_fifo_message_group_visibility_after_change_message_visibility[sqs]"},
-		Must:     "The first message of a group comes back when its timeout ends while the second one is in flight.",
-		run: func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.sendTo("g", "a", "b")
-			q.counts(2, 0, 0)
-			got := q.receive(waiting(20))
-			want(e, "one receive", bodies(got), `"a", "b"`)
-			e.must("ChangeMessageVisibility", q.hide(got[0], 1))
-			want(e, "body", *q.one().Body, "a")
-		},
-	}, {
-		ID: "groups/long-poll", Page: pagePolling,
-		Must: "A long poll gets a group's next message as soon as the one in flight is deleted.",
-		run: func(e *env) {
-			q := e.fifo("VisibilityTimeout", "600")
-			q.sendTo("g", "a", "b")
-			m := q.one(atMost(1))
-			answers := q.poll(e.ctx)
-			began := time.Now()
-			e.must("DeleteMessage", q.delete(m))
-			answer := <-answers
-			e.must("ReceiveMessage", answer.err)
-			want(e, "messages", bodies(answer.messages), show("b"))
-			e.within("the poll's answer", began, 0, soon)
-		},
-	},
+		}).recorded(localStack("2025-11-19", "test_fifo_group_visibility_extends_with_change_message_visibility[sqs-0-visible, 1-visible, 2-visible]")),
+	check("groups/released-head", pageFIFOLogic, "The first message of a group comes back when its timeout ends while the second one is in flight.", func(e *env) {
+		q := e.group("a", "b")
+		q.counts(2, 0, 0)
+		got := q.receive(waiting(20))
+		want(e, "one receive", bodies(got), `"a", "b"`)
+		q.hide(got[0], 1)
+		want(e, "body", *q.one().Body, "a")
+	}).recorded(Recording{"2025-11-17", localStackTests + "validation.json, test_fifo_message_group_visibility_after_change_message_visibility[sqs]"}),
+	check("groups/long-poll", pagePolling, "A long poll gets a group's next message as soon as the one in flight is deleted.", func(e *env) {
+		q := e.group("a", "b")
+		m := q.one(atMost(1))
+		answers := q.poll(e.ctx)
+		began := time.Now()
+		q.delete(m)
+		answer := <-answers
+		e.must("ReceiveMessage", answer.err)
+		want(e, "messages", bodies(answer.messages), show("b"))
+		e.within("the poll's answer", began, 0, soon)
+	}),
+}
+
+var fairChecks = []Check{
+	check("fair/group-kept", pageFair, "A message to a standard queue may have a MessageGroupId, and is received with it.", func(e *env) {
+		q := e.queue()
+		q.send("a", inGroup("tenant-1"))
+		want(e, "MessageGroupId", q.one().Attributes["MessageGroupId"], "tenant-1")
+	}).recorded(localStack("2025-08-18", "test_fair_queue_with_message_group_id[sqs]")),
+	check("fair/no-lock", api("SendMessage"), "On a standard queue messages of one group can be received while others of it are in flight.", func(e *env) {
+		q := e.queue("VisibilityTimeout", "600")
+		for i := range 3 {
+			q.send(fmt.Sprint(i), inGroup("tenant-1"))
+		}
+		for range 3 {
+			q.one(atMost(1))
+		}
+	}),
+	check("fair/mixed", pageFairDetails, "A queue can have messages with and without MessageGroupId.", func(e *env) {
+		q := e.queue("VisibilityTimeout", "600")
+		q.send("with", inGroup("tenant-1"))
+		q.send("without")
+		for _, m := range q.take(2) {
+			group := map[string]string{"with": "tenant-1"}[*m.Body]
+			want(e, "MessageGroupId of "+*m.Body, m.Attributes["MessageGroupId"], group)
+		}
+	}),
+	check("fair/slow-tenant", pageFairDetails,
+		"A quiet tenant's message is received before that of one which took most of the recent processing time.", func(e *env) {
+			q := e.queue("VisibilityTimeout", "600")
+			for range 4 {
+				q.send("slow", inGroup("slow"))
+			}
+			slow := q.take(3)
+			e.sleep(2 * time.Minute)
+			for _, m := range slow {
+				q.delete(m)
+			}
+			q.send("quiet", inGroup("quiet"))
+			e.sleep(e.config.Settle)
+			want(e, "the first message", *q.one(atMost(1)).Body, "quiet")
+		}).slow().reading(),
+	check("fair/noisy-is-over", pageFairDetails, "A noisy tenant that sent nothing for five minutes is not held back any more.", func(e *env) {
+		q := e.queue("VisibilityTimeout", "3600")
+		for range 41 {
+			q.send("noisy", inGroup("noisy"))
+		}
+		q.take(40)
+		e.sleep(5*time.Minute + 10*time.Second)
+		q.send("quiet", inGroup("quiet"))
+		e.sleep(e.config.Settle)
+		want(e, "the first message", *q.one(atMost(1)).Body, "noisy")
+	}).slow().reading(),
+	check("fair/quiet-first", pageFairDetails, "A quiet tenant's message is received before the backlog of one that has most of the queue in flight.", func(e *env) {
+		q := e.queue("VisibilityTimeout", "600")
+		for batch := range 8 { // twice as many as a noisy neighbour has in flight
+			entries := ten()
+			for i := range entries {
+				id, group := fmt.Sprintf("noisy-%d-%d", batch, i), "noisy"
+				entries[i].MessageBody, entries[i].MessageGroupId = &id, &group
+			}
+			q.sendAll(entries...)
+		}
+		q.take(40)
+		q.send("quiet", inGroup("quiet"))
+		e.sleep(e.config.Settle)
+		for range 10 {
+			if *q.one(atMost(1)).Body == "quiet" {
+				return
+			}
+		}
+		e.fail("40 of the noisy tenant in flight and 40 waiting: want the quiet tenant's message among the next ten, got ten of the noisy one's")
+	}),
 }

@@ -2,12 +2,18 @@ package checks
 
 import (
 	"bytes"
+	"crypto/md5"
+	bigendian "encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
 )
 
 func typed(dataType, value string) types.MessageAttributeValue {
@@ -20,9 +26,8 @@ func binary(dataType string, value ...byte) types.MessageAttributeValue {
 	return types.MessageAttributeValue{DataType: &dataType, BinaryValue: value}
 }
 
-// sample has an attribute of every kind.
-func sample() map[string]types.MessageAttributeValue {
-	return map[string]types.MessageAttributeValue{
+func sample() attributes {
+	return attributes{
 		"text": text("ünïcödé\n🚀"), "text.custom": typed("String.json", `{"a":1}`),
 		"number": typed("Number", "-12.5"), "number_custom": typed("Number.int", "7"),
 		"binary-1": binary("Binary", 0, 255, 10, 0), "binary-2": binary("Binary.png", 0x89, 'P', 'N', 'G'),
@@ -30,7 +35,7 @@ func sample() map[string]types.MessageAttributeValue {
 }
 
 // sameAttributes ends the check unless got is exactly what was sent.
-func (e *env) sameAttributes(got, sent map[string]types.MessageAttributeValue) {
+func (e *env) sameAttributes(got, sent attributes) {
 	for name, s := range sent {
 		g, ok := got[name]
 		if !ok || aws.ToString(g.DataType) != *s.DataType || aws.ToString(g.StringValue) != aws.ToString(s.StringValue) ||
@@ -45,91 +50,53 @@ func describe(v types.MessageAttributeValue) string {
 	return fmt.Sprintf("type %q, text %q, bytes %v", aws.ToString(v.DataType), aws.ToString(v.StringValue), v.BinaryValue)
 }
 
-// attributeNames are message attributes of these names.
-func attributeNames(names ...string) map[string]types.MessageAttributeValue {
-	all := map[string]types.MessageAttributeValue{}
+func attributeNames(names ...string) attributes {
+	all := attributes{}
 	for _, name := range names {
 		all[name] = text("value of " + name)
 	}
 	return all
 }
 
+// keeps is a check of attributes that are received as they were sent.
+func keeps(id, must string, sent attributes) Check {
+	return check("attributes-of-messages/"+id, pageMetadata, must, func(e *env) {
+		q := e.queue()
+		q.send("a", withAttributes(sent))
+		e.sameAttributes(q.one().MessageAttributes, sent)
+	})
+}
+
 var messageAttributeChecks = []Check{
-	{
-		// Taken over although the day is unknown: the page names
-		// InvalidMessageContents for the body's characters only.
-		ID: "attributes-of-messages/characters", Page: api("SendMessage"), Undocumented: true,
-		Recorded: localStackValidated("test_invalid_string_attributes_cause_invalid_parameter_value_error"),
-		Must:     "A control character in a string attribute is InvalidParameterValue.",
-		run: func(e *env) {
-			err := e.queue().trySend("a", withAttributes(attributes{"attr1": text("Invalid-\b,\v")}))
-			e.refused("SendMessage", err)
-			var failure interface{ ErrorCode() string }
-			if errors.As(err, &failure) {
-				want(e, "code", failure.ErrorCode(), "InvalidParameterValue")
-			}
-		},
-	},
-	{
-		// Taken over although the day is unknown and the page has A-Z and a-z: the
-		// test began with this name because AWS takes it.
-		ID: "attributes-of-messages/name-letters", Page: pageMetadata, Undocumented: true,
-		Recorded: localStackValidated("test_send_message_with_invalid_string_attributes"),
-		Must:     "An attribute name may have letters outside ASCII.",
-		run: func(e *env) {
-			q := e.queue()
-			sent := attributeNames("attr.1øßä")
-			q.send("a", withAttributes(sent))
-			e.sameAttributes(q.one().MessageAttributes, sent)
-		},
-	},
-	{
-		ID: "attributes-of-messages/intact", Page: pageMetadata,
-		Must: "Attributes of type String, Number and Binary are received as they were sent.",
-		run: func(e *env) {
-			q := e.queue()
-			q.send("a", withAttributes(sample()))
-			e.sameAttributes(q.one().MessageAttributes, sample())
-		},
-	}, {
-		ID: "attributes-of-messages/ten", Page: pageMetadata,
-		Must: "A message may have ten attributes.",
-		run: func(e *env) {
-			q := e.queue()
-			ten := attributeNames("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")
-			q.send("a", withAttributes(ten))
-			e.sameAttributes(q.one().MessageAttributes, ten)
-		},
-	}, {
-		ID: "attributes-of-messages/name-case", Page: pageMetadata,
-		Must: "Attribute names are case-sensitive.",
-		run: func(e *env) {
-			q := e.queue()
-			two := attributeNames("name", "NAME")
-			q.send("a", withAttributes(two))
-			e.sameAttributes(q.one().MessageAttributes, two)
-		},
-	}, {
-		ID: "attributes-of-messages/name-longest", Page: pageMetadata,
-		Must: "An attribute name may have 256 letters, digits, underscores, hyphens and periods.",
-		run: func(e *env) {
-			q := e.queue()
-			two := attributeNames(strings.Repeat("n", 256), "aZ_09-b.c.d")
-			q.send("a", withAttributes(two))
-			e.sameAttributes(q.one().MessageAttributes, two)
-		},
-	},
+	// Taken over although the day is unknown: the page names
+	// InvalidMessageContents for the body's characters only.
+	check("attributes-of-messages/characters", api("SendMessage"), "A control character in a string attribute is InvalidParameterValue.", func(e *env) {
+		err := e.queue().trySend("a", withAttributes(attributes{"attr1": text("Invalid-\b,\v")}))
+		e.refused("SendMessage", err)
+		if failure, ok := errors.AsType[smithy.APIError](err); ok {
+			want(e, "code", failure.ErrorCode(), "InvalidParameterValue")
+		}
+	}).undocumented().recorded(localStackValidated("test_invalid_string_attributes_cause_invalid_parameter_value_error")),
+	// Taken over although the day is unknown and the page has A-Z and a-z: the
+	// test began with this name because AWS takes it.
+	keeps("name-letters", "An attribute name may have letters outside ASCII.", attributeNames("attr.1øßä")).
+		undocumented().recorded(localStackValidated("test_send_message_with_invalid_string_attributes")),
+	keeps("intact", "Attributes of type String, Number and Binary are received as they were sent.", sample()),
+	keeps("ten", "A message may have ten attributes.", attributeNames("a", "b", "c", "d", "e", "f", "g", "h", "i", "j")),
+	keeps("name-case", "Attribute names are case-sensitive.", attributeNames("name", "NAME")),
+	keeps("name-longest", "An attribute name may have 256 letters, digits, underscores, hyphens and periods.",
+		attributeNames(strings.Repeat("n", 256), "aZ_09-b.c.d")),
 }
 
 // refuses is a check of attributes that SendMessage must refuse, each on its own.
-func refuses(id, must string, bad map[string]map[string]types.MessageAttributeValue) Check {
-	return Check{ID: "attributes-of-messages/" + id, Must: must, Page: pageMetadata, run: func(e *env) {
+func refuses(id, must string, bad map[string]attributes) Check {
+	return check("attributes-of-messages/"+id, pageMetadata, must, func(e *env) {
 		q := e.queue()
 		for what, attributes := range bad {
 			e.refused("SendMessage with "+what, q.trySend("a", withAttributes(attributes)))
 		}
 		q.none("the queue of messages that were refused")
-	}}
+	})
 }
 
 type attributes = map[string]types.MessageAttributeValue
@@ -183,4 +150,75 @@ var messageAttributeRefusals = []Check{
 		"a list of texts": {"a": {DataType: aws.String("String"), StringListValues: []string{"x"}}},
 		"a list of bytes": {"a": {DataType: aws.String("Binary"), BinaryListValues: [][]byte{{1}}}},
 	}).recorded(quoted("2024-06-04", "ruby-shoryuken/shoryuken/issues/769")),
+}
+
+func md5Of(data []byte) string {
+	sum := md5.Sum(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// digest is the MD5 of message attributes as the developer guide defines it:
+// by name, the length and bytes of name, type and value, and between the last
+// two a byte for how the value travels.
+func digest(attributes map[string]types.MessageAttributeValue) string {
+	var text []byte
+	add := func(part []byte) {
+		text = bigendian.BigEndian.AppendUint32(text, uint32(len(part)))
+		text = append(text, part...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		a := attributes[name]
+		add([]byte(name))
+		add([]byte(*a.DataType))
+		if a.StringValue != nil {
+			text = append(text, 1)
+			add([]byte(*a.StringValue))
+		} else {
+			text = append(text, 2)
+			add(a.BinaryValue)
+		}
+	}
+	return md5Of(text)
+}
+
+// digestCheck sends one kind of attribute and compares both answers' digests.
+func digestCheck(kind string, attributes map[string]types.MessageAttributeValue) Check {
+	return check("digests/attributes-"+kind, pageMetadata,
+		"MD5OfMessageAttributes, when sent and when received, is the digest of attributes of kind "+kind+".", func(e *env) {
+			q := e.queue()
+			sent := q.send("a", withAttributes(attributes))
+			want(e, "MD5OfMessageAttributes when sent", aws.ToString(sent.MD5OfMessageAttributes), digest(attributes))
+			want(e, "MD5OfMessageAttributes when received", aws.ToString(q.one().MD5OfMessageAttributes), digest(attributes))
+		})
+}
+
+var digestChecks = []Check{
+	check("digests/body-sent", api("SendMessage"), "MD5OfMessageBody is the MD5 of the body's bytes.", func(e *env) {
+		q := e.queue()
+		for _, body := range []string{"hello", "ünïcödé 🚀", "%41+&"} {
+			want(e, "MD5OfMessageBody of "+body, aws.ToString(q.send(body).MD5OfMessageBody), md5Of([]byte(body)))
+		}
+	}),
+	check("digests/body-received", api("ReceiveMessage"), "MD5OfBody is the MD5 of the body's bytes.", func(e *env) {
+		want(e, "MD5OfBody", aws.ToString(e.filled("ünïcödé 🚀").one().MD5OfBody), md5Of([]byte("ünïcödé 🚀")))
+	}),
+	check("digests/none", api("SendMessage"), "A message without attributes has no digest of attributes.", func(e *env) {
+		q := e.queue()
+		sent := q.send("a")
+		want(e, "MD5OfMessageAttributes when sent", aws.ToString(sent.MD5OfMessageAttributes), "")
+		want(e, "MD5OfMessageSystemAttributes when sent", aws.ToString(sent.MD5OfMessageSystemAttributes), "")
+		want(e, "MD5OfMessageAttributes when received", aws.ToString(q.one().MD5OfMessageAttributes), "")
+	}),
+	check("digests/system-attributes", api("SendMessage"),
+		"MD5OfMessageSystemAttributes is the digest of the trace header, apart from that of the attributes.", func(e *env) {
+			sent := e.queue().send("a", traced(traceHeader, "String"), withAttributes(sample()))
+			want(e, "MD5OfMessageSystemAttributes", aws.ToString(sent.MD5OfMessageSystemAttributes),
+				digest(map[string]types.MessageAttributeValue{"AWSTraceHeader": text(traceHeader)}))
+			want(e, "MD5OfMessageAttributes", aws.ToString(sent.MD5OfMessageAttributes), digest(sample()))
+		}),
+	digestCheck("String", attributes{"a": text("value"), "b": text("ünïcödé")}),
+	digestCheck("Number", attributes{"a": typed("Number", "42")}),
+	digestCheck("Binary", attributes{"a": binary("Binary", 0, 255, 128)}),
+	digestCheck("custom", attributes{"a": typed("String.json", "{}"), "b": typed("Number.int", "1"), "c": binary("Binary.gif", 'G')}),
+	digestCheck("mixed", sample()),
 }

@@ -20,22 +20,15 @@ type queue struct {
 }
 
 func (q *queue) send(body string, options ...func(*awssqs.SendMessageInput)) *awssqs.SendMessageOutput {
-	out, err := q.SendMessage(q.ctx, q.message(body, options))
-	q.must("SendMessage", err)
-	return out
+	return must(q.SendMessage(q.ctx, q.message(body, options)))
 }
 
 func (q *queue) trySend(body string, options ...func(*awssqs.SendMessageInput)) error {
-	_, err := q.SendMessage(q.ctx, q.message(body, options))
-	return err
+	return errOf(q.SendMessage(q.ctx, q.message(body, options)))
 }
 
 func (q *queue) message(body string, options []func(*awssqs.SendMessageInput)) *awssqs.SendMessageInput {
-	in := &awssqs.SendMessageInput{QueueUrl: q.url, MessageBody: &body}
-	for _, option := range options {
-		option(in)
-	}
-	return in
+	return with(&awssqs.SendMessageInput{QueueUrl: q.url, MessageBody: &body}, options)
 }
 
 // sendTo sends bodies to a FIFO group; each body is its own deduplication id.
@@ -55,6 +48,14 @@ func withID(id string) func(*awssqs.SendMessageInput) {
 
 func withAttributes(attributes map[string]types.MessageAttributeValue) func(*awssqs.SendMessageInput) {
 	return func(in *awssqs.SendMessageInput) { in.MessageAttributes = attributes }
+}
+
+// with returns a request after the options have changed it.
+func with[In any](in *In, options []func(*In)) *In {
+	for _, option := range options {
+		option(in)
+	}
+	return in
 }
 
 type receiving = func(*awssqs.ReceiveMessageInput)
@@ -78,8 +79,7 @@ func asking(names ...types.MessageSystemAttributeName) receiving {
 
 // receive is one call, for up to ten messages with all their attributes.
 func (q *queue) receive(options ...receiving) []types.Message {
-	out, err := q.tryReceive(options...)
-	q.must("ReceiveMessage", err)
+	out := must(q.tryReceive(options...))
 	for _, m := range out {
 		if m.Body == nil || m.MessageId == nil || m.ReceiptHandle == nil {
 			q.fail("ReceiveMessage: want a message with Body, MessageId and ReceiptHandle, got %+v", m)
@@ -89,15 +89,11 @@ func (q *queue) receive(options ...receiving) []types.Message {
 }
 
 func (q *queue) tryReceive(options ...receiving) ([]types.Message, error) {
-	in := &awssqs.ReceiveMessageInput{
+	out, err := q.ReceiveMessage(q.ctx, with(&awssqs.ReceiveMessageInput{
 		QueueUrl: q.url, MaxNumberOfMessages: 10,
 		MessageAttributeNames:       []string{"All"},
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
-	}
-	for _, option := range options {
-		option(in)
-	}
-	out, err := q.ReceiveMessage(q.ctx, in)
+	}, options))
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +138,22 @@ func (e *env) received(attributes ...string) (*queue, types.Message) {
 	return q, q.one()
 }
 
+// filled creates a standard queue with these messages, which receives hide for ten minutes.
+func (e *env) filled(bodies ...string) *queue {
+	q := e.queue("VisibilityTimeout", "600")
+	for _, body := range bodies {
+		q.send(body)
+	}
+	return q
+}
+
+// group is filled for a FIFO queue; the messages are of the group g.
+func (e *env) group(bodies ...string) *queue {
+	q := e.fifo("VisibilityTimeout", "600")
+	q.sendTo("g", bodies...)
+	return q
+}
+
 // none ends the check if a receive that waits a second gets anything.
 func (q *queue) none(why string, options ...receiving) {
 	if got := q.receive(append([]receiving{waiting(1)}, options...)...); len(got) > 0 {
@@ -149,7 +161,6 @@ func (q *queue) none(why string, options ...receiving) {
 	}
 }
 
-// bodies lists the messages' bodies.
 func bodies(messages []types.Message) string {
 	var all []string
 	for _, m := range messages {
@@ -165,29 +176,32 @@ func sorted(messages []types.Message) string {
 	return bodies(ordered)
 }
 
-func (q *queue) delete(m types.Message) error {
-	_, err := q.DeleteMessage(q.ctx, &awssqs.DeleteMessageInput{QueueUrl: q.url, ReceiptHandle: m.ReceiptHandle})
-	return err
+func (q *queue) delete(m types.Message) { q.must("DeleteMessage", q.tryDelete(m)) }
+
+func (q *queue) tryDelete(m types.Message) error {
+	return errOf(q.DeleteMessage(q.ctx, &awssqs.DeleteMessageInput{QueueUrl: q.url, ReceiptHandle: m.ReceiptHandle}))
 }
 
-func (q *queue) hide(m types.Message, seconds int32) error {
-	_, err := q.ChangeMessageVisibility(q.ctx, &awssqs.ChangeMessageVisibilityInput{
-		QueueUrl: q.url, ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: seconds})
-	return err
+func (q *queue) hide(m types.Message, seconds int32) {
+	q.must(fmt.Sprintf("ChangeMessageVisibility to %d", seconds), q.tryHide(m, seconds))
+}
+
+func (q *queue) tryHide(m types.Message, seconds int32) error {
+	return errOf(q.ChangeMessageVisibility(q.ctx, &awssqs.ChangeMessageVisibilityInput{
+		QueueUrl: q.url, ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: seconds}))
 }
 
 func (q *queue) attributes(names ...types.QueueAttributeName) map[string]string {
 	if len(names) == 0 {
 		names = []types.QueueAttributeName{types.QueueAttributeNameAll}
 	}
-	out, err := q.GetQueueAttributes(q.ctx, &awssqs.GetQueueAttributesInput{QueueUrl: q.url, AttributeNames: names})
-	q.must("GetQueueAttributes", err)
-	return out.Attributes
+	return must(q.GetQueueAttributes(q.ctx, &awssqs.GetQueueAttributesInput{QueueUrl: q.url, AttributeNames: names})).Attributes
 }
 
-func (q *queue) set(attributes ...string) error {
-	_, err := q.SetQueueAttributes(q.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: q.url, Attributes: pairs(attributes)})
-	return err
+func (q *queue) set(attributes ...string) { q.must("SetQueueAttributes", q.trySet(attributes...)) }
+
+func (q *queue) trySet(attributes ...string) error {
+	return errOf(q.SetQueueAttributes(q.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: q.url, Attributes: pairs(attributes)}))
 }
 
 // arn is the queue's, as the service tells it.

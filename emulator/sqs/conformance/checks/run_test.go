@@ -11,7 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"go.uber.org/goleak"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs/conformance/checks"
@@ -64,32 +66,6 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// Each check is reported once, no more than Parallel run at a time, and each leaves nothing.
-func TestRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := sqs.New(sqs.Options{})
-		defer server.Close()
-		client := newClient(server, nil)
-		told := 0
-		results, err := checks.Run(t.Context(), checks.Config{
-			Client: client, Parallel: 3, Prefix: "mine", Only: regexp.MustCompile("^(tags|counts|digests)/"),
-			Done: func(checks.Result) { told++ },
-		})
-		if err != nil || told != len(results) || told < 15 {
-			t.Errorf("%d told of %d results, error %v", told, len(results), err)
-		}
-		for _, r := range results {
-			if r.Err != nil || r.Leftover != nil {
-				t.Errorf("%s: %v, %v", r.ID, r.Err, r.Leftover)
-			}
-		}
-		left, err := client.ListQueues(t.Context(), nil)
-		if err != nil || len(left.QueueUrls) > 0 {
-			t.Errorf("left: %v, error %v", left.QueueUrls, err)
-		}
-	})
-}
-
 func TestParallel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := sqs.New(sqs.Options{})
@@ -138,10 +114,7 @@ func TestCancel(t *testing.T) {
 		if notRun == 0 || notRun == len(results) {
 			t.Errorf("%d of %d were not run", notRun, len(results))
 		}
-		left, err := client.ListQueues(t.Context(), nil)
-		if err != nil || len(left.QueueUrls) > 0 {
-			t.Errorf("left: %v, error %v", left.QueueUrls, err)
-		}
+		wantNoQueues(t, client)
 	})
 }
 
@@ -167,4 +140,46 @@ func TestTimeout(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The emulator of this module passes every check; virtual time makes the slow
+// ones quick. Each check is reported once, and leaves nothing.
+func TestEmulator(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := sqs.New(sqs.Options{})
+		defer server.Close()
+		client, told := newClient(server, nil), 0
+		results, err := checks.Run(t.Context(), checks.Config{Client: client, Slow: true, Parallel: 1000, Done: func(checks.Result) { told++ }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(checks.All()); len(results) != n || told != n {
+			t.Errorf("%d results, %d told, for %d checks", len(results), told, n)
+		}
+		for _, r := range results {
+			if r.Err != nil || r.Leftover != nil {
+				t.Errorf("%s: %s\n\t%v, %v", r.ID, r.Must, r.Err, r.Leftover)
+			}
+		}
+		wantNoQueues(t, client)
+	})
+}
+
+func wantNoQueues(t *testing.T, client *awssqs.Client) {
+	t.Helper()
+	left, err := client.ListQueues(t.Context(), nil)
+	if err != nil || len(left.QueueUrls) > 0 {
+		t.Errorf("left: %v, error %v", left.QueueUrls, err)
+	}
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// newClient returns a client of the server whose calls go through wrap.
+func newClient(server *sqs.Server, wrap func(http.RoundTripper) http.RoundTripper) *awssqs.Client {
+	client := server.HTTPClient()
+	if wrap != nil {
+		client.Transport = wrap(client.Transport)
+	}
+	return server.Client(func(o *awssqs.Options) { o.HTTPClient, o.Retryer = client, aws.NopRetryer{} })
 }

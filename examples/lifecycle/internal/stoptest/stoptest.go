@@ -4,6 +4,7 @@ package stoptest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
 // Queue is a queue for a program.
@@ -40,6 +42,37 @@ func New(t *testing.T, n int) *Queue {
 func Run(t *testing.T, n int, test func(t *testing.T, q *Queue)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(t, New(t, n)) })
+}
+
+// Stop says how a program that has so many orders stops, a second after its start.
+type Stop struct {
+	Orders           int
+	Takes            time.Duration
+	Deleted, Visible int // orders
+}
+
+// Check fails the test unless the program run stops like that.
+func (s Stop) Check(t *testing.T, run func(context.Context, handler.Config) error) {
+	t.Helper()
+	Run(t, s.Orders, func(t *testing.T, q *Queue) {
+		stop := Start(t, func(ctx context.Context) error { return run(ctx, q.Config) })
+		time.Sleep(time.Second)
+		q.RequireStop(s.Takes, stop)
+		q.RequireMessages(s.Deleted, s.Visible)
+	})
+}
+
+// Unusable fails the test unless the program run ends with an error of its configuration
+// when there is no such queue.
+func Unusable(t *testing.T, run func(context.Context, handler.Config) error) {
+	t.Helper()
+	Run(t, 0, func(t *testing.T, q *Queue) {
+		q.Config.Poll.Queues[0] += "-2"
+		var wrong *longpoll.ConfigError
+		if err := run(t.Context(), q.Config); !errors.As(err, &wrong) {
+			t.Errorf("it returned %v", err)
+		}
+	})
 }
 
 // Start calls run, a whole program. stop ends run's context and returns its error.

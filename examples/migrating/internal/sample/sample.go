@@ -15,9 +15,14 @@ import (
 	"testing"
 	"time"
 
+	lambdaevents "github.com/aws/aws-lambda-go/events"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/events"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 )
 
 // timeout is the function's in template.yaml.
@@ -35,29 +40,38 @@ type Outcome struct {
 // Run invokes a function on an event of package events, such as "shapes/sns.json". There is
 // no queue, so the answer also names records that failed for good. The answer must be the
 // one that is documented with the event in events/shapes.
-func Run(t testing.TB, h batch.Handler, cfg handler.Config, event string) Outcome {
+func Run(t testing.TB, h batch.Handler, event string, configured ...handler.Config) (o Outcome) {
 	t.Helper()
 	t.Setenv("AWS_SAM_LOCAL", "true") // the receipt handles are samples
+	cfg := append(configured, handler.Config{})[0]
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	log := Capture(t)
 	lambda, err := handler.New(h, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	payload, err := events.FS.ReadFile(event)
-	if err != nil {
-		t.Fatal(err)
-	}
+	payload := read(t, event)
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	answer, err := lambda.Invoke(ctx, payload)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if path.Dir(event) == "shapes" {
-		documented(t, event, answer)
+	if folder, name := path.Split(event); folder == "shapes/" {
+		want := read(t, path.Join(folder, "answers", name))
+		if !reflect.DeepEqual(parse[any](t, answer), parse[any](t, want)) {
+			t.Errorf("%s: the answer is\n%s\nwant\n%s", event, answer, want)
+		}
 	}
-	return Outcome{Failed: places(t, payload, answer), Log: log()}
+	for _, f := range parse[lambdaevents.SQSEventResponse](t, answer).BatchItemFailures {
+		for i, r := range parse[lambdaevents.SQSEvent](t, payload).Records {
+			if r.MessageId == f.ItemIdentifier {
+				o.Failed = append(o.Failed, i+1)
+			}
+		}
+	}
+	o.Log = log()
+	return o
 }
 
 // Is fails the test unless these are the positions of the failed records and the lines of
@@ -74,45 +88,45 @@ func (o Outcome) Is(t testing.TB, failed []int, log ...string) {
 	}
 }
 
-func documented(t testing.TB, event string, answer []byte) {
+func read(t testing.TB, event string) []byte {
 	t.Helper()
-	text, err := events.FS.ReadFile(path.Join(path.Dir(event), "answers", path.Base(event)))
+	text, err := events.FS.ReadFile(event)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got, want any
-	if err := json.Unmarshal(answer, &got); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &want); err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%s: the answer is\n%s\nwant\n%s", event, answer, text)
-	}
+	return text
 }
 
-func places(t testing.TB, payload, answer []byte) []int {
+func parse[T any](t testing.TB, text []byte) (v T) {
 	t.Helper()
-	var event struct{ Records []struct{ MessageID string } }
-	var failures struct {
-		BatchItemFailures []struct{ ItemIdentifier string }
-	}
-	if err := json.Unmarshal(payload, &event); err != nil {
+	if err := json.Unmarshal(text, &v); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(answer, &failures); err != nil {
-		t.Fatal(err)
-	}
-	var failed []int
-	for _, f := range failures.BatchItemFailures {
-		for i, r := range event.Records {
-			if r.MessageID == f.ItemIdentifier {
-				failed = append(failed, i+1)
-			}
+	return v
+}
+
+// Queue returns a queue with an event's records, their bodies and attributes.
+// Inside a testing/synctest bubble its time is the bubble's.
+func Queue(t testing.TB, event string) *testqueue.Queue {
+	t.Helper()
+	q := testqueue.New(t, testqueue.Standard)
+	for _, r := range parse[lambdaevents.SQSEvent](t, read(t, event)).Records {
+		in := &awssqs.SendMessageInput{MessageBody: &r.Body, MessageAttributes: map[string]types.MessageAttributeValue{}}
+		for name, a := range r.MessageAttributes {
+			in.MessageAttributes[name] = types.MessageAttributeValue{DataType: &a.DataType, StringValue: a.StringValue, BinaryValue: a.BinaryValue}
 		}
+		q.SendInput(in)
 	}
-	return failed
+	return q
+}
+
+// Poll runs a function as a container would, until it is asked to stop after d,
+// and returns what it logged.
+func Poll(t testing.TB, q *testqueue.Queue, h batch.Handler, cfg handler.Config, d time.Duration) []string {
+	t.Helper()
+	lines := Capture(t)
+	q.Poll(t.Context(), d, h, cfg)
+	return lines()
 }
 
 // Capture replaces package slog's default log by one that is kept until the end of the

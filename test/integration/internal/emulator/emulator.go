@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
-	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/freeport"
 )
 
 // An Emulator is a running one with a function in it.
@@ -35,11 +35,11 @@ type Emulator struct {
 // Start starts the emulator on free ports and waits until it listens. It starts
 // the program, with the variables, at the first request.
 func Start(ctx context.Context, rie, program string, env []string) (*Emulator, error) {
-	front, err := stage.FreeAddress()
+	front, err := freeport.Address()
 	if err != nil {
 		return nil, err
 	}
-	runtimeAPI, err := stage.FreeAddress()
+	runtimeAPI, err := freeport.Address()
 	if err != nil {
 		return nil, err
 	}

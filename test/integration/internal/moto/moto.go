@@ -14,6 +14,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
 	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/freeport"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
@@ -27,7 +28,7 @@ type Server struct {
 // arguments are the port and those that are given here. What it prints is logged.
 func Start(ctx context.Context, s *stage.Stage, sam *samcli.CLI, script string, args ...string) (_ *Server, err error) {
 	defer must.Return(&err)
-	address := must.Get(stage.FreeAddress())
+	address := must.Get(freeport.Address())
 	_, port := must.Get2(net.SplitHostPort(address))
 	// By its name: below an address the SDK would not put a bucket into the path.
 	m := &Server{URL: "http://localhost:" + port}

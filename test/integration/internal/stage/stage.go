@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,15 +99,6 @@ func (s *Stage) Go(ctx context.Context, dir string, args ...string) (string, err
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	return s.Log.Run(cmd)
-}
-
-// FreeAddress is one of the loopback interface on which nothing listens.
-func FreeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // A Log is a file in the user's cache directory, sqsbatch/logs, to which several processes may write at a time.

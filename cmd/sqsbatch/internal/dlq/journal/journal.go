@@ -104,16 +104,13 @@ type Journal struct {
 // [*UnfinishedError] if the file has a run that did not end, and [ErrLocked] if another
 // process writes it.
 func Create(path string, h Header) (*Journal, error) {
-	j, err := open(path)
-	if err != nil {
+	j, old, state, err := open(path, func(string) {})
+	switch {
+	case errors.Is(err, ErrLocked):
 		return nil, err
-	}
-	switch old, _, err := read(j.f, func(string) {}); {
-	case errors.Is(err, errEnded), errors.Is(err, io.EOF): // a run that ended, or an empty file
 	case err != nil:
-		_ = j.f.Close()
-		return nil, fmt.Errorf("journal %s: %w; name another file", path, err)
-	default:
+		return nil, fmt.Errorf("%w; name another file", err)
+	case state != nil:
 		_ = j.f.Close()
 		return nil, &UnfinishedError{path, old}
 	}
@@ -136,22 +133,17 @@ func Resume(path string, deleted func(id string)) (*Journal, Header, *State, err
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return nil, Header{}, nil, ErrNothing
 	}
-	j, err := open(path)
+	j, h, state, err := open(path, deleted)
 	if err != nil {
 		return nil, Header{}, nil, err
 	}
-	h, state, err := read(j.f, deleted)
-	if err == nil {
-		err = j.cutTorn()
-	}
-	if err == nil {
+	if state == nil {
+		err = ErrNothing
+	} else if err = j.cut(j.size); err == nil { // the last line may not be written to its end
 		err = j.write(line{Op: opResumed, At: time.Now().UTC()})
 	}
 	if err != nil {
 		_ = j.f.Close()
-		if errors.Is(err, errEnded) || errors.Is(err, io.EOF) {
-			err = ErrNothing
-		}
 		return nil, Header{}, nil, fmt.Errorf("journal %s: %w", path, err)
 	}
 	j.start()
@@ -163,18 +155,30 @@ func Discard(path string) error {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	j, err := open(path)
+	j, err := lockedFile(path)
 	if err != nil {
 		return err
 	}
 	defer j.f.Close()
-	if _, _, err := read(j.f, func(string) {}); errors.Is(err, errNoJournal) {
+	if _, _, err := j.read(func(string) {}); errors.Is(err, errNoJournal) {
 		return fmt.Errorf("journal %s: %w; name another file", path, err)
 	}
 	return j.f.Truncate(0)
 }
 
-func open(path string) (*Journal, error) {
+// open opens a journal and reads it. state is nil if there is nothing to resume.
+func open(path string, deleted func(id string)) (j *Journal, h Header, state *State, err error) {
+	if j, err = lockedFile(path); err != nil {
+		return nil, h, nil, err
+	}
+	if h, state, err = j.read(deleted); err != nil {
+		_ = j.f.Close()
+		return nil, h, nil, fmt.Errorf("journal %s: %w", path, err)
+	}
+	return j, h, state, nil
+}
+
+func lockedFile(path string) (*Journal, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
@@ -184,35 +188,13 @@ func open(path string) (*Journal, error) {
 	}
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() { // reading a device may not end
 		_ = f.Close()
-		return nil, errors.Join(err, fmt.Errorf("journal %s: %w; name another file", path, errNoJournal))
+		return nil, errors.Join(err, fmt.Errorf("journal %s: %w", path, errNoJournal))
 	}
 	if err := lock(f); err != nil {
 		_ = f.Close()
 		return nil, fmt.Errorf("%w (journal %s is locked: %w)", ErrLocked, path, err)
 	}
 	return &Journal{path: path, f: f}, nil
-}
-
-// cutTorn removes a last line that was not written to its end, for instance because the
-// disk was full.
-func (j *Journal) cutTorn() error {
-	size, err := j.f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	buf := make([]byte, 64<<10)
-	for end := size; end > 0; {
-		n := min(end, int64(len(buf)))
-		if _, err := j.f.ReadAt(buf[:n], end-n); err != nil {
-			return err
-		}
-		if i := bytes.LastIndexByte(buf[:n], '\n'); i >= 0 {
-			end = end - n + int64(i) + 1
-			return j.cut(end)
-		}
-		end -= n
-	}
-	return errors.New("it has no line")
 }
 
 // cut removes what is behind the first size bytes, and writes on from there.
@@ -333,24 +315,22 @@ type State struct {
 	Twice []string
 }
 
-var (
-	errEnded     = errors.New("the run ended")
-	errNoJournal = errors.New("it is not a journal")
-)
+var errNoJournal = errors.New("it is not a journal")
 
-// read reads a journal. It returns errEnded for one of a run that ended, and io.EOF for an
-// empty file.
-func read(f io.ReadSeeker, deleted func(id string)) (h Header, s *State, err error) {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
+// read reads the whole lines of a journal, and notes their size. s is nil for one of a run that
+// ended, and for an empty file.
+func (j *Journal) read(deleted func(id string)) (h Header, s *State, err error) {
+	if _, err := j.f.Seek(0, io.SeekStart); err != nil {
 		return h, nil, err
 	}
-	in := bufio.NewReaderSize(f, 64<<10)
+	in := bufio.NewReaderSize(j.f, 64<<10)
 	s = &State{Pending: map[string]*Pending{}}
+	j.size = 0
 	for n := 1; ; n++ {
 		text, err := in.ReadBytes('\n')
 		switch {
 		case errors.Is(err, io.EOF) && n == 1 && isTornHeader(text): // nothing was done yet
-			return h, nil, io.EOF
+			return h, nil, nil
 		case errors.Is(err, io.EOF) && n == 1:
 			return h, nil, errNoJournal
 		case errors.Is(err, io.EOF):
@@ -358,6 +338,7 @@ func read(f io.ReadSeeker, deleted func(id string)) (h Header, s *State, err err
 		case err != nil:
 			return h, nil, err
 		}
+		j.size += int64(len(text))
 		if n == 1 {
 			if err := json.Unmarshal(text, &h); err != nil || h.Verb == "" {
 				return h, nil, fmt.Errorf("%w: line 1 is not the header of one", errNoJournal)
@@ -372,7 +353,7 @@ func read(f io.ReadSeeker, deleted func(id string)) (h Header, s *State, err err
 			return h, nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		if l.Op == opEnd {
-			return h, nil, errEnded
+			return h, nil, nil
 		}
 		s.add(&l, deleted)
 	}

@@ -99,13 +99,11 @@ func TestResume_KeepsTheTimeOfTheFirstTry(t *testing.T) {
 	}
 }
 
-// A new run does not replace one that did not end.
 func TestCreate_RefusesAnUnfinishedRun(t *testing.T) {
 	j, path := create(t)
 	must(t, j.Close())
 	_, err := journal.Create(path, header)
-	var unfinished *journal.UnfinishedError
-	if !errors.As(err, &unfinished) || unfinished.Path != path || unfinished.Header.Verb != "replay" {
+	if unfinished, is := errors.AsType[*journal.UnfinishedError](err); !is || unfinished.Path != path || unfinished.Header.Verb != "replay" {
 		t.Errorf("%v", err)
 	}
 	j, _, _, err = journal.Resume(path, func(string) {})
@@ -119,7 +117,6 @@ func TestCreate_RefusesAnUnfinishedRun(t *testing.T) {
 	must(t, err, j.End())
 }
 
-// A journal is open once.
 func TestJournal_IsLocked(t *testing.T) {
 	j, path := create(t)
 	_, create := journal.Create(path, header)
@@ -132,7 +129,6 @@ func TestJournal_IsLocked(t *testing.T) {
 	must(t, j.Close())
 }
 
-// A file that is no journal stays as it is.
 func TestJournal_LeavesOtherFilesAlone(t *testing.T) {
 	for _, text := range []string{"a line\n", "no line", `{"Body":"x"}` + "\n", "\x1f\x8b", `{"v":1,"verb":""}` + "\n"} {
 		path := filepath.Join(t.TempDir(), "file")

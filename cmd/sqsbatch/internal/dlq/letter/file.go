@@ -103,9 +103,8 @@ func (a fileAttribute) attribute() (out batch.MessageAttribute, err error) {
 // or document in memory.
 type Reader struct {
 	in      *bufio.Reader
-	line    int    // the number of the line that was read last
-	text    []byte // that line
-	rest    []byte // the part of text that was not used yet
+	line    int    // the number of the line that is being read; 0 before the first
+	value   []byte // the text of the object that was read last
 	waiting []Letter
 	err     error
 }
@@ -132,132 +131,99 @@ func (r *Reader) Next() (Letter, error) {
 	return l, nil
 }
 
-// read returns the letters of the next JSON value.
+// read returns the letters of the next JSON object.
 func (r *Reader) read() ([]Letter, error) {
-	value, first, err := r.value()
-	if err != nil {
+	if err := r.skip(); err != nil {
 		return nil, err
 	}
-	letters, err := decodeValue(value)
+	line := r.line
+	if err := r.object(); err != nil {
+		return nil, err
+	}
+	letters, err := decodeValue(r.value)
 	if err != nil {
-		line := first
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			line += bytes.Count(value[:min(int(syntax.Offset), len(value))], []byte("\n"))
+		if syntax, is := errors.AsType[*json.SyntaxError](err); is {
+			line += bytes.Count(r.value[:min(int(syntax.Offset), len(r.value))], []byte("\n"))
 		}
 		return nil, fmt.Errorf("line %d: %w", line, err)
 	}
 	return letters, nil
 }
 
-// value returns the text of the next JSON object, and the number of its first line. The text
-// is valid until the next call.
-func (r *Reader) value() (value []byte, first int, err error) {
-	for {
-		r.rest = bytes.TrimLeft(r.rest, " \t\r\n")
-		if len(r.rest) > 0 {
-			break
-		}
-		if err := r.readLine(); err != nil {
-			return nil, 0, err
+// skip reads up to the next JSON object.
+func (r *Reader) skip() error {
+	if r.line == 0 {
+		r.line = 1
+		if err := r.checkStart(); err != nil {
+			return err
 		}
 	}
-	first = r.line
-	if r.rest[0] != '{' {
-		return nil, 0, fmt.Errorf("line %d: it is not a JSON object, but begins with %q", first, r.rest[:1])
-	}
-	var s scanner
-	for {
-		n, ended := s.scan(r.rest)
-		part := r.rest[:n]
-		r.rest = r.rest[n:]
-		if ended && value == nil {
-			return part, first, nil
-		}
-		value = append(value, part...)
+	for range maxValue {
+		c, err := r.in.ReadByte()
 		switch {
-		case ended:
-			return value, first, nil
-		case s.inString:
-			return nil, 0, fmt.Errorf("line %d: the line ends inside of a string; the file may be cut off there", r.line)
-		case len(value) > maxValue:
-			return nil, 0, tooLong(first)
-		}
-		err := r.readLine()
-		if errors.Is(err, io.EOF) {
-			return nil, 0, fmt.Errorf("line %d: the message that begins here ends too early; the file may be cut off", first)
-		} else if err != nil {
-			return nil, 0, err
-		}
-	}
-}
-
-func tooLong(line int) error {
-	return fmt.Errorf("line %d: it is longer than %d MiB, which no message is", line, maxValue>>20)
-}
-
-// readLine reads the next line into rest.
-func (r *Reader) readLine() error {
-	r.line++
-	r.text = r.text[:0]
-	for {
-		part, err := r.in.ReadSlice('\n')
-		if len(r.text)+len(part) > maxValue {
-			return tooLong(r.line)
-		}
-		r.text = append(r.text, part...)
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case errors.Is(err, io.EOF) && len(r.text) == 0:
+		case errors.Is(err, io.EOF):
 			return io.EOF
-		case err != nil && !errors.Is(err, io.EOF):
+		case err != nil:
 			return fmt.Errorf("line %d: %w", r.line, err)
+		case c == '{':
+			return r.in.UnreadByte()
+		case c == '\n':
+			r.line++
+		case c != ' ' && c != '\t' && c != '\r':
+			return fmt.Errorf("line %d: it is not a JSON object, but begins with %q", r.line, []byte{c})
 		}
-		r.rest = r.text
-		if r.line == 1 {
-			return r.checkStart()
-		}
-		return nil
 	}
+	return tooLong(r.line)
 }
 
 // checkStart looks for the marks with which other encodings begin.
 func (r *Reader) checkStart() error {
-	if bytes.HasPrefix(r.rest, []byte{0xff, 0xfe}) || bytes.HasPrefix(r.rest, []byte{0xfe, 0xff}) {
+	start, _ := r.in.Peek(3) // an error comes again
+	if bytes.HasPrefix(start, []byte{0xff, 0xfe}) || bytes.HasPrefix(start, []byte{0xfe, 0xff}) {
 		return errors.New("the file is UTF-16; write it as UTF-8 (in PowerShell: | Out-File -Encoding utf8 FILE)")
 	}
-	r.rest = bytes.TrimPrefix(r.rest, []byte("\xef\xbb\xbf"))
+	if string(start) == "\xef\xbb\xbf" {
+		_, _ = r.in.Discard(len(start)) // it is there
+	}
 	return nil
 }
 
-// A scanner finds the end of a JSON object.
-type scanner struct {
-	depth    int
-	inString bool
-	escaped  bool
-}
-
-// scan returns how many bytes of text belong to the object, and whether it ended.
-func (s *scanner) scan(text []byte) (n int, ended bool) {
-	for i, c := range text {
+// object reads a JSON object, to its last brace. What is wrong inside of it is found later.
+func (r *Reader) object() error {
+	first, depth, inString, escaped := r.line, 0, false, false
+	for r.value = r.value[:0]; len(r.value) <= maxValue; {
+		c, err := r.in.ReadByte()
 		switch {
-		case s.escaped:
-			s.escaped = false
-		case s.inString:
-			s.escaped = c == '\\'
-			s.inString = c != '"'
+		case inString && (c == '\n' || errors.Is(err, io.EOF)):
+			return fmt.Errorf("line %d: the line ends inside of a string; the file may be cut off there", r.line)
+		case errors.Is(err, io.EOF):
+			return fmt.Errorf("line %d: the message that begins here ends too early; the file may be cut off", first)
+		case err != nil:
+			return fmt.Errorf("line %d: %w", r.line, err)
+		}
+		r.value = append(r.value, c)
+		switch {
+		case escaped:
+			escaped = false
+		case inString:
+			escaped, inString = c == '\\', c != '"'
 		case c == '"':
-			s.inString = true
+			inString = true
+		case c == '\n':
+			r.line++
 		case c == '{' || c == '[':
-			s.depth++
+			depth++
 		case c == '}' || c == ']':
-			if s.depth--; s.depth == 0 {
-				return i + 1, true
+			if depth--; depth == 0 {
+				return nil
 			}
 		}
 	}
-	return len(text), false
+	return tooLong(first)
+}
+
+func tooLong(line int) error {
+	return fmt.Errorf("line %d: it is longer than %d MiB, which no message is", line, maxValue>>20)
 }
 
 // decodeValue returns the letters of an object: a message, or a document with Messages.
@@ -286,18 +252,12 @@ func decodeValue(value []byte) ([]Letter, error) {
 
 // whatIsWrong is an error of encoding/json without what it quotes of a body.
 func whatIsWrong(err error) error {
-	var syntax *json.SyntaxError
-	var mistyped *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
+	if _, is := errors.AsType[*json.SyntaxError](err); is {
 		return fmt.Errorf("it is not JSON: %w", err)
-	case errors.As(err, &mistyped):
-		name, _, _ := strings.Cut(mistyped.Field, ".")
-		if name == "" {
-			return errors.New("it is not a message")
-		}
-		return fmt.Errorf("it is not a message: %s has a value of the wrong type", name)
-	default:
-		return errors.New("it is not a message")
 	}
+	if mistyped, is := errors.AsType[*json.UnmarshalTypeError](err); is && mistyped.Field != "" {
+		name, _, _ := strings.Cut(mistyped.Field, ".")
+		return fmt.Errorf("it is not a message: %s has a value of the wrong type", name)
+	}
+	return errors.New("it is not a message")
 }

@@ -16,22 +16,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
-// Input returns what a jq program reads of a letter:
-//
-//   - id: the message's id in the dead-letter queue
-//   - body: the body as JSON, or as a string if it is not JSON
-//   - text: the body as a string, always
-//   - attributes: an object with a string for each attribute, a number for those of type
-//     Number, and base64 for those of type Binary
-//   - reason: why sqsbatch dead-lettered the message, "" if it is not known
-//   - age: seconds since the message was sent
-//   - receives: how often the dead letter was received
-//   - source, sourceName: the ARN and the name of the queue it came from, or ""
-//   - group: the message group, or ""
-//   - sent, firstReceived, failedAt: times as RFC 3339 in UTC
-//   - queue: the ARN of the dead-letter queue, if it is known
-//
-// Age and times are null if they are not known. Numbers keep all their digits.
+// Input returns what a jq program reads of a letter. `sqsbatch help dlq` describes its members
+// (notes in package dlq). Age and times, as RFC 3339 in UTC, are null if they are not known, and
+// queue is left out. Numbers keep all their digits.
 func (l *Letter) Input(now time.Time) map[string]any {
 	in := map[string]any{
 		"id":            l.ID,
@@ -153,8 +140,8 @@ func compile(flag, text string) (*program, error) {
 
 // syntaxError says where a program is wrong.
 func syntaxError(flag, text string, err error) error {
-	var syntax *gojq.ParseError
-	if !errors.As(err, &syntax) {
+	syntax, is := errors.AsType[*gojq.ParseError](err)
+	if !is {
 		return fmt.Errorf("%s %s: %w", flag, text, err)
 	}
 	start := max(0, min(syntax.Offset-len(syntax.Token), len(text)))
@@ -201,12 +188,10 @@ func harmless(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Sprintf("the program runs for more than %s", maxTime)
 	}
-	var halt *gojq.HaltError
-	if errors.As(err, &halt) {
+	if _, is := errors.AsType[*gojq.HaltError](err); is {
 		return "the program calls halt"
 	}
-	var value gojq.ValueError
-	if errors.As(err, &value) {
+	if _, is := errors.AsType[gojq.ValueError](err); is {
 		return "the program calls error"
 	}
 	text := err.Error()

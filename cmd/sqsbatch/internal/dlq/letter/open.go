@@ -92,8 +92,7 @@ func notificationEnvelope(n sns.Notification, outer, inner batch.Record) envelop
 
 // reasonOf is why an envelope is malformed.
 func reasonOf(err error) string {
-	var malformed *batch.MalformedError
-	if errors.As(err, &malformed) {
+	if malformed, is := errors.AsType[*batch.MalformedError](err); is {
 		return malformed.Reason
 	}
 	return err.Error()

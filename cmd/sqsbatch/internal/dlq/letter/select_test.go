@@ -220,7 +220,6 @@ func TestWhereErrors(t *testing.T) {
 	}
 }
 
-// A program that never ends, ends.
 func TestWhereEnds(t *testing.T) {
 	t.Parallel()
 	_, err := must(letter.Criteria{Where: `def f: f; f`}.Compile()).Matches(moved(""), now)

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"pgregory.net/rapid"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -15,6 +14,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 	"github.com/sqsbatch/sqsbatch/payload/encoded"
+	"github.com/sqsbatch/sqsbatch/sender"
 )
 
 func shown(t interface{ Fatal(...any) }, l *letter.Letter, terminal view.Terminal) string {
@@ -83,18 +83,18 @@ func TestShowEnvelopes(t *testing.T) {
 	event := `{"version": "0", "id": "e-1", "detail-type": "OrderPlaced", "source": "shop", "account": "1", "time": "2026-11-22T08:00:00Z",
 		"region": "eu-west-1", "resources": ["arn:a"], "detail": {"id": 7}}`
 	pointer := `["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":"big","s3Key":"a/b\u001b"}]`
-	compressed, attributes, err := encoded.Gzip(notification(event), nil)
-	if err != nil {
+	compressed := sender.Text(notification(event))
+	if err := encoded.Prepare(t.Context(), &compressed); err != nil {
 		t.Fatal(err)
 	}
-	coding := aws.ToString(attributes[encoded.Attribute].StringValue)
+	coding := compressed.Attributes[encoded.Attribute].StringValue
 	for name, tt := range map[string]struct {
 		body, coding string
 		want         []string
 	}{
 		"SNS":           {notification("paid\r\n\x1b7"), "", []string{"SNS notification\n", "topic           arn:aws:sns:eu-west-1:1:orders\n", "subject         new\n", "attribute tier  2 (Number)\n", "published       2026-11-22 08:00:00 UTC\n", "body, 8 bytes\n  paid\n  \\u001b7\n"}},
 		"event":         {event, "", []string{"EventBridge event\n", "type       OrderPlaced\n", "resources  arn:a\n", "body, 9 bytes\n  {\n    \"id\": 7\n  }\n"}},
-		"all of them":   {compressed, coding, []string{"encoded body\n", coding, "SNS notification\n", "EventBridge event\n", "body, 9 bytes\n  {\n    \"id\": 7\n  }\n"}},
+		"all of them":   {compressed.Body, coding, []string{"encoded body\n", coding, "SNS notification\n", "EventBridge event\n", "body, 9 bytes\n  {\n    \"id\": 7\n  }\n"}},
 		"not gzip":      {"paid", "gzip", []string{"it cannot be opened: ", "\n  paid\n"}},
 		"an unknown":    {"paid", "zstd", []string{"it cannot be opened: ", "zstd", "\n  paid\n"}},
 		"in S3":         {pointer, "", []string{`the body is stored in S3, in s3://big/a/b\u001b; it was not fetched`}},

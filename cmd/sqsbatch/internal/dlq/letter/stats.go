@@ -24,16 +24,11 @@ const otherGroup = "(other)"
 // Stats counts letters in groups. It keeps no letter. It is not for concurrent use.
 type Stats struct {
 	name      func(l *Letter, now time.Time) (string, error)
-	by        string
 	retention time.Duration
+	report    Report // without Groups and Hours
 	expiring  Expiring
-	total     int
-	oldest    time.Time
-	newest    time.Time
-	origins   Origins
 	groups    map[string]*Group
 	hours     map[int64]int // by hours since 1970
-	outside   int
 }
 
 // NewStats returns a Stats that makes groups by
@@ -49,10 +44,10 @@ type Stats struct {
 // later than its time of sending says.
 func NewStats(by string, retention time.Duration, fifo bool) (*Stats, error) {
 	s := &Stats{
-		by: cmp.Or(by, "reason"), retention: retention, expiring: Expiring{AtTheEarliest: fifo},
+		report: Report{By: cmp.Or(by, "reason")}, retention: retention, expiring: Expiring{AtTheEarliest: fifo},
 		groups: make(map[string]*Group), hours: make(map[int64]int),
 	}
-	if s.name = names[s.by]; s.name == nil {
+	if s.name = names[s.report.By]; s.name == nil {
 		program, err := compile("--by", by)
 		if err != nil {
 			return nil, fmt.Errorf("%w; --by takes reason, shape, source, hour, or a jq program", err)
@@ -103,24 +98,25 @@ func (s *Stats) Add(l *Letter, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	s.total++
+	r := &s.report
+	r.Total++
 	s.group(name).add(l)
 	if !l.Sent.IsZero() {
-		s.oldest, s.newest = earlier(s.oldest, l.Sent), later(s.newest, l.Sent)
+		r.Oldest, r.Newest = earlier(r.Oldest, l.Sent), later(r.Newest, l.Sent)
 	}
 	if s.retention > 0 {
 		s.expiring.add(l, s.retention, now)
 	}
 	switch {
 	case l.Source != "":
-		s.origins.MovedBySQS++
+		r.ByOrigin.MovedBySQS++
 	case l.Origin != nil:
-		s.origins.SentBySQSBatch++
+		r.ByOrigin.SentBySQSBatch++
 	default:
-		s.origins.Neither++
+		r.ByOrigin.Neither++
 	}
 	if when := l.When(); when.Before(now.Add(-maxHours)) || when.After(now.Add(time.Hour)) {
-		s.outside++
+		r.OutsideHours++
 	} else {
 		s.hours[when.Unix()/3600]++
 	}
@@ -250,10 +246,8 @@ func (e *Expiring) add(l *Letter, retention time.Duration, now time.Time) {
 
 // Report returns what was counted so far.
 func (s *Stats) Report(now time.Time) Report {
-	r := Report{
-		At: now, By: s.by, Total: s.total, Oldest: s.oldest, Newest: s.newest, ByOrigin: s.origins,
-		Groups: make([]Group, 0, len(s.groups)), Hours: s.histogram(), OutsideHours: s.outside,
-	}
+	r := s.report
+	r.At, r.Groups, r.Hours = now, make([]Group, 0, len(s.groups)), s.histogram()
 	if s.retention > 0 {
 		expiring := s.expiring
 		r.Expiring = &expiring

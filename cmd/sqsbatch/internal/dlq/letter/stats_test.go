@@ -3,6 +3,7 @@ package letter_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,19 +55,26 @@ func failed(id, reason string, at time.Time) *letter.Letter {
 	return &letter.Letter{ID: id, Sent: at.Add(-time.Hour), Origin: &partialfailure.Origin{Reason: reason, FailedAt: at, Queue: ordersARN}}
 }
 
-func TestStats(t *testing.T) {
-	s := must(letter.NewStats("", 4*24*time.Hour, false))
-	for _, l := range []*letter.Letter{
-		failed("1", "no customer 17", now.Add(-3*time.Hour)),
-		failed("2", "no customer 18", now.Add(-5*time.Hour)),
-		failed("3", "timeout", now),
-		moved("paid 7"),
-		{ID: "5"},
-	} {
+// stats counts letters.
+func stats(t *testing.T, by string, retention time.Duration, fifo bool, letters ...*letter.Letter) *letter.Stats {
+	t.Helper()
+	s := must(letter.NewStats(by, retention, fifo))
+	for _, l := range letters {
 		if err := s.Add(l, now); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return s
+}
+
+func TestStats(t *testing.T) {
+	s := stats(t, "", 4*24*time.Hour, false,
+		failed("1", "no customer 17", now.Add(-3*time.Hour)),
+		failed("2", "no customer 18", now.Add(-5*time.Hour)),
+		failed("3", "timeout", now),
+		moved("paid 7"),
+		&letter.Letter{ID: "5"},
+	)
 	got, err := json.MarshalIndent(s.Report(now), "", " ")
 	if err != nil {
 		t.Fatal(err)
@@ -76,13 +84,11 @@ func TestStats(t *testing.T) {
 
 func TestStatsExpiring(t *testing.T) {
 	for _, fifo := range []bool{false, true} {
-		s := must(letter.NewStats("shape", 24*time.Hour, fifo))
+		var letters []*letter.Letter
 		for i, left := range []time.Duration{-time.Minute, time.Hour, time.Hour + 1, 24 * time.Hour} {
-			l := &letter.Letter{ID: fmt.Sprint(i), Sent: now.Add(left - 24*time.Hour)}
-			if err := s.Add(l, now); err != nil {
-				t.Fatal(err)
-			}
+			letters = append(letters, &letter.Letter{ID: fmt.Sprint(i), Sent: now.Add(left - 24*time.Hour)})
 		}
+		s := stats(t, "shape", 24*time.Hour, fifo, letters...)
 		want := letter.Expiring{Within1h: 2, Within1d: 2, First: now.Add(-time.Minute), FirstID: "0", AtTheEarliest: fifo}
 		if got := s.Report(now).Expiring; *got != want {
 			t.Errorf("got %+v", got)
@@ -91,13 +97,11 @@ func TestStatsExpiring(t *testing.T) {
 			t.Error(text)
 		}
 	}
-	s := must(letter.NewStats("shape", 0, false))
-	if err := s.Add(order(), now); err != nil || s.Report(now).Expiring != nil {
-		t.Errorf("an unknown retention: %+v, %v", s.Report(now).Expiring, err)
+	if e := stats(t, "shape", 0, false, order()).Report(now).Expiring; e != nil {
+		t.Errorf("an unknown retention: %+v", e)
 	}
-	s = must(letter.NewStats("shape", 14*24*time.Hour, false))
-	if err := s.Add(order(), now); err != nil || s.Report(now).Expiring.Later != 1 {
-		t.Errorf("14 days: %+v, %v", s.Report(now).Expiring, err)
+	if e := stats(t, "shape", 14*24*time.Hour, false, order()).Report(now).Expiring; e.Later != 1 {
+		t.Errorf("14 days: %+v", e)
 	}
 }
 
@@ -115,15 +119,13 @@ func TestStatsBy(t *testing.T) {
 		`empty`:          "(none)",
 		`"x" * 300`:      strings.Repeat("x", 199) + "…",
 	} {
-		s := must(letter.NewStats(by, 0, false))
-		if err := s.Add(order(), now); err != nil || s.Report(now).Groups[0].Name != want {
-			t.Errorf("%s: %+v, %v", by, s.Report(now).Groups, err)
+		if groups := stats(t, by, 0, false, order()).Report(now).Groups; groups[0].Name != want {
+			t.Errorf("%s: %+v", by, groups)
 		}
 	}
 	for by, want := range map[string]string{"source": "(unknown source)", "hour": "(unknown time)", "reason": "empty"} {
-		s := must(letter.NewStats(by, 0, false))
-		if err := s.Add(&letter.Letter{}, now); err != nil || s.Report(now).Groups[0].Name != want {
-			t.Errorf("%s: %+v, %v", by, s.Report(now).Groups, err)
+		if groups := stats(t, by, 0, false, &letter.Letter{}).Report(now).Groups; groups[0].Name != want {
+			t.Errorf("%s: %+v", by, groups)
 		}
 	}
 	if _, err := letter.NewStats("raeson", 0, false); err == nil || !strings.Contains(err.Error(), "--by raeson: ") || !strings.Contains(err.Error(), "takes reason, shape") {
@@ -139,11 +141,7 @@ func TestStatsBy(t *testing.T) {
 func TestGroupNameSelects(t *testing.T) {
 	for _, reason := range []string{"no customer 17", strings.Repeat("no customer 17, ", 30)} {
 		l := failed("1", reason, now)
-		s := must(letter.NewStats("", 0, false))
-		if err := s.Add(l, now); err != nil {
-			t.Fatal(err)
-		}
-		name := s.Report(now).Groups[0].Name
+		name := stats(t, "", 0, false, l).Report(now).Groups[0].Name
 		if ok, err := must(letter.Criteria{Reason: name}.Compile()).Matches(l, now); !ok || err != nil {
 			t.Errorf("%q: %v, %v", name, ok, err)
 		}
@@ -152,14 +150,11 @@ func TestGroupNameSelects(t *testing.T) {
 
 // However many groups and hours there are, a Stats stays small.
 func TestStatsBounds(t *testing.T) {
-	s := must(letter.NewStats(".id", 0, false))
+	var letters []*letter.Letter
 	for i := range 10_500 {
-		l := &letter.Letter{ID: fmt.Sprint(i), Sent: now.Add(-time.Duration(i) * time.Hour), Source: fmt.Sprint("arn:", i)}
-		if err := s.Add(l, now); err != nil {
-			t.Fatal(err)
-		}
+		letters = append(letters, &letter.Letter{ID: fmt.Sprint(i), Sent: now.Add(-time.Duration(i) * time.Hour), Source: fmt.Sprint("arn:", i)})
 	}
-	r := s.Report(now)
+	r := stats(t, ".id", 0, false, letters...).Report(now)
 	if len(r.Groups) != 10_001 || r.Groups[0].Name != "(other)" || r.Groups[0].Count != 500 || len(r.Groups[0].Sources) != 10 {
 		t.Errorf("%d groups, the first %+v", len(r.Groups), r.Groups[0])
 	}
@@ -172,20 +167,15 @@ func TestStatsBounds(t *testing.T) {
 }
 
 func TestReportText(t *testing.T) {
-	s := must(letter.NewStats("", 4*24*time.Hour, false))
-	add := func(n int, l *letter.Letter) {
-		for range n {
-			if err := s.Add(l, now); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	var letters []*letter.Letter
+	add := func(n int, l *letter.Letter) { letters = append(letters, slices.Repeat([]*letter.Letter{l}, n)...) }
 	for h := range 40 {
 		add(1+h%7, failed("0f1e2d3c-0000-4000-8000-000000000001", fmt.Sprintf("no customer %d", h), now.Add(-time.Duration(h)*time.Hour)))
 	}
 	add(2, failed("0f1e2d3c-0000-4000-8000-000000000002", "table orders is throttled: the request rate is too high, retry later\x1b[2J", now))
 	add(100, moved(`{"id": 1}`))
 	add(1, &letter.Letter{ID: "x\x1b[2J"})
+	s := stats(t, "", 4*24*time.Hour, false, letters...)
 	for _, width := range []int{0, 120, 60, 30} {
 		text := reportText(t, s.Report(now), width)
 		golden.Check(t, fmt.Sprintf("report-%d.txt", width), text)
@@ -195,7 +185,7 @@ func TestReportText(t *testing.T) {
 			}
 		}
 	}
-	if text := reportText(t, must(letter.NewStats("", 0, false)).Report(now), 0); text != "no dead letters\n" {
+	if text := reportText(t, stats(t, "", 0, false).Report(now), 0); text != "no dead letters\n" {
 		t.Errorf("nothing: %q", text)
 	}
 }

@@ -1,6 +1,5 @@
-// Command foreign is a function that does not use sqsbatch: it names as failed
-// the records whose body says so, prints each one, and returns an error for the
-// whole batch when one asks for it.
+// Command foreign is a function that does not use sqsbatch: it names as failed the records whose
+// body says so, prints each one, and returns an error for the whole batch when one asks for it.
 package main
 
 import (

@@ -1,5 +1,4 @@
-// Command trial does what a body says, and prints each record that its handler is called
-// for.
+// Command trial does what a body says, and prints each record that its handler is called for.
 package main
 
 import (
@@ -19,7 +18,11 @@ import (
 
 func main() {
 	handler.Run(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
-		fmt.Printf("handled %s, attempt %d, group %q, deduplication id %q\n", r.Body, r.Attempt, r.GroupID, r.DeduplicationID)
+		attributes := ""
+		if kind, ok := r.MessageAttributes["kind"]; ok {
+			attributes = fmt.Sprintf(", kind %q, trace %q", kind.StringValue, r.TraceHeader)
+		}
+		fmt.Printf("handled %s, attempt %d, group %q, deduplication id %q%s\n", r.Body, r.Attempt, r.GroupID, r.DeduplicationID, attributes)
 		switch r.Body {
 		case "at once":
 			return batch.RetryAfter(0, errors.New("not now"))

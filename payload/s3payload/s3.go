@@ -1,0 +1,147 @@
+package s3payload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/s3client"
+)
+
+// errMissing is wrapped by the error of an object that does not exist.
+var errMissing = errors.New("no such object")
+
+// object is an object in S3. Its body must be closed.
+type object struct {
+	io.ReadCloser
+	size int64 // -1 if S3 did not say
+}
+
+// open starts to get the object to which the pointer leads.
+func (s *store) open(ctx context.Context, p pointer) (o object, err error) {
+	if s.err != nil {
+		return o, s.err
+	}
+	if !s.mayRead(p.Bucket) {
+		return o, batch.Permanent(fmt.Errorf("s3payload: the pointer leads to the bucket %.63q, which is not in Config.Buckets", p.Bucket))
+	}
+	client, err := s.client(ctx)
+	if err != nil {
+		return o, err
+	}
+	out, err := client.GetObject(ctx, &s3.GetObjectInput{Bucket: &p.Bucket, Key: &p.Key})
+	if err != nil {
+		return o, getError(p, err)
+	}
+	o = object{out.Body, -1}
+	if out.ContentLength != nil {
+		o.size = *out.ContentLength
+	}
+	if err := s.check(p, o.size); err != nil {
+		_ = o.Close()
+		return object{}, err
+	}
+	return o, nil
+}
+
+// check compares an object's size, if it is known, with the limits.
+func (s *store) check(p pointer, size int64) error {
+	switch {
+	case size < 0:
+		return nil
+	case s.max > 0 && size > s.max:
+		return batch.Permanent(fmt.Errorf("s3payload: the object in bucket %q has %d bytes, more than Config.MaxBytes (%d) allows", p.Bucket, size, s.max))
+	case p.size >= 0 && p.size != size && !s.cfg.IgnoreSize:
+		return batch.Permanent(fmt.Errorf("s3payload: the object in bucket %q has %d bytes, the message's attribute says %d (Config.IgnoreSize)", p.Bucket, size, p.size))
+	}
+	return nil
+}
+
+func (s *store) text(ctx context.Context, p pointer) (string, error) {
+	o, err := s.open(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	defer o.Close()
+	var b strings.Builder
+	b.Grow(int(max(o.size, 0)))
+	n, err := io.Copy(&b, io.LimitReader(o, max(s.max, s.max+1))) // one more byte, to see whether there is more
+	if err != nil {
+		return "", getError(p, err)
+	}
+	if o.size < 0 {
+		if err := s.check(p, n); err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
+}
+
+func (s *store) delete(ctx context.Context, p pointer) error {
+	client, err := s.client(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &p.Bucket, Key: &p.Key})
+	return err
+}
+
+// getError turns an error of S3 into the record's error.
+func getError(p pointer, err error) error {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		switch api.ErrorCode() {
+		case "NoSuchKey":
+			return batch.Permanent(fmt.Errorf("s3payload: %w in S3, bucket %q: %w", errMissing, p.Bucket, err))
+		case "NoSuchBucket": // which does not show whether the message was handled before
+			return batch.Permanent(fmt.Errorf("s3payload: no such bucket in S3, %q: %w", p.Bucket, err))
+		}
+	}
+	return fmt.Errorf("s3payload: get the object from bucket %q: %w", p.Bucket, err)
+}
+
+// clientOf returns a function that returns client or else makes one. If the configuration
+// could not be loaded, the next call tries again. A function whose messages are all small
+// makes no client.
+func clientOf(client *s3.Client) func(context.Context) (*s3.Client, error) {
+	var mu sync.Mutex
+	return func(ctx context.Context) (*s3.Client, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if client != nil {
+			return client, nil
+		}
+		cfg, err := loadConfig(ctx)
+		if err == nil {
+			client = s3.NewFromConfig(cfg, s3client.Use)
+		}
+		return client, err
+	}
+}
+
+func loadConfig(ctx context.Context) (aws.Config, error) {
+	var options []func(*config.LoadOptions) error
+	if os.Getenv("AWS_LAMBDA_RUNTIME_API") != "" { // the credentials are in the environment
+		options = append(options, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return cfg, fmt.Errorf("s3payload: no AWS configuration: %w", err)
+	}
+	if cfg.Region == "" {
+		return cfg, errNoRegion
+	}
+	return cfg, nil
+}
+
+var errNoRegion = errors.New("s3payload: no region: set AWS_REGION")
