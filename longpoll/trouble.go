@@ -3,10 +3,10 @@ package longpoll
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
@@ -147,6 +147,5 @@ func (i *incident) soFar(now time.Time) string {
 
 // delay returns how long to wait before the next try.
 func (i *incident) delay() time.Duration {
-	d := min(firstReceiveDelay<<min(i.tries-1, 16), lastReceiveDelay)
-	return d/2 + rand.N(d/2+1)
+	return sleep.Backoff(i.tries, firstReceiveDelay, lastReceiveDelay)
 }

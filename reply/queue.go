@@ -119,7 +119,7 @@ func (c *Client) make(q *queue) error {
 	ctx, cancel := context.WithTimeout(c.ctx, makeTimeout)
 	defer cancel()
 	out, err := c.sqs.CreateQueue(ctx, in)
-	for tries := 1; sqserror.Passing(err) && sleep.For(ctx, pause(tries)); tries++ {
+	for tries := 1; sqserror.Passing(err) && sleep.For(ctx, sleep.Backoff(tries, firstPause, lastPause)); tries++ {
 		out, err = c.sqs.CreateQueue(ctx, in) // the SDK has tried three times
 	}
 	switch {
@@ -166,18 +166,12 @@ func (c *Client) receive(q *queue) {
 			failures = 0
 		} else if failures++; c.ctx.Err() == nil {
 			c.failed(q, err, failures)
-			sleep.For(c.ctx, pause(failures))
+			sleep.For(c.ctx, sleep.Backoff(failures, firstPause, lastPause))
 		}
 		if !c.goOn(q, n, err) {
 			return
 		}
 	}
-}
-
-// pause is the time to the next try.
-func pause(failures int) time.Duration {
-	d := min(firstPause<<min(failures-1, 10), lastPause)
-	return d/2 + rand.N(d/2)
 }
 
 // receiveOnce delivers what it receives.

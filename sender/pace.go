@@ -1,8 +1,9 @@
 package sender
 
 import (
-	"math/rand/v2"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 const (
@@ -10,12 +11,8 @@ const (
 	maxBackoff   = 5 * time.Second
 )
 
-// backoff is the wait after a number of failures in a row: it doubles from 100 ms up to 5 s,
-// and up to half of it is taken off at random, so that senders do not call at the same time.
-func backoff(failures int) time.Duration {
-	d := min(firstBackoff<<min(max(failures-1, 0), 16), maxBackoff)
-	return d - rand.N(d/2)
-}
+// backoff is the wait after a number of failures in a row.
+func backoff(failures int) time.Duration { return sleep.Backoff(failures, firstBackoff, maxBackoff) }
 
 // pace limits the calls in flight. While SQS throttles or does not answer, the limit is
 // halved down to one, and then the calls are made at longer and longer intervals. Each call

@@ -156,7 +156,7 @@ func TestProcessErrors(t *testing.T) {
 	mustAnswer(t, invoke(t, d, command{Do: "echo", Text: "well"}), `"well"`)
 }
 
-// A process that cannot start is told at once, and the next start waits.
+// A process that cannot start is reported at once, and the next start waits.
 func TestInitFailures(t *testing.T) {
 	for _, c := range []struct {
 		mode               string

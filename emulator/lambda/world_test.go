@@ -98,7 +98,7 @@ func taking(d time.Duration) func(context.Context, events.SQSEvent) (string, err
 	}
 }
 
-// note appends what a listener is told.
+// note appends the events that a listener gets.
 func note[E any](w *world, list *[]E) func(E) {
 	return func(e E) {
 		w.mu.Lock()

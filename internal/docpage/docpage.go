@@ -1,11 +1,10 @@
-// Package docpage lets this module's tests compare a document with the files that it shows:
-// a block of Go below a line <!-- file: PATH -->, with PATH relative to the document's
-// folder. Tests write or read other parts of documents between two lines, see [Section].
+// Package docpage lets this module's tests write or read parts of documents, between two
+// lines, see [Section]. Its own tests compare documents with the files that they show: a
+// block of Go below a line <!-- file: PATH -->, with PATH relative to the document's folder.
 package docpage
 
 import (
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -19,28 +18,6 @@ func Read(t testing.TB, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-var shown = regexp.MustCompile("(?s)<!-- file: (\\S+) -->\n```go\n(.*?)```\n")
-
-// RequireFiles is [RequireCurrent] for the files that a document shows.
-func RequireFiles(t testing.TB, path string, update bool) {
-	t.Helper()
-	text := Read(t, path)
-	want, _ := WithFiles(t, path, text)
-	RequireCurrent(t, path, text, want, update)
-}
-
-// WithFiles returns the text of a document with the current contents of the files that it
-// shows, and the number of those files.
-func WithFiles(t testing.TB, path, text string) (want string, files int) {
-	t.Helper()
-	want = shown.ReplaceAllStringFunc(text, func(block string) string {
-		name := shown.FindStringSubmatch(block)[1]
-		files++
-		return "<!-- file: " + name + " -->\n```go\n" + Read(t, filepath.Join(filepath.Dir(path), name)) + "```\n"
-	})
-	return want, files
 }
 
 // Section returns what stands in a document between the lines <!-- NAME --> and

@@ -1,10 +1,14 @@
 package docpage_test
 
 import (
+	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/internal/docpage"
 )
+
+var fileBlock = regexp.MustCompile("(?s)<!-- file: (\\S+) -->\n```go\n(.*?)```\n")
 
 // Pages show files of the repository as they are. After a change of one:
 //
@@ -13,9 +17,12 @@ func TestFiles_AreShownAsTheyAre(t *testing.T) {
 	all, shown := pages(t), map[string]int{}
 	for name, path := range all {
 		text := docpage.Read(t, path)
-		want, files := docpage.WithFiles(t, path, text)
+		want := fileBlock.ReplaceAllStringFunc(text, func(block string) string {
+			shown[name]++
+			file := fileBlock.FindStringSubmatch(block)[1]
+			return "<!-- file: " + file + " -->\n```go\n" + docpage.Read(t, filepath.Join(filepath.Dir(path), file)) + "```\n"
+		})
 		docpage.RequireCurrent(t, path, text, want, *update)
-		shown[name] = files
 	}
 	for _, name := range []string{
 		"containers", "getting-started", "idempotency", "lifecycles", "pausing", "request-response", "sending", "testing", "workers",

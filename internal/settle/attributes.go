@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"sync"
 	"time"
@@ -150,9 +149,9 @@ func (s *Settler) attributes(ctx context.Context, arn string) (a attributes, err
 	if err != nil {
 		return a, err
 	}
-	for delay := firstDelay; ; delay = min(2*delay, lastDelay) {
+	for failures := 1; ; failures++ {
 		a, err = s.askOnce(ctx, q, arn)
-		if !sqserror.Passing(err) || !sleep.For(ctx, delay/2+rand.N(delay/2+1)) {
+		if !sqserror.Passing(err) || !sleep.For(ctx, sleep.Backoff(failures, firstDelay, lastDelay)) {
 			return a, err
 		}
 	}

@@ -3,11 +3,11 @@ package settle
 import (
 	"cmp"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
@@ -320,8 +320,7 @@ func (s *Settler) noteResult(l *lane, c *call, now time.Time) {
 	case c.worked:
 		l.answered, l.failing, l.pause = now, 0, time.Time{}
 	case unanswered && l.answered.Before(c.began) && !now.Before(l.pause): // else the call alone failed, or others with it
-		delay := min(firstDelay<<min(l.failing, 10), s.longest)
 		l.failing++
-		l.pause = now.Add(delay/2 + rand.N(delay/2+1))
+		l.pause = now.Add(sleep.Backoff(l.failing, firstDelay, s.longest))
 	}
 }

@@ -1,5 +1,5 @@
-// Package sleep has waits that end with a context. It imports the standard
-// library only, so that every package may use it.
+// Package sleep has waits that end with a context, and how long to wait before a call is
+// made again. It imports the standard library only, so that every package may use it.
 //
 //	if !sleep.For(ctx, 200*time.Millisecond) {
 //		return ctx.Err()
@@ -8,6 +8,7 @@ package sleep
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 )
 
@@ -44,4 +45,12 @@ func Closed(ctx context.Context, done <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+// Backoff returns how long to wait before the next try after a number of failures in a row:
+// first, doubled with each further failure, at most most. Up to half of it is taken off at
+// random, so that processes that failed at the same time do not try at the same time.
+func Backoff(failures int, first, most time.Duration) time.Duration {
+	d := min(first<<min(max(failures-1, 0), 16), most)
+	return d/2 + rand.N(d/2+1)
 }

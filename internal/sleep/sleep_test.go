@@ -81,3 +81,20 @@ func TestClosed(t *testing.T) {
 		})
 	}
 }
+
+func TestBackoff_DoublesUpToItsLimit(t *testing.T) {
+	const first, most = 100 * time.Millisecond, 5 * time.Second
+	for failures, want := range map[int]time.Duration{0: first, 1: first, 2: 2 * first, 6: 32 * first, 7: most, 1 << 40: most} {
+		seen := map[time.Duration]bool{}
+		for range 100 {
+			d := sleep.Backoff(failures, first, most)
+			if d < want/2 || d > want {
+				t.Fatalf("after %d failures it is %v, want %v to %v", failures, d, want/2, want)
+			}
+			seen[d] = true
+		}
+		if len(seen) < 90 {
+			t.Errorf("after %d failures only %d of 100 are different", failures, len(seen))
+		}
+	}
+}

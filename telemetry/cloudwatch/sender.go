@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 const (
@@ -175,13 +176,12 @@ func (s *sender) over(some []types.MetricDatum, err error) {
 	s.mu.Unlock()
 }
 
-// backoff returns the time until the next try; half of it is random.
+// backoff returns the time until the next try.
 func (s *sender) backoff() time.Duration {
-	d := min(firstBackoff<<min(s.failures-1, 16), maxBackoff)
 	if s.flushing > 0 {
-		d = min(firstBackoff/10<<min(s.failures-1, 16), flushBackoff)
+		return sleep.Backoff(s.failures, firstBackoff/10, flushBackoff)
 	}
-	return d/2 + rand.N(d/2)
+	return sleep.Backoff(s.failures, firstBackoff, maxBackoff)
 }
 
 // flush sends everything now. It returns when that is done or when ctx ends. On Lambda it

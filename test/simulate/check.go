@@ -15,7 +15,7 @@ const (
 	Kept Invariant = "no message is lost: each is deleted after a success, is dropped as configured, " +
 		"is in a dead-letter queue as it was sent, or is still in its queue"
 	DeletedOnlyWhenDone Invariant = "nothing is deleted without a success, a dead letter or a drop"
-	Final               Invariant = "a success that was told is not handled again"
+	Final               Invariant = "a success that was reported is not handled again"
 	Ordered             Invariant = "messages of a FIFO group are handled in the order in which they were sent, never two at a time"
 	Counted             Invariant = "attempts are those of the queue, and no more than it allows"
 	Bounded             Invariant = "every visibility is one that SQS takes"
@@ -23,7 +23,7 @@ const (
 	Drained             Invariant = "at the end nothing is stuck, and no goroutine is left"
 	Once                Invariant = "a delivery is handled once at most, and the response, the hooks and the log agree on its outcome"
 	Spaced              Invariant = "what failed comes back when its backoff is over"
-	VisibilitySet       Invariant = "SQS is told when each failure comes back, if it answers"
+	VisibilitySet       Invariant = "the visibility of each failure is set, if SQS answers"
 	Together            Invariant = "what was not started comes back at once (but after an abort), what was skipped with the failure before it"
 	Single              Invariant = "without faults and deaths a message becomes one dead letter"
 	Explained           Invariant = "a dead letter that the toolkit sent says which message it was"
@@ -210,7 +210,7 @@ func (c *checker) deliver() {
 			d := c.deliveries[o.Receipt]
 			unknown := d == nil || d.id != o.MessageID
 			if unknown {
-				c.violated(Once, w.Began, "%s is told the outcome of a delivery that there was not", w.Queue)
+				c.violated(Once, w.Began, "%s has the outcome of a delivery that did not happen", w.Queue)
 			}
 			return unknown
 		})

@@ -168,7 +168,7 @@ func (d *delivery) cameAgainMeanwhile() bool {
 	})
 }
 
-// appearsWithFailure reports whether a delivery is shown again with a failure of its group, or need not be.
+// appearsWithFailure reports whether a delivery is shown again with a failure of its group, or does not have to be.
 func (c *checker) appearsWithFailure(d *delivery, at time.Time) bool {
 	return c.function(d.process).slowStart() || slices.ContainsFunc(d.inGroup(), func(h *Handling) bool {
 		set, ok := c.lastSet(h.delivery)

@@ -45,7 +45,8 @@ const (
 // whole reports whether it refuses a call as a whole that may succeed in parts.
 func (k BreakKind) whole() bool { return k == TooMany || k == OneEntry }
 
-// settling are the operations by which SQS is told what happened to records, heartbeats too, or that this needs.
+// settling are the operations that report to SQS what happened to records, heartbeats
+// included, and the one that this needs.
 var settling = []string{"SendMessageBatch", "DeleteMessageBatch", "ChangeMessageVisibilityBatch", "GetQueueAttributes"}
 
 // breakKinds are what can go wrong with an operation.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/sample"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // Invocations mostly wait, so several functions run side by side. Each is warm:
@@ -64,25 +65,20 @@ func hangs(ctx context.Context, s *stage.Stage, program, bootstrap string) error
 // hang invokes one function again and again, and returns how many invocations
 // had a record that hung, and the longest that one took.
 func hang(ctx context.Context, s *stage.Stage, program, bootstrap string, random *rand.Rand) (hung int, slowest time.Duration, err error) {
-	e, err := start(ctx, program, bootstrap)
-	if err != nil {
-		return 0, 0, err
-	}
+	defer must.Return(&err)
+	e := must.Get(start(ctx, program, bootstrap))
 	defer func() {
 		e.Stop()
 		fmt.Fprintf(s.Log, "\nhanging records:\n%s", e.Log())
 	}()
 	for i := range invocations {
 		payload, want, hangs := randomEvent(i, random)
-		answer, took, err := e.Invoke(ctx, payload)
-		if err != nil {
-			return 0, 0, err
-		}
+		answer, took := must.Get2(e.Invoke(ctx, payload))
 		var got struct {
 			BatchItemFailures []struct{ ItemIdentifier string }
 		}
 		var listed []string
-		err = json.Unmarshal(answer, &got)
+		err := json.Unmarshal(answer, &got)
 		for _, f := range got.BatchItemFailures {
 			listed = append(listed, f.ItemIdentifier)
 		}

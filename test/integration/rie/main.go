@@ -23,6 +23,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/sample"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // Check is all of it.
@@ -48,30 +49,20 @@ func start(ctx context.Context, program, bootstrap string) (*emulator.Emulator, 
 
 // prepare finds the emulator, and makes the bootstrap as "sam build" does.
 func prepare(ctx context.Context, s *stage.Stage) (program, bootstrap string, err error) {
-	sam, err := samcli.Install(ctx)
-	if err != nil {
-		return "", "", err
-	}
-	if program, err = sam.RIE(ctx); err != nil {
-		return "", "", err
-	}
+	defer must.Return(&err)
+	program = must.Get(must.Get(samcli.Install(ctx)).RIE(ctx))
 	cmd := exec.CommandContext(ctx, "make", "build-OrdersFunction", "ARCH="+runtime.GOARCH, "ARTIFACTS_DIR="+s.Tmp)
 	cmd.Dir = s.Root
-	_, err = s.Log.Run(cmd)
-	return program, filepath.Join(s.Tmp, "bootstrap"), err
+	must.Get(s.Log.Run(cmd))
+	return program, filepath.Join(s.Tmp, "bootstrap"), nil
 }
 
 // samples invokes the function with every sample event: each answer must be the documented
 // one, in time.
-func samples(ctx context.Context, s *stage.Stage, program, bootstrap string) error {
-	names, err := sample.Names()
-	if err != nil {
-		return err
-	}
-	e, err := start(ctx, program, bootstrap)
-	if err != nil {
-		return err
-	}
+func samples(ctx context.Context, s *stage.Stage, program, bootstrap string) (err error) {
+	defer must.Return(&err)
+	names := must.Get(sample.Names())
+	e := must.Get(start(ctx, program, bootstrap))
 	var wrong []error
 	for _, name := range names {
 		wrong = append(wrong, invoke(ctx, e, name))
@@ -82,11 +73,9 @@ func samples(ctx context.Context, s *stage.Stage, program, bootstrap string) err
 	return errors.Join(append(wrong, sample.CheckSilence(log))...)
 }
 
-func invoke(ctx context.Context, e *emulator.Emulator, name string) error {
-	event, err := events.FS.ReadFile(name)
-	if err != nil {
-		return err
-	}
+func invoke(ctx context.Context, e *emulator.Emulator, name string) (err error) {
+	defer must.Return(&err)
+	event := must.Get(events.FS.ReadFile(name))
 	answer, took, err := e.Invoke(ctx, event)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)

@@ -20,6 +20,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/internal/await"
 	"github.com/sqsbatch/sqsbatch/test/internal/freeport"
+	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 // An Emulator is a running one with a function in it.
@@ -34,15 +35,9 @@ type Emulator struct {
 
 // Start starts the emulator on free ports and waits until it listens. It starts
 // the program, with the variables, at the first request.
-func Start(ctx context.Context, rie, program string, env []string) (*Emulator, error) {
-	front, err := freeport.Address()
-	if err != nil {
-		return nil, err
-	}
-	runtimeAPI, err := freeport.Address()
-	if err != nil {
-		return nil, err
-	}
+func Start(ctx context.Context, rie, program string, env []string) (_ *Emulator, err error) {
+	defer must.Return(&err)
+	front, runtimeAPI := must.Get(freeport.Address()), must.Get(freeport.Address())
 	e := &Emulator{url: "http://" + front + "/2015-03-31/functions/function/invocations"}
 	cmd := exec.Command(rie, "--runtime-interface-emulator-address", front, "--runtime-api-address", runtimeAPI, program)
 	cmd.Env = env

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
@@ -32,9 +31,9 @@ const (
 // Call makes a call of the SDK until it succeeds, fails for good, or patience or ctx ends.
 func Call[In, Out any](ctx context.Context, patience time.Duration, call func(context.Context, *In, ...func(*sqs.Options)) (*Out, error), in *In) (out *Out, err error) {
 	end := time.Now().Add(patience)
-	for delay := firstDelay; ; delay = min(2*delay, lastDelay) {
+	for failures := 1; ; failures++ {
 		once(ctx, func(ctx context.Context) { out, err = call(ctx, in) })
-		if err == nil || ctx.Err() != nil || !sqserror.Passing(err) || !pause(ctx, delay, end) {
+		if err == nil || ctx.Err() != nil || !sqserror.Passing(err) || !pause(ctx, failures, end) {
 			return out, err
 		}
 	}
@@ -47,9 +46,9 @@ func once(ctx context.Context, call func(context.Context)) {
 	call(ctx)
 }
 
-// pause waits for about delay. It returns false if end or the end of ctx comes first.
-func pause(ctx context.Context, delay time.Duration, end time.Time) bool {
-	delay = delay/2 + rand.N(delay/2+1)
+// pause waits before the next try. It returns false if end or the end of ctx comes first.
+func pause(ctx context.Context, failures int, end time.Time) bool {
+	delay := sleep.Backoff(failures, firstDelay, lastDelay)
 	return time.Now().Add(delay).Before(end) && sleep.For(ctx, delay)
 }
 
@@ -81,7 +80,7 @@ func batchOf(ctx context.Context, n int, divide func(positions []int) [][]int, c
 		left[i] = i
 	}
 	end := time.Now().Add(Patience)
-	for delay := firstDelay; ; delay = min(2*delay, lastDelay) {
+	for failures := 1; ; failures++ {
 		for _, chunk := range divide(left) {
 			sqserror.Divide(chunk, func(part []int) ([]int, error) {
 				var confirmed []*string
@@ -107,7 +106,7 @@ func batchOf(ctx context.Context, n int, divide func(positions []int) [][]int, c
 				again = append(again, i)
 			}
 		}
-		if left = again; len(left) == 0 || ctx.Err() != nil || !pause(ctx, delay, end) {
+		if left = again; len(left) == 0 || ctx.Err() != nil || !pause(ctx, failures, end) {
 			return errs, unsure
 		}
 	}
