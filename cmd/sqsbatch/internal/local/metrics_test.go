@@ -20,7 +20,7 @@ func TestMetrics(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "metrics.json")
-			text := shown(t, orders(20, "ok")+"broken\n", filepath.Join(root, "examples", "metrics"), "--template", own, "--mode", mode, "--once", "--timeout", "2m", "--metrics", file, "-")
+			text := shown(t, orders(20, "ok")+"broken\n", filepath.Join(root, "examples", "orders"), "--template", own, "--mode", mode, "--once", "--timeout", "2m", "--metrics", file, "-")
 			data, r := metrics(t, file)
 			if r.Mode != mode || r.Handled != 21 || r.Outcomes["succeeded"] != 20 || r.Outcomes["dead-letter"] != 1 || r.Redriven != 0 {
 				t.Errorf("%s", data)
