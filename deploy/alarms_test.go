@@ -39,10 +39,20 @@ func TestAlarmsSeeALonelyMessage(t *testing.T) {
 	for _, name := range []string{"InvocationErrorsAlarm", "VisibilityFailuresAlarm"} {
 		properties := at(t, resources, name, "Properties").(map[string]any)
 		number := func(property string) int {
-			n, _ := strconv.Atoi(fmt.Sprint(properties[property])) // 0 if it is not set
+			value, set := properties[property]
+			if !set {
+				return 0
+			}
+			n, err := strconv.Atoi(fmt.Sprint(value))
+			if err != nil {
+				t.Fatalf("%s: %s: %v", name, property, err)
+			}
 			return n
 		}
 		period := number("Period")
+		if period == 0 {
+			t.Fatalf("%s has no Period", name)
+		}
 		isAlarm := func(sums []int) bool {
 			return alarm(sums, number("EvaluationPeriods"), max(number("DatapointsToAlarm"), 1), number("Threshold"))
 		}

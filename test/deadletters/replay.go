@@ -54,9 +54,13 @@ func (r *replay) run(ctx context.Context) {
 	r.interrupt(ctx)
 	r.first = time.Now()
 	for n := range r.kills {
-		t, status := r.strike(ctx, true, func(p *os.Process) { _ = p.Kill() })
-		if status != -1 {
-			must.Failf("kill %d: it had ended with status %d: %s", n+1, status, t.output())
+		if err := must.Run(func() {
+			t, status := r.strike(ctx, true, func(p *os.Process) { _ = p.Kill() })
+			if status != -1 {
+				must.Failf("it had ended with status %d: %s", status, t.output())
+			}
+		}); err != nil {
+			must.Failf("kill %d: %w", n+1, err)
 		}
 	}
 	r.print("%d kills in %s; the last run waits for what they have hidden", r.kills, seconds(r.first))

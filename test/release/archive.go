@@ -28,12 +28,14 @@ func writeArchive(path string, files []member, when time.Time) (err error) {
 	out := must.Get(os.Create(path))
 	defer func() { err = errors.Join(err, out.Close()) }()
 	if strings.HasSuffix(path, ".zip") {
-		return writeZip(out, files, when)
+		writeZip(out, files, when)
+	} else {
+		writeTar(out, files, when)
 	}
-	return writeTar(out, files, when)
+	return nil
 }
 
-func writeZip(out io.Writer, files []member, when time.Time) error {
+func writeZip(out io.Writer, files []member, when time.Time) {
 	z := zip.NewWriter(out)
 	for _, f := range files {
 		header := &zip.FileHeader{Name: f.Name, Method: zip.Deflate, Modified: when}
@@ -41,10 +43,10 @@ func writeZip(out io.Writer, files []member, when time.Time) error {
 		w := must.Get(z.CreateHeader(header))
 		must.Get(w.Write(must.Get(os.ReadFile(f.Path))))
 	}
-	return z.Close()
+	must.Do(z.Close())
 }
 
-func writeTar(out io.Writer, files []member, when time.Time) error {
+func writeTar(out io.Writer, files []member, when time.Time) {
 	compressed := gzip.NewWriter(out)
 	t := tar.NewWriter(compressed)
 	for _, f := range files {
@@ -52,5 +54,5 @@ func writeTar(out io.Writer, files []member, when time.Time) error {
 		must.Do(t.WriteHeader(&tar.Header{Name: f.Name, Size: int64(len(content)), Mode: int64(f.Mode), ModTime: when, Uname: "root", Gname: "root"}))
 		must.Get(t.Write(content))
 	}
-	return errors.Join(t.Close(), compressed.Close())
+	must.Do(errors.Join(t.Close(), compressed.Close()))
 }

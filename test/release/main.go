@@ -41,7 +41,7 @@ func run(args []string) (err error) {
 		return writeSBOM(args[1], args[2])
 	case len(args) == 2 && args[0] == "notes":
 		text := must.Get(os.ReadFile("CHANGELOG.md"))
-		fmt.Print(must.Get(notes(string(text), args[1])))
+		must.Get(fmt.Print(must.Get(notes(string(text), args[1]))))
 		return nil
 	}
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)

@@ -150,5 +150,9 @@ func downloadModules(ctx context.Context, s *stage.Stage, cache string) {
 }
 
 func goEnv(ctx context.Context, name string) string {
-	return strings.TrimSpace(string(must.Get(exec.CommandContext(ctx, "go", "env", name).Output())))
+	out, err := exec.CommandContext(ctx, "go", "env", name).CombinedOutput()
+	if err != nil {
+		must.Failf("go env %s: %w\n%s", name, err, out)
+	}
+	return strings.TrimSpace(string(out))
 }

@@ -55,7 +55,9 @@ func (w *world) compare(ctx context.Context, env *pyenv.Env, distance time.Durat
 	cmd.Env = w.environment()
 	out := must.Get(w.stage.Log.Run(cmd))
 	var theirs bill
-	must.Do(json.Unmarshal([]byte(out), &theirs))
+	if err := json.Unmarshal([]byte(out), &theirs); err != nil {
+		must.Failf("%q: %w", out, err)
+	}
 	for _, l := range []struct {
 		name    string
 		records int

@@ -135,7 +135,9 @@ func (d *deployer) resolved() (all []resource) {
 	}
 	for line := range bytes.Lines(content) {
 		var r resource
-		must.Do(json.Unmarshal(line, &r))
+		if err := json.Unmarshal(line, &r); err != nil {
+			must.Failf("%q: %w", line, err)
+		}
 		all = append(all, r)
 	}
 	return all

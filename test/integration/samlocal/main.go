@@ -64,7 +64,8 @@ func importBase(ctx context.Context, e *engine.Engine, arch string) error {
 // atOnce is how many containers run at a time: SAM gives each 3 s to stop.
 const atOnce = 8
 
-func all(ctx context.Context, i *invoker) error {
+func all(ctx context.Context, i *invoker) (err error) {
+	defer must.Return(&err)
 	// The first one alone makes SAM's image: the one for which time counts.
 	const first = "hang.json"
 	errs := []error{i.check(ctx, first)}

@@ -9,7 +9,8 @@
 //
 // A helper without Return, and without an error among its results, ends the function that calls
 // it. Return is needed where an error is looked at or a goroutine begins. It has to be the first
-// deferred call, so that those which close something are done by then.
+// deferred call, so that those which close something are done by then. They run before it, so
+// they do not see the error that ended the function.
 package must
 
 import (

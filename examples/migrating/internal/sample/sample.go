@@ -43,7 +43,10 @@ type Outcome struct {
 func Run(t testing.TB, h batch.Handler, event string, configured ...handler.Config) (o Outcome) {
 	t.Helper()
 	t.Setenv("AWS_SAM_LOCAL", "true") // the receipt handles are samples
-	cfg := append(configured, handler.Config{})[0]
+	var cfg handler.Config
+	if len(configured) > 0 {
+		cfg = configured[0]
+	}
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	log := Capture(t)
 	lambda, err := handler.New(h, cfg)

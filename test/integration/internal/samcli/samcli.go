@@ -57,7 +57,10 @@ func (c *CLI) RIE(ctx context.Context) (_ string, err error) {
 		return "", fmt.Errorf("the Runtime Interface Emulator runs on Linux, this is %s", runtime.GOOS)
 	}
 	arch := must.Get(Architecture())
-	out := must.Get(c.env.Command(ctx, "-c", "import samcli; print(samcli.__path__[0])").Output())
+	out, err := c.env.Command(ctx, "-c", "import samcli; print(samcli.__path__[0])").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("find samcli: %w\n%s", err, out)
+	}
 	path := filepath.Join(strings.TrimSpace(string(out)), "local", "rapid", "aws-lambda-rie-"+arch)
 	return path, os.Chmod(path, 0o755) // wheels lose the mode
 }
