@@ -171,7 +171,7 @@ func list(path string, raw json.RawMessage) (items []json.RawMessage, err error)
 	}
 	_ = json.Unmarshal(raw, &items) // it is a list
 	if len(items) == 0 {
-		return nil, fmt.Errorf("%s: the list is empty, need a value", path)
+		return nil, fmt.Errorf("%s: the list is empty", path)
 	}
 	return items, nil
 }

@@ -360,12 +360,22 @@ func (r *recorder) add(l lambda.Line) {
 	r.added.Broadcast()
 }
 
-// wait returns the first line that fits.
+// wait returns the first line that fits. It panics if that does not come within a minute.
 func (r *recorder) wait(fits func(lambda.Line) bool) lambda.Line {
+	late := false
+	defer time.AfterFunc(time.Minute, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		late = true
+		r.added.Broadcast()
+	}).Stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for seen := 0; ; seen++ {
 		for seen == len(r.lines) {
+			if late {
+				panic(fmt.Sprintf("the line did not come; these did: %+v", r.lines))
+			}
 			r.added.Wait()
 		}
 		if fits(r.lines[seen]) {

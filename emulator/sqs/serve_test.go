@@ -128,6 +128,16 @@ func TestServeRefusesWebPages(t *testing.T) {
 	}
 	equal(b, "another host", tell(list("evil.example:9324")), told{"AccessDenied", smithy.FaultClient, http.StatusForbidden})
 	b.ok(list("host.docker.internal:9324"))
+	request, err := http.NewRequest(http.MethodGet, b.server.URL()+"/?Action=ListQueues", http.NoBody)
+	b.ok(err)
+	answer, err := hostClient{http.DefaultClient, "evil.example"}.Do(request)
+	b.ok(err)
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	b.ok(err)
+	if answer.StatusCode != http.StatusForbidden || !strings.Contains(string(body), "<Code>AccessDenied</Code>") {
+		t.Errorf("another host, by the query protocol: status %d, %s", answer.StatusCode, body)
+	}
 	if _, err := sqs.Serve("127.0.0.1:0", sqs.Options{AllowedHosts: []string{"http://sqs"}}); err == nil || !strings.Contains(err.Error(), "Options.AllowedHosts[0]") {
 		t.Errorf("error %v", err)
 	}

@@ -32,6 +32,7 @@ func marked(text, id string) int {
 // what is said.
 func TestRules_Examples(t *testing.T) {
 	var said strings.Builder
+	ran := 0 // -run may choose some, and a rule may fail
 	for _, rule := range lint.Rules() {
 		t.Run(rule.ID, func(t *testing.T) {
 			if got := checkText(t, example(t, rule.ID, "good")).Findings; len(got) > 0 {
@@ -53,7 +54,11 @@ func TestRules_Examples(t *testing.T) {
 					t.Errorf("after the fix: %v", left)
 				}
 			}
+			ran++
 		})
+	}
+	if ran < len(lint.Rules()) {
+		return
 	}
 	const file = "testdata/findings.txt"
 	docpage.RequireCurrent(t, file, docpage.Read(t, file), said.String(), *update)

@@ -67,7 +67,8 @@ type Violation struct {
 	Text      string
 }
 
-// Check returns what is wrong with a history, the first of each invariant first.
+// Check returns what is wrong with a history, the first of each invariant first. It is for one
+// call: it keeps what it finds in the history.
 func Check(h *History) []Violation {
 	c := h.checker()
 	checks := []func(){

@@ -46,7 +46,7 @@ func (p *plan) uses(f lint.Finding) bool {
 	}
 	d := p.deployment
 	return slices.ContainsFunc(f.About, func(s lint.Subject) bool {
-		if s.Function != "" {
+		if s.Function != "" || s.Event != "" {
 			return s.Function == d.Function.LogicalID && (s.Event == "" || s.Event == d.Event.Name)
 		}
 		return s.Queue != "" && slices.ContainsFunc(p.polled(), func(q template.Queue) bool { return q.LogicalID == s.Queue })

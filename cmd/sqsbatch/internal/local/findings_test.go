@@ -33,7 +33,9 @@ func TestFindings_OfWhatRuns(t *testing.T) {
 		args         []string
 		want         []string
 	}{
-		"all":                  {want: []string{unreported, retention, visibility, receives, "`sqsbatch lint TEMPLATE` shows all 5, with reasons and fixes"}},
+		"all": {want: []string{unreported, retention, visibility, receives, "`sqsbatch lint TEMPLATE` shows all 5, with reasons and fixes"}},
+		"another's mapping": {old: "  Role: {", changed: "  Elsewhere: {Type: AWS::Lambda::EventSourceMapping, Properties: {FunctionName: another, EventSourceArn: !GetAtt Work.Arn, BatchSize: 100}}\n  Role: {",
+			want: []string{unreported, retention, visibility, receives, "`sqsbatch lint TEMPLATE` shows all 5, with reasons and fixes"}},
 		"one is suppressed":    {old: "VisibilityTimeout: 50", changed: "VisibilityTimeout: 50 # sqsbatch:ignore SB106 a test", want: []string{unreported, retention, receives, concurrency, four}},
 		"the function deletes": {args: []string{"--env", "SQSBATCH_DELETE_SUCCEEDED=true"}, want: []string{retention, visibility, receives, concurrency, four}},
 		"in a container":       {args: []string{"--mode", "poll"}, want: []string{retention, receives, "`sqsbatch lint TEMPLATE` shows all 2, with reasons and fixes"}},

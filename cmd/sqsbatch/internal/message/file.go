@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -149,12 +150,16 @@ func kind(text []byte) string {
 
 // values returns the JSON values that text consists of.
 func values(text []byte) (list [][]byte, err error) {
-	for d := json.NewDecoder(bytes.NewReader(text)); err == nil && d.More(); {
+	for d := json.NewDecoder(bytes.NewReader(text)); ; {
 		var value json.RawMessage
-		err = d.Decode(&value)
+		switch err = d.Decode(&value); {
+		case errors.Is(err, io.EOF):
+			return list, nil
+		case err != nil:
+			return nil, err
+		}
 		list = append(list, value)
 	}
-	return list, err
 }
 
 // isS3 tells a notification of S3, which is a body, from an event.

@@ -151,12 +151,15 @@ func TestFile(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		"":                                   "it is empty",
-		" \n":                                "it is empty",
-		"a\xff":                              "not UTF-8",
-		"\xff\xfe{\x00}\x00":                 "UTF-16",
-		"{\n\"a\": [\n}":                     "line 3",
-		`{"id":`:                             "begins like JSON, and is not: it ends too early",
+		"":                    "it is empty",
+		" \n":                 "it is empty",
+		"a\xff":               "not UTF-8",
+		"\xff\xfe{\x00}\x00":  "UTF-16",
+		"{\n\"a\": [\n}":      "line 3",
+		`{"id":`:              "begins like JSON, and is not: it ends too early",
+		"{\"Records\":[]}\n}": "begins like JSON, and is not: line 2",
+		`{"MessageId":"1","Body":"a","Queue":"q"}]`: "begins like JSON, and is not: line 1",
+		`[1]]`:                               "begins like JSON, and is not: line 1",
 		"{\"id\":1}\n{\"id\":2}\n{\"id\":3}": "3 JSON values; send a message of each line by `sqsbatch local PACKAGE - < FILE`",
 		"{\"MessageId\":\"1\",\"Body\":\"a\"}\n{\"MessageId\":\"1\"}":            "2 JSON values",
 		"{\"MessageId\":\"1\",\"Body\":\"a\"}\n{\"MessageId\":\"1\",\"Body\":1}": "2 JSON values",

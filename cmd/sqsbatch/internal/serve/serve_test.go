@@ -161,13 +161,13 @@ func TestTheEnd(t *testing.T) {
 		if _, err := client.SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: &queue, MessageBody: aws.String("a body")}); err != nil {
 			t.Fatal(err)
 		}
-		receive := func() error {
-			_, err := client.ReceiveMessage(t.Context(), &awssqs.ReceiveMessageInput{QueueUrl: &queue, WaitTimeSeconds: 20})
+		receive := func(ctx context.Context) error {
+			_, err := client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{QueueUrl: &queue, WaitTimeSeconds: 20})
 			return err
 		}
-		golden.OK(t, receive())
+		golden.OK(t, receive(t.Context()))
 		waited := make(chan error, 1)
-		go func() { waited <- receive() }()
+		go func() { waited <- receive(context.Background()) }() // only the server ends it
 		t.Cleanup(func() {
 			if err := <-waited; err == nil {
 				t.Error("the waiting receiver got an answer, want an error")

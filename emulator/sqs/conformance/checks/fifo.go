@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -13,14 +14,14 @@ import (
 // drain receives and deletes n messages, in as many calls as that needs, and looks at each.
 func (q *queue) drain(n int, look func(m types.Message)) {
 	deadline := time.Now().Add(q.config.Patience)
-	for got := 0; got < n; {
+	for got := []string{}; len(got) < n; {
 		if time.Now().After(deadline) {
-			q.fail("want %d messages within %v, got %d", n, q.config.Patience, got)
+			q.fail("want %d messages within %v, got %d: %v", n, q.config.Patience, len(got), show(strings.Join(got, ", ")))
 		}
 		for _, m := range q.some(waiting(2)) {
 			look(m)
 			q.delete(m)
-			got++
+			got = append(got, *m.Body)
 		}
 	}
 }

@@ -104,7 +104,9 @@ func (e *env) do(request *http.Request, body string) answer {
 	e.must("signature", err)
 	response := must(options.HTTPClient.Do(request))
 	defer func() { _ = response.Body.Close() }()
-	return answer{response.StatusCode, response.Header, must(io.ReadAll(response.Body))}
+	text, err := io.ReadAll(response.Body)
+	e.must("the answer's body", err)
+	return answer{response.StatusCode, response.Header, text}
 }
 
 // formError ends the check unless the answer is an error of the query protocol

@@ -113,7 +113,7 @@ func padded(e *env, n int) string {
 
 var nameChecks = []Check{
 	check("names/longest", api("CreateQueue"), "A queue name may have 80 characters.", func(e *env) {
-		must(e.create(padded(e, 80), nil))
+		e.must("CreateQueue with a name of 80 characters", errOf(e.create(padded(e, 80), nil)))
 	}),
 	check("names/too-long", api("CreateQueue"), "A queue name of 81 characters is refused.", func(e *env) {
 		e.refused("CreateQueue with a name of 81 characters", errOf(e.create(padded(e, 81), nil)))
@@ -122,7 +122,8 @@ var nameChecks = []Check{
 		e.refused("CreateQueue with an empty name", errOf(e.create("", nil)))
 	}),
 	check("names/characters", api("CreateQueue"), "A queue name has letters, digits, hyphens and underscores only.", func(e *env) {
-		q := must(e.create(e.name()+"_aZ-09_", nil))
+		q, err := e.create(e.name()+"_aZ-09_", nil)
+		e.must("CreateQueue with a name in _aZ-09_", err)
 		for _, bad := range []string{".", " ", "/", "é", "!", ":"} {
 			e.refused("CreateQueue with "+show(bad)+" in the name", errOf(e.create(q.name+bad+"a", nil)))
 		}
@@ -139,7 +140,7 @@ var nameChecks = []Check{
 	}),
 	check("names/fifo-suffix-counts", pageIdentifiers, "The suffix .fifo counts towards the 80 characters of a name.", func(e *env) {
 		fifo := map[string]string{"FifoQueue": "true"}
-		must(e.create(padded(e, 75)+".fifo", fifo))
+		e.must("CreateQueue with a FIFO name of 80 characters", errOf(e.create(padded(e, 75)+".fifo", fifo)))
 		e.refused("CreateQueue with a FIFO name of 81 characters", errOf(e.create(padded(e, 76)+".fifo", fifo)))
 	}),
 	check("names/fifo-suffix-alone", api("CreateQueue"), "A name with .fifo is none for a standard queue, whose names have no periods.", func(e *env) {

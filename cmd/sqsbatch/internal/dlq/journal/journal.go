@@ -106,10 +106,8 @@ type Journal struct {
 func Create(path string, h Header) (*Journal, error) {
 	j, old, state, err := open(path, func(string) {})
 	switch {
-	case errors.Is(err, ErrLocked):
-		return nil, err
 	case err != nil:
-		return nil, fmt.Errorf("%w; name another file", err)
+		return nil, err
 	case state != nil:
 		_ = j.f.Close()
 		return nil, &UnfinishedError{path, old}
@@ -161,7 +159,7 @@ func Discard(path string) error {
 	}
 	defer j.f.Close()
 	if _, _, err := j.read(func(string) {}); errors.Is(err, errNoJournal) {
-		return fmt.Errorf("journal %s: %w; name another file", path, err)
+		return fmt.Errorf("journal %s: %w", path, err)
 	}
 	return j.f.Truncate(0)
 }
@@ -315,7 +313,7 @@ type State struct {
 	Twice []string
 }
 
-var errNoJournal = errors.New("it is not a journal")
+var errNoJournal = errors.New("it is not a journal; name another file")
 
 // read reads the whole lines of a journal, and notes their size. s is nil for one of a run that
 // ended, and for an empty file.
@@ -341,7 +339,7 @@ func (j *Journal) read(deleted func(id string)) (h Header, s *State, err error) 
 		j.size += int64(len(text))
 		if n == 1 {
 			if err := json.Unmarshal(text, &h); err != nil || h.Verb == "" {
-				return h, nil, fmt.Errorf("%w: line 1 is not the header of one", errNoJournal)
+				return h, nil, fmt.Errorf("line 1 is not the header of a journal: %w", errNoJournal)
 			}
 			if h.Version != version {
 				return h, nil, fmt.Errorf("it has version %d, must be %d: use the sqsbatch that wrote it", h.Version, version)
