@@ -66,7 +66,7 @@ func (c *HandlerConfig) sender(to string) sender.Config {
 //		Key: idempotency.Field("id"), OnDuplicate: reply.Kept,
 //	}))
 //
-// Handler returns nil if fn is nil. Functions that run handlers refuse nil with an error.
+// Handler returns nil if fn is nil.
 func Handler[Req, Resp any](fn func(ctx context.Context, r Req) (Resp, error), inner ...func(batch.Handler) batch.Handler) batch.Handler {
 	return HandlerWith(HandlerConfig{}, fn, inner...)
 }

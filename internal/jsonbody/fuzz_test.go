@@ -20,8 +20,11 @@ type Inner struct {
 
 type Outer struct {
 	*Inner
-	Both string
-	Text string `json:"ID"`
+	Both   string
+	Text   string `json:"ID"`
+	*Outer        // itself, which adds nothing
+	Mark   int    `json:"Named"`
+	Named  string // the tagged one counts
 }
 
 type other struct {
@@ -74,7 +77,7 @@ func FuzzFind(f *testing.F) {
 		`{"MM":{"a":{"b":{"L":[{"P":{"s":1}}]}}}}`, `{"L":[{},{"A":[1,2,"x"]},{"A":["x"]}]}`, `{"D":"eA=="}`, `{"D":"x"}`, `{"D":[1,300]}`,
 		`{"T":"2026-11-22T00:00:00Z"}`, `{"T":"x"}`, `{"T":null}`, `{"Addr":"x"}`, `{"Addr":7}`, `{"Addr":{}}`, `{"Own":{"N":"x"}}`, `{"Own":null}`, `{"Own":[]}`,
 		`{"Any":{"a":[1e999]}}`, `{"Num":"1"}`, `{"Num":"x"}`, `{"Num":1.5}`, `{"Num":true}`, `{"Raw":[{}]}`, `{"To":1}`, `{"To":null}`, `{"Big":1}`, `{"Big":"x"}`, `{"Big":null}`,
-		`{"ID":1}`, `{"Both":1}`, `{"Only":"x"}`, `{"Deep":[1]}`, `{"Outer":{}}`, `null`, `[]`, `[1,"2"]`, `"x"`, `7`, ``, ` `, `{`, `{"a`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1}x`,
+		`{"ID":1}`, `{"Both":1}`, `{"Only":"x"}`, `{"Deep":[1]}`, `{"Outer":{}}`, `{"Named":"x"}`, `{"Named":1}`, `null`, `[]`, `[1,"2"]`, `"x"`, `7`, ``, ` `, `{`, `{"a`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1}x`,
 		`{"a":1}{}`, `[1,]`, `{,}`, `tru`, `truex`, `-`, `01`, `1.`, `1e`, `1e+`, `"\u12`, `"\u12g4"`, `"\x"`, "\"\n\"", "\"\xff\"", `{"\u0073":1}`, `{"ſ":1}`, `{"K":1}`, `-0`, `1E5`,
 	} {
 		for at := range 3 {

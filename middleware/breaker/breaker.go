@@ -74,8 +74,7 @@ const (
 var ErrUnfinished = errors.New("breaker: the handler did not return")
 
 // New returns middleware with its own breaker. All handlers that the middleware wraps share
-// the breaker. The middleware returns nil if its handler is nil. Functions that run
-// handlers refuse nil with an error.
+// the breaker. The middleware returns nil if its handler is nil.
 func New(settings gobreaker.Settings) func(batch.Handler) batch.Handler {
 	return NewWith(settings, Options{})
 }

@@ -22,7 +22,7 @@ import (
 var ErrAborted = errors.New("httpworker: the worker aborted the request")
 
 // New makes a handler of a worker in this process. The request's context is the record's.
-// New returns nil if h is nil. Functions that run handlers refuse nil with an error.
+// New returns nil if h is nil.
 //
 // As in an [http.Server], a worker that returns without writing anything has answered 200.
 // Exception: if its context has ended, the record has failed. The response is not an

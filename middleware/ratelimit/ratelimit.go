@@ -53,8 +53,7 @@ const (
 var ErrNoToken = errors.New("ratelimit: no token in time")
 
 // New returns middleware with which each record takes one token of limiter. The middleware
-// returns nil if limiter or its handler is nil. Functions that run handlers refuse nil with
-// an error.
+// returns nil if limiter or its handler is nil.
 func New(limiter *rate.Limiter) func(batch.Handler) batch.Handler {
 	return NewWith(limiter, Options{})
 }

@@ -153,12 +153,12 @@ func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
 // levelOf returns ERROR for a record that sqsbatch gave up or SQS will give up next, and
 // for a bug (a panic, a Goexit). It returns WARN for a record that comes back.
 func levelOf(r *batch.Result) slog.Level {
-	_, panicked := errors.AsType[*batch.PanicError](r.Err)
+	var panicked *batch.PanicError
 	switch {
 	case r.Outcome.OK():
 		return slog.LevelInfo
 	case r.Outcome == batch.DeadLettered, r.Outcome == batch.Dropped, r.Outcome == batch.Abandoned, lastAttempt(r),
-		panicked, errors.Is(r.Err, batch.ErrGoexit):
+		errors.As(r.Err, &panicked), errors.Is(r.Err, batch.ErrGoexit): // last: methods of the error may panic
 		return slog.LevelError
 	case errors.Is(r.Err, batch.ErrStopped):
 		return slog.LevelDebug // it waited for its turn, like a record without a slot

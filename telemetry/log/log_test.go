@@ -216,13 +216,22 @@ func TestBodiesOnRequest(t *testing.T) {
 	}
 }
 
+type panicsInUnwrap struct{}
+
+func (panicsInUnwrap) Error() string { return "sent" }
+func (panicsInUnwrap) Unwrap() error { panic("oops") }
+
 func TestAnErrorWhoseMethodsPanicCostsNoLine(t *testing.T) {
-	for name, err := range map[string]error{"itself": panics{"oops"}, "wrapped": fmt.Errorf("sent: %w", hidden{panics{"oops"}})} {
+	for name, err := range map[string]error{"itself": panics{"oops"}, "in Unwrap": panicsInUnwrap{}, "wrapped": fmt.Errorf("sent: %w", hidden{panics{"oops"}})} {
+		dead := result("m-3", batch.DeadLettered, err)
+		dead.Started, dead.Duration = time.Now(), time.Second
 		lines := written(t, slog.LevelInfo, log.Options{}, func(h *log.Hook) {
-			h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{result("m-1", batch.Retry, err), result("m-2", batch.Retry, errors.New("boom"))})
+			h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{
+				result("m-1", batch.Retry, err), result("m-2", batch.Retry, errors.New("boom")), dead,
+			})
 			h.Warned(t.Context(), batch.Warning{Message: "look here", Err: err})
 		})
-		if len(lines) != 4 || lines[0]["messageId"] != "m-1" || lines[1]["reason"] != "boom" || lines[3]["reason"] == nil {
+		if len(lines) != 5 || lines[0]["messageId"] != "m-1" || lines[1]["reason"] != "boom" || lines[2]["durationMs"] == nil || lines[4]["reason"] == nil {
 			t.Errorf("%s: %v", name, lines)
 		}
 	}

@@ -32,7 +32,8 @@ type Series interface {
 }
 
 // Recorder is a hook of package batch that passes observations to a [Sink]. It
-// allocates nothing for a record, and is safe for concurrent use.
+// allocates nothing for a record, but for the first ones after a report, and is safe for
+// concurrent use.
 type Recorder struct {
 	sink   Sink
 	warm   atomic.Bool // a batch was settled

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
+	"github.com/sqsbatch/sqsbatch/sender"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
@@ -95,6 +96,27 @@ func TestReportsFollowTheInterval(t *testing.T) {
 			t.Errorf("reports at %v of %v", r.at, r.had)
 		}
 	})
+}
+
+// Each observation alone makes a report after the interval.
+func TestOneObservationIsReported(t *testing.T) {
+	for name, observe := range map[string]func(*reports){
+		"call":          func(r *reports) { r.Called(t.Context(), batch.Call{Operation: "ReceiveMessage"}) },
+		"sender's call": func(r *reports) { r.SenderCalled(sender.Call{Entries: 1}) },
+		"warning":       func(r *reports) { r.Warned(t.Context(), batch.Warning{}) },
+		"settled batch": (*reports).settle,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newReports(time.Minute)
+			observe(r)
+			time.Sleep(time.Hour)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if !slices.Equal(r.at, []time.Duration{time.Minute}) {
+				t.Errorf("%s: reports at %v", name, r.at)
+			}
+		})
+	}
 }
 
 // Without an interval only a flush reports, however much later.

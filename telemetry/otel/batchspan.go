@@ -1,7 +1,6 @@
 package otel
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -144,8 +143,7 @@ func (h *Hook) BatchSettled(ctx context.Context, info batch.BatchInfo, results [
 		if r.Outcome.Done() {
 			done++
 		}
-		// A record that was received again before it started has another place.
-		switch s := cmp.Or(open[r.Record], open[&b.records[i]]); {
+		switch s := open[r.Record]; {
 		case s != nil:
 			s.finish(r)
 		case r.Outcome != batch.Succeeded && b.span != nil && events < maxEvents:

@@ -26,7 +26,8 @@ type metrics struct {
 	operation metric.Float64Histogram // of a call to SQS
 	sent      metric.Int64Counter
 
-	sets sets
+	// Records with many kinds of errors leave room for those of calls.
+	records, calls, sends sets
 }
 
 func (m *metrics) init(meter metric.Meter) {
@@ -53,7 +54,7 @@ func handle(err error) {
 
 // processed measures a record. The context has its span, for exemplars.
 func (m *metrics) processed(s *recordSpan, r *batch.Result, failure string) {
-	set := m.sets.get(measured{"process", s.queue.name, r.Outcome, failure}, recordAttributes)
+	set := m.records.get(measured{"process", s.queue.name, r.Outcome, failure}, recordAttributes)
 	m.duration.Record(s, r.Duration.Seconds(), set.record...)
 	m.consumed.Add(s, 1, set.add...)
 }
@@ -75,7 +76,7 @@ func (h *Hook) Called(ctx context.Context, c batch.Call) {
 	case c.Failed > 0:
 		failure = "entries_failed"
 	}
-	set := h.metrics.sets.get(measured{c.Operation, c.URL, batch.Pending, failure}, callAttributes)
+	set := h.metrics.calls.get(measured{c.Operation, c.URL, batch.Pending, failure}, callAttributes)
 	h.metrics.operation.Record(ctx, c.Duration.Seconds(), set.record...)
 }
 

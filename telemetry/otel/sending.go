@@ -68,7 +68,7 @@ func (h *Hook) sent(ctx context.Context, span trace.Span, queue string, r produc
 		span.SetAttributes(semconv.ErrorTypeKey.String(failure))
 		span.SetStatus(codes.Error, short(r.Err.Error(), maxText))
 	}
-	h.metrics.sent.Add(ctx, 1, h.metrics.sets.get(measured{"send", queue, batch.Pending, failure}, sentAttributes).add...)
+	h.metrics.sent.Add(ctx, 1, h.metrics.sends.get(measured{"send", queue, batch.Pending, failure}, sentAttributes).add...)
 	span.End()
 }
 
