@@ -81,6 +81,7 @@ func requireOrder(t *testing.T, messages []sqs.MessageSnapshot, n int) {
 
 func TestFIFO_MessagesBehindAFailedOneFail(t *testing.T) {
 	inWorld(t, true, func(w *world) {
+		w.slow(time.Millisecond) // so that all messages are there when the first one fails
 		s := w.sender(sender.Config{Concurrency: 1})
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Times: 1})
 		var order []string
