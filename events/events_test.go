@@ -77,7 +77,7 @@ func checkRecord(t *testing.T, at string, r lambdaevents.SQSMessage) {
 	case !strings.HasPrefix(r.ReceiptHandle, "AQEB"):
 		t.Errorf("%s: receiptHandle %q is unlike SQS's", at, r.ReceiptHandle)
 	case r.Body == "" || !utf8.ValidString(r.Body):
-		t.Errorf("%s: body %q is none that SQS would take", at, r.Body)
+		t.Errorf("%s: SQS would not take the body %q", at, r.Body)
 	case strings.TrimSuffix(r.EventSourceARN, ".fifo") != "arn:aws:sqs:us-east-1:123456789012:orders":
 		t.Errorf("%s: eventSourceARN is %q", at, r.EventSourceARN)
 	case r.EventSource != "aws:sqs" || r.AWSRegion != "us-east-1":

@@ -69,7 +69,7 @@ func (c *crowd) do(ctx context.Context, r batch.Record) error {
 	if !slices.ContainsFunc(invocation.Records, func(own lambda.Record) bool {
 		return own.MessageID == r.MessageID && own.ReceiptHandle == r.ReceiptHandle && own.Body == r.Body && own.GroupID == r.GroupID && own.Attempt == r.Attempt
 	}) || c.sent[r.Body] != r.MessageID {
-		c.Errorf("message %s with body %q is none of invocation %s", r.MessageID, r.Body, lc.AwsRequestID)
+		c.Errorf("message %s with body %q is not one of invocation %s", r.MessageID, r.Body, lc.AwsRequestID)
 	}
 	if c.first[r.MessageID] {
 		what = "ok"

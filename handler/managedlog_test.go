@@ -55,7 +55,7 @@ func checkLines(t *testing.T, path string, invocations map[string]lambda.Invocat
 		if message := find(lineRecord, line); message != "" {
 			at := slices.IndexFunc(invocation.Records, func(r lambda.Record) bool { return r.MessageID == message })
 			if at < 0 {
-				t.Errorf("message %s is none of invocation %s: %s", message, id, line)
+				t.Errorf("message %s is not one of invocation %s: %s", message, id, line)
 			} else if n := find(lineReason, line); n != "" && number(invocation.Records[at].Body) != number(n) {
 				t.Errorf("the reason of another record than %q: %s", invocation.Records[at].Body, line)
 			}

@@ -271,7 +271,7 @@ func (h *history) tell(f *fate, r sender.Result, producer, i int) {
 		line = -1 - producer // Close does not wait for functions of earlier messages
 	}
 	if h.fifo && i < h.told[line] {
-		h.Errorf("group %d: result %d was told after %d", producer, i, h.told[line])
+		h.Errorf("group %d: result %d came after %d", producer, i, h.told[line])
 	}
 	h.told[line] = i
 }
