@@ -10,7 +10,7 @@ var (
 	sum    = regexp.MustCompile(`^\d+ messages sent: `)
 	titles = regexp.MustCompile(`^ +n +min .*$`) // of the table's columns
 	// Go's downloads, and what depends on which messages come back together.
-	passing = regexp.MustCompile(`^go: |^#\d+ +(?:took |\d+ records?$)`)
+	passing = regexp.MustCompile(`^go: |^#\d+ +(?:took |\d+ records?(?:, cold start)?$)`)
 	// Numbers of invocations, times and the port.
 	changing = regexp.MustCompile(`^#\d+|<?\b\d+(?:\.\d+)?(?:ms|s|m)\b| \(\d+ invocations, .*\)|127\.0\.0\.1:\d+`)
 )

@@ -67,6 +67,7 @@ func TestDifferences_AreThoseOfFacts(t *testing.T) {
 		{"(6 invocations, 5.1s)", "(5 invocations, 6s)", false},
 		{"#1   took 1.4ms of 10s: 1", "#3   took 2ms of 10s: 0", false},
 		{"#1   took", "#2   2 records\r\n#1   took", false},
+		{"#1   took", "#2   1 record, cold start\r\n#1   took", false},
 		{"function", "go: downloading a v1.2.0\r\nfunction", false},
 		{"quantity=1  \x1b[2mto local", "quantity=1\r\n     \x1b[2mto local", false},
 		{"  order o-6: warehouse is busy &", "\r\n     order o-6: warehouse\r\n     is busy &", false},
