@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
 )
 
@@ -143,21 +144,25 @@ type Item[T any] struct {
 	// Record is the message. Its map and slices are shared and must not be changed.
 	Record batch.Record
 
-	verdict *verdict // nil if a test made the item itself
+	verdict *verdict // nil if a test or the function made the item itself
 }
 
 // Fail fails this record, as if the handler of a single record had returned err. err may
 // have any verb, and is a failure even if it is nil. Only the first call counts, and only
 // before the function returns. Fail may be called from any goroutine.
+//
+// Change an item's Value in place, or copy the item. For an item that the function makes
+// itself, Fail has an effect only if the item stands in the function's slice when the
+// function returns. The record is then the one with the same message id, or the one in the
+// same place if Record is empty.
 func (i *Item[T]) Fail(err error) {
 	if i.verdict == nil {
-		i.verdict = new(verdict)
+		i.verdict = &verdict{loose: true}
 	}
 	i.verdict.set(cmp.Or(err, errFailed), false)
 }
 
-// Err returns the error with which the item was failed so far, or nil. It is for tests of
-// functions, which make their own items.
+// Err returns the error with which the item was failed so far, or nil.
 func (i *Item[T]) Err() error {
 	if i.verdict == nil {
 		return nil
@@ -165,10 +170,62 @@ func (i *Item[T]) Err() error {
 	return i.verdict.get()
 }
 
+// Context returns a context for work on some of the items of a call. It ends with ctx, the
+// context of the function.
+//
+// For one item it has the values of the context of the item's record: [batch.RecordFrom]
+// returns the record, and a trace's span is the record's. Pass it to Sender.Begin.
+//
+// For any number of items it has their claims of package idempotency. InTx of
+// idempotency/sqlstore completes the claims of those that have not failed, in the
+// transaction of their work:
+//
+//	err := store.InTx(bulk.Context(ctx, items...), func(tx *sql.Tx) error {
+//		return insert(ctx, tx, items)
+//	})
+func Context[T any](ctx context.Context, items ...Item[T]) context.Context {
+	c := &itemsContext{Context: ctx, items: make([]ctxkey.Item, len(items))}
+	for i, item := range items { // a copy: the function may reorder its slice
+		own := batch.WithRecord(ctx, item.Record) // it is behind another record, or the function made the item
+		if item.verdict != nil && item.verdict.ctx != nil {
+			own = item.verdict.ctx
+		}
+		c.items[i] = ctxkey.Item{Context: own, Err: item.Err}
+	}
+	return c
+}
+
+// itemsContext is a context for items of a chunk.
+type itemsContext struct {
+	context.Context
+	items []ctxkey.Item
+}
+
+// Value hides the runner, because a handler that the function calls is not the record's
+// handler, and what the record has sent, because a call may be made again for a half.
+func (c *itemsContext) Value(key any) any {
+	switch key.(type) {
+	case ctxkey.Items:
+		return c.items
+	case ctxkey.Runner, ctxkey.Sends, ctxkey.Claim:
+		return nil
+	}
+	if len(c.items) == 1 {
+		return c.items[0].Context.Value(key)
+	}
+	return c.Context.Value(key)
+}
+
+// AfterFunc is for contexts derived from c, as in package valuectx: they need no goroutine.
+func (c *itemsContext) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(c.Context, f) }
+
 var errFailed = errors.New("bulk: the item was failed without an error")
 
 // verdict is the outcome of a record.
 type verdict struct {
+	ctx   context.Context // of the record's own Handle; nil if the record is behind another in its FIFO group
+	loose bool            // of an item that this package did not make
+
 	mu     sync.Mutex
 	err    error
 	sealed bool // the function has returned

@@ -74,7 +74,7 @@ func (s *scope[T]) prepare(c *chunk[T]) context.Context {
 			c.deadline = d
 		}
 	}
-	ctx := context.Context(values{c.tickets[0].ctx})
+	ctx := context.Context(values{c.tickets[0].inherited()})
 	if c.deadline.IsZero() {
 		ctx, c.cancel = context.WithCancel(ctx)
 	} else {
@@ -190,19 +190,19 @@ func (t *ticket[T]) answers() (list []any) {
 	return list
 }
 
-// values is a record's context without its end, for work that is done for other records,
-// too.
+// values is a context without its end and without what belongs to a single record, for work
+// that is done for several.
 type values struct{ context.Context }
 
 func (values) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
 func (values) Done() <-chan struct{}                   { return nil }
 func (values) Err() error                              { return nil }
 
-// Value hides the runner: a handler that the function calls is not the record's handler. It
-// hides what the first record has sent, too: the others must not be done without it.
+// Value hides what belongs to a record if there is no engine, so that the context is the
+// record's own.
 func (v values) Value(key any) any {
 	switch key.(type) {
-	case ctxkey.Runner, ctxkey.Sends:
+	case ctxkey.Record, ctxkey.Runner, ctxkey.Sends, ctxkey.Claim:
 		return nil
 	}
 	return v.Context.Value(key)
@@ -297,7 +297,24 @@ func (w *writer[T]) call(tickets []*ticket[T]) (err error) {
 	for i, t := range tickets {
 		items[i] = t.item
 	}
-	return w.fn(w.ctx, items)
+	err = w.fn(w.ctx, items)
+	for i := range items {
+		if v := items[i].verdict; v != nil && v.loose && v.get() != nil {
+			failReplaced(tickets, i, &items[i])
+		}
+	}
+	return err
+}
+
+// failReplaced fails the record for which the function has put an item of its own into its
+// slice, and has failed that: the record with the item's message id, or in its place if the
+// item has no record.
+func failReplaced[T any](tickets []*ticket[T], place int, item *Item[T]) {
+	for i, t := range tickets {
+		if id := item.Record.MessageID; id == t.item.Record.MessageID || id == "" && i == place {
+			t.verdict.set(item.Err(), false)
+		}
+	}
 }
 
 // ofOne reports whether a call may have failed because of only one of its records. It

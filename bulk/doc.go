@@ -69,8 +69,8 @@
 // # A function that does not return
 //
 // The chunk's context ends at the earliest deadline of its records, or when no record waits
-// for the chunk any more. It has the values of the context of the first record, such as
-// batch.RecordFrom and a trace's span.
+// for the chunk any more. It has the values of the batch's context, such as the invocation's
+// request id. It has no values of a record: [Context] returns a context that has.
 //
 // A function that ignores the end of the context is abandoned, and so are its records, as
 // with any handler. After a grace, its place ([Config].Parallel) goes to the next chunk,

@@ -79,7 +79,7 @@ func (h *handler[T]) join(ctx context.Context, r batch.Record) error {
 	if err != nil {
 		return err
 	}
-	t.ctx = ctx
+	t.ctx, t.verdict.ctx = ctx, ctx
 	if !in {
 		s := newScope(h, nil)
 		s.join(t)

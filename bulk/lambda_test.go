@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -134,6 +135,19 @@ func TestWhatItemsAndTheFunctionReturn(t *testing.T) {
 			}
 			return nil
 		}, [3]batch.Outcome{succeeded, succeeded, succeeded}, ""},
+		{"replaced by an item of the function's own", func(_ context.Context, items []bulk.Item[string]) error {
+			i := slices.IndexFunc(items, func(i bulk.Item[string]) bool { return i.Value == "1" })
+			items[i] = bulk.Item[string]{Value: "new"}
+			items[i].Fail(errNo)
+			return nil
+		}, [3]batch.Outcome{succeeded, retry, succeeded}, "no"},
+		{"replaced and moved", func(_ context.Context, items []bulk.Item[string]) error {
+			i := slices.IndexFunc(items, func(i bulk.Item[string]) bool { return i.Value == "1" })
+			moved := (i + 1) % 3
+			items[i], items[moved] = items[moved], bulk.Item[string]{Value: "new", Record: items[i].Record}
+			items[moved].Fail(errNo)
+			return nil
+		}, [3]batch.Outcome{succeeded, retry, succeeded}, "no"},
 		{"failed by goroutines", func(_ context.Context, items []bulk.Item[string]) error {
 			var all sync.WaitGroup
 			for i := range items {
@@ -228,40 +242,78 @@ func TestAnAbortPutsOffWhatHasNotBegun(t *testing.T) {
 
 type tenant struct{}
 
+// delivery is the key of a value that all records of a batch have.
+type delivery struct{}
+
+func (w *world) BatchContext(ctx context.Context, _ batch.BatchInfo, _ []batch.Record) context.Context {
+	return context.WithValue(ctx, delivery{}, "batch")
+}
+
+// wantValues wants the values of one record, or of none.
+func wantValues(t *testing.T, ctx context.Context, of string) {
+	t.Helper()
+	r, _ := batch.RecordFrom(ctx)
+	got, _ := ctx.Value(tenant{}).(string)
+	if got != of || r.Body != of || ctx.Value(delivery{}) != "batch" {
+		t.Errorf("the context has the values of %q, %q and of %v, want %q and of the batch", got, r.Body, ctx.Value(delivery{}), of)
+	}
+}
+
 func TestTheChunksContext(t *testing.T) {
-	inWorld(t, false, func(w *world) {
-		w.run.Concurrency, w.run.RecordTimeout, w.cfg.Linger = 10, 5*time.Second, 2*time.Second
-		w.wrap = around(func(ctx context.Context, r batch.Record, h batch.Handler) error {
-			if r.Body == "later" {
-				time.Sleep(time.Second)
+	for _, poll := range []bool{false, true} {
+		inWorld(t, false, func(w *world) {
+			w.run.Concurrency, w.run.RecordTimeout, w.cfg.Linger = 10, 5*time.Second, 2*time.Second
+			w.wrap = around(func(ctx context.Context, r batch.Record, h batch.Handler) error {
+				if r.Body == "later" {
+					time.Sleep(time.Second)
+				}
+				cut, cancel := context.WithTimeout(valuectx.With(ctx, tenant{}, r.Body), 5*time.Second)
+				defer cancel()
+				return h.Handle(cut, r)
+			})
+			w.do = func(ctx context.Context, items []bulk.Item[string]) error {
+				if items[0].Record.Attempt > 1 {
+					return nil
+				}
+				began := time.Now()
+				deadline, ok := ctx.Deadline()
+				if got := deadline.Sub(w.began); !ok || got != 5*time.Second {
+					t.Errorf("the deadline is in %v (%v), want that of the first, 5s", got, ok)
+				}
+				wantValues(t, ctx, "")
+				wantValues(t, bulk.Context(ctx, items...), "")
+				for i := range items {
+					wantValues(t, bulk.Context(ctx, items[i]), items[i].Value)
+				}
+				// What the function hands on is not the record: it can be handled at once.
+				for _, ctx := range []context.Context{ctx, bulk.Context(ctx, items[0])} {
+					if err := bulk.New(text, nothing, bulk.Config{}).Handle(ctx, batch.Record{}); err != nil || time.Since(began) != 0 {
+						t.Errorf("a handler inside returned %v after %v", err, time.Since(began))
+					}
+				}
+				synctest.Wait() // until the others wait, too
+				goroutines := runtime.NumGoroutine()
+				own, cancel := context.WithTimeout(bulk.Context(ctx, items[0]), time.Hour)
+				defer cancel()
+				if more := runtime.NumGoroutine() - goroutines; more != 0 {
+					t.Errorf("a context derived from an item's has %d goroutines", more)
+				}
+				<-own.Done()
+				if time.Since(w.began) != 5*time.Second || ctx.Err() != context.DeadlineExceeded || context.Cause(own) != context.DeadlineExceeded {
+					t.Errorf("it ended after %v with %v, an item's with %v", time.Since(w.began), ctx.Err(), context.Cause(own))
+				}
+				return ctx.Err()
 			}
-			cut, cancel := context.WithTimeout(valuectx.With(ctx, tenant{}, r.Body), 5*time.Second)
-			defer cancel()
-			return h.Handle(cut, r)
+			if w.Send("first", "later"); poll {
+				w.poll(20 * time.Second)
+			} else {
+				w.invoke(10, 30*time.Second)
+			}
+			if n := w.outcomes(); len(w.seen()) < 1 || len(w.seen()[0]) != 2 || n[batch.Retry] != 2 {
+				t.Errorf("chunks %q, outcomes %v", w.seen(), n)
+			}
 		})
-		w.do = func(ctx context.Context, items []bulk.Item[string]) error {
-			deadline, ok := ctx.Deadline()
-			if got := deadline.Sub(w.began); !ok || got != 5*time.Second {
-				t.Errorf("the deadline is in %v (%v), want that of the first, 5s", got, ok)
-			}
-			if r, _ := batch.RecordFrom(ctx); ctx.Value(tenant{}) != "first" || r.Body != "first" {
-				t.Errorf("the values are of %v", ctx.Value(tenant{}))
-			}
-			// What the function hands on is not the record: it can be handled at once.
-			if err := bulk.New(text, nothing, bulk.Config{}).Handle(ctx, batch.Record{}); err != nil || time.Since(w.began) != time.Second {
-				t.Errorf("a handler inside returned %v after %v", err, time.Since(w.began))
-			}
-			<-ctx.Done()
-			if time.Since(w.began) != 5*time.Second || ctx.Err() != context.DeadlineExceeded {
-				t.Errorf("it ended after %v with %v", time.Since(w.began), ctx.Err())
-			}
-			return ctx.Err()
-		}
-		w.lambda("first", "later")
-		if n := w.outcomes(); len(w.seen()) != 1 || n[batch.Retry] != 2 {
-			t.Errorf("chunks %q, outcomes %v", w.seen(), n)
-		}
-	})
+	}
 }
 
 // At the end of an invocation a function that respects its context is no longer

@@ -57,6 +57,14 @@ type ticket[T any] struct {
 // heads reports whether the record's own Handle waits for the chunk.
 func (t *ticket[T]) heads() bool { return t.ctx != nil }
 
+// inherited returns a context with the values that all records of a batch have.
+func (t *ticket[T]) inherited() context.Context {
+	if t.runner == nil {
+		return t.ctx
+	}
+	return t.runner.Inherited()
+}
+
 // join puts a record into a chunk, together with the records behind it that fit in.
 func (s *scope[T]) join(t *ticket[T]) {
 	s.mu.Lock()

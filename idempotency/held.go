@@ -3,50 +3,108 @@ package idempotency
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 )
 
-// Held is the claim under which a handler works. It is for a [Store] whose database also has
-// the handler's work: the store can then commit the work and the completion in one
-// transaction. Package sqlstore does.
-type Held struct{ work *work }
+// Held is the claim under which a handler works, or the claims of several items of a chunk
+// (bulk.Context). It is for a [Store] whose database also has the handler's work: the store
+// can then commit the work and the completions in one transaction. Package sqlstore does.
+type Held struct{ claims []held }
 
-// HeldFrom returns the claim in store under which the handler that has ctx works. It reports
-// false if ctx is not a handler's, or if the handler's claim is in another store.
+// held is the claim of one record.
+type held struct {
+	*work
+	ctx    context.Context // the handler's
+	failed func() error    // the error with which the record failed so far
+}
+
+// HeldFrom returns the claims in store under which the handler that has ctx works. It
+// reports false if ctx is not a handler's or if a claim is in another store. In a chunk of
+// package bulk, ctx must be from bulk.Context, and all its items must have a claim.
 func HeldFrom(ctx context.Context, store Store) (Held, bool) {
-	w, ok := ctx.Value(workKey{}).(*work)
-	if !ok || !w.in(store) {
-		return Held{}, false
+	claims := claimsOf(ctx)
+	for _, c := range claims {
+		if c.work == nil || !c.in(store) {
+			return Held{}, false
+		}
 	}
-	return Held{w}, true
+	return Held{claims}, len(claims) > 0
 }
 
-// Commit calls commit, which must do what [Store.Complete] does, and nothing if the claim is
-// not owner's any more or was completed, also by owner: an earlier commit whose answer was lost
-// must not be made again. When commit returns nil, the key is completed: what the handler
-// returns later changes only what becomes of this delivery. When commit returns
-// [ErrNotOwner], the error of Commit has the record come back later, as [batch.ErrInProgress]
-// does. No renewal judges the claim while commit runs. After a commit that returned nil, Commit
-// returns an error without calling commit: a process that is killed between two commits would
-// never make the second.
-func (h Held) Commit(ctx context.Context, commit func(key, owner string, c Completion) error) error {
-	w := h.work
-	if w.commit.Load() == committed {
-		return errCommittedBefore
+// claimsOf returns the claim of the handler that has ctx, or those of the items of a chunk
+// that ctx was made for. The work of an item without a claim is nil.
+func claimsOf(ctx context.Context) (claims []held) {
+	items, several := ctx.Value(ctxkey.Items{}).([]ctxkey.Item)
+	if !several {
+		items = []ctxkey.Item{{Context: ctx, Err: func() error { return nil }}}
 	}
-	w.commit.Store(committing)
-	err := commit(w.claim.Key, w.claim.Owner, w.completion())
-	if err == nil {
-		w.commit.Store(committed)
-		return nil
+	for _, i := range items {
+		w, _ := i.Context.Value(ctxkey.Claim{}).(*work)
+		claims = append(claims, held{w, i.Context, i.Err})
 	}
-	w.commit.Store(notCommitted)
-	if errors.Is(err, ErrNotOwner) {
-		return w.takenOver(ctx)
-	}
-	return err
+	return claims
 }
 
-var errCommittedBefore = errors.New("idempotency: the work of this record was committed before: commit all of it together")
+// Commit calls complete for each claim, in the order of their keys, and then commit. It
+// leaves out items of a chunk that have failed (bulk.Item.Fail). complete must do what
+// [Store.Complete] does as a part of what commit commits. It must return [ErrNotOwner] if the
+// claim has another owner or was completed, even by owner: an earlier commit whose answer
+// was lost must not be made again.
+//
+// If all calls return nil, the keys are completed: what the handler returns later changes
+// only what becomes of this delivery. Otherwise no key is, and Commit returns the error.
+// After ErrNotOwner, the error of Commit makes a single record come back later, as
+// [batch.ErrInProgress] does; several records are retried with backoff. No renewal judges
+// the claims while Commit runs. After a successful Commit, Commit returns an error without a
+// call: a process that is killed between two commits would never make the second.
+func (h Held) Commit(complete func(key, owner string, c Completion) error, commit func() error) error {
+	var claims []held
+	for _, c := range h.claims {
+		switch {
+		case c.failed() != nil:
+			continue
+		case c.commit.Load() == committed:
+			return errCommittedBefore
+		}
+		claims = append(claims, c)
+	}
+	slices.SortFunc(claims, func(a, b held) int { return strings.Compare(a.claim.Key, b.claim.Key) }) // so that two chunks never wait for each other
+	end := func(state uint32) {
+		for _, c := range claims {
+			c.commit.Store(state)
+		}
+	}
+	end(committing)
+	for _, c := range claims {
+		err := complete(c.claim.Key, c.claim.Owner, c.completion())
+		if err == nil {
+			continue
+		}
+		end(notCommitted)
+		if !errors.Is(err, ErrNotOwner) {
+			return err
+		}
+		lost := c.takenOver(c.ctx)
+		if len(claims) > 1 {
+			return errOtherTakenOver
+		}
+		return lost
+	}
+	if err := commit(); err != nil {
+		end(notCommitted)
+		return err
+	}
+	end(committed)
+	return nil
+}
+
+var (
+	errCommittedBefore = errors.New("idempotency: the work of this record was committed before: commit all of it together")
+	errOtherTakenOver  = errors.New("idempotency: nothing was committed, because the claim of one of the records was lost")
+)
 
 // How far a handler's own commit is.
 const (

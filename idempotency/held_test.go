@@ -27,8 +27,10 @@ func commits(t *testing.T, store idempotency.Store, work func(ctx context.Contex
 
 // complete is a commit that does nothing but to complete the key.
 func complete(ctx context.Context, store idempotency.Store, held idempotency.Held) error {
-	return held.Commit(ctx, func(key, owner string, c idempotency.Completion) error { return store.Complete(ctx, key, owner, c) })
+	return held.Commit(func(key, owner string, c idempotency.Completion) error { return store.Complete(ctx, key, owner, c) }, noCommit)
 }
+
+func noCommit() error { return nil }
 
 // stateOf is how the key is.
 func stateOf(t *testing.T, store idempotency.Store) idempotency.Found {
@@ -57,10 +59,9 @@ func TestHeld_KeyAndErrorAfterCommits(t *testing.T) {
 
 		// It takes longer than the claim: renewals meet a completion while it is under way.
 		"a slow commit": {func(t *testing.T, ctx context.Context, store idempotency.Store, held idempotency.Held) error {
-			return held.Commit(ctx, func(key, owner string, c idempotency.Completion) error {
-				if err := store.Complete(ctx, key, owner, c); err != nil {
-					return err
-				}
+			return held.Commit(func(key, owner string, c idempotency.Completion) error {
+				return store.Complete(ctx, key, owner, c)
+			}, func() error {
 				time.Sleep(time.Minute) // the answer is late
 				return ctx.Err()
 			})
@@ -72,7 +73,7 @@ func TestHeld_KeyAndErrorAfterCommits(t *testing.T) {
 
 		// It leaves the claim, which is renewed until the handler returns, and then released.
 		"a commit that fails": {func(t *testing.T, ctx context.Context, store idempotency.Store, held idempotency.Held) error {
-			err := held.Commit(ctx, func(string, string, idempotency.Completion) error { return errWork })
+			err := held.Commit(func(string, string, idempotency.Completion) error { return errWork }, noCommit)
 			time.Sleep(time.Minute)
 			if found := stateOf(t, store); found.State != idempotency.InProgress || ctx.Err() != nil {
 				t.Errorf("the key is %v, the context %v", found.State, ctx.Err())
@@ -82,7 +83,7 @@ func TestHeld_KeyAndErrorAfterCommits(t *testing.T) {
 
 		// A worker whose claim was taken over commits nothing, and its record waits for the other.
 		"taken over": {func(t *testing.T, ctx context.Context, store idempotency.Store, held idempotency.Held) error {
-			return held.Commit(ctx, func(key, owner string, c idempotency.Completion) error {
+			return held.Commit(func(key, owner string, c idempotency.Completion) error {
 				if err := store.Release(ctx, key, owner); err != nil {
 					return err
 				}
@@ -90,7 +91,7 @@ func TestHeld_KeyAndErrorAfterCommits(t *testing.T) {
 					t.Error(found.State)
 				}
 				return store.Complete(ctx, key, owner, c)
-			})
+			}, noCommit)
 		}, []error{batch.ErrInProgress, idempotency.ErrTakenOver}, idempotency.Claimed},
 	} {
 		inBubble(t, name, func(t *testing.T) {
@@ -128,16 +129,16 @@ func TestHeldFrom_WithoutAClaim(t *testing.T) {
 func TestHeld_CommitsOnce(t *testing.T) {
 	store := idempotency.NewMemory()
 	err := commits(t, store, func(ctx context.Context, held idempotency.Held) error {
-		if err := held.Commit(ctx, func(string, string, idempotency.Completion) error { return errWork }); !errors.Is(err, errWork) {
+		if err := held.Commit(func(string, string, idempotency.Completion) error { return nil }, func() error { return errWork }); !errors.Is(err, errWork) {
 			t.Error(err)
 		}
 		if err := complete(ctx, store, held); err != nil {
 			t.Errorf("a commit after one that failed: %v", err)
 		}
-		return held.Commit(ctx, func(string, string, idempotency.Completion) error {
+		return held.Commit(func(string, string, idempotency.Completion) error {
 			t.Error("there is a second commit")
 			return nil
-		})
+		}, noCommit)
 	})
 	if err == nil {
 		t.Error("the second commit has no error")

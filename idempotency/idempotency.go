@@ -44,6 +44,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
@@ -197,7 +198,7 @@ func (g *guard) Handle(ctx context.Context, r batch.Record) error {
 	case err != nil:
 		return err
 	}
-	if outer, ok := ctx.Value(workKey{}).(*work); ok && outer.holds(g.store, c.Key) {
+	if outer, ok := ctx.Value(ctxkey.Claim{}).(*work); ok && outer.holds(g.store, c.Key) {
 		return g.next.Handle(ctx, r) // it is in the middle of this work
 	}
 	found, until, err := g.claim(ctx, &c)

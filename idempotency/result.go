@@ -18,11 +18,12 @@ const MaxResult = 64 << 10
 // Keep keeps v as JSON together with the completion of the record whose handler calls it,
 // for its duplicates, see [Config.OnDuplicate]. The last call counts. It returns an error
 // when v cannot be marshaled, is larger than [MaxResult], or ctx is not of a handler that
-// [New] has wrapped: nothing was kept then, and nothing is stored yet.
+// [New] has wrapped: nothing was kept then, and nothing is stored yet. In a chunk of package
+// bulk, ctx must be from bulk.Context for one item.
 func Keep(ctx context.Context, v any) error {
-	w, ok := ctx.Value(workKey{}).(*work)
-	if !ok {
-		return errors.New("idempotency: the context is not of a handler with a claimed key")
+	claims := claimsOf(ctx)
+	if len(claims) != 1 || claims[0].work == nil {
+		return errors.New("idempotency: the context is not of a handler with a claimed key; in a chunk of package bulk, make one for the item with bulk.Context")
 	}
 	result, err := json.Marshal(v)
 	if err != nil {
@@ -31,7 +32,7 @@ func Keep(ctx context.Context, v any) error {
 	if len(result) > MaxResult {
 		return fmt.Errorf("idempotency: the result has %d bytes of JSON, at most %d can be kept", len(result), MaxResult)
 	}
-	w.result = result
+	claims[0].result = result
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/valuectx"
 )
@@ -29,11 +30,9 @@ type work struct {
 	commit atomic.Uint32 // how far the handler's own completion is, see Held
 }
 
-type workKey struct{}
-
 // do calls the handler, and completes or releases the claim.
 func (w *work) do(ctx context.Context, r batch.Record) error {
-	own := valuectx.With(ctx, workKey{}, w)
+	own := valuectx.With(ctx, ctxkey.Claim{}, w)
 	if !w.lasts(ctx) {
 		var cancel context.CancelCauseFunc
 		own, cancel = context.WithCancelCause(own)

@@ -70,7 +70,7 @@ func ExampleSender_Begin() {
 	insertOrders := func(ctx context.Context, items []bulk.Item[Order]) error {
 		sends := make([]*sender.Sends, len(items))
 		for i := range items {
-			sends[i] = mails.Begin(batch.WithRecord(ctx, items[i].Record))
+			sends[i] = mails.Begin(bulk.Context(ctx, items[i]))
 			if err := sends[i].Enqueue(sender.JSON(items[i].Value)); err != nil {
 				items[i].Fail(err)
 			}

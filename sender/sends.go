@@ -112,7 +112,7 @@ type Sends struct {
 // bulk:
 //
 //	for i := range items {
-//		sends[i] = mails.Begin(batch.WithRecord(ctx, items[i].Record))
+//		sends[i] = mails.Begin(bulk.Context(ctx, items[i]))
 //		…
 //	}
 //	for i := range items {

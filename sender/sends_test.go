@@ -411,12 +411,14 @@ func TestBegin_EachItemOfABulkHandlerFailsByItself(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		s := w.sender(sender.Config{CorrelationAttribute: "correlation_id"})
 		fn := func(ctx context.Context, items []bulk.Item[string]) error {
-			if err := s.SendWithRecord(ctx, sender.Text("x")); !errors.Is(err, sender.ErrNoRecord) {
-				w.Errorf("in a bulk handler, which has several records: %v", err)
+			for _, ctx := range []context.Context{ctx, bulk.Context(ctx, items[0])} {
+				if err := s.SendWithRecord(ctx, sender.Text("x")); !errors.Is(err, sender.ErrNoRecord) {
+					w.Errorf("in a bulk handler, which may be called again for a half: %v", err)
+				}
 			}
 			sends := make([]*sender.Sends, len(items))
 			for i := range items {
-				sends[i] = s.Begin(batch.WithRecord(ctx, items[i].Record))
+				sends[i] = s.Begin(bulk.Context(ctx, items[i]))
 				if err := sends[i].Enqueue(sender.Text(items[i].Value)); err != nil {
 					items[i].Fail(err)
 				}

@@ -174,6 +174,11 @@ func (s *Store) Release(ctx context.Context, key, owner string) error {
 // make them after InTx if they may be lost, and before it if they may be repeated.
 // [idempotency.Keep] counts if it is called before work returns.
 //
+// In a chunk of package bulk, ctx must be from bulk.Context. InTx then completes the claims of
+// those items that have not failed when work returns, so work must fail an item
+// (bulk.Item.Fail) whose work is not in the transaction. Each item costs one more statement. If
+// the claim of one item was lost, all is rolled back, and the chunk is retried.
+//
 // The handler must be wrapped by [idempotency.New] with this store. Without a claim InTx returns
 // [ErrNoClaim] and does nothing. This is also so for records that [idempotency.Config] lets
 // proceed without a key or without the store.
@@ -193,16 +198,13 @@ func (s *Store) InTx(ctx context.Context, work func(tx *sql.Tx) error) error {
 	if err := work(tx); err != nil {
 		return err
 	}
-	return held.Commit(ctx, func(key, owner string, c idempotency.Completion) error {
-		if err := s.complete(ctx, tx, s.statements.completeFirst, key, owner, c); err != nil {
-			return err
-		}
-		return s.wrap("commit", tx.Commit())
-	})
+	return held.Commit(func(key, owner string, c idempotency.Completion) error {
+		return s.complete(ctx, tx, s.statements.completeFirst, key, owner, c)
+	}, func() error { return s.wrap("commit", tx.Commit()) })
 }
 
 // ErrNoClaim is returned by [Store.InTx] when its context has no claim in this store.
-var ErrNoClaim = errors.New("sqlstore: the context is not that of a handler with a claim in this store: wrap the handler with idempotency.New and this store")
+var ErrNoClaim = errors.New("sqlstore: the context is not that of a handler with a claim in this store: wrap the handler with idempotency.New and this store; in a chunk of package bulk, use bulk.Context")
 
 // DeleteExpired deletes rows that have expired, limit at most, and returns how many. The ones
 // that expired first go first. Several programs may call it at a time. A small limit, 1,000

@@ -1,6 +1,8 @@
 // Package ctxkey has the keys of the values in a record's context, for the packages that
-// set them and those that read them. It imports nothing.
+// set them and those that read them. It imports package context only.
 package ctxkey
+
+import "context"
 
 type (
 	// Record is the key of the record, a *batch.Record.
@@ -15,4 +17,17 @@ type (
 	// Sends is the key of the messages that a record has sent, see package sender. There is
 	// one for each sender.
 	Sends struct{ Sender any }
+	// Claim is the key of the claim under which a handler works, see package idempotency.
+	Claim struct{}
+	// Items is the key of the records that a context was made for, an []Item, see
+	// bulk.Context.
+	Items struct{}
 )
+
+// Item is a record of a chunk.
+type Item struct {
+	// Context is the context of the record's own handler.
+	Context context.Context
+	// Err returns the error with which the item was failed so far, or nil.
+	Err func() error
+}

@@ -8,15 +8,14 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/docpage"
 )
 
-// The functions of docs/idempotency.md are those that the check calls: Python's word for word,
+// The functions of docs/powertools.md are those that the check calls: Python's word for word,
 // and Go's with the same table, prefix and key.
 func TestPage_HasTheFunctions(t *testing.T) {
-	page := docpage.Read(t, "../../../docs/idempotency.md")
-	_, section, _ := strings.Cut(page, "\n## With Powertools")
+	section := docpage.Read(t, "../../../docs/powertools.md")
 	block := func(language string) string {
 		found := regexp.MustCompile("(?s)\n```" + language + "\n(.*?)```\n").FindStringSubmatch(section)
 		if found == nil {
-			t.Fatalf("the section has no block of %s", language)
+			t.Fatalf("the page has no block of %s", language)
 		}
 		return found[1]
 	}

@@ -354,11 +354,11 @@ func (p *pair) theyAreLate(ctx context.Context, how, wantError string) {
 }
 
 // Their failure deletes our completion, and the work is done again: they release without a
-// condition, which docs/idempotency.md says. If this fails, they have a fence now.
+// condition, which docs/powertools.md says. If this fails, they have a fence now.
 func theyFailLate(ctx context.Context, p *pair) {
 	p.theyAreLate(ctx, "fail", "RuntimeError")
 	if item := p.item(ctx); item != nil {
-		must.Failf("after their failure the item is %v; docs/idempotency.md says that it is gone", item)
+		must.Failf("after their failure the item is %v; docs/powertools.md says that it is gone", item)
 	}
 	p.weWork(ctx)
 }
