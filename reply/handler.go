@@ -102,11 +102,15 @@ type result struct{ body []byte }
 
 // Kept is for idempotency.Config.OnDuplicate of idempotency inside a [Handler]: a repeated
 // request gets the answer that was kept for the first one. If nothing was kept, because the
-// answer is larger than [idempotency.MaxResult], its caller gets no answer.
+// answer is larger than [idempotency.MaxResult], its caller gets no answer. A failure that
+// idempotency.Config.KeepPermanent has kept is answered without Kept, too.
 func Kept(ctx context.Context, _ batch.Record, kept []byte) error {
-	if r, ok := ctx.Value(resultKey{}).(*result); ok {
-		r.body = kept
+	r, ok := ctx.Value(resultKey{}).(*result)
+	if !ok {
+		runner.Warn(ctx, batch.Warning{Message: "a repeated request was not answered: idempotency is around reply.Handler, and must be inside it, as an argument of reply.Handler"})
+		return nil
 	}
+	r.body = kept
 	return nil
 }
 
@@ -155,13 +159,20 @@ func (a *answerer) Handle(ctx context.Context, r batch.Record) error {
 		return fmt.Errorf("%w: the caller has given up while the request was handled", batch.ErrExpired)
 	}
 	reply := answer{ID: req.ID}
+	before, failedBefore := errors.AsType[*idempotency.FailedError](err)
 	switch v := verdictOf(ctx, err); {
 	case err == nil:
 	case v.Done == batch.Duplicate && got.body != nil:
+	case v.Done == batch.Duplicate && failedBefore:
+		reply.Error, got.body = &Error{Text: before.Text, Permanent: true}, []byte("null")
 	case v.Done != batch.Pending, v.Aborts, v.InProgress, errors.Is(err, batch.ErrStopped), ctx.Err() != nil:
 		return err
 	default:
-		reply.Error = &Error{Text: shorten.To(err.Error(), maxText), Permanent: v.Permanent, RetryAfter: v.After}
+		text := err.Error()
+		if failedBefore { // by another delivery of the request, whose answer may be lost
+			text = before.Text
+		}
+		reply.Error = &Error{Text: shorten.To(text, maxText), Permanent: v.Permanent, RetryAfter: v.After}
 		got.body = []byte("null")
 		runner.Warn(ctx, batch.Warning{Message: "the request was answered with an error", Err: err, Info: v.Permanent})
 		err = nil

@@ -207,6 +207,80 @@ func TestRepeatedRequest_GetsTheKeptAnswer(t *testing.T) {
 	})
 }
 
+// A request that failed permanently is answered with the same failure when it is repeated,
+// and when SQS did not take the first answer. The function is called once.
+func TestRepeatedRequest_GetsTheKeptFailure(t *testing.T) {
+	boom := errors.New("no such product")
+	want := reply.Error{Text: "no such product", Permanent: true}
+	for name, cfg := range map[string]idempotency.Config{
+		"with OnDuplicate":    {OnDuplicate: reply.Kept},
+		"without OnDuplicate": {},
+	} {
+		for _, answerLost := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", the first answer is lost: ", answerLost), func(t *testing.T) {
+				cfg.Key, cfg.KeepPermanent = idempotency.Field("id"), true
+				inWorld(t, func(w *world) {
+					var handled atomic.Int32
+					w.serve(func(context.Context, Request) (Quote, error) {
+						handled.Add(1)
+						return Quote{}, batch.Permanent(boom)
+					}, idempotency.New(idempotency.NewMemory(), cfg))
+					c, first := w.opened(reply.Config{}), "succeeded" // the answer was sent
+					if answerLost {
+						w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "SendMessageBatch", Queue: w.replyQueue().Name, Code: "AccessDenied", Times: 1})
+						first = "retry, succeeded"
+					}
+					for range 3 {
+						began := time.Now()
+						_, err := w.call(c, Request{ID: "r-1"})
+						if e := answered(err); e == nil || *e != want {
+							w.Errorf("%#v, want %#v", err, want)
+						}
+						w.within(began, 10*time.Second)
+					}
+					w.wantIdle(first, "duplicate", "duplicate")
+					if handled.Load() != 1 {
+						w.Errorf("handled %d times", handled.Load())
+					}
+				})
+			})
+		}
+	}
+}
+
+// A failure of decoding is kept, too.
+func TestRepeatedRequestOfAMalformedBody_GetsTheKeptFailure(t *testing.T) {
+	inWorldWith(t, sqstest.Config{}, func(w *world) {
+		w.serve(quote, idempotency.New(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Body, KeepPermanent: true}))
+		c := w.client(reply.Config{})
+		_, first := reply.Call[Quote](w.Context(), c, w.URL, []string{"secret"})
+		_, second := reply.Call[Quote](w.Context(), c, w.URL, []string{"secret"})
+		if a, b := answered(first), answered(second); a == nil || b == nil || *a != *b {
+			w.Errorf("the second answer is %#v, want that of the first, %#v", second, first)
+		}
+		w.wantIdle("succeeded", "duplicate")
+	})
+}
+
+// Around a Handler, idempotency completes a request before reply knows of it: a repeated one
+// has no answer. The log says what to change.
+func TestIdempotencyAroundTheHandler_IsWarnedOf(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.handler = batch.Chain(reply.Handler(quote), idempotency.New(idempotency.NewMemory(), idempotency.Config{
+			Key: idempotency.Field("id"), OnDuplicate: reply.Kept, KeepPermanent: true,
+		}))
+		w.Start()
+		c := w.client(reply.Config{})
+		w.mustCall(c, Request{ID: "r-1"})
+		if _, err := w.call(c, Request{ID: "r-1"}); !errors.Is(err, context.DeadlineExceeded) {
+			w.Error(err)
+		}
+		w.wantIdle("succeeded", "duplicate")
+		w.wantLog("level=WARN")
+		w.wantLog("reply.Handler")
+	})
+}
+
 // An answer that cannot be sent is not lost, and its work is not done again.
 func TestAnswerCannotBeSent_RequestComesBack(t *testing.T) {
 	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
