@@ -574,6 +574,47 @@ func TestRefusedCalls_SayWhatIsMissing(t *testing.T) {
 	}
 }
 
+// SQS may hand out answers whose receive then breaks off. They are hidden for a moment only, so
+// that the calls get them long before their time is over.
+func TestAnswerOfAReceiveIsLost_TheCallHasItsAnswerSoon(t *testing.T) {
+	for _, lost := range []int{1, 3} {
+		inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
+			w.serve(quote)
+			c := w.opened(reply.Config{})
+			w.inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: "ReceiveMessage", Queue: w.replyQueue().Name, Times: lost})
+			began := time.Now()
+			w.mustCall(c, Request{ID: "r-1"})
+			w.within(began, time.Duration(lost)*3*time.Second)
+			if n := w.calls("ReceiveMessage"); n <= lost {
+				w.Errorf("%d receives: the fault had no effect", n)
+			}
+			time.Sleep(time.Minute)
+			if q := w.replyQueue(); len(q.Messages) != 0 {
+				w.Errorf("%d answers are left", len(q.Messages))
+			}
+		})
+	}
+}
+
+// A delete whose answer takes longer than the answers are hidden has them come once more. They
+// are dropped.
+func TestDeleteOfAnAnswerIsSlow_TheSecondCopyIsDropped(t *testing.T) {
+	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
+		w.serve(quote)
+		c := w.opened(reply.Config{})
+		w.inject(sqs.Fault{Kind: sqs.Latency, Operation: "DeleteMessageBatch", Queue: w.replyQueue().Name, Latency: 5 * time.Second, Times: 1})
+		w.mustCall(c, Request{ID: "r-1"})
+		w.mustCall(c, Request{ID: "r-2", Takes: 4 * time.Second})
+		if n := w.calls("ReceiveMessage"); n > 4 {
+			w.Errorf("%d receives for two calls", n)
+		}
+		time.Sleep(time.Minute)
+		if q := w.replyQueue(); len(q.Messages) != 0 {
+			w.Errorf("%d answers are left", len(q.Messages))
+		}
+	})
+}
+
 // The error of a call that had no answer says so if answers could not be received, unless that
 // was only for a moment.
 func TestReceivesFail_TheCallSaysSo(t *testing.T) {
