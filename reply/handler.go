@@ -33,6 +33,11 @@ type HandlerConfig struct {
 	// other queue. Defaults to [DefaultPrefix].
 	Prefix string
 
+	// Accounts are further accounts whose callers are answered. Their reply queues need a
+	// Policy that lets the handler's role send, see Config.Attributes. Defaults to none: only
+	// callers in the account of the requests' queue are answered.
+	Accounts []string
+
 	// Sender configures how answers are sent: traces, metrics, a correlation id. Queue is
 	// set for each reply queue, but Trace and OnCall get only the prefix of its name, such as
 	// "sqsbatch-reply": every process of a caller has another queue. Linger defaults to 1 ms.
@@ -120,7 +125,7 @@ type answerer struct {
 	next batch.Handler
 
 	mu       sync.Mutex
-	outbound map[string]*outbound // by the URL of the reply queue
+	outbound map[string]*outbound // by the ARN of the reply queue
 }
 
 // outbound is the sender of a reply queue.
@@ -141,7 +146,7 @@ func (a *answerer) Validate() error {
 
 // Handle implements [batch.Handler].
 func (a *answerer) Handle(ctx context.Context, r batch.Record) error {
-	req, err := requestOf(&r, a.cfg.Prefix)
+	req, err := a.cfg.requestOf(&r)
 	if err != nil {
 		return err
 	}
@@ -195,7 +200,7 @@ func verdictOf(ctx context.Context, err error) batch.Verdict {
 // send returns nil if SQS has confirmed the answer. A new reply queue may not be known to all
 // of SQS, so it tries again for a moment if there is none.
 func (a *answerer) send(ctx context.Context, req request, reply answer, body []byte) error {
-	s, done, err := a.sender(ctx, req.To)
+	s, done, err := a.sender(ctx, req.queue)
 	if err != nil {
 		return err
 	}
@@ -210,7 +215,7 @@ func (a *answerer) send(ctx context.Context, req request, reply answer, body []b
 		message.Body, message.Attributes[answerAttribute] = "null", attribute(reply)
 		err = s.Send(ctx, message)
 	}
-	switch name := batch.QueueName(req.To); {
+	switch name := batch.QueueName(req.queue); {
 	case err == nil:
 		return nil
 	case sqserror.Of(err) == sqserror.NoQueue:

@@ -322,6 +322,10 @@ func TestRequestWithAWrongAttribute_IsDeadLettered(t *testing.T) {
 			"http://h/sqsbatch-reply-x", "sqsbatch-reply-x", "arn:aws:sqs:us-east-1:1:sqsbatch-reply-x", "file:///1/sqsbatch-reply-x",
 			"https://user@sqs.us-east-1.amazonaws.com/1/sqsbatch-reply-x", "https://sqs.eu-west-1.amazonaws.com/1/sqsbatch-reply-x",
 			"https://sqs.cn-north-1.amazonaws.com.cn/1/sqsbatch-reply-x",
+			"https://sqs.us-east-1.amazonaws.com/111122223333/sqsbatch-reply-x", "https://example.com/000000000001/sqsbatch-reply-x",
+			"https://sqs.us-east-1.amazonaws.com/" + strings.Repeat("7", 1000) + "/sqsbatch-reply-x",
+			"https://sqs." + strings.Repeat("x", 1000) + ".amazonaws.com/1/sqsbatch-reply-x", "https://h/1/" + strings.Repeat("x", 80),
+			"https://h/1/secret\x1b[2J", "https://h/1/secret?token=secret", "http://secret:secret@h/1/sqsbatch-reply-x", "secret", "http://[secret",
 		} {
 			list = append(list, fmt.Sprintf(`{"id":"x","to":%q,"deadline":"2100-01-01T00:00:00Z"}`, to))
 		}
@@ -334,9 +338,33 @@ func TestRequestWithAWrongAttribute_IsDeadLettered(t *testing.T) {
 		}
 		w.UntilIdle()
 		for _, m := range w.Messages() {
-			if m.String() != "dead-letter" || !strings.Contains(m.Attempts[0].Err.Error(), "attribute sqsbatch.request: ") {
-				w.Errorf("%v: %v", m, m.Attempts[0].Err)
+			text := fmt.Sprint(m.Attempts[0].Err)
+			if m.String() != "dead-letter" || !strings.Contains(text, "attribute sqsbatch.request: ") || strings.Contains(text, "secret") || len(text) > 250 {
+				w.Errorf("%v: %v", m, text)
 			}
+		}
+	})
+}
+
+// Callers of other accounts are answered if the configuration names their account. The answer
+// goes through the handler's own endpoint, whatever host the request names.
+func TestCallerOfAnotherAccount_IsAnsweredIfAllowed(t *testing.T) {
+	inWorldWith(t, sqstest.Config{}, func(w *world) {
+		const account = "111122223333"
+		other := sqs.New(sqs.Options{AccountID: account})
+		defer other.Close()
+		if _, err := other.Client().CreateQueue(w.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("sqsbatch-reply-x")}); err != nil {
+			w.Fatal(err)
+		}
+		w.handler = reply.HandlerWith(reply.HandlerConfig{SQS: other.Client(), Accounts: []string{account}}, quote)
+		w.Start()
+		w.SendInput(&awssqs.SendMessageInput{MessageBody: aws.String(`{"id":"r-1"}`), MessageAttributes: map[string]types.MessageAttributeValue{"sqsbatch.request": {
+			DataType: aws.String("String"), StringValue: aws.String(`{"id":"x","to":"https://example.com/111122223333/sqsbatch-reply-x","deadline":"2100-01-01T00:00:00Z"}`),
+		}}})
+		w.wantIdle("succeeded")
+		calls := other.Calls("SendMessageBatch")
+		if len(calls) != 1 || calls[0].Queue != "sqsbatch-reply-x" {
+			w.Errorf("%+v", calls)
 		}
 	})
 }
