@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -96,7 +95,7 @@ func HandlerWith[Req, Resp any](cfg HandlerConfig, fn func(ctx context.Context, 
 		return nil
 	}), inner...)
 	return batch.Chain(h, func(next batch.Handler) batch.Handler {
-		return &answerer{cfg: cfg, next: next, outbound: map[string]*outbound{}}
+		return &answerer{cfg: cfg, next: next}
 	})
 }
 
@@ -124,20 +123,8 @@ type answerer struct {
 	cfg  HandlerConfig
 	next batch.Handler
 
-	mu       sync.Mutex
-	outbound map[string]*outbound // by the ARN of the reply queue
+	outbound outbound
 }
-
-// outbound is the sender of a reply queue.
-type outbound struct {
-	*sender.Sender
-	users int       // requests that are being answered
-	last  time.Time // when there was one
-}
-
-// idle is how long the sender of a reply queue is kept without use. It has no goroutine and
-// no message then.
-const idle = time.Minute
 
 // Validate implements what [batch.Handler] says of it.
 func (a *answerer) Validate() error {
@@ -198,17 +185,28 @@ func verdictOf(ctx context.Context, err error) batch.Verdict {
 }
 
 // send returns nil if SQS has confirmed the answer. A new reply queue may not be known to all
-// of SQS, so it tries again for a moment if there is none.
+// of SQS, so it tries again for a moment if there is none, see [outbound.wait].
 func (a *answerer) send(ctx context.Context, req request, reply answer, body []byte) error {
-	s, done, err := a.sender(ctx, req.queue)
+	s, err := a.outbound.take(req.queue, func() (*sender.Sender, error) {
+		client, err := a.client(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return sender.New(client, a.cfg.sender(req.queue))
+	})
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer a.outbound.giveBack(s)
 	message := sender.Message{Body: string(body), Attributes: map[string]batch.MessageAttribute{answerAttribute: attribute(reply)}}
 	err = s.Send(ctx, message)
-	for tries := 1; sqserror.Of(err) == sqserror.NoQueue && tries < 3 && sleep.For(ctx, settling); tries++ {
-		err = s.Send(ctx, message)
+	if sqserror.Of(err) == sqserror.NoQueue && a.outbound.wait() {
+		for tries := 1; sqserror.Of(err) == sqserror.NoQueue && tries < 3 && sleep.For(ctx, settling); tries++ {
+			err = s.Send(ctx, message)
+		}
+		if sqserror.Of(err) != sqserror.NoQueue {
+			a.outbound.waited()
+		}
 	}
 	if tooLarge, is := errors.AsType[*sender.MessageError](err); is && reply.Error == nil {
 		reply.Error = &Error{Text: "the answer cannot be sent: " + tooLarge.Error(), Permanent: true}
@@ -238,34 +236,4 @@ func (a *answerer) client(ctx context.Context) (*sqs.Client, error) {
 		return own.Client(ctx)
 	}
 	return nil, errors.New("reply: HandlerConfig.SQS is nil, and package handler does not run the handler")
-}
-
-// sender returns the sender for a reply queue. The caller calls done when it has sent.
-func (a *answerer) sender(ctx context.Context, to string) (s *sender.Sender, done func(), err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	out := a.outbound[to]
-	if out == nil {
-		for url, other := range a.outbound {
-			if other.users == 0 && time.Since(other.last) > idle {
-				delete(a.outbound, url)
-			}
-		}
-		client, err := a.client(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		if s, err = sender.New(client, a.cfg.sender(to)); err != nil {
-			return nil, nil, err
-		}
-		out = &outbound{Sender: s}
-		a.outbound[to] = out
-	}
-	out.users++
-	return out.Sender, func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		out.users--
-		out.last = time.Now()
-	}, nil
 }

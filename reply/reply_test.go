@@ -369,6 +369,26 @@ func TestCallerOfAnotherAccount_IsAnsweredIfAllowed(t *testing.T) {
 	})
 }
 
+// A sender that names reply queues that do not exist holds up nobody else.
+func TestManyRequestsNameQueuesThatAreNotThere_OthersAreAnsweredSoon(t *testing.T) {
+	inBoth(t, sqstest.Config{Handler: handler.Config{Concurrency: 1}}, func(w *world) {
+		w.serve(quote)
+		c := w.opened(reply.Config{})
+		outcomes := []string{}
+		for i := range 50 {
+			w.SendInput(&awssqs.SendMessageInput{MessageBody: aws.String(`{"id":"r-1"}`), MessageAttributes: map[string]types.MessageAttributeValue{"sqsbatch.request": {
+				DataType:    aws.String("String"),
+				StringValue: aws.String(fmt.Sprintf(`{"id":"x","to":%q,"deadline":"2100-01-01T00:00:00Z"}`, w.Server.QueueURL(fmt.Sprint("sqsbatch-reply-", i)))),
+			}}})
+			outcomes = append(outcomes, "expired")
+		}
+		began := time.Now()
+		w.mustCall(c, Request{ID: "r-1"})
+		w.within(began, 10*time.Second)
+		w.wantIdle(append(outcomes, "succeeded")...)
+	})
+}
+
 // A message of package sender keeps its group and its attributes.
 func TestCallWithAMessage_OnAFIFOQueue(t *testing.T) {
 	inWorldWith(t, sqstest.Config{FIFO: true}, func(w *world) {
