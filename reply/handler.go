@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,7 +82,7 @@ func HandlerWith[Req, Resp any](cfg HandlerConfig, fn func(ctx context.Context, 
 		return nil
 	}
 	cfg.Prefix = cmp.Or(cfg.Prefix, DefaultPrefix)
-	h := batch.Chain(batch.JSON(func(ctx context.Context, r Req) error {
+	h := batch.JSON(func(ctx context.Context, r Req) error {
 		v, err := fn(ctx, r)
 		if err != nil {
 			return err
@@ -93,28 +94,49 @@ func HandlerWith[Req, Resp any](cfg HandlerConfig, fn func(ctx context.Context, 
 		_ = idempotency.Keep(ctx, json.RawMessage(body)) // it fails without idempotency, or if the body is too large to be kept
 		ctx.Value(resultKey{}).(*result).body = body
 		return nil
-	}), inner...)
-	return batch.Chain(h, func(next batch.Handler) batch.Handler {
-		return &answerer{cfg: cfg, next: next}
+	})
+	answers := func(next batch.Handler) batch.Handler { return &answerer{cfg: cfg, next: next} }
+	return batch.Chain(h, slices.Concat([]func(batch.Handler) batch.Handler{answers}, inner, []func(batch.Handler) batch.Handler{ofItsRequest})...)
+}
+
+// ofItsRequest refuses a request that middleware hands on with another request's context, as
+// of a chunk of package bulk: the other caller would get its answer.
+func ofItsRequest(next batch.Handler) batch.Handler {
+	return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+		if resultOf(ctx, r) == nil {
+			return errors.New("reply: the context is not that of the request: middleware inside reply.Handler must hand on the context that it gets for each record")
+		}
+		return next.Handle(ctx, r)
 	})
 }
 
 type resultKey struct{}
 
 // result is what a request is answered with.
-type result struct{ body []byte }
+type result struct {
+	messageID string // of the request
+	body      []byte
+}
+
+// resultOf returns the result of a request, and nil if ctx is not that of the request.
+func resultOf(ctx context.Context, r batch.Record) *result {
+	if got, ok := ctx.Value(resultKey{}).(*result); ok && got.messageID == r.MessageID {
+		return got
+	}
+	return nil
+}
 
 // Kept is for idempotency.Config.OnDuplicate of idempotency inside a [Handler]: a repeated
 // request gets the answer that was kept for the first one. If nothing was kept, because the
 // answer is larger than [idempotency.MaxResult], its caller gets no answer. A failure that
 // idempotency.Config.KeepPermanent has kept is answered without Kept, too.
-func Kept(ctx context.Context, _ batch.Record, kept []byte) error {
-	r, ok := ctx.Value(resultKey{}).(*result)
-	if !ok {
+func Kept(ctx context.Context, r batch.Record, kept []byte) error {
+	got := resultOf(ctx, r)
+	if got == nil {
 		runner.Warn(ctx, batch.Warning{Message: "a repeated request was not answered: idempotency is around reply.Handler, and must be inside it, as an argument of reply.Handler"})
 		return nil
 	}
-	r.body = kept
+	got.body = kept
 	return nil
 }
 
@@ -142,7 +164,7 @@ func (a *answerer) Handle(ctx context.Context, r batch.Record) error {
 	}
 	waited, cancel := context.WithDeadline(ctx, req.Deadline)
 	defer cancel()
-	var got result
+	got := result{messageID: r.MessageID}
 	err = a.next.Handle(valuectx.With(waited, resultKey{}, &got), r)
 	if gaveUp := ctx.Err() == nil && waited.Err() != nil; gaveUp {
 		if err != nil && !errors.Is(err, waited.Err()) {

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/bulk"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/idempotency"
@@ -279,6 +280,44 @@ func TestIdempotencyAroundTheHandler_IsWarnedOf(t *testing.T) {
 		w.wantLog("level=WARN")
 		w.wantLog("reply.Handler")
 	})
+}
+
+// Middleware that handles several requests with the context of one, as a chunk of package bulk
+// does, must not give a caller the answer to another request.
+func TestRequestsShareAContext_NoCallerGetsAnotherAnswer(t *testing.T) {
+	for name, shared := range map[string]func(next batch.Handler) batch.Handler{
+		"that of a chunk": func(next batch.Handler) batch.Handler {
+			return bulk.JSON(func(ctx context.Context, items []bulk.Item[Request]) error {
+				for i := range items {
+					if err := next.Handle(ctx, items[i].Record); err != nil {
+						items[i].Fail(err)
+					}
+				}
+				return nil
+			}, bulk.Config{MaxItems: 3})
+		},
+		"without values": func(next batch.Handler) batch.Handler {
+			return batch.HandlerFunc(func(_ context.Context, r batch.Record) error { return next.Handle(context.Background(), r) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.serve(quote, shared)
+				c := w.opened(reply.Config{})
+				var all sync.WaitGroup
+				for i := range 3 {
+					all.Go(func() {
+						id := fmt.Sprint("r-", i)
+						q, err := w.call(c, Request{ID: id})
+						if e := answered(err); q.For != id && (e == nil || !strings.Contains(e.Text, "the context is not that of the request")) {
+							w.Errorf("%s: %+v, %v", id, q, err)
+						}
+					})
+				}
+				all.Wait()
+			})
+		})
+	}
 }
 
 // An answer that cannot be sent is not lost, and its work is not done again.
