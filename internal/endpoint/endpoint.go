@@ -84,9 +84,9 @@ func inLabels(label []string) (region string, usual bool) {
 	return "", false
 }
 
-// localStack ends the names that LocalStack gives its queues; like AWS's they
-// have the region, which it reads in the signatures of calls.
-const localStack = ".localhost.localstack.cloud"
+// LocalStack ends the hosts of the URLs that LocalStack gives its queues, all of which are this
+// machine. Like AWS's they have the region, which it reads in the signatures of calls.
+const LocalStack = ".localhost.localstack.cloud"
 
 // Of returns the region of a queue's URL or ARN, and the endpoint to call if it is not the
 // client's default for the region: a VPC endpoint, FIPS, dual stack, or a server that is
@@ -104,10 +104,25 @@ func Of(queue string) (region, base string) {
 	if usual {
 		return region, ""
 	}
-	if rest, ok := strings.CutSuffix(host, localStack); ok {
+	if rest, ok := strings.CutSuffix(host, LocalStack); ok {
 		region, _ = inLabels(strings.Split(rest, "."))
 	}
 	return region, u.Scheme + "://" + u.Host
+}
+
+// Default returns an option with which a client calls base, as [Of] returns it, unless its
+// configuration names an endpoint: AWS_ENDPOINT_URL_SQS, for example. "" changes nothing.
+func Default(base string) func(*sqs.Options) {
+	return func(o *sqs.Options) {
+		if o.BaseEndpoint != nil || base == "" {
+			return
+		}
+		o.BaseEndpoint = &base
+		// The host is already dual-stack or FIPS if it should be; the SDK refuses the
+		// options together with a host.
+		o.EndpointOptions.UseFIPSEndpoint = aws.FIPSEndpointStateDisabled
+		o.EndpointOptions.UseDualStackEndpoint = aws.DualStackEndpointStateDisabled
+	}
 }
 
 // ARN is arn:PARTITION:sqs:REGION:ACCOUNT:NAME.

@@ -62,7 +62,9 @@ const aboutDelete = `Deletes messages for good. To delete all of a queue, keep a
 
 const notes = `## The queue
 
-QUEUE is a name, URL or ARN. Region, credentials and endpoint are found as the AWS CLI finds them. A server on this machine needs no credentials.
+QUEUE is a name, URL or ARN. Region, credentials and endpoint are found as the AWS CLI finds them. Without a configured endpoint, a URL is called at its host. Other queues are called where QUEUE is, unless they are given by URLs too, or QUEUE is at an endpoint of AWS for another region. A server on this machine needs no credentials.
+
+Of a queue that only a message names, an ARN is taken and nothing else, because anyone who may send can write it.
 
 ## Receiving
 

@@ -162,7 +162,7 @@ func (c *common) open(cmd *cobra.Command, tio cli.IO, name string, receives bool
 		stop(errInterrupted)
 		s.status.say("finishing what is in hand and giving the rest back; interrupt again to stop at once")
 	})
-	account, err := connect(soft, c.account)
+	account, err := connect(soft, c.account, name)
 	if err == nil {
 		s.account = account
 		s.queue, err = account.Open(soft, name, queue.Opening)
