@@ -196,7 +196,8 @@ func (s *session) scan(scan *scan, r *result, text func(counts) string) (account
 	s.status.begin(func() (int, int, string) {
 		c := r.now()
 		n := c.Selected + c.NotSelected
-		return n, max(n, total), text(c)
+		_, text := scan.progress(text(c))
+		return n, max(n, total), text
 	})
 	a, err := scan.run(s.soft, s.kill)
 	s.status.end()
