@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -128,14 +129,25 @@ func Default(base string) func(*sqs.Options) {
 // ARN is arn:PARTITION:sqs:REGION:ACCOUNT:NAME.
 type ARN struct{ Region, Account, Name string }
 
-// ParseARN parses a queue's ARN. Its error shows the form that an ARN must have.
+// ParseARN parses a queue's ARN, which may be from a message: its region can become a part of a
+// host's name, and its account and name that of a path. Its error shows the form that an ARN
+// must have.
 func ParseARN(s string) (ARN, error) {
 	part := strings.Split(s, ":")
-	if len(part) != 6 || part[0] != "arn" || part[2] != "sqs" || part[3] == "" || part[4] == "" || part[5] == "" {
+	if len(part) != 6 || part[0] != "arn" || part[2] != "sqs" || part[3] == "" || part[4] == "" || part[5] == "" ||
+		strings.ContainsFunc(part[3], notOfRegion) || strings.ContainsFunc(s, notOfPath) {
 		return ARN{}, fmt.Errorf("%q is not a queue's ARN (arn:aws:sqs:REGION:ACCOUNT:NAME)", s)
 	}
 	return ARN{Region: part[3], Account: part[4], Name: part[5]}, nil
 }
+
+// notOfRegion reports whether a character is in no region's name.
+func notOfRegion(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-'
+}
+
+// notOfPath reports whether a character would not be itself in a part of a URL's path.
+func notOfPath(r rune) bool { return strings.ContainsRune(`/\?#% `, r) || !unicode.IsPrint(r) }
 
 // QueueURL derives a queue's URL from its ARN without a call to SQS, since neither of SAM's
 // policies for a function with a queue allows GetQueueUrl. It uses the endpoint that the
