@@ -3,6 +3,7 @@ package idempotency_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -129,10 +130,70 @@ func TestClaim_IsRenewedWhileTheHandlerRuns(t *testing.T) {
 	})
 }
 
-func TestClaimThatCannotBeRenewed_EndsTheContextBeforeOthersAreLetIn(t *testing.T) {
-	for name, failure := range map[string]error{"down": errDown, "taken over": idempotency.ErrNotOwner} {
+// changed is a store whose claims change before they are renewed or completed.
+type changed struct {
+	idempotency.Store
+	change func(ctx context.Context, store idempotency.Store, key, owner string)
+}
+
+func (s *changed) Renew(ctx context.Context, key, owner string, lease time.Duration) error {
+	s.change(ctx, s.Store, key, owner)
+	return s.Store.Renew(ctx, key, owner, lease)
+}
+
+func (s *changed) Complete(ctx context.Context, key, owner string, c idempotency.Completion) error {
+	s.change(ctx, s.Store, key, owner)
+	return s.Store.Complete(ctx, key, owner, c)
+}
+
+// evict loses a claim, as Redis does when memory is short.
+func evict(ctx context.Context, store idempotency.Store, key, owner string) {
+	_ = store.Release(ctx, key, owner)
+}
+
+// takeOver gives a claim to another worker.
+func takeOver(ctx context.Context, store idempotency.Store, key, owner string) {
+	_ = store.Release(ctx, key, owner)
+	_, _ = store.Claim(ctx, idempotency.Claim{Key: key, Owner: "another", Lease: time.Hour})
+}
+
+// The only worker of a key goes on when the store loses its claim, and its work is remembered.
+func TestClaimIsEvicted_WorkIsDoneOnce(t *testing.T) {
+	for name, takes := range map[string]time.Duration{"renewed": 30 * time.Second, "completed": 0} {
 		inBubble(t, name, func(t *testing.T) {
-			store := &hooked{Store: idempotency.NewMemory(), before: on("renew", func(context.Context) error { return failure })}
+			var calls atomic.Int32
+			store := &changed{idempotency.NewMemory(), func(ctx context.Context, store idempotency.Store, key, owner string) {
+				if calls.Add(1)%3 == 1 {
+					evict(ctx, store, key, owner)
+				}
+			}}
+			err := worker(store, idempotency.Config{Lease: 6 * time.Second}, func(ctx context.Context) error {
+				time.Sleep(takes)
+				return ctx.Err()
+			})(t.Context())
+			if err != nil {
+				t.Errorf("the worker whose claim was lost: %v", err)
+			}
+			err = worker(store, idempotency.Config{}, func(context.Context) error { t.Error("it is done twice"); return nil })(t.Context())
+			if !errors.Is(err, batch.ErrDuplicate) {
+				t.Errorf("the next one: %v", err)
+			}
+		})
+	}
+}
+
+func TestClaimIsTakenOverBeforeItIsCompleted_RecordComesBack(t *testing.T) {
+	store := &changed{idempotency.NewMemory(), takeOver}
+	err := worker(store, idempotency.Config{}, func(context.Context) error { return nil })(t.Context())
+	if !errors.Is(err, idempotency.ErrTakenOver) || !batch.VerdictOf(err).InProgress {
+		t.Error(err)
+	}
+}
+
+func TestClaimThatCannotBeRenewed_EndsTheContextBeforeOthersAreLetIn(t *testing.T) {
+	down := &hooked{Store: idempotency.NewMemory(), before: on("renew", func(context.Context) error { return errDown })}
+	for name, store := range map[string]idempotency.Store{"down": down, "taken over": &changed{idempotency.NewMemory(), takeOver}} {
+		inBubble(t, name, func(t *testing.T) {
 			began := time.Now()
 			var ended time.Duration
 			err := worker(store, idempotency.Config{Lease: 12 * time.Second}, func(ctx context.Context) error {
@@ -144,7 +205,7 @@ func TestClaimThatCannotBeRenewed_EndsTheContextBeforeOthersAreLetIn(t *testing.
 				return ctx.Err()
 			})(t.Context())
 			want := 11 * time.Second // the lease less the grace
-			if failure != errDown {
+			if name != "down" {
 				want = 4 * time.Second // the first renewal
 			}
 			if ended != want || !errors.Is(err, context.Canceled) {

@@ -121,6 +121,9 @@ func (w *work) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 	call, stop := context.WithDeadline(ctx, ends)
 	began := time.Now()
 	err := w.store.Renew(call, w.claim.Key, w.claim.Owner, lease)
+	if errors.Is(err, ErrNotOwner) && w.commit.Load() == notCommitted && !w.isOver() {
+		err = w.claimAgain(call, lease)
+	}
 	stop()
 	switch {
 	case err == nil:
@@ -141,6 +144,26 @@ func (w *work) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
+// claimAgain claims the key once more if it is free although the work is not over: the store
+// has lost the claim, as Redis does when memory is short. It returns ErrNotOwner if another
+// worker has claimed or completed the key.
+func (w *work) claimAgain(ctx context.Context, lease time.Duration) error {
+	again := w.claim
+	again.Lease = lease
+	found, err := w.store.Claim(ctx, again)
+	if err == nil && found.State != Claimed {
+		err = ErrNotOwner
+	}
+	return err
+}
+
+// isOver reports whether the handler has returned, so that its claim may be released.
+func (w *work) isOver() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.over
+}
+
 // lasts reports whether no renewal is needed: the claim lasts for all of the record's time.
 func (w *work) lasts(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
@@ -153,6 +176,11 @@ func (w *work) complete(ctx context.Context, lost bool, err error) error {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 		defer stop()
 		failure := w.store.Complete(ctx, w.claim.Key, w.claim.Owner, w.completion())
+		if errors.Is(failure, ErrNotOwner) {
+			if failure = w.claimAgain(ctx, w.claim.Lease); failure == nil {
+				failure = w.store.Complete(ctx, w.claim.Key, w.claim.Owner, w.completion())
+			}
+		}
 		switch {
 		case failure == nil:
 			return err
@@ -171,7 +199,7 @@ func (w *work) completion() Completion {
 
 // takenOver is the error of a record whose claim is another's.
 func (w *work) takenOver(ctx context.Context) error {
-	runner.Warn(ctx, batch.Warning{Message: "the handler took longer than its claim in the idempotency store, and another worker has taken the work over: raise Lease, or make the handler follow its context"})
+	runner.Warn(ctx, batch.Warning{Message: "another worker has taken over the record's claim in the idempotency store: the handler took longer than its claim, or the store lost it. Raise Lease, make the handler follow its context, or see that the store evicts no keys"})
 	return batch.RetryAfter(w.claim.Lease, fmt.Errorf("%w: %w", batch.ErrInProgress, ErrTakenOver))
 }
 
