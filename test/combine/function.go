@@ -48,11 +48,15 @@ func (e *env) single(ctx context.Context, b Body) error {
 	return e.store.inTx(ctx, func(add func(Body)) error {
 		sends := e.mails.Begin(ctx) // all messages have to be confirmed before the commit
 		defer sends.Withdraw()
-		err := e.do(ctx, b, r.Attempt, 0, sends.Enqueue)
+		send := sends.Enqueue
+		if e.w.mutant.Unconfirmed {
+			send = e.sendWithRecord(ctx)
+		}
+		err := e.do(ctx, b, r.Attempt, 0, send)
 		if err == nil {
 			err = sends.Wait()
 		}
-		if err == nil && e.w.plan.has("reply") {
+		if err == nil && e.w.plan.has("reply") && !e.w.mutant.Unkept {
 			err = idempotency.Keep(ctx, b.N) // reply keeps the answer when the function has returned: after the commit
 		}
 		if err == nil {

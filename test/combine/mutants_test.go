@@ -51,6 +51,8 @@ func TestMutants(t *testing.T) {
 		{"bulk gives an item the context of another", SendsNamed, []string{"sender", "bulk"}, Mutant{Item: func(i, n int) int { return n - 1 - i }}},
 		{"bulk gives an item the claim of another", KeptOwn, []string{"idempotency", "bulk"}, Mutant{Item: func(i, n int) int { return n - 1 - i }}},
 		{"bulk leaves the claims of all but one out", Together, []string{"idempotency", "bulk"}, Mutant{Claims: 1}},
+		{"a transaction does not wait for its messages", SendsMade, []string{"idempotency", "sender"}, Mutant{Unconfirmed: true}},
+		{"a transaction does not keep its answer", Answered, []string{"reply", "idempotency"}, Mutant{Unkept: true}},
 		{"idempotency does not see the runner, and so not Classify", KeptFailures, []string{"idempotency"}, hides("ctxkey.Runner", "idempotency")},
 		{"reply does not see the runner, and so not Classify", Answered, []string{"reply"}, hides("ctxkey.Runner", "reply")},
 		{"idempotency hides the answer from reply's Kept", Answered, []string{"reply", "idempotency"}, hides("reply.resultKey", "idempotency")},

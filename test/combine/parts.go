@@ -116,10 +116,10 @@ const bucket = "bodies"
 
 // newParts makes what the parts of a process share.
 func (e *env) newParts() (err error) {
-	e.limiter = rate.NewLimiter(20, 5)
+	e.limiter = rate.NewLimiter(rate.Limit(e.w.plan.Rate), 3)
 	e.breaker = breaker.NewWith(gobreaker.Settings{
-		Timeout:     5 * time.Second,
-		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= trips },
+		Timeout:       5 * time.Second,
+		ReadyToTrip:   func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= trips },
 		OnStateChange: func(string, gobreaker.State, gobreaker.State) { e.note(Entry{Kind: Changed}) },
 	}, breaker.Options{Classify: classify})
 	e.mails, err = sender.New(e.sqs, sender.Config{Queue: e.w.server.QueueURL(e.w.mails), CorrelationAttribute: correlation})

@@ -21,6 +21,7 @@ type Plan struct {
 	Tx            bool
 	KeepPermanent bool
 	Chunk         int // bulk.Config.MaxItems
+	Rate          int // records a second that the rate limit lets through
 	Concurrency   int
 	Processes     int
 	Messages      []Message
@@ -85,8 +86,8 @@ func (p *Plan) suffix() string {
 
 func (p *Plan) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: %s around the function, poll %v, fifo %v, tx %v, keepPermanent %v, chunk %d, concurrency %d, processes %d, broken %d %%, heals after %v\n",
-		p.Seed, strings.Join(p.Parts, " > "), p.Poll, p.FIFO, p.Tx, p.KeepPermanent, p.Chunk, p.Concurrency, p.Processes, p.Broken, p.Heal)
+	fmt.Fprintf(&b, "seed %d: %s around the function, poll %v, fifo %v, tx %v, keepPermanent %v, chunk %d, rate %d, concurrency %d, processes %d, broken %d %%, heals after %v\n",
+		p.Seed, strings.Join(p.Parts, " > "), p.Poll, p.FIFO, p.Tx, p.KeepPermanent, p.Chunk, p.Rate, p.Concurrency, p.Processes, p.Broken, p.Heal)
 	for _, m := range p.Messages {
 		fmt.Fprintf(&b, "message %d of key %d, group %q, at %v: %v\n", m.Number, m.Key, m.Group, m.At, m.Acts)
 	}
@@ -116,7 +117,7 @@ const (
 func Generate(seed uint64, parts ...string) *Plan {
 	g := generator{rand.New(rand.NewPCG(seed, 0x636f_6d62_696e_6521))}
 	p := &Plan{
-		Seed: seed, Parts: g.parts(parts), Poll: g.oneIn(2), FIFO: g.oneIn(2), Chunk: pick(g, 1, 2, 3, 10),
+		Seed: seed, Parts: g.parts(parts), Poll: g.oneIn(2), FIFO: g.oneIn(2), Chunk: pick(g, 1, 2, 3, 10), Rate: pick(g, 1, 20),
 		Concurrency: pick(g, 0, 0, 1, 3), Processes: 1 + g.IntN(3), Heal: time.Duration(20+g.IntN(100)) * time.Second,
 	}
 	if p.has("idempotency") {

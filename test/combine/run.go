@@ -47,6 +47,8 @@ type Mutant struct {
 	Item func(i, n int) int
 	// Claims is of how many items bulk.Context gives the claims; 0 for all.
 	Claims int
+	// Unconfirmed commits work before its messages are confirmed, Unkept before the answer is kept.
+	Unconfirmed, Unkept bool
 }
 
 func (e *env) mutated(part string, h batch.Handler) batch.Handler {
