@@ -36,6 +36,8 @@ const (
 	Ordered Promise = "order"
 	// BreakerOpens: records that come after failures in a row do not reach the function.
 	BreakerOpens Promise = "the breaker opens"
+	// BreakerFair: the breaker opens only when the function has failed.
+	BreakerFair Promise = "the breaker opens for failures only"
 	// OwnRecord: a record's context has that record, a chunk's context has none.
 	OwnRecord Promise = "the context has the record"
 	// Drained: the queue is empty in the end.
@@ -89,8 +91,10 @@ type (
 		mails           map[int]bool
 	}
 	process struct {
-		changed  int         // the entry with which the breaker has opened or closed
-		failures []time.Time // of the function, in a row, in calls that began since
+		running  map[int]time.Time // messages of calls of the function, since when
+		failed   int               // ends of the function other than OK, since the breaker has opened or closed
+		changed  int               // the entry with which the breaker has opened or closed
+		failures []time.Time       // of the function, in a row, in calls that began since
 	}
 )
 
@@ -114,7 +118,7 @@ func Check(h *History) []Violation {
 	for i, e := range h.Entries {
 		c.at, c.number = e.At, i
 		if c.processes[e.Env] == nil {
-			c.processes[e.Env] = &process{}
+			c.processes[e.Env] = &process{running: map[int]time.Time{}}
 		}
 		c.entry(e, &c.messages[e.Message], &c.keys[e.Key], c.processes[e.Env])
 	}
@@ -141,6 +145,11 @@ func (c *checker) violated(p Promise, format string, args ...any) {
 	c.found = append(c.found, Violation{p, c.at, fmt.Sprintf(format, args...)})
 }
 
+// undisturbed reports whether nothing goes wrong but the function.
+func (c *checker) undisturbed() bool {
+	return len(c.Plan.Faults)+len(c.Plan.Kills)+c.Plan.Broken == 0
+}
+
 func (c *checker) entry(e Entry, m *message, k *key, p *process) {
 	switch e.Kind {
 	case Sent:
@@ -149,6 +158,7 @@ func (c *checker) entry(e Entry, m *message, k *key, p *process) {
 		m.received = e.At
 	case Called:
 		c.called(e, m, k, p)
+		p.running[e.Message] = e.At
 		m.call[e.Env], m.began[e.Env] = e.Call, c.number
 		m.finished[e.Env] = false
 	case Ended:
@@ -156,6 +166,9 @@ func (c *checker) entry(e Entry, m *message, k *key, p *process) {
 		m.done = m.done || e.End == OK && !c.Plan.Tx
 		k.done = k.done || m.done
 		m.failed = m.failed || e.End.forGood()
+		if delete(p.running, e.Message); e.End != OK {
+			p.failed++
+		}
 		switch {
 		case e.End == OK:
 			p.failures = nil
@@ -183,7 +196,14 @@ func (c *checker) entry(e Entry, m *message, k *key, p *process) {
 	case Answer:
 		c.answer(e)
 	case Changed:
-		p.changed, p.failures = c.number, nil
+		hangs := false // perhaps its time is over
+		for _, since := range p.running {
+			hangs = hangs || e.At.Sub(since) > timeout/2
+		}
+		if e.Opened && p.failed == 0 && !hangs && c.undisturbed() {
+			c.violated(BreakerFair, "the breaker opens, and the function has not failed")
+		}
+		p.changed, p.failed, p.failures = c.number, 0, nil
 	case Dead:
 		if m.dead = true; !m.failed {
 			c.violated(NothingLost, "message %d is in the dead-letter queue, and the function did not fail it for good", e.Message)
@@ -201,8 +221,7 @@ func (c *checker) called(e Entry, m *message, k *key, p *process) {
 	if k.completed && !k.kept {
 		c.violated(WorkOnce, "message %d is worked on, and its key %d is completed", e.Message, e.Key)
 	}
-	undisturbed := len(c.Plan.Faults)+len(c.Plan.Kills)+c.Plan.Broken == 0
-	if c.Plan.KeepPermanent && undisturbed && k.failed && !m.dead {
+	if c.Plan.KeepPermanent && c.undisturbed() && k.failed && !m.dead {
 		c.violated(KeptFailures, "message %d is worked on, and a message with its key %d is a dead letter", e.Message, e.Key)
 	}
 	// A failure that is known when the record's time is over does not count for the breaker.

@@ -36,6 +36,7 @@ type Entry struct {
 	Index   int    // of Mail: which of the record's; of Repeated: what was kept, a key
 	Call    int    // of Called and Ended: the call of a function of many records, from 1
 	End     End    // of Ended
+	Opened  bool   // of Changed: the breaker is open now
 	InTime  bool   // of Ended: its context had not ended
 	ID      string // of Answer: the message's
 }

@@ -40,13 +40,15 @@ var wrong = map[order]Promise{
 	{"encoded", "s3payload"}:     NothingLost,  // the pointer is not encoded, what it leads to is
 	{"reply", "s3payload"}:       Answered,     // the object is deleted before the answer is confirmed
 	{"breaker", "reply"}:         BreakerOpens, // an error that is answered counts as a success
+	{"bulk", "breaker"}:          BreakerFair,  // in Unwrap: a record whose turn has not come counts as a failure
 	{"bulk", "idempotency"}:      Drained,      // in Unwrap: claims of a FIFO group end before their chunk, whose transaction then fails
 }
 
-// useless are the other orders that are not drawn: Unwrap decodes records, also those whose turn
-// has not come, and a handler has one function.
+// useless are the other orders that are not drawn. Outside of the rate limit, the breaker takes a
+// record without a token for a failure. Unwrap only decodes records, and a record of a FIFO group
+// twice. A handler has one function.
 var useless = []order{
-	{"bulk", "sender"}, {"bulk", "breaker"}, {"bulk", "ratelimit"}, {"bulk", "reply"}, {"reply", "bulk"},
+	{"breaker", "ratelimit"}, {"bulk", "sender"}, {"bulk", "ratelimit"}, {"bulk", "reply"}, {"reply", "bulk"},
 }
 
 func refused(outer, inner string) bool {
@@ -118,9 +120,11 @@ const bucket = "bodies"
 func (e *env) newParts() (err error) {
 	e.limiter = rate.NewLimiter(rate.Limit(e.w.plan.Rate), 3)
 	e.breaker = breaker.NewWith(gobreaker.Settings{
-		Timeout:       5 * time.Second,
-		ReadyToTrip:   func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= trips },
-		OnStateChange: func(string, gobreaker.State, gobreaker.State) { e.note(Entry{Kind: Changed}) },
+		Timeout:     5 * time.Second,
+		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= trips },
+		OnStateChange: func(_ string, _, to gobreaker.State) {
+			e.note(Entry{Kind: Changed, Opened: to == gobreaker.StateOpen})
+		},
 	}, breaker.Options{Classify: classify})
 	e.mails, err = sender.New(e.sqs, sender.Config{Queue: e.w.server.QueueURL(e.w.mails), CorrelationAttribute: correlation})
 	return err
