@@ -33,10 +33,10 @@ func KeyOf[T any](key func(T) string, opts ...batch.JSONOption) KeyFunc {
 
 // Field makes the key of a field of a body that is a JSON object. A path of names goes into
 // objects: Field("detail", "id"). The field is a string or a number; a record without it, or
-// with another type in it, has no key. If a name occurs several times in an object, the first
-// one counts.
+// with another type in it, has no key.
 //
-// A body is malformed if it is not JSON up to the field. The rest of it is not read.
+// A body is malformed if it is not JSON, or if a name on the path occurs twice in its object,
+// ignoring case: the handler may decode the other one.
 func Field(path ...string) KeyFunc {
 	return func(_ context.Context, r batch.Record) (string, error) {
 		value, bad := jsonbody.Find(r.Body, path...)

@@ -16,8 +16,11 @@ func TestField(t *testing.T) {
 		`{"detail":{"id":"o-\u00e4\n"}}`:            "o-ä\n",
 		`{"detail":{"id":12345678901234567890.10}}`: "12345678901234567890.10",
 		`{"detail":{"id":"true"}}`:                  "true",
-		`{"detail":{"id":"1","id":"2"}}`:            "1",
-		`{"detail":{"id":"o-1"}, and no JSON`:       "o-1",
+		`{"detail":{"id":"o-1"}} and no JSON`:       malformed,
+		`{"detail":{"id":"1","id":"2"}}`:            malformed, // decoders differ in which one they take
+		`{"detail":{"id":"x","ID":"o-42"}}`:         malformed,
+		`{"detail":{"id":"1"},"Detail":{"id":"2"}}`: malformed,
+		`{"detail":{"id":"o-1"}, and no JSON`:       malformed,
 		`{"detail":{"id":true}}`:                    noKey,
 		`{"detail":{"id":false}}`:                   noKey,
 		`{"detail":{"id":null}}`:                    noKey,

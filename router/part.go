@@ -17,7 +17,7 @@ import (
 // no MD5OfBody, since SQS's digest is of the whole body. Everything else is that of the SQS
 // message.
 //
-// A body without the part is malformed. If h returns a [batch.MalformedError], the error
+// A body without the part is malformed, and so is one that [Field] refuses. If h returns a [batch.MalformedError], the error
 // names the part, and its offsets are counted from the beginning of the part.
 //
 // Part returns nil if h is nil.

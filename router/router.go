@@ -140,11 +140,11 @@ func Attribute(name string) Key {
 }
 
 // Field routes by a field of a JSON body: a string, or a number, true or false as written
-// in the body. path leads to the field through objects. Names are case-sensitive. If a name
-// occurs several times in an object, the first one counts. The body is read up to the
-// field, and is not decoded.
+// in the body. path leads to the field through objects. Names are case-sensitive. The body
+// is read, and not decoded.
 //
-// A body is malformed if it is not JSON up to the field.
+// A body is malformed if it is not JSON, or if a name on the path occurs twice in its object,
+// ignoring case: the handler of the route may decode the other one.
 func Field(path ...string) Key {
 	return func(r batch.Record) (string, error) {
 		value, bad := jsonbody.Find(r.Body, path...)

@@ -39,7 +39,7 @@ func TestRoute_IsFoundByEachKindOfKey(t *testing.T) {
 		"a bool":            {router.Field("type"), body(`{"id":"o-1","type":true}`), "yes o-1"},
 		"escapes":           {router.Field("type"), body(`{"id":"o-1","t\u0079pe" : "\u0061"}`), "a o-1"},
 		"a path":            {router.Field("meta", "type"), body(` {"x":[{"type":"b"}], "meta":{"y":{},"type":"a"},"id":"o-1"}`), "a o-1"},
-		"the first of two":  {router.Field("type"), body(`{"type":"a","type":"b","id":"o-1"}`), "a o-1"},
+		"the name twice":    {router.Field("type"), body(`{"type":"b","Type":"a"}`), `malformed body: field "type": the name occurs twice, ignoring case, at offset 12`},
 		"an attribute":      {router.Attribute("type"), attribute, "a o-1"},
 		"the group":         {router.Group, group, "a o-1"},
 		"the queue":         {router.Queue, queue, "a o-1"},

@@ -7,49 +7,61 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
 
-// Find returns the text of the value at a path of names, "" if there is none. If a name
-// occurs several times, the first member counts, and the rest of the body is not read.
+// Find returns the text of the value at a path of names, "" if there is none, in a body that
+// is valid JSON.
+//
+// A name on the path that occurs again in its object, ignoring case, is a fault: decoders
+// differ in which member they take, so this one may not be the one that is decoded later.
 func Find(body string, path ...string) (value string, bad *Fault) {
-	i := jsontext.SpaceEnd(body, 0)
-	if i == len(body) {
-		return "", nowhere("it is empty", nil)
+	at, end := jsontext.SpaceEnd(body, 0), len(strings.TrimRight(body, " \t\r\n"))
+	if len(path) == 0 || at == len(body) || body[at] != '{' {
+		if bad = check(body); bad == nil && len(path) == 0 {
+			value = body[at:end]
+		}
+		return value, bad
 	}
-	for _, name := range path {
-		var found bool
-		if i, found, bad = memberAt(body, i, name); bad != nil || !found {
+	for depth, name := range path {
+		if at == end || body[at] != '{' {
+			return "", nil
+		}
+		var over int
+		if at, end, over, bad = member(body, at, name, depth); bad == nil && depth == 0 {
+			bad = nothingFrom(body, over)
+		}
+		if bad != nil {
 			return "", bad
 		}
 	}
-	end, bad := valueEnd(body, i, len(path))
-	if bad != nil {
-		return "", bad
-	}
-	return body[i:end], nil
+	return body[at:end], nil
 }
 
-// memberAt returns where the value of a member begins, if an object begins at i.
-func memberAt(body string, i int, name string) (at int, found bool, bad *Fault) {
-	if i == len(body) || body[i] != '{' {
-		_, bad = valueEnd(body, i, 0)
-		return i, false, bad
-	}
+// member returns where the value of a member begins and ends in the object that begins at i,
+// and where the object is over.
+func member(body string, i int, name string, depth int) (at, end, over int, bad *Fault) {
+	seen := false
 	i, more := first(body, i)
 	for more {
-		end, value, bad := nameEnd(body, i)
+		nameAt := i
+		nameEnd, value, bad := nameEnd(body, i)
 		if bad != nil {
-			return i, false, bad
+			return 0, 0, 0, bad
 		}
-		if own, _ := Scalar(body[i:end]); own == name {
-			return value, true, nil
+		if i, bad = valueEnd(body, value, depth+1); bad != nil {
+			return 0, 0, 0, bad
 		}
-		if i, bad = valueEnd(body, value, 1); bad == nil {
-			i, more, bad = next(body, i, '}')
+		if own, _ := Scalar(body[nameAt:nameEnd]); strings.EqualFold(own, name) {
+			if seen {
+				return 0, 0, 0, &Fault{what: "the name occurs twice, ignoring case", path: []string{name}, at: nameAt}
+			}
+			if seen = true; own == name {
+				at, end = value, i
+			}
 		}
-		if bad != nil {
-			return i, false, bad
+		if i, more, bad = next(body, i, '}'); bad != nil {
+			return 0, 0, 0, bad
 		}
 	}
-	return i, false, nil
+	return at, end, i, nil
 }
 
 // Scalar returns the text of a valid JSON string, number or bool, and false for other

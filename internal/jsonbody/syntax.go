@@ -21,11 +21,17 @@ func check(body string) *Fault {
 	}
 	end, bad := valueEnd(body, 0, 0)
 	if bad == nil {
-		if end = jsontext.SpaceEnd(body, end); end < len(body) {
-			bad = &Fault{what: notJSON, at: end, after: ", behind the value"}
-		}
+		bad = nothingFrom(body, end)
 	}
 	return bad
+}
+
+// nothingFrom returns a fault if anything but white space is in body from i on.
+func nothingFrom(body string, i int) *Fault {
+	if i = jsontext.SpaceEnd(body, i); i < len(body) {
+		return &Fault{what: notJSON, at: i, after: ", behind the value"}
+	}
+	return nil
 }
 
 // wrong returns the fault for an unexpected character, or an unexpected end, at i.

@@ -25,6 +25,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"runtime"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
@@ -33,8 +34,9 @@ import (
 const (
 	// Attribute is the default of [Config.Attribute].
 	Attribute = "Content-Encoding"
-	// MaxBytes is the default of [Config.MaxBytes], 16 MiB.
-	MaxBytes = 16 << 20
+	// MaxBytes is the default of [Config.MaxBytes], 1 MiB: the limit of a message that is not
+	// compressed.
+	MaxBytes = 1 << 20
 )
 
 // Config configures which attribute is read, and how large a body may be. The zero value is
@@ -50,9 +52,12 @@ type Config struct {
 	Default string
 
 	// MaxBytes is the largest size of a decoded body, at least 1. A larger body is
-	// malformed. Decoding takes up to twice as much memory, for each record that is handled
-	// at the same time. Decoding gzip takes only what it needs, since gzip gives the size
-	// of its text at the end. Defaults to 16 MiB.
+	// malformed, and an error for a sender. Decoding takes up to twice as much memory, for as
+	// many records at a time as there are processors; others wait for their turn. Decoding
+	// gzip takes only what it needs, since gzip gives the size of its text at the end. What
+	// the function decodes from the body comes on top: small JSON objects in maps take 50
+	// times the memory of their text. Defaults to 1 MiB, which a message may have without
+	// compression.
 	MaxBytes int
 }
 
@@ -65,7 +70,7 @@ func (c Config) Unwrap(h batch.Handler) batch.Handler {
 	if wrapped.IsNil(h) {
 		return nil
 	}
-	u := &unwrapper{next: h, attribute: cmp.Or(c.Attribute, Attribute), fallback: c.Default, max: cmp.Or(c.MaxBytes, MaxBytes)}
+	u := &unwrapper{next: h, attribute: cmp.Or(c.Attribute, Attribute), fallback: c.Default, max: cmp.Or(c.MaxBytes, MaxBytes), turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	if u.max < 1 {
 		u.err = fmt.Errorf("encoded: MaxBytes is %d, must be 1 or more (0 for %d)", c.MaxBytes, MaxBytes)
 	}
@@ -80,7 +85,8 @@ type unwrapper struct {
 	attribute string
 	fallback  string // Config.Default
 	max       int
-	err       error // the error of the configuration
+	turns     chan struct{} // has an element for each body that is being decoded
+	err       error         // the error of the configuration
 }
 
 // Validate returns an error that names an option that is out of its bounds.
@@ -107,7 +113,13 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	if unknown != "" {
 		return &batch.MalformedError{Reason: fmt.Sprintf("attribute %s: coding %.60q is unknown", u.attribute, unknown)}
 	}
+	select {
+	case u.turns <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	body, bad := codings.decode(r.Body, u.max)
+	<-u.turns
 	if bad != nil {
 		if !there {
 			bad.Reason = fmt.Sprintf("no attribute %s, so %s by Config.Default: %s", u.attribute, u.fallback, bad.Reason)

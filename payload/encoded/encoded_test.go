@@ -13,7 +13,10 @@ import (
 	"maps"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/payload/encoded"
@@ -256,6 +259,39 @@ func TestABombTakesNoMoreMemoryThanTheBound(t *testing.T) {
 	}
 }
 
+// Without a setting, a compressed message may be as large as one that is not compressed.
+func TestTheDefaultBoundIsThatOfAMessage(t *testing.T) {
+	for size, refused := range map[int]bool{1 << 20: false, 1<<20 + 1: true} {
+		got, _, err := handle(t, encoded.Config{}, record(based(gzipped(strings.Repeat("a", size))), "gzip"))
+		if refused && !batch.VerdictOf(err).Malformed || !refused && (err != nil || len(got.Body) != size) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+}
+
+// A body waits for its turn to be decoded, at most until its record's time is over. Functions
+// run at the same time, however many there are.
+func TestFunctionsDoNotWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := encoded.Unwrap(batch.HandlerFunc(func(context.Context, batch.Record) error {
+			time.Sleep(time.Second)
+			return nil
+		}))
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() {
+				if err := h.Handle(t.Context(), record(based(gzipped(order)), "gzip")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		if all.Wait(); time.Since(began) != time.Second {
+			t.Errorf("100 functions of a second took %v", time.Since(began))
+		}
+	})
+}
+
 // FuzzDecode gives any text and codings: no panic, no more than the bound, and
 // no error that quotes the body.
 func FuzzDecode(f *testing.F) {
@@ -306,6 +342,8 @@ func TestPrepare(t *testing.T) {
 		"short, with a default":         {cfg: withDefault, body: "x", coding: "identity"},
 		"encoded already":               {body: long, attributes: map[string]string{encoded.Attribute: "identity"}},
 		"encoded already, with default": {cfg: withDefault, body: long, attributes: map[string]string{encoded.Attribute: "identity"}},
+		"larger than the bound":         {body: strings.Repeat("a", 1<<20+1), err: "the body has 1048577 bytes, more than MaxBytes (1048576)"},
+		"as large as the bound":         {body: strings.Repeat("a", 1<<20), coding: "gzip"},
 		"ten attributes":                {body: long, attributes: ten},
 		"ten attributes, with default":  {cfg: withDefault, body: long, attributes: ten, err: "10 attributes"},
 	} {

@@ -39,7 +39,8 @@ func ExamplePrepare() {
 	if _, err := client.CreateQueue(context.Background(), &awssqs.CreateQueueInput{QueueName: &name}); err != nil {
 		panic(err)
 	}
-	s, err := sender.New(client, sender.Config{Queue: name, Prepare: encoded.Prepare})
+	large := encoded.Config{MaxBytes: 4 << 20} // also for the receiver: large.Unwrap
+	s, err := sender.New(client, sender.Config{Queue: name, Prepare: large.Prepare})
 	if err != nil {
 		panic(err)
 	}
