@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/sqsbatch/sqsbatch/internal/cases"
+	"github.com/sqsbatch/sqsbatch/internal/docpage"
 )
 
 var (
@@ -71,4 +73,25 @@ var kinds = []Kind{Sent, Received, Deleted, Dead, Called, Ended, Committed, Comp
 
 func explain(h *History, v Violation) string {
 	return fmt.Sprintf("seed %d: %s: %s, at %v\n%v", h.Plan.Seed, v.Promise, v.Text, v.At.Sub(h.Began), h)
+}
+
+// The page has every order that is not drawn, and no other.
+func TestPage_HasEveryWrongOrder(t *testing.T) {
+	_, table, _ := docpage.Section(t, "../../docs/combining.md", "orders")
+	shown := map[order]bool{}
+	for _, row := range strings.Split(strings.TrimSpace(table), "\n")[2:] {
+		cells := strings.Split(row, "|")
+		shown[order{strings.Trim(cells[1], " `"), strings.Trim(cells[2], " `")}] = true
+	}
+	for _, outer := range partNames {
+		for _, inner := range partNames {
+			if o := (order{outer, inner}); refused(outer, inner) != shown[o] {
+				t.Errorf("%s around %s: wrong here %v, on the page %v", outer, inner, refused(outer, inner), shown[o])
+			}
+			delete(shown, order{outer, inner})
+		}
+	}
+	for o := range shown {
+		t.Errorf("%+v on the page is unknown", o)
+	}
 }
