@@ -30,6 +30,8 @@ const (
 	SendsMade Promise = "every send made once its record is done"
 	// SendsNamed: a message that a record sends has the id of that record.
 	SendsNamed Promise = "a send is of its own record"
+	// SendsOnce: on a FIFO queue, a record that comes back within SQS's five minutes sends nothing twice.
+	SendsOnce Promise = "no send twice on a FIFO queue"
 	// Answered: a request is answered before it is deleted, with an error only if there was one.
 	Answered Promise = "every request answered"
 	// Ordered: a record of a FIFO group is handled when all before it are done.
@@ -44,6 +46,9 @@ const (
 	Drained Promise = "everything ends"
 )
 
+// deduplicated is for how long a FIFO queue drops what repeats a message.
+const deduplicated = 5 * time.Minute
+
 // Violation is a promise that did not hold.
 type Violation struct {
 	Promise Promise
@@ -53,12 +58,12 @@ type Violation struct {
 
 // found notes a message that was left in a queue at the end.
 func (h *History) found(w *world, queue string, m sqs.MessageSnapshot) {
-	if h.senders == nil {
-		h.senders, h.answers, h.ids = map[string]string{}, map[string]Reply{}, w.numbers
+	if h.mails == nil {
+		h.mails, h.answers, h.ids = map[string][]mail{}, map[string]Reply{}, w.numbers
 	}
 	switch queue {
 	case w.mails:
-		h.senders[m.Body] += m.Attributes[correlation].String + " "
+		h.mails[m.Body] = append(h.mails[m.Body], mail{m.Attributes[correlation].String, m.SentAt})
 	case w.replies:
 		var a struct {
 			ID    string
@@ -127,12 +132,17 @@ func Check(h *History) []Violation {
 			c.violated(Together, "key %d: completed %v, committed %d times", n, k.completed, k.commits)
 		}
 	}
-	for body, ids := range h.senders {
+	for body, mails := range h.mails {
 		owner, _, _ := strings.Cut(body, "/")
-		for _, id := range strings.Fields(ids) {
-			if n, known := h.ids[id]; !known || strconv.Itoa(h.Plan.Messages[n].Key) != owner {
+		last := map[string]time.Time{}
+		for _, m := range mails {
+			if n, known := h.ids[m.record]; !known || strconv.Itoa(h.Plan.Messages[n].Key) != owner {
 				c.violated(SendsNamed, "message %s has the id of message %d", body, n)
 			}
+			if at := last[m.record]; h.Plan.FIFO && m.sent.Sub(at) < deduplicated {
+				c.violated(SendsOnce, "message %s is sent again %v after the first time", body, m.sent.Sub(at))
+			}
+			last[m.record] = m.sent
 		}
 	}
 	if h.Stuck > 0 {

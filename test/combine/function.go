@@ -116,7 +116,10 @@ func (e *env) write(ctx context.Context, items []bulk.Item[Body], add func(Body)
 			from = e.w.mutant.Item(i, len(items))
 		}
 		// SendWithRecord has no record here. If it has one, the function takes it for its own.
-		own := bulk.Context(ctx, items[from])
+		own := ctx
+		if from >= 0 {
+			own = bulk.Context(ctx, items[from])
+		}
 		sends := e.mails.Begin(own)
 		err := e.do(own, b, r.Attempt, call, func(m sender.Message) error {
 			err := e.mails.SendWithRecord(ctx, m)
@@ -132,8 +135,8 @@ func (e *env) write(ctx context.Context, items []bulk.Item[Body], add func(Body)
 		switch {
 		case err == nil:
 			add(b)
-		case batch.VerdictOf(classify(err)).Permanent && b.N%2 == 0:
-			return err // the chunk is split until only this one has it
+		case b.N%2 == 0:
+			return err // of all that are left: a permanent one splits the chunk until only this item has it
 		default:
 			items[i].Fail(err)
 		}

@@ -15,9 +15,15 @@ type History struct {
 	Entries []Entry // in the order in which they took effect
 	Stuck   int     // messages that were left at the end
 
-	senders map[string]string // of the messages that were sent, by their body: ids of records, each with a space
+	mails   map[string][]mail // by body
 	answers map[string]Reply  // by the id of the message in the reply queue
 	ids     map[string]int    // numbers of messages, by id
+}
+
+// mail is a message that the function has sent.
+type mail struct {
+	record string // its id, as the message has it
+	sent   time.Time
 }
 
 // Reply is an answer to a request.

@@ -49,6 +49,7 @@ func TestMutants(t *testing.T) {
 		{"bulk passes on what the first record has sent", SendsMade, []string{"sender", "bulk"}, chunkSees("ctxkey.Sends")},
 		{"bulk passes on the first record", OwnRecord, []string{"sender", "bulk"}, chunkSees("ctxkey.Record")},
 		{"bulk gives an item the context of another", SendsNamed, []string{"sender", "bulk"}, Mutant{Item: func(i, n int) int { return n - 1 - i }}},
+		{"bulk gives an item no record", SendsOnce, []string{"sender", "bulk"}, Mutant{Item: func(int, int) int { return -1 }}},
 		{"bulk gives an item the claim of another", KeptOwn, []string{"idempotency", "bulk"}, Mutant{Item: func(i, n int) int { return n - 1 - i }}},
 		{"bulk leaves the claims of all but one out", Together, []string{"idempotency", "bulk"}, Mutant{Claims: 1}},
 		{"a transaction does not wait for its messages", SendsMade, []string{"idempotency", "sender"}, Mutant{Unconfirmed: true}},

@@ -43,7 +43,7 @@ type Mutant struct {
 	Wrap func(e *env, part string, next batch.Handler) batch.Handler
 	// Chunk changes the context that a function of many records gets.
 	Chunk func(e *env, ctx context.Context, items []bulk.Item[Body]) context.Context
-	// Item changes which of n items bulk.Context gives the values of.
+	// Item changes which of n items bulk.Context gives the values of; -1 for none.
 	Item func(i, n int) int
 	// Claims is of how many items bulk.Context gives the claims; 0 for all.
 	Claims int
