@@ -32,6 +32,7 @@ func caught(t *testing.T, promise Promise, mutant Mutant, parts ...string) {
 func TestWrongOrders_AsMutants(t *testing.T) {
 	for o, promise := range wrong {
 		t.Run(o.Outer+" around "+o.Inner, func(t *testing.T) {
+			t.Parallel()
 			caught(t, promise, Mutant{}, o.Outer, o.Inner)
 		})
 	}
@@ -55,6 +56,8 @@ func TestMutants(t *testing.T) {
 		{"a transaction does not wait for its messages", SendsMade, []string{"idempotency", "sender"}, Mutant{Unconfirmed: true}},
 		{"a transaction does not keep its answer", Answered, []string{"reply", "idempotency"}, Mutant{Unkept: true}},
 		{"idempotency does not see the runner, and so not Classify", KeptFailures, []string{"idempotency"}, hides("ctxkey.Runner", "idempotency")},
+		{"router hides the runner from idempotency", KeptFailures, []string{"router", "idempotency"}, hides("ctxkey.Runner", "router")},
+		{"the function, and so sender, does not see the record", SendsNamed, []string{"sender"}, hides("ctxkey.Record", "function")},
 		{"reply does not see the runner, and so not Classify", Answered, []string{"reply"}, hides("ctxkey.Runner", "reply")},
 		{"idempotency hides the answer from reply's Kept", Answered, []string{"reply", "idempotency"}, hides("reply.resultKey", "idempotency")},
 		{"reply hides the claim from Keep", Answered, []string{"reply", "idempotency"}, hides("ctxkey.Claim", "function")},
@@ -62,7 +65,10 @@ func TestMutants(t *testing.T) {
 		{"s3payload passes on the record as it was", OwnRecord, []string{"s3payload"}, keepsRecord("s3payload")},
 		{"router passes on the record as it was", OwnRecord, []string{"router"}, keepsRecord("router")},
 	} {
-		t.Run(m.name, func(t *testing.T) { caught(t, m.promise, m.mutant, m.parts...) })
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			caught(t, m.promise, m.mutant, m.parts...)
+		})
 	}
 }
 

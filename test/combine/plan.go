@@ -70,12 +70,6 @@ type Kill struct {
 
 func (p *Plan) has(part string) bool { return slices.Contains(p.Parts, part) }
 
-// outside reports whether one part is around another.
-func (p *Plan) outside(outer, inner string) bool {
-	o, i := slices.Index(p.Parts, outer), slices.Index(p.Parts, inner)
-	return o >= 0 && i >= 0 && o < i
-}
-
 // suffix is that of the names of FIFO queues.
 func (p *Plan) suffix() string {
 	if p.FIFO {

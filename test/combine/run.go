@@ -326,9 +326,11 @@ func (w *world) lambda() (stop func(), err error) {
 	deployed, err := lambda.Start(lambda.Function{Timeout: timeout, Concurrency: w.plan.Processes, Handler: func(ctx context.Context, payload []byte) ([]byte, error) {
 		e := w.free()
 		if e == nil {
-			if e, err = w.onLambda(); err != nil { // it was accepted before
+			made, err := w.onLambda()
+			if err != nil { // it was accepted before
 				return nil, err
 			}
+			e = made
 		}
 		return e.run(ctx, payload)
 	}})
