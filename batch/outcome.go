@@ -72,7 +72,8 @@ type Result struct {
 	// The fields below are set when the record is settled.
 
 	// VisibleIn is the time after which SQS shows the record again, counted from its
-	// failure. It counts only if VisibilitySet is true. Otherwise the queue's own
+	// failure: the end of its handler, or of the one because of which it was skipped. It
+	// counts only if VisibilitySet is true. Otherwise the queue's own
 	// visibility timeout decides.
 	VisibleIn     time.Duration
 	VisibilitySet bool

@@ -33,6 +33,30 @@ func TestKeptPermanentFailure_IsNotItsOwnDuplicate(t *testing.T) {
 	})
 }
 
+// Duplicates, and the record itself, say why the work failed: in a dead letter's reason, and as
+// what package reply answers.
+func TestKeptPermanentFailure_SaysWhyItFailed(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"a text":         {"unknown article", "unknown article"},
+		"quotes, breaks": {"a \"b\"\n\x1b\\<é>", "a \"b\"\n\x1b\\<é>"},
+		"not UTF-8":      {"a\xffb", "a\ufffdb"},
+		"no text":        {"", ""},
+		"a long text":    {strings.Repeat("é", 1000), strings.Repeat("é", 500)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &shop{do: func(context.Context, string, int) error { return batch.Permanent(errors.New(c.text)) }}
+			h := s.guarded(idempotency.NewMemory(), idempotency.Config{KeepPermanent: true})
+			_ = h.Handle(t.Context(), batch.Record{MessageID: "m-1", Body: order("1")})
+			for _, messageID := range []string{"m-1", "m-2"} {
+				err := h.Handle(t.Context(), batch.Record{MessageID: messageID, Body: order("1")})
+				if failed, ok := errors.AsType[*idempotency.FailedError](err); !ok || failed.Text != c.want {
+					t.Errorf("%s: %#v, want the text %q", messageID, err, c.want)
+				}
+			}
+		})
+	}
+}
+
 // The claim has begun when the store was asked, not when it answered.
 func TestLateAnswerToAClaim_DoesNotLetTwoIn(t *testing.T) {
 	for _, late := range []time.Duration{2 * time.Second, 3 * time.Second, 20 * time.Second} {

@@ -90,8 +90,9 @@ type Config struct {
 	// KeepPermanent completes the key of a record that failed permanently, so that its
 	// duplicates make no further dead letters. A dead letter that is replayed is then a
 	// duplicate, too, and does nothing. The record itself is none: if it comes back, since
-	// it could not be dead-lettered, it fails again without a call of the handler. Defaults
-	// to releasing it.
+	// it could not be dead-lettered, it fails again without a call of the handler. Both have
+	// a [FailedError] with the text of the failure, of which the store keeps the first 1,000
+	// bytes. Defaults to releasing it.
 	KeepPermanent bool
 
 	// OnDuplicate is called for a duplicate, in place of the handler, with what [Keep] has
@@ -123,10 +124,7 @@ const (
 	shortLease = time.Second
 )
 
-var (
-	errSlow         = errors.New("the store takes longer to answer than half of the claim's lease")
-	errFailedBefore = errors.New("idempotency: the record failed permanently before, and this is kept")
-)
+var errSlow = errors.New("the store takes longer to answer than half of the claim's lease")
 
 // Errors of records.
 var (
@@ -228,18 +226,19 @@ func (g *guard) Handle(ctx context.Context, r batch.Record) error {
 
 // completed ends a record whose key was completed with a result.
 func (g *guard) completed(ctx context.Context, r batch.Record, result []byte) error {
-	if id, failed := failedFor(result); failed {
-		if id == r.MessageID {
-			return batch.Permanent(errFailedBefore)
+	duplicate := batch.ErrDuplicate
+	if f, failed := failureIn(result); failed {
+		if f.MessageID == r.MessageID {
+			return batch.Permanent(&FailedError{Text: f.Text})
 		}
-		result = nil
+		result, duplicate = nil, &FailedError{f.Text, batch.ErrDuplicate}
 	}
 	if g.cfg.OnDuplicate != nil {
 		if err := g.cfg.OnDuplicate(ctx, r, result); err != nil {
 			return err
 		}
 	}
-	return batch.ErrDuplicate
+	return duplicate
 }
 
 // claim claims a key, and returns until when the claim lasts at least. At the record's

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/shorten"
 )
 
 // MaxResult is the size of the largest result that is kept, in bytes of JSON. Larger ones
@@ -36,19 +37,46 @@ func Keep(ctx context.Context, v any) error {
 	return nil
 }
 
-// failureBegin and failureEnd are around the message id in what is kept of a record that failed
-// permanently. It is JSON, so that Powertools can read it, and begins with a blank, which no
-// marshaled result does.
-const failureBegin, failureEnd = ` {"failed":"`, `"}`
+// A FailedError says that the work of a record failed permanently before, and that
+// [Config.KeepPermanent] has kept this. It is in the error of a record whose key was completed so:
+// as a duplicate, or, if the record is the one that failed, as a permanent failure.
+type FailedError struct {
+	// Text is the text of the first failure, its first 1,000 bytes.
+	Text string
 
-// failureOf is what is kept of a permanent failure: which message failed.
-func failureOf(messageID string) []byte { return []byte(failureBegin + messageID + failureEnd) }
+	verb error // batch.ErrDuplicate for a duplicate
+}
 
-// failedFor reads what failureOf has written, and reports whether it has.
-func failedFor(kept []byte) (messageID string, failed bool) {
-	rest, begins := bytes.CutPrefix(kept, []byte(failureBegin))
-	id, ends := bytes.CutSuffix(rest, []byte(failureEnd))
-	return string(id), begins && ends
+func (e *FailedError) Error() string {
+	return "idempotency: the work failed permanently before, and this is kept: " + e.Text
+}
+
+func (e *FailedError) Unwrap() error { return e.verb }
+
+// failure is what is kept of a record that failed permanently.
+type failure struct {
+	MessageID string `json:"failed"`
+	Text      string `json:"error"`
+}
+
+// failureBegin is how a kept failure begins. It is JSON, so that Powertools can read it, and
+// begins with a blank, which no marshaled result does.
+const failureBegin = ` {"failed":"`
+
+// maxFailure is the length of the text that is kept of a failure.
+const maxFailure = 1000
+
+// kept returns what the store has of f.
+func (f failure) kept() []byte {
+	f.Text = shorten.To(f.Text, maxFailure)
+	text, _ := json.Marshal(f) // two strings
+	return append([]byte(" "), text...)
+}
+
+// failureIn reads what kept has written, and reports whether it has.
+func failureIn(result []byte) (f failure, failed bool) {
+	failed = bytes.HasPrefix(result, []byte(failureBegin)) && json.Unmarshal(result, &f) == nil
+	return f, failed
 }
 
 // Kept makes a [Config.OnDuplicate] of a function that takes what [Keep] was given. It is

@@ -47,16 +47,13 @@ func (w *work) do(ctx context.Context, r batch.Record) error {
 		}
 	}()
 	err := w.next.Handle(own, r)
-	duplicate, permanent := w.judge(ctx, err) // by methods of the user's error, which may panic
+	done := w.judge(ctx, r, err) // by methods of the user's error, which may panic
 	returned = true
 	lost := w.stop()
 	switch {
 	case w.commit.Load() == committed:
 		return err
-	case err == nil, duplicate, permanent:
-		if permanent {
-			w.result = failureOf(r.MessageID)
-		}
+	case done:
 		return w.complete(ctx, lost, err)
 	default:
 		w.release(ctx)
@@ -64,20 +61,25 @@ func (w *work) do(ctx context.Context, r batch.Record) error {
 	}
 }
 
-// judge reports whether an error of the handler says that the work was done before, or that
-// the record failed permanently and this is to be kept.
-func (w *work) judge(ctx context.Context, err error) (duplicate, permanent bool) {
+// judge reports whether the claim becomes a completion: the handler has succeeded or says that
+// the work was done before, or the record has failed permanently and this is to be kept, as
+// the result.
+func (w *work) judge(ctx context.Context, r batch.Record, err error) bool {
 	if err == nil {
-		return false, false
+		return true
 	}
 	verdict := batch.VerdictOf(err)
-	if !w.cfg.KeepPermanent {
-		return verdict.Done == batch.Duplicate, false
+	if w.cfg.KeepPermanent {
+		permanent := verdict.Permanent
+		if view, ok := runner.From(ctx); ok {
+			permanent = view.Permanent(err) // also by Config.Classify
+		}
+		if permanent {
+			w.result = failure{r.MessageID, err.Error()}.kept()
+			return true
+		}
 	}
-	if view, ok := runner.From(ctx); ok {
-		return verdict.Done == batch.Duplicate, view.Permanent(err) // also by Config.Classify
-	}
-	return verdict.Done == batch.Duplicate, verdict.Permanent
+	return verdict.Done == batch.Duplicate
 }
 
 // holds reports whether this is the work of a key in a store.

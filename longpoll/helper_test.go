@@ -81,12 +81,28 @@ func inWorld(t *testing.T, fifo bool, h handle, configure func(*longpoll.Config)
 			_ = w.p.Shutdown(context.Background())
 			time.Sleep(2 * time.Hour) // for handlers that were given up
 			synctest.Wait()
-			if w.started != len(w.results) {
-				t.Errorf("hooks were told of %d records that begin and of %d that are settled", w.started, len(w.results))
-			}
+			w.wantEachSettledOnce()
 		}()
 		script(w)
 	})
+}
+
+// wantEachSettledOnce wants the hooks to have seen the outcome of each delivery, also of those
+// that were not started.
+func (w *world) wantEachSettledOnce() {
+	w.t.Helper()
+	handled := 0
+	for _, r := range w.results {
+		if !r.Started.IsZero() {
+			handled++
+		}
+	}
+	if w.started < handled {
+		w.t.Errorf("hooks were notified of %d records that begin, and of %d that were handled", w.started, handled)
+	}
+	if c := w.p.Status().Counts; len(w.results) != c.Received-c.Repeated {
+		w.t.Errorf("hooks were notified of %d outcomes, want one for each of %d deliveries, without %d repeated ones", len(w.results), c.Received, c.Repeated)
+	}
 }
 
 // numbered are n bodies, each its number and suffix.

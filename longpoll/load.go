@@ -223,8 +223,7 @@ func (p *Poller) giveBackWaiting(now time.Time) {
 	}
 }
 
-// giveBack releases records that were not started. Their error is why; hooks see it if the
-// record's batch has begun.
+// giveBack releases records that were not started. Their error is why.
 func (p *Poller) giveBack(list []*runner.Delivery, why error) {
 	var back []*message
 	now := time.Now()

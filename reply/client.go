@@ -36,7 +36,7 @@ type Config struct {
 	Timeout time.Duration
 
 	// Attributes are further attributes of the reply queue, such as KmsMasterKeyId, or a
-	// Policy for handlers of another account. Tags are further tags.
+	// Policy for handlers of another account (HandlerConfig.Accounts). Tags are further tags.
 	Attributes, Tags map[string]string
 
 	// Sender configures how requests are sent: traces, metrics, a correlation id. Queue is

@@ -37,5 +37,5 @@
 //
 // SQS delivers at least once, so a request may be handled twice. Its caller gets one answer.
 // With package idempotency inside the handler, a repeated request is answered with the result
-// that was kept, see [Kept].
+// or the permanent failure that was kept, see [Kept].
 package reply

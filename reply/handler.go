@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -32,6 +32,11 @@ type HandlerConfig struct {
 	// Prefix is how the names of reply queues begin, see Config.Prefix. Answers go to no
 	// other queue. Defaults to [DefaultPrefix].
 	Prefix string
+
+	// Accounts are further accounts whose callers are answered. Their reply queues need a
+	// Policy that lets the handler's role send, see Config.Attributes. Defaults to none: only
+	// callers in the account of the requests' queue are answered.
+	Accounts []string
 
 	// Sender configures how answers are sent: traces, metrics, a correlation id. Queue is
 	// set for each reply queue, but Trace and OnCall get only the prefix of its name, such as
@@ -77,7 +82,7 @@ func HandlerWith[Req, Resp any](cfg HandlerConfig, fn func(ctx context.Context, 
 		return nil
 	}
 	cfg.Prefix = cmp.Or(cfg.Prefix, DefaultPrefix)
-	h := batch.Chain(batch.JSON(func(ctx context.Context, r Req) error {
+	h := batch.JSON(func(ctx context.Context, r Req) error {
 		v, err := fn(ctx, r)
 		if err != nil {
 			return err
@@ -89,24 +94,49 @@ func HandlerWith[Req, Resp any](cfg HandlerConfig, fn func(ctx context.Context, 
 		_ = idempotency.Keep(ctx, json.RawMessage(body)) // it fails without idempotency, or if the body is too large to be kept
 		ctx.Value(resultKey{}).(*result).body = body
 		return nil
-	}), inner...)
-	return batch.Chain(h, func(next batch.Handler) batch.Handler {
-		return &answerer{cfg: cfg, next: next, outbound: map[string]*outbound{}}
+	})
+	answers := func(next batch.Handler) batch.Handler { return &answerer{cfg: cfg, next: next} }
+	return batch.Chain(h, slices.Concat([]func(batch.Handler) batch.Handler{answers}, inner, []func(batch.Handler) batch.Handler{ofItsRequest})...)
+}
+
+// ofItsRequest refuses a request that middleware hands on with another request's context, as
+// of a chunk of package bulk: the other caller would get its answer.
+func ofItsRequest(next batch.Handler) batch.Handler {
+	return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+		if resultOf(ctx, r) == nil {
+			return errors.New("reply: the context is not that of the request: middleware inside reply.Handler must hand on the context that it gets for each record")
+		}
+		return next.Handle(ctx, r)
 	})
 }
 
 type resultKey struct{}
 
 // result is what a request is answered with.
-type result struct{ body []byte }
+type result struct {
+	messageID string // of the request
+	body      []byte
+}
+
+// resultOf returns the result of a request, and nil if ctx is not that of the request.
+func resultOf(ctx context.Context, r batch.Record) *result {
+	if got, ok := ctx.Value(resultKey{}).(*result); ok && got.messageID == r.MessageID {
+		return got
+	}
+	return nil
+}
 
 // Kept is for idempotency.Config.OnDuplicate of idempotency inside a [Handler]: a repeated
 // request gets the answer that was kept for the first one. If nothing was kept, because the
-// answer is larger than [idempotency.MaxResult], its caller gets no answer.
-func Kept(ctx context.Context, _ batch.Record, kept []byte) error {
-	if r, ok := ctx.Value(resultKey{}).(*result); ok {
-		r.body = kept
+// answer is larger than [idempotency.MaxResult], its caller gets no answer. A failure that
+// idempotency.Config.KeepPermanent has kept is answered without Kept, too.
+func Kept(ctx context.Context, r batch.Record, kept []byte) error {
+	got := resultOf(ctx, r)
+	if got == nil {
+		runner.Warn(ctx, batch.Warning{Message: "a repeated request was not answered: idempotency is around reply.Handler, and must be inside it, as an argument of reply.Handler"})
+		return nil
 	}
+	got.body = kept
 	return nil
 }
 
@@ -115,20 +145,8 @@ type answerer struct {
 	cfg  HandlerConfig
 	next batch.Handler
 
-	mu       sync.Mutex
-	outbound map[string]*outbound // by the URL of the reply queue
+	outbound outbound
 }
-
-// outbound is the sender of a reply queue.
-type outbound struct {
-	*sender.Sender
-	users int       // requests that are being answered
-	last  time.Time // when there was one
-}
-
-// idle is how long the sender of a reply queue is kept without use. It has no goroutine and
-// no message then.
-const idle = time.Minute
 
 // Validate implements what [batch.Handler] says of it.
 func (a *answerer) Validate() error {
@@ -137,7 +155,7 @@ func (a *answerer) Validate() error {
 
 // Handle implements [batch.Handler].
 func (a *answerer) Handle(ctx context.Context, r batch.Record) error {
-	req, err := requestOf(&r, a.cfg.Prefix)
+	req, err := a.cfg.requestOf(&r)
 	if err != nil {
 		return err
 	}
@@ -146,7 +164,7 @@ func (a *answerer) Handle(ctx context.Context, r batch.Record) error {
 	}
 	waited, cancel := context.WithDeadline(ctx, req.Deadline)
 	defer cancel()
-	var got result
+	got := result{messageID: r.MessageID}
 	err = a.next.Handle(valuectx.With(waited, resultKey{}, &got), r)
 	if gaveUp := ctx.Err() == nil && waited.Err() != nil; gaveUp {
 		if err != nil && !errors.Is(err, waited.Err()) {
@@ -155,13 +173,20 @@ func (a *answerer) Handle(ctx context.Context, r batch.Record) error {
 		return fmt.Errorf("%w: the caller has given up while the request was handled", batch.ErrExpired)
 	}
 	reply := answer{ID: req.ID}
+	before, failedBefore := errors.AsType[*idempotency.FailedError](err)
 	switch v := verdictOf(ctx, err); {
 	case err == nil:
 	case v.Done == batch.Duplicate && got.body != nil:
+	case v.Done == batch.Duplicate && failedBefore:
+		reply.Error, got.body = &Error{Text: before.Text, Permanent: true}, []byte("null")
 	case v.Done != batch.Pending, v.Aborts, v.InProgress, errors.Is(err, batch.ErrStopped), ctx.Err() != nil:
 		return err
 	default:
-		reply.Error = &Error{Text: shorten.To(err.Error(), maxText), Permanent: v.Permanent, RetryAfter: v.After}
+		text := err.Error()
+		if failedBefore { // by another delivery of the request, whose answer may be lost
+			text = before.Text
+		}
+		reply.Error = &Error{Text: shorten.To(text, maxText), Permanent: v.Permanent, RetryAfter: v.After}
 		got.body = []byte("null")
 		runner.Warn(ctx, batch.Warning{Message: "the request was answered with an error", Err: err, Info: v.Permanent})
 		err = nil
@@ -182,24 +207,35 @@ func verdictOf(ctx context.Context, err error) batch.Verdict {
 }
 
 // send returns nil if SQS has confirmed the answer. A new reply queue may not be known to all
-// of SQS, so it tries again for a moment if there is none.
+// of SQS, so it tries again for a moment if there is none, see [outbound.wait].
 func (a *answerer) send(ctx context.Context, req request, reply answer, body []byte) error {
-	s, done, err := a.sender(ctx, req.To)
+	s, err := a.outbound.take(req.queue, func() (*sender.Sender, error) {
+		client, err := a.client(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return sender.New(client, a.cfg.sender(req.queue))
+	})
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer a.outbound.giveBack(s)
 	message := sender.Message{Body: string(body), Attributes: map[string]batch.MessageAttribute{answerAttribute: attribute(reply)}}
 	err = s.Send(ctx, message)
-	for tries := 1; sqserror.Of(err) == sqserror.NoQueue && tries < 3 && sleep.For(ctx, settling); tries++ {
-		err = s.Send(ctx, message)
+	if sqserror.Of(err) == sqserror.NoQueue && a.outbound.wait() {
+		for tries := 1; sqserror.Of(err) == sqserror.NoQueue && tries < 3 && sleep.For(ctx, settling); tries++ {
+			err = s.Send(ctx, message)
+		}
+		if sqserror.Of(err) != sqserror.NoQueue {
+			a.outbound.waited()
+		}
 	}
 	if tooLarge, is := errors.AsType[*sender.MessageError](err); is && reply.Error == nil {
 		reply.Error = &Error{Text: "the answer cannot be sent: " + tooLarge.Error(), Permanent: true}
 		message.Body, message.Attributes[answerAttribute] = "null", attribute(reply)
 		err = s.Send(ctx, message)
 	}
-	switch name := batch.QueueName(req.To); {
+	switch name := batch.QueueName(req.queue); {
 	case err == nil:
 		return nil
 	case sqserror.Of(err) == sqserror.NoQueue:
@@ -222,34 +258,4 @@ func (a *answerer) client(ctx context.Context) (*sqs.Client, error) {
 		return own.Client(ctx)
 	}
 	return nil, errors.New("reply: HandlerConfig.SQS is nil, and package handler does not run the handler")
-}
-
-// sender returns the sender for a reply queue. The caller calls done when it has sent.
-func (a *answerer) sender(ctx context.Context, to string) (s *sender.Sender, done func(), err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	out := a.outbound[to]
-	if out == nil {
-		for url, other := range a.outbound {
-			if other.users == 0 && time.Since(other.last) > idle {
-				delete(a.outbound, url)
-			}
-		}
-		client, err := a.client(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		if s, err = sender.New(client, a.cfg.sender(to)); err != nil {
-			return nil, nil, err
-		}
-		out = &outbound{Sender: s}
-		a.outbound[to] = out
-	}
-	out.users++
-	return out.Sender, func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		out.users--
-		out.last = time.Now()
-	}, nil
 }

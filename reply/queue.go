@@ -37,6 +37,10 @@ const (
 	refresh = 5 * time.Minute // between two settings of AliveTag
 	// retention is how long the queue keeps an answer that is not received.
 	retention = 5 * time.Minute
+	// hidden is how long an answer is hidden after a receive. Received answers need no more
+	// time than their delete takes. It is short, since answers of a receive that breaks off
+	// are lost for as long.
+	hidden = 2 * time.Second
 	// settling is how long a new queue cannot be used (CreateQueue in the API reference).
 	settling = time.Second
 	// young is for how long SQS may still say of a new queue that there is none.
@@ -111,7 +115,7 @@ func jittered() time.Duration { return refresh - rand.N(refresh/10) }
 func (c *Client) make(q *queue) error {
 	in := &sqs.CreateQueueInput{
 		QueueName:  &q.name,
-		Attributes: map[string]string{"MessageRetentionPeriod": strconv.Itoa(int(retention / time.Second))},
+		Attributes: map[string]string{"MessageRetentionPeriod": seconds(retention), "VisibilityTimeout": seconds(hidden)},
 		Tags:       map[string]string{AliveTag: now()},
 	}
 	maps.Copy(in.Attributes, c.cfg.Attributes)
@@ -132,6 +136,8 @@ func (c *Client) make(q *queue) error {
 	sleep.For(c.ctx, settling)
 	return nil
 }
+
+func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
 
 func (c *Client) tag(q *queue) error {
 	ctx, cancel := context.WithTimeout(c.ctx, callTimeout)

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/bulk"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/idempotency"
@@ -207,6 +208,118 @@ func TestRepeatedRequest_GetsTheKeptAnswer(t *testing.T) {
 	})
 }
 
+// A request that failed permanently is answered with the same failure when it is repeated,
+// and when SQS did not take the first answer. The function is called once.
+func TestRepeatedRequest_GetsTheKeptFailure(t *testing.T) {
+	boom := errors.New("no such product")
+	want := reply.Error{Text: "no such product", Permanent: true}
+	for name, cfg := range map[string]idempotency.Config{
+		"with OnDuplicate":    {OnDuplicate: reply.Kept},
+		"without OnDuplicate": {},
+	} {
+		for _, answerLost := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", the first answer is lost: ", answerLost), func(t *testing.T) {
+				cfg.Key, cfg.KeepPermanent = idempotency.Field("id"), true
+				inWorld(t, func(w *world) {
+					var handled atomic.Int32
+					w.serve(func(context.Context, Request) (Quote, error) {
+						handled.Add(1)
+						return Quote{}, batch.Permanent(boom)
+					}, idempotency.New(idempotency.NewMemory(), cfg))
+					c, first := w.opened(reply.Config{}), "succeeded" // the answer was sent
+					if answerLost {
+						w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "SendMessageBatch", Queue: w.replyQueue().Name, Code: "AccessDenied", Times: 1})
+						first = "retry, succeeded"
+					}
+					for range 3 {
+						began := time.Now()
+						_, err := w.call(c, Request{ID: "r-1"})
+						if e := answered(err); e == nil || *e != want {
+							w.Errorf("%#v, want %#v", err, want)
+						}
+						w.within(began, 10*time.Second)
+					}
+					w.wantIdle(first, "duplicate", "duplicate")
+					if handled.Load() != 1 {
+						w.Errorf("handled %d times", handled.Load())
+					}
+				})
+			})
+		}
+	}
+}
+
+// A failure of decoding is kept, too.
+func TestRepeatedRequestOfAMalformedBody_GetsTheKeptFailure(t *testing.T) {
+	inWorldWith(t, sqstest.Config{}, func(w *world) {
+		w.serve(quote, idempotency.New(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Body, KeepPermanent: true}))
+		c := w.client(reply.Config{})
+		_, first := reply.Call[Quote](w.Context(), c, w.URL, []string{"secret"})
+		_, second := reply.Call[Quote](w.Context(), c, w.URL, []string{"secret"})
+		if a, b := answered(first), answered(second); a == nil || b == nil || *a != *b {
+			w.Errorf("the second answer is %#v, want that of the first, %#v", second, first)
+		}
+		w.wantIdle("succeeded", "duplicate")
+	})
+}
+
+// Around a Handler, idempotency completes a request before reply knows of it: a repeated one
+// has no answer. The log says what to change.
+func TestIdempotencyAroundTheHandler_IsWarnedOf(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.handler = batch.Chain(reply.Handler(quote), idempotency.New(idempotency.NewMemory(), idempotency.Config{
+			Key: idempotency.Field("id"), OnDuplicate: reply.Kept, KeepPermanent: true,
+		}))
+		w.Start()
+		c := w.client(reply.Config{})
+		w.mustCall(c, Request{ID: "r-1"})
+		if _, err := w.call(c, Request{ID: "r-1"}); !errors.Is(err, context.DeadlineExceeded) {
+			w.Error(err)
+		}
+		w.wantIdle("succeeded", "duplicate")
+		w.wantLog("level=WARN")
+		w.wantLog("reply.Handler")
+	})
+}
+
+// Middleware that handles several requests with the context of one, as a chunk of package bulk
+// does, must not give a caller the answer to another request.
+func TestRequestsShareAContext_NoCallerGetsAnotherAnswer(t *testing.T) {
+	for name, shared := range map[string]func(next batch.Handler) batch.Handler{
+		"that of a chunk": func(next batch.Handler) batch.Handler {
+			return bulk.JSON(func(ctx context.Context, items []bulk.Item[Request]) error {
+				for i := range items {
+					if err := next.Handle(ctx, items[i].Record); err != nil {
+						items[i].Fail(err)
+					}
+				}
+				return nil
+			}, bulk.Config{MaxItems: 3})
+		},
+		"without values": func(next batch.Handler) batch.Handler {
+			return batch.HandlerFunc(func(_ context.Context, r batch.Record) error { return next.Handle(context.Background(), r) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.serve(quote, shared)
+				c := w.opened(reply.Config{})
+				var all sync.WaitGroup
+				for i := range 3 {
+					all.Go(func() {
+						id := fmt.Sprint("r-", i)
+						q, err := w.call(c, Request{ID: id})
+						if e := answered(err); q.For != id && (e == nil || !strings.Contains(e.Text, "the context is not that of the request")) {
+							w.Errorf("%s: %+v, %v", id, q, err)
+						}
+					})
+				}
+				all.Wait()
+			})
+		})
+	}
+}
+
 // An answer that cannot be sent is not lost, and its work is not done again.
 func TestAnswerCannotBeSent_RequestComesBack(t *testing.T) {
 	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
@@ -248,6 +361,10 @@ func TestRequestWithAWrongAttribute_IsDeadLettered(t *testing.T) {
 			"http://h/sqsbatch-reply-x", "sqsbatch-reply-x", "arn:aws:sqs:us-east-1:1:sqsbatch-reply-x", "file:///1/sqsbatch-reply-x",
 			"https://user@sqs.us-east-1.amazonaws.com/1/sqsbatch-reply-x", "https://sqs.eu-west-1.amazonaws.com/1/sqsbatch-reply-x",
 			"https://sqs.cn-north-1.amazonaws.com.cn/1/sqsbatch-reply-x",
+			"https://sqs.us-east-1.amazonaws.com/111122223333/sqsbatch-reply-x", "https://example.com/000000000001/sqsbatch-reply-x",
+			"https://sqs.us-east-1.amazonaws.com/" + strings.Repeat("7", 1000) + "/sqsbatch-reply-x",
+			"https://sqs." + strings.Repeat("x", 1000) + ".amazonaws.com/1/sqsbatch-reply-x", "https://h/1/" + strings.Repeat("x", 80),
+			"https://h/1/secret\x1b[2J", "https://h/1/secret?token=secret", "http://secret:secret@h/1/sqsbatch-reply-x", "secret", "http://[secret",
 		} {
 			list = append(list, fmt.Sprintf(`{"id":"x","to":%q,"deadline":"2100-01-01T00:00:00Z"}`, to))
 		}
@@ -260,10 +377,54 @@ func TestRequestWithAWrongAttribute_IsDeadLettered(t *testing.T) {
 		}
 		w.UntilIdle()
 		for _, m := range w.Messages() {
-			if m.String() != "dead-letter" || !strings.Contains(m.Attempts[0].Err.Error(), "attribute sqsbatch.request: ") {
-				w.Errorf("%v: %v", m, m.Attempts[0].Err)
+			text := fmt.Sprint(m.Attempts[0].Err)
+			if m.String() != "dead-letter" || !strings.Contains(text, "attribute sqsbatch.request: ") || strings.Contains(text, "secret") || len(text) > 250 {
+				w.Errorf("%v: %v", m, text)
 			}
 		}
+	})
+}
+
+// Callers of other accounts are answered if the configuration names their account. The answer
+// goes through the handler's own endpoint, whatever host the request names.
+func TestCallerOfAnotherAccount_IsAnsweredIfAllowed(t *testing.T) {
+	inWorldWith(t, sqstest.Config{}, func(w *world) {
+		const account = "111122223333"
+		other := sqs.New(sqs.Options{AccountID: account})
+		defer other.Close()
+		if _, err := other.Client().CreateQueue(w.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("sqsbatch-reply-x")}); err != nil {
+			w.Fatal(err)
+		}
+		w.handler = reply.HandlerWith(reply.HandlerConfig{SQS: other.Client(), Accounts: []string{account}}, quote)
+		w.Start()
+		w.SendInput(&awssqs.SendMessageInput{MessageBody: aws.String(`{"id":"r-1"}`), MessageAttributes: map[string]types.MessageAttributeValue{"sqsbatch.request": {
+			DataType: aws.String("String"), StringValue: aws.String(`{"id":"x","to":"https://example.com/111122223333/sqsbatch-reply-x","deadline":"2100-01-01T00:00:00Z"}`),
+		}}})
+		w.wantIdle("succeeded")
+		calls := other.Calls("SendMessageBatch")
+		if len(calls) != 1 || calls[0].Queue != "sqsbatch-reply-x" {
+			w.Errorf("%+v", calls)
+		}
+	})
+}
+
+// A sender that names reply queues that do not exist holds up nobody else.
+func TestManyRequestsNameQueuesThatAreNotThere_OthersAreAnsweredSoon(t *testing.T) {
+	inBoth(t, sqstest.Config{Handler: handler.Config{Concurrency: 1}}, func(w *world) {
+		w.serve(quote)
+		c := w.opened(reply.Config{})
+		outcomes := []string{}
+		for i := range 50 {
+			w.SendInput(&awssqs.SendMessageInput{MessageBody: aws.String(`{"id":"r-1"}`), MessageAttributes: map[string]types.MessageAttributeValue{"sqsbatch.request": {
+				DataType:    aws.String("String"),
+				StringValue: aws.String(fmt.Sprintf(`{"id":"x","to":%q,"deadline":"2100-01-01T00:00:00Z"}`, w.Server.QueueURL(fmt.Sprint("sqsbatch-reply-", i)))),
+			}}})
+			outcomes = append(outcomes, "expired")
+		}
+		began := time.Now()
+		w.mustCall(c, Request{ID: "r-1"})
+		w.within(began, 10*time.Second)
+		w.wantIdle(append(outcomes, "succeeded")...)
 	})
 }
 
@@ -498,6 +659,47 @@ func TestRefusedCalls_SayWhatIsMissing(t *testing.T) {
 			w.Server.ClearFaults()
 		})
 	}
+}
+
+// SQS may hand out answers whose receive then breaks off. They are hidden for a moment only, so
+// that the calls get them long before their time is over.
+func TestAnswerOfAReceiveIsLost_TheCallHasItsAnswerSoon(t *testing.T) {
+	for _, lost := range []int{1, 3} {
+		inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
+			w.serve(quote)
+			c := w.opened(reply.Config{})
+			w.inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: "ReceiveMessage", Queue: w.replyQueue().Name, Times: lost})
+			began := time.Now()
+			w.mustCall(c, Request{ID: "r-1"})
+			w.within(began, time.Duration(lost)*3*time.Second)
+			if n := w.calls("ReceiveMessage"); n <= lost {
+				w.Errorf("%d receives: the fault had no effect", n)
+			}
+			time.Sleep(time.Minute)
+			if q := w.replyQueue(); len(q.Messages) != 0 {
+				w.Errorf("%d answers are left", len(q.Messages))
+			}
+		})
+	}
+}
+
+// A delete whose answer takes longer than the answers are hidden has them come once more. They
+// are dropped.
+func TestDeleteOfAnAnswerIsSlow_TheSecondCopyIsDropped(t *testing.T) {
+	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
+		w.serve(quote)
+		c := w.opened(reply.Config{})
+		w.inject(sqs.Fault{Kind: sqs.Latency, Operation: "DeleteMessageBatch", Queue: w.replyQueue().Name, Latency: 5 * time.Second, Times: 1})
+		w.mustCall(c, Request{ID: "r-1"})
+		w.mustCall(c, Request{ID: "r-2", Takes: 4 * time.Second})
+		if n := w.calls("ReceiveMessage"); n > 4 {
+			w.Errorf("%d receives for two calls", n)
+		}
+		time.Sleep(time.Minute)
+		if q := w.replyQueue(); len(q.Messages) != 0 {
+			w.Errorf("%d answers are left", len(q.Messages))
+		}
+	})
 }
 
 // The error of a call that had no answer says so if answers could not be received, unless that

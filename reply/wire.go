@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +24,8 @@ type request struct {
 	ID       string    `json:"id"`
 	To       string    `json:"to"`       // the URL of the reply queue
 	Deadline time.Time `json:"deadline"` // when the caller gives up
+
+	queue string // the ARN of the reply queue, see requestOf
 }
 
 // answer is the attribute of an answer.
@@ -69,35 +71,41 @@ func attribute(v any) batch.MessageAttribute {
 	return batch.MessageAttribute{DataType: "String", StringValue: string(text)}
 }
 
-// requestOf reads the request's attribute. Answers go only to queues of the record's region
-// whose names begin with prefix, since anyone who may send requests can write any queue into
-// them.
-func requestOf(r *batch.Record, prefix string) (q request, err error) {
-	malformed := func(reason string, err error) error {
-		return &batch.MalformedError{Reason: "attribute " + requestAttribute + ": " + reason, Err: err}
+// requestOf reads the request's attribute. Anyone who may send requests can write any queue
+// into it. Therefore answers go only to queues of the record's region whose names begin with
+// the prefix, in the record's account or one of Accounts, through the endpoint of the
+// handler's client: the host in the URL is not called. Errors quote nothing of the
+// attribute, since they are in the log and in dead letters.
+func (c *HandlerConfig) requestOf(r *batch.Record) (q request, err error) {
+	malformed := func(reason string, args ...any) error {
+		return &batch.MalformedError{Reason: "attribute " + requestAttribute + ": " + fmt.Sprintf(reason, args...)}
 	}
 	a, ok := r.MessageAttributes[requestAttribute]
 	if !ok {
-		return q, malformed("is missing: the message was not sent by reply.Call", nil)
+		return q, malformed("is missing: the message was not sent by reply.Call")
 	}
-	if err := json.Unmarshal([]byte(a.StringValue), &q); err != nil {
-		return q, malformed("is not the JSON that reply.Call writes", err)
+	if json.Unmarshal([]byte(a.StringValue), &q) != nil {
+		return q, malformed("is not the JSON that reply.Call writes")
 	}
 	if q.ID == "" || q.Deadline.IsZero() {
-		return q, malformed("has no id or no deadline", nil)
+		return q, malformed("has no id or no deadline")
 	}
-	to, err := url.Parse(q.To)
-	if err != nil || !replyURL.MatchString(q.To) {
-		return q, malformed(fmt.Sprintf("the reply queue is %.200q, must be https://HOST/ACCOUNT/NAME", q.To), err)
+	part := replyURL.FindStringSubmatch(q.To)
+	if part == nil {
+		return q, malformed("the reply queue must be https://HOST/ACCOUNT/NAME")
 	}
 	own, _ := endpoint.ParseARN(r.QueueARN)
-	switch name, region := batch.QueueName(q.To), endpoint.Region(to.Hostname()); {
-	case !strings.HasPrefix(name, prefix):
-		return q, malformed(fmt.Sprintf("the name of the reply queue is %q, must begin with %q (HandlerConfig.Prefix)", name, prefix), nil)
+	host, account, name := part[1], part[2], part[3]
+	switch region := endpoint.Region(host); {
+	case !strings.HasPrefix(name, c.Prefix):
+		return q, malformed("the name of the reply queue must begin with %q (HandlerConfig.Prefix)", c.Prefix)
 	case region != "" && region != own.Region:
-		return q, malformed(fmt.Sprintf("the reply queue is in region %q, must be in that of the requests' queue, %s", region, own.Region), nil)
+		return q, malformed("the reply queue must be in the region of the requests' queue, %s", own.Region)
+	case account != own.Account && !slices.Contains(c.Accounts, account):
+		return q, malformed("the reply queue must be in the account of the requests' queue, %s, or in one of HandlerConfig.Accounts", own.Account)
 	}
+	q.queue = "arn:" + endpoint.PartitionOf(own.Region) + ":sqs:" + own.Region + ":" + account + ":" + name
 	return q, nil
 }
 
-var replyURL = regexp.MustCompile(`^https?://[A-Za-z0-9._:\[\]-]+/[A-Za-z0-9_-]+/[A-Za-z0-9_-]{1,80}$`)
+var replyURL = regexp.MustCompile(`^https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?/([A-Za-z0-9_-]+)/([A-Za-z0-9_-]{1,80})$`)

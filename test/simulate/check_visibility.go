@@ -401,7 +401,7 @@ func (c *checker) cameAgain(later, d *delivery) bool {
 	if later.process != d.process || later.story != d.story || later.handling != nil || d.handling == nil {
 		return false
 	}
-	return later.got.Before(d.handling.overIn()) || c.sentDeadAfter(d, later.got)
+	return later.got.Before(d.handling.overIn()) || c.sentDeadAfter(d, later.got) && (d.outcome == nil || later.got.Before(d.outcome.Settled))
 }
 
 // sentDeadAfter reports whether a message was sent to a dead-letter queue after a moment, before its next handling.

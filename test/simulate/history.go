@@ -203,6 +203,7 @@ type Outcome struct {
 	DeadLetters   string
 	Lost          bool // longpoll.ErrLost: its handler was not called
 	Aborted       bool // batch.ErrAborted: it was not started for that
+	Settled       Moment
 
 	delivery *delivery // of the checker
 }

@@ -211,7 +211,13 @@ func (h *hooks) BatchSettled(ctx context.Context, b batch.BatchInfo, results []b
 			Lost: errors.Is(r.Err, longpoll.ErrLost), Aborted: errors.Is(r.Err, batch.ErrAborted),
 		}
 	}
-	h.note(ctx, func(w *Work) { w.Results = append(w.Results, list...) })
+	h.note(ctx, func(w *Work) {
+		settled := h.env.rec.moment()
+		for k := range list {
+			list[k].Settled = settled
+		}
+		w.Results = append(w.Results, list...)
+	})
 	h.block("BatchSettled", "")
 }
 
