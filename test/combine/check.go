@@ -266,8 +266,8 @@ func (c *checker) answer(e Entry) {
 	switch {
 	case r.Failed:
 		m.refused = true
-		if r.Permanent && !m.failed {
-			c.violated(Answered, "request %d is answered with a permanent error, and the function did not fail it for good", r.Request)
+		if r.Permanent && !m.failed && !k.kept {
+			c.violated(Answered, "request %d is answered with a permanent error, and the function did not fail it or its key for good", r.Request)
 		}
 		if !r.Permanent && m.end.forGood() && c.Plan.Broken == 0 { // else it may not have been called
 			c.violated(Answered, "request %d is answered with an error that is not permanent, and the function failed it for good", r.Request)

@@ -116,7 +116,7 @@ func Generate(seed uint64, parts ...string) *Plan {
 	}
 	if p.has("idempotency") {
 		p.Tx = g.oneIn(2)
-		p.KeepPermanent = !p.has("reply") && g.oneIn(2)
+		p.KeepPermanent = g.oneIn(2)
 	}
 	trouble, copies := pick(g, 0, 10, 30, 60), p.has("idempotency") && !g.oneIn(4)
 	at := time.Duration(0)
