@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
@@ -51,15 +50,7 @@ func (c *Config) pollClient(ctx context.Context, queue string) (*sqs.Client, err
 		return nil, fmt.Errorf("handler: no region for queue %s: set AWS_REGION, or give the queue's URL or ARN", queue)
 	}
 	cfg.Region = cmp.Or(cfg.Region, "us-east-1") // a configured endpoint ignores the region, but the SDK wants one
-	return sqs.NewFromConfig(cfg, func(o *sqs.Options) {
-		if o.BaseEndpoint == nil && base != "" {
-			o.BaseEndpoint = &base
-			// The host is already dual-stack or FIPS if it should be; the SDK refuses the
-			// options together with a host.
-			o.EndpointOptions.UseFIPSEndpoint = aws.FIPSEndpointStateDisabled
-			o.EndpointOptions.UseDualStackEndpoint = aws.DualStackEndpointStateDisabled
-		}
-	}), nil
+	return sqs.NewFromConfig(cfg, endpoint.Default(base)), nil
 }
 
 // sdkLogger returns a logger for the SDK, which would write plain text to standard error

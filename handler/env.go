@@ -54,6 +54,7 @@ func (v variable) read() (err error) {
 		*field, err = v.Text(value)
 	}
 	if err != nil {
+		reflect.ValueOf(v.field).Elem().SetZero() // the packages that use it would report it again
 		return fmt.Errorf("%s is %q: %w", v.Name, value, err)
 	}
 	return nil

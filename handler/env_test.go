@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -102,6 +103,25 @@ func TestWrongVariables_AreAllNamedWithTheirBounds(t *testing.T) {
 	for name, c := range wrong {
 		if !strings.Contains(err.Error(), name+` is "`+c[0]+`": must be`) || !strings.Contains(err.Error(), c[1]) {
 			t.Errorf("%s=%s is not explained in:\n%v", name, c[0], err)
+		}
+	}
+}
+
+// A wrong value of any variable is one line, although several packages know its bounds.
+func TestWrongVariable_IsReportedOnce(t *testing.T) {
+	wrong := map[settings.Kind][]string{
+		settings.Flag: {"yes"}, settings.Choice: {"none"}, settings.Number: {"-1", "1.5", "1000000"},
+		settings.Duration: {"1", "-5s", "0s", "100h"}, settings.Seconds: {"1", "-5s", "1500ms", "100h"},
+	}
+	for _, s := range settings.All {
+		for _, value := range wrong[s.Kind] {
+			t.Run(s.Name+"="+value, func(t *testing.T) {
+				t.Setenv(s.Name, value)
+				_, err := NewPoller(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), Config{Poll: PollConfig{Queues: []string{"arn:aws:sqs:eu-west-1:123456789012:orders"}}})
+				if err == nil || !strings.HasPrefix(err.Error(), s.Name) && !strings.HasPrefix(err.Error(), "sqsbatch: "+s.Name) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("want one line that begins with the variable:\n%v", err)
+				}
+			})
 		}
 	}
 }

@@ -2,16 +2,20 @@ package main
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 // deadLetter serves the queues dead, with one message, and orders.
@@ -29,10 +33,15 @@ func deadLetter(t *testing.T, body string) *sqs.Server {
 	golden.OK(t, err)
 	// The configuration of the person who runs the test is not used.
 	for name, value := range map[string]string{
-		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
-		"AWS_PROFILE": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": "", "AWS_ENDPOINT_URL": "", "AWS_ENDPOINT_URL_SQS": "", "AWS_ENDPOINT_URL_S3": "",
+		"XDG_STATE_HOME": t.TempDir(), "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
 	} {
 		t.Setenv(name, value)
+	}
+	for _, name := range []string{ // to the SDK, an empty one is not the same as none
+		"AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL_S3", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
+	} {
+		t.Setenv(name, "")
+		golden.OK(t, os.Unsetenv(name))
 	}
 	return server
 }
@@ -89,5 +98,62 @@ func TestDLQShow_ReadsBodiesInS3(t *testing.T) {
 	}
 	if len(requests) > 0 || len(bodies(server, "dead")) != 1 {
 		t.Errorf("%d more requests to S3, and the queue has %q", len(requests), bodies(server, "dead"))
+	}
+}
+
+// nobody returns the address of a server that must not be called.
+func nobody(t *testing.T) (addr string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	golden.OK(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			t.Errorf("%s was called", listener.Addr())
+			_ = c.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = listener.Close(); <-done })
+	return listener.Addr().String()
+}
+
+// bury sends a message to dead as sqsbatch does.
+func bury(t *testing.T, server *sqs.Server, body, from string) {
+	t.Helper()
+	value, _ := partialfailure.Origin{Reason: "x", MessageID: "m", Queue: from}.Value(1000)
+	_, err := server.Client().SendMessage(t.Context(), &awssqs.SendMessageInput{
+		QueueUrl: aws.String(server.QueueURL("dead")), MessageBody: &body,
+		MessageAttributes: map[string]types.MessageAttributeValue{"sqsbatch": {DataType: aws.String("String"), StringValue: &value}},
+	})
+	golden.OK(t, err)
+}
+
+// Anyone who may send to the queue, or to one that dead-letters to it, can write an origin.
+// A host in it would be called with the user's credentials. An ARN is called where the
+// dead-letter queue is.
+func TestDLQReplay_CallsNoHostThatAMessageNames(t *testing.T) {
+	server := deadLetter(t, "1")
+	other := nobody(t)
+	forged := []string{"http://" + other + "/000000000000/orders", "https://" + other + "/000000000000/orders", server.QueueURL("orders"), "orders", "//" + other}
+	for _, from := range forged {
+		bury(t, server, "forged", from)
+	}
+	bury(t, server, "good", server.QueueARN("orders"))
+	for _, c := range []struct{ queue, endpoint, yes string }{{server.QueueURL("dead"), "", "--yes"}, {"dead", server.URL(), "--yes=false"}} {
+		if c.endpoint != "" {
+			t.Setenv("AWS_ENDPOINT_URL", c.endpoint)
+		}
+		status, stdout, stderr := run(t, "dlq", "replay", c.queue, "--by", "send", c.yes)
+		if status != 3 || !strings.Contains(stdout, "5  left: the queue that its attribute sqsbatch names is not an ARN") {
+			t.Errorf("status %d\n%s\n%s", status, stdout, stderr)
+		}
+	}
+	if got := bodies(server, "orders"); len(got) != 1 || got[0] != "good" {
+		t.Errorf("orders has %q", got)
 	}
 }

@@ -25,9 +25,20 @@ type policy struct {
 type statement struct {
 	Sid       string
 	Effect    string
-	Principal struct{ AWS []string }
-	Action    []string
+	Principal struct{ AWS oneOrMany }
+	Action    oneOrMany
 	Resource  string
+}
+
+// oneOrMany is a list that AWS writes as a string if it has one element.
+type oneOrMany []string
+
+// MarshalJSON implements [json.Marshaler].
+func (list oneOrMany) MarshalJSON() ([]byte, error) {
+	if len(list) == 1 {
+		return json.Marshal(list[0])
+	}
+	return json.Marshal([]string(list))
 }
 
 // canonicalPolicy takes any JSON object: a policy is kept as it is, and nothing

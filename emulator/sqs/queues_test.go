@@ -205,6 +205,16 @@ func TestPermissionsAreInThePolicy(t *testing.T) {
 	})
 }
 
+// AWS was recorded with a string in place of a list of one.
+func TestAPermissionOfOneActionForOneAccount_HasNoLists(t *testing.T) {
+	withOrders(t, func(b *bench, queue *string) {
+		b.ok(b.permit(queue, "theirs", []string{"111111111111"}, []string{"ReceiveMessage"}))
+		want := `{"Version":"2008-10-17","Id":"` + b.server.QueueARN("orders") + `/SQSDefaultPolicy","Statement":[{"Sid":"theirs","Effect":"Allow",` +
+			`"Principal":{"AWS":"arn:aws:iam::111111111111:root"},"Action":"SQS:ReceiveMessage","Resource":"` + b.server.QueueARN("orders") + `"}]}`
+		equal(b, "policy", b.attributes(queue)["Policy"], want)
+	})
+}
+
 // What AddPermission cannot change without understanding it stays as it is.
 func TestPermissionsOfAnotherForm_AreRefused(t *testing.T) {
 	virtual(t, func(b *bench) {

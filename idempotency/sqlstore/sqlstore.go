@@ -47,8 +47,11 @@
 //
 // # Settings
 //
-// PostgreSQL: the default isolation, READ COMMITTED, is enough. With a stricter one a
-// statement may fail to serialize, and the record is retried. Commits must reach the disk: with
+// PostgreSQL: the transactions of InTx are READ COMMITTED, whatever the default of the
+// database is. With a stricter isolation they could not commit after a renewal of the claim,
+// which changes the row that they complete. Lock the rows on which your work depends (SELECT
+// … FOR UPDATE). If the default is stricter, other statements of the store may fail to
+// serialize, and the record is retried. Commits must reach the disk: with
 // synchronous_commit=off a crash of the server may lose the last completions. After a failover
 // to an asynchronous replica the same is true.
 //
@@ -57,7 +60,9 @@
 //
 //	file:work.db?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_txlock=immediate
 //
-// Claims are renewed while a transaction of InTx has a connection, so the pool needs two at least.
+// Each transaction of InTx has a connection of the pool, and claims are renewed meanwhile. So the
+// pool (MaxOpenConns) needs at least one connection more than the number of records that are
+// handled at a time, or of chunks with package bulk. InTx warns of a smaller pool.
 //
 // Calls end with their context. Errors name the operation and the table, never a key or a result.
 package sqlstore
@@ -67,10 +72,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 	"unicode/utf8"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
 // Store is an [idempotency.Store] in a table. Make one with [New].
@@ -80,6 +88,8 @@ type Store struct {
 	table      string
 	statements statements
 	err        error // of the configuration
+
+	poolChecked sync.Once
 }
 
 var _ idempotency.Store = (*Store)(nil)
@@ -190,7 +200,8 @@ func (s *Store) InTx(ctx context.Context, work func(tx *sql.Tx) error) error {
 	if !ok {
 		return ErrNoClaim
 	}
-	tx, err := s.db.BeginTx(ctx, nil)
+	s.poolChecked.Do(func() { s.checkPool(ctx) })
+	tx, err := s.db.BeginTx(ctx, s.dialect.txOptions())
 	if err != nil {
 		return s.wrap("begin a transaction", err)
 	}
@@ -201,6 +212,19 @@ func (s *Store) InTx(ctx context.Context, work func(tx *sql.Tx) error) error {
 	return held.Commit(func(key, owner string, c idempotency.Completion) error {
 		return s.complete(ctx, tx, s.statements.completeFirst, key, owner, c)
 	}, func() error { return s.wrap("commit", tx.Commit()) })
+}
+
+// checkPool warns if all handlers together can use up the pool, so that no claim is renewed
+// until one of them is done.
+func (s *Store) checkPool(ctx context.Context) {
+	view, ok := runner.From(ctx)
+	if !ok {
+		return
+	}
+	if size, handlers := s.db.Stats().MaxOpenConnections, view.Config().Concurrency; size > 0 && size <= handlers {
+		runner.Warn(ctx, batch.Warning{Message: fmt.Sprintf("the database pool of sqlstore has %d connections, and %d records are handled at a time, each with a transaction: "+
+			"claims cannot be renewed while all connections are used. Set MaxOpenConns to %d at least, or handle fewer records at a time", size, handlers, handlers+1)})
+	}
 }
 
 // ErrNoClaim is returned by [Store.InTx] when its context has no claim in this store.

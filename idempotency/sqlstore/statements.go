@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"regexp"
@@ -42,6 +43,15 @@ func (d Dialect) bytes() string {
 		return "BLOB"
 	}
 	return "bytea"
+}
+
+// txOptions returns the isolation of transactions in which a claim is completed. A stricter
+// one fails once the claim was renewed meanwhile. SQLite has only one.
+func (d Dialect) txOptions() *sql.TxOptions {
+	if d == SQLite {
+		return nil
+	}
+	return &sql.TxOptions{Isolation: sql.LevelReadCommitted}
 }
 
 // lock has concurrent migrations wait for each other: CREATE IF NOT EXISTS alone may fail in

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -84,9 +85,9 @@ func inLabels(label []string) (region string, usual bool) {
 	return "", false
 }
 
-// localStack ends the names that LocalStack gives its queues; like AWS's they
-// have the region, which it reads in the signatures of calls.
-const localStack = ".localhost.localstack.cloud"
+// LocalStack ends the hosts of the URLs that LocalStack gives its queues, all of which are this
+// machine. Like AWS's they have the region, which it reads in the signatures of calls.
+const LocalStack = ".localhost.localstack.cloud"
 
 // Of returns the region of a queue's URL or ARN, and the endpoint to call if it is not the
 // client's default for the region: a VPC endpoint, FIPS, dual stack, or a server that is
@@ -104,23 +105,49 @@ func Of(queue string) (region, base string) {
 	if usual {
 		return region, ""
 	}
-	if rest, ok := strings.CutSuffix(host, localStack); ok {
+	if rest, ok := strings.CutSuffix(host, LocalStack); ok {
 		region, _ = inLabels(strings.Split(rest, "."))
 	}
 	return region, u.Scheme + "://" + u.Host
 }
 
+// Default returns an option with which a client calls base, as [Of] returns it, unless its
+// configuration names an endpoint: AWS_ENDPOINT_URL_SQS, for example. "" changes nothing.
+func Default(base string) func(*sqs.Options) {
+	return func(o *sqs.Options) {
+		if o.BaseEndpoint != nil || base == "" {
+			return
+		}
+		o.BaseEndpoint = &base
+		// The host is already dual-stack or FIPS if it should be; the SDK refuses the
+		// options together with a host.
+		o.EndpointOptions.UseFIPSEndpoint = aws.FIPSEndpointStateDisabled
+		o.EndpointOptions.UseDualStackEndpoint = aws.DualStackEndpointStateDisabled
+	}
+}
+
 // ARN is arn:PARTITION:sqs:REGION:ACCOUNT:NAME.
 type ARN struct{ Region, Account, Name string }
 
-// ParseARN parses a queue's ARN. Its error shows the form that an ARN must have.
+// ParseARN parses a queue's ARN, which may be from a message: its region can become a part of a
+// host's name, and its account and name that of a path. Its error shows the form that an ARN
+// must have.
 func ParseARN(s string) (ARN, error) {
 	part := strings.Split(s, ":")
-	if len(part) != 6 || part[0] != "arn" || part[2] != "sqs" || part[3] == "" || part[4] == "" || part[5] == "" {
+	if len(part) != 6 || part[0] != "arn" || part[2] != "sqs" || part[3] == "" || part[4] == "" || part[5] == "" ||
+		strings.ContainsFunc(part[3], notOfRegion) || strings.ContainsFunc(s, notOfPath) {
 		return ARN{}, fmt.Errorf("%q is not a queue's ARN (arn:aws:sqs:REGION:ACCOUNT:NAME)", s)
 	}
 	return ARN{Region: part[3], Account: part[4], Name: part[5]}, nil
 }
+
+// notOfRegion reports whether a character is in no region's name.
+func notOfRegion(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-'
+}
+
+// notOfPath reports whether a character would not be itself in a part of a URL's path.
+func notOfPath(r rune) bool { return strings.ContainsRune(`/\?#% `, r) || !unicode.IsPrint(r) }
 
 // QueueURL derives a queue's URL from its ARN without a call to SQS, since neither of SAM's
 // policies for a function with a queue allows GetQueueUrl. It uses the endpoint that the

@@ -125,7 +125,10 @@ func TestQueueARN_GivesQueueURLInEveryPartition(t *testing.T) {
 }
 
 func TestParseARN_RefusesOtherTexts(t *testing.T) {
-	for _, s := range []string{"", "orders", "arn:aws:sns:eu-west-1:1:t", "arn:aws:sqs:eu-west-1:1:", "arn:aws:sqs::1:q", "arn:aws:sqs:eu-west-1:1:q:more"} {
+	for _, s := range []string{"", "orders", "arn:aws:sns:eu-west-1:1:t", "arn:aws:sqs:eu-west-1:1:", "arn:aws:sqs::1:q", "arn:aws:sqs:eu-west-1:1:q:more",
+		// The region becomes a part of a host, account and name of a path.
+		"arn:aws:sqs:example.org/:1:q", "arn:aws:sqs:example.org#:1:q", "arn:aws:sqs:a.b:1:q", "arn:aws:sqs:a@b:1:q", "arn:aws:sqs:\x1b[2J:1:q", "arn:aws:sqs:é:1:q",
+		"arn:aws:sqs:eu-west-1:../1:q", "arn:aws:sqs:eu-west-1:1:../q", "arn:aws:sqs:eu-west-1:1:q?x", "arn:aws:sqs:eu-west-1:1:q ", "arn:\n:sqs:eu-west-1:1:q"} {
 		if _, err := endpoint.ParseARN(s); err == nil {
 			t.Errorf("%q is taken for an ARN", s)
 		}

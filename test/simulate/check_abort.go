@@ -167,11 +167,16 @@ func (c *checker) pollAborts() {
 			d := o.delivery
 			if o.Aborted && !c.aborted(p) {
 				c.violated(Heeded, p.gone(), "%v was not started by process %d for an abort that there was not", d.story, p.Number)
-			} else if last := d.last(); !o.Aborted && calm && last != nil && last.hidden != d.received.Visibility && p.beforeStop(last.at) { // else it is an extension
+			} else if last := d.last(); !o.Aborted && calm && last != nil && last.hidden != d.received.Visibility && p.beforeStop(last.at) && !c.waitedLong(d, last.at) { // else it is an extension
 				c.violated(Heeded, last.at, "%v was not started by process %d, which does not say for what", d.story, p.Number)
 			}
 		}
 	}
+}
+
+// waitedLong reports whether a record of a standard queue was given back because it had waited for a slot.
+func (c *checker) waitedLong(d *delivery, at Moment) bool {
+	return !d.queue.FIFO() && at.At.Sub(d.got.At) >= 20*time.Second
 }
 
 // aborted reports whether a handler has aborted a process, perhaps only its own group by an abort of no time.

@@ -165,7 +165,7 @@ func databases(t testing.TB) []database {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, newPostgres(t, folder))
+		list = append(list, newPostgres(t, folder, ""))
 	}
 	return list
 }
@@ -196,17 +196,23 @@ func (c sqliteConnector) Connect(context.Context) (driver.Conn, error) {
 
 func (c sqliteConnector) Driver() driver.Driver { return &sqlitedriver.Driver{} }
 
-// newPostgres is a schema of its own in the server.
-func newPostgres(t testing.TB, folder string) database {
+// newPostgres is a schema of its own in the server, with a default isolation if one is named.
+func newPostgres(t testing.TB, folder, isolation string) database {
 	t.Helper()
 	schema := "test_" + strings.ToLower(strconv.FormatInt(time.Now().UnixNano(), 36))
 	db := openPostgres(postgresConfig(folder))
 	defer db.Close()
-	if _, err := db.Exec("CREATE SCHEMA " + schema); err != nil {
+	if err := eventually(func() error { // a test before may have killed the server
+		_, err := db.Exec("CREATE SCHEMA " + schema)
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	config := postgresConfig(folder)
 	config.RuntimeParams["search_path"] = schema
+	if isolation != "" {
+		config.RuntimeParams["default_transaction_isolation"] = isolation
+	}
 	return database{"PostgreSQL", sqlstore.PostgreSQL, func(t testing.TB, wrap func(net.Conn) net.Conn) *sql.DB {
 		c := config.Copy()
 		if wrap != nil {

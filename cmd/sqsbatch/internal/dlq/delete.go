@@ -65,7 +65,7 @@ func (d *deleting) run(cmd *cobra.Command, tio cli.IO, name string) error {
 		pick:   &picker{selection: s.selection, limit: s.limit, before: s.queue.Asked.Add(time.Second)},
 		result: &result{}, dryRun: !d.yes, saved: saved,
 	}
-	r.scan = newScan(s.queue, s.workers)
+	r.scan = s.newScan(s.workers)
 	r.scan.each = r.each
 	a, err := s.scan(r.scan, r.result, func(c counts) string {
 		return fmt.Sprintf("%s selected, %s deleted", number(c.Selected), number(c.Deleted))

@@ -30,7 +30,10 @@ sqsbatch dlq replay orders-dead --reason 'no such customer' --yes`,
 	}
 	cmd.AddCommand(statsCommand(tio), showCommand(tio), exportCommand(tio), importCommand(tio),
 		tryCommand(tio, builder), replayCommand(tio), moveCommand(tio), deleteCommand(tio))
-	cli.Notes(cmd, notes)
+	for _, verb := range cmd.Commands() {
+		cli.Notes(verb, exitStatus)
+	}
+	cli.Notes(cmd, notes+"\n\n"+exitStatus)
 	return cmd
 }
 
@@ -62,7 +65,9 @@ const aboutDelete = `Deletes messages for good. To delete all of a queue, keep a
 
 const notes = `## The queue
 
-QUEUE is a name, URL or ARN. Region, credentials and endpoint are found as the AWS CLI finds them. A server on this machine needs no credentials.
+QUEUE is a name, URL or ARN. Region, credentials and endpoint are found as the AWS CLI finds them. Without a configured endpoint, a URL is called at its host. Other queues are called where QUEUE is, unless they are given by URLs too, or QUEUE is at an endpoint of AWS for another region. A server on this machine needs no credentials.
+
+Of a queue that only a message names, an ARN is taken and nothing else, because anyone who may send can write it.
 
 ## Receiving
 
@@ -80,8 +85,8 @@ The jq program of --where reads an object with: id, body (the parsed JSON, or el
 
 The first Ctrl-C finishes what is in hand, makes the rest visible and says what is where; a second one stops at once.
 
-replay, move and import note each step in a journal. After an interruption or a kill, --resume goes on: what was sent is not sent again. If the command was killed during a call, the messages of that call may have been sent. They are sent again, and the output names them. A FIFO queue drops the second copy within five minutes.
+replay, move and import note each step in a journal. After an interruption or a kill, --resume goes on: what was sent is not sent again. If the command was killed during a call, the messages of that call may have been sent. They are sent again, and the output names them. A FIFO queue drops the second copy within five minutes. Messages that the killed command has hidden come back within about two minutes; --resume says until when it waits for them.`
 
-## Exit status
+const exitStatus = `## Exit status
 
-0: everything was done. 1: the command failed. 2: the command line is wrong. 3: some messages were left, or could not be seen; the output says which. 130: it was interrupted.`
+0: everything was done. 1: the command failed. 2: the command line is wrong. 3: some messages were left, could not be seen, may have been sent twice, or would fail (try); the output says which. 130: it was interrupted.`

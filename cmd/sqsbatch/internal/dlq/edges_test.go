@@ -74,6 +74,35 @@ func TestResume_EndsWithoutMessagesThatAreGone(t *testing.T) {
 	})
 }
 
+// A run that goes on says that it waits for messages that the killed run has hidden, and until
+// when, and keeps to that although another reader has a message for longer.
+func TestResume_SaysWhatItWaitsFor(t *testing.T) {
+	for _, output := range []string{"text", "json"} {
+		virtual(t, func(b *bench) {
+			b.bury(60)
+			b.inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: "SendMessageBatch", Probability: 1})
+			b.runKilled(3*time.Second, "replay", "orders-dead", "--where", ".body.n < 50", "--yes")
+			b.server.ClearFaults()
+			time.Sleep(20 * time.Second)
+			b.send("orders-dead", "", "of another reader", nil)
+			if _, err := b.client.ReceiveMessage(b.Context(), &awssqs.ReceiveMessageInput{QueueUrl: aws.String(b.server.QueueURL("orders-dead")), VisibilityTimeout: 3600, MaxNumberOfMessages: 1}); err != nil {
+				t.Fatal(err)
+			}
+			b.buried("orders-dead", "", `{"n":99}`, "x", "orders") // which the run holds to its end
+			began := time.Now()
+			until := began.Add(2*time.Minute + 10*time.Second)
+			r := b.run("replay", "orders-dead", "--resume", "--output", output)
+			said := strings.Count(r.stderr, "messages that the interrupted run may have hidden, at most until "+until.Format(time.TimeOnly))
+			if said != 1 || !strings.Contains(r.stderr, "waiting until "+until.Format(time.TimeOnly)) {
+				t.Errorf("said %d times: %s", said, r)
+			}
+			if end := began.Add(r.elapsed); end.After(until.Add(10 * time.Second)) {
+				t.Errorf("it ended at %v, not at %v", end, until)
+			}
+		})
+	}
+}
+
 func TestLooksAndReplays_EndWhileMessagesArrive(t *testing.T) {
 	virtual(t, func(b *bench) {
 		for i := range 25 {

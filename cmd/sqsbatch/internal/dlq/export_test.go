@@ -12,6 +12,6 @@ import (
 // Use has the commands call a client until the test ends.
 func Use(t *testing.T, client *sqs.Client) {
 	before := connect
-	connect = func(context.Context, queue.Settings) (*queue.Account, error) { return queue.New(client), nil }
+	connect = func(context.Context, queue.Settings, string) (*queue.Account, error) { return queue.New(client), nil }
 	t.Cleanup(func() { connect = before })
 }

@@ -37,7 +37,7 @@ type look struct {
 
 func (s *session) newLook(workers int, see func(context.Context, *letter.Letter) error) *look {
 	v := &look{pick: &picker{selection: s.selection, limit: s.limit}, see: see}
-	v.scan = newScan(s.queue, workers)
+	v.scan = s.newScan(workers)
 	v.scan.each = v.each
 	return v
 }

@@ -89,7 +89,7 @@ func (m *moving) flags(cmd *cobra.Command) {
 			f.BoolVar(&m.editor, "editor", false, "open each message in $VISUAL or $EDITOR; needs --yes")
 		}
 		m.rateFlag(f)
-		f.Var(cli.Choice(&m.by, byAuto, byTask, bySend), "by", "how messages are moved\ntask: SQS does it (StartMessageMoveTask), which takes all messages, up to 500 a second\nsend: this command sends and deletes\nauto: task if nothing is selected or edited and SQS can do it, else send")
+		f.Var(cli.Choice(&m.by, byAuto, byTask, bySend), "by", "how messages are moved\ntask: SQS does it (StartMessageMoveTask), which takes all messages, up to 500 a second\nsend: this command sends and deletes\nauto: task if nothing is selected or edited and SQS can do it, else send; also if the task fails before it has moved anything")
 		m.forceFlag(f)
 	})
 	m.journalFlags(cmd, "go on with the run that was interrupted, with its selection, destination and edit",
@@ -204,10 +204,10 @@ func (m *moving) transfer(s *session, t *transfer, set *settings, state *journal
 	if set.Editor {
 		workers = 1
 	}
-	t.scan = newScan(s.queue, workers)
+	t.scan = s.newScan(workers)
 	t.scan.each, t.scan.hold.deleted = t.each, t.deleted
 	if state != nil {
-		s.queue.Hidden(hidden + 10*time.Second) // a call of the killed run may have been under way
+		s.queue.Hidden(hidden+10*time.Second, "the interrupted run") // a call of the killed run may have been under way
 	}
 	out.plan(set, state)
 	var err error

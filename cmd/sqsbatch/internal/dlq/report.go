@@ -73,13 +73,6 @@ func (r *report) begin(set *settings) {
 	total := r.queue.Visible
 	r.status.begin(func() (done, of int, text string) {
 		c := r.t.result.now()
-		r.t.scan.mu.Lock()
-		received := r.t.scan.received
-		r.t.scan.mu.Unlock()
-		done, of = received, total
-		if set.Limit > 0 && set.Limit < of && c.NotSelected == 0 {
-			done, of = c.Selected, set.Limit
-		}
 		n, did := c.Deleted, r.m.did
 		if r.t.dryRun {
 			n, did = c.Selected, "selected"
@@ -90,6 +83,11 @@ func (r *report) begin(set *settings) {
 		}
 		if c.Failed > 0 {
 			text += fmt.Sprintf(", %s failed (%s)", number(c.Failed), c.Failures[0].Error)
+		}
+		done, text = r.t.scan.progress(text)
+		of = total
+		if set.Limit > 0 && set.Limit < of && c.NotSelected == 0 {
+			done, of = c.Selected, set.Limit
 		}
 		return done, max(of, done), text
 	})
@@ -199,8 +197,8 @@ func (r *report) taskDryRun(n int) error {
 }
 
 // taskEnd says what SQS did.
-func (r *report) taskEnd(task *queue.Task, interruption error) error {
-	r.print("%s %s by SQS in %s: %s%s", count(int(task.Moved)), r.m.did, short(time.Since(task.Started)), strings.ToLower(task.Status), reason(task.Reason))
+func (r *report) taskEnd(task *queue.Task, set *settings, interruption error) error {
+	r.print("%s %s by SQS in %s: %s", count(int(task.Moved)), r.m.did, short(time.Since(task.Started)), strings.ToLower(task.Status))
 	if err := r.json(map[string]any{
 		"type": "result", "verb": r.m.verb, "queue": r.queue.ARN, "dryRun": false, "by": byTask,
 		"moved": task.Moved, "status": task.Status, "failureReason": task.Reason,
@@ -210,17 +208,16 @@ func (r *report) taskEnd(task *queue.Task, interruption error) error {
 	switch {
 	case interruption != nil:
 		return interrupted(": the task was cancelled; what it moved stays moved, the rest is in %s", r.queue.Name())
-	case task.Status == "FAILED":
-		return partly("the task failed%s; what it moved stays moved, the rest is in %s", reason(task.Reason), r.queue.Name())
+	case task.Failed() && task.Moved == 0:
+		return fmt.Errorf("the task failed: %s; all messages are still in %s: without --by task they are sent and deleted instead", task.Why(), r.queue.Name())
+	case task.Failed():
+		again := "run the command again to go on"
+		if set.By == byTask {
+			again += ", without --by task if it fails again"
+		}
+		return partly("the task failed after %s: %s; the rest is in %s; %s", count(int(task.Moved)), task.Why(), r.queue.Name(), again)
 	case task.Status == "CANCELLED":
 		return partly("the task was cancelled by someone else; the rest is in %s", r.queue.Name())
 	}
 	return nil
-}
-
-func reason(text string) string {
-	if text == "" {
-		return ""
-	}
-	return " (" + text + ")"
 }

@@ -31,6 +31,7 @@ type route struct {
 
 var (
 	errNoSource = errors.New("neither SQS nor sqsbatch says where it came from: name a queue with --to")
+	errNotARN   = errors.New("the queue that its attribute sqsbatch names is not an ARN: name a queue with --to")
 	errItself   = errors.New("it came from this queue itself: name a queue with --to")
 )
 
@@ -81,7 +82,11 @@ func (r *routes) find(ctx context.Context, arn string) (*queue.Queue, error) {
 
 func (r *routes) open(ctx context.Context, arn string) (*queue.Queue, error) {
 	if arn != "" {
-		return r.account.Open(ctx, arn, queue.Patience)
+		to, err := r.account.OpenARN(ctx, arn, queue.Patience)
+		if errors.Is(err, queue.ErrNotARN) {
+			return nil, errNotARN
+		}
+		return to, err
 	}
 	sources, err := r.from.Sources(ctx)
 	switch {
@@ -90,5 +95,5 @@ func (r *routes) open(ctx context.Context, arn string) (*queue.Queue, error) {
 	case len(sources) != 1:
 		return nil, errNoSource
 	}
-	return r.account.Open(ctx, sources[0], queue.Patience)
+	return r.from.OpenURL(ctx, sources[0], queue.Patience)
 }

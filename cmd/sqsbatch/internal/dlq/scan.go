@@ -17,6 +17,7 @@ import (
 type scan struct {
 	queue   *queue.Queue
 	workers int
+	say     func(format string, args ...any)
 	// each deals with letters that were received together, in the order of the queue. It
 	// calls [hold.drop] for those that it deleted. An error ends the scan.
 	each func(ctx context.Context, letters []letter.Letter) error
@@ -35,17 +36,21 @@ type scan struct {
 	received int
 	expected int // what the queue had when the scan began, about
 	size     int // bytes of the largest messages of late; 0 before the first
+	// waitingUntil is until when it waits for hidden messages; zero once some have come.
+	waitingUntil time.Time
 
 	// The state of more.
-	empty  int  // rounds since the last wait
-	waited bool // for messages that were hidden, before the last round
+	empty  int       // rounds since the last wait
+	waited bool      // for messages that were hidden, before the last round
+	said   time.Time // until when more has said that it waits
 }
 
-func newScan(q *queue.Queue, workers int) *scan {
-	s := &scan{queue: q, workers: workers, hold: newHold(q), expected: q.Visible + q.InFlight}
-	s.ending, s.end = context.WithCancel(context.Background())
-	s.receiving, s.stop = context.WithCancel(s.ending)
-	return s
+func (s *session) newScan(workers int) *scan {
+	q := s.queue
+	scan := &scan{queue: q, workers: workers, say: s.status.say, hold: newHold(q), expected: q.Visible + q.InFlight}
+	scan.ending, scan.end = context.WithCancel(context.Background())
+	scan.receiving, scan.stop = context.WithCancel(scan.ending)
+	return scan
 }
 
 // fail ends the scan after what is in hand, as an interrupt does, because of an error.
@@ -192,7 +197,7 @@ func (s *scan) take(letters []letter.Letter) {
 	defer s.mu.Unlock()
 	s.inHand++
 	s.received += len(letters)
-	s.active = time.Now()
+	s.active, s.waitingUntil = time.Now(), time.Time{}
 	s.size = max(1, s.size*7/8)
 	for i := range letters {
 		s.size = max(s.size, letters[i].Size())
@@ -254,12 +259,12 @@ func (s *scan) more(kill context.Context, a *account) (bool, error) {
 	if !s.full && !s.queue.FIFO() {
 		a.Unseen, a.Newer = 0, s.queue.Visible
 	}
-	switch {
+	switch until, by := s.queue.HiddenUntil(); {
 	case s.full:
 		return false, nil
-	case a.Elsewhere > 0 && time.Now().Before(s.queue.HiddenUntil()):
+	case a.Elsewhere > 0 && time.Now().Before(until):
 		s.empty, s.waited = 0, true
-		return sleep.For(s.receiving, 2*time.Second), nil
+		return s.wait(a.Elsewhere, until, by), nil
 	case a.Unseen+a.Newer > 0 && s.waited: // they became visible after the last receive
 		s.waited = false
 		return true, nil
@@ -268,4 +273,27 @@ func (s *scan) more(kill context.Context, a *account) (bool, error) {
 		return true, nil
 	}
 	return false, nil
+}
+
+// wait waits a moment for n messages that are hidden, and says so at first, because the wait may
+// take minutes. It returns false if the scan is to end.
+func (s *scan) wait(n int, until time.Time, by string) bool {
+	if !until.Equal(s.said) {
+		s.said = until
+		s.say("waiting for %s that %s may have hidden, at most until %s", count(n), by, until.Local().Format(time.TimeOnly))
+	}
+	s.mu.Lock()
+	s.waitingUntil = until
+	s.mu.Unlock()
+	return sleep.For(s.receiving, 2*time.Second)
+}
+
+// progress returns how many messages were received, and text, with what the scan waits for.
+func (s *scan) progress(text string) (received int, full string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.waitingUntil.IsZero() {
+		text += ", waiting until " + s.waitingUntil.Local().Format(time.TimeOnly)
+	}
+	return s.received, text
 }

@@ -162,7 +162,7 @@ func (c *common) open(cmd *cobra.Command, tio cli.IO, name string, receives bool
 		stop(errInterrupted)
 		s.status.say("finishing what is in hand and giving the rest back; interrupt again to stop at once")
 	})
-	account, err := connect(soft, c.account)
+	account, err := connect(soft, c.account, name)
 	if err == nil {
 		s.account = account
 		s.queue, err = account.Open(soft, name, queue.Opening)
@@ -196,7 +196,8 @@ func (s *session) scan(scan *scan, r *result, text func(counts) string) (account
 	s.status.begin(func() (int, int, string) {
 		c := r.now()
 		n := c.Selected + c.NotSelected
-		return n, max(n, total), text(c)
+		_, text := scan.progress(text(c))
+		return n, max(n, total), text
 	})
 	a, err := scan.run(s.soft, s.kill)
 	s.status.end()

@@ -42,12 +42,9 @@ func (m *moving) whole(cmd *cobra.Command, t *transfer, set *settings, state *jo
 // pollTask is how often SQS is asked how far a task is.
 const pollTask = 2 * time.Second
 
-// noSource is why a task fails at a message that SQS did not move into the queue
-// (developer guide, "Troubleshoot dead-letter queue and DLQ redrive issues").
-const noSource = "CouldNotDetermineMessageSource"
-
-// task has SQS move all messages, and follows it to its end. If SQS cannot, and --by
-// leaves the choice, the messages are sent and deleted instead.
+// task has SQS move all messages, and follows it to its end. If SQS cannot begin, or fails
+// before it has moved anything or at a message whose source it does not know, and --by leaves
+// the choice, the messages are sent and deleted instead.
 func (m *moving) task(s *session, t *transfer, set *settings, state *journal.State, out *report) error {
 	why := m.noTask(s)
 	var last *queue.Task
@@ -70,11 +67,11 @@ func (m *moving) task(s *session, t *transfer, set *settings, state *journal.Sta
 			return err
 		}
 		if ended != nil {
-			done := out.taskEnd(ended, s.interrupted())
-			if ended.Reason != noSource || set.By == byTask || s.interrupted() != nil {
-				return cmp.Or(done, t.end())
+			instead := ended.Failed() && (ended.Moved == 0 || ended.Reason == queue.NoSource) && set.By != byTask && s.interrupted() == nil
+			if err := out.taskEnd(ended, set, s.interrupted()); !instead {
+				return cmp.Or(err, t.end())
 			}
-			why = errors.New("SQS does not know where some of the messages came from")
+			why = fmt.Errorf("the task failed: %s", ended.Why())
 		}
 	}
 	if set.By == byTask {

@@ -1,6 +1,7 @@
 package dlq_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -10,9 +11,13 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go/middleware"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
 func TestLooking_LeavesEverythingVisible(t *testing.T) {
@@ -135,6 +140,9 @@ func TestTask_IsFollowed(t *testing.T) {
 		for range 2 {
 			r := b.must(0, "replay", "orders-dead", "--rate", "20", "--yes")
 			b.contains(r, "by a message move task of SQS", "200 messages replayed by SQS", "completed")
+			if strings.Contains(r.String(), "instead") {
+				t.Errorf("more than the task: %s", r)
+			}
 			if r.elapsed < 8*time.Second {
 				t.Errorf("it took %s", r.elapsed)
 			}
@@ -179,6 +187,73 @@ func TestTask_CanBeCancelledAndFollowedLater(t *testing.T) {
 		b.contains(b.must(1, "replay", "orders-dead", "--yes"), "did not end")
 		b.contains(b.must(0, "replay", "orders-dead", "--resume"), "is moving them already; following it", "completed")
 		b.expect("orders", bodies...)
+	})
+}
+
+// failing returns a client to which SQS says that each task that failed did so for a reason.
+func (b *bench) failing(reason string) *awssqs.Client {
+	return b.server.Client(sqserror.Once, awssqs.WithAPIOptions(func(stack *middleware.Stack) error {
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("reason", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+			out, metadata, err := next.HandleInitialize(ctx, in)
+			if list, ok := out.Result.(*awssqs.ListMessageMoveTasksOutput); ok && len(list.Results) > 0 && aws.ToString(list.Results[0].Status) == "FAILED" {
+				list.Results[0].FailureReason = &reason
+			}
+			return out, metadata, err
+		}), middleware.After)
+	}))
+}
+
+// The command does itself what a task cannot do, whatever SQS's reason is, and says the reason.
+func TestTask_ThatFailsAtOnceIsFollowedBySending(t *testing.T) {
+	for reason, words := range map[string]string{
+		"CouldNotDetermineMessageSource":          "SQS does not know where some of the messages came from",
+		"AWS.SimpleQueueService.NonExistentQueue": "a queue to which messages go does not exist",
+		"AccessDenied":               "a permission of the role or of a queue is missing",
+		"KMS.DisabledException":      "the KMS key of a queue cannot be used",
+		"The task ran for 36 hours.": "The task ran for 36 hours.",
+		"":                           "SQS gives no reason",
+	} {
+		virtual(t, func(b *bench) {
+			b.buried("orders-dead", "", `{"n":0}`, "x", "orders")
+			b.redriven("orders", "", `{"n":1}`)
+			dlq.Use(t, b.failing(reason))
+			r := b.must(1, "replay", "orders-dead", "--by", "task", "--yes")
+			b.contains(r, "the task failed: "+words, "all messages are still in orders-dead", "without --by task")
+			r = b.must(0, "replay", "orders-dead", "--yes", "--output", "json")
+			b.contains(r, "the task failed: "+words, "sending and deleting instead", `"status":"FAILED"`, "2 messages replayed")
+			if line := b.result(r); line["by"] != "send" || line["deleted"] != 2.0 {
+				t.Errorf("%v", line)
+			}
+			b.expect("orders", numbered(0, 2)...)
+		})
+	}
+}
+
+// A task that fails on its way leaves the rest to another run of the command.
+func TestTask_ThatFailsHalfwaySaysWhatToDo(t *testing.T) {
+	virtual(t, func(b *bench) {
+		b.redriven("refunds", "", numbered(0, 3)...)
+		b.redriven("orders", "", numbered(3, 4)...)
+		b.redriven("refunds", "", numbered(4, 6)...)
+		if _, err := b.client.DeleteQueue(b.Context(), &awssqs.DeleteQueueInput{QueueUrl: aws.String(b.server.QueueURL("orders"))}); err != nil {
+			t.Fatal(err)
+		}
+		r := b.must(3, "replay", "orders-dead", "--yes", "--output", "json")
+		b.contains(r, "the task failed after 3 messages: a queue to which messages go does not exist", "the rest is in orders-dead; run the command again to go on")
+		if line := b.result(r); line["moved"] != 3.0 || line["status"] != "FAILED" || line["by"] != "task" {
+			t.Errorf("%v", line)
+		}
+		r = b.must(3, "replay", "orders-dead", "--yes")
+		b.contains(r, "sending and deleting instead", "2 messages replayed", "1  left: ", "there is no such queue")
+		b.expect("refunds", append(numbered(0, 3), numbered(4, 6)...)...)
+	})
+}
+
+func TestHelp_HasTheExitStatuses(t *testing.T) {
+	virtual(t, func(b *bench) {
+		for _, verb := range []string{"stats", "show", "export", "import", "try", "replay", "move", "delete"} {
+			b.contains(b.run(verb, "--help"), "Exit status:", "3: some messages were left", "130: ")
+		}
 	})
 }
 

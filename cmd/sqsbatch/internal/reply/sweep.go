@@ -84,7 +84,7 @@ func sweepCommand(tio cli.IO) *cobra.Command {
 }
 
 func (s *sweep) run(ctx context.Context) error {
-	account, err := queue.Connect(ctx, s.account)
+	account, err := queue.Connect(ctx, s.account, "")
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -42,15 +41,19 @@ type Settings struct{ Region, Profile, Endpoint string }
 func (s *Settings) Flags(f *pflag.FlagSet) {
 	f.Var(cli.Text(&s.Region, "NAME"), "region", "the region (default: that of the queue's URL or ARN, or of the AWS configuration)")
 	f.Var(cli.Text(&s.Profile, "NAME"), "profile", "the profile of the AWS configuration")
-	f.Var(cli.Text(&s.Endpoint, "URL"), "endpoint-url", "the endpoint, such as http://127.0.0.1:9324 for 'sqsbatch sqs' (default: AWS_ENDPOINT_URL_SQS, or that of AWS)")
+	f.Var(cli.Text(&s.Endpoint, "URL"), "endpoint-url", "the endpoint, such as http://127.0.0.1:9324 for 'sqsbatch sqs' (default: that of the AWS configuration, such as AWS_ENDPOINT_URL_SQS; else the host of the queue's URL, or AWS's)")
 }
 
-// An Account makes clients.
+// An Account makes clients for a queue that the user names, and for queues that go with it.
 type Account struct {
 	settings Settings
-	cfg      aws.Config
-	mu       sync.Mutex
-	clients  map[clientKey]*sqs.Client
+	cfg      aws.Config // its Region is that of the user's queue, if that has one
+	// configured is the endpoint of the settings or of the AWS configuration, "" for none.
+	configured string
+	// base is the endpoint of the user's queue, "" for AWS's default.
+	base    string
+	mu      sync.Mutex
+	clients map[clientKey]*sqs.Client
 }
 
 type clientKey struct{ region, base string }
@@ -58,8 +61,9 @@ type clientKey struct{ region, base string }
 // connections is how many calls are made at the same time, at most.
 const connections = 64
 
-// Connect reads the AWS configuration. It makes no call.
-func Connect(ctx context.Context, s Settings) (*Account, error) {
+// Connect reads the AWS configuration for the queue that the user names by its name, URL or
+// ARN; "" is for no queue in particular. It makes no call.
+func Connect(ctx context.Context, s Settings, name string) (*Account, error) {
 	transport := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = connections
 	})
@@ -73,18 +77,28 @@ func Connect(ctx context.Context, s Settings) (*Account, error) {
 	if s.Profile != "" {
 		options = append(options, config.WithSharedConfigProfile(s.Profile))
 	}
-	base := cmp.Or(s.Endpoint, os.Getenv("AWS_ENDPOINT_URL_SQS"), os.Getenv("AWS_ENDPOINT_URL"))
-	if onLoopback(base) {
+	a := &Account{settings: s, clients: map[clientKey]*sqs.Client{}}
+	var err error
+	load := func() {
+		if a.cfg, err = config.LoadDefaultConfig(ctx, options...); err != nil {
+			err = fmt.Errorf("the AWS configuration cannot be read: %w", err)
+		}
+	}
+	if load(); err != nil {
+		return nil, err
+	}
+	region, base := endpoint.Of(name)
+	a.configured = cmp.Or(s.Endpoint, aws.ToString(sqs.NewFromConfig(a.cfg).Options().BaseEndpoint))
+	a.base = cmp.Or(a.configured, base)
+	if onLoopback(a.base) { // which needs no credentials, so the instance's metadata is not asked for them
 		options = append(options, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
+		if load(); err != nil {
+			return nil, err
+		}
+		asEmulator(ctx, &a.cfg)
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, options...)
-	if err != nil {
-		return nil, fmt.Errorf("the AWS configuration cannot be read: %w", err)
-	}
-	if onLoopback(base) {
-		asEmulator(ctx, &cfg)
-	}
-	return &Account{settings: s, cfg: cfg, clients: map[clientKey]*sqs.Client{}}, nil
+	a.cfg.Region = cmp.Or(region, a.cfg.Region)
+	return a, nil
 }
 
 // Config is the AWS configuration, for clients of other services.
@@ -98,11 +112,11 @@ func New(client *sqs.Client) *Account {
 // onLoopback reports whether a server on this machine is called.
 func onLoopback(base string) bool {
 	u, err := url.Parse(base)
-	if err != nil || base == "" {
+	if err != nil {
 		return false
 	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	host := u.Hostname()
+	return host == "localhost" || strings.HasSuffix("."+host, endpoint.LocalStack) || net.ParseIP(host).IsLoopback()
 }
 
 // asEmulator adds what the SDK wants and an emulator does not check.
@@ -116,67 +130,113 @@ func asEmulator(ctx context.Context, cfg *aws.Config) {
 	cfg.Credentials = credentials.NewStaticCredentialsProvider("test", "test", "")
 }
 
-// Client returns the client for a queue's URL, ARN or name, or for no queue in particular.
+// Client returns the client for a queue that the user names by its URL, ARN or name, or for
+// no queue in particular.
 func (a *Account) Client(ctx context.Context, name string) (*sqs.Client, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if only := a.clients[clientKey{}]; only != nil {
 		return only, nil
 	}
-	region, base := endpoint.Of(name)
+	key := a.place(name)
 	cfg := a.cfg.Copy()
-	cfg.Region = cmp.Or(region, a.cfg.Region)
-	base = cmp.Or(a.settings.Endpoint, base)
-	if onLoopback(base) {
+	cfg.Region = key.region
+	if onLoopback(key.base) {
 		asEmulator(ctx, &cfg)
 	}
 	if cfg.Region == "" {
 		return nil, errors.New("no region: give --region, or set AWS_REGION; a queue's URL or ARN has it as well")
 	}
-	key := clientKey{cfg.Region, base}
 	if a.clients[key] == nil {
 		a.clients[key] = sqs.NewFromConfig(cfg, sqserror.Once, wholebody.Use, func(o *sqs.Options) {
-			if base != "" {
-				o.BaseEndpoint = &base
-				o.EndpointOptions.UseFIPSEndpoint = aws.FIPSEndpointStateDisabled
-				o.EndpointOptions.UseDualStackEndpoint = aws.DualStackEndpointStateDisabled
+			if a.settings.Endpoint != "" {
+				o.BaseEndpoint = nil // the flag is used instead
 			}
-		})
+		}, endpoint.Default(key.base))
 	}
 	return a.clients[key], nil
 }
 
-// Open finds a queue by its name, URL or ARN and reads its attributes. Calls are repeated for
-// as long as patience, see [Opening]. It returns an error
+// place returns where a queue is called: at the configured endpoint, else at the host of its
+// URL. A name or an ARN has no host: it is looked for where the user's queue is, unless that
+// is at an endpoint of AWS for another region.
+func (a *Account) place(name string) clientKey {
+	region, base := endpoint.Of(name)
+	switch {
+	case a.configured != "":
+		base = a.configured
+	case strings.Contains(name, "://"):
+	case region == "" || region == a.cfg.Region || !ofAWS(a.base):
+		base = a.base
+	}
+	return clientKey{cmp.Or(region, a.cfg.Region), base}
+}
+
+// ofAWS reports whether a base is an endpoint of AWS, which serves one region.
+func ofAWS(base string) bool {
+	u, err := url.Parse(base)
+	return err == nil && endpoint.Region(u.Hostname()) != ""
+}
+
+// Open finds a queue that the user names by its name, URL or ARN, and reads its attributes.
+// Calls are repeated for as long as patience, see [Opening]. It returns an error
 // that says what is wrong if there is no such queue, or if it may not be used.
 func (a *Account) Open(ctx context.Context, name string, patience time.Duration) (*Queue, error) {
+	if _, err := endpoint.ParseARN(name); err == nil {
+		return a.OpenARN(ctx, name, patience)
+	}
 	client, err := a.Client(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	q := &Queue{client: client, URL: name}
-	arn, notARN := endpoint.ParseARN(name)
 	switch {
-	case notARN == nil:
-		q.URL, err = endpoint.QueueURL(ctx, client, arn)
 	case strings.Contains(name, "://"):
+		return open(ctx, client, name, patience)
 	case strings.HasPrefix(name, "arn:") || strings.ContainsAny(name, "/: "):
 		return nil, fmt.Errorf("%q is not a queue's name, URL or ARN", name)
-	default:
-		out, err := Call(ctx, patience, client.GetQueueUrl, &sqs.GetQueueUrlInput{QueueName: &name})
-		if err != nil {
-			return nil, Advise(err, "GetQueueUrl", name)
-		}
-		q.URL = aws.ToString(out.QueueUrl)
 	}
+	out, err := Call(ctx, patience, client.GetQueueUrl, &sqs.GetQueueUrlInput{QueueName: &name})
+	if err != nil {
+		return nil, Advise(err, "GetQueueUrl", name)
+	}
+	return open(ctx, client, aws.ToString(out.QueueUrl), patience)
+}
+
+// ErrNotARN is the error of [Account.OpenARN] for any other text. It does not quote the text,
+// which may be from a message.
+var ErrNotARN = errors.New("not a queue's ARN")
+
+// OpenARN is Open for the ARN of a queue that a message names. It takes nothing else: the
+// sender of a message must not choose the host that is called with the user's credentials.
+func (a *Account) OpenARN(ctx context.Context, text string, patience time.Duration) (*Queue, error) {
+	arn, err := endpoint.ParseARN(text)
+	if err != nil {
+		return nil, ErrNotARN
+	}
+	client, err := a.Client(ctx, text)
 	if err != nil {
 		return nil, err
 	}
+	queueURL, err := endpoint.QueueURL(ctx, client, arn)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, client, queueURL, patience)
+}
+
+// OpenURL opens a queue by the URL with which SQS named it in an answer about q, such as
+// [Queue.Sources]. It is called where q is called, whatever the host of the URL is.
+func (q *Queue) OpenURL(ctx context.Context, queueURL string, patience time.Duration) (*Queue, error) {
+	return open(ctx, q.client, queueURL, patience)
+}
+
+func open(ctx context.Context, client *sqs.Client, queueURL string, patience time.Duration) (*Queue, error) {
+	q := &Queue{client: client, URL: queueURL}
 	if err := q.refresh(ctx, patience); err != nil {
 		return nil, err
 	}
 	if q.ARN == "" {
-		return nil, errors.New("SQS did not return the ARN of " + name)
+		return nil, errors.New("SQS did not return the ARN of " + queueURL)
 	}
 	return q, nil
 }

@@ -37,7 +37,7 @@ type Queue struct {
 	Retention time.Duration
 	// DeadLetterQueue is the ARN of its own dead-letter queue, "" without one.
 	DeadLetterQueue string
-	hiddenUntil     atomic.Int64 // see HiddenUntil
+	hidden          atomic.Pointer[hiding] // see HiddenUntil
 	// Asked is SQS's time when it answered, to the second; this machine's if SQS did not
 	// say.
 	Asked time.Time
@@ -105,7 +105,7 @@ func (q *Queue) Receive(ctx context.Context, n int, hide time.Duration) ([]lette
 	receive := func(ctx context.Context, in *sqs.ReceiveMessageInput, options ...func(*sqs.Options)) (*sqs.ReceiveMessageOutput, error) {
 		out, err := q.client.ReceiveMessage(ctx, in, options...)
 		if sqserror.Unsure(err) {
-			q.Hidden(hide)
+			q.Hidden(hide, lostReceive)
 		}
 		return out, err
 	}
@@ -126,12 +126,35 @@ func (q *Queue) Receive(ctx context.Context, n int, hide time.Duration) ([]lette
 	return letters, nil
 }
 
-// Hidden notes that messages may be hidden for a time from now without anyone holding
-// them: those of a receive whose answer was lost, or those of a process that was killed.
-func (q *Queue) Hidden(d time.Duration) { q.hiddenUntil.Store(time.Now().Add(d).UnixNano()) }
+// hiding says that messages may be hidden without anyone holding them.
+type hiding struct {
+	until time.Time
+	by    string
+}
 
-// HiddenUntil is when such messages are visible again.
-func (q *Queue) HiddenUntil() time.Time { return time.Unix(0, q.hiddenUntil.Load()) }
+// lostReceive hides messages: SQS may have carried out the call.
+const lostReceive = "a receive without an answer"
+
+// Hidden notes that something, such as a process that was killed, may have hidden messages
+// for a time from now without anyone holding them.
+func (q *Queue) Hidden(d time.Duration, by string) {
+	latest := &hiding{time.Now().Add(d), by}
+	for {
+		before := q.hidden.Load()
+		if before != nil && before.until.After(latest.until) || q.hidden.CompareAndSwap(before, latest) {
+			return
+		}
+	}
+}
+
+// HiddenUntil is when such messages are visible again, and what has hidden them. The time is
+// zero if there are none.
+func (q *Queue) HiddenUntil() (until time.Time, by string) {
+	if h := q.hidden.Load(); h != nil {
+		return h.until, h.by
+	}
+	return time.Time{}, ""
+}
 
 // Hide hides messages for a time from now; 0 makes them visible. errs are by position.
 func (q *Queue) Hide(ctx context.Context, handles []string, d time.Duration) (errs []error) {
@@ -151,10 +174,10 @@ func (q *Queue) Hide(ctx context.Context, handles []string, d time.Duration) (er
 		}
 		return confirmed, out.Failed, nil
 	})
-	if d > 0 && q.hiddenUntil.Load() != 0 {
+	if _, by := q.HiddenUntil(); d > 0 && by == lostReceive {
 		// With the handle of an earlier receive this may have hidden a message that nobody
 		// holds, because the answer to its latest receive was lost.
-		q.Hidden(d)
+		q.Hidden(d, lostReceive)
 	}
 	return q.advise(errs, "ChangeMessageVisibility")
 }

@@ -1,11 +1,14 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
 // A Task is a message move task of SQS: SQS itself moves all messages of a dead-letter
@@ -13,13 +16,36 @@ import (
 type Task struct {
 	Handle  string
 	Status  string // RUNNING, COMPLETED, CANCELLING, CANCELLED or FAILED
-	Reason  string // of a failure
+	Reason  string // SQS's code for a failure
 	Started time.Time
 	Moved   int64
 }
 
 // Running reports whether the task has not ended.
 func (t *Task) Running() bool { return t.Status == "RUNNING" || t.Status == "CANCELLING" }
+
+// Failed reports whether the task ended because SQS could not go on.
+func (t *Task) Failed() bool { return t.Status == "FAILED" }
+
+// NoSource is the reason of a task that failed at a message that SQS did not move into the
+// queue (developer guide, "Troubleshoot dead-letter queue and DLQ redrive issues").
+const NoSource = "CouldNotDetermineMessageSource"
+
+// Why says in words why the task failed, with SQS's code.
+func (t *Task) Why() string {
+	words := map[sqserror.Kind]string{
+		sqserror.NoQueue: "a queue to which messages go does not exist",
+		sqserror.Denied:  "a permission of the role or of a queue is missing",
+		sqserror.Key:     "the KMS key of a queue cannot be used", sqserror.KeyDenied: "the KMS key of a queue cannot be used",
+	}[sqserror.KindOf(t.Reason)]
+	if t.Reason == NoSource {
+		words = "SQS does not know where some of the messages came from"
+	}
+	if words == "" {
+		return cmp.Or(t.Reason, "SQS gives no reason")
+	}
+	return words + " (" + t.Reason + ")"
+}
 
 // MaxMoveRate is the highest rate of a task (API reference, StartMessageMoveTask).
 const MaxMoveRate = 500
