@@ -97,6 +97,8 @@ const orders = "type Order struct{ ID string }\n"
 var programs = []program{
 	{"CONTRIBUTING.md", "func TestRetryAfter", `"context"; "errors"; "testing"; "time"; "M/batch"; "M/sqstest"`, "", "", ""},
 	{"README.md", "package main", `"context"; "errors"`, orders + "func ship(context.Context, Order) error { return nil }\nvar ErrUnknownSKU, ErrRateLimited = errors.New(``), errors.New(``)\n", "", ""},
+	{"docs/combining.md", "h := batch.Chain(", `"context"; "github.com/sony/gobreaker/v2"; "golang.org/x/time/rate"; "M/batch"; "M/handler"; "M/idempotency"; "M/middleware/breaker"; "M/middleware/ratelimit"; "M/payload/encoded"; "M/payload/s3payload"; "M/sender"`, orders + "func shipOrder(context.Context, Order) error { return nil }\n", "func _(store idempotency.Store, claims idempotency.Config, mails *sender.Sender, settings gobreaker.Settings, limiter *rate.Limiter, bodies s3payload.Config)", ""},
+	{"docs/combining.md", "err := store.InTx", `"context"; "database/sql"; "M/idempotency/sqlstore"; "M/sender"`, orders + "func ship(context.Context, *sql.Tx, Order) error { return nil }\n", "func _(ctx context.Context, store *sqlstore.Store, mails *sender.Sender, order, mail Order)", "_ = err"},
 	{"docs/functions.md", "handler.Run(router", `"context"; "M/batch"; "M/handler"; "M/router"`, orders + "func shipOrder(context.Context, Order) error { return nil }\nfunc refund(context.Context, Order) error { return nil }\n", "func _()", ""},
 	{"docs/functions.md", "handler.Run(bulk", `"context"; "M/bulk"; "M/handler"`, orders + "func insertOrders(context.Context, []bulk.Item[Order]) error { return nil }\n", "func _()", ""},
 	{"docs/idempotency.md", "package main", `"context"`, orders + "func shipOrder(context.Context, Order) error { return nil }\n", "", ""},
