@@ -17,14 +17,17 @@ import (
 // A Source is a queue of the template, with what refers to it.
 type Source struct {
 	template.Queue
-	dead     *template.Queue // its dead-letter queue, nil if that is not in the template
-	deadOf   []string        // names of the queues whose dead-letter queue it is
-	mappings []Mapping       // of those that poll it
-	failures bool            // it gets what failed elsewhere, as a dead-letter queue does
-	piped    bool            // something else of the template may poll it
-	region   string          // the stack's, "" if it is not known
-	account  string          // the stack's, "" if it is not known
-	alarms   *alarms
+	dead       *template.Queue // its dead-letter queue, nil if that is not in the template
+	deadOf     []string        // names of the queues whose dead-letter queue it is
+	mappings   []Mapping       // of those that poll it
+	failures   bool            // it gets what failed elsewhere, as a dead-letter queue does
+	piped      bool            // something else of the template may poll it
+	pipe       bool            // a pipe surely polls it
+	policies   *queuePolicies
+	deliveries []delivery // to it
+	region     string     // the stack's, "" if it is not known
+	account    string     // the stack's, "" if it is not known
+	alarms     *alarms
 }
 
 // title is how messages call a queue: by its logical id, since its name may depend on the name of
@@ -70,9 +73,9 @@ var Queues = []Rule[Source]{
 	{
 		Info: Info{ID: "SB201", Severity: Warning, Page: deadPage,
 			Title: "The queue has no dead-letter queue",
-			Why:   "A record that fails every time is retried until its retention ends. Then it is gone."},
+			Why:   "A record that fails every time is retried until its retention ends. Then it is gone. Mappings and pipes of EventBridge count as consumers."},
 		check: func(s Source, r *reporter) {
-			if len(s.mappings) > 0 && !s.failures && r.known(s.Resource.Get("RedrivePolicy")) && !s.redriven() {
+			if (len(s.mappings) > 0 || s.pipe) && !s.failures && r.known(s.Resource.Get("RedrivePolicy")) && !s.redriven() {
 				r.report(s.Resource.Pos, "queue %s has no dead-letter queue; give it a RedrivePolicy", title(s.Queue))
 			}
 		},
