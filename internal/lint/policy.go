@@ -48,7 +48,7 @@ var Policies = []Rule[Policy]{
 	{
 		Info: Info{ID: "SB218", Severity: Warning, Page: "The confused deputy problem",
 			Title: "A service may send for anyone",
-			Why:   "SNS, S3 and EventBridge send to the queue for whoever configures them, in any account, unless a condition has aws:SourceArn, aws:SourceAccount, aws:SourceOrgID or aws:SourceOrgPaths. Other services are not judged, since some do not give these keys."},
+			Why:   "SNS, S3 and EventBridge send to the queue for anyone who configures them, in any account, unless a condition has aws:SourceArn, aws:SourceAccount, aws:SourceOrgID or aws:SourceOrgPaths. Other services are not judged, since some do not give these keys."},
 		check: func(p Policy, r *reporter) {
 			for _, s := range p.allowing(r) {
 				services, err := texts(s.Get("Principal", "Service"))
