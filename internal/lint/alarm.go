@@ -108,7 +108,7 @@ var watched = []Rule[Source]{
 var Alarms = []Rule[Alarm]{{
 	Info: Info{ID: "SB501", Severity: Warning, Page: alarmPage,
 		Title: "An alarm on age goes off at a single record that keeps failing",
-		Why:   "A record that keeps failing is retried for up to half more than the outage that it outlives (SQSBATCH_OUTAGE), and SQS reports its age once a minute. It is a note if no mapping of this template polls the queue. Queues without a RedrivePolicy are not judged: there an alarm on age is the only sign of such a record, and in a dead-letter queue every record is old."},
+		Why:   "With the toolkit a record that keeps failing is retried for up to half more than the outage that it outlives (SQSBATCH_OUTAGE), and SQS reports its age once a minute. Functions that have none of the toolkit's variables, and consumers that are not in the template, are judged by visibility timeout × maxReceiveCount: that is a note without a fix, since they may change the visibility timeout. Queues without a RedrivePolicy are not judged: there an alarm on age is the only sign of such a record, and in a dead-letter queue every record is old."},
 	check: func(a Alarm, r *reporter) {
 		metric, _ := a.Get("MetricName").Str()
 		s := a.queue()
@@ -117,13 +117,27 @@ var Alarms = []Rule[Alarm]{{
 		}
 		threshold := a.Get("Threshold")
 		seconds, ok := r.number(threshold)
-		if least := s.outage()*3/2 + time.Minute; ok && time.Duration(seconds)*time.Second <= least {
-			round := (least/time.Second/300 + 1) * 300
-			f := r.report(threshold.Pos, "%s goes off at an age of %d seconds, while the toolkit retries a record of queue %s that keeps failing for up to %d", a.ID, seconds, title(s.Queue), least/time.Second)
-			f.Fix = setting(a.Get(), "Threshold", int(round))
-			if len(s.mappings) == 0 {
-				f.Severity = Note // what polls the queue is not known
+		if !ok {
+			return
+		}
+		const says = "%s goes off at an age of %d seconds, while "
+		if m, ours := s.toolkit(); ours {
+			if !knownBackoff(m, r) {
+				return
 			}
+			if least := retried(m, s.MaxReceiveCount) + time.Minute; time.Duration(seconds)*time.Second <= least {
+				round := (least/time.Second/300 + 1) * 300
+				r.report(threshold.Pos, says+"the toolkit retries a record of queue %s that keeps failing for up to %d", a.ID, seconds, title(s.Queue), least/time.Second).
+					Fix = setting(a.Get(), "Threshold", int(round))
+			}
+			return
+		}
+		if !r.known(s.Resource.Get("VisibilityTimeout")) || s.MaxReceiveCount == 0 {
+			return
+		}
+		if least := s.Visibility() * time.Duration(s.MaxReceiveCount); time.Duration(seconds)*time.Second < least {
+			r.report(threshold.Pos, says+"a record of queue %s that keeps failing may be retried for %d (%d receives, each with the VisibilityTimeout)", a.ID, seconds, title(s.Queue), least/time.Second, s.MaxReceiveCount).
+				Severity = Note // consumers may change the visibility timeout
 		}
 	},
 }}

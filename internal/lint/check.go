@@ -95,7 +95,7 @@ func (c *collector) checkRole(st *template.Stack, m Mapping, policies attachment
 
 // checkQueues checks the queues and their keys.
 func (c *collector) checkQueues(st *template.Stack, queues []template.Queue, sources map[string]*Source, watching *alarms) {
-	senders := sendersTo(st)
+	deliveries, policies := deliveriesTo(st), queuePoliciesOf(st)
 	piped, failed := pipedQueues(st), failuresOf(st)
 	region, account := st.Where()
 	for _, q := range queues {
@@ -103,23 +103,25 @@ func (c *collector) checkQueues(st *template.Stack, queues []template.Queue, sou
 		if s.LogicalID != q.LogicalID { // two of a name, which CloudFormation refuses
 			continue
 		}
-		s.alarms, s.region, s.account, s.piped = watching, region, account, piped[q.ARN]
+		s.alarms, s.region, s.account, s.policies, s.deliveries = watching, region, account, policies, deliveries[q.ARN]
+		s.pipe, s.piped = piped[q.ARN]
 		s.failures = len(s.deadOf) > 0 || failed[q.ARN] || deadName.MatchString(q.LogicalID+" "+q.Name)
 		apply(c, Queues, Subject{Queue: q.LogicalID}, s)
 		apply(c, watched, Subject{}, s)
+		apply(c, fed, Subject{}, s)
 		if key := keyOf(st, q); key != nil {
-			apply(c, Keys, Subject{}, Key{key, senders[q.ARN]})
+			apply(c, Keys, Subject{}, Key{key, s.deliveries})
 		}
 	}
 }
 
-// pipedQueues are the queues that pipes of EventBridge poll.
+// pipedQueues are the queues that pipes of EventBridge may poll, with whether one surely does.
 func pipedQueues(st *template.Stack) map[string]bool {
-	list := map[string]bool{}
+	list, created := map[string]bool{}, creation(st)
 	for _, r := range st.All() {
 		if r.Type == "AWS::Pipes::Pipe" {
 			arn, _ := r.Get("Source").Str()
-			list[arn] = true
+			list[arn] = list[arn] || created(r)
 		}
 	}
 	return list

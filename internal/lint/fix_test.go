@@ -64,6 +64,16 @@ func TestFixes_LeaveAlone(t *testing.T) {
 	}
 }
 
+// Programs that do not surely use the toolkit have backoff of their own: no fix changes their alarms.
+func TestFixes_RaiseNoAlarmOfOthers(t *testing.T) {
+	const alarm = "A: {Type: AWS::CloudWatch::Alarm, Properties: {MetricName: ApproximateAgeOfOldestMessage, Threshold: 60, Dimensions: [{Name: QueueName, Value: !GetAtt Q.QueueName}]}}"
+	for _, function := range []string{"", "Runtime: provided.al2023", "Runtime: nodejs24.x", "Runtime: python3.14\nEnvironment: {Variables: {SQSBATCH_OUTAGE: 1h}}"} {
+		if f := find(t, deployed{Function: function, More: alarm}.text(t), "SB501"); f.Fix != nil || f.Severity != lint.Note {
+			t.Errorf("%q: %s, fix %v", function, f.Severity, f.Fix)
+		}
+	}
+}
+
 // Of fixes that do not touch each can be applied to what the other left, and their diff has
 // a hunk for each.
 func TestFixes_OneAfterAnother(t *testing.T) {

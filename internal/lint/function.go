@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +44,17 @@ func (f Function) reserved(r *reporter) (int, bool) {
 // valueOf is what the template gives a function for a setting of the toolkit.
 func valueOf(f template.Function, s settings.Setting) template.Value {
 	return f.Resource.Get("Environment", "Variables", s.Name)
+}
+
+// usesToolkit reports whether a function surely uses the toolkit: its runtime may run Go, and it
+// has one of the toolkit's variables.
+func usesToolkit(f template.Function) bool {
+	if f.LogicalID == "" || isForeign(f.Resource) {
+		return false
+	}
+	return slices.ContainsFunc(settings.All, func(s *settings.Setting) bool {
+		return strings.HasPrefix(s.Name, settings.Prefix) && (f.Environment[s.Name] != "" || !valueOf(f, *s).Absent())
+	})
 }
 
 // Functions are the rules of a function that handles queues.

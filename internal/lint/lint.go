@@ -54,7 +54,7 @@ func (i Info) Document() string {
 
 // Rules describes all rules, in the order of their ids.
 func Rules() []Info {
-	list := slices.Concat(infos(Mappings), infos(Functions), infos(Queues), infos(watched), infos(Policies), infos(Keys),
+	list := slices.Concat(infos(Mappings), infos(Functions), infos(Queues), infos(watched), infos(fed), infos(Policies), infos(Keys),
 		infos(Roles), infos(Alarms), infos(suppressions))
 	slices.SortFunc(list, func(a, b Info) int { return strings.Compare(a.ID, b.ID) })
 	return list

@@ -68,7 +68,7 @@ var Mappings = []Rule[Mapping]{
 	{
 		Info: Info{ID: "SB101", Severity: Error, Page: errorsPage,
 			Title: "The mapping has no ReportBatchItemFailures",
-			Why:   "Lambda ignores the batchItemFailures that the function returns, and deletes the whole batch: the records that failed are lost. If the function returns an error instead, nothing is deleted, and the records that succeeded are handled again."},
+			Why:   "Lambda ignores the batchItemFailures that the function returns, and deletes the whole batch: the records that failed are lost. If the function returns an error instead, nothing is deleted, and the records that succeeded are handled again. With a BatchSize of 1 an error fails the one record, as it should, so it is a note unless the function has variables of the toolkit, which returns batchItemFailures."},
 		check: func(m Mapping, r *reporter) {
 			remedy := settings.DeleteSucceeded
 			deletes, _ := remedy.Bool(m.Function.Environment[remedy.Name]) // the function refuses a wrong one
@@ -79,6 +79,15 @@ var Mappings = []Rule[Mapping]{
 			if m.Function.LogicalID == "" {
 				r.unsure(m.Event.Pos, "mapping %s has no ReportBatchItemFailures, and its function, which may have %s=true, is not in the template", m.Event.Name, remedy.Name)
 				return
+			}
+			if size := m.get("BatchSize"); !usesToolkit(m.Function) {
+				if !r.known(size) {
+					return
+				}
+				if m.Event.BatchSize == 1 {
+					r.report(m.Event.Pos, "event %s of function %s has no ReportBatchItemFailures: with a BatchSize of 1 a record is lost only if the function returns batchItemFailures instead of an error", m.Event.Name, m.Function.LogicalID).Severity = Note
+					return
+				}
 			}
 			f := r.report(m.Event.Pos, "event %s of function %s has no ReportBatchItemFailures: if the function returns batchItemFailures, as the toolkit does, Lambda ignores them and deletes those records with the rest of the batch. "+
 				"Add FunctionResponseTypes: [ReportBatchItemFailures] to the event, or give the function %s=true", m.Event.Name, m.Function.LogicalID, remedy.Name)

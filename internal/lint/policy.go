@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,12 +18,47 @@ var Policies = []Rule[Policy]{
 	{
 		Info: Info{ID: "SB212", Severity: Error, Page: securityPage,
 			Title: "The queue is public",
-			Why:   "A statement with the principal * and without a condition lets everyone with an AWS account call its actions: send, receive or delete."},
+			Why:   "A statement with the principal *, or with NotPrincipal, lets everyone with an AWS account call its actions: send, receive or delete. Only a condition on who calls restricts that, such as aws:SourceArn, aws:SourceAccount or aws:PrincipalOrgID with a value that names someone. An operator with IfExists or Not does not."},
+		check: func(p Policy, r *reporter) {
+			for _, s := range p.allowing(r) {
+				principal := s.Get("Principal")
+				if not := s.Get("NotPrincipal"); !not.Absent() {
+					principal = not
+				} else if !everyone(principal) {
+					continue
+				}
+				if !restricted(s.Get("Condition"), callers) {
+					r.report(principal.Pos, "policy %s allows everyone to use the queue; name a principal, or add a Condition such as aws:SourceArn", p.ID)
+				}
+			}
+		},
+	},
+	{
+		Info: Info{ID: "SB217", Severity: Error, Page: "AWS JSON policy elements: Principal",
+			Title: "A statement of the queue's policy has no principal",
+			Why:   "SQS refuses the policy: a policy of a resource must say whom each statement is about."},
 		check: func(p Policy, r *reporter) {
 			for _, s := range p.statements(r) {
-				effect, _ := s.Get("Effect").Str()
-				if principal := s.Get("Principal"); effect == "Allow" && everyone(principal) && s.Get("Condition").Absent() {
-					r.report(principal.Pos, "policy %s allows everyone to use the queue; name a principal, or add a Condition such as aws:SourceArn", p.ID)
+				if r.known(s.Get("Principal"), s.Get("NotPrincipal")) && s.Get("Principal").Absent() && s.Get("NotPrincipal").Absent() {
+					r.report(s.Pos, "a statement of policy %s has no Principal; SQS refuses the policy", p.ID)
+				}
+			}
+		},
+	},
+	{
+		Info: Info{ID: "SB218", Severity: Warning, Page: "The confused deputy problem",
+			Title: "A service may send for anyone",
+			Why:   "SNS, S3 and EventBridge send to the queue for anyone who configures them, in any account, unless a condition has aws:SourceArn, aws:SourceAccount, aws:SourceOrgID or aws:SourceOrgPaths. Other services are not judged, since some do not give these keys."},
+		check: func(p Policy, r *reporter) {
+			for _, s := range p.allowing(r) {
+				services, err := texts(s.Get("Principal", "Service"))
+				if err != nil || restricted(s.Get("Condition"), sources) {
+					continue
+				}
+				for _, service := range services {
+					if slices.Contains(sending, service) {
+						r.report(s.Get("Principal").Pos, "policy %s lets %s use the queue for resources of any account; add a Condition with aws:SourceArn or aws:SourceAccount", p.ID, service)
+					}
 				}
 			}
 		},
@@ -60,6 +96,60 @@ func (p Policy) statements(r *reporter) []template.Value {
 	return list
 }
 
+// allowing are the policy's statements that allow something.
+func (p Policy) allowing(r *reporter) []template.Value {
+	return slices.DeleteFunc(slices.Clone(p.statements(r)), func(s template.Value) bool {
+		effect, _ := s.Get("Effect").Str()
+		return effect != "Allow"
+	})
+}
+
+// sources are the keys of conditions on the resource that a service sends for, in lower case.
+var sources = []string{"aws:sourcearn", "aws:sourceaccount", "aws:sourceorgid", "aws:sourceorgpaths"}
+
+// callers are the keys of conditions that restrict who calls.
+var callers = append([]string{"aws:principalarn", "aws:principalaccount", "aws:principalorgid", "aws:principalorgpaths", "aws:principalservicename",
+	"aws:sourcevpce", "aws:sourcevpc", "aws:sourceip", "aws:sourceowner", "aws:userid", "aws:vpceaccount", "aws:vpceorgid", "aws:vpceorgpaths"}, sources...)
+
+// positive are operators of conditions that only a key with one of the values meets.
+var positive = regexp.MustCompile(`(?i)^(forany(value)?:)?(string(equals|equalsignorecase|like)|arn(equals|like)|ipaddress)$`)
+
+// restricted reports whether a condition has one of the keys with values that name someone, or
+// is not known.
+func restricted(condition template.Value, keys []string) bool {
+	if condition.Err != nil {
+		return true
+	}
+	for operator, tests := range condition.Entries() {
+		if tests.Err != nil {
+			return true
+		}
+		for key, value := range tests.Entries() {
+			if !positive.MatchString(operator) || !slices.Contains(keys, strings.ToLower(key)) {
+				continue
+			}
+			list, err := texts(value)
+			if err != nil || len(list) > 0 && !slices.ContainsFunc(list, anyone) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// anyone reports whether a value of a condition matches callers of all accounts. An ARN of S3
+// has no account, and the names of buckets are unique.
+func anyone(value string) bool {
+	if value == "0.0.0.0/0" || value == "::/0" || strings.Trim(value, "*?") == "" {
+		return true
+	}
+	arn := strings.SplitN(value, ":", 6)
+	if arn[0] != "arn" || len(arn) < 6 {
+		return strings.HasPrefix(value, "arn:") && strings.HasSuffix(value, "*")
+	}
+	return strings.Trim(arn[4], "*?") == "" && (arn[2] != "s3" || strings.Trim(arn[5], "*?") == "")
+}
+
 // everyone reports whether a principal is *.
 func everyone(principal template.Value) bool {
 	if s, err := principal.Str(); err == nil {
@@ -86,6 +176,9 @@ func keyOf(st *template.Stack, q template.Queue) *queueKey {
 	name, _ := nameOf(v)
 	k := &queueKey{queue: q, value: v, aws: strings.HasSuffix(name, "alias/aws/sqs")}
 	r, _ := st.Resource(name)
+	if strings.HasPrefix(name, "alias/") {
+		r = aliasOf(st, name)
+	}
 	if r.Type == "AWS::KMS::Alias" {
 		name, _ = nameOf(r.Get("TargetKeyId"))
 		r, _ = st.Resource(name)
@@ -96,20 +189,43 @@ func keyOf(st *template.Stack, q template.Queue) *queueKey {
 	return k
 }
 
+// aliasOf returns the template's alias of a name.
+func aliasOf(st *template.Stack, name string) template.Resource {
+	list, _ := st.Resources("AWS::KMS::Alias")
+	for _, r := range list {
+		if text, err := r.Get("AliasName").Str(); err == nil && text == name {
+			return r
+		}
+	}
+	return template.Resource{}
+}
+
 // decrypts is the part of SB304 for the role of a function: without kms:Decrypt on any key it
 // cannot receive from a queue that is encrypted with a key of one's own.
 func (r Role) decrypts(out *reporter) {
-	if r.key == nil || r.key.aws || slices.ContainsFunc(r.Grants, func(g Grant) bool { return matches(g.Action, "kms:Decrypt") }) {
+	if r.key == nil || r.key.aws || slices.ContainsFunc(r.Grants, func(g Grant) bool { return matches(g.Action, "kms:Decrypt") && r.key.covered(g.Resource) }) {
 		return
 	}
 	if r.key.own.ID != "" && r.key.names() {
 		return
 	}
-	f := out.report(r.Pos, "%s does not allow kms:Decrypt, and queue %s is encrypted with a key of KMS: messages cannot be received", r.title(), title(r.key.queue))
+	f := out.report(r.Pos, "%s does not allow kms:Decrypt on the key of KMS that encrypts queue %s: messages cannot be received", r.title(), title(r.key.queue))
 	if r.key.own.ID == "" {
 		f.Severity = Warning
 		f.Message += " unless the key's own policy allows it"
 	}
+}
+
+// covered reports whether a permission on a resource may be one on the key. It is not if the
+// resource has the id of another key than the one that the queue names. Regions and accounts are
+// not compared, since those of the stack may not be known.
+func (k *queueKey) covered(resource string) bool {
+	name, attribute := nameOf(k.value)
+	_, id, ok := strings.Cut(resource, ":key/")
+	if !ok || k.own.ID != "" || attribute || name == "" || strings.Contains(name, "alias/") || strings.Contains(resource, "${") {
+		return true
+	}
+	return matches(id, name[strings.LastIndex(name, "/")+1:])
 }
 
 // names reports whether the key's policy may allow a role by its name: it names principals
@@ -131,9 +247,7 @@ func (k *queueKey) names() bool {
 // A Key is a queue's key with the services that send to the queue.
 type Key struct {
 	*queueKey
-	// senders are the places of the template that make a service send to the queue, by the
-	// service's principal.
-	senders map[string]template.Pos
+	deliveries []delivery // to the queue
 }
 
 // Keys are the rules of a queue's key.
@@ -142,16 +256,16 @@ var Keys = []Rule[Key]{{
 		Title: "The key's policy does not let a service send",
 		Why:   "SNS, S3 and EventBridge need kms:GenerateDataKey and kms:Decrypt in the key's own policy to send to an encrypted queue. Without them messages are lost, or the notification is refused. AWS's own key, alias/aws/sqs, cannot allow them."},
 	check: func(k Key, r *reporter) {
-		for _, service := range []string{"sns.amazonaws.com", "s3.amazonaws.com", "events.amazonaws.com"} {
-			at, sends := k.senders[service]
+		for _, service := range sending {
+			i := slices.IndexFunc(k.deliveries, func(d delivery) bool { return d.service == service })
 			switch {
-			case !sends:
+			case i < 0:
 			case k.aws:
 				r.report(k.value.Pos, "queue %s is encrypted with alias/aws/sqs, with which %s cannot send to it; use a key of your own, or SqsManagedSseEnabled", title(k.queue), service)
 			case k.own.ID == "":
 				r.unsure(k.value.Pos, "the policy of the key of queue %s is not in the template: whether %s may use it is not known", title(k.queue), service)
 			default:
-				k.admits(r, service, at)
+				k.admits(r, service, k.deliveries[i].queue.Pos)
 			}
 		}
 	},
@@ -187,44 +301,4 @@ func (k Key) admits(r *reporter, service string, at template.Pos) {
 	if len(needs) > 0 {
 		r.report(policy.Pos, "the policy of key %s does not allow %s to %s, which sends to queue %s (line %d)", k.own.ID, strings.Join(needs, " and "), service, title(k.queue), at.Line)
 	}
-}
-
-// senders are the types of resources that make a service send to queues: where they list what is
-// sent, nil if they are one themselves, and what names the queue in it.
-var senders = map[string]struct {
-	service string
-	list    []string
-	queue   string
-}{
-	"AWS::SNS::Subscription": {"sns.amazonaws.com", nil, "Endpoint"},
-	"AWS::SNS::Topic":        {"sns.amazonaws.com", []string{"Subscription"}, "Endpoint"},
-	"AWS::S3::Bucket":        {"s3.amazonaws.com", []string{"NotificationConfiguration", "QueueConfigurations"}, "Queue"},
-	"AWS::Events::Rule":      {"events.amazonaws.com", []string{"Targets"}, "Arn"},
-}
-
-// sendersTo finds the services that send to queues because of the template, by the queue's ARN.
-func sendersTo(st *template.Stack) map[string]map[string]template.Pos {
-	all := map[string]map[string]template.Pos{}
-	for _, r := range st.All() {
-		sender, ok := senders[r.Type]
-		if !ok {
-			continue
-		}
-		items := []template.Value{r.Get()}
-		if sender.list != nil {
-			items, _ = r.Get(sender.list...).List()
-		}
-		for _, item := range items {
-			queue := item.Get(sender.queue)
-			arn, err := queue.Str()
-			if err != nil || !strings.Contains(arn, ":sqs:") {
-				continue
-			}
-			if all[arn] == nil {
-				all[arn] = map[string]template.Pos{}
-			}
-			all[arn][sender.service] = queue.Pos
-		}
-	}
-	return all
 }

@@ -17,14 +17,17 @@ import (
 // A Source is a queue of the template, with what refers to it.
 type Source struct {
 	template.Queue
-	dead     *template.Queue // its dead-letter queue, nil if that is not in the template
-	deadOf   []string        // names of the queues whose dead-letter queue it is
-	mappings []Mapping       // of those that poll it
-	failures bool            // it gets what failed elsewhere, as a dead-letter queue does
-	piped    bool            // something else of the template may poll it
-	region   string          // the stack's, "" if it is not known
-	account  string          // the stack's, "" if it is not known
-	alarms   *alarms
+	dead       *template.Queue // its dead-letter queue, nil if that is not in the template
+	deadOf     []string        // names of the queues whose dead-letter queue it is
+	mappings   []Mapping       // of those that poll it
+	failures   bool            // it gets what failed elsewhere, as a dead-letter queue does
+	piped      bool            // something else of the template may poll it
+	pipe       bool            // a pipe surely polls it
+	policies   *queuePolicies
+	deliveries []delivery // to it
+	region     string     // the stack's, "" if it is not known
+	account    string     // the stack's, "" if it is not known
+	alarms     *alarms
 }
 
 // title is how messages call a queue: by its logical id, since its name may depend on the name of
@@ -70,9 +73,9 @@ var Queues = []Rule[Source]{
 	{
 		Info: Info{ID: "SB201", Severity: Warning, Page: deadPage,
 			Title: "The queue has no dead-letter queue",
-			Why:   "A record that fails every time is retried until its retention ends. Then it is gone."},
+			Why:   "A record that fails every time is retried until its retention ends. Then it is gone. Mappings and pipes of EventBridge count as consumers."},
 		check: func(s Source, r *reporter) {
-			if len(s.mappings) > 0 && !s.failures && r.known(s.Resource.Get("RedrivePolicy")) && !s.redriven() {
+			if (len(s.mappings) > 0 || s.pipe) && !s.failures && r.known(s.Resource.Get("RedrivePolicy")) && !s.redriven() {
 				r.report(s.Resource.Pos, "queue %s has no dead-letter queue; give it a RedrivePolicy", title(s.Queue))
 			}
 		},
@@ -303,19 +306,39 @@ func variable[T any](m Mapping, s *settings.Setting, read func(string) (T, error
 	return v
 }
 
-// outage is how long a record that keeps failing is retried at least.
-func (s *Source) outage() time.Duration {
+// toolkit returns the queue's first mapping, and whether its function surely uses the toolkit.
+func (s *Source) toolkit() (Mapping, bool) {
 	if len(s.mappings) == 0 {
-		d, _ := settings.Outage.Time(settings.Outage.Default)
-		return d
+		return Mapping{}, false
 	}
-	return variable(s.mappings[0], &settings.Outage, settings.Outage.Time)
+	return s.mappings[0], usesToolkit(s.mappings[0].Function)
+}
+
+// retried is how long the toolkit retries a record that keeps failing, at most.
+func retried(m Mapping, count int) (sum time.Duration) {
+	if m.Function.Environment[settings.Backoff.Name] == "" {
+		return variable(m, &settings.Outage, settings.Outage.Time) * 3 / 2
+	}
+	for _, d := range waits(m, count) {
+		sum += d
+	}
+	return sum
+}
+
+// knownBackoff reports whether the settings of a function's backoff are known.
+func knownBackoff(m Mapping, r *reporter) bool {
+	for _, v := range []settings.Setting{settings.Outage, settings.Backoff, settings.BackoffBase, settings.BackoffCap} {
+		if !r.known(valueOf(m.Function, v)) {
+			return false
+		}
+	}
+	return true
 }
 
 // waits are the longest times from a failure of a record that keeps failing to its next
 // attempt. Without the toolkit a record comes back when the visibility timeout is over.
 func waits(m Mapping, count int) []time.Duration {
-	if isForeign(m.Function.Resource) {
+	if !usesToolkit(m.Function) {
 		return slices.Repeat([]time.Duration{max(0, m.Queue.Visibility()-m.Function.Timeout)}, count-1)
 	}
 	kind := m.Function.Environment[settings.Backoff.Name]
@@ -351,10 +374,8 @@ func budget(s Source, r *reporter) {
 	if m.Function.LogicalID == "" || !r.known(s.Resource.Get("MessageRetentionPeriod"), s.Resource.Get("VisibilityTimeout"), m.Function.Resource.Get("Timeout"), m.Function.Resource.Get("Runtime")) {
 		return
 	}
-	for _, v := range []settings.Setting{settings.Outage, settings.Backoff, settings.BackoffBase, settings.BackoffCap} {
-		if !r.known(valueOf(m.Function, v)) {
-			return
-		}
+	if !knownBackoff(m, r) {
+		return
 	}
 	list := waits(m, s.MaxReceiveCount)
 	var between, longest time.Duration
