@@ -29,6 +29,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v3"
@@ -183,6 +184,20 @@ func repeated(root *yaml.Node) error {
 // HasParameter reports whether the template declares a parameter.
 func (t *Template) HasParameter(name string) bool {
 	return child(child(t.root, "Parameters"), name) != nil
+}
+
+// OfCDK reports whether the CDK wrote the template: it has the paths of constructs, the
+// CDK's own metadata or the version of its bootstrap stack.
+func (t *Template) OfCDK() bool {
+	all := child(t.root, "Resources")
+	for i := 1; i < len(all.Content); i += 2 {
+		kind := child(all.Content[i], "Type")
+		if child(child(all.Content[i], "Metadata"), "aws:cdk:path") != nil || kind != nil && kind.Value == "AWS::CDK::Metadata" {
+			return true
+		}
+	}
+	version := child(child(child(t.root, "Parameters"), "BootstrapVersion"), "Default")
+	return version != nil && strings.HasPrefix(version.Value, "/cdk-bootstrap/")
 }
 
 // child returns the value of key in a mapping ("<<" included), or nil.

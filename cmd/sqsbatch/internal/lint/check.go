@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,7 +31,7 @@ type file struct {
 // check reads one template and applies the rules.
 func (o *options) check(in input) *file {
 	f := &file{input: in}
-	if f.src, f.err = os.ReadFile(in.path); f.err != nil {
+	if f.src, f.err = o.read(in); f.err != nil {
 		return f
 	}
 	t, err := parse(in.path, f.src)
@@ -40,6 +39,7 @@ func (o *options) check(in input) *file {
 		f.err = err
 		return f
 	}
+	f.generated = f.generated || t.OfCDK()
 	if f.err = o.choose(f, t); f.err == nil {
 		f.Result, f.err = apply(t, f.parameters)
 	}
@@ -47,6 +47,18 @@ func (o *options) check(in input) *file {
 		f.notes = append(f.notes, "it has no SQS queue and no event source mapping, so there is nothing to check")
 	}
 	return f
+}
+
+// read reads the text of an input.
+func (o *options) read(in input) ([]byte, error) {
+	if in.path != stdin {
+		return template.ReadFile(in.path, template.MaxSize)
+	}
+	src, err := template.ReadAll(o.stdin, template.MaxSize)
+	if err != nil {
+		return nil, fmt.Errorf("standard input: %w", err)
+	}
+	return src, nil
 }
 
 func parse(path string, src []byte) (*template.Template, error) {
@@ -187,8 +199,9 @@ func (n tally) found() int { return n.Errors + n.Warnings + n.Notes }
 
 // Exit statuses besides those of all commands.
 const (
-	foundSome  = 1
-	unreadable = 3
+	foundSome   = 1
+	unreadable  = 3
+	interrupted = 130
 )
 
 // outcome is the error that the command ends with.
