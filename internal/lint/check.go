@@ -15,7 +15,7 @@ import (
 func Check(st *template.Stack) (Result, error) {
 	survey := st.Survey()
 	st = survey.Stack
-	c := &collector{}
+	c := newCollector()
 	var mappings []Mapping
 	for _, m := range survey.Mappings {
 		mappings = append(mappings, Mapping{m})

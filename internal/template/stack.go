@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -33,6 +34,8 @@ type Stack struct {
 	// not known is the logical id. See Survey.
 	lenient bool
 	left    []Finding // resources whose condition is not known
+	all     []Resource
+	byID    map[string]int // indexes of all
 }
 
 // leave notes, once, that a resource is left out.
@@ -85,31 +88,46 @@ func (st *Stack) Metadata(name string) Value { return st.value(st.root).Get("Met
 // Metadata returns what a resource says about itself under a name.
 func (r Resource) Metadata(name string) Value { return r.value.Get("Metadata", name) }
 
-// All lists the resources of all types, whatever their conditions say.
-func (st *Stack) All() (list []Resource) {
-	all := child(st.root, "Resources")
-	for i := 0; i+1 < len(all.Content); i += 2 {
-		list = append(list, st.resource(all.Content[i], all.Content[i+1]))
+// All lists the resources of all types, whatever their conditions say. The caller must not
+// change the list.
+func (st *Stack) All() []Resource {
+	if st.all == nil {
+		st.all, st.byID = []Resource{}, map[string]int{}
+		st.list(child(st.root, "Resources"))
 	}
-	return list
+	return st.all
+}
+
+// list adds the resources of a mapping.
+func (st *Stack) list(all *yaml.Node) {
+	for i := 0; i+1 < len(all.Content); i += 2 {
+		r := st.resource(all.Content[i], all.Content[i+1])
+		if _, again := st.byID[r.ID]; !again {
+			st.byID[r.ID] = len(st.all)
+		}
+		st.all = append(st.all, r)
+	}
 }
 
 // Around returns the logical id of the resource around a place, "" outside of Resources.
 func (st *Stack) Around(at Pos) string {
-	if keyBefore(st.root, at) != "Resources" {
+	if id, _ := keyBefore(st.root, at); id != "Resources" {
 		return ""
 	}
-	return keyBefore(child(st.root, "Resources"), at)
+	id, _ := keyBefore(child(st.root, "Resources"), at)
+	return id
 }
 
-// keyBefore is the last key of a mapping that begins at a place or before it.
-func keyBefore(n *yaml.Node, at Pos) (key string) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if k := n.Content[i]; k.Line < at.Line || k.Line == at.Line && k.Column <= at.Col {
-			key = k.Value
-		}
+// keyBefore is the last entry of a mapping that begins at a place or before it.
+func keyBefore(n *yaml.Node, at Pos) (key string, value *yaml.Node) {
+	i := sort.Search(len(n.Content)/2, func(i int) bool {
+		k := n.Content[2*i]
+		return k.Line > at.Line || k.Line == at.Line && k.Column > at.Col
+	}) - 1
+	if i < 0 {
+		return "", nil
 	}
-	return key
+	return n.Content[2*i].Value, n.Content[2*i+1]
 }
 
 // A Resource is an entry of Resources.
@@ -122,11 +140,11 @@ type Resource struct {
 
 // Resource returns the resource of a logical id, whatever its condition says.
 func (st *Stack) Resource(id string) (Resource, bool) {
-	key, node := entry(child(st.root, "Resources"), id)
-	if node == nil {
-		return Resource{}, false
+	all := st.All()
+	if i, ok := st.byID[id]; ok {
+		return all[i], true
 	}
-	return st.resource(key, node), true
+	return Resource{}, false
 }
 
 func (st *Stack) resource(key, node *yaml.Node) Resource {

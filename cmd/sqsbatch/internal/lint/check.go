@@ -18,7 +18,8 @@ import (
 // A file is a template with what the rules say of it.
 type file struct {
 	input
-	src []byte
+	src   []byte
+	lines [][]byte // of src, made by line
 	rules.Result
 	fixed []rules.Finding // the edits that --fix wrote
 	// notes are about the file as a whole, and details those for --verbose.
@@ -146,13 +147,19 @@ var severities = []string{string(rules.Error), string(rules.Warning), string(rul
 
 func rank(severity string) int { return slices.Index(severities, severity) }
 
-// line is a line of the file without its end, "" if there is none.
+// maxLine bounds the lines that are shown. A file may be one long line.
+const maxLine = 4 << 10
+
+// line is a line of the file without its end, "" if there is none or it is too long to read. The
+// file must not change after the first call.
 func (f *file) line(n int) string {
-	lines := bytes.Split(f.src, []byte("\n"))
-	if n < 1 || n > len(lines) {
+	if f.lines == nil {
+		f.lines = bytes.Split(f.src, []byte("\n"))
+	}
+	if n < 1 || n > len(f.lines) || len(f.lines[n-1]) > maxLine {
 		return ""
 	}
-	return strings.TrimSuffix(string(lines[n-1]), "\r")
+	return strings.TrimSuffix(string(f.lines[n-1]), "\r")
 }
 
 // A tally counts what was found in all files. It is the last line of --output json.

@@ -2,6 +2,7 @@ package lint_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -113,6 +114,40 @@ func TestFix_LeavesTheCDKsOutputAlone(t *testing.T) {
 		said := strings.Contains(stdout, "not fixed: a tool wrote this file and will write it anew; change its source")
 		if said == fixes || bytes.Equal(before, after) == fixes {
 			t.Errorf("%s: changed: %v\n%s%s", path, !bytes.Equal(before, after), stdout, stderr)
+		}
+	}
+}
+
+// shops is a template with so many functions, each with a queue and its dead-letter queue, in
+// which each has findings. Lines end with the given text.
+func shops(n int, end string) string {
+	var out strings.Builder
+	out.WriteString(`{"Resources": {` + end)
+	for i := range n {
+		fmt.Fprintf(&out, `"D%d": {"Type": "AWS::SQS::Queue"},`+end, i)
+		fmt.Fprintf(&out, `"Q%d": {"Type": "AWS::SQS::Queue", "Properties": {`+end+`"RedrivePolicy": {"deadLetterTargetArn": {"Fn::GetAtt": ["D%[1]d", "Arn"]}, "maxReceiveCount": 2}}},`+end, i)
+		fmt.Fprintf(&out, `"F%d": {"Type": "AWS::Serverless::Function", "Properties": {"Timeout": 30, "Events": {`+end+`"E": {"Type": "SQS", "Properties": {"Queue": {"Fn::GetAtt": ["Q%[1]d", "Arn"]}}}}}},`+end, i)
+	}
+	out.WriteString(`"T": {"Type": "AWS::SNS::Topic"}}}`)
+	return out.String()
+}
+
+// The work grows with the number of resources, not with its square, on many lines and on one.
+func TestWork_IsLinear(t *testing.T) {
+	for name, end := range map[string]string{"lines": "\n", "one line": ""} {
+		allocated := func(n int) (sum uint64) {
+			text := shops(n, end)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			status, stdout, stderr := from(t, strings.NewReader(text), nil, "-")
+			runtime.ReadMemStats(&after)
+			if status != 1 || strings.Count(stdout, "SB202") < n {
+				t.Fatalf("status %d, %d findings\n%s", status, strings.Count(stdout, "SB202"), stderr)
+			}
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		if few, many := allocated(40), allocated(320); many > 12*few { // 8 times as many resources
+			t.Errorf("%s: %d bytes for 40, %d for 320", name, few, many)
 		}
 	}
 }
