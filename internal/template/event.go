@@ -78,6 +78,11 @@ func (st *Stack) target(m Resource, functions map[string]Resource) (Resource, er
 		name, err := m.Get("FunctionName").Str()
 		if attribute := Attribute(err); attribute != "" {
 			name, _, _ = strings.Cut(attribute, ".")
+			if f, ok := st.Resource(name); ok { // F.Version, or an attribute that is not known
+				if own, err := f.functionName(); err == nil && functions[own].ID == f.ID {
+					return f, nil
+				}
+			}
 		}
 		name, _, _ = strings.Cut(strings.TrimPrefix(name, st.functionARN("")), ":")
 		if f, ok := functions[name]; ok {

@@ -228,6 +228,9 @@ func (st *Stack) ref(n *yaml.Node, name string) *yaml.Node {
 		return st.parameter(n, name, p)
 	}
 	r, ok := st.Resource(name)
+	if function, generated, dotted := strings.Cut(name, "."); dotted && !ok && (generated == "Alias" || generated == "Version") {
+		return st.attribute(n, function, generated)
+	}
 	if !ok {
 		st.fail(n, "%s is neither a parameter nor a resource of the template", name)
 	}
@@ -274,6 +277,11 @@ func (st *Stack) attribute(n *yaml.Node, resource, attribute string) *yaml.Node 
 	case SAMFunction, LambdaFunction:
 		if attribute == "Arn" {
 			return text(n, st.functionARN(must(r.functionName())))
+		}
+		// SAM makes them for AutoPublishAlias, and Ref of them is an ARN ("Generated AWS
+		// CloudFormation resources for AWS SAM"). The version's number is known afterwards.
+		if alias := r.Get("AutoPublishAlias"); attribute == "Alias" && !alias.Absent() {
+			return text(n, st.functionARN(must(r.functionName()))+":"+must(alias.Str()))
 		}
 	}
 	name := resource + "." + attribute
