@@ -99,6 +99,8 @@ type Unknown struct {
 	Resource string
 	Rules    []string // the ids of the rules that need it, nil if that is all rules on the resource
 	Message  string   // what is not known, and why
+	// Parameter is the parameter without a value that keeps a resource from being checked.
+	Parameter string
 }
 
 // String returns the message after its place.

@@ -66,7 +66,7 @@ func (st *Stack) sources() (list []source, err error) {
 func (st *Stack) fromQueue(m Resource) bool {
 	arn, err := m.Get("EventSourceArn").Str()
 	if err != nil && Attribute(err) == "" { // else a stream or the like: the attributes of queues are known
-		st.leave(m, "mapping %s is not checked, since its source is not known: %s", m.ID, Reason(m.Pos, err))
+		st.leave(m, err, "mapping %s is not checked, since its source is not known", m.ID)
 	}
 	return err == nil && isQueueARN(arn)
 }
@@ -194,7 +194,7 @@ func (st *Stack) Survey() *Survey {
 	s := &Survey{Stack: own}
 	for _, r := range own.All() {
 		if r.Type == "" { // Fn::ForEach and the like
-			own.leave(r, "%s is not checked: it has no Type, or is expanded when the stack is deployed", r.ID)
+			own.leave(r, nil, "%s is not checked: it has no Type, or is expanded when the stack is deployed", r.ID)
 		}
 	}
 	queues, _ := own.Resources(SQSQueue) // a lenient stack has no errors

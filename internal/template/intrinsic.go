@@ -2,6 +2,7 @@ package template
 
 import (
 	"encoding/base64"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -293,12 +294,15 @@ func (st *Stack) parameter(n *yaml.Node, name string, p *yaml.Node) *yaml.Node {
 	kind := st.str(child(p, "Type"))
 	value, given := st.o.Parameters[name]
 	if !given {
+		without := func(why string) {
+			panic(failure{&Error{Pos: st.at(n), Parameter: name, Message: fmt.Sprintf("parameter %s %s: --parameter-overrides %s=VALUE", name, why, name)}})
+		}
 		def := child(p, "Default")
 		if def == nil {
-			st.fail(n, "parameter %s has no default; give it a value: --parameter-overrides %s=VALUE", name, name)
+			without("has no default; give it a value")
 		}
 		if strings.HasPrefix(kind, "AWS::SSM::Parameter::Value") {
-			st.fail(n, "parameter %s is read from SSM when the stack is deployed; give it a value here: --parameter-overrides %s=VALUE", name, name)
+			without("is read from SSM when the stack is deployed; give it a value here")
 		}
 		value = st.str(def)
 	} else if allowed := st.strs(child(p, "AllowedValues")); len(allowed) > 0 && !slices.Contains(allowed, value) {

@@ -39,8 +39,11 @@ type Stack struct {
 }
 
 // leave notes, once, that a resource is left out.
-func (st *Stack) leave(r Resource, format string, args ...any) {
-	f := Finding{Pos: r.Pos, Message: fmt.Sprintf(format, args...)}
+func (st *Stack) leave(r Resource, reason error, format string, args ...any) {
+	f := Finding{Pos: r.Pos, Message: fmt.Sprintf(format, args...), Parameter: Parameter(reason)}
+	if reason != nil {
+		f.Message += ": " + Reason(r.Pos, reason)
+	}
 	if !slices.Contains(st.left, f) {
 		st.left = append(st.left, f)
 	}
@@ -81,6 +84,23 @@ func (st *Stack) Exhausted() bool { return st.steps > maxSteps }
 // Where returns the region and the account that the options give, "" for one that they do not
 // give.
 func (st *Stack) Where() (region, account string) { return st.region, st.account }
+
+// Allowed returns the AllowedValues of a parameter, none if there are none.
+func (st *Stack) Allowed(parameter string) []string {
+	values, _ := st.value(child(st.root, "Parameters")).Get(parameter, "AllowedValues").Strs()
+	return values
+}
+
+// With returns the stack with another value of a parameter.
+func (st *Stack) With(parameter, value string) *Stack {
+	o := st.o
+	o.Parameters = maps.Clone(o.Parameters)
+	if o.Parameters == nil {
+		o.Parameters = map[string]string{}
+	}
+	o.Parameters[parameter] = value
+	return &Stack{Template: st.Template, o: o, region: st.region, account: st.account, lenient: st.lenient}
+}
 
 // Metadata returns what the template says about itself under a name.
 func (st *Stack) Metadata(name string) Value { return st.value(st.root).Get("Metadata", name) }
@@ -168,7 +188,7 @@ func (st *Stack) Resources(types ...string) ([]Resource, error) {
 		case err != nil && !st.lenient:
 			return nil, err
 		case err != nil:
-			st.leave(r, "%s is not checked, since it is not known whether it is created: %s", r.ID, Reason(r.Pos, err))
+			st.leave(r, err, "%s is not checked, since it is not known whether it is created", r.ID)
 		case ok:
 			out = append(out, r)
 		}

@@ -44,6 +44,7 @@ func (o *options) check(in input) *file {
 	if f.err = o.choose(f, t); f.err == nil {
 		f.Result, f.err = apply(t, f.parameters)
 	}
+	f.notes = append(f.notes, f.undecided()...)
 	if st, err := t.Stack(template.Options{Parameters: f.parameters}); f.err == nil && err == nil && !hasSubject(st) {
 		f.notes = append(f.notes, "it has no SQS queue and no event source mapping, so there is nothing to check")
 	}
@@ -78,6 +79,32 @@ func apply(t *template.Template, parameters map[string]string) (rules.Result, er
 		return rules.Result{}, err
 	}
 	return rules.Check(st)
+}
+
+// undecided says which resources are not checked for want of a parameter's value, and how to
+// give one.
+func (f *file) undecided() (notes []string) {
+	var names []string
+	of := map[string][]string{}
+	for _, u := range f.Unknown {
+		if u.Parameter == "" {
+			continue
+		}
+		if of[u.Parameter] == nil {
+			names = append(names, u.Parameter)
+		}
+		if !slices.Contains(of[u.Parameter], u.Resource) {
+			of[u.Parameter] = append(of[u.Parameter], u.Resource)
+		}
+	}
+	for _, name := range names {
+		list := of[name]
+		if more := len(list) - 10; more > 0 {
+			list = append(list[:10:10], show.Count(more, "other resource"))
+		}
+		notes = append(notes, fmt.Sprintf("not checked, since parameter %s has no value: %s. Give it one: --parameter-overrides %s=VALUE", name, strings.Join(list, ", "), name))
+	}
+	return notes
 }
 
 // choose sets f.parameters: what the command line says, else what samconfig.toml next to

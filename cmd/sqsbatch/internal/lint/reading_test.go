@@ -151,3 +151,22 @@ func TestWork_IsLinear(t *testing.T) {
 		}
 	}
 }
+
+// Resources that were not checked for want of a value are named in the output.
+func TestParameterWithoutAValue(t *testing.T) {
+	const text = `Parameters: {Stage: {Type: String}}
+Conditions: {Prod: !Equals [!Ref Stage, prod]}
+Resources:
+  Q: {Type: AWS::SQS::Queue, Condition: Prod, Properties: {FifoQueue: true, RedrivePolicy: {deadLetterTargetArn: !GetAtt D.Arn, maxReceiveCount: 5}}}
+  D: {Type: AWS::SQS::Queue, Properties: {MessageRetentionPeriod: 1209600}}
+`
+	const said = "-: not checked, since parameter Stage has no value: Q. Give it one: --parameter-overrides Stage=VALUE\n"
+	status, stdout, stderr := from(t, strings.NewReader(text), nil, "-")
+	if status != 0 || !strings.HasPrefix(stdout, said) {
+		t.Errorf("status %d\n%s%s", status, stdout, stderr)
+	}
+	status, stdout, stderr = from(t, strings.NewReader(text), nil, "-", "--parameter-overrides", "Stage=prod")
+	if status != 1 || strings.Contains(stdout, "not checked") || !strings.Contains(stdout, "SB203") {
+		t.Errorf("status %d\n%s%s", status, stdout, stderr)
+	}
+}
