@@ -27,7 +27,7 @@ func (l *loop) expand(n *yaml.Node, depth int) (out []*yaml.Node) {
 	args := l.st.args(n, n, 3, 3, "Fn::ForEach::Name: [identifier, [value, …], {name: resource}]")
 	identifier, body := l.st.str(args[0]), args[2]
 	if identifier == "" || body.Kind != yaml.MappingNode || depth > maxForEach {
-		l.st.fail(n, "the loop must have an identifier and a mapping of resources, with at most %d loops in each other", maxForEach)
+		l.st.fail(n, "the loop must have an identifier and a mapping of resources, with at most %d levels of loops", maxForEach)
 	}
 	for _, value := range l.st.strs(args[1]) {
 		for i := 0; i+1 < len(body.Content); i += 2 {

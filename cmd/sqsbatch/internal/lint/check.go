@@ -81,7 +81,7 @@ func apply(t *template.Template, parameters map[string]string) (rules.Result, er
 	return rules.Check(st)
 }
 
-// undecided says which resources are not checked for want of a parameter's value, and how to
+// undecided says which resources are not checked because a parameter has no value, and how to
 // give one.
 func (f *file) undecided() (notes []string) {
 	var names []string

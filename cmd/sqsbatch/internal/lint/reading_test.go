@@ -152,7 +152,7 @@ func TestWork_IsLinear(t *testing.T) {
 	}
 }
 
-// Resources that were not checked for want of a value are named in the output.
+// Resources that were not checked because a parameter has no value are named in the output.
 func TestParameterWithoutAValue(t *testing.T) {
 	const text = `Parameters: {Stage: {Type: String}}
 Conditions: {Prod: !Equals [!Ref Stage, prod]}
