@@ -3,19 +3,108 @@ package lint
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
+// maxTried bounds how often a template is checked for the values that its parameters may have.
+const maxTried = 16
+
 // Check checks a template against all rules. What cannot be read is in Result.Unknown. Check
 // returns an error only if the template's expressions are too many to evaluate, as with
 // aliases that multiply.
+//
+// If a parameter without a value decides whether resources are created, the template is checked
+// with each of its AllowedValues.
 func Check(st *template.Stack) (Result, error) {
+	result, err := check(st)
+	if err != nil {
+		return result, err
+	}
+	tries := maxTried
+	if tried, ok, err := tryAllowed(st, result, &tries); err != nil || ok {
+		return tried, err
+	}
+	return result, nil
+}
+
+// tryAllowed checks the template with each allowed value of a parameter that keeps a resource
+// in result from being checked, and of others that then do. It returns false if there is none, or
+// if there are too many values.
+func tryAllowed(st *template.Stack, result Result, tries *int) (Result, bool, error) {
+	parameter, values := "", []string(nil)
+	for _, u := range result.Unknown {
+		if u.Parameter != "" && len(values) == 0 {
+			parameter, values = u.Parameter, st.Allowed(u.Parameter)
+		}
+	}
+	if *tries -= len(values); len(values) == 0 || *tries < 0 {
+		return result, false, nil
+	}
+	var results []Result
+	for _, value := range values {
+		with := st.With(parameter, value)
+		result, err := check(with)
+		if err == nil {
+			result, _, err = tryAllowed(with, result, tries)
+		}
+		if err != nil {
+			return result, true, err
+		}
+		results = append(results, result)
+	}
+	return union(parameter, values, results), true, nil
+}
+
+// union is what results for the values of a parameter say together. A finding that some of them
+// do not have says for which values it is one. A suppression suppresses nothing only if that is so
+// for all values.
+func union(parameter string, values []string, results []Result) (all Result) {
+	c, of, suppressed := newCollector(), map[said][]string{}, map[said]bool{}
+	for i, result := range results {
+		for _, f := range result.Findings {
+			key := said{f.ID, f.Message, f.Pos}
+			of[key] = append(of[key], values[i])
+			if _, again := c.found[key]; !again {
+				c.found[key] = 0
+				c.Findings = append(c.Findings, f)
+			}
+		}
+		for _, s := range result.Suppressed {
+			if key := (said{s.ID, s.Message, s.Pos}); !suppressed[key] {
+				suppressed[key] = true
+				c.Suppressed = append(c.Suppressed, s)
+			}
+		}
+		for _, u := range result.Unknown {
+			c.unsure(u)
+		}
+	}
+	for _, f := range c.Findings {
+		having := of[said{f.ID, f.Message, f.Pos}]
+		switch {
+		case len(having) == len(values):
+		case f.ID == unused.ID:
+			continue
+		default:
+			f.Message += fmt.Sprintf(" (if %s is %s)", parameter, strings.Join(having, " or "))
+		}
+		all.Findings = append(all.Findings, f)
+	}
+	all.Suppressed, all.Unknown = c.Suppressed, c.Unknown
+	all.sort()
+	return all
+}
+
+// check is Check with the values that the parameters have.
+func check(st *template.Stack) (Result, error) {
 	survey := st.Survey()
 	st = survey.Stack
-	c := &collector{}
+	c := newCollector()
 	var mappings []Mapping
 	for _, m := range survey.Mappings {
 		mappings = append(mappings, Mapping{m})
@@ -35,7 +124,7 @@ func Check(st *template.Stack) (Result, error) {
 		apply(c, Policies, Subject{}, Policy{p})
 	}
 	for _, f := range survey.Left() {
-		c.unsure(Unknown{Pos: f.Pos, Message: f.Message})
+		c.unsure(Unknown{Pos: f.Pos, Message: f.Message, Parameter: f.Parameter})
 	}
 	c.place(st)
 	c.suppress(st)
@@ -177,10 +266,15 @@ func (c *collector) place(st *template.Stack) {
 		c.Unknown[i].EndCol = text.EndCol(u.Pos.Line, u.Pos.Col)
 		c.Unknown[i].Resource = st.Around(u.Pos)
 	}
+	c.sort()
+}
+
+// sort sorts by places.
+func (r *Result) sort() {
 	before := func(a, b template.Pos) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 	}
-	slices.SortStableFunc(c.Findings, func(a, b Finding) int { return before(a.Pos, b.Pos) })
-	slices.SortStableFunc(c.Suppressed, func(a, b Suppressed) int { return before(a.Pos, b.Pos) })
-	slices.SortStableFunc(c.Unknown, func(a, b Unknown) int { return before(a.Pos, b.Pos) })
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return before(a.Pos, b.Pos) })
+	slices.SortStableFunc(r.Suppressed, func(a, b Suppressed) int { return before(a.Pos, b.Pos) })
+	slices.SortStableFunc(r.Unknown, func(a, b Unknown) int { return before(a.Pos, b.Pos) })
 }

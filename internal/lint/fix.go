@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,11 +52,10 @@ func property(of template.Resource, name string, value any) *Fix {
 
 // Apply returns src with the fix. It returns an error if src is not the file that was checked.
 func (f *Fix) Apply(src []byte) ([]byte, error) {
-	e := f.Edit
-	if e.Start < 0 || e.End < e.Start || e.End > len(src) {
-		return nil, fmt.Errorf("the fix is for another text: it changes bytes %d to %d of %d", e.Start, e.End, len(src))
+	if err := f.within(src); err != nil {
+		return nil, err
 	}
-	out := slices.Concat(src[:e.Start], []byte(e.New), src[e.End:])
+	out := slices.Concat(src[:f.Edit.Start], []byte(f.Edit.New), src[f.Edit.End:])
 	var doc yaml.Node
 	if err := yaml.Unmarshal(out, &doc); err != nil {
 		return nil, fmt.Errorf("the fix is for another text: %w", err)
@@ -63,20 +63,48 @@ func (f *Fix) Apply(src []byte) ([]byte, error) {
 	return out, nil
 }
 
-// Diff returns the fix as a unified diff of the file at path, "" if it is for another text.
+// within returns an error if the edit is not one of src.
+func (f *Fix) within(src []byte) error {
+	if e := f.Edit; e.Start < 0 || e.End < e.Start || e.End > len(src) {
+		return fmt.Errorf("the fix is for another text: it changes bytes %d to %d of %d", e.Start, e.End, len(src))
+	}
+	return nil
+}
+
+// maxDiff bounds the text that a fix's diff compares. A file may be one long line.
+const maxDiff = 16 << 10
+
+// Diff returns the fix as a unified diff of the file at path, "" if it is for another text or its
+// lines are too long to read. It compares the lines around the edit only: a template may have a
+// finding in each resource.
 func (f *Fix) Diff(path string, src []byte) string {
-	out, err := f.Apply(src)
-	if err != nil {
+	if f.within(src) != nil {
 		return ""
 	}
-	return Diff(path, src, out)
+	from, to := f.Edit.Start, f.Edit.End
+	for range context + 1 {
+		from = bytes.LastIndexByte(src[:max(0, from-1)], '\n') + 1
+		if i := bytes.IndexByte(src[to:], '\n'); i >= 0 {
+			to += i + 1
+		} else {
+			to = len(src)
+		}
+	}
+	if to-from > maxDiff {
+		return ""
+	}
+	after := slices.Concat(src[from:f.Edit.Start], []byte(f.Edit.New), src[f.Edit.End:to])
+	return diff(path, src[from:to], after, bytes.Count(src[:from], []byte("\n")))
 }
 
 // context is the number of equal lines that a diff shows around a change.
 const context = 3
 
 // Diff returns a unified diff of two texts, "" if they are equal.
-func Diff(path string, from, to []byte) string {
+func Diff(path string, from, to []byte) string { return diff(path, from, to, 0) }
+
+// diff is Diff of parts of two texts, that have a number of lines above them.
+func diff(path string, from, to []byte, above int) string {
 	lines := linediff.Compare(slices.Collect(strings.Lines(string(from))), slices.Collect(strings.Lines(string(to))))
 	shown := make([]bool, len(lines))
 	for i, l := range lines {
@@ -89,7 +117,7 @@ func Diff(path string, from, to []byte) string {
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "--- %s\n+++ %s\n", path, path)
-	before, after := 0, 0 // lines above i in each text
+	before, after := above, above // lines above i in each text
 	for i := 0; i < len(lines); {
 		end := i + 1
 		for end < len(lines) && shown[end] == shown[i] {

@@ -11,21 +11,20 @@ import (
 )
 
 // roleOf returns the role of a mapping's function, with its permissions. It returns an error
-// if the role is not in the template, or if its permissions cannot be known.
+// if the role is not in the template.
 func roleOf(st *template.Stack, m Mapping, policies attachments) (Role, error) {
 	f := m.Function.Resource
-	if policies.others != "" {
-		return Role{}, errors.New(policies.others)
-	}
 	role := Role{Needs: OfFunction, foreign: isForeign(f), ARNs: map[string]string{OnQueue: m.Queue.ARN}, key: keyOf(st, m.Queue)}
 	if m.Queue.DeadLetterARN != "" {
 		role.ARNs[OnDeadLetters] = m.Queue.DeadLetterARN
 	}
-	var err error
+	if policies.others != "" {
+		role.Grants = append(role.Grants, anything(f.Pos, errors.New(policies.others)))
+	}
 	if f.Type == template.SAMFunction && f.Get("Role").Absent() {
 		role.Resource, role.name = f, "the role of function "+f.ID
-		role.Grants, err = samGrants(st, m)
-		return role, err
+		role.Grants = append(role.Grants, samGrants(st, m)...)
+		return role, nil
 	}
 	id, ok := nameOf(f.Get("Role"))
 	if ok {
@@ -36,10 +35,10 @@ func roleOf(st *template.Stack, m Mapping, policies attachments) (Role, error) {
 		return Role{}, cmp.Or(err, error(&template.Error{Pos: f.Get("Role").Pos, Message: "the role is not in the template"}))
 	}
 	if slices.Contains(policies.admitted, "${"+role.ID+".Arn}") {
-		return Role{}, errors.New("the policy of a queue names the role")
+		role.Grants = append(role.Grants, Grant{"sqs:*", "*", f.Pos, true, errors.New("the policy of a queue names the role")})
 	}
-	role.Grants, err = policies.grants(role.Resource)
-	return role, err
+	role.Grants = append(role.Grants, policies.grants(role.Resource)...)
+	return role, nil
 }
 
 // isForeign reports whether a function has a runtime of another language than Go.
@@ -61,40 +60,38 @@ func nameOf(v template.Value) (name string, attribute bool) {
 // that are attached to it, and of a few of AWS's policies. It returns an error if the role
 // grants them by other means.
 func Grants(st *template.Stack, role template.Resource) ([]Grant, error) {
-	return attachmentsOf(st).grants(role)
-}
-
-func (a attachments) grants(role template.Resource) ([]Grant, error) {
-	grants, err := a.to(role)
-	if err != nil {
-		return nil, err
-	}
-	arns, err := texts(role.Get("ManagedPolicyArns"))
-	if err != nil {
-		return nil, err
-	}
-	managed, err := ofAll(arns, func(arn string) ([]Grant, error) { return managedGrant(role.Get("ManagedPolicyArns").Pos, arn) })
-	if err != nil {
-		return nil, err
-	}
-	policies, err := role.Get("Policies").List()
-	if err != nil {
-		return nil, err
-	}
-	own, err := ofAll(policies, func(p template.Value) ([]Grant, error) { return documentGrants(p.Get("PolicyDocument")) })
-	return slices.Concat(grants, own, managed), err
-}
-
-// ofAll lists the permissions that each of a list gives, or the first reason why they are not known.
-func ofAll[T any](list []T, grantsOf func(T) ([]Grant, error)) (all []Grant, err error) {
-	for _, item := range list {
-		grants, err := grantsOf(item)
-		if err != nil {
-			return nil, err
+	grants := attachmentsOf(st).grants(role)
+	for _, g := range grants {
+		if g.May != nil {
+			return nil, g.May
 		}
-		all = append(all, grants...)
 	}
-	return all, nil
+	return grants, nil
+}
+
+func (a attachments) grants(role template.Resource) []Grant {
+	grants := a.to(role)
+	policies := role.Get("Policies")
+	list, err := policies.List()
+	if err != nil {
+		grants = append(grants, anything(policies.Pos, err))
+	}
+	for _, p := range list {
+		if p.Err != nil {
+			grants = append(grants, anything(p.Pos, p.Err))
+			continue
+		}
+		grants = append(grants, documentGrants(p.Get("PolicyDocument"))...)
+	}
+	arns := role.Get("ManagedPolicyArns")
+	names, err := patterns(arns)
+	if err != nil {
+		grants = append(grants, anything(arns.Pos, err))
+	}
+	for _, name := range names {
+		grants = append(grants, managedGrant(arns.Pos, name)...)
+	}
+	return grants
 }
 
 // attachments are the policies of a template that name their roles.
@@ -150,20 +147,24 @@ func (a *attachments) readOthers(st *template.Stack) {
 }
 
 // to lists the permissions of policies that name the role.
-func (a attachments) to(role template.Resource) ([]Grant, error) {
+func (a attachments) to(role template.Resource) (grants []Grant) {
 	if a.err != nil {
-		return nil, a.err
+		grants = append(grants, anything(role.Pos, a.err))
 	}
 	name, err := role.Get("RoleName").Str()
-	return ofAll(a.list, func(p attachment) ([]Grant, error) {
-		if err != nil || p.err != nil {
-			return nil, &template.Error{Pos: p.policy.Pos, Message: "there is also the policy " + p.policy.ID + ", whose roles are not known"}
+	for _, p := range a.list {
+		named := slices.Contains(p.roles, role.ID) || name != "" && slices.Contains(p.roles, name)
+		if !named && err == nil && p.err == nil {
+			continue
 		}
-		if !slices.Contains(p.roles, role.ID) && (name == "" || !slices.Contains(p.roles, name)) {
-			return nil, nil
+		for _, g := range documentGrants(p.policy.Get("PolicyDocument")) {
+			if !named {
+				g.May = &template.Error{Pos: p.policy.Pos, Message: "there is also the policy " + p.policy.ID + ", whose roles are not known"}
+			}
+			grants = append(grants, g)
 		}
-		return documentGrants(p.policy.Get("PolicyDocument"))
-	})
+	}
+	return grants
 }
 
 // ofAWS are policies of AWS's that functions use, with what they allow of SQS and KMS on all
@@ -179,33 +180,35 @@ var ofAWS = map[string][]string{
 }
 
 // managedGrant lists the permissions of a policy of AWS's, by its ARN or its name.
-func managedGrant(at template.Pos, name string) (grants []Grant, err error) {
+func managedGrant(at template.Pos, name string) (grants []Grant) {
 	actions, ok := ofAWS[name[strings.LastIndex(name, "/")+1:]]
 	if !ok {
-		return nil, &template.Error{Pos: at, Message: fmt.Sprintf("what the policy %s allows is not known", name)}
+		return []Grant{anything(at, &template.Error{Pos: at, Message: fmt.Sprintf("what the policy %s allows is not known", name)})}
 	}
 	for _, action := range actions {
-		grants = append(grants, Grant{action, "*", at, true})
+		grants = append(grants, Grant{action, "*", at, true, nil})
 	}
-	return grants, nil
+	return grants
 }
 
 // samGrants lists the permissions of the role that SAM makes for a function: those of an SQS
 // event, and those of Policies ("AWS SAM policy templates").
-func samGrants(st *template.Stack, m Mapping) ([]Grant, error) {
+func samGrants(st *template.Stack, m Mapping) []Grant {
 	f := m.Function.Resource
-	grants, _ := managedGrant(f.Pos, "AWSLambdaSQSQueueExecutionRole")
+	grants := managedGrant(f.Pos, "AWSLambdaSQSQueueExecutionRole")
 	policies := f.Get("Policies")
-	if policies.Err != nil {
-		return nil, policies.Err
+	if policies.Absent() {
+		return grants
 	}
 	list, err := policies.List()
 	if err != nil {
 		list = []template.Value{policies}
 	}
 	prefix := strings.TrimSuffix(m.Queue.ARN, m.Queue.Name)
-	own, err := ofAll(list, func(p template.Value) ([]Grant, error) { return samPolicy(st, p, prefix) })
-	return append(grants, own...), err
+	for _, p := range list {
+		grants = append(grants, samPolicy(st, p, prefix)...)
+	}
+	return grants
 }
 
 // samTemplates are SAM's policy templates for queues and keys, with the actions that they allow.
@@ -215,7 +218,10 @@ var samTemplates = map[string][]string{
 	"KMSDecryptPolicy":     {"kms:Decrypt"},
 }
 
-func samPolicy(st *template.Stack, p template.Value, prefix string) (grants []Grant, err error) {
+func samPolicy(st *template.Stack, p template.Value, prefix string) (grants []Grant) {
+	if p.Err != nil {
+		return []Grant{anything(p.Pos, p.Err)}
+	}
 	if name, err := p.Str(); err == nil {
 		if r, ok := st.Resource(name); ok { // a Ref
 			return documentGrants(r.Get("PolicyDocument"))
@@ -231,30 +237,32 @@ func samPolicy(st *template.Stack, p template.Value, prefix string) (grants []Gr
 			continue // of another service
 		}
 		if !ok {
-			return nil, &template.Error{Pos: p.Pos, Message: "what " + name + " allows is not known"}
+			grants = append(grants, anything(p.Pos, &template.Error{Pos: p.Pos, Message: "what " + name + " allows is not known"}))
 		}
-		on := "*"
-		if name != "KMSDecryptPolicy" {
+		on, unknown := "*", error(nil)
+		if ok && name != "KMSDecryptPolicy" {
 			queue, err := parameters.Get("QueueName").Str()
-			if err != nil {
-				return nil, err
+			if on = prefix + queue; err != nil {
+				on, unknown = "*", err
 			}
-			on = prefix + queue
 		}
 		for _, action := range actions {
-			grants = append(grants, Grant{action, on, p.Pos, true})
+			grants = append(grants, Grant{action, on, p.Pos, true, unknown})
 		}
 	}
-	return grants, p.Err
+	return grants
 }
 
 // documentGrants lists what a policy's statements allow.
-func documentGrants(document template.Value) ([]Grant, error) {
+func documentGrants(document template.Value) (grants []Grant) {
 	statements, err := statementsOf(document)
 	if err != nil {
-		return nil, err
+		return []Grant{anything(document.Pos, err)}
 	}
-	return ofAll(statements, granted)
+	for _, s := range statements {
+		grants = append(grants, granted(s)...)
+	}
+	return grants
 }
 
 // statementsOf lists a policy's statements.
@@ -272,27 +280,69 @@ func statementsOf(document template.Value) ([]template.Value, error) {
 	return []template.Value{statement}, nil
 }
 
-// granted lists what a statement allows.
-func granted(s template.Value) (grants []Grant, err error) {
+// granted lists what a statement allows, or may allow.
+func granted(s template.Value) (grants []Grant) {
+	if s.Err != nil {
+		return []Grant{anything(s.Pos, s.Err)}
+	}
+	var may error
 	for name := range s.Entries() {
 		if !slices.Contains([]string{"Sid", "Effect", "Action", "Resource"}, name) {
-			return nil, &template.Error{Pos: s.Pos, Message: "a statement with " + name + " is no plain permission"}
+			may = &template.Error{Pos: s.Pos, Message: "a statement with " + name + " is no plain permission"}
 		}
 	}
-	if effect, err := s.Get("Effect").Str(); err != nil || effect != "Allow" {
-		return nil, &template.Error{Pos: s.Pos, Message: "a statement that does not Allow is no plain permission"}
+	effect, err := s.Get("Effect").Str()
+	if err != nil || effect != "Allow" {
+		may = &template.Error{Pos: s.Pos, Message: "a statement that does not Allow is no plain permission"}
+		grants = append(grants, Grant{"", "", s.Pos, false, may})
 	}
-	actions, err := texts(s.Get("Action"))
+	if err == nil && effect != "Allow" {
+		return grants
+	}
+	add := func(actions, resources []string, may error) {
+		for _, action := range actions {
+			for _, resource := range resources {
+				grants = append(grants, Grant{action, resource, s.Pos, false, may})
+			}
+		}
+	}
+	every := []string{"*"}
+	actions, unknownAction := patterns(s.Get("Action"))
+	resources, unknownResource := patterns(s.Get("Resource"))
+	if s.Get("Action").Absent() {
+		unknownAction = may // NotAction
+	}
+	if s.Get("Resource").Absent() {
+		unknownResource = may // NotResource
+	}
+	add(actions, resources, may)
+	if unknownAction != nil {
+		add(every, resources, unknownAction)
+	}
+	if unknownResource != nil {
+		add(actions, every, unknownResource)
+	}
+	if unknownAction != nil && unknownResource != nil {
+		add(every, every, unknownAction)
+	}
+	return grants
+}
+
+// patterns lists the texts of a list, or the only one, that are known. The error says why others
+// are not.
+func patterns(v template.Value) (list []string, unknown error) {
+	if v.Absent() {
+		return nil, nil
+	}
+	items, err := v.List()
 	if err != nil {
-		return nil, err
+		items = []template.Value{v}
 	}
-	resources, err := texts(s.Get("Resource"))
-	for _, action := range actions {
-		for _, resource := range resources {
-			grants = append(grants, Grant{action, resource, s.Pos, false})
-		}
+	for _, item := range items {
+		known, err := texts(item)
+		list, unknown = append(list, known...), cmp.Or(unknown, err)
 	}
-	return grants, err
+	return list, unknown
 }
 
 // texts returns a text or a list of them, none if there is no value.

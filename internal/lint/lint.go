@@ -99,6 +99,8 @@ type Unknown struct {
 	Resource string
 	Rules    []string // the ids of the rules that need it, nil if that is all rules on the resource
 	Message  string   // what is not known, and why
+	// Parameter is the parameter without a value that keeps a resource from being checked.
+	Parameter string
 }
 
 // String returns the message after its place.
@@ -158,21 +160,38 @@ func (r *reporter) number(v template.Value) (int, bool) {
 
 // Check returns the places where subject breaks the rule.
 func (r Rule[T]) Check(subject T) []Finding {
-	var c collector
+	c := newCollector()
 	c.apply(r.Info, Subject{}, func(out *reporter) { r.check(subject, out) })
 	return c.Findings
 }
 
-// A collector collects what rules say.
-type collector struct{ Result }
+// A collector collects what rules say, each thing once.
+type collector struct {
+	Result
+	// found and unknown are indexes of Findings and of Unknown, right until those are sorted:
+	// nothing is said again afterwards.
+	found, unknown map[said]int
+}
+
+// said is what makes two findings, or two unknowns, the same.
+type said struct {
+	id, message string
+	pos         template.Pos
+}
+
+func newCollector() *collector {
+	return &collector{found: map[said]int{}, unknown: map[said]int{}}
+}
 
 func (c *collector) apply(info Info, about Subject, check func(*reporter)) {
 	r := &reporter{info: info}
 	check(r)
 	for _, f := range r.found {
-		i := slices.IndexFunc(c.Findings, func(g Finding) bool { return g.ID == f.ID && g.Pos == f.Pos && g.Message == f.Message })
-		if i < 0 {
+		key := said{f.ID, f.Message, f.Pos}
+		i, again := c.found[key]
+		if !again {
 			i = len(c.Findings)
+			c.found[key] = i
 			c.Findings = append(c.Findings, *f)
 		}
 		c.Findings[i].About = append(c.Findings[i].About, about)
@@ -184,9 +203,11 @@ func (c *collector) apply(info Info, about Subject, check func(*reporter)) {
 
 // unsure adds what is not known, once for all rules that need it.
 func (c *collector) unsure(u Unknown) {
-	i := slices.IndexFunc(c.Unknown, func(v Unknown) bool { return v.Pos == u.Pos && v.Message == u.Message })
+	key := said{message: u.Message, pos: u.Pos}
+	i, again := c.unknown[key]
 	switch {
-	case i < 0:
+	case !again:
+		c.unknown[key] = len(c.Unknown)
 		c.Unknown = append(c.Unknown, u)
 	case len(c.Unknown[i].Rules) > 0 && len(u.Rules) > 0 && !slices.Contains(c.Unknown[i].Rules, u.Rules[0]):
 		c.Unknown[i].Rules = append(c.Unknown[i].Rules, u.Rules...)

@@ -43,7 +43,13 @@ type Grant struct {
 	// Managed says that a policy of AWS's or a policy template of SAM's grants it, so that
 	// the template does not choose it.
 	Managed bool
+	// May says why the role may not have it, nil if it has it. Without an action it stands for
+	// statements that may take permissions away.
+	May error
 }
+
+// anything is a grant of whatever a policy allows that is not known.
+func anything(at template.Pos, why error) Grant { return Grant{"*", "*", at, true, why} }
 
 func (g Grant) allows(action, resource string) bool {
 	return matches(g.Action, action) && matches(g.Resource, resource)
@@ -80,11 +86,29 @@ func missing(consequence string, concerns func(Permission) bool) func(Role, *rep
 			if !known || !concerns(p) || r.foreign && (backoff(p) || deadLetters(p)) {
 				continue
 			}
-			if !slices.ContainsFunc(r.Grants, func(g Grant) bool { return g.allows(p.Action, arn) }) {
+			if !r.allows(out, func(g Grant) bool { return g.allows(p.Action, arn) }) {
 				out.report(r.Pos, "%s does not allow %s on the %s: %s", r.title(), p.Action, p.On, consequence)
 			}
 		}
 	}
+}
+
+// allows reports whether a grant allows something. If that depends on grants that are not
+// known, it says so.
+func (r Role) allows(out *reporter, allowed func(Grant) bool) bool {
+	certain := slices.ContainsFunc(r.Grants, func(g Grant) bool { return g.May == nil && allowed(g) })
+	for _, g := range r.Grants {
+		if g.May != nil && (certain && g.Action == "" || !certain && allowed(g)) {
+			r.unsure(out, g.May)
+			return true
+		}
+	}
+	return certain
+}
+
+// unsure says that a rule depends on permissions that are not known.
+func (r Role) unsure(out *reporter, why error) {
+	out.unsure(r.Pos, "not all permissions of %s are known: %s", r.title(), template.Reason(r.Pos, why))
 }
 
 // Roles are the rules of a role.
@@ -115,7 +139,9 @@ var Roles = []Rule[Role]{
 			Why:   "Nothing is received or dead-lettered."},
 		check: func(role Role, r *reporter) {
 			missing("messages cannot be read or sent", func(p Permission) bool { return p.On == OnKey })(role, r)
-			role.decrypts(r)
+			if role.key == nil || role.key.aws || !role.allows(r, func(g Grant) bool { return matches(g.Action, "kms:Decrypt") }) {
+				role.decrypts(r)
+			}
 		},
 	},
 	{
@@ -148,7 +174,15 @@ func (r Role) harmless(g Grant) bool {
 // SQS on all queues.
 func excess(r Role, out *reporter) {
 	for _, g := range r.Grants {
-		if g.Managed {
+		if g.May != nil {
+			r.unsure(out, g.May)
+		}
+	}
+	if slices.ContainsFunc(r.Grants, func(g Grant) bool { return g.May != nil && g.Action == "" }) {
+		return
+	}
+	for _, g := range r.Grants {
+		if g.Managed || g.May != nil {
 			continue
 		}
 		on := g.Resource

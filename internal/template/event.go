@@ -66,7 +66,7 @@ func (st *Stack) sources() (list []source, err error) {
 func (st *Stack) fromQueue(m Resource) bool {
 	arn, err := m.Get("EventSourceArn").Str()
 	if err != nil && Attribute(err) == "" { // else a stream or the like: the attributes of queues are known
-		st.leave(m, "mapping %s is not checked, since its source is not known: %s", m.ID, Reason(m.Pos, err))
+		st.leave(m, err, "mapping %s is not checked, since its source is not known", m.ID)
 	}
 	return err == nil && isQueueARN(arn)
 }
@@ -78,6 +78,11 @@ func (st *Stack) target(m Resource, functions map[string]Resource) (Resource, er
 		name, err := m.Get("FunctionName").Str()
 		if attribute := Attribute(err); attribute != "" {
 			name, _, _ = strings.Cut(attribute, ".")
+			if f, ok := st.Resource(name); ok { // F.Version, or an attribute that is not known
+				if own, err := f.functionName(); err == nil && functions[own].ID == f.ID {
+					return f, nil
+				}
+			}
 		}
 		name, _, _ = strings.Cut(strings.TrimPrefix(name, st.functionARN("")), ":")
 		if f, ok := functions[name]; ok {
@@ -189,7 +194,11 @@ func (st *Stack) Survey() *Survey {
 	s := &Survey{Stack: own}
 	for _, r := range own.All() {
 		if r.Type == "" { // Fn::ForEach and the like
-			own.leave(r, "%s is not checked: it has no Type, or is expanded when the stack is deployed", r.ID)
+			if err := own.loops[r.ID]; err != nil {
+				own.leave(r, err, "%s is not checked, since it is not known what it makes", r.ID)
+				continue
+			}
+			own.leave(r, nil, "%s is not checked: it has no Type, or is expanded when the stack is deployed", r.ID)
 		}
 	}
 	queues, _ := own.Resources(SQSQueue) // a lenient stack has no errors

@@ -53,6 +53,8 @@ type Error struct {
 	// Attribute is "Resource.Attribute" when the value is, or is made of, an
 	// attribute that AWS gives to a resource when the stack is deployed.
 	Attribute string
+	// Parameter is the name of the parameter that has no value, if that is the reason.
+	Parameter string
 }
 
 // Error returns the message after its place.
@@ -66,11 +68,21 @@ func Attribute(err error) string {
 	return ""
 }
 
+// Parameter returns the Parameter of an [*Error], "" for another error.
+func Parameter(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Parameter
+	}
+	return ""
+}
+
 // A Finding is something that a user should know of a template.
 type Finding struct {
 	ID      string // of a rule of package lint, or QueueElsewhere
 	Pos     Pos
 	Message string
+	// Parameter is that of the [Error] that is the reason, "" for another reason.
+	Parameter string
 }
 
 // String returns the message after its place.

@@ -2,6 +2,7 @@ package template
 
 import (
 	"encoding/base64"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -228,6 +229,9 @@ func (st *Stack) ref(n *yaml.Node, name string) *yaml.Node {
 		return st.parameter(n, name, p)
 	}
 	r, ok := st.Resource(name)
+	if function, generated, dotted := strings.Cut(name, "."); dotted && !ok && (generated == "Alias" || generated == "Version") {
+		return st.attribute(n, function, generated)
+	}
 	if !ok {
 		st.fail(n, "%s is neither a parameter nor a resource of the template", name)
 	}
@@ -275,6 +279,11 @@ func (st *Stack) attribute(n *yaml.Node, resource, attribute string) *yaml.Node 
 		if attribute == "Arn" {
 			return text(n, st.functionARN(must(r.functionName())))
 		}
+		// SAM makes them for AutoPublishAlias, and Ref of them is an ARN ("Generated AWS
+		// CloudFormation resources for AWS SAM"). The version's number is known afterwards.
+		if alias := r.Get("AutoPublishAlias"); attribute == "Alias" && !alias.Absent() {
+			return text(n, st.functionARN(must(r.functionName()))+":"+must(alias.Str()))
+		}
 	}
 	name := resource + "." + attribute
 	panic(failure{&Error{Pos: st.at(n), Message: name + " is known only once the stack is deployed", Attribute: name}})
@@ -285,12 +294,15 @@ func (st *Stack) parameter(n *yaml.Node, name string, p *yaml.Node) *yaml.Node {
 	kind := st.str(child(p, "Type"))
 	value, given := st.o.Parameters[name]
 	if !given {
+		without := func(why string) {
+			panic(failure{&Error{Pos: st.at(n), Parameter: name, Message: fmt.Sprintf("parameter %s %s: --parameter-overrides %s=VALUE", name, why, name)}})
+		}
 		def := child(p, "Default")
 		if def == nil {
-			st.fail(n, "parameter %s has no default; give it a value: --parameter-overrides %s=VALUE", name, name)
+			without("has no default; give it a value")
 		}
 		if strings.HasPrefix(kind, "AWS::SSM::Parameter::Value") {
-			st.fail(n, "parameter %s is read from SSM when the stack is deployed; give it a value here: --parameter-overrides %s=VALUE", name, name)
+			without("is read from SSM when the stack is deployed; give it a value here")
 		}
 		value = st.str(def)
 	} else if allowed := st.strs(child(p, "AllowedValues")); len(allowed) > 0 && !slices.Contains(allowed, value) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -33,11 +34,18 @@ type Stack struct {
 	// not known is the logical id. See Survey.
 	lenient bool
 	left    []Finding // resources whose condition is not known
+	all     []Resource
+	byID    map[string]int      // indexes of all
+	made    map[*yaml.Node]bool // by a loop, with another text than is written
+	loops   map[string]error    // why loops are not expanded
 }
 
 // leave notes, once, that a resource is left out.
-func (st *Stack) leave(r Resource, format string, args ...any) {
-	f := Finding{Pos: r.Pos, Message: fmt.Sprintf(format, args...)}
+func (st *Stack) leave(r Resource, reason error, format string, args ...any) {
+	f := Finding{Pos: r.Pos, Message: fmt.Sprintf(format, args...), Parameter: Parameter(reason)}
+	if reason != nil {
+		f.Message += ": " + Reason(r.Pos, reason)
+	}
 	if !slices.Contains(st.left, f) {
 		st.left = append(st.left, f)
 	}
@@ -79,37 +87,95 @@ func (st *Stack) Exhausted() bool { return st.steps > maxSteps }
 // give.
 func (st *Stack) Where() (region, account string) { return st.region, st.account }
 
+// Allowed returns the AllowedValues of a parameter, none if there are none.
+func (st *Stack) Allowed(parameter string) []string {
+	values, _ := st.value(child(st.root, "Parameters")).Get(parameter, "AllowedValues").Strs()
+	return values
+}
+
+// With returns the stack with another value of a parameter.
+func (st *Stack) With(parameter, value string) *Stack {
+	o := st.o
+	o.Parameters = maps.Clone(o.Parameters)
+	if o.Parameters == nil {
+		o.Parameters = map[string]string{}
+	}
+	o.Parameters[parameter] = value
+	return &Stack{Template: st.Template, o: o, region: st.region, account: st.account, lenient: st.lenient}
+}
+
 // Metadata returns what the template says about itself under a name.
 func (st *Stack) Metadata(name string) Value { return st.value(st.root).Get("Metadata", name) }
 
 // Metadata returns what a resource says about itself under a name.
 func (r Resource) Metadata(name string) Value { return r.value.Get("Metadata", name) }
 
-// All lists the resources of all types, whatever their conditions say.
-func (st *Stack) All() (list []Resource) {
-	all := child(st.root, "Resources")
+// All lists the resources of all types, whatever their conditions say. The caller must not
+// change the list.
+func (st *Stack) All() []Resource {
+	if st.all == nil {
+		st.all, st.byID, st.made, st.loops = []Resource{}, map[string]int{}, map[*yaml.Node]bool{}, map[string]error{}
+		st.list(child(st.root, "Resources"))
+	}
+	return st.all
+}
+
+// list adds the resources of a mapping, with those that its loops make. A loop that cannot be
+// expanded is a resource without a type.
+func (st *Stack) list(all *yaml.Node) {
+	add := func(key, node *yaml.Node) {
+		r := st.resource(key, node)
+		if _, again := st.byID[r.ID]; !again {
+			st.byID[r.ID] = len(st.all)
+		}
+		st.all = append(st.all, r)
+	}
+	l := loop{st: st}
 	for i := 0; i+1 < len(all.Content); i += 2 {
-		list = append(list, st.resource(all.Content[i], all.Content[i+1]))
-	}
-	return list
-}
-
-// Around returns the logical id of the resource around a place, "" outside of Resources.
-func (st *Stack) Around(at Pos) string {
-	if keyBefore(st.root, at) != "Resources" {
-		return ""
-	}
-	return keyBefore(child(st.root, "Resources"), at)
-}
-
-// keyBefore is the last key of a mapping that begins at a place or before it.
-func keyBefore(n *yaml.Node, at Pos) (key string) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if k := n.Content[i]; k.Line < at.Line || k.Line == at.Line && k.Column <= at.Col {
-			key = k.Value
+		key, node := all.Content[i], all.Content[i+1]
+		if !strings.HasPrefix(key.Value, forEach) {
+			add(key, node)
+			continue
+		}
+		entries, err := try(func() []*yaml.Node { return l.expand(node, 1) })
+		if err != nil {
+			st.loops[key.Value] = err
+			add(key, node)
+			continue
+		}
+		for j := 0; j+1 < len(entries); j += 2 {
+			add(entries[j], entries[j+1])
 		}
 	}
-	return key
+}
+
+// Around returns the logical id of the resource around a place, as it is written, "" outside of
+// Resources.
+func (st *Stack) Around(at Pos) string {
+	if id, _ := keyBefore(st.root, at); id != "Resources" {
+		return ""
+	}
+	id, node := keyBefore(child(st.root, "Resources"), at)
+	for strings.HasPrefix(id, forEach) && node.Kind == yaml.SequenceNode && len(node.Content) == 3 && node.Content[2].Kind == yaml.MappingNode {
+		inner, below := keyBefore(node.Content[2], at)
+		if inner == "" {
+			break
+		}
+		id, node = inner, below
+	}
+	return id
+}
+
+// keyBefore is the last entry of a mapping that begins at a place or before it.
+func keyBefore(n *yaml.Node, at Pos) (key string, value *yaml.Node) {
+	i := sort.Search(len(n.Content)/2, func(i int) bool {
+		k := n.Content[2*i]
+		return k.Line > at.Line || k.Line == at.Line && k.Column > at.Col
+	}) - 1
+	if i < 0 {
+		return "", nil
+	}
+	return n.Content[2*i].Value, n.Content[2*i+1]
 }
 
 // A Resource is an entry of Resources.
@@ -122,11 +188,11 @@ type Resource struct {
 
 // Resource returns the resource of a logical id, whatever its condition says.
 func (st *Stack) Resource(id string) (Resource, bool) {
-	key, node := entry(child(st.root, "Resources"), id)
-	if node == nil {
-		return Resource{}, false
+	all := st.All()
+	if i, ok := st.byID[id]; ok {
+		return all[i], true
 	}
-	return st.resource(key, node), true
+	return Resource{}, false
 }
 
 func (st *Stack) resource(key, node *yaml.Node) Resource {
@@ -150,7 +216,7 @@ func (st *Stack) Resources(types ...string) ([]Resource, error) {
 		case err != nil && !st.lenient:
 			return nil, err
 		case err != nil:
-			st.leave(r, "%s is not checked, since it is not known whether it is created: %s", r.ID, Reason(r.Pos, err))
+			st.leave(r, err, "%s is not checked, since it is not known whether it is created", r.ID)
 		case ok:
 			out = append(out, r)
 		}

@@ -23,10 +23,13 @@
 package template
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v3"
@@ -69,9 +72,38 @@ func Find(dirs ...string) (string, error) {
 	return "", ErrNotFound
 }
 
-// Read reads and parses the template file at path.
+// MaxSize bounds a template's text. CloudFormation takes 1 MB ("CloudFormation quotas").
+const MaxSize = 4 << 20
+
+// ReadAll reads up to most bytes. More are an error: r may be a device that never ends.
+func ReadAll(r io.Reader, most int) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+	if err == nil && len(data) > most {
+		err = fmt.Errorf("it is larger than %d MiB, the most that is read", most>>20)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+// ReadFile is ReadAll of a file. Its errors name the path.
+func ReadFile(path string, most int) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	data, err := ReadAll(f, most)
+	if _, named := errors.AsType[*os.PathError](err); err != nil && !named {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return data, err
+}
+
+// Read reads and parses the template file at path, of at most [MaxSize] bytes.
 func Read(path string) (*Template, error) {
-	data, err := os.ReadFile(path)
+	data, err := ReadFile(path, MaxSize)
 	if err != nil {
 		return nil, err
 	}
@@ -84,29 +116,88 @@ func Read(path string) (*Template, error) {
 }
 
 // Parse parses a template, YAML or JSON. The error is that of the YAML parser, or says that the
-// document is not a template: one without a mapping named Resources.
+// text is not a template: one document with a mapping named Resources, in which no mapping has a
+// name twice.
 func Parse(data []byte) (*Template, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
+	root, err := document(data)
+	if err != nil {
 		return nil, err
 	}
-	if doc.Kind != yaml.DocumentNode || len(doc.Content) == 0 {
-		return nil, errors.New("the file is empty")
-	}
-	root := doc.Content[0]
 	if root.Kind != yaml.MappingNode {
 		return nil, errors.New("not a SAM or CloudFormation template: its top level is not a mapping")
 	}
 	if resources := child(root, "Resources"); resources == nil || resources.Kind != yaml.MappingNode {
 		return nil, errors.New("not a SAM or CloudFormation template: it has no mapping named Resources")
 	}
+	if err := repeated(root); err != nil {
+		return nil, err
+	}
 	text := sync.OnceValue(func() *yamltext.Text { return yamltext.New(root, data) })
 	return &Template{root: root, source: data, text: text}, nil
+}
+
+// document parses the only document of a text.
+func document(data []byte) (*yaml.Node, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, second yaml.Node
+	err := decoder.Decode(&doc)
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("the file is empty")
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch err := decoder.Decode(&second); {
+	case errors.Is(err, io.EOF):
+		return doc.Content[0], nil
+	case err != nil:
+		return nil, err
+	}
+	return nil, fmt.Errorf("line %d: a second document begins here, and a template is one document; put each template in a file of its own", second.Line)
+}
+
+// maxRepeated bounds the names that one error lists.
+const maxRepeated = 5
+
+// repeated returns an error for names that a mapping has twice. Of those, CloudFormation takes
+// the last and ignores the others, without a word.
+func repeated(root *yaml.Node) error {
+	var problems []error
+	var walk func(n *yaml.Node)
+	walk = func(n *yaml.Node) {
+		lines := map[string]int{}
+		for i, c := range n.Content {
+			walk(c)
+			if n.Kind != yaml.MappingNode || i%2 == 1 || c.Kind != yaml.ScalarNode || c.Tag == "!!merge" {
+				continue
+			}
+			if first, again := lines[c.Value]; again && len(problems) < maxRepeated {
+				problems = append(problems, fmt.Errorf("line %d: the name %q is already on line %d; CloudFormation ignores all but the last: remove or rename one", c.Line, c.Value, first))
+			}
+			lines[c.Value] = c.Line
+		}
+	}
+	walk(root)
+	return errors.Join(problems...)
 }
 
 // HasParameter reports whether the template declares a parameter.
 func (t *Template) HasParameter(name string) bool {
 	return child(child(t.root, "Parameters"), name) != nil
+}
+
+// OfCDK reports whether the CDK wrote the template: it has the paths of constructs, the
+// CDK's own metadata or the version of its bootstrap stack.
+func (t *Template) OfCDK() bool {
+	all := child(t.root, "Resources")
+	for i := 1; i < len(all.Content); i += 2 {
+		kind := child(all.Content[i], "Type")
+		if child(child(all.Content[i], "Metadata"), "aws:cdk:path") != nil || kind != nil && kind.Value == "AWS::CDK::Metadata" {
+			return true
+		}
+	}
+	version := child(child(child(t.root, "Parameters"), "BootstrapVersion"), "Default")
+	return version != nil && strings.HasPrefix(version.Value, "/cdk-bootstrap/")
 }
 
 // child returns the value of key in a mapping ("<<" included), or nil.

@@ -23,7 +23,12 @@ type Text struct {
 	entries map[place]*entry // the keys of all mappings
 	quoted  []*yaml.Node     // scalars that may contain what looks like a comment
 	blocks  []block
+	columns map[int][]int // by line: the offset of each columnStep-th character
 }
+
+// columnStep is how many characters are between the offsets in Text.columns. A file may be one
+// long line.
+const columnStep = 256
 
 type place struct{ line, col int }
 
@@ -48,7 +53,7 @@ type Edit struct {
 
 // New reads the places of all nodes below root in src.
 func New(root *yaml.Node, src []byte) *Text {
-	t := &Text{src: src, entries: map[place]*entry{}}
+	t := &Text{src: src, entries: map[place]*entry{}, columns: map[int][]int{}}
 	t.lines()
 	t.walk(root, false, 0)
 	return t
@@ -61,7 +66,11 @@ func (t *Text) lines() {
 		start = 3
 	}
 	t.starts = []int{start}
+	column := 0
 	for i := start; i < len(t.src); {
+		if column++; column > columnStep && column%columnStep == 1 {
+			t.columns[len(t.starts)] = append(t.columns[len(t.starts)], i)
+		}
 		r, size := utf8.DecodeRune(t.src[i:])
 		i += size
 		switch r {
@@ -73,7 +82,7 @@ func (t *Text) lines() {
 		default:
 			continue
 		}
-		t.starts = append(t.starts, i)
+		t.starts, column = append(t.starts, i), 0
 	}
 }
 
@@ -105,6 +114,10 @@ func (t *Text) offset(line, col int) (int, bool) {
 		return 0, false
 	}
 	at := t.starts[line-1]
+	known := t.columns[line]
+	if i := min((col-1)/columnStep, len(known)); i > 0 {
+		at, col = known[i-1], col-i*columnStep
+	}
 	for range col - 1 {
 		_, size := utf8.DecodeRune(t.src[at:])
 		if size == 0 {

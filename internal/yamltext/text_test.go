@@ -175,3 +175,25 @@ func meaning(n *yaml.Node) string {
 	}
 	return fmt.Sprint(n.Kind, parts)
 }
+
+// Each key of a file of one long line, with characters of several bytes, has its place.
+func TestOneLongLine_HasPlaces(t *testing.T) {
+	var src strings.Builder
+	src.WriteString("{")
+	for i := range 300 {
+		fmt.Fprintf(&src, `"é%d": "ü", `, i)
+	}
+	src.WriteString(`"z": 1}`)
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(src.String()), &doc); err != nil {
+		t.Fatal(err)
+	}
+	text := yamltext.New(doc.Content[0], []byte(src.String()))
+	for i := 0; i < len(doc.Content[0].Content); i += 2 {
+		key := doc.Content[0].Content[i]
+		edit, ok := text.Set(key.Line, key.Column, "new")
+		if before := src.String()[:edit.Start]; !ok || !strings.HasSuffix(before, `"`+key.Value+`": `) {
+			t.Fatalf("%s: %v, %+v", key.Value, ok, edit)
+		}
+	}
+}

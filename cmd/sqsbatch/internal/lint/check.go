@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +18,8 @@ import (
 // A file is a template with what the rules say of it.
 type file struct {
 	input
-	src []byte
+	src   []byte
+	lines [][]byte // of src, made by line
 	rules.Result
 	fixed []rules.Finding // the edits that --fix wrote
 	// notes are about the file as a whole, and details those for --verbose.
@@ -32,7 +32,7 @@ type file struct {
 // check reads one template and applies the rules.
 func (o *options) check(in input) *file {
 	f := &file{input: in}
-	if f.src, f.err = os.ReadFile(in.path); f.err != nil {
+	if f.src, f.err = o.read(in); f.err != nil {
 		return f
 	}
 	t, err := parse(in.path, f.src)
@@ -40,13 +40,27 @@ func (o *options) check(in input) *file {
 		f.err = err
 		return f
 	}
+	f.generated = f.generated || t.OfCDK()
 	if f.err = o.choose(f, t); f.err == nil {
 		f.Result, f.err = apply(t, f.parameters)
 	}
+	f.notes = append(f.notes, f.undecided()...)
 	if st, err := t.Stack(template.Options{Parameters: f.parameters}); f.err == nil && err == nil && !hasSubject(st) {
 		f.notes = append(f.notes, "it has no SQS queue and no event source mapping, so there is nothing to check")
 	}
 	return f
+}
+
+// read reads the text of an input.
+func (o *options) read(in input) ([]byte, error) {
+	if in.path != stdin {
+		return template.ReadFile(in.path, template.MaxSize)
+	}
+	src, err := template.ReadAll(o.stdin, template.MaxSize)
+	if err != nil {
+		return nil, fmt.Errorf("standard input: %w", err)
+	}
+	return src, nil
 }
 
 func parse(path string, src []byte) (*template.Template, error) {
@@ -65,6 +79,32 @@ func apply(t *template.Template, parameters map[string]string) (rules.Result, er
 		return rules.Result{}, err
 	}
 	return rules.Check(st)
+}
+
+// undecided says which resources are not checked because a parameter has no value, and how to
+// give one.
+func (f *file) undecided() (notes []string) {
+	var names []string
+	of := map[string][]string{}
+	for _, u := range f.Unknown {
+		if u.Parameter == "" {
+			continue
+		}
+		if of[u.Parameter] == nil {
+			names = append(names, u.Parameter)
+		}
+		if !slices.Contains(of[u.Parameter], u.Resource) {
+			of[u.Parameter] = append(of[u.Parameter], u.Resource)
+		}
+	}
+	for _, name := range names {
+		list := of[name]
+		if more := len(list) - 10; more > 0 {
+			list = append(list[:10:10], show.Count(more, "other resource"))
+		}
+		notes = append(notes, fmt.Sprintf("not checked, since parameter %s has no value: %s. Give it one: --parameter-overrides %s=VALUE", name, strings.Join(list, ", "), name))
+	}
+	return notes
 }
 
 // choose sets f.parameters: what the command line says, else what samconfig.toml next to
@@ -134,13 +174,19 @@ var severities = []string{string(rules.Error), string(rules.Warning), string(rul
 
 func rank(severity string) int { return slices.Index(severities, severity) }
 
-// line is a line of the file without its end, "" if there is none.
+// maxLine bounds the lines that are shown. A file may be one long line.
+const maxLine = 4 << 10
+
+// line is a line of the file without its end, "" if there is none or it is too long to read. The
+// file must not change after the first call.
 func (f *file) line(n int) string {
-	lines := bytes.Split(f.src, []byte("\n"))
-	if n < 1 || n > len(lines) {
+	if f.lines == nil {
+		f.lines = bytes.Split(f.src, []byte("\n"))
+	}
+	if n < 1 || n > len(f.lines) || len(f.lines[n-1]) > maxLine {
 		return ""
 	}
-	return strings.TrimSuffix(string(lines[n-1]), "\r")
+	return strings.TrimSuffix(string(f.lines[n-1]), "\r")
 }
 
 // A tally counts what was found in all files. It is the last line of --output json.
@@ -187,8 +233,9 @@ func (n tally) found() int { return n.Errors + n.Warnings + n.Notes }
 
 // Exit statuses besides those of all commands.
 const (
-	foundSome  = 1
-	unreadable = 3
+	foundSome   = 1
+	unreadable  = 3
+	interrupted = 130
 )
 
 // outcome is the error that the command ends with.

@@ -23,6 +23,10 @@ func (o *options) fixAll(f *file) {
 		f.notes = append(f.notes, notFixed+"a tool wrote this file and will write it anew; change its source")
 		return
 	}
+	if f.device {
+		f.notes = append(f.notes, notFixed+"it is not a regular file; name the file itself")
+		return
+	}
 	before, result := f.src, f.Result
 	refused := map[string]bool{}
 	for range 10 * len(result.Findings) { // a fix may show the next finding, but not without end
@@ -37,6 +41,8 @@ func (o *options) fixAll(f *file) {
 	if bytes.Equal(before, f.src) {
 		return
 	}
+	o.writing.Lock()
+	defer o.writing.Unlock()
 	if err := replace(f.path, before, f.src); err != nil {
 		f.src, f.Result, f.fixed = before, result, nil
 		f.err = fmt.Errorf("--fix cannot write %s: %w", f.path, err)

@@ -9,9 +9,12 @@
 package lint
 
 import (
+	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -33,11 +36,13 @@ type options struct {
 	verbose    bool
 	base       string // the folder that SARIF's URIs and annotations are relative to
 	version    string // of this program
+	stdin      io.Reader
+	writing    sync.Mutex // held while --fix replaces a file
 }
 
 const about = `Checks SAM and CloudFormation templates for settings that AWS accepts, but that lose messages or time: of event source mappings, queues, roles and alarms. docs/lint.md lists the rules.
 
-The argument is a template, a directory with template.yaml, template.yml or template.json, or the cdk.out of the CDK with all its stacks. Default: the current directory. Several may be given.`
+The argument is a template, a directory with template.yaml, template.yml or template.json, or the cdk.out of the CDK with all its stacks. A - is a template from standard input. Default: the current directory. Several may be given.`
 
 const details = `## Parameters
 
@@ -45,7 +50,7 @@ A parameter of the template has the value of --parameter-overrides, else that of
 
 ## Fixes
 
---fix writes only the fixes that the output shows as a diff. It keeps a fix if the finding is gone afterwards and the file is still a template. It then checks again and shows what is left. It changes no file that it cannot read, and no file that a tool writes anew (cdk.out, .aws-sam): fix the source of those.
+--fix writes only the fixes that the output shows as a diff. It keeps a fix if the finding is gone afterwards and the file is still a template. It then checks again and shows what is left. It changes no file that it cannot read, and no file that a tool writes anew (templates of the CDK, wherever they are, and .aws-sam): fix the source of those.
 
 ## Suppression
 
@@ -63,16 +68,17 @@ Of a place: file, stack (of the CDK), line, column, endColumn (the first column 
 
 ## Exit status
 
-The exit status is 0 when nothing was found, 1 when there are findings of the severity that --severity names or above, 2 for a wrong command line, and 3 when a template could not be read. Errors and warnings fail by default, as with cfn-lint. --severity error lets warnings pass, and --severity note fails for notes, too.`
+The exit status is 0 when nothing was found, 1 when there are findings of the severity that --severity names or above, 2 for a wrong command line, 3 when a template could not be read, and 130 when it was interrupted. Errors and warnings fail by default, as with cfn-lint. --severity error lets warnings pass, and --severity note fails for notes, too.`
 
 // Command is `sqsbatch lint`, of a program of the given version.
 func Command(tio cli.IO, version string) *cobra.Command {
 	o := options{
 		parameters: cli.Assignments{}, used: map[string]bool{}, configEnv: defaultEnv,
 		severity: "warning", output: "text", version: version, base: os.Getenv("GITHUB_WORKSPACE"),
+		stdin: tio.Stdin,
 	}
 	cmd := &cobra.Command{
-		Use:   "lint [flags] [template.yaml | directory | cdk.out]",
+		Use:   "lint [flags] [template.yaml | directory | cdk.out | -]",
 		Short: "check a template for settings that lose messages or time",
 		Long:  about,
 		Example: `sqsbatch lint
@@ -82,7 +88,7 @@ sqsbatch lint --output sarif cdk.out > lint.sarif`,
 			if err := o.positional(args); err != nil {
 				return err
 			}
-			return o.run(tio.Stdout, tio.Stderr)
+			return o.interruptible(tio)
 		},
 	}
 	o.flags(cmd)
@@ -123,7 +129,24 @@ func (o *options) positional(args []string) error {
 		}
 		o.paths = append(o.paths, arg)
 	}
+	if o.fix && slices.Contains(o.paths, stdin) {
+		return cli.Usagef(command, "--fix cannot write to standard input (-); name the template's file")
+	}
 	return nil
+}
+
+// interruptible runs the command, and ends it at an interrupt, even while it reads from
+// something that sends nothing. It lets --fix replace the file that it is about to.
+func (o *options) interruptible(tio cli.IO) error {
+	done := make(chan error, 1)
+	go func() { done <- o.run(tio.Stdout, tio.Stderr) }()
+	select {
+	case err := <-done:
+		return err
+	case <-tio.Interrupts:
+		o.writing.Lock() // until the end
+		return &cli.StatusError{Status: interrupted, Err: errors.New("interrupted")}
+	}
 }
 
 func (o *options) run(stdout, stderr io.Writer) error {
