@@ -203,9 +203,6 @@ func aliasOf(st *template.Stack, name string) template.Resource {
 // decrypts is the part of SB304 for the role of a function: without kms:Decrypt on any key it
 // cannot receive from a queue that is encrypted with a key of one's own.
 func (r Role) decrypts(out *reporter) {
-	if r.key == nil || r.key.aws || slices.ContainsFunc(r.Grants, func(g Grant) bool { return matches(g.Action, "kms:Decrypt") && r.key.covered(g.Resource) }) {
-		return
-	}
 	if r.key.own.ID != "" && r.key.names() {
 		return
 	}

@@ -139,7 +139,7 @@ var Roles = []Rule[Role]{
 			Why:   "Nothing is received or dead-lettered."},
 		check: func(role Role, r *reporter) {
 			missing("messages cannot be read or sent", func(p Permission) bool { return p.On == OnKey })(role, r)
-			if role.key == nil || role.key.aws || !role.allows(r, func(g Grant) bool { return matches(g.Action, "kms:Decrypt") }) {
+			if k := role.key; k != nil && !k.aws && !role.allows(r, func(g Grant) bool { return matches(g.Action, "kms:Decrypt") && k.covered(g.Resource) }) {
 				role.decrypts(r)
 			}
 		},
