@@ -4,6 +4,12 @@
 # "make ARCH=amd64 ..." overrides it.
 ARCH = $(if $(shell grep -E '^ *Architectures: *\[x86_64\]' template.yaml),amd64,arm64)
 
+SHELL = bash
+.SHELLFLAGS = -o pipefail -c
+
+# Keeps the output of a target, which is long, in a file that is named if the target fails.
+KEEP = 2>&1 | tee .ci/failed/make-$@.txt || { echo "The whole output is in .ci/failed/make-$@.txt"; exit 1; }
+
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,11 +24,13 @@ man: ## write the tool's manual pages, which a release packs, to dist/man
 
 .PHONY: test
 test: ## run the tests
-	go test ./...
+	@mkdir -p .ci/failed
+	go test ./... $(KEEP)
 
 .PHONY: race
 race: ## run the tests under the race detector
-	go test -race ./...
+	@mkdir -p .ci/failed
+	go test -race ./... $(KEEP)
 
 .PHONY: cover
 cover: ## run the tests and show what they cover (cover.out)
@@ -72,7 +80,8 @@ coldstart: ## init, first invocation and memory compared with functions without 
 
 .PHONY: simulate
 simulate: ## random histories of both modes in virtual time (SEED=1 HISTORIES=10000)
-	go test ./test/simulate -run '^TestSimulate$$' -count=1 -v -timeout=0 -args -seed=$${SEED:-1} -histories=$${HISTORIES:-10000}
+	@mkdir -p .ci/failed
+	go test ./test/simulate -run '^TestSimulate$$' -count=1 -v -timeout=0 -args -seed=$${SEED:-1} -histories=$${HISTORIES:-10000} $(KEEP)
 
 .PHONY: conform
 conform: ## compare a server with what AWS documents (ENDPOINT=http://127.0.0.1:9324)

@@ -87,7 +87,7 @@ func (h Held) Commit(complete func(key, owner string, c Completion) error, commi
 		if !errors.Is(err, ErrNotOwner) {
 			return err
 		}
-		lost := c.takenOver(c.ctx)
+		lost := c.takenOver(c.ctx, noCommitNow)
 		if len(claims) > 1 {
 			return errOtherTakenOver
 		}

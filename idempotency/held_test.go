@@ -67,6 +67,16 @@ func TestHeld_KeyAndErrorAfterCommits(t *testing.T) {
 			})
 		}, nil, idempotency.Completed},
 
+		"Keep after the commit": {func(t *testing.T, ctx context.Context, store idempotency.Store, held idempotency.Held) error {
+			if err := complete(ctx, store, held); err != nil {
+				return err
+			}
+			if err := idempotency.Keep(ctx, "late"); err == nil {
+				t.Error("Keep after the commit has no error")
+			}
+			return nil
+		}, nil, idempotency.Completed},
+
 		"a failure after the commit": {func(t *testing.T, ctx context.Context, store idempotency.Store, held idempotency.Held) error {
 			return errors.Join(complete(ctx, store, held), errWork)
 		}, []error{errWork}, idempotency.Completed},

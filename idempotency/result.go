@@ -19,12 +19,16 @@ const MaxResult = 64 << 10
 // Keep keeps v as JSON together with the completion of the record whose handler calls it,
 // for its duplicates, see [Config.OnDuplicate]. The last call counts. It returns an error
 // when v cannot be marshaled, is larger than [MaxResult], or ctx is not of a handler that
-// [New] has wrapped: nothing was kept then, and nothing is stored yet. In a chunk of package
-// bulk, ctx must be from bulk.Context for one item.
+// [New] has wrapped, or the record's work was committed before ([Held]): nothing was kept
+// then, and nothing is stored yet. In a chunk of package bulk, ctx must be from bulk.Context
+// for one item.
 func Keep(ctx context.Context, v any) error {
 	claims := claimsOf(ctx)
 	if len(claims) != 1 || claims[0].work == nil {
 		return errors.New("idempotency: the context is not of a handler with a claimed key; in a chunk of package bulk, make one for the item with bulk.Context")
+	}
+	if claims[0].commit.Load() == committed {
+		return errors.New("idempotency: the work of this record was committed before: call Keep before that")
 	}
 	result, err := json.Marshal(v)
 	if err != nil {

@@ -190,16 +190,23 @@ func (w *work) complete(ctx context.Context, lost bool, err error) error {
 			return err
 		}
 	}
-	return w.takenOver(ctx)
+	return w.takenOver(ctx, othersClaim)
 }
 
 func (w *work) completion() Completion {
 	return Completion{Result: w.result, Content: w.claim.Content, Remember: w.cfg.Remember}
 }
 
-// takenOver is the error of a record whose claim is another's.
-func (w *work) takenOver(ctx context.Context) error {
-	runner.Warn(ctx, batch.Warning{Message: "another worker has taken over the record's claim in the idempotency store: the handler took longer than its claim, or the store lost it. Raise Lease, make the handler follow its context, or see that the store evicts no keys"})
+const (
+	othersClaim = "another worker has taken over the record's claim in the idempotency store: the handler took longer than its claim, or the store lost it. " +
+		"Raise Lease, make the handler follow its context, or see that the store evicts no keys"
+	noCommitNow = "nothing was committed: another worker has taken over the record's claim in the idempotency store, " +
+		"or the work was committed before and the answer to that was lost. The record comes back, and is then a duplicate if the work was done"
+)
+
+// takenOver warns, and returns the error of a record whose claim is not the worker's any more.
+func (w *work) takenOver(ctx context.Context, warning string) error {
+	runner.Warn(ctx, batch.Warning{Message: warning})
 	return batch.RetryAfter(w.claim.Lease, fmt.Errorf("%w: %w", batch.ErrInProgress, ErrTakenOver))
 }
 

@@ -116,6 +116,7 @@ type resultKey struct{}
 type result struct {
 	messageID string // of the request
 	body      []byte
+	notKept   bool // the request repeats one whose answer was not kept
 }
 
 // resultOf returns the result of a request, and nil if ctx is not that of the request.
@@ -127,8 +128,9 @@ func resultOf(ctx context.Context, r batch.Record) *result {
 }
 
 // Kept is for idempotency.Config.OnDuplicate of idempotency inside a [Handler]: a repeated
-// request gets the answer that was kept for the first one. If nothing was kept, because the
-// answer is larger than [idempotency.MaxResult], its caller gets no answer. A failure that
+// request gets the answer that was kept for the first one. If nothing was kept, its caller
+// gets an [Error] that says so: the answer is larger than [idempotency.MaxResult], or it was
+// not kept in the transaction of sqlstore.InTx. A failure that
 // idempotency.Config.KeepPermanent has kept is answered without Kept, too.
 func Kept(ctx context.Context, r batch.Record, kept []byte) error {
 	got := resultOf(ctx, r)
@@ -136,7 +138,7 @@ func Kept(ctx context.Context, r batch.Record, kept []byte) error {
 		runner.Warn(ctx, batch.Warning{Message: "a repeated request was not answered: idempotency is around reply.Handler, and must be inside it, as an argument of reply.Handler"})
 		return nil
 	}
-	got.body = kept
+	got.body, got.notKept = kept, kept == nil
 	return nil
 }
 
@@ -177,6 +179,8 @@ func (a *answerer) Handle(ctx context.Context, r batch.Record) error {
 	switch v := verdictOf(ctx, err); {
 	case err == nil:
 	case v.Done == batch.Duplicate && got.body != nil:
+	case v.Done == batch.Duplicate && got.notKept && !failedBefore:
+		reply.Error, got.body = &Error{Text: "the request was handled before, and its answer was not kept", Permanent: true}, []byte("null")
 	case v.Done == batch.Duplicate && failedBefore:
 		reply.Error, got.body = &Error{Text: before.Text, Permanent: true}, []byte("null")
 	case v.Done != batch.Pending, v.Aborts, v.InProgress, errors.Is(err, batch.ErrStopped), ctx.Err() != nil:

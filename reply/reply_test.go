@@ -208,6 +208,27 @@ func TestRepeatedRequest_GetsTheKeptAnswer(t *testing.T) {
 	})
 }
 
+// An answer that is too large to be kept cannot be given again. The caller does not wait for it.
+func TestRepeatedRequest_WhoseAnswerWasNotKept_GetsAnError(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.serve(func(context.Context, Request) (Quote, error) {
+			return Quote{strings.Repeat("x", idempotency.MaxResult)}, nil
+		},
+			idempotency.New(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Field("id"), OnDuplicate: reply.Kept}))
+		c := w.client(reply.Config{})
+		if _, err := w.call(c, Request{ID: "r-1"}); err != nil {
+			w.Error(err)
+		}
+		began := time.Now()
+		_, err := w.call(c, Request{ID: "r-1"})
+		if e := answered(err); e == nil || !e.Permanent || !strings.Contains(e.Text, "its answer was not kept") {
+			w.Errorf("%#v", err)
+		}
+		w.within(began, 10*time.Second)
+		w.wantIdle("succeeded", "duplicate")
+	})
+}
+
 // A request that failed permanently is answered with the same failure when it is repeated,
 // and when SQS did not take the first answer. The function is called once.
 func TestRepeatedRequest_GetsTheKeptFailure(t *testing.T) {

@@ -72,7 +72,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -89,7 +89,7 @@ type Store struct {
 	statements statements
 	err        error // of the configuration
 
-	poolChecked sync.Once
+	warnedOfPool atomic.Bool
 }
 
 var _ idempotency.Store = (*Store)(nil)
@@ -200,7 +200,7 @@ func (s *Store) InTx(ctx context.Context, work func(tx *sql.Tx) error) error {
 	if !ok {
 		return ErrNoClaim
 	}
-	s.poolChecked.Do(func() { s.checkPool(ctx) })
+	s.checkPool(ctx)
 	tx, err := s.db.BeginTx(ctx, s.dialect.txOptions())
 	if err != nil {
 		return s.wrap("begin a transaction", err)
@@ -214,14 +214,15 @@ func (s *Store) InTx(ctx context.Context, work func(tx *sql.Tx) error) error {
 	}, func() error { return s.wrap("commit", tx.Commit()) })
 }
 
-// checkPool warns if all handlers together can use up the pool, so that no claim is renewed
-// until one of them is done.
+// checkPool warns once if all handlers together can use up the pool, so that no claim is
+// renewed until one of them is done.
 func (s *Store) checkPool(ctx context.Context) {
 	view, ok := runner.From(ctx)
 	if !ok {
 		return
 	}
-	if size, handlers := s.db.Stats().MaxOpenConnections, view.Config().Concurrency; size > 0 && size <= handlers {
+	size, handlers := s.db.Stats().MaxOpenConnections, view.Config().Concurrency
+	if size > 0 && size <= handlers && !s.warnedOfPool.Swap(true) {
 		runner.Warn(ctx, batch.Warning{Message: fmt.Sprintf("the database pool of sqlstore has %d connections, and %d records are handled at a time, each with a transaction: "+
 			"claims cannot be renewed while all connections are used. Set MaxOpenConns to %d at least, or handle fewer records at a time", size, handlers, handlers+1)})
 	}
