@@ -275,26 +275,24 @@ func TestRedis_ScriptsAreLost(t *testing.T) {
 // A server that is short of memory evicts the claim of a worker that is at work. No other worker
 // has the key, so the work counts.
 func TestRedis_ClaimIsEvicted_WorkIsDoneOnce(t *testing.T) {
-	for _, c := range servedBy(t) {
-		t.Run(c.name, func(t *testing.T) {
-			socket, err := server()
-			if err != nil {
-				t.Fatal(err)
-			}
-			admin := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
-			defer admin.Close()
-			handled := 0
-			h := batch.Chain(batch.HandlerFunc(func(ctx context.Context, _ batch.Record) error {
-				handled++
-				return admin.FlushAll(ctx).Err()
-			}), idempotency.New(c.store(t, nil), idempotency.Config{Key: idempotency.MessageID, Prefix: "evicted"}))
-			r := batch.Record{MessageID: "1"}
-			if err := h.Handle(t.Context(), r); err != nil {
-				t.Error(err)
-			}
-			if err := h.Handle(t.Context(), r); !errors.Is(err, batch.ErrDuplicate) || handled != 1 {
-				t.Errorf("%v, handled %d times; want a duplicate", err, handled)
-			}
-		})
-	}
+	eachClient(t, func(t *testing.T, c client) {
+		socket, err := server()
+		if err != nil {
+			t.Fatal(err)
+		}
+		admin := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
+		defer admin.Close()
+		handled := 0
+		h := batch.Chain(batch.HandlerFunc(func(ctx context.Context, _ batch.Record) error {
+			handled++
+			return admin.FlushAll(ctx).Err()
+		}), idempotency.New(c.store(t, nil), idempotency.Config{Key: idempotency.MessageID, Prefix: c.name}))
+		r := batch.Record{MessageID: "1"}
+		if err := h.Handle(t.Context(), r); err != nil {
+			t.Error(err)
+		}
+		if err := h.Handle(t.Context(), r); !errors.Is(err, batch.ErrDuplicate) || handled != 1 {
+			t.Errorf("%v, handled %d times; want a duplicate", err, handled)
+		}
+	})
 }
