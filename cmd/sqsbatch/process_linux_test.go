@@ -67,7 +67,7 @@ func terminal(t *testing.T) (shown, program *os.File) {
 
 // A message that the user changes in the editor is sent so. One that the user leaves alone is
 // sent as it was, byte for byte, and one whose file is empty stays. While the editor has the
-// terminal, the command writes nothing there.
+// terminal, the command writes nothing there. Nothing of a message stays in the temporary directory.
 func TestDLQReplay_Editor(t *testing.T) {
 	const body = `{ "customer":17, "note":"é" }`
 	for how, want := range map[string]struct {
@@ -86,6 +86,8 @@ func TestDLQReplay_Editor(t *testing.T) {
 			t.Setenv("VISUAL", path+" -w")
 			t.Setenv(asEditor, how)
 			t.Setenv("NO_COLOR", "1")
+			temporary := t.TempDir()
+			t.Setenv("TMPDIR", temporary)
 			screen, tty := terminal(t)
 			defer screen.Close()
 			text := make(chan string)
@@ -104,6 +106,9 @@ func TestDLQReplay_Editor(t *testing.T) {
 			}
 			if sent, left := bodies(server, "orders"), bodies(server, "dead"); !slices.Equal(sent, want.sent) || !slices.Equal(left, want.left) {
 				t.Errorf("sent %q, left %q", sent, left)
+			}
+			if files, err := os.ReadDir(temporary); err != nil || len(files) > 0 {
+				t.Errorf("in the temporary directory: %v, %v", files, err)
 			}
 		})
 	}

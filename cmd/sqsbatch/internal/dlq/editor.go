@@ -25,15 +25,13 @@ func newEditor(s *session) (editor, error) {
 		return nil, errors.New("--editor needs a terminal; --edit takes a jq program")
 	}
 	command := strings.Fields(cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi"))
-	dir, err := os.MkdirTemp("", "sqsbatch-dlq-")
-	if err != nil {
-		return nil, err
-	}
-	closeSession := s.close
-	s.close = func() { closeSession(); _ = os.RemoveAll(dir) } // it has bodies
-	path := filepath.Join(dir, "message.json")
 	return func(ctx context.Context, l letter.Letter) (letter.Letter, bool, error) {
-		text := letter.Editable(l)
+		dir, err := os.MkdirTemp("", "sqsbatch-dlq-")
+		if err != nil {
+			return l, false, err
+		}
+		defer os.RemoveAll(dir) // it has the body
+		path, text := filepath.Join(dir, "message.json"), letter.Editable(l)
 		for {
 			if err := os.WriteFile(path, text, 0o600); err != nil {
 				return l, false, err
