@@ -33,8 +33,8 @@ func (s *store) open(ctx context.Context, p pointer) (o object, err error) {
 	if s.err != nil {
 		return o, s.err
 	}
-	if !s.mayRead(p.Bucket) {
-		return o, batch.Permanent(fmt.Errorf("s3payload: the pointer leads to the bucket %.63q, which is not in Config.Buckets", p.Bucket))
+	if err := s.refused(p); err != nil {
+		return o, batch.Permanent(err)
 	}
 	client, err := s.client(ctx)
 	if err != nil {

@@ -18,18 +18,20 @@
 // malformed.
 //
 // A sender can put any location into a pointer, and it is read with the permissions of this
-// program. Therefore only objects in [Config.Buckets] are read.
+// program. Therefore only objects in [Config.Buckets] are read, and only those whose keys begin
+// with one of [Config.Prefixes], if there are any.
 //
 // These records fail for good (see [batch.Permanent]), with the pointer in the dead-letter
 // queue:
 //
-//   - the pointer leads to another bucket, or to an object or bucket that does not exist;
+//   - the pointer leads to another bucket, to a key without one of the prefixes, or to an
+//     object or bucket that does not exist;
 //   - the object is larger than [Config.MaxBytes], or its size is not that of the attribute.
 //
 // A pointer that cannot be read is a [batch.MalformedError]. Any other error, such as
 // throttling or denied access, is an ordinary failure. If the role does not have the permission
-// s3:ListBucket, S3 reports a missing object as denied access. Errors name the bucket;
-// errors of S3 may name the object. No error contains data of the object.
+// s3:ListBucket, S3 reports a missing object as denied access. Errors name buckets of the
+// configuration only; errors of S3 may name the object. No error contains data of the object.
 //
 // The role needs s3:GetObject on the buckets' objects, s3:ListBucket on the buckets to
 // recognize missing objects, and s3:DeleteObject for [Config.DeleteAfterSuccess].
@@ -41,6 +43,7 @@ package s3payload
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,6 +65,12 @@ type Config struct {
 	// the queue then chooses the object, so do not use "*" with a role that may read, or
 	// even delete, more than payloads.
 	Buckets []string
+
+	// Prefixes are what the keys of objects must begin with, such as the Prefix of the sender's
+	// [Uploader]. Anyone who can send to the queue chooses the key, so use a prefix if the
+	// buckets have other objects. Defaults to any key. Required for DeleteAfterSuccess, where
+	// "" allows any key.
+	Prefixes []string
 
 	// MaxBytes is the largest size of an object that [Unwrap] reads, at least 1. Each
 	// record that is handled at the same time may take that much memory. [Stream] keeps
@@ -109,7 +118,7 @@ type store struct {
 }
 
 func newStore(cfg Config, max int64) *store {
-	cfg.Buckets = slices.Clone(cfg.Buckets)
+	cfg.Buckets, cfg.Prefixes = slices.Clone(cfg.Buckets), slices.Clone(cfg.Prefixes)
 	s := &store{cfg: cfg, max: cmp.Or(cfg.MaxBytes, max), err: cfg.validate(), client: clientOf(cfg.Client)}
 	if s.warnings.hook = cfg.Warnings; s.warnings.hook == nil {
 		s.warnings.hook = log.New(nil, log.Options{})
@@ -123,12 +132,23 @@ func (c *Config) validate() error {
 		return fmt.Errorf(`s3payload: Config.Buckets is empty: name the buckets that pointers may lead to, or "*" for any`)
 	case slices.ContainsFunc(c.Buckets, func(name string) bool { return strings.TrimSpace(name) != name || name == "" }):
 		return fmt.Errorf("s3payload: Config.Buckets is %q: no name may be empty or have spaces around it", c.Buckets)
+	case c.DeleteAfterSuccess && len(c.Prefixes) == 0:
+		return errors.New(`s3payload: Config.DeleteAfterSuccess needs Config.Prefixes, since senders choose which object is deleted: name what the keys of payloads begin with, or "" for any key`)
 	case c.MaxBytes < 0:
 		return fmt.Errorf("s3payload: Config.MaxBytes is %d, must be 1 or more (0 for the default)", c.MaxBytes)
 	}
 	return nil
 }
 
-func (s *store) mayRead(bucket string) bool {
-	return slices.ContainsFunc(s.cfg.Buckets, func(name string) bool { return name == bucket || name == "*" })
+// refused says why the configuration does not let an object be read, without the sender's text;
+// nil if it does.
+func (s *store) refused(p pointer) error {
+	begins := func(prefix string) bool { return strings.HasPrefix(p.Key, prefix) }
+	switch {
+	case !slices.ContainsFunc(s.cfg.Buckets, func(name string) bool { return name == p.Bucket || name == "*" }):
+		return errors.New("s3payload: the pointer leads to a bucket that is not in Config.Buckets")
+	case len(s.cfg.Prefixes) > 0 && !slices.ContainsFunc(s.cfg.Prefixes, begins):
+		return errors.New("s3payload: the pointer leads to a key that begins with none of Config.Prefixes")
+	}
+	return nil
 }

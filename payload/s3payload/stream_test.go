@@ -63,7 +63,7 @@ func TestWhatWasNotReadToItsEndHasFailed(t *testing.T) {
 		for lines := bufio.NewScanner(o.Body); lines.Scan(); {
 		}
 		return nil
-	}, s3payload.Config{Buckets: buckets, Client: f.client(), DeleteAfterSuccess: true})
+	}, s3payload.Config{Buckets: buckets, Client: f.client(), Prefixes: []string{"x/", "a/"}, DeleteAfterSuccess: true})
 	err := h.Handle(t.Context(), record(newer, nil))
 	if !errors.Is(err, io.ErrUnexpectedEOF) || batch.VerdictOf(err).Permanent || strings.Contains(f.called(), "DELETE") {
 		t.Errorf("%v; calls: %s", err, f.called())

@@ -143,7 +143,8 @@ func TestWhatFails(t *testing.T) {
 		calls   int
 		forGood bool
 	}{
-		"another bucket":         {s3payload.Config{Buckets: []string{"others", "payloads-2"}}, record(newer, nil), nil, `the pointer leads to the bucket "payloads", which is not in Config.Buckets`, 0, true},
+		"another bucket":         {s3payload.Config{Buckets: []string{"others", "payloads-2"}}, record(newer, nil), nil, "the pointer leads to a bucket that is not in Config.Buckets", 0, true},
+		"another prefix":         {s3payload.Config{Buckets: buckets, Prefixes: []string{"other/", "payloads/x"}}, record(newer, nil), nil, "the pointer leads to a key that begins with none of Config.Prefixes", 0, true},
 		"a missing object":       {cfg, record(strings.Replace(newer, "a/1", "a/2", 1), nil), nil, `no such object in S3, bucket "payloads"`, 1, true},
 		"a missing bucket":       {s3payload.Config{Buckets: buckets, IgnoreMissing: true}, record(newer, nil), refused(404, "NoSuchBucket"), `no such bucket in S3, "payloads"`, 1, true},
 		"larger than it is":      {cfg, record(newer, size(len(order)+1)), nil, `the object in bucket "payloads" has 33 bytes, the message's attribute says 34`, 1, true},
@@ -189,9 +190,10 @@ func TestTheObjectIsFetchedWithinTheRecordsDeadline(t *testing.T) {
 func TestConfiguration(t *testing.T) {
 	h := batch.Text(func(context.Context, string) error { return nil })
 	for want, cfg := range map[string]s3payload.Config{
-		"Config.Buckets is empty":    {},
-		`Config.Buckets is ["a" ""]`: {Buckets: []string{"a", ""}},
-		"Config.MaxBytes is -1":      {Buckets: buckets, MaxBytes: -1},
+		"Config.Buckets is empty":                  {},
+		`Config.Buckets is ["a" ""]`:               {Buckets: []string{"a", ""}},
+		"DeleteAfterSuccess needs Config.Prefixes": {Buckets: []string{"a"}, DeleteAfterSuccess: true},
+		"Config.MaxBytes is -1":                    {Buckets: buckets, MaxBytes: -1},
 	} {
 		for _, made := range []batch.Handler{s3payload.Unwrap(cfg)(h), s3payload.Stream(func(context.Context, s3payload.Object) error { return nil }, cfg)} {
 			err := made.(interface{ Validate() error }).Validate()
@@ -299,7 +301,7 @@ func TestTheObjectIsDeletedAfterASuccess(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				w := &warned{}
-				cfg := s3payload.Config{Buckets: buckets, Client: f.client(), DeleteAfterSuccess: c.delete, Warnings: w}
+				cfg := s3payload.Config{Buckets: buckets, Client: f.client(), Prefixes: []string{""}, DeleteAfterSuccess: c.delete, Warnings: w}
 				for _, h := range []batch.Handler{
 					s3payload.Unwrap(cfg)(batch.Text(func(ctx context.Context, _ string) error { return c.fn(ctx) })),
 					s3payload.Stream(func(ctx context.Context, _ s3payload.Object) error { return c.fn(ctx) }, cfg),
@@ -322,7 +324,7 @@ func TestADeleteThatFailsFailsNoRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, w := newS3(t, "a/1"), &warned{}
 		f.refuseAll(http.MethodDelete, 403, "AccessDenied")
-		cfg := s3payload.Config{Buckets: buckets, Client: f.client(), DeleteAfterSuccess: true, Warnings: w}
+		cfg := s3payload.Config{Buckets: buckets, Client: f.client(), Prefixes: []string{""}, DeleteAfterSuccess: true, Warnings: w}
 		h := s3payload.Unwrap(cfg)(batch.Text(func(context.Context, string) error { return nil }))
 		handle := func(times int) {
 			for range times {
@@ -348,7 +350,7 @@ func TestADeleteThatFailsFailsNoRecord(t *testing.T) {
 func TestADelete_DoesNotHoldUpOthersForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newS3(t, "a/1")
-		cfg := s3payload.Config{Buckets: buckets, Client: f.client(), DeleteAfterSuccess: true, Warnings: panics{}}
+		cfg := s3payload.Config{Buckets: buckets, Client: f.client(), Prefixes: []string{""}, DeleteAfterSuccess: true, Warnings: panics{}}
 		h := s3payload.Unwrap(cfg)(batch.Text(func(context.Context, string) error {
 			f.slow = time.Hour
 			return nil

@@ -229,7 +229,7 @@ func TestThroughAQueue(t *testing.T) {
 				return errors.New("not yet")
 			}
 			return nil
-		}), s3payload.Unwrap(s3payload.Config{Buckets: buckets, Client: f.client(), DeleteAfterSuccess: true}), encoded.Unwrap)
+		}), s3payload.Unwrap(s3payload.Config{Buckets: buckets, Client: f.client(), Prefixes: []string{""}, DeleteAfterSuccess: true}), encoded.Unwrap)
 		q.Poll(t.Context(), 10*time.Minute, h, handler.Config{Concurrency: 1})
 		if len(got) != 2 || got["small"] != 1 || got[large] != 2 || !strings.Contains(f.called(), "PUT") {
 			t.Errorf("small: %d, large: %d of %d bodies; calls: %s", got["small"], got[large], len(got), f.called())

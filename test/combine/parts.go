@@ -102,7 +102,7 @@ func (e *env) around(parts []string, function func() batch.Handler) batch.Handle
 		h = batch.Chain(rest(), ratelimit.New(e.limiter))
 	case "s3payload":
 		h = batch.Chain(rest(), s3payload.Unwrap(s3payload.Config{
-			Buckets: []string{bucket}, Client: e.s3, DeleteAfterSuccess: true, IgnoreMissing: true, Warnings: silent{},
+			Buckets: []string{bucket}, Client: e.s3, Prefixes: []string{""}, DeleteAfterSuccess: true, IgnoreMissing: true, Warnings: silent{},
 		}))
 	case "encoded":
 		h = batch.Chain(rest(), encoded.Unwrap)

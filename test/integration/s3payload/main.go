@@ -119,7 +119,7 @@ func (w *world) stop() error {
 }
 
 // receiving is with the client that the package makes by itself.
-var receiving = s3payload.Config{Buckets: []string{bucket}, DeleteAfterSuccess: true}
+var receiving = s3payload.Config{Buckets: []string{bucket}, Prefixes: []string{""}, DeleteAfterSuccess: true}
 
 func pythonToUnwrap(ctx context.Context, w *world) {
 	fromPython(ctx, w, "unwrap", func(note func(string, batch.Record)) batch.Handler {
