@@ -71,13 +71,42 @@ func (l *Letter) lines() []string {
 	return lines
 }
 
-// pretty indents a text if it is JSON.
+// maxIndented bounds the size of indented JSON. Each line of a value that is nested 9,000 deep
+// begins with 18 KB of blanks, so that a message of 1 MiB could take gigabytes.
+const maxIndented = 8 << 20
+
+// pretty indents a text if it is JSON and does not become too large.
 func pretty(text string) string {
 	var out bytes.Buffer
-	if json.Indent(&out, []byte(text), "", "  ") != nil {
+	if indentedSize(text) > maxIndented || json.Indent(&out, []byte(text), "", "  ") != nil {
 		return text
 	}
 	return out.String()
+}
+
+// indentedSize returns how large JSON becomes at most when it is indented.
+func indentedSize(text string) (size int) {
+	depth, inString := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{', c == '[':
+			depth++
+			size += 1 + 2*depth
+		case c == '}', c == ']':
+			depth--
+			size += 1 + 2*depth
+		case c == ',':
+			size += 1 + 2*depth
+		case c == ':':
+			size++
+		}
+	}
+	return len(text) + size
 }
 
 // hexOf shows bytes, at most limit of them.

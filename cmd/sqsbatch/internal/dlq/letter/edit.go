@@ -186,14 +186,10 @@ func Editable(l Letter) []byte {
 	if !json.Valid(body) {
 		body = marshal(l.Body)
 	}
-	text := slices.Concat(
+	return []byte(pretty(string(slices.Concat(
 		[]byte(`{"body":`), body,
 		[]byte(`,"attributes":`), marshal(l.attributeValues()),
-		[]byte(`,"group":`), marshal(l.GroupID), []byte("}"))
-	var out bytes.Buffer
-	_ = json.Indent(&out, text, "", "  ") // it is JSON
-	out.WriteByte('\n')
-	return out.Bytes()
+		[]byte(`,"group":`), marshal(l.GroupID), []byte("}")))) + "\n")
 }
 
 // FromEdited returns the letter after its [Editable] text was changed, by the rules of

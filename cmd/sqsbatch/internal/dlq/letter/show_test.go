@@ -2,6 +2,7 @@ package letter_test
 
 import (
 	"encoding/json"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode"
@@ -141,4 +142,21 @@ func TestShowIsPlain(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A value that is nested deeply would take gigabytes when it is indented.
+func TestDeepBodies_TakeLittleMemory(t *testing.T) {
+	for name, middle := range map[string]string{"many values": strings.Repeat("0,", 400_000) + "0", "few": "0"} {
+		l := *order()
+		l.Body = strings.Repeat("[", 9000) + middle + strings.Repeat("]", 9000)
+		other := l
+		other.Body = strings.Replace(l.Body, "0", "1", 1)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		size := len(shown(t, &l, view.Terminal{})) + len(letter.Editable(l)) + len(letter.Diff(l, other))
+		runtime.ReadMemStats(&after)
+		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; size > 8<<20 || took > 150 {
+			t.Errorf("%s: %d bytes of output took %d MiB", name, size, took)
+		}
+	}
 }
