@@ -125,9 +125,10 @@ func scalar(raw json.RawMessage) string {
 	return Clean(b.String())
 }
 
-// Clean makes control characters visible, so that no text moves the cursor.
+// Clean makes control characters and separators of lines visible, so that no text moves the
+// cursor or changes the direction of writing.
 func Clean(s string) string {
-	hidden := func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
+	hidden := func(r rune) bool { return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) }
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, hidden) {
 		return s
 	}
