@@ -132,7 +132,7 @@ func TestKilled(t *testing.T) {
 	defer unix.Close(process)
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait() // killed
-	n, err := unix.Poll([]unix.PollFd{{Fd: int32(process), Events: unix.POLLIN}}, int((20 * time.Second).Milliseconds()))
+	n, err := unix.Poll([]unix.PollFd{{Fd: int32(process), Events: unix.POLLIN}}, int(time.Minute.Milliseconds()))
 	if n != 1 || err != nil {
 		t.Errorf("process %d still runs (%v)", started.PID, err)
 		_ = unix.PidfdSendSignal(process, unix.SIGKILL, nil, 0)
