@@ -45,7 +45,7 @@ type BatchStartedHook interface {
 // BatchSettledHook is called when a batch is over: every record has its outcome, and the
 // calls that settle it were made. The results are in the order of the records. The hook
 // must not keep or change them. In a container it is also called for records that were given
-// back before their batch began, without BatchStarted.
+// back before their batch began: without BatchStarted, and with a Started of zero.
 type BatchSettledHook interface {
 	BatchSettled(ctx context.Context, b BatchInfo, results []Result)
 }

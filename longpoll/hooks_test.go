@@ -169,3 +169,58 @@ func TestAStopWhilePollingIsToldReceivesNothing(t *testing.T) {
 		}
 	})
 }
+
+// A record that is given back before its batch has begun reaches the hooks once, as one
+// that was not started: each time costs the message an attempt.
+func TestRecordsGivenBack_ReachHooksOnceAsNotStarted(t *testing.T) {
+	for name, giveBack := range map[string]func(w *world){
+		"stop":  func(w *world) { w.stop() },
+		"pause": func(w *world) { w.p.Pause(); w.after(30 * time.Second); w.stop() },
+	} {
+		for _, fifo := range []bool{false, true} {
+			inWorld(t, fifo, quickThen(time.Second, heeding), func(c *longpoll.Config) {
+				c.Engine.Concurrency, c.DrainLimit = 2, time.Second
+			}, func(w *world) {
+				w.Send(numbered(300, "")...)
+				w.start()
+				w.after(1100 * time.Millisecond)
+				waiting := w.p.Status().Waiting
+				if waiting == 0 {
+					t.Fatalf("%s: no record waits: the test tests nothing", name)
+				}
+				giveBack(w)
+				got := map[string]int{}
+				for _, r := range w.results {
+					if r.Outcome == batch.NotStarted {
+						got[r.Record.ReceiptHandle]++
+						if !errors.Is(r.Err, batch.ErrStopped) {
+							t.Errorf("%s: error %v", name, r.Err)
+						}
+					}
+				}
+				for _, n := range got {
+					if n != 1 {
+						t.Errorf("%s: a record reached the hooks %d times", name, n)
+					}
+				}
+				if len(got) != waiting {
+					t.Errorf("%s, FIFO %v: %d records reached the hooks as not started, want %d", name, fifo, len(got), waiting)
+				}
+			})
+		}
+	}
+}
+
+// quickThen takes 10 ms a record for a time, so that records are prefetched, and then calls h.
+func quickThen(d time.Duration, h handle) handle {
+	var first sync.Once
+	var began time.Time
+	return func(ctx context.Context, r batch.Record) error {
+		first.Do(func() { began = time.Now() })
+		if time.Since(began) < d {
+			time.Sleep(10 * time.Millisecond)
+			return nil
+		}
+		return h(ctx, r)
+	}
+}

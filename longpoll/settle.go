@@ -168,9 +168,6 @@ func (p *Poller) notifySettled(m *message) {
 		m.Result.Started, m.Result.Duration, m.Result.Allowed = time.Time{}, 0, 0
 	}
 	if r.open--; r.open == 0 {
-		if r.Info.Started.IsZero() { // none of its records was started
-			r.Info.Started = time.Now()
-		}
 		p.notices.Notify(func() {
 			p.hooks.BatchSettled(context.WithoutCancel(r.Context(p.base)), r.Info, r.results)
 		})

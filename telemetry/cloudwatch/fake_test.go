@@ -274,5 +274,5 @@ func settle(h *cloudwatch.Hook, arn string, took ...time.Duration) {
 			Outcome: batch.Succeeded, Started: time.Now().Add(-d), Duration: d, Allowed: 10 * d,
 		})
 	}
-	h.BatchSettled(context.Background(), batch.BatchInfo{Records: len(took), QueueARN: arn}, results)
+	h.BatchSettled(context.Background(), batch.BatchInfo{Records: len(took), QueueARN: arn, Started: time.Now()}, results)
 }

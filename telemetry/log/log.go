@@ -97,7 +97,9 @@ func (h *Hook) BatchSettled(ctx context.Context, b batch.BatchInfo, results []ba
 	if own.left > 0 {
 		line = append(line, slog.Int("unlogged", own.left))
 	}
-	line = append(line, ms("durationMs", time.Since(b.Started)))
+	if !b.Started.IsZero() {
+		line = append(line, ms("durationMs", time.Since(b.Started)))
+	}
 	if !b.Times.Deadline.IsZero() {
 		line = append(line, ms("remainingMs", time.Until(b.Times.Deadline)))
 	}

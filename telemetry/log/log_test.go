@@ -236,3 +236,13 @@ func TestAnErrorWhoseMethodsPanicCostsNoLine(t *testing.T) {
 		}
 	}
 }
+
+// Records of a batch that never began are logged without a duration.
+func TestBatchThatNeverBegan_HasNoDuration(t *testing.T) {
+	lines := written(t, slog.LevelDebug, log.Options{}, func(h *log.Hook) {
+		h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{result("m", batch.NotStarted, batch.ErrStopped)})
+	})
+	if len(lines) != 2 || lines[0]["level"] != "DEBUG" || lines[0]["outcome"] != "not-started" || lines[1]["durationMs"] != nil {
+		t.Errorf("%v", lines)
+	}
+}

@@ -80,7 +80,9 @@ func (r *Recorder) series(arn string) Series {
 func (r *Recorder) BatchSettled(_ context.Context, b batch.BatchInfo, results []batch.Result) {
 	defer r.observed()
 	s := r.series(b.QueueARN)
-	s.Observe(BatchSize, float64(len(results)))
+	if !b.Started.IsZero() {
+		s.Observe(BatchSize, float64(len(results)))
+	}
 	if !r.warm.Load() && r.warm.CompareAndSwap(false, true) {
 		s.Add(ColdStarts, 1)
 	}

@@ -114,7 +114,7 @@ func everything(metrics *prometheus.Hook) {
 				})
 			}
 		}
-		metrics.BatchSettled(ctx, batch.BatchInfo{QueueARN: queue}, results)
+		metrics.BatchSettled(ctx, batch.BatchInfo{QueueARN: queue, Started: time.Now()}, results)
 		for _, operation := range []string{"ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch", "SendMessageBatch", "GetQueueUrl", "Another"} {
 			metrics.Called(ctx, batch.Call{Operation: operation, QueueARN: queue, Entries: 10, Failed: 2, Err: errors.New("no")})
 		}
@@ -173,7 +173,9 @@ func TestNothingIsAllocatedForARecord(t *testing.T) {
 		results[i] = batch.Result{Record: &batch.Record{Attempt: 1, SentAt: time.Now()}, Outcome: batch.Succeeded, Started: time.Now(),
 			Duration: time.Duration(i) * time.Millisecond, Allowed: time.Second}
 	}
-	settle := func() { metrics.BatchSettled(context.Background(), batch.BatchInfo{QueueARN: "orders"}, results) }
+	settle := func() {
+		metrics.BatchSettled(context.Background(), batch.BatchInfo{QueueARN: "orders", Started: time.Now()}, results)
+	}
 	settle()
 	if n := testing.AllocsPerRun(100, settle); n > 1 {
 		t.Errorf("%v allocations for 100 records", n)
