@@ -215,6 +215,20 @@ func TestAPermissionOfOneActionForOneAccount_HasNoLists(t *testing.T) {
 	})
 }
 
+// Lists of one item and the characters that encoding/json escapes for HTML stay as they are.
+func TestAddPermission_KeepsTheUsersStatements(t *testing.T) {
+	withOrders(t, func(b *bench, queue *string) {
+		const mine = `{"Sid":"<mine> & yours","Effect":"Allow","Principal":{"AWS":["*"]},"Action":["sqs:SendMessage"],"Resource":["*"]}`
+		b.ok(b.set(queue, "Policy", `{"Statement":[`+mine+`]}`))
+		b.ok(b.permit(queue, "theirs", []string{"111111111111"}, []string{"SendMessage"}))
+		if got := b.attributes(queue)["Policy"]; !strings.Contains(got, mine) {
+			b.Errorf("policy %s\n  want %s in it", got, mine)
+		}
+		b.ok(b.forbid(queue, "theirs"))
+		equal(b, "policy", b.attributes(queue)["Policy"], `{"Statement":[`+mine+`]}`)
+	})
+}
+
 // What AddPermission cannot change without understanding it stays as it is.
 func TestPermissionsOfAnotherForm_AreRefused(t *testing.T) {
 	virtual(t, func(b *bench) {

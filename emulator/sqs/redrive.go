@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -69,9 +70,13 @@ func canonicalAllowPolicy(name, value string) (string, *apiError) {
 	return mustJSON(policy), nil
 }
 
+// mustJSON does not escape for HTML: a policy keeps the user's characters.
 func mustJSON(v any) string {
-	text, _ := json.Marshal(v) // strings and numbers always marshal
-	return string(text)
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(v) // strings, numbers and statements that were read always marshal
+	return strings.TrimSuffix(text.String(), "\n")
 }
 
 // parsePolicy returns nil for "".
