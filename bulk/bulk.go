@@ -151,10 +151,10 @@ type Item[T any] struct {
 // have any verb, and is a failure even if it is nil. Only the first call counts, and only
 // before the function returns. Fail may be called from any goroutine.
 //
-// Change an item's Value in place, or copy the item. For an item that the function makes
-// itself, Fail has an effect only if the item stands in the function's slice when the
-// function returns. The record is then the one with the same message id, or the one in the
-// same place if Record is empty.
+// Change an item's Value in place, or copy the item. If the function puts an item of its own
+// into its slice, call Fail of that element of the slice: the record is the one with the same
+// message id, or the one in the same place if Record is empty. Fail of any other item that
+// the function has made has no effect.
 func (i *Item[T]) Fail(err error) {
 	if i.verdict == nil {
 		i.verdict = &verdict{loose: true}
@@ -174,7 +174,8 @@ func (i *Item[T]) Err() error {
 // context of the function.
 //
 // For one item it has the values of the context of the item's record: [batch.RecordFrom]
-// returns the record, and a trace's span is the record's. Pass it to Sender.Begin.
+// returns the record, and a trace's span is the record's, unless the record is behind another
+// one in its FIFO group. Pass it to Sender.Begin.
 //
 // For any number of items it has their claims of package idempotency. InTx of
 // idempotency/sqlstore completes the claims of those that have not failed, in the

@@ -202,7 +202,7 @@ func (values) Err() error                              { return nil }
 // record's own.
 func (v values) Value(key any) any {
 	switch key.(type) {
-	case ctxkey.Record, ctxkey.Runner, ctxkey.Sends, ctxkey.Claim:
+	case ctxkey.Record, ctxkey.Runner, ctxkey.Sends, ctxkey.Claim, ctxkey.Items:
 		return nil
 	}
 	return v.Context.Value(key)

@@ -187,3 +187,76 @@ func TestChunk_ATransactionForEachItem(t *testing.T) {
 		l.wantRows(t, "1", "2", "3")
 	})
 }
+
+// A panic has bulk write the chunk again in halves, after some items were committed: these are
+// done, and cost no further delivery.
+func TestChunk_IsSplitAfterACommit_CommittedItemsAreDone(t *testing.T) {
+	inChunks(t, func(t *testing.T, ctx context.Context, l *ledger, items []bulk.Item[placed]) error {
+		for i := range items {
+			if items[i].Value.ID == "bad" && items[i].Record.Attempt == 1 {
+				panic("bad")
+			}
+			if err := l.inTx(bulk.Context(ctx, items[i]), func(insert func(id string)) error { insert(items[i].Value.ID); return nil }); err != nil {
+				items[i].Fail(err)
+			}
+		}
+		return nil
+	}, func(t *testing.T, q *sqstest.Queue, l *ledger) {
+		q.Send(order("1"), order("2"), order("bad"), order("3"))
+		q.UntilIdle()
+		for i, m := range q.Messages() {
+			if got := m.String(); i == 2 && got != "retry, succeeded" || i != 2 && got != "succeeded" && got != "duplicate" {
+				t.Errorf("message %d: %s", i, got)
+			}
+		}
+		l.wantRows(t, "1", "2", "3", "bad")
+	})
+}
+
+// A handler with a claim of its own, which the function calls for an item, works under that.
+func TestChunk_AHandlerInsideHasItsOwnClaim(t *testing.T) {
+	inside := &ledger{Store: idempotency.NewMemory()}
+	inner := batch.Chain(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+		return inside.inTx(ctx, func(insert func(id string)) error { insert(r.MessageID); return nil })
+	}), idempotency.New(inside, idempotency.Config{Key: idempotency.MessageID, Prefix: "inside"}))
+	for _, same := range []bool{false, true} {
+		inChunks(t, func(t *testing.T, ctx context.Context, l *ledger, items []bulk.Item[placed]) error {
+			if same {
+				inside.Store = l.Store
+			}
+			for i := range items {
+				if err := inner.Handle(bulk.Context(ctx, items[i]), items[i].Record); err != nil && !errors.Is(err, batch.ErrDuplicate) {
+					t.Errorf("the handler inside: %v", err)
+				}
+				if items[i].Record.Attempt == 1 {
+					items[i].Fail(errWork) // a later step
+				}
+			}
+			return nil
+		}, func(t *testing.T, q *sqstest.Queue, _ *ledger) {
+			q.Send(order("1"), order("2"))
+			q.UntilIdle()
+			q.Want("retry, succeeded", "retry, succeeded")
+		})
+	}
+}
+
+// A transaction for no items is only a transaction, and an item that is named twice has one claim.
+func TestChunk_NoItemsAndTheSameTwice(t *testing.T) {
+	inChunks(t, func(t *testing.T, ctx context.Context, l *ledger, items []bulk.Item[placed]) error {
+		if err := l.inTx(bulk.Context[placed](ctx), func(func(id string)) error { return nil }); err != nil {
+			t.Errorf("no items: %v", err)
+		}
+		return l.inTx(bulk.Context(ctx, append(items, items...)...), func(insert func(id string)) error {
+			for i := range items {
+				insert(items[i].Value.ID)
+			}
+			return nil
+		})
+	}, func(t *testing.T, q *sqstest.Queue, l *ledger) {
+		q.Send(order("1"), order("2"))
+		q.UntilIdle()
+		q.Want("succeeded", "succeeded")
+		l.wantRows(t, "1", "2")
+	})
+}

@@ -19,6 +19,7 @@ type held struct {
 	*work
 	ctx    context.Context // the handler's
 	failed func() error    // the error with which the record failed so far
+	item   bool            // it is an item's of a chunk
 }
 
 // HeldFrom returns the claims in store under which the handler that has ctx works. It
@@ -31,19 +32,25 @@ func HeldFrom(ctx context.Context, store Store) (Held, bool) {
 			return Held{}, false
 		}
 	}
-	return Held{claims}, len(claims) > 0
+	return Held{claims}, true
 }
 
 // claimsOf returns the claim of the handler that has ctx, or those of the items of a chunk
 // that ctx was made for. The work of an item without a claim is nil.
 func claimsOf(ctx context.Context) (claims []held) {
-	items, several := ctx.Value(ctxkey.Items{}).([]ctxkey.Item)
-	if !several {
-		items = []ctxkey.Item{{Context: ctx, Err: func() error { return nil }}}
+	if w, own := ctx.Value(ctxkey.Claim{}).(*work); own { // it is nearer than any items
+		return []held{{w, ctx, func() error { return nil }, false}}
 	}
+	items, chunk := ctx.Value(ctxkey.Items{}).([]ctxkey.Item)
+	if !chunk {
+		return []held{{}}
+	}
+	claims = []held{}
 	for _, i := range items {
 		w, _ := i.Context.Value(ctxkey.Claim{}).(*work)
-		claims = append(claims, held{w, i.Context, i.Err})
+		if w == nil || !slices.ContainsFunc(claims, func(c held) bool { return c.work == w }) {
+			claims = append(claims, held{w, i.Context, i.Err, true})
+		}
 	}
 	return claims
 }
@@ -59,13 +66,17 @@ func claimsOf(ctx context.Context) (claims []held) {
 // After ErrNotOwner, the error of Commit makes a single record come back later, as
 // [batch.ErrInProgress] does; several records are retried with backoff. No renewal judges
 // the claims while Commit runs. After a successful Commit, Commit returns an error without a
-// call: a process that is killed between two commits would never make the second.
+// call: a process that is killed between two commits would never make the second. In a chunk,
+// which bulk may split and write again, that error makes an item that was committed before a
+// duplicate.
 func (h Held) Commit(complete func(key, owner string, c Completion) error, commit func() error) error {
 	var claims []held
 	for _, c := range h.claims {
 		switch {
 		case c.failed() != nil:
 			continue
+		case c.commit.Load() == committed && c.item:
+			return errCommittedInChunk
 		case c.commit.Load() == committed:
 			return errCommittedBefore
 		}
@@ -103,7 +114,9 @@ func (h Held) Commit(complete func(key, owner string, c Completion) error, commi
 
 var (
 	errCommittedBefore = errors.New("idempotency: the work of this record was committed before: commit all of it together")
-	errOtherTakenOver  = errors.New("idempotency: nothing was committed, because the claim of one of the records was lost")
+	// errCommittedInChunk is for items: bulk has called the function again for a half of the chunk.
+	errCommittedInChunk = errors.New("idempotency: the work of an item was committed before, by another call for its chunk")
+	errOtherTakenOver   = errors.New("idempotency: nothing was committed, because the claim of one of the records was lost")
 )
 
 // How far a handler's own commit is.

@@ -51,6 +51,8 @@ func (w *work) do(ctx context.Context, r batch.Record) error {
 	returned = true
 	lost := w.stop()
 	switch {
+	case w.commit.Load() == committed && errors.Is(err, errCommittedInChunk):
+		return batch.ErrDuplicate // of its own work
 	case w.commit.Load() == committed:
 		return err
 	case done:
@@ -122,7 +124,9 @@ func (w *work) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 	began := time.Now()
 	err := w.store.Renew(call, w.claim.Key, w.claim.Owner, lease)
 	if errors.Is(err, ErrNotOwner) && w.commit.Load() == notCommitted && !w.isOver() {
-		err = w.claimAgain(call, lease)
+		if err = w.claimAgain(call, lease); err == nil && w.isOver() { // its release came before
+			_ = w.store.Release(call, w.claim.Key, w.claim.Owner)
+		}
 	}
 	stop()
 	switch {

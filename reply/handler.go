@@ -226,13 +226,11 @@ func (a *answerer) send(ctx context.Context, req request, reply answer, body []b
 	defer a.outbound.giveBack(s)
 	message := sender.Message{Body: string(body), Attributes: map[string]batch.MessageAttribute{answerAttribute: attribute(reply)}}
 	err = s.Send(ctx, message)
-	if sqserror.Of(err) == sqserror.NoQueue && a.outbound.wait() {
+	if sqserror.Of(err) == sqserror.NoQueue && a.outbound.wait(s) {
 		for tries := 1; sqserror.Of(err) == sqserror.NoQueue && tries < 3 && sleep.For(ctx, settling); tries++ {
 			err = s.Send(ctx, message)
 		}
-		if sqserror.Of(err) != sqserror.NoQueue {
-			a.outbound.waited()
-		}
+		a.outbound.waited(s, sqserror.Of(err) != sqserror.NoQueue)
 	}
 	if tooLarge, is := errors.AsType[*sender.MessageError](err); is && reply.Error == nil {
 		reply.Error = &Error{Text: "the answer cannot be sent: " + tooLarge.Error(), Permanent: true}

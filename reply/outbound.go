@@ -15,7 +15,8 @@ type outbound struct {
 	mu     sync.Mutex
 	of     map[string]*outboundQueue // by the ARN of the reply queue
 	unused list.List                 // the values of of without users, the longest unused first
-	noWait time.Time                 // until when no request waits for a queue that is not there
+	waits  bool                      // a request waits for a queue that is not there
+	noWait time.Time                 // until when no request waits
 }
 
 // outboundQueue is the sender of a reply queue.
@@ -25,6 +26,7 @@ type outboundQueue struct {
 	users  int           // requests that are being answered
 	last   time.Time     // when there was one
 	unused *list.Element // nil while there are users
+	noWait time.Time     // until when no request waits for it: it is not there
 }
 
 const (
@@ -32,6 +34,8 @@ const (
 	idle = time.Minute
 	// mostUnused is how many senders are kept without use.
 	mostUnused = 1000
+	// rest is how long no request waits for any queue after a wait that did not help.
+	rest = 10 * time.Second
 )
 
 // take returns the sender of a reply queue. open makes it, if there is none. The caller calls
@@ -77,21 +81,24 @@ func (o *outbound) giveBack(q *outboundQueue) {
 }
 
 // wait reports whether a request may wait for a queue that SQS does not know, since it may be
-// new. Waiting holds a slot, so if it does not help, no other request waits for a minute: a
-// sender that names queues that do not exist holds up nobody else.
-func (o *outbound) wait() bool {
+// new. Waiting holds a slot, so only one request waits at a time. After a wait that did not
+// help, none waits for 10 s, and none for that queue for a minute: a sender that names queues
+// that do not exist holds up nobody else. The caller calls waited if it may wait.
+func (o *outbound) wait(q *outboundQueue) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if time.Now().Before(o.noWait) {
+	if now := time.Now(); o.waits || now.Before(o.noWait) || now.Before(q.noWait) {
 		return false
 	}
-	o.noWait = time.Now().Add(idle)
+	o.waits = true
 	return true
 }
 
-// waited ends a wait that has helped.
-func (o *outbound) waited() {
+// waited ends a wait, and notes whether it has helped.
+func (o *outbound) waited(q *outboundQueue, helped bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.noWait = time.Time{}
+	if o.waits = false; !helped {
+		o.noWait, q.noWait = time.Now().Add(rest), time.Now().Add(idle)
+	}
 }

@@ -62,7 +62,8 @@
 //
 // Each transaction of InTx has a connection of the pool, and claims are renewed meanwhile. So the
 // pool (MaxOpenConns) needs at least one connection more than the number of records that are
-// handled at a time, or of chunks with package bulk. InTx warns of a smaller pool.
+// handled at a time, or of chunks with package bulk. InTx warns of a pool that is smaller than
+// that, but not in a chunk.
 //
 // Calls end with their context. Errors name the operation and the table, never a key or a result.
 package sqlstore

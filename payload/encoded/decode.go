@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"sync"
 
@@ -189,11 +190,11 @@ func sizeAtEnd(data []byte, otherwise int) int {
 	if len(data) < 18 { // header and trailer
 		return otherwise
 	}
-	size := int(binary.LittleEndian.Uint32(data[len(data)-4:]))
-	if size/1032 > len(data) {
+	size := int64(binary.LittleEndian.Uint32(data[len(data)-4:]))
+	if size/1032 > int64(len(data)) {
 		return otherwise
 	}
-	return size
+	return int(min(size, math.MaxInt32)) // int may have 32 bits
 }
 
 func (f *inflater) openGzip() (io.Reader, error) {

@@ -113,13 +113,10 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	if unknown != "" {
 		return &batch.MalformedError{Reason: fmt.Sprintf("attribute %s: coding %.60q is unknown", u.attribute, unknown)}
 	}
-	select {
-	case u.turns <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	body, bad, err := u.decode(ctx, codings, r.Body)
+	if err != nil {
+		return err
 	}
-	body, bad := codings.decode(r.Body, u.max)
-	<-u.turns
 	if bad != nil {
 		if !there {
 			bad.Reason = fmt.Sprintf("no attribute %s, so %s by Config.Default: %s", u.attribute, u.fallback, bad.Reason)
@@ -130,4 +127,16 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	delete(r.MessageAttributes, u.attribute)
 	r.MD5OfBody, r.MD5OfMessageAttributes = "", "" // SQS's digests are those of the encoded message
 	return u.next.Handle(batch.WithRecord(ctx, r), r)
+}
+
+// decode waits for its turn.
+func (u *unwrapper) decode(ctx context.Context, c codings, text string) (body string, bad *batch.MalformedError, err error) {
+	select {
+	case u.turns <- struct{}{}:
+	case <-ctx.Done():
+		return "", nil, ctx.Err()
+	}
+	defer func() { <-u.turns }()
+	body, bad = c.decode(text, u.max)
+	return body, bad, nil
 }

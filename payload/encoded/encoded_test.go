@@ -343,6 +343,7 @@ func TestPrepare(t *testing.T) {
 		"encoded already":               {body: long, attributes: map[string]string{encoded.Attribute: "identity"}},
 		"encoded already, with default": {cfg: withDefault, body: long, attributes: map[string]string{encoded.Attribute: "identity"}},
 		"larger than the bound":         {body: strings.Repeat("a", 1<<20+1), err: "the body has 1048577 bytes, more than MaxBytes (1048576)"},
+		"larger, and not compressible":  {cfg: encoded.Config{MaxBytes: 10}, body: "0a1b2c3d4e5f"},
 		"as large as the bound":         {body: strings.Repeat("a", 1<<20), coding: "gzip"},
 		"ten attributes":                {body: long, attributes: ten},
 		"ten attributes, with default":  {cfg: withDefault, body: long, attributes: ten, err: "10 attributes"},

@@ -26,8 +26,8 @@ func Prepare(ctx context.Context, m *sender.Message) error { return Config{}.Pre
 // Content-Encoding. If that would make the message longer, it leaves the message unchanged,
 // but with [Config.Default] it adds the attribute with the value "identity".
 //
-// A body that is larger than [Config.MaxBytes] is an error, because the receiver would refuse
-// it. Set MaxBytes at both ends.
+// A body that would be compressed and is larger than [Config.MaxBytes] is an error, because the
+// receiver would refuse it. Set MaxBytes at both ends.
 //
 // A message that has the attribute already, or ten attributes, which is SQS's limit, is left
 // unchanged. With [Config.Default], ten attributes without this one are an error.
@@ -43,15 +43,15 @@ func (c Config) Prepare(_ context.Context, m *sender.Message) error {
 		// The receiver would take the body for compressed.
 		return fmt.Errorf("encoded: the message has %d attributes and SQS allows %d: no room for %s", len(m.Attributes), maxAttributes, name)
 	}
-	if max := cmp.Or(c.MaxBytes, MaxBytes); len(m.Body) > max {
-		return fmt.Errorf("encoded: the body has %d bytes, more than MaxBytes (%d), which the receiver would refuse: set MaxBytes at both ends", len(m.Body), max)
-	}
 	body, coding := deflate(m.Body), "gzip"
 	if len(body)+len(name)+len("String"+coding) >= len(m.Body) {
 		if c.Default == "" {
 			return nil
 		}
 		body, coding = m.Body, "identity"
+	}
+	if max := cmp.Or(c.MaxBytes, MaxBytes); coding == "gzip" && len(m.Body) > max {
+		return fmt.Errorf("encoded: the body has %d bytes, more than MaxBytes (%d), which the receiver would refuse: set MaxBytes at both ends", len(m.Body), max)
 	}
 	attributes := maps.Collect(maps.All(m.Attributes))
 	attributes[name] = batch.MessageAttribute{DataType: "String", StringValue: coding}
