@@ -45,7 +45,6 @@ func claimsOf(ctx context.Context) (claims []held) {
 	if !chunk {
 		return []held{{}}
 	}
-	claims = []held{}
 	for _, i := range items {
 		w, _ := i.Context.Value(ctxkey.Claim{}).(*work)
 		if w == nil || !slices.ContainsFunc(claims, func(c held) bool { return c.work == w }) {

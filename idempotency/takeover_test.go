@@ -182,6 +182,41 @@ func TestClaimIsEvicted_WorkIsDoneOnce(t *testing.T) {
 	}
 }
 
+// slowClaims is a store in which claims that are made again take until the handler has returned.
+type slowClaims struct {
+	*changed
+	claims   atomic.Int32
+	returned chan struct{}
+}
+
+func (s *slowClaims) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
+	if s.claims.Add(1) == 2 {
+		<-s.returned
+		time.Sleep(time.Millisecond) // the claim arrives after the release
+	}
+	return s.changed.Claim(context.WithoutCancel(ctx), c)
+}
+
+// A claim that is made again while the handler fails is released, too.
+func TestClaimIsEvictedAndTheHandlerFails_TheKeyIsFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := idempotency.NewMemory()
+		store := &slowClaims{changed: &changed{memory, evict}, returned: make(chan struct{})}
+		err := worker(store, idempotency.Config{Lease: time.Minute}, func(context.Context) error {
+			time.Sleep(25 * time.Second) // a renewal is under way
+			time.AfterFunc(time.Millisecond, func() { close(store.returned) })
+			return errWork
+		})(t.Context())
+		if !errors.Is(err, errWork) {
+			t.Error(err)
+		}
+		time.Sleep(time.Second)
+		if err := worker(memory, idempotency.Config{}, func(context.Context) error { return nil })(t.Context()); err != nil || store.claims.Load() != 2 {
+			t.Errorf("the next delivery, after %d claims: %v", store.claims.Load(), err)
+		}
+	})
+}
+
 func TestClaimIsTakenOverBeforeItIsCompleted_RecordComesBack(t *testing.T) {
 	store := &changed{idempotency.NewMemory(), takeOver}
 	err := worker(store, idempotency.Config{}, func(context.Context) error { return nil })(t.Context())

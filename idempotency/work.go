@@ -125,7 +125,7 @@ func (w *work) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 	err := w.store.Renew(call, w.claim.Key, w.claim.Owner, lease)
 	if errors.Is(err, ErrNotOwner) && w.commit.Load() == notCommitted && !w.isOver() {
 		if err = w.claimAgain(call, lease); err == nil && w.isOver() { // its release came before
-			_ = w.store.Release(call, w.claim.Key, w.claim.Owner)
+			w.release(ctx)
 		}
 	}
 	stop()
