@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -101,27 +100,6 @@ func TestDLQShow_ReadsBodiesInS3(t *testing.T) {
 	}
 }
 
-// nobody returns the address of a server that must not be called.
-func nobody(t *testing.T) (addr string) {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	golden.OK(t, err)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			c, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			t.Errorf("%s was called", listener.Addr())
-			_ = c.Close()
-		}
-	}()
-	t.Cleanup(func() { _ = listener.Close(); <-done })
-	return listener.Addr().String()
-}
-
 // bury sends a message to dead as sqsbatch does.
 func bury(t *testing.T, server *sqs.Server, body, from string) {
 	t.Helper()
@@ -138,7 +116,7 @@ func bury(t *testing.T, server *sqs.Server, body, from string) {
 // dead-letter queue is.
 func TestDLQReplay_CallsNoHostThatAMessageNames(t *testing.T) {
 	server := deadLetter(t, "1")
-	other := nobody(t)
+	other := golden.Uncalled(t)
 	forged := []string{"http://" + other + "/000000000000/orders", "https://" + other + "/000000000000/orders", server.QueueURL("orders"), "orders", "//" + other}
 	for _, from := range forged {
 		bury(t, server, "forged", from)

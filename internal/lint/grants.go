@@ -328,17 +328,22 @@ func granted(s template.Value) (grants []Grant) {
 	return grants
 }
 
-// patterns lists the texts of a list, or the only one, that are known. The error says why others
-// are not.
-func patterns(v template.Value) (list []string, unknown error) {
+// oneOrMany lists the elements of a list, or the only value, none if there is none.
+func oneOrMany(v template.Value) []template.Value {
 	if v.Absent() {
-		return nil, nil
+		return nil
 	}
 	items, err := v.List()
 	if err != nil {
-		items = []template.Value{v}
+		return []template.Value{v}
 	}
-	for _, item := range items {
+	return items
+}
+
+// patterns lists the texts of a list, or the only one, that are known. The error says why others
+// are not.
+func patterns(v template.Value) (list []string, unknown error) {
+	for _, item := range oneOrMany(v) {
 		known, err := texts(item)
 		list, unknown = append(list, known...), cmp.Or(unknown, err)
 	}
@@ -347,14 +352,7 @@ func patterns(v template.Value) (list []string, unknown error) {
 
 // texts returns a text or a list of them, none if there is no value.
 func texts(v template.Value) (list []string, err error) {
-	if v.Absent() {
-		return nil, nil
-	}
-	items, err := v.List()
-	if err != nil {
-		items = []template.Value{v}
-	}
-	for _, item := range items {
+	for _, item := range oneOrMany(v) {
 		s, err := item.Str()
 		if attribute := template.Attribute(err); attribute != "" {
 			s, err = "${"+attribute+"}", nil

@@ -3,6 +3,7 @@
 package golden
 
 import (
+	"net"
 	"flag"
 	"os"
 	"path/filepath"
@@ -62,4 +63,25 @@ func Files(t testing.TB, texts map[string]string) (dir string) {
 func File(t testing.TB, name, text string) (path string) {
 	t.Helper()
 	return filepath.Join(Files(t, map[string]string{name: text}), name)
+}
+
+// Uncalled returns the address of a server that must not be called.
+func Uncalled(t *testing.T) (addr string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	OK(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			t.Errorf("%s was called", listener.Addr())
+			_ = c.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = listener.Close(); <-done })
+	return listener.Addr().String()
 }

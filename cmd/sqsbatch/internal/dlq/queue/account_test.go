@@ -36,27 +36,6 @@ func served(t *testing.T) *sqs.Server {
 	return server
 }
 
-// nobody returns the address of a server that must not be called.
-func nobody(t *testing.T) (addr string) {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	golden.OK(t, err)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			c, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			t.Errorf("%s was called", listener.Addr())
-			_ = c.Close()
-		}
-	}()
-	t.Cleanup(func() { _ = listener.Close(); <-done })
-	return listener.Addr().String()
-}
-
 // opened connects for a queue, and opens it.
 func opened(t *testing.T, s queue.Settings, name string) (*queue.Account, *queue.Queue) {
 	t.Helper()
@@ -71,7 +50,7 @@ func opened(t *testing.T, s queue.Settings, name string) (*queue.Account, *queue
 // programs with AWS's SDKs. Without one, that host is called.
 func TestOpen_CallsTheConfiguredEndpoint(t *testing.T) {
 	server := served(t)
-	other := nobody(t)
+	other := golden.Uncalled(t)
 	_, port, _ := net.SplitHostPort(other)
 	const path = "/000000000000/dead"
 	queues := map[string]string{
@@ -147,7 +126,7 @@ func TestOpen_CallsTheServerOfTheUsersQueue(t *testing.T) {
 // The text comes from a message.
 func TestOpenARN_TakesNothingElse(t *testing.T) {
 	server := served(t)
-	other := nobody(t)
+	other := golden.Uncalled(t)
 	account, _ := opened(t, queue.Settings{}, server.QueueURL("dead"))
 	for _, text := range []string{"", "orders", server.QueueURL("orders"), "http://" + other + "/1/orders", "//" + other, "arn:aws:sqs:" + other + "/:1:q:x"} {
 		if q, err := account.OpenARN(t.Context(), text, 0); err != queue.ErrNotARN || q != nil {
