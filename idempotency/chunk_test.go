@@ -101,7 +101,7 @@ func TestChunk_HasNoRecordsClaim(t *testing.T) {
 			t.Error("Keep for several items has no error")
 		}
 		for i := range items {
-			if i == 0 && items[i].Record.Attempt == 1 {
+			if items[i].Value.ID == "1" && items[i].Record.Attempt == 1 {
 				items[i].Fail(errWork)
 				continue
 			}
