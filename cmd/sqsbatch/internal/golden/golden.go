@@ -3,8 +3,8 @@
 package golden
 
 import (
-	"net"
 	"flag"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
