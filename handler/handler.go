@@ -38,7 +38,8 @@ type queueHandler struct {
 
 // New returns a handler that passes each record to h. It returns an error that names every
 // field or environment variable whose value is out of its bounds. It makes no call to AWS.
-// Nor does an invocation in which all records succeed.
+// Nor does an invocation in which all records succeed, unless two of them or more are at their
+// third attempt or later: https://github.com/sqsbatch/sqsbatch/blob/main/docs/crashes.md.
 func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 	lines, warnings, badConfig := cfg.setUp(lambdaLogger, 0)
 	configured, badHooks := hooks.New(cfg.Hooks...)
@@ -167,6 +168,7 @@ func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]s
 		hooks.BatchStarted(ctx, info)
 	}
 	settlement := q.policy.Begin(ctx, info.Times)
+	settlement.Apart(records)
 	results := q.engine.Run(ctx, records, info.Times, settlement)
 	warn := settlement.Settle(results)
 	failures := partialfailure.Failures(results)

@@ -50,7 +50,8 @@ func (p *Poller) extendDue(now time.Time) {
 // third of its timeout is over. SQS allows 12 hours from receipt in total.
 func (p *Poller) extension(m *message, now time.Time) time.Duration {
 	left := m.entry.Latest.ReceivedAt.Add(settle.MaxVisibility - settleMargin).Sub(now)
-	d := min(p.queue.visibility, left.Truncate(time.Second))
+	longest := m.entry.Latest.ReceivedAt.Add(m.extended).Sub(now) // after an answer that is missing
+	d := min(max(p.queue.visibility, settle.WholeSeconds(longest)), left.Truncate(time.Second))
 	if m.visibleAt().Sub(now) > p.queue.visibility*2/3 || !now.Add(d).After(m.visibleAt()) {
 		return 0
 	}

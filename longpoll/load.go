@@ -75,14 +75,14 @@ func (l *load) done(n, most int, took time.Duration) {
 // and standard queues sometimes without a reason. A held message goes on with the new
 // receipt handle. A handled message is deleted with the new receipt handle and is not
 // handled again.
-func (p *Poller) known(again types.Message, at time.Time) bool {
+func (p *Poller) known(again types.Message, at time.Time, a apart) bool {
 	id := aws.ToString(again.MessageId)
 	m := p.load.byID[id]
 	if m == nil && !p.load.recent.has(id) || m != nil && m.state == toReturn {
 		return false
 	}
 	p.counts.Repeated++
-	latest := &p.receiptOf([]types.Message{again}, at)[0]
+	latest := &p.receiptOf([]types.Message{again}, at, a)[0]
 	if m == nil {
 		latest.state, latest.notified = toDelete, true // the hooks have not seen this delivery
 		latest.Result.Outcome = batch.Succeeded
@@ -90,7 +90,7 @@ func (p *Poller) known(again types.Message, at time.Time) bool {
 		p.enqueueDelete(latest)
 		return true
 	}
-	m.entry.Latest, m.hiddenFor, m.extended, m.lost = latest.Record, latest.hiddenFor, 0, false
+	m.entry.Latest, m.hiddenFor, m.extended, m.lost = latest.Record, latest.hiddenFor, latest.extended, false
 	if m.state == held {
 		p.runner.Renew(&m.Delivery, &latest.Delivery)
 	}

@@ -68,7 +68,7 @@ func newReceipt(n int) (*receipt, []message) {
 }
 
 // receiptOf makes a receipt of messages that were received together.
-func (p *Poller) receiptOf(received []types.Message, at time.Time) []message {
+func (p *Poller) receiptOf(received []types.Message, at time.Time, a apart) []message {
 	r, messages := newReceipt(len(received))
 	r.open, r.Info.Records = len(received), len(received)
 	cutoff := at.Add(settle.MaxVisibility - settleMargin)
@@ -85,6 +85,9 @@ func (p *Poller) receiptOf(received []types.Message, at time.Time) []message {
 		m.Record, m.Result, m.Batch = &r.Records[i], &r.results[i], &r.Batch
 		m.Result.Record, m.entry.Result, m.entry.Latest = m.Record, m.Result, m.Record
 		m.Lease, m.Within = p.queue.visibility, cutoff.Sub(at)
+		if m.extended = a.timeouts[m.Record.ReceiptHandle]; a.confirmed {
+			m.Lease = max(m.Lease, m.extended)
+		}
 		m.hiddenFor = m.Lease
 	}
 	return messages

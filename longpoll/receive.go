@@ -128,6 +128,7 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 		return err
 	})
 	now := time.Now()
+	hidden := p.keepApart(ctx, messages)
 	return func() {
 		n := int(input.MaxNumberOfMessages)
 		p.intake.calls--
@@ -136,7 +137,7 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 			p.receiveFailed(ctx, a, err)
 			return
 		}
-		p.received(messages, n, now)
+		p.received(messages, n, now, hidden)
 		if len(messages) == 0 && wait > 0 {
 			p.intake.notBefore = began.Add(emptyInterval)
 			if p.cfg.UntilEmpty && len(p.load.byID) == 0 && p.intake.calls == 0 {
@@ -146,8 +147,34 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 	}
 }
 
-// received handles the messages of a receive that asked for n.
-func (p *Poller) received(messages []types.Message, n int, now time.Time) {
+// apart has the visibility timeouts that messages of a receive got instead of the queue's, by
+// receipt handle, see [settle.Policy.Apart].
+type apart struct {
+	timeouts  map[string]time.Duration
+	confirmed bool // SQS has answered
+}
+
+// keepApart gives messages that come back different visibility timeouts.
+func (p *Poller) keepApart(ctx context.Context, messages []types.Message) (a apart) {
+	again := func(m types.Message) bool { return m.Attributes[attemptAttribute] != "1" }
+	if len(messages) < 2 || !slices.ContainsFunc(messages, again) {
+		return a
+	}
+	records := make([]batch.Record, len(messages))
+	for i := range messages {
+		records[i] = p.recordOf(&messages[i], time.Time{})
+	}
+	var err error
+	a.timeouts, err = p.policy.Apart(ctx, records, p.queue.visibility, p.called)
+	a.confirmed = err == nil
+	return a
+}
+
+const attemptAttribute = string(types.MessageSystemAttributeNameApproximateReceiveCount)
+
+// received handles the messages of a receive that asked for n. Some of them are hidden for
+// longer than the others.
+func (p *Poller) received(messages []types.Message, n int, now time.Time, a apart) {
 	in := &p.intake
 	if in.answered.IsZero() {
 		close(p.started)
@@ -161,9 +188,9 @@ func (p *Poller) received(messages []types.Message, n int, now time.Time) {
 	}
 	p.counts.Received += len(messages)
 	for _, together := range p.grouped(messages) {
-		fresh := slices.DeleteFunc(together, func(m types.Message) bool { return p.known(m, now) })
+		fresh := slices.DeleteFunc(together, func(m types.Message) bool { return p.known(m, now, a) })
 		if len(fresh) > 0 {
-			p.hold(p.receiptOf(fresh, now))
+			p.hold(p.receiptOf(fresh, now, a))
 		}
 	}
 }

@@ -29,8 +29,10 @@ type Batch struct {
 	over     chan struct{} // closed when the results stand
 	notices  notify.Queue
 	warnings []batch.Warning
-	about    string        // the queue, for warnings
-	aborted  batch.Verdict // of the failure that asked to wait the longest
+	about    string                   // the queue, for warnings
+	aborted  batch.Verdict            // of the failure that asked to wait the longest
+	apart    map[string]time.Duration // from Apart, counted from apartAt
+	apartAt  time.Time
 }
 
 // Begin returns the settler of a batch. Calls end with times.SettleBy; the end of ctx does
@@ -49,16 +51,40 @@ func (p *Policy) Begin(ctx context.Context, times batch.Times) *Batch {
 	return b
 }
 
+// Apart is [Policy.Apart], for a batch whose handlers have not started. It asks for the queue's
+// visibility timeout first. Both together take 2 s at most, or half of the time that is left.
+func (b *Batch) Apart(records []batch.Record) {
+	s, again := b.settler, 0
+	_, known := s.maxReceiveCount(records[0].QueueARN)
+	for i := range records {
+		if records[i].Attempt > 1 && (!known || s.suspect(&records[i])) {
+			again++
+		}
+	}
+	if again < 2 {
+		return
+	}
+	s.wait(s.ask(records[0].QueueARN), time.Now())
+	a, _ := s.queues.known(records[0].QueueARN)
+	// An error costs only attempts, after a crash.
+	b.apart, _ = s.Policy.Apart(s.ctx, records, a.visibility, b.called)
+	b.apartAt = time.Now()
+}
+
 // Events has functions for the owner to call.
 func (b *Batch) Events() <-chan func() { return b.events }
 
 // Failed settles a failure, and the records skipped because of it, while the batch runs.
 func (b *Batch) Failed(d *runner.Delivery) {
 	var list []*Entry
+	var hiddenUntil time.Time
 	for d := range d.Group() {
 		list = append(list, entryOf(d.Result, b.noted(d)))
+		if timeout, ok := b.apart[d.Result.Record.ReceiptHandle]; ok {
+			hiddenUntil = later(hiddenUntil, b.apartAt.Add(timeout))
+		}
 	}
-	b.settler.Fail(time.Time{}, list...)
+	b.settler.Fail(hiddenUntil, list...)
 	b.settler.Flush(false)
 }
 

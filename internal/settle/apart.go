@@ -1,0 +1,104 @@
+package settle
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
+)
+
+// A record that kills its process takes an attempt from every record that was received
+// together with it. They all come back at the same moment, are received together again, and
+// reach the dead-letter queue together. So records that come back for the second time get
+// different visibility timeouts before their handlers start: after a crash each comes back
+// by itself.
+const (
+	apartFrom    = 3               // the attempt from which that is done, or the last but one if that is earlier
+	apartWithin  = 5 * time.Minute // the most that a visibility timeout becomes longer
+	apartTimeout = time.Second     // handlers wait no longer for it
+)
+
+// suspect reports whether a record may have been delivered before to a process that was
+// killed, and will be delivered again if this one is.
+func (p *Policy) suspect(r *batch.Record) bool {
+	most, _ := p.maxReceiveCount(r.QueueARN)
+	from := apartFrom
+	if most > 0 {
+		from = max(2, min(from, most-1))
+	}
+	return r.Attempt >= from && r.Attempt != most
+}
+
+// Apart gives the suspects among records, which were received together, different visibility
+// timeouts, longer than visibility. The records of a FIFO group get the same. It makes one call
+// for ten records, and none if fewer than two would come back. It returns the timeouts that it
+// asked for, counted from now, by receipt handle. After an error SQS may have set them or not.
+func (p *Policy) Apart(ctx context.Context, records []batch.Record, visibility time.Duration, called func(batch.Call)) (map[string]time.Duration, error) {
+	arn := records[0].QueueARN
+	alone := func(i int) string {
+		if strings.HasSuffix(arn, ".fifo") {
+			return records[i].GroupID
+		}
+		return strconv.Itoa(i)
+	}
+	places := map[string]int{} // of suspects, or of their FIFO groups
+	for i := range records {
+		if _, ok := places[alone(i)]; !ok && p.suspect(&records[i]) {
+			places[alone(i)] = len(places)
+		}
+	}
+	if len(places) < 2 || visibility == 0 {
+		return nil, nil
+	}
+	first, within := rand.Float64(), min(2*visibility, apartWithin)
+	timeouts := make(map[string]time.Duration, len(records))
+	var entries []types.ChangeMessageVisibilityBatchRequestEntry
+	for i := range records {
+		if place, ok := places[alone(i)]; ok {
+			longer := time.Duration((float64(place) + first) / float64(len(places)) * float64(within))
+			timeout := min(visibility+longer, MaxVisibility-time.Minute).Truncate(time.Second)
+			timeouts[records[i].ReceiptHandle] = timeout
+			entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{
+				Id: idOf(i), ReceiptHandle: &records[i].ReceiptHandle, VisibilityTimeout: int32(timeout / time.Second),
+			})
+		}
+	}
+	wait := apartTimeout
+	if end, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(end)/4)
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	q, err := p.queueAt(ctx, cmp.Or(p.cfg.QueueURL, arn))
+	if err != nil {
+		return nil, err // no call was made
+	}
+	for ten := range slices.Chunk(entries, maxEntries) {
+		sqserror.Divide(ten, func(part []types.ChangeMessageVisibilityBatchRequestEntry) ([]types.ChangeMessageVisibilityBatchRequestEntry, error) {
+			c := batch.Call{Operation: string(opVisibility) + "Batch", QueueARN: arn, URL: q.url, Started: time.Now(), Entries: len(part), Failed: len(part)}
+			out, callErr := q.client.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url, Entries: part}, q.options)
+			if callErr == nil {
+				c.Failed, c.Throttled = len(out.Failed), sqserror.ReadAnswer(nil, nil, out.Failed)
+				for _, f := range out.Failed {
+					if i, bad := strconv.Atoi(aws.ToString(f.Id)); bad == nil && i >= 0 && i < len(records) {
+						delete(timeouts, records[i].ReceiptHandle)
+					}
+				}
+			}
+			c.Err, c.Duration = callErr, time.Since(c.Started)
+			called(c)
+			err = cmp.Or(err, callErr)
+			return part, callErr
+		})
+	}
+	return timeouts, err
+}
