@@ -86,7 +86,7 @@ var bothMutants = []mutantCase{
 
 	// What batch.Abort promises.
 	{"starts the rest after an abort", Heeded, onAbort(func(after time.Duration, err error) error { return batch.RetryAfter(after, errors.Unwrap(err)) })},
-	{"releases at once after an abort", Heeded, visibility(func(int) int { return 0 })},
+	{"releases at once after an abort", Heeded, visibility(func(s int) int { return min(s, 1) })},
 	{"puts off for longer than an abort says", Heeded, visibility(func(s int) int { return s + 3 })},
 	{"puts off for half the time", Heeded, onAbort(func(after time.Duration, err error) error { return batch.Abort(after/2, errors.Unwrap(err)) })},
 
