@@ -126,7 +126,7 @@ func TestDLQReplay_CallsNoHostThatAMessageNames(t *testing.T) {
 		if c.endpoint != "" {
 			t.Setenv("AWS_ENDPOINT_URL", c.endpoint)
 		}
-		status, stdout, stderr := run(t, "dlq", "replay", c.queue, "--by", "send", c.yes)
+		status, stdout, stderr := run(t, "dlq", "replay", c.queue, "--by", "send", "--origin", server.QueueARN("orders"), c.yes)
 		if status != 3 || !strings.Contains(stdout, "5  left: the queue that its attribute sqsbatch names is not an ARN") {
 			t.Errorf("status %d\n%s\n%s", status, stdout, stderr)
 		}

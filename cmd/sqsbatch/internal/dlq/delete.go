@@ -126,7 +126,7 @@ func (r *remover) each(ctx context.Context, letters []letter.Letter) error {
 		return nil
 	}
 	if r.saved != nil && len(chosen) > 0 {
-		if err := r.saved.write(chosen); err != nil {
+		if err := r.saved.save(chosen); err != nil {
 			return err
 		}
 	}

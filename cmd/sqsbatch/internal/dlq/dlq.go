@@ -67,7 +67,9 @@ const notes = `## The queue
 
 QUEUE is a name, URL or ARN. Region, credentials and endpoint are found as the AWS CLI finds them. Without a configured endpoint, a URL is called at its host. Other queues are called where QUEUE is, unless they are given by URLs too, or QUEUE is at an endpoint of AWS for another region. A server on this machine needs no credentials.
 
-Of a queue that only a message names, an ARN is taken and nothing else, because anyone who may send can write it.
+SQS says from which queue it moved a message. A message that sqsbatch sent says so itself, in its attribute, and anyone who may send can write that. So it is believed only if SQS lists the queue as a source of this dead-letter queue, or if --origin has its whole ARN. No other queue is called because of a message. The reason of a message that SQS moved is not shown: its attribute is from before.
+
+A queue that does not answer for 20 seconds, or refuses what is sent to it, keeps its own messages where they are; the others go on.
 
 ## Receiving
 

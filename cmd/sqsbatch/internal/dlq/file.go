@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
 )
@@ -20,8 +23,14 @@ type file struct {
 	line []byte
 	buf  *bufio.Writer
 	gz   *gzip.Writer // nil without compression
-	f    *os.File     // nil for standard output
+	f    syncer       // nil for standard output
 	n    int
+}
+
+// A syncer is an *os.File.
+type syncer interface {
+	io.WriteCloser
+	Sync() error
 }
 
 // createFile makes a file; "" and "-" are standard output. It does not replace a file.
@@ -36,18 +45,48 @@ func createFile(path string, stdout io.Writer) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := syncFolder(filepath.Dir(path)); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return newFile(f, strings.HasSuffix(path, ".gz")), nil
+}
+
+func newFile(f syncer, compressed bool) *file {
 	out := &file{f: f}
-	if strings.HasSuffix(path, ".gz") {
+	if compressed {
 		out.gz = gzip.NewWriter(f)
 		out.buf = bufio.NewWriterSize(out.gz, 64<<10)
 	} else {
 		out.buf = bufio.NewWriterSize(f, 64<<10)
 	}
-	return out, nil
+	return out
 }
 
-// write writes messages and hands them to the operating system, so that they are in the
-// file before they are deleted.
+// syncFolder writes a new file's name to the disk, where the system can do so.
+func syncFolder(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	err = dir.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) { // some network file systems
+		err = nil
+	}
+	return errors.Join(err, dir.Close())
+}
+
+// save writes messages to the disk, so that they are in the file before they are deleted.
+func (f *file) save(letters []*letter.Letter) error {
+	if err := f.write(letters); err != nil || f.f == nil {
+		return err
+	}
+	return f.f.Sync()
+}
+
+// write writes messages, and hands them to the operating system.
 func (f *file) write(letters []*letter.Letter) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

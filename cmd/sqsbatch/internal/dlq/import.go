@@ -172,11 +172,11 @@ func (i *importer) send(soft, kill context.Context, list []*parcel) error {
 				if len(part) == 0 || !i.wait(soft, len(part)) {
 					return nil
 				}
-				_, failed, err := i.sendTo(kill, i.to, part)
+				_, failed, broken, err := i.sendTo(kill, i.to, part)
 				for _, l := range failed {
 					i.pick.stays(l)
 				}
-				return err
+				return errors.Join(broken, err)
 			})
 		}
 		if err := calls.Wait(); err != nil {

@@ -3,6 +3,7 @@ package dlq
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/journal"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/queue"
+	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 )
 
 // Ways of moving messages.
@@ -28,6 +30,7 @@ type moving struct {
 	verb, did string // "replay", "replayed"
 	move      bool   // the verb is move
 	to        string
+	origins   []string
 	edit      string
 	editor    bool
 	by        string
@@ -38,6 +41,7 @@ type settings struct {
 	Criteria letter.Criteria `json:"criteria"`
 	Limit    int             `json:"limit,omitempty"`
 	To       string          `json:"to,omitempty"`
+	Origins  []string        `json:"origins,omitempty"`
 	Edit     string          `json:"edit,omitempty"`
 	Editor   bool            `json:"editor,omitempty"`
 	By       string          `json:"by"`
@@ -85,6 +89,7 @@ func (m *moving) flags(cmd *cobra.Command) {
 			f.Var(cli.Text(&m.to, "QUEUE"), "to", "the queue that they go to: a name, URL or ARN")
 		} else {
 			f.Var(cli.Text(&m.to, "QUEUE"), "to", "the queue that they go to (default: each to the queue that it came from)")
+			f.Var(cli.Texts(&m.origins, "ARN"), "origin", "the ARN of a queue that messages name as their source and SQS does not: they go back there; may be repeated")
 			f.Var(cli.Text(&m.edit, "JQ"), "edit", "a jq program that changes each message, such as '.body.customer = 18'; it yields the object that it reads, and 'empty' leaves the message in the queue")
 			f.BoolVar(&m.editor, "editor", false, "open each message in $VISUAL or $EDITOR; needs --yes")
 		}
@@ -99,7 +104,7 @@ func (m *moving) flags(cmd *cobra.Command) {
 }
 
 // given lists the flags that a resumed run takes from its journal.
-var given = []string{"where", "reason", "since", "until", "id", "limit", "to", "edit", "editor", "by"}
+var given = []string{"where", "reason", "since", "until", "id", "limit", "to", "origin", "edit", "editor", "by"}
 
 func (m *moving) check(cmd *cobra.Command) error {
 	if err := m.sending.check(cmd); err != nil {
@@ -108,6 +113,8 @@ func (m *moving) check(cmd *cobra.Command) error {
 	switch {
 	case m.edit != "" && m.editor:
 		return usagef(cmd, "both --edit and --editor change the messages; give one")
+	case slices.ContainsFunc(m.origins, func(arn string) bool { _, err := endpoint.ParseARN(arn); return err != nil }):
+		return usagef(cmd, "--origin is %q: must be the ARN of a queue", m.origins)
 	case m.editor && !m.yes:
 		return usagef(cmd, "--editor needs --yes: nothing would be done with what you edit")
 	case m.resume:
@@ -116,6 +123,8 @@ func (m *moving) check(cmd *cobra.Command) error {
 				return usagef(cmd, "--resume takes --%s from the interrupted run; leave it out", name)
 			}
 		}
+	case m.to != "" && len(m.origins) > 0:
+		return usagef(cmd, "both --to and --origin say where messages go; give one")
 	case m.move && m.to == "":
 		return usagef(cmd, "--to names the queue that the messages go to; to send them back to where they came from, use `sqsbatch dlq replay`")
 	}
@@ -135,7 +144,7 @@ func (m *moving) run(cmd *cobra.Command, tio cli.IO, name string) error {
 		return err
 	}
 	defer s.close()
-	set := settings{Criteria: criteria, Limit: m.limit, To: m.to, Edit: m.edit, Editor: m.editor, By: m.by, Before: s.queue.Asked.Add(time.Second)}
+	set := settings{Criteria: criteria, Limit: m.limit, To: m.to, Origins: m.origins, Edit: m.edit, Editor: m.editor, By: m.by, Before: s.queue.Asked.Add(time.Second)}
 	t := &transfer{from: s.queue, move: m.move, dryRun: !m.yes && !m.resume}
 	t.result, t.limiter, t.pending = &result{}, m.limiter(), map[string]*journal.Pending{}
 	defer t.close()
@@ -172,7 +181,7 @@ func (m *moving) prepare(cmd *cobra.Command, s *session, t *transfer, set *setti
 		return err
 	}
 	t.pick = &picker{selection: selection, limit: set.Limit, before: set.Before, ordered: s.queue.FIFO()}
-	t.routes = &routes{account: s.account, from: s.queue}
+	t.routes = &routes{account: s.account, from: s.queue, origins: set.Origins}
 	if set.To != "" {
 		if t.routes.to, err = s.account.Open(s.soft, set.To, queue.Opening); err != nil {
 			return err

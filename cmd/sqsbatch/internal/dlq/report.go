@@ -21,10 +21,19 @@ type report struct {
 	began time.Time
 }
 
+// nameOf returns the name of a queue, or its ARN if it is not of the account, region and
+// partition of the other queue.
+func nameOf(arn, other string) string {
+	if name := batch.QueueName(arn); strings.TrimSuffix(arn, name) == strings.TrimSuffix(other, batch.QueueName(other)) {
+		return name
+	}
+	return arn
+}
+
 // destination says where the messages go.
 func (r *report) destination() string {
 	if to := r.t.routes.to; to != nil {
-		return to.Name()
+		return nameOf(to.ARN, r.queue.ARN)
 	}
 	return "the queues that they came from"
 }
@@ -120,7 +129,7 @@ func (r *report) text(d *doneLine, a account) {
 		r.print("%s %s in %s:", count(d.Deleted), r.m.did, short(time.Since(r.began)))
 	}
 	for _, arn := range slices.SortedFunc(maps.Keys(d.Destinations), func(a, b string) int { return d.Destinations[b] - d.Destinations[a] }) {
-		r.row(d.Destinations[arn], "to %s", batch.QueueName(arn))
+		r.row(d.Destinations[arn], "to %s", nameOf(arn, r.queue.ARN))
 	}
 	r.rows(d.counts, a)
 	r.row(d.NotDeleted, "sent, and not deleted from %s", r.queue.Name())

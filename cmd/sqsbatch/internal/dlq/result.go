@@ -56,7 +56,10 @@ type failure struct {
 	Examples []string `json:"examples"` // ids, a few
 }
 
-const failureExamples = 3
+const (
+	failureExamples = 3
+	maxFailures     = 100 // kinds
+)
 
 func (r *result) picked(v verdict) {
 	r.mu.Lock()
@@ -102,6 +105,10 @@ func (r *result) failed(id string, err error) {
 	r.Failed++
 	text := requestID.ReplaceAllString(strings.ReplaceAll(err.Error(), id, "ID"), "")
 	i := slices.IndexFunc(r.Failures, func(f failure) bool { return f.Error == text })
+	if i < 0 && len(r.Failures) >= maxFailures { // senders may write what an error names
+		text = "other reasons"
+		i = slices.IndexFunc(r.Failures, func(f failure) bool { return f.Error == text })
+	}
 	if i < 0 {
 		i = len(r.Failures)
 		r.Failures = append(r.Failures, failure{Error: text})

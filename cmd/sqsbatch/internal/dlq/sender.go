@@ -68,8 +68,9 @@ func (s *sender) wait(ctx context.Context, n int) bool {
 }
 
 // sendTo sends at most a burst of parcels to a queue. It returns the letters that SQS has
-// confirmed, and the others. An error says that the run cannot go on.
-func (s *sender) sendTo(ctx context.Context, to *queue.Queue, parcels []*parcel) (sent, failed []*letter.Letter, err error) {
+// confirmed, and the others. broken is an error that every further message to that queue would
+// meet; err says that the run cannot go on.
+func (s *sender) sendTo(ctx context.Context, to *queue.Queue, parcels []*parcel) (sent, failed []*letter.Letter, broken, err error) {
 	entries, messages := make([]journal.Entry, len(parcels)), make([]message.Message, len(parcels))
 	for i, p := range parcels {
 		entries[i] = journal.Entry{ID: p.letter.ID, Handle: p.letter.Handle}
@@ -77,7 +78,7 @@ func (s *sender) sendTo(ctx context.Context, to *queue.Queue, parcels []*parcel)
 	}
 	began := time.Now()
 	if err := s.journal.Sending(to.ARN, entries); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	errs, unsure := to.Send(ctx, messages)
 	var confirmed, twice, refused []string
@@ -99,10 +100,10 @@ func (s *sender) sendTo(ctx context.Context, to *queue.Queue, parcels []*parcel)
 		} else {
 			refused = append(refused, id)
 		}
-		err = cmp.Or(err, fatal(e))
+		broken = cmp.Or(broken, fatal(e))
 	}
 	s.result.sent(to.ARN, len(sent), twice)
-	return sent, failed, errors.Join(err, s.journal.Sent(confirmed, twice), s.journal.Failed(refused))
+	return sent, failed, broken, errors.Join(s.journal.Sent(confirmed, twice), s.journal.Failed(refused))
 }
 
 // deduplication is how long a FIFO queue remembers a deduplication id.

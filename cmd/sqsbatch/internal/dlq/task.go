@@ -87,7 +87,7 @@ func (m *moving) task(s *session, t *transfer, set *settings, state *journal.Sta
 // noTask returns why SQS starts no task for the queue: it does so only for a queue that is
 // the dead-letter queue of another queue.
 func (m *moving) noTask(s *session) error {
-	sources, err := s.queue.Sources(s.soft)
+	sources, err := s.queue.Sources(s.soft, queue.Patience)
 	if err == nil && len(sources) == 0 {
 		err = fmt.Errorf("SQS moves only from dead-letter queues, and %s is that of no queue", s.queue.Name())
 	}

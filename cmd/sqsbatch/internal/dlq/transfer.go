@@ -143,7 +143,12 @@ func (t *transfer) prepare(ctx context.Context, l *letter.Letter, again bool) (*
 	}
 	to, err := t.routes.of(ctx, l)
 	if err != nil {
-		return stay(err)
+		t.pick.stays(l)
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		t.result.failed(l.ID, err) // of this queue only: messages for others go on
+		return nil, nil
 	}
 	edited := *l
 	if t.edit != nil {
@@ -201,11 +206,14 @@ func (t *transfer) send(ctx context.Context, parcels []*parcel, stuck map[string
 			for _, p := range part {
 				p.letter.Handle = t.scan.hold.handle(p.letter)
 			}
-			sent, failed, err := t.sendTo(ctx, to, part)
+			sent, failed, broken, err := t.sendTo(ctx, to, part)
 			delivered = append(delivered, sent...)
 			for _, l := range failed {
 				t.pick.stays(l)
 				stuck[l.GroupID] = true
+			}
+			if broken != nil && (ctx.Err() != nil || !t.routes.without(to.ARN, broken)) {
+				err = errors.Join(broken, err)
 			}
 			if err != nil {
 				return delivered, err

@@ -162,7 +162,7 @@ func TestTask_LeavesWhatSQSDoesNotKnow(t *testing.T) {
 		b.expect("orders", numbered(0, 6)...)
 		b.expect("orders-dead")
 		b.buried("parked", "", `{"n":6}`, "x", "orders")
-		b.contains(b.must(0, "replay", "parked", "--yes"), "that of no queue: sending and deleting instead")
+		b.contains(b.must(0, "replay", "parked", "--origin", b.server.QueueARN("orders"), "--yes"), "that of no queue: sending and deleting instead")
 		b.contains(b.must(1, "replay", "parked", "--by", "task", "--yes"), "--by task: SQS moves only from dead-letter queues")
 	})
 }

@@ -180,13 +180,24 @@ func lockedFile(path string) (*Journal, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	// A link could make it overwrite another file of the user.
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("journal %s: %w: it is a link or a device", path, errNoJournal)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() { // reading a device may not end
+	info, err := f.Stat()
+	switch {
+	case err == nil && !info.Mode().IsRegular(): // reading a device may not end
+		err = errNoJournal
+	case err == nil:
+		err = ownOnly(f, info)
+	}
+	if err != nil {
 		_ = f.Close()
-		return nil, errors.Join(err, fmt.Errorf("journal %s: %w", path, errNoJournal))
+		return nil, fmt.Errorf("journal %s: %w", path, err)
 	}
 	if err := lock(f); err != nil {
 		_ = f.Close()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -180,17 +181,23 @@ func aValue(v any) string {
 }
 
 // Editable returns what a text editor shows of a letter: an object with body, attributes and
-// group as in [Letter.Input], in lines.
+// group as in [Letter.Input], in lines. No line is a command for an editor: vi and emacs run those
+// that they find in a file ("modelines", "file variables").
 func Editable(l Letter) []byte {
 	body := []byte(l.Body)
 	if !json.Valid(body) {
 		body = marshal(l.Body)
 	}
-	return []byte(pretty(string(slices.Concat(
+	text := pretty(string(slices.Concat(
 		[]byte(`{"body":`), body,
 		[]byte(`,"attributes":`), marshal(l.attributeValues()),
-		[]byte(`,"group":`), marshal(l.GroupID), []byte("}")))) + "\n")
+		[]byte(`,"group":`), marshal(l.GroupID), []byte("}")))) + "\n"
+	// In JSON these are only within strings, where an escape is the same text.
+	text = modeline.ReplaceAllString(text, `${1}\u003a`)
+	return []byte(strings.NewReplacer("-*-", `-\u002a-`, "Variables:", `Variables\u003a`).Replace(text))
 }
+
+var modeline = regexp.MustCompile(`(?i)((?:vim?|ex|kate)[<=>]?\d*):`)
 
 // FromEdited returns the letter after its [Editable] text was changed, by the rules of
 // [Edit.Apply]. A body that changed is written as compact JSON, with the order and the

@@ -38,8 +38,8 @@ func (l *Letter) Input(now time.Time) map[string]any {
 	if !l.Sent.IsZero() {
 		in["age"] = int(now.Sub(l.Sent) / time.Second)
 	}
-	if l.Origin != nil {
-		in["failedAt"] = timeValue(l.Origin.FailedAt)
+	if o := l.origin(); o != nil {
+		in["failedAt"] = timeValue(o.FailedAt)
 	}
 	if l.Queue != "" {
 		in["queue"] = l.Queue

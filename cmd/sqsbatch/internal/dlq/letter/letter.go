@@ -3,6 +3,7 @@
 package letter
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -76,21 +77,33 @@ func (l *Letter) readOrigin() {
 	}
 }
 
-// SourceARN is the queue that the message came from, as SQS or sqsbatch says; "" if
-// neither does.
-func (l *Letter) SourceARN() string {
-	if l.Source == "" && l.Origin != nil {
-		return l.Origin.Queue
+// SourceARN is the queue that the message came from: as SQS says, else as the message itself
+// says, which anyone may have written; "" if neither does. Use it to show it, not to call it.
+func (l *Letter) SourceARN() string { return cmp.Or(l.Source, l.NamedSource()) }
+
+// NamedSource is the queue that only the message's attribute names, "" if SQS names one.
+func (l *Letter) NamedSource() string {
+	if o := l.origin(); o != nil {
+		return o.Queue
 	}
-	return l.Source
+	return ""
 }
 
 // Reason is the text of the error for which sqsbatch dead-lettered the message, else "".
 func (l *Letter) Reason() string {
-	if l.Origin == nil {
-		return ""
+	if o := l.origin(); o != nil {
+		return o.Reason
 	}
-	return l.Origin.Reason
+	return ""
+}
+
+// origin is Origin, but nil if SQS moved the message itself. Its attribute is then from before,
+// or its sender's.
+func (l *Letter) origin() *partialfailure.Origin {
+	if l.Source != "" {
+		return nil
+	}
+	return l.Origin
 }
 
 // milliseconds is a time in milliseconds since 1970; zero if there is none.

@@ -94,8 +94,8 @@ func matchesReason(reason, text string) bool {
 // if none of them is known.
 func (l *Letter) When() time.Time {
 	switch {
-	case l.Origin != nil && !l.Origin.FailedAt.IsZero():
-		return l.Origin.FailedAt
+	case l.origin() != nil && !l.origin().FailedAt.IsZero():
+		return l.origin().FailedAt
 	case !l.FirstReceived.IsZero():
 		return l.FirstReceived
 	default:

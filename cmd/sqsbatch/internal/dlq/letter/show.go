@@ -58,7 +58,7 @@ func (l *Letter) header(now time.Time) [][2]string {
 	rows = append(rows, [][2]string{
 		{"group", l.GroupID}, {"deduplication", l.DeduplicationID}, {"trace", l.TraceHeader},
 	}...)
-	if o := l.Origin; o != nil {
+	if o := l.origin(); o != nil {
 		failed := ago(o.FailedAt, now)
 		if o.Attempts > 0 {
 			failed = strings.TrimSpace(failed + " after " + show.Count(o.Attempts, "attempt"))
@@ -105,7 +105,7 @@ func (s shower) rows(indent string, rows [][2]string) {
 func (s shower) attributes(l *Letter) {
 	var rows [][2]string
 	for _, name := range slices.Sorted(maps.Keys(l.Attributes)) {
-		if name != partialfailure.OriginAttribute || l.Origin == nil {
+		if name != partialfailure.OriginAttribute || l.origin() == nil {
 			rows = append(rows, [2]string{name, attributeText(l.Attributes[name])})
 		}
 	}

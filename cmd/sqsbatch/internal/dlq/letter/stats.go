@@ -110,7 +110,7 @@ func (s *Stats) Add(l *Letter, now time.Time) error {
 	switch {
 	case l.Source != "":
 		r.ByOrigin.MovedBySQS++
-	case l.Origin != nil:
+	case l.origin() != nil:
 		r.ByOrigin.SentBySQSBatch++
 	default:
 		r.ByOrigin.Neither++

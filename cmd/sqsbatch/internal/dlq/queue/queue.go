@@ -81,10 +81,10 @@ func (q *Queue) refresh(ctx context.Context, patience time.Duration) error {
 }
 
 // Sources are the ARNs or URLs of the queues whose dead-letter queue this one is.
-func (q *Queue) Sources(ctx context.Context) (urls []string, err error) {
+func (q *Queue) Sources(ctx context.Context, patience time.Duration) (urls []string, err error) {
 	in := &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &q.URL, MaxResults: aws.Int32(1000)}
 	for {
-		page, err := Call(ctx, Patience, q.client.ListDeadLetterSourceQueues, in)
+		page, err := Call(ctx, patience, q.client.ListDeadLetterSourceQueues, in)
 		if err != nil {
 			return nil, Advise(err, "ListDeadLetterSourceQueues", q.Name())
 		}
