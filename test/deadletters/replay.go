@@ -76,6 +76,8 @@ func (r *replay) command(ctx context.Context, resume bool) *toolRun {
 	args = append(args, "--by", "send", "--where", where, "--edit", edit, "--yes")
 	if r.server == elasticMQ {
 		args = append(args, "--to", r.orders) // it does not say where messages came from
+	} else {
+		args = append(args, "--origin", arn(r.returns)) // SQS lists only orders as a source
 	}
 	return tool(ctx, r.program, args...)
 }
