@@ -20,6 +20,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -33,7 +34,7 @@ func everyLine(t *testing.T) string {
 	interrupts := make(chan os.Signal, 1)
 	interrupts <- os.Interrupt
 	args := []string{"sqs", "--addr", "127.0.0.1:0", "--output", "json", "--queue", "orders,dead-letter=dead"}
-	if status := cli.Run(t.Context(), root(cli.IO{Args: args, Stdout: &out, Stderr: io.Discard, Interrupts: interrupts})); status != 0 {
+	if status := cli.Run(t.Context(), root(cli.IO{Args: args, Stdout: show.To(&out), Stderr: show.To(io.Discard), Interrupts: interrupts})); status != 0 {
 		t.Fatal(status)
 	}
 	now := time.Now()
@@ -126,7 +127,7 @@ func page(cmd *cobra.Command) string {
 // The manual pages name every command and every flag.
 func TestMan_HasAPageForEachCommand(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man")
-	tree := root(cli.IO{Args: []string{"man", dir}, Stdout: io.Discard, Stderr: os.Stderr})
+	tree := root(cli.IO{Args: []string{"man", dir}, Stdout: show.To(io.Discard), Stderr: show.To(os.Stderr)})
 	if status := cli.Run(t.Context(), tree); status != 0 {
 		t.Fatal(status)
 	}

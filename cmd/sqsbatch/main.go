@@ -28,6 +28,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/reply"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 func main() {
@@ -37,7 +38,7 @@ func main() {
 	// but the functions that this program starts would inherit it.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	tio := cli.IO{
-		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Interrupts: interrupts,
+		Args: os.Args[1:], Stdin: os.Stdin, Stdout: show.To(os.Stdout), Stderr: show.To(os.Stderr), Interrupts: interrupts,
 	}
 	os.Exit(cli.Run(context.Background(), root(tio)))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 const asCommand = "SQSBATCH_TEST_COMMAND"
@@ -41,7 +42,7 @@ func command(t *testing.T, dir string, args ...string) *exec.Cmd {
 func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	status = cli.Run(t.Context(), root(cli.IO{Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errOut}))
+	status = cli.Run(t.Context(), root(cli.IO{Args: args, Stdin: strings.NewReader(""), Stdout: show.To(&out), Stderr: show.To(&errOut)}))
 	return status, out.String(), errOut.String()
 }
 

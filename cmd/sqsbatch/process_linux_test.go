@@ -15,6 +15,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 const asEditor = "SQSBATCH_TEST_EDITOR"
@@ -97,7 +98,7 @@ func TestDLQReplay_Editor(t *testing.T) {
 			}()
 			tio := cli.IO{
 				Args:  []string{"dlq", "replay", server.QueueURL("dead"), "--to", server.QueueURL("orders"), "--editor", "--yes", "--journal", t.TempDir() + "/journal"},
-				Stdin: tty, Stdout: tty, Stderr: tty,
+				Stdin: tty, Stdout: show.To(tty), Stderr: show.To(tty),
 			}
 			status := cli.Run(t.Context(), root(tio))
 			_ = tty.Close()

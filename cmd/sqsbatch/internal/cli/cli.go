@@ -23,6 +23,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 // IO is how a command meets its caller.
@@ -30,7 +32,7 @@ type IO struct {
 	// Args is the command line after the program's name.
 	Args           []string
 	Stdin          io.Reader
-	Stdout, Stderr io.Writer
+	Stdout, Stderr *show.Out
 	// Interrupts asks the command to end. The command decides what a second
 	// interrupt means. Nil: no interrupt ever comes.
 	Interrupts <-chan os.Signal
@@ -90,6 +92,13 @@ func Root(tio IO, commands ...*cobra.Command) *cobra.Command {
 // Run runs root and returns the exit status: 2 for a wrong command line, that of a
 // [StatusError], and 1 for any other error.
 func Run(ctx context.Context, root *cobra.Command) int {
+	defer func() { // of marks and characters that were begun
+		for _, w := range []io.Writer{root.OutOrStdout(), root.ErrOrStderr()} {
+			if out, ok := w.(*show.Out); ok {
+				_ = out.Flush()
+			}
+		}
+	}()
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0

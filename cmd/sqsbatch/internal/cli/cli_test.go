@@ -11,13 +11,14 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 // run runs a tree with the commands "dlq list QUEUE" and "dlq redrive QUEUE".
 func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	tio := cli.IO{Args: args, Stdout: &out, Stderr: &errOut}
+	tio := cli.IO{Args: args, Stdout: show.To(&out), Stderr: show.To(&errOut)}
 	status = cli.Run(t.Context(), cli.Root(tio, dlq()))
 	return status, out.String(), errOut.String()
 }

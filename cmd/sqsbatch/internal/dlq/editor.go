@@ -21,7 +21,8 @@ import (
 // in the queue.
 func newEditor(s *session) (editor, error) {
 	in, ok := s.tio.Stdin.(*os.File)
-	if !ok || !term.IsTerminal(int(in.Fd())) {
+	out := s.tio.Stdout.File()
+	if !ok || out == nil || !term.IsTerminal(int(in.Fd())) {
 		return nil, errors.New("--editor needs a terminal; --edit takes a jq program")
 	}
 	command := strings.Fields(cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi"))
@@ -37,7 +38,7 @@ func newEditor(s *session) (editor, error) {
 				return l, false, err
 			}
 			run := exec.CommandContext(ctx, command[0], append(command[1:], path)...)
-			run.Stdin, run.Stdout, run.Stderr = in, s.tio.Stdout, s.tio.Stderr
+			run.Stdin, run.Stdout, run.Stderr = in, out, out
 			if err := run.Run(); err != nil {
 				return l, false, fmt.Errorf("editor %s: %w", command[0], err)
 			}

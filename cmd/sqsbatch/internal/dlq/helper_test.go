@@ -23,6 +23,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/cases"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
@@ -220,7 +221,7 @@ func (b *bench) runWith(ctx context.Context, args ...string) ran {
 	}
 	var stdout, stderr safeBuffer
 	began := time.Now()
-	tio := cli.IO{Args: append([]string{"dlq"}, args...), Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Interrupts: b.interrupts}
+	tio := cli.IO{Args: append([]string{"dlq"}, args...), Stdin: strings.NewReader(""), Stdout: show.To(&stdout), Stderr: show.To(&stderr), Interrupts: b.interrupts}
 	status := cli.Run(ctx, cli.Root(tio, dlq.Command(tio, nil)))
 	return ran{status, stdout.String(), stderr.String(), time.Since(began)}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/queue"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 // print writes a line for people: to standard output, unless that is for JSON.
@@ -31,7 +32,7 @@ func (s *session) json(v any) error {
 
 func (s *session) row(n int, format string, args ...any) {
 	if n > 0 {
-		s.print("  %8s  %s", number(n), fmt.Sprintf(format, args...))
+		s.print("  %8s  %s", number(n), show.Clean(fmt.Sprintf(format, args...)))
 	}
 }
 

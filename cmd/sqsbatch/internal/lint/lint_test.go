@@ -15,6 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/lint"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 // run runs `sqsbatch lint` with arguments.
@@ -27,7 +28,7 @@ func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
 func runIn(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	tio := cli.IO{Args: append([]string{"lint"}, args...), Stdout: &out, Stderr: &errs}
+	tio := cli.IO{Args: append([]string{"lint"}, args...), Stdout: show.To(&out), Stderr: show.To(&errs)}
 	status = cli.Run(t.Context(), cli.Root(tio, lint.Command(tio, "v1.2.3")))
 	return status, out.String(), errs.String()
 }
@@ -302,7 +303,7 @@ func TestNothingToCheck_IsSaid(t *testing.T) {
 func TestOutput_ClosedPipe(t *testing.T) {
 	t.Chdir(golden.Files(t, map[string]string{"t.yaml": clean}))
 	for _, output := range []string{"text", "json", "sarif", "github"} {
-		tio := cli.IO{Args: []string{"lint", "t.yaml", "--output", output}, Stdout: closed{}, Stderr: io.Discard}
+		tio := cli.IO{Args: []string{"lint", "t.yaml", "--output", output}, Stdout: show.To(closed{}), Stderr: show.To(io.Discard)}
 		if status := cli.Run(t.Context(), cli.Root(tio, lint.Command(tio, ""))); status != 1 {
 			t.Errorf("%s: status %d", output, status)
 		}

@@ -14,13 +14,14 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/lint"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 // from runs `sqsbatch lint` with a standard input.
 func from(t *testing.T, stdin io.Reader, interrupts <-chan os.Signal, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	tio := cli.IO{Args: append([]string{"lint"}, args...), Stdin: stdin, Stdout: &out, Stderr: &errs, Interrupts: interrupts}
+	tio := cli.IO{Args: append([]string{"lint"}, args...), Stdin: stdin, Stdout: show.To(&out), Stderr: show.To(&errs), Interrupts: interrupts}
 	status = cli.Run(t.Context(), cli.Root(tio, lint.Command(tio, "v1.2.3")))
 	return status, out.String(), errs.String()
 }

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	rules "github.com/sqsbatch/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/internal/template"
@@ -59,7 +60,7 @@ func TestText_OnATerminal(t *testing.T) {
 		Pos:  template.Pos{File: "t.yaml", Line: 1, Col: 1}, EndCol: 2, Message: "bad",
 	}}}}
 	var out strings.Builder
-	if err := writeText(&out, term, &options{severity: "warning"}, []*file{f}); err != nil {
+	if err := writeText(show.To(&out), term, &options{severity: "warning"}, []*file{f}); err != nil {
 		t.Fatal(err)
 	}
 	text := out.String()

@@ -15,6 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 // TestSamples is what a new user sees first: the sample orders on the
@@ -22,7 +23,7 @@ import (
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	var out, side bytes.Buffer
-	err := runWith(t.Context(), []string{"--once", "--timeout", "2m", "--template", own, "--output", "json"}, cli.IO{Stdout: &out, Stderr: &side}, build.Go{})
+	err := runWith(t.Context(), []string{"--once", "--timeout", "2m", "--template", own, "--output", "json"}, cli.IO{Stdout: show.To(&out), Stderr: show.To(&side)}, build.Go{})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, side.String())
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 func TestMain(m *testing.M) {
@@ -108,7 +109,7 @@ type line struct {
 func output(t *testing.T, stdin string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, side bytes.Buffer
-	err = runLocal(t.Context(), args, cli.IO{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &side})
+	err = runLocal(t.Context(), args, cli.IO{Stdin: strings.NewReader(stdin), Stdout: show.To(&out), Stderr: show.To(&side)})
 	return out.String(), side.String(), err
 }
 
@@ -229,7 +230,7 @@ func (s *script) Write(p []byte) (int, error) {
 
 func (s *script) run(stdin string, args ...string) (text string, err error) {
 	s.interrupts = make(chan os.Signal, 2)
-	err = runLocal(context.Background(), args, cli.IO{Stdin: strings.NewReader(stdin), Stdout: s, Stderr: io.Discard, Interrupts: s.interrupts})
+	err = runLocal(context.Background(), args, cli.IO{Stdin: strings.NewReader(stdin), Stdout: show.To(s), Stderr: show.To(io.Discard), Interrupts: s.interrupts})
 	s.running.Wait()
 	return s.text.String(), err
 }
@@ -261,7 +262,7 @@ type watched struct {
 
 func (w *watched) run(t *testing.T, stdin io.Reader, args ...string) []line {
 	t.Helper()
-	err := runLocal(t.Context(), append(args, "--output", "json"), cli.IO{Stdin: stdin, Stdout: w, Stderr: &w.side, Interrupts: w.interrupts})
+	err := runLocal(t.Context(), append(args, "--output", "json"), cli.IO{Stdin: stdin, Stdout: show.To(w), Stderr: show.To(&w.side), Interrupts: w.interrupts})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, w.side.String())
 	}

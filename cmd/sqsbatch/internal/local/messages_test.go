@@ -12,6 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 // On the template's FIFO variant a group waits for its failed record, in a container too.
@@ -123,7 +124,7 @@ func TestEventFromATerminal(t *testing.T) {
 	defer writer.Close()
 	interrupts := make(chan os.Signal, 1)
 	interrupts <- os.Interrupt
-	err := runLocal(t.Context(), []string{"testdata/foreign", "--function", "Foreign", "--once", "--event", "-"}, cli.IO{Stdin: reader, Stdout: io.Discard, Stderr: io.Discard, Interrupts: interrupts})
+	err := runLocal(t.Context(), []string{"testdata/foreign", "--function", "Foreign", "--once", "--event", "-"}, cli.IO{Stdin: reader, Stdout: show.To(io.Discard), Stderr: show.To(io.Discard), Interrupts: interrupts})
 	if err == nil || err.Error() != "interrupted" {
 		t.Errorf("error %v", err)
 	}
@@ -133,7 +134,7 @@ func TestEventFromATerminal(t *testing.T) {
 func TestNoGoCommand(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, args := range [][]string{{"--template", own}, {"testdata/foreign", "--function", "Foreign", "-"}} {
-		err := runWith(t.Context(), args, cli.IO{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard}, build.Go{})
+		err := runWith(t.Context(), args, cli.IO{Stdin: strings.NewReader(""), Stdout: show.To(io.Discard), Stderr: show.To(io.Discard)}, build.Go{})
 		if err == nil || !strings.HasPrefix(err.Error(), "the go command is not in PATH") {
 			t.Errorf("%q: error %v", args, err)
 		}

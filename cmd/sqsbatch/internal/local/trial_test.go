@@ -18,12 +18,13 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 // try runs a trial as a command does.
 func try(ctx, kill context.Context, stderr io.Writer, messages []message.Message, args ...string) (results []local.TrialResult, err error) {
 	var t local.Trial
-	tio := cli.IO{Args: append([]string{"try", "QUEUE"}, args...), Stdout: io.Discard, Stderr: stderr}
+	tio := cli.IO{Args: append([]string{"try", "QUEUE"}, args...), Stdout: show.To(io.Discard), Stderr: show.To(stderr)}
 	cmd := &cobra.Command{
 		Use: "try QUEUE [flags] [package]",
 		RunE: func(cmd *cobra.Command, args []string) error {

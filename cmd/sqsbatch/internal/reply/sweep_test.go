@@ -13,6 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	command "github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/reply"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/reply"
 )
@@ -48,7 +49,7 @@ func (b *bench) create(name string, tags map[string]string) {
 
 func (b *bench) sweep(args ...string) (status int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	tio := cli.IO{Args: append([]string{"reply", "sweep", "--endpoint-url", b.server.URL()}, args...), Stdout: &out, Stderr: &errs}
+	tio := cli.IO{Args: append([]string{"reply", "sweep", "--endpoint-url", b.server.URL()}, args...), Stdout: show.To(&out), Stderr: show.To(&errs)}
 	status = cli.Run(context.Background(), cli.Root(tio, command.Command(tio)))
 	return status, out.String(), errs.String()
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 // A served command writes its output to a pipe.
@@ -40,7 +41,7 @@ func serveTo(t *testing.T, args ...string) *served {
 	interrupts := make(chan os.Signal, 1)
 	ran := make(chan error, 1)
 	go func() {
-		err := runServe(t.Context(), append(args, "--addr", "127.0.0.1:0"), cli.IO{Stdout: w, Stderr: io.Discard, Interrupts: interrupts})
+		err := runServe(t.Context(), append(args, "--addr", "127.0.0.1:0"), cli.IO{Stdout: show.To(w), Stderr: show.To(io.Discard), Interrupts: interrupts})
 		ran <- errors.Join(err, w.Close())
 	}()
 	s := &served{out: bufio.NewReader(r), pipe: r, end: func() error { interrupts <- os.Interrupt; return <-ran }}

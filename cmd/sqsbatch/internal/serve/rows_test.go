@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
@@ -48,7 +49,7 @@ func TestRows_HaveColours(t *testing.T) {
 	rows := rows{term: view.Terminal{Colour: true}}
 	var text strings.Builder
 	for _, e := range shownEvents {
-		fmt.Fprintln(&text, rows.row(e))
+		fmt.Fprintln(show.To(&text), rows.row(e))
 	}
 	golden.Says(t, "the output", text.String(), "\x1b[31mredriven    \x1b[0m", "\x1b[32mdeleted     \x1b[0m", "\x1b[31mrefused     \x1b[0m", "\x1b[2mto dead.fifo\x1b[0m")
 }

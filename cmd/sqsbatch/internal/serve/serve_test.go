@@ -21,6 +21,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,7 +38,7 @@ func once(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	interrupts := make(chan os.Signal, 1)
 	interrupts <- os.Interrupt
 	var out, side bytes.Buffer
-	err = runServe(t.Context(), append([]string{"--addr", "127.0.0.1:0"}, args...), cli.IO{Stdout: &out, Stderr: &side, Interrupts: interrupts})
+	err = runServe(t.Context(), append([]string{"--addr", "127.0.0.1:0"}, args...), cli.IO{Stdout: show.To(&out), Stderr: show.To(&side), Interrupts: interrupts})
 	return regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(out.String(), "127.0.0.1:PORT"), side.String(), err
 }
 

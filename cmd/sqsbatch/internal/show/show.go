@@ -10,7 +10,6 @@ import (
 	"iter"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -125,25 +124,20 @@ func scalar(raw json.RawMessage) string {
 	return Clean(b.String())
 }
 
-// Clean makes control characters and separators of lines visible, so that no text moves the
-// cursor or changes the direction of writing.
+// Clean returns s in one line: white space that ends or moves lines becomes a space. [Out] would make
+// the rest visible; Clean does it here, where columns are counted.
 func Clean(s string) string {
-	hidden := func(r rune) bool { return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) }
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, hidden) {
 		return s
 	}
-	var b strings.Builder
+	var b []byte
 	for _, r := range s {
-		switch {
-		case r == '\t', r == '\n', r == '\r':
-			b.WriteByte(' ')
-		case hidden(r):
-			fmt.Fprintf(&b, "\\u%04x", r)
-		default:
-			b.WriteRune(r)
+		if r == '\t' || r == '\n' || r == '\r' {
+			r = ' '
 		}
+		b = appendVisible(b, r)
 	}
-	return b.String()
+	return string(b)
 }
 
 // Count is "1 record", "2 records".

@@ -43,7 +43,7 @@ func (t Terminal) Paint(colour, s string) string {
 	if !t.Colour || s == "" || colour == "" {
 		return s
 	}
-	return "\x1b[" + colour + "m" + s + "\x1b[0m"
+	return show.Mark(colour) + s + show.Mark("0")
 }
 
 func (t *Text) paint(colour, s string) string { return t.term.Paint(colour, s) }
@@ -145,7 +145,7 @@ func (t *Text) redraw(status string) {
 		return
 	}
 	// One column is kept free: in the last one some terminals wrap.
-	_, _ = io.WriteString(t.w, "\r"+t.paint(Aside, show.Fit(status, t.term.room(1)))+"\x1b[K")
+	_, _ = io.WriteString(t.w, show.Mark("r")+t.paint(Aside, show.Fit(show.Clean(status), t.term.room(1)))+show.Mark("K"))
 	t.status = status
 }
 
@@ -198,8 +198,9 @@ type Terminal struct {
 
 // Detect finds out what an output can do. It honours NO_COLOR and TERM=dumb.
 func Detect(w io.Writer) Terminal {
-	f, ok := w.(*os.File)
-	if !ok {
+	out, _ := w.(*show.Out)
+	f := out.File()
+	if f == nil {
 		return Terminal{}
 	}
 	fd := int(f.Fd())

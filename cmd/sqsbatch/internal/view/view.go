@@ -1,7 +1,7 @@
 // Package view shows the events of package track, as text to read or as one JSON
 // object a line.
 //
-//	v := view.NewText(os.Stdout, view.Detect(os.Stdout))
+//	v := view.NewText(tio.Stdout, view.Detect(tio.Stdout))
 //	v.Header(header)
 //	v.Event(event)
 package view

@@ -16,6 +16,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -80,7 +81,7 @@ func play(v view.View) {
 
 func TestPlainText(t *testing.T) {
 	var out bytes.Buffer
-	play(view.NewText(&out, view.Terminal{}))
+	play(view.NewText(show.To(&out), view.Terminal{}))
 	golden.Check(t, "plain.txt", out.String())
 }
 
@@ -90,7 +91,7 @@ func TestTerminal(t *testing.T) {
 	for _, width := range []int{60, 80, 120} {
 		t.Run(strconv.Itoa(width), func(t *testing.T) {
 			var out bytes.Buffer
-			play(view.NewText(&out, terminal(width)))
+			play(view.NewText(show.To(&out), terminal(width)))
 			screen := replay(t, out.String())
 			golden.Check(t, fmt.Sprintf("terminal%d.txt", width), strings.Join(screen, "\n")+"\n")
 			requireWidth(t, screen, width)
@@ -120,7 +121,7 @@ func TestTerminal_LongTextsAreWrapped(t *testing.T) {
 		var out bytes.Buffer
 		colours := terminal(width)
 		colours.Colour = true
-		for _, v := range []*view.Text{view.NewText(&out, terminal(width)), view.NewText(&out, colours)} {
+		for _, v := range []*view.Text{view.NewText(show.To(&out), terminal(width)), view.NewText(show.To(&out), colours)} {
 			v.Event(track.Record{MessageID: "m1", Body: long, Attempt: 1, Outcome: track.Retry, Reason: long, Duration: -1, Allowed: -1, VisibleIn: time.Second})
 			v.Event(track.Log{Invocation: 1, Text: long})
 			v.Event(track.Warning{Text: long})
@@ -148,7 +149,7 @@ func TestNotes(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		r.Body, r.Outcome, r.Duration, r.VisibleIn = "a", track.Retry, -1, time.Second
-		view.NewText(&out, view.Terminal{}).Event(r)
+		view.NewText(show.To(&out), view.Terminal{}).Event(r)
 		if !strings.HasSuffix(out.String(), want) {
 			t.Errorf("%q, want %q", out.String(), want)
 		}
@@ -181,7 +182,7 @@ func replay(t *testing.T, out string) []string {
 
 func TestColour(t *testing.T) {
 	var out bytes.Buffer
-	play(view.NewText(&out, view.Terminal{Colour: true}))
+	play(view.NewText(show.To(&out), view.Terminal{Colour: true}))
 	golden.Says(t, "the output", out.String(), "\x1b[32msucceeded   \x1b[0m", "\x1b[33mretry       \x1b[0m", "\x1b[31mdead-letter \x1b[0m")
 	if strings.Contains(out.String(), "\x1b[31mred") {
 		t.Error("the function's output changes the colour")
@@ -224,7 +225,7 @@ func TestJSONWriteError(t *testing.T) {
 // A line of metrics says again what the view shows; other lines of the function are shown.
 func TestLinesOfMetricsAreLeftOut(t *testing.T) {
 	var out bytes.Buffer
-	v := view.NewText(&out, view.Terminal{})
+	v := view.NewText(show.To(&out), view.Terminal{})
 	v.Event(track.Log{Invocation: 1, Text: `{"_aws":{"Timestamp":1,"CloudWatchMetrics":[]},"Service":"orders"}`})
 	v.Event(track.Log{Invocation: 1, Text: `{"msg":"_aws is the word"}`})
 	if got := out.String(); strings.Contains(got, "CloudWatchMetrics") || !strings.Contains(got, "_aws is the word") {
@@ -275,7 +276,7 @@ func report() *runstats.Report {
 
 func TestMetricsTable(t *testing.T) {
 	var out bytes.Buffer
-	v := view.NewText(&out, view.Terminal{})
+	v := view.NewText(show.To(&out), view.Terminal{})
 	v.Header(header)
 	out.Reset()
 	v.Summary(view.Summary{Progress: track.Progress{Sent: 10, Succeeded: 7, DeadLettered: 3, Retried: 4, Invocations: 3}, Elapsed: 4200 * time.Millisecond, Metrics: report()})
@@ -284,7 +285,7 @@ func TestMetricsTable(t *testing.T) {
 
 func TestNoMetricsOfNothing(t *testing.T) {
 	var out bytes.Buffer
-	view.NewText(&out, view.Terminal{}).Summary(view.Summary{Metrics: runstats.New(0).Report(runstats.Run{})})
+	view.NewText(show.To(&out), view.Terminal{}).Summary(view.Summary{Metrics: runstats.New(0).Report(runstats.Run{})})
 	if strings.Contains(out.String(), "deliver") {
 		t.Errorf("%s", out.String())
 	}

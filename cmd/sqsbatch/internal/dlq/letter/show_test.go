@@ -12,6 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 	"github.com/sqsbatch/sqsbatch/payload/encoded"
@@ -20,7 +21,7 @@ import (
 
 func shown(t interface{ Fatal(...any) }, l *letter.Letter, terminal view.Terminal) string {
 	var out strings.Builder
-	if err := letter.Show(&out, l, now, terminal); err != nil {
+	if err := letter.Show(show.To(&out), l, now, terminal); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()

@@ -1,0 +1,157 @@
+package show
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Out is where a command writes to: standard output or standard error. It is the only way to
+// a terminal, so that no text from outside controls the terminal. Of what is written only
+// printable text, line feeds, tabs and what [Mark] makes reach it. All else is written as an escape
+// of JSON, such as \u001b, and a byte that is no UTF-8 as U+FFFD. So a string of JSON is the
+// same string afterwards.
+//
+// A nil *Out discards what is written to it. Its methods may be called from several goroutines.
+type Out struct {
+	mu   sync.Mutex
+	w    io.Writer
+	held []byte // the beginning of a character or a mark, whose rest is to come
+	buf  []byte
+}
+
+// To returns an Out that writes to w.
+func To(w io.Writer) *Out { return &Out{w: w} }
+
+// File returns the file that o writes to, for a program that needs the terminal, such as an editor.
+// Nil if it is none.
+func (o *Out) File() *os.File {
+	if o == nil {
+		return nil
+	}
+	f, _ := o.w.(*os.File)
+	return f
+}
+
+// Write writes p, except for the beginning of a character at its end: that is written with the
+// next call, or by Flush.
+func (o *Out) Write(p []byte) (int, error) {
+	if o == nil {
+		return len(p), nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	text := p
+	if len(o.held) > 0 {
+		text = append(o.held, p...)
+	}
+	rest := o.escape(text)
+	o.held = append([]byte(nil), rest...)
+	return len(p), o.write()
+}
+
+// Flush writes what Write has kept.
+func (o *Out) Flush() error {
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for len(o.held) > 0 { // it is shorter than what it begins
+		r, n := utf8.DecodeRune(o.held)
+		o.buf, o.held = appendVisible(o.buf, r), o.held[n:]
+	}
+	return o.write()
+}
+
+func (o *Out) write() error {
+	if len(o.buf) == 0 {
+		return nil
+	}
+	_, err := o.w.Write(o.buf)
+	if o.buf = o.buf[:0]; cap(o.buf) > 1<<20 {
+		o.buf = nil
+	}
+	return err
+}
+
+// escape appends text to buf, and returns the end of it that may be the beginning of something.
+func (o *Out) escape(text []byte) (rest []byte) {
+	for len(text) > 0 {
+		if !utf8.FullRune(text) {
+			return text
+		}
+		r, n := utf8.DecodeRune(text)
+		if r == '\x1b' {
+			control, length, more := readMark(text)
+			if more {
+				return text
+			}
+			if length > 0 {
+				o.buf, text = append(o.buf, control...), text[length:]
+				continue
+			}
+		}
+		o.buf, text = appendVisible(o.buf, r), text[n:]
+	}
+	return nil
+}
+
+// appendVisible appends r, or its escape if it has no shape of its own.
+func appendVisible(b []byte, r rune) []byte {
+	switch {
+	case r == '\n', r == '\t', !hidden(r):
+		return utf8.AppendRune(b, r)
+	case r > 0xffff:
+		high, low := utf16.EncodeRune(r)
+		return fmt.Appendf(b, `\u%04x\u%04x`, high, low)
+	default:
+		return fmt.Appendf(b, `\u%04x`, r)
+	}
+}
+
+// hidden reports whether a character moves the cursor, changes the direction of writing or cannot
+// be seen.
+func hidden(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
+}
+
+// Marks are how this program controls the terminal. They have a key that is new for each
+// process, so that no text from outside is one.
+var markKey = []byte("\x1b" + rand.Text()[:10])
+
+// Mark returns what has an [Out] write a sequence of control: "1" is bold, and so on for other
+// codes of SGR ("ECMA-48", Select Graphic Rendition), "r" moves to the beginning of the line,
+// "K" erases its rest.
+func Mark(code string) string { return string(markKey) + code + "m" }
+
+// readMark returns the sequence of the mark at the beginning of text, and the mark's length, 0 if
+// there is none. more says that text may be the beginning of one.
+func readMark(text []byte) (control []byte, length int, more bool) {
+	if len(text) < len(markKey) {
+		return nil, 0, bytes.HasPrefix(markKey, text)
+	}
+	code, ok := bytes.CutPrefix(text, markKey)
+	if !ok {
+		return nil, 0, false
+	}
+	end := bytes.IndexByte(code, 'm')
+	if end < 0 {
+		return nil, 0, len(code) < 3
+	}
+	switch code = code[:end]; string(code) {
+	case "r":
+		control = []byte("\r")
+	case "K":
+		control = []byte("\x1b[K")
+	default:
+		control = fmt.Appendf(nil, "\x1b[%sm", code)
+	}
+	return control, len(markKey) + end + 1, false
+}
