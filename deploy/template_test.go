@@ -79,18 +79,50 @@ func at(t *testing.T, v any, path ...string) any {
 
 // The trust policy is text in which CloudFormation puts parameters.
 func TestTrustPolicyIsJSON(t *testing.T) {
-	document := at(t, load(t, "kubernetes/role.yaml"), "Resources", "Role", "Properties", "AssumeRolePolicyDocument", "Sub")
-	keda := at(t, document, "1", "Keda", "If", "1", "Sub").(string)
-	for with, want := range map[string]int{keda: 2, "": 1} {
-		text := strings.NewReplacer("${Keda}", with, "${OidcProvider}", "oidc.eks.eu-west-1.amazonaws.com/id/A1").Replace(at(t, document, "0").(string))
-		var policy struct {
-			Statement []struct{ Effect, Action string }
+	document := at(t, load(t, "kubernetes/role.yaml"), "Resources", "Role", "Properties", "AssumeRolePolicyDocument", "Sub").(string)
+	text := strings.ReplaceAll(document, "${OidcProvider}", "oidc.eks.eu-west-1.amazonaws.com/id/A1")
+	var policy struct {
+		Statement []struct{ Effect, Action string }
+	}
+	if err := json.Unmarshal([]byte(text), &policy); err != nil {
+		t.Errorf("%v in %s", err, text)
+	} else if len(policy.Statement) != 1 {
+		t.Errorf("%d statements, want one", len(policy.Statement))
+	}
+}
+
+// A service may assume a role only for this account, and KEDA one that only reads attributes.
+func TestTrustPoliciesNameAccountAndSource(t *testing.T) {
+	services := 0
+	for _, file := range []string{"../template.yaml", "ecs/service.yaml", "kubernetes/role.yaml"} {
+		for name, r := range at(t, load(t, file), "Resources").(map[string]any) {
+			if r.(map[string]any)["Type"] != "AWS::IAM::Role" {
+				continue
+			}
+			trust, ok := at(t, r, "Properties", "AssumeRolePolicyDocument").(map[string]any)
+			if !ok || trust["Statement"] == nil {
+				continue // text, see TestTrustPolicyIsJSON
+			}
+			for _, s := range trust["Statement"].([]any) {
+				if _, service := at(t, s, "Principal").(map[string]any)["Service"]; !service {
+					continue
+				}
+				services++
+				if at(t, s, "Condition", "StringEquals", "aws:SourceAccount", "Ref") != "AWS::AccountId" {
+					t.Errorf("%s: the trust policy of %s does not name the account", file, name)
+				}
+				if source := at(t, s, "Condition", "ArnLike", "aws:SourceArn", "Sub").(string); !strings.Contains(source, "${AWS::AccountId}") {
+					t.Errorf("%s: the trust policy of %s takes %s", file, name, source)
+				}
+			}
 		}
-		if err := json.Unmarshal([]byte(text), &policy); err != nil {
-			t.Errorf("%v in %s", err, text)
-		} else if len(policy.Statement) != want {
-			t.Errorf("%d statements, want %d", len(policy.Statement), want)
-		}
+	}
+	if services != 3 {
+		t.Errorf("%d roles of services, want 3", services)
+	}
+	keda := at(t, load(t, "kubernetes/role.yaml"), "Resources", "KedaRole", "Properties", "Policies", "0", "PolicyDocument", "Statement").([]any)
+	if len(keda) != 1 || at(t, keda[0], "Action") != "sqs:GetQueueAttributes" {
+		t.Errorf("KEDA may %v", keda)
 	}
 }
 

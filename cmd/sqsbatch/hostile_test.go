@@ -183,7 +183,7 @@ func TestLocalAndServe_ObeyNoOne(t *testing.T) {
 	body, name := string(text), controls
 	_, err = client.SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: &q, MessageBody: &body})
 	golden.OK(t, err)
-	_, _ = client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: &name}) // it is refused, and its name is told
+	_, _ = client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: &name}) // it is refused, and the output has its name
 	interrupts <- os.Interrupt
 	<-over
 	if !strings.Contains(out.String(), "title") {

@@ -300,3 +300,47 @@ func TestNotes_OfTheFirstReleaseAreWritten(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The licences of Go and of each module in the binary go with it.
+func TestThirdParty_HasTheTexts(t *testing.T) {
+	text, err := licences("github.com/sqsbatch/sqsbatch/cmd/sqsbatch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\nGo go1", "github.com/aws/smithy-go v", "Apache License", "github.com/spf13/cobra v", "go.yaml.in/yaml/v3 v", "Redistribution and use in source and binary forms"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("it has no %q", want)
+		}
+	}
+	if len(text) < 100_000 {
+		t.Errorf("it has %d bytes", len(text))
+	}
+}
+
+// Each file of a release is attested, by the identity of its workflow.
+func TestWorkflow_AttestsFilesAndImage(t *testing.T) {
+	var w struct {
+		Jobs map[string]struct {
+			Permissions map[string]string
+			Steps       []struct {
+				Uses string
+				With map[string]string
+			}
+		}
+	}
+	readYAML(t, ".github/workflows/release.yml", &w)
+	job := w.Jobs["release"]
+	if job.Permissions["id-token"] != "write" || job.Permissions["attestations"] != "write" {
+		t.Errorf("permissions: %v", job.Permissions)
+	}
+	released, subjects := false, ""
+	for _, s := range job.Steps {
+		released = released || strings.HasPrefix(s.Uses, "goreleaser/")
+		if strings.HasPrefix(s.Uses, "actions/attest-build-provenance@") && released {
+			subjects += s.With["subject-checksums"] + " " + s.With["subject-name"] + " "
+		}
+	}
+	if !strings.Contains(subjects, "dist/checksums.txt") || !strings.Contains(subjects, "ghcr.io/sqsbatch/sqsbatch") {
+		t.Errorf("attested: %s", subjects)
+	}
+}
