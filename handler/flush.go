@@ -27,7 +27,7 @@ const (
 func (q *queueHandler) notify(ctx context.Context, info batch.BatchInfo, call func()) {
 	deadline := info.Times.Deadline
 	if deadline.IsZero() {
-		call()
+		notify.Within(nil, call) // on a goroutine that a hook may end
 		return
 	}
 	began := time.Now()

@@ -15,6 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/handler/internal/sqsevent"
 	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
+	"github.com/sqsbatch/sqsbatch/internal/notify"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
@@ -164,8 +165,12 @@ func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]s
 	}
 	hooks := q.engine.Hooks
 	if hooks.Batches {
-		ctx = hooks.BatchContext(ctx, info, records)
-		hooks.BatchStarted(ctx, info)
+		own := ctx
+		notify.Within(nil, func() { // a goroutine that a hook may end
+			own = hooks.BatchContext(own, info, records)
+			hooks.BatchStarted(own, info)
+		})
+		ctx = own
 	}
 	settlement := q.policy.Begin(ctx, info.Times)
 	settlement.Apart(records)
@@ -175,14 +180,16 @@ func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]s
 	someDone := slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome.Done() || r.Outcome == batch.InProgress })
 	fail := len(failures) > 0 && (q.cfg.DeleteSucceeded || q.cfg.ErrorIfAllFail && !someDone)
 	q.notify(ctx, info, func() { // from here on the results belong to the hooks
+		defer func() { // also if a hook ends the goroutine
+			if hooks.Calls {
+				settlement.AwaitHooks()
+			}
+			hooks.BatchSettled(ctx, info, results)
+		}()
 		warn()
 		if q.cfg.samLocal() {
 			q.warnWouldBe(ctx, info, results)
 		}
-		if hooks.Calls {
-			settlement.AwaitHooks()
-		}
-		hooks.BatchSettled(ctx, info, results)
 	})
 	if q.flushes {
 		q.flush(ctx, info.Times)

@@ -63,35 +63,44 @@ func has[T any](hooks []any) bool {
 }
 
 // each calls, one after another, the hooks that implement T. A panic is reported to the
-// warning hooks, as a warning about the queue with an ARN.
+// warning hooks, as a warning about the queue with an ARN. So is a hook that ends its goroutine
+// by runtime.Goexit; the hooks after it are called before the goroutine ends.
 func each[T any](ctx context.Context, h *Set, arn string, call func(T)) {
-	for _, hook := range h.hooks {
+	eachOf(ctx, h, arn, h.hooks, call)
+}
+
+func eachOf[T any](ctx context.Context, report *Set, arn string, hooks []any, call func(T)) {
+	for i, hook := range hooks {
 		if hook, ok := hook.(T); ok {
-			contain(ctx, h, arn, hook, call)
+			contain(ctx, report, arn, hook, call, func() { eachOf(ctx, report, arn, hooks[i+1:], call) })
 		}
 	}
 }
 
-func contain[T any](ctx context.Context, report *Set, arn string, hook T, call func(T)) {
+// contain calls a hook. rest is called if the hook ends its goroutine.
+func contain[T any](ctx context.Context, report *Set, arn string, hook T, call func(T), rest func()) {
+	returned := false
 	defer func() {
-		if v := recover(); v != nil {
-			report.Warn(ctx, batch.Warning{
-				Queue:   batch.QueueName(arn),
-				Message: fmt.Sprintf("a hook of type %T panicked", hook),
-				Err:     &batch.PanicError{Value: v, Stack: debug.Stack()},
-			})
+		if returned {
+			return
 		}
+		w := batch.Warning{Queue: batch.QueueName(arn)}
+		if v := recover(); v != nil {
+			w.Message, w.Err = fmt.Sprintf("a hook of type %T panicked", hook), &batch.PanicError{Value: v, Stack: debug.Stack()}
+			report.Warn(ctx, w)
+			return
+		}
+		w.Message = fmt.Sprintf("a hook of type %T ended its goroutine by runtime.Goexit, as testing.T.FailNow does", hook)
+		report.Warn(ctx, w)
+		rest()
 	}()
 	call(hook)
+	returned = true
 }
 
 // Warn passes a warning to the hooks. Their panics are caught and not reported.
 func (h *Set) Warn(ctx context.Context, w batch.Warning) {
-	for _, hook := range h.hooks {
-		if hook, ok := hook.(batch.WarningHook); ok {
-			contain(ctx, &Set{}, "", hook, func(batch.WarningHook) { hook.Warned(ctx, w) })
-		}
-	}
+	eachOf(ctx, &Set{}, "", h.hooks, func(hook batch.WarningHook) { hook.Warned(ctx, w) })
 }
 
 // BatchStarted calls the hooks when a batch begins.
@@ -162,7 +171,7 @@ func (h *Set) Flush(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, hook := range h.hooks {
 		if hook, ok := hook.(batch.FlushHook); ok {
-			all.Go(func() { contain(ctx, h, "", hook, func(batch.FlushHook) { hook.Flush(ctx) }) })
+			all.Go(func() { contain(ctx, h, "", hook, func(batch.FlushHook) { hook.Flush(ctx) }, func() {}) })
 		}
 	}
 	done := make(chan struct{})

@@ -1,0 +1,178 @@
+package handler_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+)
+
+// Hooks that end their goroutine, as testing.T.FailNow does.
+type (
+	exitBatchStarted   struct{}
+	exitBatchSettled   struct{}
+	exitRecordStarted  struct{}
+	exitRecordFinished struct{}
+	exitWarned         struct{}
+	exitBatchContext   struct{}
+	exitRecordContext  struct{}
+	exitCalled         struct{}
+	exitPolling        struct{}
+	exitFlush          struct{}
+)
+
+func (exitBatchStarted) BatchStarted(context.Context, batch.BatchInfo) { runtime.Goexit() }
+func (exitBatchSettled) BatchSettled(context.Context, batch.BatchInfo, []batch.Result) {
+	runtime.Goexit()
+}
+func (exitRecordStarted) RecordStarted(context.Context, *batch.Record)  { runtime.Goexit() }
+func (exitRecordFinished) RecordFinished(context.Context, batch.Result) { runtime.Goexit() }
+func (exitWarned) Warned(context.Context, batch.Warning)                { runtime.Goexit() }
+func (exitCalled) Called(context.Context, batch.Call)                   { runtime.Goexit() }
+func (exitPolling) Polling(context.Context, string, func() batch.Load)  { runtime.Goexit() }
+func (exitFlush) Flush(context.Context)                                 { runtime.Goexit() }
+func (exitBatchContext) BatchContext(ctx context.Context, _ batch.BatchInfo, _ []batch.Record) context.Context {
+	runtime.Goexit()
+	return ctx
+}
+
+func (exitRecordContext) RecordContext(ctx context.Context, _ *batch.Record) context.Context {
+	runtime.Goexit()
+	return ctx
+}
+
+// settledBy counts outcomes, as the hook after one that ends its goroutine.
+type settledBy struct {
+	mu       sync.Mutex
+	outcomes map[batch.Outcome]int
+}
+
+func (s *settledBy) BatchSettled(_ context.Context, _ batch.BatchInfo, results []batch.Result) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range results {
+		s.outcomes[r.Outcome]++
+	}
+}
+
+func (s *settledBy) total() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.outcomes {
+		n += k
+	}
+	return n
+}
+
+// A hook that ends its goroutine leaves no record without an outcome, keeps no other hook from
+// being called, and is named in the log.
+func TestHookCallsGoexit_IsNamedAndHarmsNoRecord(t *testing.T) {
+	for name, hook := range map[string]any{
+		"BatchStarted": exitBatchStarted{}, "BatchSettled": exitBatchSettled{}, "RecordStarted": exitRecordStarted{}, "RecordFinished": exitRecordFinished{},
+		"Warned": exitWarned{}, "BatchContext": exitBatchContext{}, "RecordContext": exitRecordContext{}, "Called": exitCalled{}, "Polling": exitPolling{}, "Flush": exitFlush{},
+	} {
+		failing := batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
+			if r.Body == "bad" {
+				return batch.RetryAfter(time.Hour, errors.New("bad"))
+			}
+			return nil
+		})
+		t.Run(name+"/Lambda", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := testqueue.New(t, testqueue.Standard)
+				q.Send("good", "bad")
+				var log bytes.Buffer
+				seen := &settledBy{outcomes: map[batch.Outcome]int{}}
+				h, err := handler.New(failing, handler.Config{SQS: q.Client, Hooks: []any{hook, seen}, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				answer := make(chan string, 1)
+				go func() {
+					defer close(answer) // also if a hook ended this goroutine
+					text, err := h.Invoke(ctx, testqueue.Event(q.Receive(2)))
+					if err != nil {
+						t.Error(err)
+					}
+					answer <- string(text)
+				}()
+				if text := <-answer; strings.Count(text, "itemIdentifier") < 1 {
+					t.Errorf("the response is %q, want at least the record that failed", text)
+				}
+				time.Sleep(time.Minute)
+				if n := seen.total(); n != 2 {
+					t.Errorf("%d records have an outcome, want 2: %v", n, seen.outcomes)
+				}
+				requireNamed(t, hook, name == "Polling", log.String())
+			})
+		})
+		t.Run(name+"/container", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := testqueue.New(t, testqueue.Standard)
+				q.Send("good", "bad")
+				log := &lockedLog{}
+				seen := &settledBy{outcomes: map[batch.Outcome]int{}}
+				p, err := handler.NewPoller(failing, handler.Config{Poll: handler.PollConfig{Queues: []string{q.URL}}, SQS: q.Client, Hooks: []any{hook, seen}, Logger: slog.New(slog.NewJSONHandler(log, nil))})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ended := make(chan error, 1)
+				go func() { ended <- p.Run(context.Background()) }()
+				time.Sleep(5 * time.Second)
+				if err := p.Shutdown(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+				time.Sleep(time.Minute)
+				if n := seen.total(); n < 2 {
+					t.Errorf("%d records have an outcome, want 2: %v", n, seen.outcomes)
+				}
+				requireNamed(t, hook, false, log.String())
+			})
+		})
+	}
+}
+
+// requireNamed wants the log to name a hook that ended its goroutine.
+func requireNamed(t *testing.T, hook any, never bool, log string) {
+	t.Helper()
+	want := fmt.Sprintf("a hook of type %T ended its goroutine", hook)
+	if _, warned := hook.(exitWarned); warned {
+		return // it is called only when there is something to warn of
+	}
+	if !never && !strings.Contains(log, want) {
+		t.Errorf("the log does not have %q:\n%s", want, log)
+	}
+}
+
+type lockedLog struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (l *lockedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Buffer.Write(p)
+}
+
+func (l *lockedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Buffer.String()
+}
