@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -81,11 +82,11 @@ func (h *Hook) appendBody(line []slog.Attr, r *batch.Result, room int) []slog.At
 	if h.opts.BodyBytes <= 0 {
 		return line
 	}
-	body := shorten.To(r.Record.Body, h.opts.BodyBytes)
+	begin := shorten.To(r.Record.Body, h.opts.BodyBytes)
+	body := visible(begin)
 	end, _ := fits(body, room)
-	body = body[:end]
-	line = append(line, slog.String("body", body))
-	if len(body) < len(r.Record.Body) {
+	line = append(line, slog.String("body", body[:end]))
+	if end < len(body) || len(begin) < len(r.Record.Body) {
 		line = append(line, slog.Int("bodyBytes", len(r.Record.Body)))
 	}
 	return line
@@ -156,14 +157,38 @@ func fits(s string, n int) (end, size int) {
 
 // shortened returns s if it fits into n bytes of JSON, or else its beginning and an
 // ellipsis. It also returns how many bytes that takes.
+//
+// Characters that a terminal obeys, and that neither JSON nor slog escapes, become visible:
+// senders of messages may write what errors quote.
 func shortened(s string, n int) (short string, size int) {
 	const ellipsis = "…"
+	s = visible(s)
 	end, size := fits(s, n)
 	if end == len(s) {
 		return s, size
 	}
 	end, size = fits(s, n-len(ellipsis))
 	return s[:end] + ellipsis, size + len(ellipsis)
+}
+
+// visible replaces controls above U+001F, changes of direction and ends of lines by their numbers.
+// Those below are escaped by slog's handlers.
+func visible(s string) string {
+	obeyed := func(r rune) bool {
+		return r >= 0x7f && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp))
+	}
+	if !strings.ContainsFunc(s, obeyed) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if obeyed(r) {
+			fmt.Fprintf(&b, "U+%04X", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // link is a record's error, or an error that it wraps.
@@ -244,6 +269,7 @@ func (c *chained) walk(err error, secret bool) {
 
 // news returns a text, shortened, if it is new, and how many bytes it takes.
 func (c *chained) news(text string) (short string, size int) {
+	text = visible(text)
 	end, _ := fits(text, maxText-len("…"))
 	for _, said := range c.said {
 		if strings.Contains(said, text[:end]) {
