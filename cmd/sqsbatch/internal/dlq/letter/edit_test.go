@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -335,4 +336,25 @@ func FuzzFromEdited(f *testing.F) {
 			t.Errorf("%+v, %v", again, err)
 		}
 	})
+}
+
+// An edit above many levels does not read what is below once for each of them.
+func TestEdit_OfADeepBodyReadsItAFewTimes(t *testing.T) {
+	body := strings.Repeat("[", 9000) + "1" + strings.Repeat(",1", 20_000) + strings.Repeat("]", 9000)
+	edit, err := letter.CompileEdit(".body = [.body]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := letter.Letter{Message: message.Message{Body: body}}
+	allocated := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			if edited, keep, err := edit.Apply(l, now); err != nil || !keep || edited.Body != "["+body+"]" {
+				b.Fatal(err)
+			}
+		}
+	})
+	if most := int64(600 << 20); allocated.AllocedBytesPerOp() > most {
+		t.Errorf("an edit of %d bytes takes %d MiB, want at most %d", len(body), allocated.AllocedBytesPerOp()>>20, most>>20)
+	}
 }

@@ -39,21 +39,30 @@ func isSmall(n any) bool {
 // encodeLike appends v as compact JSON. old and raw are the value before the edit and its
 // JSON. They say how to write the parts of v that did not change, and in which order to
 // write an object's members. If raw is not JSON, they say nothing.
-func encodeLike(dst []byte, v, old any, raw []byte) []byte {
+func encodeLike(dst []byte, v, old any, raw []byte) []byte { return encodeBelow(dst, v, old, raw, 0) }
+
+// maxLike is the number of levels of changed values in which the old text is looked at. Each
+// level reads all that is below it, so a message with 9,000 levels could take minutes.
+const maxLike = 100
+
+func encodeBelow(dst []byte, v, old any, raw []byte, depth int) []byte {
+	if depth > maxLike {
+		return append(dst, marshal(v)...)
+	}
 	if same(old, v) && json.Valid(raw) {
 		return appendCompact(dst, raw)
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		return encodeObject(dst, v, old, raw)
+		return encodeObject(dst, v, old, raw, depth)
 	case []any:
-		return encodeArray(dst, v, old, raw)
+		return encodeArray(dst, v, old, raw, depth)
 	default:
 		return append(dst, marshal(v)...)
 	}
 }
 
-func encodeObject(dst []byte, v map[string]any, old any, raw []byte) []byte {
+func encodeObject(dst []byte, v map[string]any, old any, raw []byte, depth int) []byte {
 	oldValues, _ := old.(map[string]any)
 	var names []string
 	var texts map[string]json.RawMessage
@@ -72,12 +81,12 @@ func encodeObject(dst []byte, v map[string]any, old any, raw []byte) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(append(dst, marshal(name)...), ':')
-		dst = encodeLike(dst, v[name], oldValues[name], texts[name])
+		dst = encodeBelow(dst, v[name], oldValues[name], texts[name], depth+1)
 	}
 	return append(dst, '}')
 }
 
-func encodeArray(dst []byte, v []any, old any, raw []byte) []byte {
+func encodeArray(dst []byte, v []any, old any, raw []byte, depth int) []byte {
 	oldValues, _ := old.([]any)
 	var texts []json.RawMessage
 	if oldValues != nil {
@@ -89,9 +98,9 @@ func encodeArray(dst []byte, v []any, old any, raw []byte) []byte {
 			dst = append(dst, ',')
 		}
 		if i < len(texts) {
-			dst = encodeLike(dst, element, oldValues[i], texts[i])
+			dst = encodeBelow(dst, element, oldValues[i], texts[i], depth+1)
 		} else {
-			dst = encodeLike(dst, element, nil, nil)
+			dst = encodeBelow(dst, element, nil, nil, depth+1)
 		}
 	}
 	return append(dst, ']')
