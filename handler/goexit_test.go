@@ -1,11 +1,9 @@
 package handler_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"strings"
 	"sync"
@@ -92,9 +90,9 @@ func TestHookCallsGoexit_IsNamedAndHarmsNoRecord(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := testqueue.New(t, testqueue.Standard)
 				q.Send("good", "bad")
-				var log bytes.Buffer
+				log := &logbook{}
 				seen := &settledBy{outcomes: map[batch.Outcome]int{}}
-				h, err := handler.New(failing, handler.Config{SQS: q.Client, Hooks: []any{hook, seen}, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+				h, err := handler.New(failing, handler.Config{SQS: q.Client, Hooks: []any{hook, seen}, Logger: log.logger()})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -123,9 +121,9 @@ func TestHookCallsGoexit_IsNamedAndHarmsNoRecord(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := testqueue.New(t, testqueue.Standard)
 				q.Send("good", "bad")
-				log := &lockedLog{}
+				log := &logbook{}
 				seen := &settledBy{outcomes: map[batch.Outcome]int{}}
-				p, err := handler.NewPoller(failing, handler.Config{Poll: handler.PollConfig{Queues: []string{q.URL}}, SQS: q.Client, Hooks: []any{hook, seen}, Logger: slog.New(slog.NewJSONHandler(log, nil))})
+				p, err := handler.NewPoller(failing, handler.Config{Poll: handler.PollConfig{Queues: []string{q.URL}}, SQS: q.Client, Hooks: []any{hook, seen}, Logger: log.logger()})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -158,21 +156,4 @@ func requireNamed(t *testing.T, hook any, never bool, log string) {
 	if !never && !strings.Contains(log, want) {
 		t.Errorf("the log does not have %q:\n%s", want, log)
 	}
-}
-
-type lockedLog struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (l *lockedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.Buffer.Write(p)
-}
-
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.Buffer.String()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -8,10 +9,12 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -162,22 +165,29 @@ func TestLocalAndServe_ObeyNoOne(t *testing.T) {
 		requireHarmless(t, "stdout", out.String())
 		requireHarmless(t, "stderr", errOut.String())
 	}
-	var out, errOut locked
+	var out, errOut bytes.Buffer // of the command, which has ended when they are read
+	output, stdout := io.Pipe()
 	interrupts := make(chan os.Signal)
 	over := make(chan int)
-	ready := filepath.Join(t.TempDir(), "ready")
 	go func() {
-		over <- cli.Run(t.Context(), root(cli.IO{Args: []string{"sqs", "--addr", "127.0.0.1:0", "--verbose", "--queue", "q", "--ready-file", ready}, Stdout: show.To(&out), Stderr: show.To(&errOut), Interrupts: interrupts}))
+		over <- cli.Run(t.Context(), root(cli.IO{Args: []string{"sqs", "--addr", "127.0.0.1:0", "--verbose", "--queue", "q"}, Stdout: show.To(stdout), Stderr: show.To(&errOut), Interrupts: interrupts}))
 	}()
-	var endpoint []byte
-	for len(endpoint) == 0 {
-		time.Sleep(time.Millisecond) // another process would wait for the file in this way
-		endpoint, _ = os.ReadFile(ready)
+	lines := bufio.NewReader(io.TeeReader(output, &out))
+	for line := ""; line != "ready\n"; {
+		var err error
+		line, err = lines.ReadString('\n')
+		golden.OK(t, err)
 	}
+	endpoint := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(out.String())
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		_, _ = io.Copy(io.Discard, lines)
+	}()
 	client := sqs.New(sqs.Options{}).Client(func(o *awssqs.Options) {
-		o.BaseEndpoint, o.HTTPClient = aws.String(strings.TrimSpace(string(endpoint))), http.DefaultClient
+		o.BaseEndpoint, o.HTTPClient = &endpoint, http.DefaultClient
 	})
-	q := strings.TrimSpace(string(endpoint)) + "/000000000000/q"
+	q := endpoint + "/000000000000/q"
 	_, err := client.SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: &q, MessageBody: &hostile})
 	golden.OK(t, err)
 	body, name := string(text), controls
@@ -186,21 +196,12 @@ func TestLocalAndServe_ObeyNoOne(t *testing.T) {
 	_, _ = client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: &name}) // it is refused, and the output has its name
 	interrupts <- os.Interrupt
 	<-over
+	_ = stdout.Close()
+	<-drained
 	if !strings.Contains(out.String(), "title") {
 		t.Errorf("nothing was said of the messages: %s", out.String())
 	}
 	requireHarmless(t, "sqs", out.String()+errOut.String())
-}
-
-type locked struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (l *locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.Buffer.Write(p)
 }
 
 // An Out is the only way to the terminal: nothing else of the command writes to the standard

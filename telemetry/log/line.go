@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -174,9 +173,7 @@ func shortened(s string, n int) (short string, size int) {
 // visible replaces controls above U+001F, changes of direction and ends of lines by their numbers.
 // Those below are escaped by slog's handlers.
 func visible(s string) string {
-	obeyed := func(r rune) bool {
-		return r >= 0x7f && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp))
-	}
+	obeyed := func(r rune) bool { return r >= 0x7f && shorten.Hidden(r) }
 	if !strings.ContainsFunc(s, obeyed) {
 		return s
 	}

@@ -3,7 +3,9 @@ package dlq
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,6 +61,11 @@ func (d *deleting) run(cmd *cobra.Command, tio cli.IO, name string) error {
 	if d.save != "" && d.yes {
 		if saved, err = createFile(d.save, tio.Stdout); err != nil {
 			return err
+		}
+		if saved.f != nil {
+			if err := syncFolder(filepath.Dir(d.save)); err != nil {
+				return errors.Join(err, saved.close())
+			}
 		}
 	}
 	r := &remover{

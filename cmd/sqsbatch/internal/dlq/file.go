@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -44,9 +43,6 @@ func createFile(path string, stdout io.Writer) (*file, error) {
 	}
 	if err != nil {
 		return nil, err
-	}
-	if err := syncFolder(filepath.Dir(path)); err != nil {
-		return nil, errors.Join(err, f.Close())
 	}
 	return newFile(f, strings.HasSuffix(path, ".gz")), nil
 }

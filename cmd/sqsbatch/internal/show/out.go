@@ -7,9 +7,10 @@ import (
 	"io"
 	"os"
 	"sync"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/sqsbatch/sqsbatch/internal/shorten"
 )
 
 // Out is where a command writes to: standard output or standard error. It is the only way to
@@ -106,7 +107,7 @@ func (o *Out) escape(text []byte) (rest []byte) {
 // appendVisible appends r, or its escape if it has no shape of its own.
 func appendVisible(b []byte, r rune) []byte {
 	switch {
-	case r == '\n', r == '\t', !hidden(r):
+	case r == '\n', r == '\t', !shorten.Hidden(r):
 		return utf8.AppendRune(b, r)
 	case r > 0xffff:
 		high, low := utf16.EncodeRune(r)
@@ -114,12 +115,6 @@ func appendVisible(b []byte, r rune) []byte {
 	default:
 		return fmt.Appendf(b, `\u%04x`, r)
 	}
-}
-
-// hidden reports whether a character moves the cursor, changes the direction of writing or cannot
-// be seen.
-func hidden(r rune) bool {
-	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
 // Marks are how this program controls the terminal. They have a key that is new for each
