@@ -299,6 +299,7 @@ func TestPollerLifecycle(t *testing.T) {
 		if err := p.Shutdown(context.Background()); err != nil {
 			t.Error(err)
 		}
+		synctest.Wait() // the goroutine that called Run passes on its result
 		select {
 		case err := <-ended:
 			if err != nil || time.Since(began) > p.StopTakes() {
