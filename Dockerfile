@@ -8,10 +8,11 @@
 # .dockerignore to the folder of your go.mod. It needs BuildKit, which `docker build` uses
 # by itself since Docker 23.0, and before that with DOCKER_BUILDKIT=1.
 
-ARG GO_VERSION=1.26
-# The registry's mirror, if you have one: it must be Debian's variant or another
-# that has certificates in /etc/ssl/certs.
-ARG GO_IMAGE=golang:${GO_VERSION}
+# Another image, such as your registry's mirror: it must be Debian's variant or another
+# that has certificates in /etc/ssl/certs. Defaults to the image below. Its digest is that of
+# all platforms; let Dependabot, Renovate or `docker buildx imagetools inspect` renew it.
+ARG GO_IMAGE=go
+FROM --platform=$BUILDPLATFORM golang:1.26@sha256:3aff6657219a4d9c14e27fb1d8976c49c29fddb70ba835014f477e1c70636647 AS go
 
 # The compiler runs on the builder's own platform and compiles for the target's
 # (docker build --platform linux/arm64,linux/amd64), since emulating it is slow.

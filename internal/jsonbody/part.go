@@ -3,6 +3,7 @@ package jsonbody
 import (
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
@@ -72,7 +73,7 @@ func Scalar(value string) (text string, ok bool) {
 		return "", false
 	case value[0] != '"':
 		return value, true
-	case !strings.Contains(value, `\`):
+	case !strings.Contains(value, `\`) && utf8.ValidString(value): // else decoded as the handler will
 		return value[1 : len(value)-1], true
 	}
 	err := json.Unmarshal([]byte(value), &text)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -44,18 +45,26 @@ type codings struct {
 	n    int
 }
 
-// parse reads the attribute's value. unknown is the part that it does not know.
-func parse(value string) (c codings, unknown string) {
+// other are codings that are not decoded here. An error names them, and no other text of the
+// attribute, which is the sender's.
+var other = []string{"br", "zstd", "compress", "snappy", "lz4"}
+
+// parse reads the value of the attribute. A coding without compression is left out, and
+// base64 is added after a compression. problem says why the value cannot be used.
+func parse(value string) (c codings, problem string) {
 	for name := range strings.SplitSeq(value, ",") {
 		name = strings.TrimSpace(name)
 		k, known := byName[strings.ToLower(name)]
 		switch {
 		case !known:
-			return c, name
+			if name = strings.ToLower(name); slices.Contains(other, name) {
+				return c, fmt.Sprintf("coding %q is unknown", name)
+			}
+			return c, "a coding is unknown"
 		case k == asIs:
 			continue
 		case c.n == maxCodings:
-			return c, value
+			return c, fmt.Sprintf("it has more than %d codings", maxCodings)
 		}
 		c.list[c.n] = k
 		c.n++

@@ -74,8 +74,8 @@ func (c Config) Unwrap(h batch.Handler) batch.Handler {
 	if u.max < 1 {
 		u.err = fmt.Errorf("encoded: MaxBytes is %d, must be 1 or more (0 for %d)", c.MaxBytes, MaxBytes)
 	}
-	if _, unknown := parse(c.Default); unknown != "" && u.err == nil {
-		u.err = fmt.Errorf("encoded: Default has the unknown coding %q; gzip, deflate and base64 are known", unknown)
+	if _, problem := parse(c.Default); problem != "" && u.err == nil {
+		u.err = fmt.Errorf("encoded: Default is %q: %s; gzip, deflate and base64 are known", c.Default, problem)
 	}
 	return u
 }
@@ -107,11 +107,11 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 		return u.err
 	}
 	if a.BinaryValue != nil {
-		return &batch.MalformedError{Reason: fmt.Sprintf("attribute %s is of type %.20q, not String", u.attribute, a.DataType)}
+		return &batch.MalformedError{Reason: fmt.Sprintf("attribute %s is Binary, not String", u.attribute)}
 	}
-	codings, unknown := parse(a.StringValue)
-	if unknown != "" {
-		return &batch.MalformedError{Reason: fmt.Sprintf("attribute %s: coding %.60q is unknown", u.attribute, unknown)}
+	codings, problem := parse(a.StringValue)
+	if problem != "" {
+		return &batch.MalformedError{Reason: fmt.Sprintf("attribute %s: %s", u.attribute, problem)}
 	}
 	body, bad, err := u.decode(ctx, codings, r.Body)
 	if err != nil {
