@@ -192,7 +192,7 @@ func TestConfiguration(t *testing.T) {
 		t.Error("nil does not stay nil")
 	}
 	for want, cfg := range map[string]encoded.Config{
-		"MaxBytes is -1, must be 1 or more":       {MaxBytes: -1},
+		"MaxBytes is -1, must be 1 or more":        {MaxBytes: -1},
 		`Default is "brotli": a coding is unknown`: {Default: "brotli"},
 	} {
 		h := cfg.Unwrap(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }))
