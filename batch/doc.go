@@ -18,7 +18,7 @@
 //
 // This package does not depend on AWS. Read its files in this order: record.go and
 // handler.go (what a function gets), verbs.go and verdict.go (what it returns), outcome.go
-// (what happens to a record), config.go and deadline.go, hooks.go.
+// (what happens to a record), hooks.go.
 //
 // [handler]: https://pkg.go.dev/github.com/sqsbatch/sqsbatch/handler
 package batch

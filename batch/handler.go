@@ -18,7 +18,7 @@ import (
 //
 // A Handler may have two optional methods, which are called once at the start: Validate()
 // error, whose error prevents the start, and Concurrency() int, the number of records that
-// it wants at the same time if [Config].Concurrency is 0. Wrap a handler with [Chain] to
+// it wants at the same time if handler.Config.Concurrency is 0. Wrap a handler with [Chain] to
 // keep both methods; other wrapping hides them.
 type Handler interface {
 	Handle(ctx context.Context, r Record) error

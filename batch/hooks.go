@@ -2,31 +2,204 @@ package batch
 
 import (
 	"context"
+	"errors"
+	"runtime"
+	"runtime/debug"
 	"time"
 )
 
-// A hook is any value that implements one or more of the interfaces below, or [CallHook],
-// [PollHook] or [FlushHook].
+// Hooks observe batches, records and calls to SQS. A field that is nil is not called. The
+// packages of telemetry/ return them; [JoinHooks] makes one of several:
 //
-// Hooks are called while records are being handled. They must not block, and must be safe
-// for concurrent use. A panic in a hook is caught and reported to the warning hooks.
+//	Hooks: batch.JoinHooks(emf.New(emf.Config{}).Hooks(), batch.Hooks{RecordFinished: count}),
+//
+// Hooks are called while records are handled. They must not block, must not keep or change
+// what they get, and must be safe for concurrent use. A hook that panics, or ends its
+// goroutine, fails no record: a warning reports it.
 //
 // On Lambda, sqsbatch waits for a hook that blocks, but not so long that the response would
-// be late:
+// be late. It then goes on without the hook, and a warning reports that. It waits:
 //
-//   - RecordFinished, and Warned about a record that was not started: for half of the
-//     time that is left until [Times].SettleBy;
-//   - BatchSettled, Called, and Warned about settling: for half of the time that is left
-//     until the deadline. For Flush see [FlushHook].
+//   - for RecordFinished, and Warned about a record that was not started, half of the time
+//     that is left until [BatchInfo].SettleBy;
+//   - for BatchSettled, Called, and Warned about settling, half of the time that is left
+//     until the deadline;
+//   - for BatchContext without a limit, since no record is handled before it returns.
 //
-// After that the response is sent without waiting for the hook, and a warning reports this.
-// There is no limit for BatchContext and BatchStarted: no record is handled before they
-// return. RecordContext and RecordStarted count as part of the handler: if they block, the
-// record is abandoned.
+// RecordContext counts as part of the handler: if it blocks, the record is abandoned.
 //
-// In a container, BatchContext, BatchStarted and the hooks for records run on the record's
-// goroutine and occupy its slot. All other hooks have goroutines of their own. /livez fails
+// In a container, BatchContext, RecordContext and RecordFinished run on the record's
+// goroutine and take its place. The other hooks have goroutines of their own. /livez fails
 // when a hook takes more than 30 s.
+type Hooks struct {
+	// BatchContext is called when a batch begins, before its first record. It returns ctx
+	// with values added; only the values count. The handlers of the batch, its hooks, and on
+	// Lambda the calls to SQS that settle it see them. In a container each record is a batch,
+	// or the records of a FIFO group that were received together.
+	BatchContext func(ctx context.Context, b BatchInfo, records []Record) context.Context
+
+	// RecordContext is called just before a record's handler. It returns ctx with values
+	// added; only the values count. The handler and the record's hooks see them. If the
+	// record is abandoned before RecordContext returns, they do not.
+	RecordContext func(ctx context.Context, r *Record) context.Context
+
+	// RecordFinished is called when a record's handler has returned or was abandoned, and
+	// when the record was skipped. It is not called for records that were not started.
+	//
+	// The outcome is the handler's: a permanent failure is Retry here, and DeadLettered in
+	// BatchSettled if it was sent to the dead-letter queue. Exception: a FIFO record that was
+	// dead-lettered while its group waited is DeadLettered here.
+	RecordFinished func(ctx context.Context, r Result)
+
+	// BatchSettled is called when a batch is over: every record has its outcome, and the
+	// calls that settle it were made. The results are in the order of the records. In a
+	// container it is also called for records that were given back before their batch began,
+	// with a Started of zero.
+	BatchSettled func(ctx context.Context, b BatchInfo, results []Result)
+
+	// Called is called after each call to SQS. It does not delay the records. On Lambda, BatchSettled is called after it.
+	Called func(ctx context.Context, c Call)
+
+	// Polling is called when a container begins to poll a queue. status is for gauges that
+	// are read from time to time; it looks at each running record. It may be called from any
+	// goroutine, also after the poll is over.
+	Polling func(ctx context.Context, queueARN string, status func() Status)
+
+	// Warned is called with warnings for operators: a call was refused, a setting is wrong,
+	// or a problem is about to happen. No record is lost when it is called.
+	Warned func(ctx context.Context, w Warning)
+
+	// Flush writes or sends what the hooks have buffered, since there may be no later call.
+	// On Lambda it is called at the end of each invocation, before the process is frozen,
+	// and has 2 s; in a container it is called at the end of the stop, and has up to 5 s. It
+	// should return when ctx ends; nothing waits for it any longer.
+	Flush func(ctx context.Context)
+
+	// Validate returns a mistake in the hooks' configuration. It is called once, at the
+	// start, and its error prevents the start.
+	Validate func() error
+}
+
+// JoinHooks returns hooks that call all of the given ones, one after the other, and Flush at
+// the same time. If one panics, those after it are called all the same, but the values that
+// they add to a context are lost.
+func JoinHooks(list ...Hooks) (all Hooks) {
+	for _, h := range list {
+		all = Hooks{
+			BatchContext:   batchContexts(all.BatchContext, h.BatchContext),
+			RecordContext:  recordContexts(all.RecordContext, h.RecordContext),
+			RecordFinished: both(all.RecordFinished, h.RecordFinished),
+			BatchSettled:   all3(all.BatchSettled, h.BatchSettled),
+			Called:         both(all.Called, h.Called),
+			Polling:        all3(all.Polling, h.Polling),
+			Warned:         both(all.Warned, h.Warned),
+			Flush:          atOnce(all.Flush, h.Flush),
+			Validate:       validateBoth(all.Validate, h.Validate),
+		}
+	}
+	return all
+}
+
+// both returns a function that calls f, and then g, also if f panics.
+func both[A, B any](f, g func(A, B)) func(A, B) {
+	if f == nil || g == nil {
+		return either(f == nil, g, f)
+	}
+	return func(a A, b B) {
+		defer g(a, b)
+		f(a, b)
+	}
+}
+
+func all3[A, B, C any](f, g func(A, B, C)) func(A, B, C) {
+	if f == nil || g == nil {
+		return either(f == nil, g, f)
+	}
+	return func(a A, b B, c C) {
+		defer g(a, b, c)
+		f(a, b, c)
+	}
+}
+
+func either[F any](first bool, f, g F) F {
+	if first {
+		return f
+	}
+	return g
+}
+
+type (
+	batchContext  = func(context.Context, BatchInfo, []Record) context.Context
+	recordContext = func(context.Context, *Record) context.Context
+)
+
+func batchContexts(f, g batchContext) batchContext {
+	if f == nil || g == nil {
+		return either(f == nil, g, f)
+	}
+	return func(ctx context.Context, b BatchInfo, records []Record) (values context.Context) {
+		values = ctx
+		defer func() { values = orElse(g(values, b, records), values) }()
+		return orElse(f(ctx, b, records), ctx)
+	}
+}
+
+func recordContexts(f, g recordContext) recordContext {
+	if f == nil || g == nil {
+		return either(f == nil, g, f)
+	}
+	return func(ctx context.Context, r *Record) (values context.Context) {
+		values = ctx
+		defer func() { values = orElse(g(values, r), values) }()
+		return orElse(f(ctx, r), ctx)
+	}
+}
+
+func orElse(ctx, otherwise context.Context) context.Context {
+	if ctx == nil {
+		return otherwise
+	}
+	return ctx
+}
+
+// atOnce returns a function that calls f and g at the same time. When both have ended, it
+// panics or ends its goroutine if one of them did.
+func atOnce(f, g func(context.Context)) func(context.Context) {
+	if f == nil || g == nil {
+		return either(f == nil, g, f)
+	}
+	return func(ctx context.Context) {
+		ended := make(chan error, 1)
+		go func() {
+			err := ErrGoexit
+			defer func() {
+				if v := recover(); v != nil {
+					err = &PanicError{Value: v, Stack: debug.Stack()}
+				}
+				ended <- err
+			}()
+			f(ctx)
+			err = nil
+		}()
+		defer func() {
+			switch err := <-ended; err {
+			case nil:
+			case ErrGoexit:
+				runtime.Goexit()
+			default:
+				panic(err)
+			}
+		}()
+		g(ctx)
+	}
+}
+
+func validateBoth(f, g func() error) func() error {
+	if f == nil || g == nil {
+		return either(f == nil, g, f)
+	}
+	return func() error { return errors.Join(f(), g()) }
+}
 
 // BatchInfo describes a batch that begins.
 type BatchInfo struct {
@@ -34,41 +207,15 @@ type BatchInfo struct {
 	// QueueARN is the queue of the batch's first record.
 	QueueARN string
 	Started  time.Time
-	Times    Times
-}
-
-// BatchStartedHook is called when a batch begins, before its first record.
-type BatchStartedHook interface {
-	BatchStarted(ctx context.Context, b BatchInfo)
-}
-
-// BatchSettledHook is called when a batch is over: every record has its outcome, and the
-// calls that settle it were made. The results are in the order of the records. The hook
-// must not keep or change them. In a container it is also called for records that were given
-// back before their batch began: without BatchStarted, and with a Started of zero.
-type BatchSettledHook interface {
-	BatchSettled(ctx context.Context, b BatchInfo, results []Result)
-}
-
-// RecordStartedHook is called just before a record's handler.
-type RecordStartedHook interface {
-	RecordStarted(ctx context.Context, r *Record)
-}
-
-// RecordFinishedHook is called when a record's handler returned or was abandoned, and when
-// the record was skipped. It is not called for records that were not started.
-//
-// The outcome is the handler's. A permanent failure is Retry here, and becomes DeadLettered
-// in [BatchSettledHook] if it was sent to the dead-letter queue. Exception: a FIFO record
-// that was dead-lettered while its group waited is already DeadLettered here.
-type RecordFinishedHook interface {
-	RecordFinished(ctx context.Context, r Result)
-}
-
-// WarningHook is called with warnings for operators: a call was refused, a setting is
-// wrong, or a problem is about to happen. No record is lost when it is called.
-type WarningHook interface {
-	Warned(ctx context.Context, w Warning)
+	// Deadline is when Lambda kills the invocation. Zero in a container, and if there is
+	// none.
+	Deadline time.Time
+	// Cutoff is when handlers must have returned: Deadline less the reserve. Zero without a
+	// deadline.
+	Cutoff time.Time
+	// SettleBy is when the last call that settles records must have ended, so that the
+	// response can still be sent. Zero without a deadline.
+	SettleBy time.Time
 }
 
 // Warning is a message for operators.
@@ -89,41 +236,6 @@ type Warning struct {
 	// and waiting has not helped. Package telemetry/log writes such a warning at level
 	// ERROR.
 	Serious bool
-}
-
-// Hooks that add values to contexts, so that what a handler does can be linked to its
-// record: the spans of a trace, a logger with the record's id.
-//
-// A hook must derive the context that it returns from the one that it gets. Only the values
-// of the returned context count. Its end and its deadline are ignored.
-
-// BatchContextHook returns the context of a batch. It is called before [BatchStartedHook].
-// The batch's handlers, its hooks, and on Lambda the calls to SQS that settle it see the
-// values of the returned context.
-type BatchContextHook interface {
-	BatchContext(ctx context.Context, b BatchInfo, records []Record) context.Context
-}
-
-// RecordContextHook returns the context of a record. It is called before
-// [RecordStartedHook]. The record's handler and the hooks called for the record see the
-// values of the returned context. If the record is abandoned before the hook returns, later
-// hooks see the context without these values.
-type RecordContextHook interface {
-	RecordContext(ctx context.Context, r *Record) context.Context
-}
-
-// FlushHook is for hooks that buffer data, to write or send it later. Flush must write or
-// send what is buffered, because there may be no later call:
-//
-//   - On Lambda, package handler calls Flush at the end of each invocation, after BatchSettled,
-//     since Lambda then freezes the process. It waits for 2 s at most.
-//   - In a container, package handler calls it at the end of Poll, and waits for up to 5 s.
-//
-// Flush should return when ctx ends; sqsbatch does not wait any longer.
-//
-// If you use longpoll.Poller without package handler, call Flush yourself.
-type FlushHook interface {
-	Flush(ctx context.Context)
 }
 
 // Call describes one call that sqsbatch made to SQS.
@@ -156,37 +268,47 @@ type Call struct {
 	Err error
 }
 
-// CallHook is called after each call to SQS. It runs concurrently with the records and does
-// not delay them. On Lambda, [BatchSettledHook] is called after it; sqsbatch waits for it
-// for half of the time that is left for settling at most.
-type CallHook interface {
-	Called(ctx context.Context, c Call)
-}
-
-// Load is the state of a long poll at one moment.
-type Load struct {
-	// Slots is the largest number of records, or FIFO groups, that are handled at the same
-	// time. Running is how many of them are running now.
-	Slots, Running int
-	// Waiting is the number of received records that wait for a slot. Undeleted is the
-	// number of handled records that have not been deleted yet.
-	Waiting, Undeleted int
+// Status is the state of the poll of a queue at one moment.
+type Status struct {
+	// Queue is the queue, as the configuration names it.
+	Queue string `json:"queue"`
+	// State is one of:
+	//
+	//   - "created", "starting", "polling", "draining", "stopped";
+	//   - "failing": receiving fails, or deleting fails and nothing is received;
+	//   - "paused": see Pause of handler.Poller;
+	//   - "aborted": nothing is received for a time, see [Abort].
+	State string `json:"state"`
+	// Concurrency is how many records, or FIFO groups, are handled at a time at most.
+	// Running is how many are running now.
+	Concurrency int `json:"concurrency"`
+	Running     int `json:"running"`
+	// Waiting is the number of received records that wait to be handled. Undeleted is the
+	// number of handled records that are not deleted yet.
+	Waiting   int `json:"waiting"`
+	Undeleted int `json:"undeleted"`
 	// AbandonedRunning is the number of abandoned handlers that still run.
-	AbandonedRunning int
+	AbandonedRunning int `json:"abandonedRunning"`
 	// OldestSeconds is for how long the oldest running handler has been running.
-	OldestSeconds float64
-	// Lost is the number of records, since the start, that SQS made visible to others while
-	// they were held. Repeated is the number of deliveries of records that were held or
-	// handled already.
-	Lost, Repeated int
-	// Ended is true when the long poll is over. Nothing changes after that.
-	Ended bool
+	OldestSeconds float64 `json:"oldestSeconds"`
+	// LastReceive is when SQS last answered a receive. Zero if it never did.
+	LastReceive time.Time `json:"lastReceive,omitzero"`
+	// LastError is the latest error of receiving, deleting or extending, and LastErrorAt its
+	// time.
+	LastError   string    `json:"lastError,omitempty"`
+	LastErrorAt time.Time `json:"lastErrorAt,omitzero"`
+	Counts      Counts    `json:"counts"`
 }
 
-// PollHook is called when a long poll begins. The function load returns the current state;
-// use it for gauges that are read from time to time. A call of load looks at each running
-// record. It may be called from any goroutine, also after Polling has returned and after
-// the long poll is over.
-type PollHook interface {
-	Polling(ctx context.Context, queueARN string, load func() Load)
+// Counts are totals since the poll of a queue began.
+type Counts struct {
+	Receives   int `json:"receives"`   // calls of ReceiveMessage
+	Received   int `json:"received"`   // messages received
+	Succeeded  int `json:"succeeded"`  // records whose handler succeeded
+	Failed     int `json:"failed"`     // records whose handler failed or was abandoned
+	Abandoned  int `json:"abandoned"`  // records whose handler was abandoned
+	Released   int `json:"released"`   // records given back without being handled
+	Lost       int `json:"lost"`       // records that SQS made visible to others while they were held
+	Repeated   int `json:"repeated"`   // deliveries of records that were held or handled already
+	Extensions int `json:"extensions"` // calls that extended visibility
 }

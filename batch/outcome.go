@@ -22,7 +22,7 @@ const (
 	// DeadLettered: the record was sent to the dead-letter queue, and is deleted.
 	DeadLettered
 	// Dropped: the record failed for good and was deleted, because the configuration says
-	// so (OnPermanent or OnMalformed is "drop").
+	// so (OnPermanent is "drop").
 	Dropped
 	// NotStarted: too little time was left, or the batch was stopped. The record comes back
 	// at once. If the batch was aborted, it comes back as [Abort] says.

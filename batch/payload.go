@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
+	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
 // JSON makes a [Handler] of a function that takes the record's body, decoded from JSON. If
@@ -14,37 +15,31 @@ import (
 // that the body is malformed, too. Its text appears in logs and in the dead letter, so it
 // should name fields, not values.
 //
-// Unknown fields are ignored unless [DisallowUnknownFields] is given. Anything but white
+// Unknown fields are ignored unless [JSONConfig] says otherwise. Anything but white
 // space after the value is an error. So is null if T is a struct or a pointer, unless T
 // decodes itself.
 //
 // JSON returns nil if fn is nil. Functions that run handlers refuse nil with an error.
-func JSON[T any](fn func(ctx context.Context, v T) error, opts ...JSONOption) HandlerFunc {
+func JSON[T any](fn func(ctx context.Context, v T) error, cfg ...JSONConfig) HandlerFunc {
 	if fn == nil {
 		return nil
 	}
-	var o jsonbody.Options
-	for _, opt := range opts {
-		opt(&o)
-	}
+	strict := wrapped.Last(cfg).DisallowUnknownFields
 	return func(ctx context.Context, r Record) error {
 		var v T
-		if bad := jsonbody.Decode(r.Body, &v, o.Strict); bad != nil {
+		if bad := jsonbody.Decode(r.Body, &v, strict); bad != nil {
 			return &MalformedError{Reason: bad.Reason(), Err: bad.Unwrap()}
 		}
 		return fn(ctx, v)
 	}
 }
 
-// JSONOption changes how [JSON] decodes. Functions for JSON in other packages take it as
-// well.
-type JSONOption func(*jsonbody.Options)
-
-// DisallowUnknownFields makes a field that T does not have an error. The error gives the
-// field's offset in the body. It does not give the name, which may contain the sender's
-// data.
-func DisallowUnknownFields() JSONOption {
-	return func(o *jsonbody.Options) { o.Strict = true }
+// JSONConfig configures [JSON], which takes one at most. The zero value is ready to use.
+type JSONConfig struct {
+	// DisallowUnknownFields makes a field that T does not have an error. The error gives the
+	// field's offset in the body. It does not give the name, which may contain the sender's
+	// data. Defaults to false: such fields are ignored.
+	DisallowUnknownFields bool
 }
 
 // Text makes a [Handler] of a function that takes the record's body as a string.
@@ -53,13 +48,4 @@ func Text(fn func(ctx context.Context, body string) error) HandlerFunc {
 		return nil
 	}
 	return func(ctx context.Context, r Record) error { return fn(ctx, r.Body) }
-}
-
-// Bytes makes a [Handler] of a function that takes the record's body as bytes. The function
-// owns the bytes: each record costs one copy.
-func Bytes(fn func(ctx context.Context, body []byte) error) HandlerFunc {
-	if fn == nil {
-		return nil
-	}
-	return func(ctx context.Context, r Record) error { return fn(ctx, []byte(r.Body)) }
 }

@@ -105,7 +105,7 @@ func WithRecord(ctx context.Context, r Record) context.Context {
 // Stopping returns a channel that is closed when the process begins to stop. Use it in a
 // handler that hands its record to a worker which stops as well. To give the record back at
 // once, without a backoff, the handler returns [ErrStopped]. It may also go on until its
-// context ends (see longpoll.Config.DrainLimit).
+// context ends (see handler.PollConfig.DrainLimit).
 //
 //	select {
 //	case jobs <- job:

@@ -61,15 +61,24 @@ type abortError struct {
 func (e *abortError) Error() string { return message(e.err, "aborted for "+e.after.String()) }
 func (e *abortError) Unwrap() error { return e.err }
 
-// ErrDuplicate is returned by a handler or middleware when the work of the record was done
-// before: for an earlier delivery, or for another message with the same content. The record
-// is deleted, as after a success. Its outcome is [Duplicate].
-var ErrDuplicate error = &doneError{Duplicate, "the work was done before"}
+// Errors that end a record in another way than by a success or a failure.
+var (
+	// ErrDuplicate is returned by a handler or middleware when the work of the record was done
+	// before: for an earlier delivery, or for another message with the same content. The record
+	// is deleted, as after a success. Its outcome is [Duplicate].
+	ErrDuplicate error = &doneError{Duplicate, "the work was done before"}
 
-// ErrExpired is returned by a handler or middleware when nobody waits for the result of the
-// record any more, as package reply does when the caller of a request has given up. The
-// record is deleted, as after a success. Its outcome is [Expired].
-var ErrExpired error = &doneError{Expired, "nobody waits for the result any more"}
+	// ErrExpired is returned by a handler or middleware when nobody waits for the result of the
+	// record any more, as package reply does when the caller of a request has given up. The
+	// record is deleted, as after a success. Its outcome is [Expired].
+	ErrExpired error = &doneError{Expired, "nobody waits for the result any more"}
+
+	// ErrInProgress is wrapped by the error of a handler or middleware when another worker is
+	// doing the work of the record. Use [RetryAfter] for the time after which the other worker is
+	// done or has lost its claim. The outcome is [InProgress], which is not a failure of the
+	// handler.
+	ErrInProgress error = &inProgressError{}
+)
 
 // doneError ends a record that is neither a success nor a failure.
 type doneError struct {
@@ -78,12 +87,6 @@ type doneError struct {
 }
 
 func (e *doneError) Error() string { return e.text }
-
-// ErrInProgress is wrapped by the error of a handler or middleware when another worker is
-// doing the work of the record. Use [RetryAfter] for the time after which the other worker is
-// done or has lost its claim. The outcome is [InProgress], which is not a failure of the
-// handler.
-var ErrInProgress error = &inProgressError{}
 
 type inProgressError struct{}
 

@@ -15,11 +15,10 @@ type Verdict struct {
 	Malformed bool
 	// Aborts: the records of the batch that were not started come back after After, too.
 	Aborts bool
-	// Done: [Duplicate] or [Expired] if the error is [ErrDuplicate] or [ErrExpired], and
-	// wraps no other verb. Else [Pending].
-	Done Outcome
-	// InProgress: the error wraps [ErrInProgress], and neither Permanent nor Abort.
-	InProgress bool
+	// Outcome is [Duplicate] or [Expired] if the error is [ErrDuplicate] or [ErrExpired] and
+	// wraps no other verb, [InProgress] if it wraps [ErrInProgress] and neither Permanent nor
+	// Abort, and else [Pending].
+	Outcome Outcome
 	// Verb is true if the error wraps a verb of this package. It is false if only a method
 	// of another package's error decided.
 	Verb bool
@@ -48,23 +47,19 @@ func VerdictOf(err error) Verdict {
 	}
 	var v Verdict
 	v.addVerbs(err)
-	if v.Done != Pending && !onlyDone(err) {
-		v.Done = Pending
-	}
+	done := v.Outcome == Duplicate || v.Outcome == Expired
 	switch {
 	case v.Permanent:
-		v.Aborts, v.Done, v.InProgress, v.Verb = false, Pending, false, true
+		v.Aborts, v.Outcome, v.Verb = false, Pending, true
 		return v
-	case v.Aborts:
-		v.Done, v.InProgress, v.Verb = Pending, false, true
+	case v.Aborts, v.HasAfter && done:
+		v.Outcome, v.Verb = Pending, true
 		return v
-	case v.HasAfter || v.InProgress:
-		v.Done, v.Verb = Pending, true
-		return v
-	case v.Done != Pending:
+	case v.HasAfter, v.Outcome == InProgress, done && onlyDone(err):
 		v.Verb = true
 		return v
 	}
+	v.Outcome = Pending
 	v.addMethods(err, true, true)
 	if v.Permanent && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return Verdict{Permanent: true}
@@ -99,9 +94,11 @@ func (v *Verdict) addVerbs(err error) {
 	case *retryAfterError:
 		v.addAfter(e.after)
 	case *doneError:
-		v.Done = e.outcome
+		if v.Outcome != InProgress {
+			v.Outcome = e.outcome
+		}
 	case *inProgressError:
-		v.InProgress = true
+		v.Outcome = InProgress
 	case interface{ As(any) bool }: // it may stand for several errors, like those of hashicorp/go-multierror
 		addFound[*permanentError](v, e)
 		addFound[*MalformedError](v, e)

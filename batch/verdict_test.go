@@ -44,7 +44,7 @@ func TestVerdictOf(t *testing.T) {
 	permanentAfter := func(d time.Duration) batch.Verdict {
 		return batch.Verdict{Permanent: true, After: d, HasAfter: true, Verb: true}
 	}
-	done := func(o batch.Outcome) batch.Verdict { return batch.Verdict{Done: o, Verb: true} }
+	done := func(o batch.Outcome) batch.Verdict { return batch.Verdict{Outcome: o, Verb: true} }
 	aborts := func(d time.Duration) batch.Verdict {
 		return batch.Verdict{Aborts: true, After: d, HasAfter: true, Verb: true}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 )
@@ -76,12 +77,9 @@ func records(n int) []batch.Record {
 func onLambda(t *testing.T, n int, make func(*sink) batch.Handler) (f figures) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
-		engine, err := runner.New(make(s), batch.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := runner.New(make(s), runner.Config{}, &hooks.Set{})
 		began := time.Now()
-		for _, r := range engine.Run(t.Context(), records(n), batch.Times{}, nil) {
+		for _, r := range engine.Run(t.Context(), records(n), runner.Times{}, nil) {
 			if r.Outcome != batch.Succeeded {
 				t.Fatal(r.Outcome, r.Err)
 			}
@@ -115,13 +113,10 @@ func BenchmarkRecords(b *testing.B) {
 		"single-that-waits": batch.JSON(func(context.Context, order) error { time.Sleep(time.Microsecond); return nil }),
 	} {
 		b.Run("impl="+name, func(b *testing.B) {
-			engine, err := runner.New(h, batch.Config{Concurrency: 200})
-			if err != nil {
-				b.Fatal(err)
-			}
+			engine := runner.New(h, runner.Config{Concurrency: 200}, &hooks.Set{})
 			b.ReportAllocs()
 			for b.Loop() {
-				engine.Run(context.Background(), list, batch.Times{}, nil)
+				engine.Run(context.Background(), list, runner.Times{}, nil)
 			}
 		})
 	}

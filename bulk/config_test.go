@@ -9,6 +9,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
 func nothing(context.Context, []bulk.Item[string]) error { return nil }
@@ -45,7 +46,7 @@ func TestNoHandlerWithoutAFunction(t *testing.T) {
 	if h := bulk.New(nil, nothing, bulk.Config{}); h != nil {
 		t.Errorf("New(nil) is %v", h)
 	}
-	if _, err := handler.New(bulk.JSON[int](nil, bulk.Config{}), handler.Config{}); err == nil || err.Error() != "batch: the handler is nil" {
+	if _, err := handler.New(bulk.JSON[int](nil, bulk.Config{}), handler.Config{}); err == nil || err.Error() != "handler: the handler is nil" {
 		t.Errorf("handler.New: %v", err)
 	}
 }
@@ -62,7 +63,7 @@ func TestConcurrencyThatIsAskedFor(t *testing.T) {
 		{bulk.Config{}, 7, 7},
 		{bulk.Config{Unwrap: envelope}, 0, 200},
 	} {
-		if got := (batch.Config{Concurrency: c.own}).WithDefaultsFor(bulk.JSON(nothing, c.cfg)).Concurrency; got != c.want {
+		if got := (runner.Config{Concurrency: c.own}).WithDefaults(bulk.JSON(nothing, c.cfg)).Concurrency; got != c.want {
 			t.Errorf("%+v with Concurrency %d: %d, want %d", c.cfg, c.own, got, c.want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
@@ -27,16 +28,13 @@ func insertOrders(ctx context.Context, items []bulk.Item[Order]) error {
 func ExampleJSON() {
 	insert := bulk.JSON(insertOrders, bulk.Config{MaxItems: 100})
 	// In a main function: handler.Run(insert). The engine that it runs:
-	engine, err := runner.New(insert, batch.Config{})
-	if err != nil {
-		panic(err)
-	}
+	engine := runner.New(insert, runner.Config{}, &hooks.Set{})
 	records := []batch.Record{
 		{MessageID: "m-1", Body: `{"ID":"1","SKU":"lamp"}`},
 		{MessageID: "m-2", Body: `{"ID":"2"}`},
 		{MessageID: "m-3", Body: `{"ID":"3","SKU":"desk"}`},
 	}
-	for _, r := range engine.Run(context.Background(), records, batch.Times{}, nil) {
+	for _, r := range engine.Run(context.Background(), records, runner.Times{}, nil) {
 		fmt.Println(r.Record.MessageID, r.Outcome, r.Err)
 	}
 	// Output:

@@ -9,7 +9,6 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
-	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 // failing fails the items with these values.
@@ -30,7 +29,7 @@ func TestWhatIsBehindARecordThatIsBuriedIsWrittenAgain(t *testing.T) {
 	for _, mode := range []string{"Lambda", "container"} {
 		inWorldOf(t, mode, true, func(t *testing.T, w *world) {
 			w.do = failing(errNo, "a:1")
-			w.run.Backoff = partialfailure.Constant(time.Second)
+			w.run.Failures.Backoff = func(int) time.Duration { return time.Second }
 			w.Send("a:0", "a:1", "a:2", "a:3")
 			if mode == "container" {
 				w.poll(time.Minute)

@@ -11,7 +11,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 var errRefused = batch.Permanent(errors.New("refused"))
@@ -188,7 +187,7 @@ func TestAGroupGoesOnBehindWhatWasWritten(t *testing.T) {
 			}
 			return nil
 		}
-		w.run.OnPermanent = "retry"
+		w.run.Failures.OnPermanent = "retry"
 		w.Send("a:0", "b:0", "a:1", "b:1", "a:2", "b:2", "b:3", "a:3")
 		failed := w.invoke(10, 60*time.Second)
 		slices.Sort(failed)
@@ -219,7 +218,7 @@ func TestAGroupGoesOnBehindWhatWasWritten(t *testing.T) {
 func TestHalvesLeaveNoPlaceTaken(t *testing.T) {
 	inWorld(t, true, func(w *world) {
 		w.run.RecordTimeout, w.cfg.Parallel, w.run.Concurrency = 10*time.Second, 1, 4
-		w.run.Backoff = partialfailure.Constant(time.Hour)
+		w.run.Failures.Backoff = func(int) time.Duration { return time.Hour }
 		w.halved(written, func(_ context.Context, items []bulk.Item[string]) error {
 			if slices.Contains(values(items), "a:2") {
 				time.Sleep(time.Hour)

@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+
 	"github.com/aws/aws-lambda-go/events"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"go.uber.org/goleak"
@@ -56,7 +58,7 @@ func inWorld(t *testing.T, fifo bool, script func(*world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{Queue: testqueue.New(t, fifo), t: t, began: time.Now(), decode: text}
-		w.run = handler.Config{Hooks: []any{w}}
+		w.run = handler.Config{Hooks: testhooks.Of(w)}
 		script(w)
 		time.Sleep(24 * time.Hour) // for functions that were given up
 	})

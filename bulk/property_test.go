@@ -15,6 +15,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
@@ -26,7 +27,7 @@ type anyBatch struct {
 	takes   []time.Duration
 	heeds   bool
 	cfg     bulk.Config
-	engine  batch.Config
+	engine  runner.Config
 	timeout time.Duration
 	buries  bool
 
@@ -193,10 +194,7 @@ func TestPropertyAnyBatchInChunks(t *testing.T) {
 func (*anyBatch) LastAttempt(*batch.Record) bool { return false }
 
 func (a *anyBatch) check(t *testing.T) error {
-	engine, err := runner.New(bulk.New(text, a.write, a.cfg), a.engine)
-	if err != nil {
-		return err
-	}
+	engine := runner.New(bulk.New(text, a.write, a.cfg), a.engine, &hooks.Set{})
 	ctx, cancel := context.WithTimeout(t.Context(), a.timeout)
 	defer cancel()
 	times := engine.Times(ctx)

@@ -18,8 +18,8 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/docpage"
+	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
-	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
 // sources are the files of a package of this module, without its tests.
@@ -49,11 +49,8 @@ func sources(t *testing.T, dir string) []*ast.File {
 // stopTakes is the longest that a stop takes with a drain limit, 0 for the default.
 func stopTakes(t *testing.T, limit time.Duration) time.Duration {
 	t.Helper()
-	p, err := longpoll.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }),
+	p := longpoll.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }),
 		longpoll.Config{Queue: "https://sqs.eu-west-1.amazonaws.com/123456789012/orders", SQS: sqs.New(sqs.Options{}), DrainLimit: limit})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return p.StopTakes()
 }
 

@@ -77,11 +77,11 @@ func TestPermissionsAreWhatIsCalled(t *testing.T) {
 	for name, c := range map[string]struct {
 		called, others, table []lint.Permission
 	}{
-		"function": {called(t, packages(t, "handler", "longpoll")), []lint.Permission{
+		"function": {called(t, packages(t, "handler", "internal/longpoll")), []lint.Permission{
 			{Action: "sqs:ReceiveMessage", On: lint.OnQueue}, {Action: "sqs:DeleteMessage", On: lint.OnQueue}, {Action: "sqs:GetQueueAttributes", On: lint.OnQueue},
 			{Action: "logs:CreateLogStream", On: lint.OnLog}, {Action: "logs:PutLogEvents", On: lint.OnLog},
 		}, lint.OfFunction},
-		"container": {called(t, packages(t, "longpoll", "")), []lint.Permission{
+		"container": {called(t, packages(t, "internal/longpoll", "")), []lint.Permission{
 			{Action: "kms:Decrypt", On: lint.OnKey}, {Action: "kms:GenerateDataKey", On: lint.OnKey},
 		}, append([]lint.Permission{{Action: "sqs:GetQueueUrl", On: lint.OnQueue}}, lint.OfContainer...)}, // of a queue that is given by its name
 	} {

@@ -125,7 +125,7 @@ func TestRunbooksNameWhatThereIs(t *testing.T) {
 func source(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
-	for _, dir := range []string{"batch", "partialfailure", "internal/settle", "longpoll", "handler", "internal/runner", "internal/sqserror"} {
+	for _, dir := range []string{"batch", "partialfailure", "internal/settle", "internal/longpoll", "handler", "internal/runner", "internal/sqserror"} {
 		err := filepath.WalkDir(root+dir, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
 				all.WriteString(docpage.Read(t, path))

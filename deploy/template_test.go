@@ -14,8 +14,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/template"
-	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 // load reads a file's first document as plain values: !Ref X is {"Ref": X}.
@@ -237,8 +237,8 @@ func findings(t *testing.T, text string, parameters map[string]string) ([]lint.F
 // file has the same threshold.
 func TestAlarmsOnAgeFollowTheOutage(t *testing.T) {
 	const want = "1800"
-	outage := partialfailure.Config{}.WithDefaults().Outage
-	if d, err := settings.Outage.Time(settings.Outage.Default); err != nil || d != outage {
+	const outage = settle.DefaultOutage
+	if d, err := settings.Read[time.Duration](&settings.Outage, settings.Outage.Default); err != nil || d != outage {
 		t.Errorf("the outage is %v by default, in the settings %v", outage, d)
 	}
 	for _, file := range []string{"../template.yaml", "queue.yaml"} {

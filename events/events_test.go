@@ -119,7 +119,7 @@ func digests(t *testing.T, at string, r lambdaevents.SQSMessage) (body, attribut
 		}
 		in.MessageAttributes[name] = types.MessageAttributeValue{DataType: &a.DataType, StringValue: a.StringValue, BinaryValue: a.BinaryValue}
 	}
-	server := sqs.New(sqs.Options{})
+	server := sqs.New(sqs.Config{})
 	defer server.Close()
 	client := server.Client()
 	queue, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("orders")})

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
@@ -19,8 +20,10 @@ import (
 // Config configures how records are handled. The zero value is ready to use. A zero field
 // takes its value from its environment variable, if that is set.
 type Config struct {
-	// Concurrency is the number of records of a batch handled at the same time, 1 to
-	// 10,000. SQSBATCH_CONCURRENCY. Defaults to the number that the handler asks for
+	// Concurrency is the number of records handled at the same time, 1 to 10,000: in a
+	// container of all queues together, on Lambda of the batch, or of all batches if Lambda
+	// Managed Instances runs several invocations in one process. SQSBATCH_CONCURRENCY.
+	// Defaults, for each queue and each batch, to the number that the handler asks for
 	// (package bulk does), or else to 10.
 	Concurrency int
 
@@ -30,15 +33,13 @@ type Config struct {
 	// ms, at most 2 s, and at most a quarter of the remaining time.
 	Reserve time.Duration
 
-	// RecordTimeout is the longest time that one record may take, up to 11 h 59 min.
-	// SQSBATCH_RECORD_TIMEOUT. Defaults to the remaining time of the invocation. In a
-	// container it defaults to 15 min; see longpoll.Config.
+	// RecordTimeout is the longest time that one record may take, up to 11 h 59 min, since
+	// SQS leaves a message with a receiver for 12 h. If the handler still runs Grace after
+	// that, it is abandoned and the next record takes its place. SQSBATCH_RECORD_TIMEOUT.
+	// Defaults to all of the time that remains to the cutoff of the invocation, and in a
+	// container to 15 min, the longest that Lambda gives a batch. Exception: at its last
+	// attempt, a FIFO record with others behind it leaves time for them.
 	RecordTimeout time.Duration
-
-	// Deadline chooses how much of the remaining time each record gets: "whole"
-	// (batch.WholeRemaining) or "fair" (batch.FairShare). SQSBATCH_DEADLINE_POLICY.
-	// Defaults to whole.
-	Deadline batch.Deadline
 
 	// MinRemaining is the least remaining time with which a record is still started.
 	// SQSBATCH_MIN_REMAINING. Defaults to the median duration of the batch's latest
@@ -50,40 +51,17 @@ type Config struct {
 	// invocation it is at most a quarter of the reserve.
 	Grace time.Duration
 
-	// Outage is the longest outage of a dependency that records survive, 1 s to 7 h: if a
-	// record fails every time, the waits between its attempts add up to at least Outage.
-	// See partialfailure.Config. SQSBATCH_OUTAGE. Defaults to 15 min. It excludes Backoff.
-	Outage time.Duration
+	// Failures decides what happens to records that fail.
+	Failures partialfailure.Config
 
-	// Backoff decides when a failed record comes back, in place of Outage. SQSBATCH_BACKOFF
-	// is "exponential" (with full jitter), "linear" or "constant". SQSBATCH_BACKOFF_BASE is
-	// its first wait (2 s by default), SQSBATCH_BACKOFF_CAP its longest (15 min by
-	// default). Defaults to none.
-	Backoff partialfailure.Backoff
-
-	// DeadLetterQueue is the URL or ARN of the queue for records that failed for good.
-	// SQSBATCH_DEAD_LETTER_QUEUE. Defaults to the one in the source queue's RedrivePolicy,
-	// which is read when it is first needed.
-	DeadLetterQueue string
-
-	// MaxReceiveCount is the maxReceiveCount of the source queue, 1 to 1,000. It has two
-	// uses: to warn before SQS gives up on a record, and to dead-letter a FIFO record at
-	// its last failure, so that its group can go on. If DeadLetterQueue is set, it has an
-	// effect also if the queue has no RedrivePolicy. SQSBATCH_MAX_RECEIVE_COUNT. Defaults
-	// to the one in the source queue's RedrivePolicy.
-	MaxReceiveCount int
-
-	// OnPermanent chooses what happens to records that failed for good: "dead-letter",
-	// "retry" or "drop". SQSBATCH_ON_PERMANENT. Defaults to dead-letter. Without a
-	// dead-letter queue, dead-letter does the same as retry.
-	OnPermanent partialfailure.OnPermanent
-
-	// OnMalformed chooses what happens to records that could not be decoded.
-	// SQSBATCH_ON_MALFORMED. Defaults to OnPermanent.
-	OnMalformed partialfailure.OnPermanent
-
-	// Classify maps errors of the handler to verbs, so that the handler does not have to
-	// import this module; see batch.Config. Defaults to none.
+	// Classify maps an error of the handler to a verb, so that the handler does not have to
+	// import this module. It returns the error as it is, or wrapped by [batch.Permanent],
+	// [batch.RetryAfter] or [batch.Abort]. Nil means the error as it is.
+	//
+	// Classify is not called for an error that already has a verb, for a panic, or for the
+	// end of the record's own context. It is called from several goroutines at the same
+	// time. Defaults to none. [batch.FirstOf] combines several; package classify/httpstatus
+	// has one for HTTP clients.
 	Classify func(error) error
 
 	// ErrorIfAllFail makes an invocation fail if all its records failed, so that Lambda
@@ -91,10 +69,12 @@ type Config struct {
 	// Defaults to false.
 	ErrorIfAllFail bool
 
-	// DeleteSucceeded is for event source mappings without ReportBatchItemFailures. If some
-	// records failed, sqsbatch deletes those that succeeded and then fails the invocation,
-	// so that Lambda keeps the others. SQSBATCH_DELETE_SUCCEEDED. Defaults to false.
-	DeleteSucceeded bool
+	// NoReportBatchItemFailures is for event source mappings whose FunctionResponseTypes does
+	// not have ReportBatchItemFailures: they ignore the report, and delete failed messages.
+	// If some records failed, sqsbatch then deletes those that succeeded and fails the
+	// invocation, so that Lambda keeps the others. Mappings with ReportBatchItemFailures do
+	// not need it. SQSBATCH_DELETE_SUCCEEDED. Defaults to false.
+	NoReportBatchItemFailures bool
 
 	// LogSucceeded adds a log line for each record that succeeded. SQSBATCH_LOG_SUCCEEDED.
 	// Defaults to false.
@@ -112,21 +92,9 @@ type Config struct {
 	// output.
 	Logger *slog.Logger
 
-	// Hooks observe batches, records and calls to SQS; see batch.BatchStartedHook. Defaults
-	// to none. The log does not need any.
-	Hooks []any
-
-	// MaxHandlers limits how many records the whole process handles at the same time, 1 to
-	// 10,000: of all queues together (see [Queues]), or of all invocations together, if
-	// Lambda Managed Instances runs several at once. Concurrency, which is for each queue
-	// or invocation, then defaults to MaxHandlers. SQSBATCH_MAX_HANDLERS. Defaults to no
-	// limit.
-	MaxHandlers int
-
-	// StrictPriority gives a free slot of MaxHandlers to the queue with the highest
-	// Queue.Weight that has records. A busy queue then starves the queues below it.
-	// Defaults to false: each queue gets its share.
-	StrictPriority bool
+	// Hooks observe batches, records and calls to SQS. Defaults to none. The log does not
+	// need any.
+	Hooks batch.Hooks
 
 	// Other handles invocations of the same function that are not SQS events, such as
 	// direct invocations, schedules or API Gateway. It gets the payload unchanged. Defaults
@@ -142,31 +110,30 @@ type Config struct {
 }
 
 // PollConfig is the part of the configuration that has an effect only in a container. Only
-// Queues is required. See [longpoll.Config] for details of each field.
+// Queues is required.
 type PollConfig struct {
-	// Queues are the URLs, ARNs or names of the queues to poll. Each queue has slots of its
-	// own, and may be named only once. SQSBATCH_QUEUE_URL, separated by commas.
+	// Queues are the URLs, ARNs or names of the queues to poll; a name needs the permission
+	// sqs:GetQueueUrl. Each may be named only once. SQSBATCH_QUEUE_URL, separated by commas.
 	Queues []string
 
 	// Wait is how long a receive waits for messages, 1 s to 20 s. SQSBATCH_WAIT. Defaults
 	// to 20 s.
 	Wait time.Duration
 
-	// Prefetch is the largest number of received records of a queue that wait for a slot;
-	// -1 means none. SQSBATCH_PREFETCH. Defaults to 4 x Concurrency, but at most 320 or
-	// Concurrency, whichever is more. For a FIFO queue it defaults to Concurrency. See
-	// [longpoll.Config].
+	// Prefetch is the largest number of received records of a queue that wait to be handled;
+	// -1 means none. Prefetching adapts to how fast records are handled, so that a slow worker
+	// does not hoard messages that others could take: at most as many records wait as were
+	// handled in the last second, up to Concurrency, or in the last 100 ms if that is more.
+	// SQSBATCH_PREFETCH. Defaults to 4 x Concurrency, but at most to 320 or Concurrency,
+	// whichever is more. For a FIFO queue it defaults to Concurrency. The default is at least
+	// 10.
 	Prefetch int
 
 	// Visibility is the visibility timeout that a held record gets, and gets again with
-	// each heartbeat. After a crash its records come back within this time.
-	// SQSBATCH_VISIBILITY. Defaults to 1 min, or without heartbeats to the queue's own
-	// visibility timeout.
+	// each heartbeat, in whole seconds from 3 s to 12 h. After a crash its records come back
+	// within this time. SQSBATCH_VISIBILITY. Defaults to 1 min, since the queue's own
+	// visibility timeout may be chosen for Lambda: six times the function's timeout.
 	Visibility time.Duration
-
-	// NoHeartbeat turns off the extension of visibility. SQSBATCH_HEARTBEAT=false. Defaults
-	// to false.
-	NoHeartbeat bool
 
 	// UntilEmpty ends Run when the queues are empty, for jobs that a schedule starts: when
 	// a long poll of each queue has returned nothing and no record is held. Records that
@@ -200,34 +167,26 @@ type PollConfig struct {
 	Handlers map[string]http.Handler
 }
 
-// engine returns the configuration of the engine.
-func (c *Config) engine() batch.Config {
-	return batch.Config{
-		Concurrency:   c.Concurrency,
+// engine returns the configuration of the engine for a queue.
+func (c *Config) engine(q Queue) runner.Config {
+	return runner.Config{
+		Concurrency:   cmp.Or(q.Concurrency, c.Concurrency),
 		Reserve:       c.Reserve,
 		RecordTimeout: c.RecordTimeout,
-		Deadline:      c.Deadline,
 		MinRemaining:  c.MinRemaining,
 		Grace:         c.Grace,
 		Classify:      c.Classify,
-		Hooks:         c.Hooks,
 	}
 }
 
 // failures returns the configuration for failed records.
 func (c *Config) failures() partialfailure.Config {
-	return partialfailure.Config{
-		Outage:          c.Outage,
-		Backoff:         c.Backoff,
-		DeadLetterQueue: c.DeadLetterQueue,
-		MaxReceiveCount: c.MaxReceiveCount,
-		OnPermanent:     c.OnPermanent,
-		OnMalformed:     c.OnMalformed,
-		Name:            cmp.Or(os.Getenv("AWS_LAMBDA_FUNCTION_NAME"), filepath.Base(os.Args[0])), // also the dimension Service of the metrics
-	}
+	f := c.Failures
+	f.Name = cmp.Or(f.Name, os.Getenv("AWS_LAMBDA_FUNCTION_NAME"), filepath.Base(os.Args[0])) // also the dimension Service of the metrics
+	return f
 }
 
 // settling returns the configuration for settling invocations.
 func (c *Config) settling(set *hooks.Set) settle.Config {
-	return settle.Config{Config: c.failures(), Client: c.client(), Hooks: set, DeleteIfOthersFail: c.DeleteSucceeded}
+	return settle.Config{Config: c.failures(), Client: c.client(), Hooks: set, DeleteIfOthersFail: c.NoReportBatchItemFailures}
 }

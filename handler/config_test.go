@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
@@ -21,12 +23,12 @@ import (
 func TestEveryFieldReachesItsPackage(t *testing.T) {
 	hook := &watcher{}
 	c := Config{
-		Concurrency: 7, Reserve: 1, RecordTimeout: 2, MinRemaining: 3, Grace: 4, Deadline: batch.FairShare,
-		Backoff: partialfailure.Constant(6 * time.Second), DeadLetterQueue: "https://sqs/1/dead", MaxReceiveCount: 8, OnPermanent: partialfailure.Drop,
-		DeleteSucceeded: true, Hooks: []any{hook}, Logger: slog.New(slog.DiscardHandler),
+		Concurrency: 7, Reserve: 1, RecordTimeout: 2, MinRemaining: 3, Grace: 4,
+		Failures:                  partialfailure.Config{Backoff: func(int) time.Duration { return 6 * time.Second }, DeadLetterQueue: "https://sqs/1/dead", MaxReceiveCount: 8, OnPermanent: partialfailure.Drop},
+		NoReportBatchItemFailures: true, Hooks: testhooks.Of(hook), Logger: slog.New(slog.DiscardHandler),
 	}
-	e := c.engine()
-	if e.Concurrency != 7 || e.Reserve != 1 || e.RecordTimeout != 2 || e.MinRemaining != 3 || e.Grace != 4 || e.Deadline != batch.FairShare || len(e.Hooks) != 1 || e.Hooks[0] != any(hook) {
+	e := c.engine(Queue{})
+	if e.Concurrency != 7 || e.Reserve != 1 || e.RecordTimeout != 2 || e.MinRemaining != 3 || e.Grace != 4 {
 		t.Errorf("batch gets %+v", e)
 	}
 	hooks := &hooks.Set{}
@@ -69,8 +71,9 @@ type watcher struct {
 	set  bool // the visibility, when the batch was settled
 }
 
-func (w *watcher) BatchStarted(_ context.Context, b batch.BatchInfo) {
+func (w *watcher) BatchContext(ctx context.Context, b batch.BatchInfo, _ []batch.Record) context.Context {
 	w.told, w.info = append(w.told, "started"), b
+	return ctx
 }
 
 func (w *watcher) BatchSettled(_ context.Context, _ batch.BatchInfo, results []batch.Result) {
@@ -86,7 +89,7 @@ func TestHooksAreToldOfABatchBeforeAndAfterItIsSettled(t *testing.T) {
 		l, err := New(batch.HandlerFunc(func(context.Context, batch.Record) error {
 			w.told = append(w.told, "handled")
 			return batch.RetryAfter(time.Second, nil)
-		}), Config{Hooks: []any{w}, Logger: slog.New(slog.DiscardHandler)})
+		}), Config{Hooks: testhooks.Of(w), Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +107,7 @@ func TestHooksAreToldOfABatchBeforeAndAfterItIsSettled(t *testing.T) {
 
 func TestDeleteSucceededWithoutFailures_IsNoError(t *testing.T) {
 	l, err := New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }),
-		Config{DeleteSucceeded: true, Logger: slog.New(slog.DiscardHandler)})
+		Config{NoReportBatchItemFailures: true, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +120,6 @@ func TestFieldsSetInCode_OverrideTheirVariables(t *testing.T) {
 	for _, name := range []string{"RESERVE", "RECORD_TIMEOUT", "MIN_REMAINING", "GRACE"} {
 		t.Setenv("SQSBATCH_"+name, "7s")
 	}
-	t.Setenv("SQSBATCH_DEADLINE_POLICY", "fair")
 	t.Setenv("SQSBATCH_DEAD_LETTER_QUEUE", "https://sqs/1/other")
 	t.Setenv("SQSBATCH_MAX_RECEIVE_COUNT", "7")
 	t.Setenv("SQSBATCH_ON_PERMANENT", "drop")
@@ -125,10 +127,9 @@ func TestFieldsSetInCode_OverrideTheirVariables(t *testing.T) {
 		t.Setenv("SQSBATCH_"+name, "false")
 	}
 	const want = "https://sqs/1/dead"
-	c := Config{Reserve: 1, RecordTimeout: 2, MinRemaining: 3, Grace: 4, Deadline: batch.FairShare, DeadLetterQueue: want,
-		MaxReceiveCount: 6, OnPermanent: partialfailure.Retry, ErrorIfAllFail: true, DeleteSucceeded: true, LogSucceeded: true}
-	if err := c.fromEnvironment(); err != nil || c.Reserve != 1 || c.RecordTimeout != 2 || c.MinRemaining != 3 || c.Grace != 4 || c.Deadline != batch.FairShare ||
-		c.DeadLetterQueue != want || c.MaxReceiveCount != 6 || c.OnPermanent != partialfailure.Retry || !c.ErrorIfAllFail || !c.DeleteSucceeded || !c.LogSucceeded {
+	c := Config{Reserve: 1, RecordTimeout: 2, MinRemaining: 3, Grace: 4, Failures: partialfailure.Config{DeadLetterQueue: want, MaxReceiveCount: 6, OnPermanent: partialfailure.Retry}, ErrorIfAllFail: true, NoReportBatchItemFailures: true, LogSucceeded: true}
+	if err := c.fromEnvironment(); err != nil || c.Reserve != 1 || c.RecordTimeout != 2 || c.MinRemaining != 3 || c.Grace != 4 ||
+		c.Failures.DeadLetterQueue != want || c.Failures.MaxReceiveCount != 6 || c.Failures.OnPermanent != partialfailure.Retry || !c.ErrorIfAllFail || !c.NoReportBatchItemFailures || !c.LogSucceeded {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -140,9 +141,8 @@ func TestVariablesAtTheirBounds_AreAccepted(t *testing.T) {
 	}{
 		"12h":                    {map[string]string{"SQSBATCH_GRACE": "12h"}, func(c Config) bool { return c.Grace == 12*time.Hour }},
 		"a minute less":          {map[string]string{"SQSBATCH_RECORD_TIMEOUT": "11h59m"}, func(c Config) bool { return c.RecordTimeout == 719*time.Minute }},
-		"base is cap":            {map[string]string{"SQSBATCH_BACKOFF": "linear", "SQSBATCH_BACKOFF_BASE": "9s", "SQSBATCH_BACKOFF_CAP": "9s"}, func(c Config) bool { return c.Backoff(3) == 9*time.Second }},
-		"base beyond 15 minutes": {map[string]string{"SQSBATCH_BACKOFF": "linear", "SQSBATCH_BACKOFF_BASE": "1h"}, func(c Config) bool { return c.Backoff(1) == time.Hour }},
-		"whole":                  {map[string]string{"SQSBATCH_DEADLINE_POLICY": "whole"}, func(c Config) bool { return c.Deadline == batch.WholeRemaining }},
+		"base is cap":            {map[string]string{"SQSBATCH_BACKOFF": "exponential", "SQSBATCH_BACKOFF_BASE": "9s", "SQSBATCH_BACKOFF_CAP": "9s"}, func(c Config) bool { return c.Failures.Backoff(3) <= 9*time.Second }},
+		"base beyond 15 minutes": {map[string]string{"SQSBATCH_BACKOFF_BASE": "1h"}, func(c Config) bool { return c.Failures.Backoff(1) <= time.Hour }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for key, value := range c.env {

@@ -19,7 +19,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
-	"github.com/sqsbatch/sqsbatch/longpoll"
+	"github.com/sqsbatch/sqsbatch/internal/longpoll"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
 // A crash is a queue with one message that kills every process that handles it.
@@ -54,7 +55,7 @@ func (p *process) RoundTrip(r *http.Request) (*http.Response, error) {
 func (c crash) run(t *testing.T, seed uint64, healthy int) (lost, kills int) {
 	synctest.Test(t, func(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		server := sqs.New(sqs.Options{})
+		server := sqs.New(sqs.Config{})
 		defer server.Close()
 		client := server.Client()
 		create := func(name string, attributes map[string]string) string {
@@ -166,11 +167,7 @@ func (c crash) run(t *testing.T, seed uint64, healthy int) (lost, kills int) {
 				running.Go(func() {
 					for end.Err() == nil {
 						p, h := start()
-						poller, err := longpoll.New(h, longpoll.Config{Queue: url, SQS: server.Client(options(p)), Engine: batch.Config{Concurrency: c.concurrency}})
-						if err != nil {
-							t.Error(err)
-							return
-						}
+						poller := longpoll.New(h, longpoll.Config{Queue: url, SQS: server.Client(options(p)), Engine: runner.Config{Concurrency: c.concurrency}})
 						ctx, cancel := context.WithCancel(context.Background())
 						context.AfterFunc(p.ctx, func() {
 							stopped, cancel := context.WithCancel(context.Background())

@@ -16,117 +16,141 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// variable is a setting, and a pointer to the field that it sets.
-type variable struct {
+// field is a setting, and a pointer to its field of a Config.
+type field struct {
 	*settings.Setting
-	field any
+	value any
 }
 
-// Types of fields whose values differ from those of their variables.
-type (
-	orNone int  // -1 means none, since 0 means the default
-	not    bool // the opposite of the variable
-)
+// orNone is a number for which -1 means none, since 0 means the default.
+type orNone int
 
-// read sets the field from the variable, unless code has set the field already. Its error
-// names the variable, its value, and the values that are allowed.
-func (v variable) read() (err error) {
-	value := os.Getenv(v.Name)
-	if value == "" || !reflect.ValueOf(v.field).Elem().IsZero() {
-		return nil
-	}
-	switch field := v.field.(type) {
-	case *int:
-		*field, err = v.Int(value)
-	case *time.Duration:
-		*field, err = v.Time(value)
-	case *bool:
-		*field, err = v.Bool(value)
-	case *orNone:
-		n, wrong := v.Int(value)
-		*field, err = orNone(cmp.Or(n, -1)), wrong
-	case *not:
-		yes, wrong := v.Bool(value)
-		*field, err = not(!yes), wrong
-	case *[]string:
-		*field, err = v.List(value)
-	case *string:
-		*field, err = v.Text(value)
-	}
-	if err != nil {
-		reflect.ValueOf(v.field).Elem().SetZero() // the packages that use it would report it again
-		return fmt.Errorf("%s is %q: %w", v.Name, value, err)
-	}
-	return nil
-}
-
-// fromEnvironment sets the fields that are zero from their variables. Its error names each
-// variable whose value cannot be used.
-func (c *Config) fromEnvironment() error {
-	list := []variable{
+// fields returns the fields that have an environment variable.
+func (c *Config) fields() []field {
+	return []field{
 		{&settings.Concurrency, &c.Concurrency},
 		{&settings.Reserve, &c.Reserve},
 		{&settings.RecordTimeout, &c.RecordTimeout},
-		{&settings.DeadlinePolicy, (*string)(&c.Deadline)},
 		{&settings.MinRemaining, &c.MinRemaining},
 		{&settings.Grace, &c.Grace},
-		{&settings.DeadLetterQueue, &c.DeadLetterQueue},
-		{&settings.MaxReceiveCount, &c.MaxReceiveCount},
-		{&settings.OnPermanent, (*string)(&c.OnPermanent)},
-		{&settings.OnMalformed, (*string)(&c.OnMalformed)},
+		{&settings.Outage, &c.Failures.Outage},
+		{&settings.DeadLetterQueue, &c.Failures.DeadLetterQueue},
+		{&settings.MaxReceiveCount, &c.Failures.MaxReceiveCount},
+		{&settings.OnPermanent, (*string)(&c.Failures.OnPermanent)},
 		{&settings.ErrorIfAllFail, &c.ErrorIfAllFail},
-		{&settings.DeleteSucceeded, &c.DeleteSucceeded},
+		{&settings.DeleteSucceeded, &c.NoReportBatchItemFailures},
 		{&settings.LogSucceeded, &c.LogSucceeded},
 		{&settings.LogBodyBytes, &c.LogBodyBytes},
-		{&settings.MaxHandlers, &c.MaxHandlers},
+		{&settings.QueueURL, &c.Poll.Queues},
 		{&settings.Wait, &c.Poll.Wait},
 		{&settings.Prefetch, (*orNone)(&c.Poll.Prefetch)},
 		{&settings.Visibility, &c.Poll.Visibility},
-		{&settings.Heartbeat, (*not)(&c.Poll.NoHeartbeat)},
 		{&settings.UntilEmpty, &c.Poll.UntilEmpty},
 		{&settings.DrainLimit, &c.Poll.DrainLimit},
 		{&settings.MaxAbandoned, &c.Poll.MaxAbandoned},
 		{&settings.HealthAddr, &c.Poll.HealthAddr},
 	}
+}
+
+// read sets the field from its variable, unless code has set the field already. Its error
+// names the variable, its value, and the values that are allowed.
+func (f field) read() (err error) {
+	text := os.Getenv(f.Name)
+	if text == "" || !reflect.ValueOf(f.value).Elem().IsZero() {
+		return nil
+	}
+	switch to := f.value.(type) {
+	case *int:
+		*to, err = settings.Read[int](f.Setting, text)
+	case *orNone:
+		var n int
+		if n, err = settings.Read[int](f.Setting, text); err == nil {
+			*to = orNone(cmp.Or(n, -1))
+		}
+	case *time.Duration:
+		*to, err = settings.Read[time.Duration](f.Setting, text)
+	case *bool:
+		*to, err = settings.Read[bool](f.Setting, text)
+	case *string:
+		*to, err = settings.Read[string](f.Setting, text)
+	case *[]string:
+		*to, err = settings.Read[[]string](f.Setting, text)
+	}
+	if err != nil {
+		return fmt.Errorf("%s is %q: %w", f.Name, text, err)
+	}
+	return nil
+}
+
+// check returns an error if the field, which is not zero, is out of its bounds.
+func (f field) check() error {
+	value := reflect.ValueOf(f.value).Elem()
+	if value.IsZero() {
+		return nil
+	}
+	v := value.Interface()
+	if n, ok := v.(orNone); ok {
+		v = max(int(n), 0)
+		if n < -1 {
+			v = int(n)
+		}
+	}
+	if err := f.Check(v); err != nil {
+		return fmt.Errorf("handler: %s is %v, %w (%s)", f.Field, v, err, f.Name)
+	}
+	return nil
+}
+
+// validate returns an error that names each field whose value is out of its bounds.
+func (c *Config) validate() (wrong mistakes) {
+	for _, f := range c.fields() {
+		if f.Setting != &settings.DeadLetterQueue || !c.samLocal() { // there it may be the name of a resource
+			wrong.add(f.check())
+		}
+	}
+	if c.Failures.Outage != 0 && c.Failures.Backoff != nil {
+		wrong.add(fmt.Errorf("handler: Failures.Outage is %v (SQSBATCH_OUTAGE) and Failures.Backoff is set (SQSBATCH_BACKOFF): set one of them", c.Failures.Outage))
+	}
+	return wrong
+}
+
+// fromEnvironment sets the fields that are zero from their variables. Its error names each
+// variable whose value cannot be used.
+func (c *Config) fromEnvironment() error {
 	c.Poll.Queues = append([]string(nil), c.Poll.Queues...) // nil if empty
-	list = append(list, variable{&settings.QueueURL, &c.Poll.Queues})
 	// If code sets Outage or Backoff, all four variables have no effect.
-	var b backoff
-	if c.Outage == 0 && c.Backoff == nil {
-		list = append(list, variable{&settings.Outage, &c.Outage},
-			variable{&settings.Backoff, &b.kind}, variable{&settings.BackoffBase, &b.base}, variable{&settings.BackoffCap, &b.limit})
-	}
+	chosen := c.Failures.Outage != 0 || c.Failures.Backoff != nil
 	var errs []error
-	for _, v := range list {
-		errs = append(errs, v.read())
+	for _, f := range c.fields() {
+		switch {
+		case f.Setting == &settings.Outage && chosen:
+		case f.Setting == &settings.DeadLetterQueue && c.samLocal(): // the name of a resource
+			c.Failures.DeadLetterQueue = cmp.Or(c.Failures.DeadLetterQueue, os.Getenv(f.Name))
+		default:
+			errs = append(errs, f.read())
+		}
 	}
-	if b != (backoff{}) {
-		backoff, err := b.function()
-		c.Backoff, errs = backoff, append(errs, err)
+	if !chosen {
+		errs = append(errs, c.readBackoff())
 	}
 	return errors.Join(errs...)
 }
 
-// backoff holds the variables that make up Config.Backoff.
-type backoff struct {
-	kind        string
-	base, limit time.Duration
-}
-
-func (b backoff) function() (partialfailure.Backoff, error) {
-	limit := cmp.Or(b.limit, max(15*time.Minute, b.base))
-	base := cmp.Or(b.base, min(2*time.Second, limit))
+// readBackoff sets Failures.Backoff if one of its variables is set.
+func (c *Config) readBackoff() error {
+	var kind string
+	var base, limit time.Duration
+	err := errors.Join(field{&settings.Backoff, &kind}.read(), field{&settings.BackoffBase, &base}.read(), field{&settings.BackoffCap, &limit}.read())
+	if err != nil || kind == "" && base == 0 && limit == 0 {
+		return err
+	}
+	limit = cmp.Or(limit, max(15*time.Minute, base))
+	base = cmp.Or(base, min(2*time.Second, limit))
 	if base > limit {
-		return nil, fmt.Errorf("SQSBATCH_BACKOFF_BASE is %v: must not be above SQSBATCH_BACKOFF_CAP, which is %v", base, limit)
+		return fmt.Errorf("SQSBATCH_BACKOFF_BASE is %v: must not be above SQSBATCH_BACKOFF_CAP, which is %v", base, limit)
 	}
-	switch b.kind {
-	case "linear":
-		return partialfailure.Linear(base, limit), nil
-	case "constant":
-		return partialfailure.Constant(base), nil
-	default:
-		return partialfailure.Exponential(base, limit), nil
-	}
+	c.Failures.Backoff = partialfailure.Exponential(base, limit)
+	return nil
 }
 
 // unknownVariables returns an error that names the environment variables that begin with

@@ -2,10 +2,14 @@ package handler
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
@@ -14,10 +18,10 @@ import (
 
 func TestVariables_FillEveryField(t *testing.T) {
 	for name, value := range map[string]string{
-		"SQSBATCH_CONCURRENCY": "7", "SQSBATCH_RESERVE": "700ms", "SQSBATCH_RECORD_TIMEOUT": "30s", "SQSBATCH_DEADLINE_POLICY": "fair",
+		"SQSBATCH_CONCURRENCY": "7", "SQSBATCH_RESERVE": "700ms", "SQSBATCH_RECORD_TIMEOUT": "30s",
 		"SQSBATCH_MIN_REMAINING": "2s", "SQSBATCH_GRACE": "3s", "SQSBATCH_DEAD_LETTER_QUEUE": "https://sqs/1/dead", "SQSBATCH_MAX_RECEIVE_COUNT": "9",
-		"SQSBATCH_ON_PERMANENT": "drop", "SQSBATCH_ON_MALFORMED": "retry", "SQSBATCH_ERROR_IF_ALL_FAIL": "true", "SQSBATCH_DELETE_SUCCEEDED": "1", "SQSBATCH_LOG_SUCCEEDED": "TRUE", "SQSBATCH_LOG_BODY_BYTES": "8192",
-		"SQSBATCH_BACKOFF": "linear", "SQSBATCH_BACKOFF_BASE": "3s", "SQSBATCH_BACKOFF_CAP": "8s",
+		"SQSBATCH_ON_PERMANENT": "drop", "SQSBATCH_ERROR_IF_ALL_FAIL": "true", "SQSBATCH_DELETE_SUCCEEDED": "1", "SQSBATCH_LOG_SUCCEEDED": "TRUE", "SQSBATCH_LOG_BODY_BYTES": "8192",
+		"SQSBATCH_BACKOFF": "exponential", "SQSBATCH_BACKOFF_BASE": "1s", "SQSBATCH_BACKOFF_CAP": "2s",
 	} {
 		t.Setenv(name, value)
 	}
@@ -25,12 +29,12 @@ func TestVariables_FillEveryField(t *testing.T) {
 	if err := c.fromEnvironment(); err != nil {
 		t.Fatal(err)
 	}
-	if got := []time.Duration{c.Backoff(1), c.Backoff(2), c.Backoff(3)}; !reflect.DeepEqual(got, []time.Duration{3 * time.Second, 6 * time.Second, 8 * time.Second}) {
-		t.Errorf("backoff %v", got)
+	if first, ninth := c.Failures.Backoff(1), c.Failures.Backoff(9); first != time.Second || ninth < time.Second || ninth > 2*time.Second {
+		t.Errorf("backoff %v, %v", first, ninth)
 	}
-	c.Backoff = nil
-	want := Config{Concurrency: 7, Deadline: batch.FairShare, Reserve: 700 * time.Millisecond, RecordTimeout: 30 * time.Second, MinRemaining: 2 * time.Second, Grace: 3 * time.Second,
-		DeadLetterQueue: "https://sqs/1/dead", MaxReceiveCount: 9, OnPermanent: partialfailure.Drop, OnMalformed: partialfailure.Retry, ErrorIfAllFail: true, DeleteSucceeded: true, LogSucceeded: true, LogBodyBytes: 8192}
+	c.Failures.Backoff = nil
+	want := Config{Concurrency: 7, Reserve: 700 * time.Millisecond, RecordTimeout: 30 * time.Second, MinRemaining: 2 * time.Second, Grace: 3 * time.Second,
+		Failures: partialfailure.Config{DeadLetterQueue: "https://sqs/1/dead", MaxReceiveCount: 9, OnPermanent: partialfailure.Drop}, ErrorIfAllFail: true, NoReportBatchItemFailures: true, LogSucceeded: true, LogBodyBytes: 8192}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("%+v\nwant %+v", c, want)
 	}
@@ -40,10 +44,10 @@ func TestOutageAndBackoffVariables_AreRefusedTogether(t *testing.T) {
 	handle := batch.HandlerFunc(func(context.Context, batch.Record) error { return nil })
 	t.Setenv("SQSBATCH_OUTAGE", "1h")
 	var c Config
-	if err := c.fromEnvironment(); err != nil || c.Outage != time.Hour || c.Backoff != nil {
-		t.Errorf("Outage %v, %v", c.Outage, err)
+	if err := c.fromEnvironment(); err != nil || c.Failures.Outage != time.Hour || c.Failures.Backoff != nil {
+		t.Errorf("Outage %v, %v", c.Failures.Outage, err)
 	}
-	for name, value := range map[string]string{"SQSBATCH_BACKOFF": "constant", "SQSBATCH_BACKOFF_BASE": "9s", "SQSBATCH_BACKOFF_CAP": "9s"} {
+	for name, value := range map[string]string{"SQSBATCH_BACKOFF": "exponential", "SQSBATCH_BACKOFF_BASE": "9s", "SQSBATCH_BACKOFF_CAP": "9s"} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)
 			if _, err := New(handle, Config{}); err == nil || !strings.Contains(err.Error(), "SQSBATCH_OUTAGE") || !strings.Contains(err.Error(), "SQSBATCH_BACKOFF") {
@@ -56,8 +60,8 @@ func TestOutageAndBackoffVariables_AreRefusedTogether(t *testing.T) {
 func TestConcurrencyAndBackoffInCode_OverrideVariables(t *testing.T) {
 	t.Setenv("SQSBATCH_CONCURRENCY", "7")
 	t.Setenv("SQSBATCH_BACKOFF_BASE", "7s")
-	c := Config{Concurrency: 3, Backoff: partialfailure.Constant(time.Minute)}
-	if err := c.fromEnvironment(); err != nil || c.Concurrency != 3 || c.Backoff(1) != time.Minute {
+	c := Config{Concurrency: 3, Failures: partialfailure.Config{Backoff: func(int) time.Duration { return time.Minute }}}
+	if err := c.fromEnvironment(); err != nil || c.Concurrency != 3 || c.Failures.Backoff(1) != time.Minute {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -68,12 +72,12 @@ func TestBackoffOrOutageInCode_OverridesVariablesOfBoth(t *testing.T) {
 	for _, name := range []string{"SQSBATCH_OUTAGE", "SQSBATCH_BACKOFF_BASE"} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, "10s")
-			c := Config{Backoff: partialfailure.Constant(time.Minute)}
-			if err := c.fromEnvironment(); err != nil || c.Outage != 0 || c.Backoff(1) != time.Minute {
+			c := Config{Failures: partialfailure.Config{Backoff: func(int) time.Duration { return time.Minute }}}
+			if err := c.fromEnvironment(); err != nil || c.Failures.Outage != 0 || c.Failures.Backoff(1) != time.Minute {
 				t.Errorf("Backoff in code: %+v, %v", c, err)
 			}
-			c = Config{Outage: time.Hour}
-			if err := c.fromEnvironment(); err != nil || c.Outage != time.Hour || c.Backoff != nil {
+			c = Config{Failures: partialfailure.Config{Outage: time.Hour}}
+			if err := c.fromEnvironment(); err != nil || c.Failures.Outage != time.Hour || c.Failures.Backoff != nil {
 				t.Errorf("Outage in code: %+v, %v", c, err)
 			}
 		})
@@ -86,12 +90,14 @@ func TestWrongVariables_AreAllNamedWithTheirBounds(t *testing.T) {
 		"SQSBATCH_RESERVE":           {"1", "like \"500ms\""},
 		"SQSBATCH_RECORD_TIMEOUT":    {"-5s", "above 0 and up to 11h59m"},
 		"SQSBATCH_MIN_REMAINING":     {"13h", "up to 12h"},
-		"SQSBATCH_DEADLINE_POLICY":   {"half", `["whole" "fair"]`},
+		"SQSBATCH_ON_PERMANENT":      {"burn", `["dead-letter" "retry" "drop"]`},
+		"SQSBATCH_DEAD_LETTER_QUEUE": {"dead", "URL (https://…) or its ARN"},
+		"SQSBATCH_HEALTH_ADDR":       {"8080", "HOST:PORT or :PORT"},
 		"SQSBATCH_MAX_RECEIVE_COUNT": {"1001", "1 to 1000"},
 		"SQSBATCH_LOG_SUCCEEDED":     {"yes", "true or false"},
 		"SQSBATCH_LOG_BODY_BYTES":    {"8193", "0 to 8192"},
 		"SQSBATCH_OUTAGE":            {"8h", "whole seconds from 1s to 7h"},
-		"SQSBATCH_BACKOFF":           {"none", `["exponential" "linear" "constant"]`},
+		"SQSBATCH_BACKOFF":           {"none", `["exponential"]`},
 	}
 	for name, c := range wrong {
 		t.Setenv(name, c[0])
@@ -112,6 +118,7 @@ func TestWrongVariable_IsReportedOnce(t *testing.T) {
 	wrong := map[settings.Kind][]string{
 		settings.Flag: {"yes"}, settings.Choice: {"none"}, settings.Number: {"-1", "1.5", "1000000"},
 		settings.Duration: {"1", "-5s", "0s", "100h"}, settings.Seconds: {"1", "-5s", "1500ms", "100h"},
+		settings.Queue: {"dead", "arn:aws:sns:eu-west-1:1:t"}, settings.Address: {"8080", ":http"},
 	}
 	for _, s := range settings.All {
 		for _, value := range wrong[s.Kind] {
@@ -129,12 +136,12 @@ func TestWrongVariable_IsReportedOnce(t *testing.T) {
 // What is wrong in code and in the environment is named in one go.
 func TestMistakesInCodeAndEnvironment_AreNamedTogether(t *testing.T) {
 	t.Setenv("SQSBATCH_CONCURRENCY", "none")
-	_, err := New(nil, Config{Reserve: -1, Grace: -1, OnPermanent: "burn", MaxReceiveCount: 2000, DeadLetterQueue: "dead", Hooks: []any{1, 2}})
+	_, err := New(nil, Config{Reserve: -1, Grace: -1, Failures: partialfailure.Config{OnPermanent: "burn", MaxReceiveCount: 2000, DeadLetterQueue: "dead"}, Hooks: testhooks.Of(wrongHook{"first"}, wrongHook{"second"})})
 	if err == nil {
 		t.Fatal("accepted")
 	}
 	for _, want := range []string{"SQSBATCH_CONCURRENCY", "handler is nil", "Reserve is", "Grace is", "OnPermanent is", "MaxReceiveCount is",
-		"DeadLetterQueue is", "Hooks[0]", "Hooks[1]"} {
+		"DeadLetterQueue is", "first is wrong", "second is wrong"} {
 		if strings.Count(err.Error(), want) != 1 {
 			t.Errorf("want %q once in:\n%v", want, err)
 		}
@@ -143,10 +150,10 @@ func TestMistakesInCodeAndEnvironment_AreNamedTogether(t *testing.T) {
 
 func TestWrongConfigOrNilHandler_IsNamed(t *testing.T) {
 	for want, cfg := range map[string]Config{
-		`OnPermanent is "explode", must be "dead-letter"`: {OnPermanent: "explode"},
-		`DeadLetterQueue is "orders-dead", must be`:       {DeadLetterQueue: "orders-dead"},
-		"Reserve is -1s, must be":                         {Reserve: -time.Second},
-		"Hooks[0] is a string":                            {Hooks: []any{"text"}},
+		`Failures.OnPermanent is explode, must be one of ["dead-letter"`: {Failures: partialfailure.Config{OnPermanent: "explode"}},
+		`Failures.DeadLetterQueue is orders-dead, must be`:               {Failures: partialfailure.Config{DeadLetterQueue: "orders-dead"}},
+		"Reserve is -1s, must be":                                        {Reserve: -time.Second},
+		"the hook is wrong":                                              {Hooks: testhooks.Of(wrongHook{"the hook"})},
 	} {
 		t.Setenv("AWS_SAM_LOCAL", "")
 		if _, err := New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), cfg); err == nil || !strings.Contains(err.Error(), want) {
@@ -167,8 +174,69 @@ func TestWrongConfigOrNilHandler_IsNamed(t *testing.T) {
 
 // What belongs to packages below reaches them, in both modes.
 func TestConfigIsHandedOn(t *testing.T) {
-	c := Config{Classify: func(err error) error { return batch.Permanent(err) }, OnMalformed: partialfailure.Retry}
-	if !batch.VerdictOf(c.engine().Classify(context.Canceled)).Permanent || c.failures().OnMalformed != partialfailure.Retry {
-		t.Error("Classify or OnMalformed is not handed on")
+	c := Config{Classify: func(err error) error { return batch.Permanent(err) }, Failures: partialfailure.Config{OnPermanent: partialfailure.Retry}}
+	if !batch.VerdictOf(c.engine(Queue{}).Classify(context.Canceled)).Permanent || c.failures().OnPermanent != partialfailure.Retry {
+		t.Error("Classify or OnPermanent is not handed on")
+	}
+}
+
+type wrongHook struct{ name string }
+
+func (w wrongHook) Validate() error { return errors.New(w.name + " is wrong") }
+
+// A field of code has the bounds of its variable, and each error names the field, its value and
+// the variable, once.
+func TestFieldsOutOfBounds_AreNamed(t *testing.T) {
+	handle := batch.HandlerFunc(func(context.Context, batch.Record) error { return nil })
+	var shape Config
+	for i, f := range shape.fields() {
+		var values []any
+		switch f.Kind {
+		case settings.Number:
+			values = []any{int(f.Least) - 1, int(f.Most) + 1}
+			if values[0] = -1; f.Setting == &settings.Prefetch {
+				values[0] = -2 // -1 means none
+			}
+		case settings.Duration:
+			values = []any{-time.Second, time.Duration(f.Most) + 1}
+		case settings.Seconds:
+			values = []any{-time.Second, 1500 * time.Millisecond, time.Duration(f.Most) + time.Second}
+		case settings.Choice:
+			values = []any{"burn"}
+		case settings.Queue:
+			values = []any{"dead", "arn:aws:sns:eu-west-1:1:t"}
+		case settings.Address:
+			values = []any{"8080", "127.0.0.1:http"}
+		}
+		for _, value := range values {
+			c := Config{Poll: PollConfig{Queues: []string{"https://sqs.eu-west-1.amazonaws.com/1/orders"}}}
+			field := reflect.ValueOf(c.fields()[i].value).Elem()
+			field.Set(reflect.ValueOf(value).Convert(field.Type()))
+			_, err := NewPoller(handle, c)
+			want := fmt.Sprintf("handler: %s is %v, must be ", f.Field, value)
+			if err == nil || strings.Count(err.Error(), want) != 1 || !strings.HasSuffix(err.Error(), "("+f.Name+")") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want %q once, and %s", err, want, f.Name)
+			}
+		}
+	}
+}
+
+// Every setting is a field, but for the parts of the backoff.
+func TestSettingsAreFields(t *testing.T) {
+	var c Config
+	for _, s := range settings.All {
+		found := s == &settings.Backoff || s == &settings.BackoffBase || s == &settings.BackoffCap
+		for _, f := range c.fields() {
+			found = found || f.Setting == s
+		}
+		at := reflect.ValueOf(c)
+		for name := range strings.SplitSeq(s.Field, ".") {
+			if at.IsValid() && name != "" {
+				at = at.FieldByName(name)
+			}
+		}
+		if !found || !at.IsValid() {
+			t.Errorf("%s: in the list %v, field %q is there: %v", s.Name, found, s.Field, at.IsValid())
+		}
 	}
 }

@@ -48,17 +48,17 @@ func ExampleNew() {
 	// {"batchItemFailures":[{"itemIdentifier":"m-2"}]} <nil>
 }
 
-// Each queue has its own function. While both have messages, orders get three quarters of
-// the slots.
+// Each queue has its own function. At most 40 records are handled at a time; while there are
+// orders, they come first.
 func ExampleQueues() {
 	mail := func(_ context.Context, address string) error {
 		fmt.Println("mailed", address)
 		return nil
 	}
 	h, err := handler.New(handler.Queues{
-		{URL: "orders", Handler: batch.JSON(shipExample), Weight: 3},
+		{URL: "orders", Handler: batch.JSON(shipExample), Priority: 1},
 		{URL: "mails", Handler: batch.JSON(mail)},
-	}, handler.Config{MaxHandlers: 40, Logger: slog.New(slog.DiscardHandler)})
+	}, handler.Config{Concurrency: 40, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		panic(err)
 	}
@@ -73,7 +73,7 @@ func ExampleQueues() {
 // A program with a life cycle of its own polls until it is asked to stop. The queue is an
 // emulated one here.
 func ExampleNewPoller() {
-	server := sqs.New(sqs.Options{})
+	server := sqs.New(sqs.Config{})
 	defer func() { _ = server.Close() }()
 	client, name := server.Client(), "orders"
 	queue, err := client.CreateQueue(context.Background(), &awssqs.CreateQueueInput{QueueName: &name})

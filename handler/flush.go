@@ -8,6 +8,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/notify"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 // half of the time to the deadline at most, since a hook that blocks must not make the
 // response late. The other hooks are then called later, in the background.
 func (q *queueHandler) notify(ctx context.Context, info batch.BatchInfo, call func()) {
-	deadline := info.Times.Deadline
+	deadline := info.Deadline
 	if deadline.IsZero() {
 		notify.Within(nil, call) // on a goroutine that a hook may end
 		return
@@ -43,7 +44,7 @@ func (q *queueHandler) notify(ctx context.Context, info batch.BatchInfo, call fu
 // flush has the hooks write or send what they have buffered, before Lambda freezes the
 // process. It leaves half of the time that settling left for the response. Half of that is
 // for the warning about a flush that timed out.
-func (q *queueHandler) flush(ctx context.Context, times batch.Times) {
+func (q *queueHandler) flush(ctx context.Context, times runner.Times) {
 	limit, notice := invocationFlush, timeoutNotice
 	if !times.Deadline.IsZero() {
 		left := times.Deadline.Sub(times.SettleBy)

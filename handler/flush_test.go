@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/events"
@@ -56,7 +58,7 @@ func TestHooksAreFlushedAtTheEndOfEachInvocation(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				defer time.Sleep(3 * time.Hour) // for what was given up
 				k := &keeper{takes: c.takes}
-				h, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), handler.Config{Hooks: []any{k}, Logger: slog.New(slog.DiscardHandler)})
+				h, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), handler.Config{Hooks: testhooks.Of(k), Logger: slog.New(slog.DiscardHandler)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -115,7 +117,7 @@ func TestHooksAreFlushedAtTheEndOfPoll(t *testing.T) {
 					ended <- handler.Poll(ctx, batch.HandlerFunc(func(context.Context, batch.Record) error {
 						time.Sleep(c.handles)
 						return nil
-					}), handler.Config{SQS: q.Client, Hooks: []any{k}, Logger: slog.New(slog.DiscardHandler), Poll: handler.PollConfig{Queues: []string{q.URL}}})
+					}), handler.Config{SQS: q.Client, Hooks: testhooks.Of(k), Logger: slog.New(slog.DiscardHandler), Poll: handler.PollConfig{Queues: []string{q.URL}}})
 				}()
 				q.Send("a")
 				time.Sleep(10 * time.Second)
@@ -153,7 +155,7 @@ func TestCallsAreToldBeforeTheEndOfTheInvocation(t *testing.T) {
 		q.Send("a")
 		l := &listener{}
 		h, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return errors.New("no") }),
-			handler.Config{SQS: q.Client, Hooks: []any{l}, Logger: slog.New(slog.DiscardHandler)})
+			handler.Config{SQS: q.Client, Hooks: testhooks.Of(l), Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package handler
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,7 +17,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/notify"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
-	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 // LambdaHandler handles the invocations of a Lambda function by an SQS event source
@@ -42,29 +40,31 @@ type queueHandler struct {
 // Nor does an invocation in which all records succeed, unless two of them or more are at their
 // third attempt or later: https://github.com/sqsbatch/sqsbatch/blob/main/docs/crashes.md.
 func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
-	lines, warnings, badConfig := cfg.setUp(lambdaLogger, 0)
-	configured, badHooks := hooks.New(cfg.Hooks...)
-	if badHooks != nil {
-		cfg.Hooks = nil // so that an error about a hook appears once, with the index in the configuration
-	}
+	lines, warnings, wrong := cfg.setUp(lambdaLogger, 0)
+	_, badHooks := hooks.New(cfg.Hooks)
+	wrong.add(badHooks)
+	flushes := cfg.Hooks.Flush != nil
 	// The log comes first, so that it can warn of a hook that blocks the others.
-	cfg.Hooks = append([]any{lines}, cfg.Hooks...)
+	cfg.Hooks = batch.JoinHooks(lines, cfg.Hooks)
+	cfg.Hooks.Validate = nil
 	l := &LambdaHandler{other: cfg.Other}
 	queues, badQueues := cfg.split(h, nil)
+	wrong.add(badQueues)
 	if _, several := h.(Queues); several {
 		l.names = queues
 	} else {
 		queues = Queues{{Handler: h}}
 	}
-	wrong := mistakes{}
-	for _, err := range append(cfg.checkShared(), badConfig, badHooks, badQueues) {
-		wrong.add(err)
+	var slots *runner.Slots // of all invocations that the process runs at once
+	if cfg.Concurrency > 0 {
+		slots = runner.NewSlots(cfg.Concurrency)
 	}
-	slots := cfg.slots()
 	for _, q := range queues {
-		one, err := cfg.queueHandler(q, slots, badHooks == nil && configured.Flushes)
+		own, err := cfg.of(q)
 		wrong.add(err)
-		l.queues = append(l.queues, one)
+		if err == nil {
+			l.queues = append(l.queues, own.queueHandler(q, slots, flushes))
+		}
 	}
 	if err := errors.Join(wrong...); err != nil {
 		return nil, err
@@ -73,20 +73,16 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 	return l, nil
 }
 
-func (c *Config) queueHandler(q Queue, slots *runner.Slots, flushes bool) (*queueHandler, error) {
-	own, badSet := c.of(q)
-	engine, badEngine := runner.New(q.Handler, own.engine())
-	set, _ := hooks.New(own.Hooks...)
-	settling := own.settling(set)
-	if own.samLocal() {
+// queueHandler makes the handler of a queue, of its own configuration.
+func (c *Config) queueHandler(q Queue, slots *runner.Slots, flushes bool) *queueHandler {
+	set, _ := hooks.New(c.Hooks)
+	engine := runner.New(q.Handler, c.engine(q), set)
+	engine.Slots, engine.Priority = slots, q.Priority
+	settling := c.settling(set)
+	if c.samLocal() {
 		settling = withoutSQS(settling)
 	}
-	policy, badPolicy := settle.New(settling)
-	if err := errors.Join(badSet, badEngine, badPolicy); err != nil {
-		return nil, err
-	}
-	engine.Slots, engine.Weight = slots, cmp.Or(q.Weight, 1)
-	return &queueHandler{engine: engine, policy: policy, cfg: own, flushes: flushes}, nil
+	return &queueHandler{engine: engine, policy: settle.New(settling), cfg: *c, flushes: flushes}
 }
 
 // Invoke handles one invocation. It takes the event's bytes and returns those of the
@@ -115,7 +111,7 @@ func (l *LambdaHandler) Invoke(ctx context.Context, payload []byte) ([]byte, err
 			return nil, err
 		}
 	}
-	return partialfailure.AppendResponse(nil, failures), nil
+	return sqsevent.AppendResponse(nil, failures), nil
 }
 
 // queueOf returns the handler for the batches of one of several queues.
@@ -157,28 +153,24 @@ func (l *LambdaHandler) HandleEvent(ctx context.Context, event events.SQSEvent) 
 // process runs a batch, settles it, and returns the ids of the failed records.
 func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]string, error) {
 	ctx = context.WithValue(ctx, ctxkey.Client{}, q.policy)
+	times := q.engine.Times(ctx)
 	info := batch.BatchInfo{
-		Records:  len(records),
-		QueueARN: records[0].QueueARN,
-		Started:  time.Now(),
-		Times:    q.engine.Times(ctx),
+		Records: len(records), QueueARN: records[0].QueueARN, Started: time.Now(),
+		Deadline: times.Deadline, Cutoff: times.Cutoff, SettleBy: times.SettleBy,
 	}
 	hooks := q.engine.Hooks
 	if hooks.Batches {
 		own := ctx
-		notify.Within(nil, func() { // a goroutine that a hook may end
-			own = hooks.BatchContext(own, info, records)
-			hooks.BatchStarted(own, info)
-		})
+		notify.Within(nil, func() { own = hooks.BatchContext(own, info, records) }) // a goroutine that a hook may end
 		ctx = own
 	}
-	settlement := q.policy.Begin(ctx, info.Times)
+	settlement := q.policy.Begin(ctx, times.SettleBy)
 	settlement.Apart(records)
-	results := q.engine.Run(ctx, records, info.Times, settlement)
+	results := q.engine.Run(ctx, records, times, settlement)
 	warn := settlement.Settle(results)
-	failures := partialfailure.Failures(results)
+	failures := sqsevent.Failures(results)
 	someDone := slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome.Done() || r.Outcome == batch.InProgress })
-	fail := len(failures) > 0 && (q.cfg.DeleteSucceeded || q.cfg.ErrorIfAllFail && !someDone)
+	fail := len(failures) > 0 && (q.cfg.NoReportBatchItemFailures || q.cfg.ErrorIfAllFail && !someDone)
 	q.notify(ctx, info, func() { // from here on the results belong to the hooks
 		defer func() { // also if a hook ends the goroutine
 			if hooks.Calls {
@@ -192,7 +184,7 @@ func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]s
 		}
 	})
 	if q.flushes {
-		q.flush(ctx, info.Times)
+		q.flush(ctx, times)
 	}
 	if fail {
 		return nil, &FailedError{Failed: len(failures), Records: len(records)}
@@ -204,7 +196,7 @@ func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]s
 type invalidEvent struct{ error }
 
 // FailedError is returned when records failed and the configuration asks for an error
-// instead of a report: [Config.ErrorIfAllFail] or [Config.DeleteSucceeded].
+// instead of a report: [Config.ErrorIfAllFail] or [Config.NoReportBatchItemFailures].
 type FailedError struct{ Failed, Records int }
 
 func (e *FailedError) Error() string {

@@ -177,7 +177,7 @@ func TestDeleteSucceededWithFailure_DeletesAndReturnsError(t *testing.T) {
 		q := testqueue.New(t, testqueue.Standard)
 		q.Send("ok", "fail")
 		var log logbook
-		l := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Logger: log.logger(), SQS: q.Client, DeleteSucceeded: true})
+		l := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Logger: log.logger(), SQS: q.Client, NoReportBatchItemFailures: true})
 		response, err := l.Invoke(t.Context(), testqueue.Event(q.Receive(10)))
 		var failed *handler.FailedError
 		if !errors.As(err, &failed) || response != nil || err.Error() != "1 of 2 records failed, see the log for each" {

@@ -8,13 +8,12 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
-	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
 // healthServer serves one address. All calls of Poll with that HealthAddr share it, since a
@@ -88,13 +87,8 @@ func (s *healthServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	mux.ServeHTTP(w, r)
 }
 
-// checkHealth refuses an invalid address, paths at which http.ServeMux would panic, and the
-// health checks' own paths.
+// checkHealth refuses paths at which http.ServeMux would panic, and the health checks' own.
 func (c *PollConfig) checkHealth() (wrong mistakes) {
-	_, port, err := net.SplitHostPort(c.HealthAddr)
-	if _, e := strconv.ParseUint(port, 10, 16); c.HealthAddr != "" && (err != nil || e != nil) {
-		wrong.add(fmt.Errorf(`handler: Poll.HealthAddr is %q (SQSBATCH_HEALTH_ADDR): must be HOST:PORT or :PORT, like "127.0.0.1:8080" or ":8080"`, c.HealthAddr))
-	}
 	for _, path := range slices.Sorted(maps.Keys(c.Handlers)) {
 		var err error
 		switch {

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
 )
@@ -58,7 +60,7 @@ func TestHooksThatBlockCostNoResponse(t *testing.T) {
 		{name: "Warned, of settling", hooks: []any{warnedBlocks{}}, body: "never", times: time.Minute, after: 31 * time.Second, warns: "a BatchSettled or Warned hook still runs 30s after"},
 		{name: "Warned, of settling, at the end", hooks: []any{warnedBlocks{}, settledPanics{}}, body: "hang", times: time.Second, after: 990 * time.Millisecond, warns: "a BatchSettled or Warned hook still runs"},
 		{name: "Warned, of no time", hooks: []any{warnedBlocks{}}, body: "fail", times: 40 * time.Millisecond, after: 39 * time.Millisecond, warns: "a BatchSettled or Warned hook still runs"},
-		{name: "Warned, of a flush", hooks: []any{warnedBlocks{}, flushPanics{}}, body: "fail", times: time.Minute, after: 33 * time.Second, warns: "flushPanics panicked"},
+		{name: "Warned, of a flush", hooks: []any{warnedBlocks{}, flushPanics{}}, body: "fail", times: time.Minute, after: 33 * time.Second, warns: "the hook Flush panicked"},
 		{name: "BatchSettled and Flush", hooks: []any{settledBlocks{}, flushBlocks{}}, body: "fail", times: time.Second, after: 990 * time.Millisecond, warns: "a Flush hook took too long"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -66,7 +68,7 @@ func TestHooksThatBlockCostNoResponse(t *testing.T) {
 				defer time.Sleep(24 * time.Hour)  // for what was given up
 				t.Setenv("AWS_SAM_LOCAL", "true") // calls are not what this is about; a dry run warns
 				var book logbook
-				h := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Hooks: c.hooks, Logger: book.logger()})
+				h := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Hooks: testhooks.Of(c.hooks...), Logger: book.logger()})
 				ctx, cancel := context.WithTimeout(t.Context(), c.times)
 				defer cancel()
 				began := time.Now()
@@ -104,7 +106,7 @@ func TestALogThatBlocksCostsNoResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		defer time.Sleep(24 * time.Hour) // for what was given up
 		t.Setenv("AWS_SAM_LOCAL", "true")
-		h := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Hooks: []any{finishedPanics{}, settledPanics{}, flushPanics{}}, Logger: slog.New(hanging{slog.DiscardHandler})})
+		h := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Hooks: testhooks.Of(finishedPanics{}, settledPanics{}, flushPanics{}), Logger: slog.New(hanging{slog.DiscardHandler})})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()

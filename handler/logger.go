@@ -3,7 +3,6 @@ package handler
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -11,15 +10,17 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
 
 // setUp sets zero fields from their variables, and Logger to what newLogger makes for a
-// level. It returns three things: the hook that writes the log; warnings about variables
-// that have no effect; and an error that names the values that are out of their bounds.
-func (c *Config) setUp(newLogger func(level string) *slog.Logger, every time.Duration) (hook *log.Hook, warnings []string, err error) {
-	err = c.fromEnvironment()
+// level. It returns three things: the hooks that write the log; warnings about variables that
+// have no effect; and errors that name the values that are out of their bounds.
+func (c *Config) setUp(newLogger func(level string) *slog.Logger, every time.Duration) (hooks batch.Hooks, warnings []string, wrong mistakes) {
+	wrong.add(c.fromEnvironment())
+	wrong = append(wrong, c.validate()...)
 	if unknown := unknownVariables(); unknown != nil {
 		warnings = append(warnings, unknown.Error())
 	}
@@ -30,10 +31,7 @@ func (c *Config) setUp(newLogger func(level string) *slog.Logger, every time.Dur
 		}
 		c.Logger = newLogger(name)
 	}
-	if most := int(settings.LogBodyBytes.Most); c.LogBodyBytes < 0 || c.LogBodyBytes > most {
-		err = errors.Join(err, fmt.Errorf("handler: LogBodyBytes is %d, must be 0 to %d (%s)", c.LogBodyBytes, most, settings.LogBodyBytes.Name))
-	}
-	return log.New(c.Logger, log.Options{Succeeded: c.LogSucceeded, BodyBytes: c.LogBodyBytes, Every: every}), warnings, err
+	return log.New(c.Logger, log.Config{Succeeded: c.LogSucceeded, BodyBytes: c.LogBodyBytes, Every: every}), warnings, wrong
 }
 
 // warn logs each warning.

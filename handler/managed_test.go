@@ -16,6 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+
 	"github.com/aws/aws-lambda-go/lambdacontext"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -197,7 +199,7 @@ func TestManagedInstance_SettlesAndLogsPerInvocation(t *testing.T) {
 			invocations: map[string]lambda.Invocation{}, called: map[string]map[string]string{}, first: map[string]bool{}, done: map[string][]string{},
 			back: map[string]time.Time{}, deleted: map[string]int{}}
 		invocations = c.invocations
-		c.server = sqs.New(sqs.Options{Observe: func(e sqs.Event) {
+		c.server = sqs.New(sqs.Config{Observe: func(e sqs.Event) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			if e.Kind == sqs.Deleted {
@@ -213,7 +215,7 @@ func TestManagedInstance_SettlesAndLogsPerInvocation(t *testing.T) {
 		defer c.server.Close()
 		c.client = c.server.Client()
 		h := newHandler(t, batch.HandlerFunc(c.do), handler.Config{SQS: c.client, RecordTimeout: 10 * time.Second, LogSucceeded: true,
-			Hooks: []any{finishedPanics{}, calledPanics{}, settledPanics{}, flushPanics{}}}) // each makes warnings
+			Hooks: testhooks.Of(finishedPanics{}, calledPanics{}, settledPanics{}, flushPanics{})}) // each makes warnings
 		fn, err := lambda.Start(lambda.Function{Handler: c.invoke(h), Timeout: 30 * time.Second, Concurrency: 1, ConcurrencyPerEnvironment: atATime})
 		if err != nil {
 			t.Fatal(err)

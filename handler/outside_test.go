@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 func TestSAMLocalMakesNoCallAndTellsWhatItWouldSet(t *testing.T) {
@@ -18,9 +19,8 @@ func TestSAMLocalMakesNoCallAndTellsWhatItWouldSet(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL", "")
 	t.Setenv("AWS_ENDPOINT_URL_SQS", "")
 	t.Setenv("SQSBATCH_DEAD_LETTER_QUEUE", "OrdersDeadLetterQueue")
-	t.Setenv("SQSBATCH_BACKOFF", "constant")
 	var log logbook
-	l := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Logger: log.logger()})
+	l := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Logger: log.logger(), Failures: partialfailure.Config{Backoff: func(int) time.Duration { return 2 * time.Second }}})
 	got, err := l.Invoke(t.Context(), payload(ordersARN, "fail", "never", "ok"))
 	// The permanent failure did not really go to a dead-letter queue: it is reported.
 	if err != nil || string(got) != `{"batchItemFailures":[{"itemIdentifier":"m-0"},{"itemIdentifier":"m-1"}]}` {
@@ -36,11 +36,10 @@ func TestSAMLocalMakesNoCallForLaterAttemptsOrDeletes(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL", "")
 	t.Setenv("AWS_ENDPOINT_URL_SQS", "")
 	t.Setenv("SQSBATCH_DEAD_LETTER_QUEUE", "OrdersDeadLetterQueue")
-	t.Setenv("SQSBATCH_BACKOFF", "constant")
 	t.Setenv("SQSBATCH_DELETE_SUCCEEDED", "true")
 	synctest.Test(t, func(t *testing.T) { // no call can leave the bubble: it would hang
 		var log logbook
-		l := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Logger: log.logger()})
+		l := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Logger: log.logger(), Failures: partialfailure.Config{Backoff: func(int) time.Duration { return 2 * time.Second }}})
 		event := strings.ReplaceAll(string(payload(ordersARN, "fail", "ok")), `"ApproximateReceiveCount":"1"`, `"ApproximateReceiveCount":"3"`)
 		begin := time.Now()
 		_, err := l.Invoke(t.Context(), []byte(event))
@@ -65,7 +64,7 @@ func TestWithoutCredentialsOrRegionTheAnswerIsTheSame(t *testing.T) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
 	synctest.Test(t, func(t *testing.T) { // no call can leave the bubble: it would hang
 		var log logbook
-		l := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Logger: log.logger()})
+		l := newHandler(t, batch.HandlerFunc(byBody), handler.Config{Logger: log.logger(), Failures: partialfailure.Config{Backoff: func(int) time.Duration { return 2 * time.Second }}})
 		begin := time.Now()
 		got, err := l.Invoke(t.Context(), payload(ordersARN, "fail", "never", "ok"))
 		if err != nil || string(got) != `{"batchItemFailures":[{"itemIdentifier":"m-0"},{"itemIdentifier":"m-1"}]}` {

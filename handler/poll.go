@@ -13,14 +13,19 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
+	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 	"github.com/sqsbatch/sqsbatch/internal/notify"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
-	"github.com/sqsbatch/sqsbatch/internal/wrapped"
-	"github.com/sqsbatch/sqsbatch/longpoll"
 )
+
+// ErrTooManyAbandoned is returned by [Poller.Run] when more than PollConfig.MaxAbandoned
+// handlers were abandoned and still run. The process should end, so that the platform starts a
+// new one.
+var ErrTooManyAbandoned = longpoll.ErrAbandoned
 
 // Poller polls queues in a program with a life cycle of its own, such as an HTTP server or
 // a component of a framework. Make it with [NewPoller]. Its methods are safe for concurrent
@@ -41,25 +46,29 @@ type Poller struct {
 // it reads the environment. It makes no call to AWS. It returns an error that names every
 // value that is out of its bounds.
 //
-// [Config.Reserve], Deadline, MinRemaining, ErrorIfAllFail and DeleteSucceeded are for
+// [Config.Reserve], MinRemaining, ErrorIfAllFail and NoReportBatchItemFailures are for
 // invocations and have no effect here.
 func NewPoller(h batch.Handler, cfg Config) (*Poller, error) {
 	_, named := h.(Queues)
 	named = named && len(cfg.Poll.Queues) == 0
-	lines, warnings, badConfig := cfg.setUp(containerLogger, time.Minute)
+	lines, warnings, wrong := cfg.setUp(containerLogger, time.Minute)
 	if named && len(cfg.Poll.Queues) > 0 { // a platform may set it for every program
 		cfg.Poll.Queues = nil
 		warnings = append(warnings, settings.QueueURL.Name+" has no effect: handler.Queues names the queues")
 	}
+	_, badHooks := hooks.New(cfg.Hooks)
+	wrong.add(badHooks)
 	// The log comes last: if writing it blocks, the metrics are still recorded.
-	cfg.Hooks = append(slices.Clone(cfg.Hooks), lines)
+	cfg.Hooks = batch.JoinHooks(cfg.Hooks, lines)
+	cfg.Hooks.Validate = nil
+	set, _ := hooks.New(cfg.Hooks)
 	pollers, err := cfg.pollers(h)
-	if err := errors.Join(badConfig, err); err != nil {
+	wrong.add(err)
+	if err := errors.Join(wrong...); err != nil {
 		return nil, err
 	}
 	p := &Poller{cfg: cfg, queues: pollers, warnings: append(warnings, cfg.Poll.healthWarnings()...),
-		started: make(chan struct{}), over: make(chan struct{})}
-	p.hooks, _ = hooks.New(cfg.Hooks...) // the pollers have accepted the same hooks
+		hooks: set, started: make(chan struct{}), over: make(chan struct{})}
 	p.stopping, p.stop = context.WithCancel(context.Background())
 	return p, nil
 }
@@ -73,11 +82,14 @@ func Poll(ctx context.Context, h batch.Handler, cfg Config) error {
 	return p.Run(ctx)
 }
 
-// Run polls until ctx ends or [Poller.Shutdown] is called. Then it stops all queues as
-// [longpoll.Poller.Run] describes, within [Poller.StopTakes]. It may be called once.
+// Run polls until ctx ends or [Poller.Shutdown] is called. Then it drains: it stops receiving,
+// waits up to PollConfig.DrainLimit for running handlers, cancels those that still run,
+// releases records that were not started, and deletes handled ones. A drain takes
+// [Poller.StopTakes] at most, whatever SQS, handlers and hooks do. Run may be called once.
 //
 // Run returns an error if a queue cannot be used, if the health address is in use, or if
-// too many handlers were abandoned. All queues are drained before it returns.
+// too many handlers were abandoned ([ErrTooManyAbandoned]). All queues are drained before it
+// returns.
 func (p *Poller) Run(ctx context.Context) error {
 	if p.begun.Swap(true) {
 		return longpoll.ErrRunTwice
@@ -176,7 +188,10 @@ func (p *Poller) StopTakes() (most time.Duration) {
 	return most
 }
 
-// Pause stops receiving from all queues until [Poller.Resume]; see [longpoll.Poller.Pause].
+// Pause stops receiving until [Poller.Resume]. Use it while a dependency of the handler is
+// down. Running handlers go on. Records that were not started are released as soon as no open
+// receive could take them again: after 0.2 s at most, or 2 s if a receive may be about to
+// return messages. It may be called before Run, and has no effect while the Poller stops.
 func (p *Poller) Pause() {
 	for _, q := range p.queues {
 		q.Pause()
@@ -190,70 +205,109 @@ func (p *Poller) Resume() {
 	}
 }
 
-// Status returns the state of each queue, in the order of the configuration.
-func (p *Poller) Status() (list []longpoll.Status) {
+// SetConcurrency changes how many records, or FIFO groups, of a queue are handled at the same
+// time, 1 to 10,000. If more are running, they go on. Prefetch and MaxAbandoned stay as they
+// are. It returns an error if the Poller has several queues: use the one of
+// [Poller.Queue], which still has its part of [Config.Concurrency] at most.
+func (p *Poller) SetConcurrency(n int) error {
+	if err := settings.Concurrency.Check(n); err != nil {
+		return fmt.Errorf("handler: the concurrency is %d, %w", n, err)
+	}
+	if len(p.queues) != 1 {
+		return fmt.Errorf("handler: SetConcurrency is for one queue, see Poller.Queue: this Poller has %d", len(p.queues))
+	}
+	p.queues[0].SetConcurrency(n)
+	return nil
+}
+
+// Status returns the state of each queue, in the order of the configuration. It looks at each
+// running record.
+func (p *Poller) Status() (list []batch.Status) {
 	for _, q := range p.queues {
 		list = append(list, q.Status())
 	}
 	return list
 }
 
-// Health answers /livez, /readyz and /statusz for all queues, for an HTTP server of your
-// own; see [longpoll.Health]. PollConfig.HealthAddr serves the same.
+// Health returns an HTTP handler for the health checks of orchestrators, for an HTTP server of
+// your own; PollConfig.HealthAddr serves the same:
+//
+//   - /livez answers 503 if the process should be replaced: receives are not answered in time,
+//     a hook takes more than 30 s, or polling stopped with an error. Otherwise it answers 200,
+//     also while SQS is down.
+//   - /readyz answers 200 while every queue is received from, and 503 while one starts, drains,
+//     or fails to receive or to delete. A queue that is paused or aborted (batch.Abort) counts
+//     as ready, since a new process would not do better.
+//   - /statusz answers with a JSON list of [batch.Status].
+//
+// The first two answer with a line for each queue, such as "ok QUEUE: polling" or "not ok
+// QUEUE: failing".
 func (p *Poller) Health() http.Handler { return longpoll.Health(p.queues...) }
 
-// Queue returns the poller of one queue, so that you can use its own Pause, Resume, Status
-// and SetConcurrency. name is the queue's name, or its ARN or URL as in the configuration.
-// If several queues have that name, Queue returns the first. It returns nil if there is
-// none.
-func (p *Poller) Queue(name string) *longpoll.Poller {
+// Queue returns a Poller of one of the queues. Its Pause, Resume, SetConcurrency, Status,
+// Health and Shutdown are for this queue only, and its Run returns an error. name is the
+// queue's name, or its ARN or URL as in the configuration. If several queues have that name,
+// Queue returns the first. It returns nil if there is none.
+func (p *Poller) Queue(name string) *Poller {
 	for _, q := range p.queues {
 		if s := q.Status().Queue; s == name || batch.QueueName(s) == name {
-			return q
+			one := &Poller{queues: []*longpoll.Poller{q}, started: make(chan struct{}), over: closed, stop: func() {}}
+			one.begun.Store(true)
+			return one
 		}
 	}
 	return nil
 }
 
+// closed is a channel that is closed.
+var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
 // pollers makes a poller for each queue. Its error names everything that is wrong with the
 // configuration, each problem once.
 func (c *Config) pollers(h batch.Handler) ([]*longpoll.Poller, error) {
-	wrong := append(c.checkShared(), c.Poll.checkHealth()...)
+	wrong := c.Poll.checkHealth()
 	queues, err := c.split(h, c.Poll.Queues)
 	wrong.add(err)
 	if err == nil && len(queues) == 0 && os.Getenv(settings.QueueURL.Name) == "" {
 		wrong.add(errors.New("handler: Poll.Queues is empty, must name at least one queue (SQSBATCH_QUEUE_URL)"))
-		wrong.add(wrapped.Validate(h)) // h may be Queues inside middleware
+		wrong.add(checkHandler(h)) // h may be Queues inside middleware
 		wrong.add(unknownVariables())
 	}
 	wrong = append(wrong, queues.namedTwice()...)
-	slots := c.slots()
+	var slots *runner.Slots
+	if len(queues) > 1 && c.Concurrency > 0 {
+		slots = runner.NewSlots(c.Concurrency)
+	}
 	list := make([]*longpoll.Poller, len(queues))
 	for i, q := range queues {
 		if q.URL == "" && err != nil {
 			continue // split has reported it
 		}
 		own, err := c.of(q)
-		wrong.add(err)
-		list[i], err = own.poller(q, slots)
+		if err == nil {
+			list[i], err = own.poller(q, slots)
+		}
 		wrong.add(err)
 	}
 	return list, errors.Join(wrong...)
 }
 
-// poller makes the poller of one queue.
+// poller makes the poller of one queue, of its own configuration.
 func (c *Config) poller(q Queue, slots *runner.Slots) (*longpoll.Poller, error) {
 	client, err := c.pollClient(context.Background(), q.URL)
 	if err != nil {
 		return nil, err
 	}
-	engine := c.engine()
-	engine.Reserve, engine.Deadline, engine.MinRemaining = 0, "", 0
+	if arn, err := endpoint.ParseARN(q.URL); err == nil && client.Options().BaseEndpoint == nil && client.Options().Region != arn.Region {
+		return nil, fmt.Errorf("handler: queue %s must be of the region of the client SQS, which is %s", q.URL, client.Options().Region)
+	}
+	engine := c.engine(q)
+	engine.Reserve, engine.MinRemaining = 0, 0
 	return longpoll.New(q.Handler, longpoll.Config{
-		Queue: q.URL, SQS: client, Engine: engine, Slots: slots, Weight: q.Weight, Failures: c.failures(),
-		Wait: c.Poll.Wait, Prefetch: c.Poll.Prefetch, Visibility: c.Poll.Visibility, NoHeartbeat: c.Poll.NoHeartbeat,
+		Queue: q.URL, SQS: client, Engine: engine, Slots: slots, Priority: q.Priority, Hooks: c.Hooks, Failures: c.failures(),
+		Wait: c.Poll.Wait, Prefetch: c.Poll.Prefetch, Visibility: c.Poll.Visibility,
 		DrainLimit: c.Poll.DrainLimit, MaxAbandoned: c.Poll.MaxAbandoned, UntilEmpty: c.Poll.UntilEmpty,
-	})
+	}), nil
 }
 
 // namedTwice returns an error for each queue that is named twice.

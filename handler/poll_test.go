@@ -22,13 +22,13 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
-	"github.com/sqsbatch/sqsbatch/longpoll"
+	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 )
 
 // queues makes queues in an emulated SQS and returns its client.
 func queues(t *testing.T, names ...string) (*sqs.Server, *awssqs.Client) {
 	t.Helper()
-	server := sqs.New(sqs.Options{Region: "eu-west-1"})
+	server := sqs.New(sqs.Config{Region: "eu-west-1"})
 	t.Cleanup(func() { _ = server.Close() })
 	client := server.Client()
 	for _, name := range names {
@@ -174,9 +174,9 @@ func TestPollsConfiguration(t *testing.T) {
 		{"no queue", nil, handler.PollConfig{}, []string{"Poll.Queues is empty", "SQSBATCH_QUEUE_URL"}},
 		{"empty queue", map[string]string{"SQSBATCH_QUEUE_URL": "a,,b"}, handler.PollConfig{}, []string{"SQSBATCH_QUEUE_URL", `"a,,b"`, "commas"}},
 		{"everything", map[string]string{
-			"SQSBATCH_QUEUE_URL": "a", "SQSBATCH_WAIT": "soon", "SQSBATCH_PREFETCH": "many", "SQSBATCH_VISIBILITY": "-1s", "SQSBATCH_HEARTBEAT": "perhaps",
+			"SQSBATCH_QUEUE_URL": "a", "SQSBATCH_WAIT": "soon", "SQSBATCH_PREFETCH": "many", "SQSBATCH_VISIBILITY": "-1s",
 			"SQSBATCH_DRAIN_LIMIT": "13h", "SQSBATCH_MAX_ABANDONED": "0",
-		}, handler.PollConfig{}, []string{"SQSBATCH_WAIT", "soon", "SQSBATCH_PREFETCH", "many", "SQSBATCH_VISIBILITY", "-1s", "SQSBATCH_HEARTBEAT", "perhaps",
+		}, handler.PollConfig{}, []string{"SQSBATCH_WAIT", "soon", "SQSBATCH_PREFETCH", "many", "SQSBATCH_VISIBILITY", "-1s",
 			"SQSBATCH_DRAIN_LIMIT", "13h", "SQSBATCH_MAX_ABANDONED", `"0"`}},
 		{"bounds", map[string]string{"SQSBATCH_WAIT": "30s"}, handler.PollConfig{Queues: []string{"a"}}, []string{"SQSBATCH_WAIT is", "30s", "whole seconds from 1s to 20s"}},
 		{"its own bounds", map[string]string{"SQSBATCH_WAIT": "abc", "SQSBATCH_VISIBILITY": "1500ms", "SQSBATCH_RECORD_TIMEOUT": "12h"},
@@ -185,13 +185,11 @@ func TestPollsConfiguration(t *testing.T) {
 				`SQSBATCH_RECORD_TIMEOUT is "12h": must be a duration above 0 and up to 11h59m`}},
 		{"all in one go", map[string]string{"SQSBATCH_WAIT": "30s", "SQSBATCH_VISIBILITY": "1s", "SQSBATCH_ON_PERMANENT": "burn", "SQSBATCH_HEALTH_ADDR": "nope"},
 			handler.PollConfig{Queues: []string{"a"}, Prefetch: -2}, []string{
-				"SQSBATCH_WAIT", "SQSBATCH_VISIBILITY", `OnPermanent is "burn"`, `HealthAddr is "nope" (SQSBATCH_HEALTH_ADDR): must be HOST:PORT`, "Prefetch is -2"}},
+				"SQSBATCH_WAIT", "SQSBATCH_VISIBILITY", `SQSBATCH_ON_PERMANENT is "burn"`, `SQSBATCH_HEALTH_ADDR is "nope": must be HOST:PORT`, "Prefetch is -2"}},
 		{"a comma too many", map[string]string{"SQSBATCH_QUEUE_URL": "a,"}, handler.PollConfig{}, []string{"item 2 of 2 is empty"}},
 		{"twice", nil, handler.PollConfig{Queues: []string{"a", "b", "a"}}, []string{"names a queue twice", "as a and as a"}},
 		{"twice, in two ways", map[string]string{"SQSBATCH_QUEUE_URL": "https://sqs.eu-west-1.amazonaws.com/1/a, arn:aws:sqs:eu-west-1:1:a"},
 			handler.PollConfig{}, []string{"names a queue twice", "arn:aws:sqs:eu-west-1:1:a"}},
-		{"a contradiction", map[string]string{"SQSBATCH_HEARTBEAT": "false", "SQSBATCH_VISIBILITY": "6s", "SQSBATCH_RECORD_TIMEOUT": "10m"},
-			handler.PollConfig{Queues: []string{"a"}}, []string{"RecordTimeout is 10m0s", "nothing extends it"}},
 		{"no ARN of a queue", map[string]string{"SQSBATCH_QUEUE_URL": "arn:aws:sns:eu-west-1:1:a"}, handler.PollConfig{}, []string{"is not a queue's ARN"}},
 		{"misspelt queue", map[string]string{"SQSBATCH_QUEUES_URL": "a"}, handler.PollConfig{}, []string{"is SQSBATCH_QUEUE_URL meant?"}},
 		{"code comes first", map[string]string{"SQSBATCH_WAIT": "3s"}, handler.PollConfig{Queues: []string{"a"}, Wait: time.Minute}, []string{"Wait is 1m0s"}},
@@ -225,7 +223,7 @@ func TestPollsConfiguration(t *testing.T) {
 // What the environment says reaches the poller.
 func TestPollsEnvironment(t *testing.T) {
 	for name, value := range map[string]string{
-		"SQSBATCH_QUEUE_URL": " a , b ", "SQSBATCH_WAIT": "3s", "SQSBATCH_PREFETCH": "0", "SQSBATCH_VISIBILITY": "40s", "SQSBATCH_HEARTBEAT": "false",
+		"SQSBATCH_QUEUE_URL": " a , b ", "SQSBATCH_WAIT": "3s", "SQSBATCH_PREFETCH": "0", "SQSBATCH_VISIBILITY": "40s", "SQSBATCH_RECORD_TIMEOUT": "36s",
 		"SQSBATCH_DRAIN_LIMIT": "2s", "SQSBATCH_CONCURRENCY": "2",
 	} {
 		t.Setenv(name, value)
@@ -250,7 +248,7 @@ func TestPollsEnvironment(t *testing.T) {
 			t.Errorf("the stop took %v, want 2 s; error %v", took, err)
 		}
 		if given := time.Duration(given.Load()); given != 36*time.Second {
-			t.Errorf("a record was given %v, want its visibility of 40 s less a tenth", given)
+			t.Errorf("a record was given %v, want 36 s", given)
 		}
 		if n := len(server.Events(sqs.Received)); n != 2 {
 			t.Errorf("%d were received, want the 2 that have slots", n)

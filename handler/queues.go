@@ -11,7 +11,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
-	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
@@ -19,7 +19,7 @@ import (
 // other function of this package that takes a handler:
 //
 //	handler.Run(handler.Queues{
-//		{URL: os.Getenv("ORDERS_URL"), Handler: batch.JSON(ship), Weight: 3},
+//		{URL: os.Getenv("ORDERS_URL"), Handler: batch.JSON(ship), Priority: 1},
 //		{URL: os.Getenv("MAILS_URL"), Handler: batch.JSON(mail)},
 //	})
 //
@@ -38,23 +38,26 @@ type Queue struct {
 	// Handler handles the queue's records.
 	Handler batch.Handler
 
-	// Weight is the queue's share of Config.MaxHandlers, 1 to 100. While all queues have
-	// records, a queue with weight 3 has three times the slots of a queue with weight 1.
-	// With Config.StrictPriority it is the queue's priority. Defaults to 1.
-	Weight int
+	// Concurrency is the largest number of the queue's records that are handled at the same
+	// time, 1 to 10,000. Defaults to Config.Concurrency, or else to the number that Handler
+	// asks for, or to 10.
+	Concurrency int
+
+	// Priority decides which queue has its next record handled, where Config.Concurrency
+	// limits all of them together: the queue with the highest Priority that has records. It
+	// starves the queues below it while it is busy. Queues of the same Priority get the same
+	// share. Defaults to 0.
+	Priority int
 
 	// Set changes the configuration for this queue. It is called after Config and the
 	// environment were applied:
 	//
-	//	Set: func(c *handler.Config) { c.Concurrency, c.Outage = 2, time.Hour },
+	//	Set: func(c *handler.Config) { c.Failures.Outage = time.Hour },
 	//
-	// Set must not change fields that are for all queues: Logger, Hooks, Other,
-	// MaxHandlers, StrictPriority, Poll.Queues, Poll.HealthAddr and Poll.Handlers. Defaults
-	// to no change.
+	// Set must not change fields that are for all queues: Concurrency, Logger, Hooks, Other,
+	// Poll.Queues, Poll.HealthAddr and Poll.Handlers. Defaults to no change.
 	Set func(c *Config)
 }
-
-const maxWeight = 100
 
 // Handle passes a record to the handler of its queue, which it finds by
 // [batch.Record].QueueARN.
@@ -111,56 +114,39 @@ func (c *Config) split(h batch.Handler, names []string) (Queues, error) {
 		if wrapped.IsNil(queue.Handler) {
 			wrong.add(fmt.Errorf("handler: Queues[%d].Handler is nil", i))
 		}
-		if queue.Weight < 0 || queue.Weight > maxWeight {
-			wrong.add(fmt.Errorf("handler: Queues[%d].Weight is %d, must be 1 to %d", i, queue.Weight, maxWeight))
+		if queue.Concurrency != 0 {
+			if err := settings.Concurrency.Check(queue.Concurrency); err != nil {
+				wrong.add(fmt.Errorf("handler: Queues[%d].Concurrency is %d, %w", i, queue.Concurrency, err))
+			}
 		}
-		if queue.Weight > 0 && c.MaxHandlers == 0 {
-			wrong.add(fmt.Errorf("handler: Queues[%d].Weight has no effect without MaxHandlers (SQSBATCH_MAX_HANDLERS): each queue has Concurrency slots of its own", i))
+		if queue.Priority != 0 && c.Concurrency == 0 {
+			wrong.add(fmt.Errorf("handler: Queues[%d].Priority has no effect without Config.Concurrency (SQSBATCH_CONCURRENCY): nothing else limits the queues together", i))
 		}
 	}
 	return q, errors.Join(wrong...)
 }
 
-// slots returns the slots that all queues, or all invocations, share; nil without
-// MaxHandlers.
-func (c *Config) slots() *runner.Slots {
-	if c.MaxHandlers <= 0 {
-		return nil
+// checkHandler returns an error if h cannot be called.
+func checkHandler(h batch.Handler) error {
+	if wrapped.IsNil(h) {
+		return errors.New("handler: the handler is nil")
 	}
-	return runner.NewSlots(c.MaxHandlers, c.StrictPriority)
+	return wrapped.Validate(h)
 }
-
-// checkShared checks the fields that are for all queues.
-func (c *Config) checkShared() (wrong mistakes) {
-	if c.MaxHandlers < 0 || c.MaxHandlers > maxHandlers {
-		wrong.add(fmt.Errorf("handler: MaxHandlers is %d, must be 1 to %d (SQSBATCH_MAX_HANDLERS)", c.MaxHandlers, maxHandlers))
-	}
-	if c.StrictPriority && c.MaxHandlers == 0 {
-		wrong.add(errors.New("handler: StrictPriority has no effect without MaxHandlers (SQSBATCH_MAX_HANDLERS)"))
-	}
-	return wrong
-}
-
-const maxHandlers = 10_000
 
 // of returns the configuration for one queue.
 func (c *Config) of(q Queue) (Config, error) {
 	own := *c
-	own.Hooks = slices.Clone(c.Hooks)
-	if q.Set != nil {
-		q.Set(&own)
+	if err := checkHandler(q.Handler); err != nil || q.Set == nil {
+		return own, err
 	}
-	if own.Concurrency == 0 && c.MaxHandlers > 0 && wrapped.Concurrency(q.Handler) == 0 {
-		own.Concurrency = c.MaxHandlers
-	}
+	q.Set(&own)
 	for _, field := range []struct {
 		name string
 		same bool
 	}{
 		{"Logger", own.Logger == c.Logger},
-		{"Hooks", len(own.Hooks) == len(c.Hooks)},
-		{"MaxHandlers", own.MaxHandlers == c.MaxHandlers},
-		{"StrictPriority", own.StrictPriority == c.StrictPriority},
+		{"Concurrency", own.Concurrency == c.Concurrency},
 		{"Poll.Queues", slices.Equal(own.Poll.Queues, c.Poll.Queues)},
 		{"Poll.HealthAddr", own.Poll.HealthAddr == c.Poll.HealthAddr},
 		{"Poll.Handlers", len(own.Poll.Handlers) == len(c.Poll.Handlers)},
@@ -169,7 +155,8 @@ func (c *Config) of(q Queue) (Config, error) {
 			return own, fmt.Errorf("handler: Set of queue %s changes %s, which is for all queues: set it in Config", q.URL, field.name)
 		}
 	}
-	return own, nil
+	own.Hooks = c.Hooks
+	return own, errors.Join(own.validate()...)
 }
 
 // queueKey returns the same key for a queue's ARN and its URLs.

@@ -50,11 +50,11 @@ func TestQueuesInContainer_EachHasItsHandlerAndSettings(t *testing.T) {
 		h := handler.Queues{
 			{URL: server.QueueURL("orders"), Handler: got.by("ship")},
 			{URL: "mails", Handler: got.by("mail"), Set: func(c *handler.Config) {
-				c.Outage, c.Backoff = 0, partialfailure.Constant(5*time.Minute)
+				c.Failures.Outage, c.Failures.Backoff = 0, func(int) time.Duration { return 5 * time.Minute }
 			}},
 		}
 		var visible [2]time.Duration
-		err := polled(t, h, handler.Config{SQS: client, Logger: book.logger(), Outage: time.Second}, func() {
+		err := polled(t, h, handler.Config{SQS: client, Logger: book.logger(), Failures: partialfailure.Config{Outage: time.Second}}, func() {
 			send(t, client, server.QueueURL("orders"), "1", "fail")
 			send(t, client, server.QueueURL("mails"), "2", "fail")
 			time.Sleep(900 * time.Millisecond) // the first backoff is 1 s or more
@@ -111,10 +111,10 @@ func TestMistakesInQueues_AreNamedTogether(t *testing.T) {
 		cfg  handler.Config
 		want []string
 	}{
-		"fields": {handler.Queues{{Handler: h, Weight: 101}, {URL: "mails", Weight: -1}}, handler.Config{MaxHandlers: 20_000, Poll: handler.PollConfig{Queues: []string{"orders"}}}, []string{
-			"Queues[0].URL is empty", "Queues[0].Weight is 101", "Queues[1].Handler is nil", "Queues[1].Weight is -1", "MaxHandlers is 20000", "Poll.Queues is orders"}},
+		"fields": {handler.Queues{{Handler: h, Concurrency: 10_001}, {URL: "mails", Concurrency: -1}}, handler.Config{Concurrency: 20_000, Poll: handler.PollConfig{Queues: []string{"orders"}}}, []string{
+			"Queues[0].URL is empty", "Queues[0].Concurrency is 10001", "Queues[1].Handler is nil", "Queues[1].Concurrency is -1", "Concurrency is 20000", "Poll.Queues is orders"}},
 		"none":  {handler.Queues{}, handler.Config{}, []string{"Queues is empty"}},
-		"alone": {handler.Queues{{URL: "a", Handler: h, Weight: 2}}, handler.Config{StrictPriority: true}, []string{"Queues[0].Weight has no effect", "StrictPriority has no effect"}},
+		"alone": {handler.Queues{{URL: "a", Handler: h, Priority: 2}}, handler.Config{}, []string{"Queues[0].Priority has no effect"}},
 		"twice": {handler.Queues{{URL: "a", Handler: h}, {URL: "a", Handler: h}}, handler.Config{}, []string{"a queue twice"}},
 		"wrapped": {batch.Chain(handler.Queues{{URL: "a", Handler: h}}, func(h batch.Handler) batch.Handler { return batch.HandlerFunc(h.Handle) }),
 			handler.Config{}, []string{"must not be wrapped in middleware"}},
@@ -149,12 +149,12 @@ func (b *busy) Handle(context.Context, batch.Record) error {
 }
 
 // Two full queues, for 20 s of virtual time.
-func TestMaxHandlers_AreSharedByFullQueues(t *testing.T) {
+func TestConcurrency_IsSharedByFullQueues(t *testing.T) {
 	for _, test := range []struct {
-		strict    bool
+		priority  int
 		want, off float64
-	}{{false, 0.75, 0.03}, {true, 1, 0.01}} {
-		t.Run(fmt.Sprintf("strict=%v", test.strict), func(t *testing.T) {
+	}{{0, 0.5, 0.03}, {1, 1, 0.01}} {
+		t.Run(fmt.Sprintf("priority=%d", test.priority), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, client := queues(t, "high", "low")
 				var high, low busy
@@ -165,11 +165,11 @@ func TestMaxHandlers_AreSharedByFullQueues(t *testing.T) {
 					sendMany(t, client, server.QueueURL("low"), 10)
 				}
 				h := handler.Queues{
-					{URL: server.QueueURL("high"), Handler: &high, Weight: 3},
+					{URL: server.QueueURL("high"), Handler: &high, Priority: test.priority},
 					{URL: server.QueueURL("low"), Handler: &low},
 				}
 				var book logbook
-				cfg := handler.Config{SQS: client, Logger: book.logger(), MaxHandlers: 4, StrictPriority: test.strict}
+				cfg := handler.Config{SQS: client, Logger: book.logger(), Concurrency: 4}
 				err := polled(t, h, cfg, func() {
 					time.Sleep(time.Second) // both have begun
 					high.served.Store(0)
@@ -195,7 +195,7 @@ func TestMaxHandlers_AreSharedByFullQueues(t *testing.T) {
 }
 
 // On Lambda the bound is over the invocations of a process.
-func TestMaxHandlersOnLambda_BoundsInvocationsTogether(t *testing.T) {
+func TestConcurrencyOnLambda_BoundsInvocationsTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running, most atomic.Int32
 		h := batch.HandlerFunc(func(context.Context, batch.Record) error {
@@ -205,7 +205,7 @@ func TestMaxHandlersOnLambda_BoundsInvocationsTogether(t *testing.T) {
 			return nil
 		})
 		var book logbook
-		l := newHandler(t, h, handler.Config{Logger: book.logger(), MaxHandlers: 5})
+		l := newHandler(t, h, handler.Config{Logger: book.logger(), Concurrency: 5})
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
@@ -225,7 +225,7 @@ func TestMaxHandlersOnLambda_BoundsInvocationsTogether(t *testing.T) {
 }
 
 // Records that wait for others of their chunk hold slots: they go on once no other can join.
-func TestMaxHandlersOnLambda_ChunksDoNotWaitForSlots(t *testing.T) {
+func TestConcurrencyOnLambda_ChunksDoNotWaitForSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var items atomic.Int32
 		h := bulk.JSON(func(_ context.Context, chunk []bulk.Item[int]) error {
@@ -234,7 +234,7 @@ func TestMaxHandlersOnLambda_ChunksDoNotWaitForSlots(t *testing.T) {
 			return nil
 		}, bulk.Config{MaxItems: 100})
 		var book logbook
-		l := newHandler(t, h, handler.Config{Logger: book.logger(), MaxHandlers: 7})
+		l := newHandler(t, h, handler.Config{Logger: book.logger(), Concurrency: 7})
 		var all sync.WaitGroup
 		began := time.Now()
 		for range 4 {

@@ -1,7 +1,6 @@
 package handler
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,15 +34,11 @@ func (q *queueHandler) warnWouldBe(ctx context.Context, info batch.BatchInfo, re
 	var list []string
 	for i := range results {
 		r := &results[i]
-		verdict, on := batch.VerdictOf(r.Err), q.cfg.OnPermanent
-		if verdict.Malformed {
-			on = cmp.Or(q.cfg.OnMalformed, on)
-		}
 		switch {
 		case r.Outcome.Done():
 		case r.Outcome == batch.Abandoned, r.Outcome == batch.Skipped && r.VisibleIn == 0: // the record comes back when its visibility timeout ends
-		case verdict.Permanent && on != partialfailure.Retry && q.cfg.DeadLetterQueue != "":
-			list = append(list, r.Record.MessageID+" sent to "+q.cfg.DeadLetterQueue)
+		case batch.VerdictOf(r.Err).Permanent && q.cfg.Failures.OnPermanent != partialfailure.Retry && q.cfg.Failures.DeadLetterQueue != "":
+			list = append(list, r.Record.MessageID+" sent to "+q.cfg.Failures.DeadLetterQueue)
 		default:
 			r.VisibilitySet = true // as hooks would see it outside sam local
 			list = append(list, fmt.Sprintf("%s visible in %v", r.Record.MessageID, r.VisibleIn))

@@ -34,7 +34,7 @@ func startProgram(t *testing.T, env ...string) *program {
 		t.Skip("Windows cannot send a process SIGTERM")
 	}
 	p := &program{t: t, events: make(chan sqs.Event, 100)}
-	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{Observe: func(e sqs.Event) { p.events <- e }})
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Config{Observe: func(e sqs.Event) { p.events <- e }})
 	if err != nil {
 		t.Fatal(err)
 	}

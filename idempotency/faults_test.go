@@ -88,7 +88,7 @@ func TestLateAnswerToAClaim_DoesNotLetTwoIn(t *testing.T) {
 			go func() { ended <- a(t.Context()) }()
 			time.Sleep(7 * time.Second) // A's claim has ended, unless it was renewed
 			err := b(t.Context())
-			if <-ended; runs != "A" && runs != "B" || runs == "A" && !batch.VerdictOf(err).InProgress {
+			if <-ended; runs != "A" && runs != "B" || runs == "A" && batch.VerdictOf(err).Outcome != batch.InProgress {
 				t.Errorf("%v late: %s have run, from %v to %v; B ends with %v", late, runs, over, began, err)
 			}
 		})
@@ -200,7 +200,7 @@ func TestProceedWithoutStore_KeepsAClaimWithoutAnAnswer(t *testing.T) {
 			other = worker(store, cfg, func(context.Context) error { t.Error("it is done twice"); return nil })(t.Context())
 			return nil
 		})(soon(t, time.Minute))
-		if err != nil || !batch.VerdictOf(other).InProgress {
+		if err != nil || batch.VerdictOf(other).Outcome != batch.InProgress {
 			t.Errorf("%v, and the other ends with %v", err, other)
 		}
 	})

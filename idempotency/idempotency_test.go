@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/idempotency"
@@ -268,7 +270,7 @@ func TestStoreIsDown_RetriesOrProceeds(t *testing.T) {
 			return nil
 		})}
 		sqstest.RunWith(t, s.guarded(store, idempotency.Config{ProceedWithoutStore: proceed}), sqstest.Config{
-			Handler: handler.Config{Hooks: []any{w}},
+			Handler: handler.Config{Hooks: testhooks.Of(w)},
 		}, func(t *testing.T, q *sqstest.Queue) {
 			began = time.Now()
 			deliver(q, order("1"))
@@ -286,7 +288,7 @@ func TestCompletionFails_RecordSucceeds(t *testing.T) {
 	s, w := &shop{}, &warnings{}
 	store := &hooked{Store: idempotency.NewMemory(), before: on("complete", down)}
 	sqstest.RunWith(t, s.guarded(store, idempotency.Config{}), sqstest.Config{
-		Handler: handler.Config{Hooks: []any{w}},
+		Handler: handler.Config{Hooks: testhooks.Of(w)},
 	}, func(t *testing.T, q *sqstest.Queue) {
 		deliver(q, order("1"))
 		q.Want("succeeded")

@@ -21,12 +21,12 @@ type KeyFunc func(ctx context.Context, r batch.Record) (string, error)
 // is malformed, as with [batch.JSON].
 //
 //	Key: idempotency.KeyOf(func(o Order) string { return o.ID })
-func KeyOf[T any](key func(T) string, opts ...batch.JSONOption) KeyFunc {
+func KeyOf[T any](key func(T) string, cfg ...batch.JSONConfig) KeyFunc {
 	return func(ctx context.Context, r batch.Record) (k string, err error) {
 		err = batch.JSON(func(_ context.Context, v T) error {
 			k = key(v)
 			return nil
-		}, opts...)(ctx, r)
+		}, cfg...)(ctx, r)
 		return k, err
 	}
 }

@@ -62,7 +62,7 @@ func TestLateEndAfterTakeover_ChangesNothing(t *testing.T) {
 				t.Errorf("B: %v", err)
 			}
 			err := <-late
-			if v := batch.VerdictOf(err); name != "failure" && (!v.InProgress || !errors.Is(err, idempotency.ErrTakenOver)) {
+			if v := batch.VerdictOf(err); name != "failure" && (v.Outcome != batch.InProgress || !errors.Is(err, idempotency.ErrTakenOver)) {
 				t.Errorf("A, which was late: %v", err)
 			}
 			if err := c(soon(t, time.Second)); !errors.Is(err, batch.ErrDuplicate) {
@@ -100,7 +100,7 @@ func TestInProgress_ComesBackWhenTheClaimEnds(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		err := worker(store, idempotency.Config{}, func(context.Context) error { t.Error("it is done twice"); return nil })(soon(t, time.Second))
 		// 20 s of its time, 1 s of grace, and 1 s so that it does not come too soon.
-		if v := batch.VerdictOf(err); !v.InProgress || !v.HasAfter || v.After != 22*time.Second {
+		if v := batch.VerdictOf(err); v.Outcome != batch.InProgress || !v.HasAfter || v.After != 22*time.Second {
 			t.Errorf("%v: %+v", err, v)
 		}
 		close(stop)
@@ -120,7 +120,7 @@ func TestClaim_IsRenewedWhileTheHandlerRuns(t *testing.T) {
 		for range 18 {
 			time.Sleep(time.Second)
 			err := worker(store, c, func(context.Context) error { t.Error("it is done twice"); return nil })(t.Context())
-			if !batch.VerdictOf(err).InProgress {
+			if batch.VerdictOf(err).Outcome != batch.InProgress {
 				t.Errorf("%v", err)
 			}
 		}
@@ -220,7 +220,7 @@ func TestClaimIsEvictedAndTheHandlerFails_TheKeyIsFree(t *testing.T) {
 func TestClaimIsTakenOverBeforeItIsCompleted_RecordComesBack(t *testing.T) {
 	store := &changed{idempotency.NewMemory(), takeOver}
 	err := worker(store, idempotency.Config{}, func(context.Context) error { return nil })(t.Context())
-	if !errors.Is(err, idempotency.ErrTakenOver) || !batch.VerdictOf(err).InProgress {
+	if !errors.Is(err, idempotency.ErrTakenOver) || batch.VerdictOf(err).Outcome != batch.InProgress {
 		t.Error(err)
 	}
 }

@@ -81,7 +81,7 @@ func (w *work) judge(ctx context.Context, r batch.Record, err error) bool {
 			return true
 		}
 	}
-	return verdict.Done == batch.Duplicate
+	return verdict.Outcome == batch.Duplicate
 }
 
 // holds reports whether this is the work of a key in a store.

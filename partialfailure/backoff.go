@@ -35,20 +35,3 @@ func Exponential(base, limit time.Duration) Backoff {
 		return minBackoff * (1 + time.Duration(rand.Int64N(int64(longest/minBackoff))))
 	}
 }
-
-// Linear waits step × attempt, but at least 1 s and at most limit.
-func Linear(step, limit time.Duration) Backoff {
-	return func(attempt int) time.Duration {
-		// The product could overflow if it is beyond the limit, so compare before
-		// multiplying.
-		if step > 0 && time.Duration(attempt) > limit/step {
-			return max(minBackoff, limit)
-		}
-		return max(minBackoff, step*time.Duration(max(attempt, 1)))
-	}
-}
-
-// Constant waits d, but at least 1 s.
-func Constant(d time.Duration) Backoff {
-	return func(int) time.Duration { return max(minBackoff, d) }
-}

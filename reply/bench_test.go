@@ -23,7 +23,7 @@ import (
 func BenchmarkCall(b *testing.B) {
 	b.Run("reply", func(b *testing.B) {
 		client, url := benchServer(b, "requests")
-		h := reply.HandlerWith(reply.HandlerConfig{SQS: client}, quote)
+		h := reply.Handler(quote, reply.HandlerConfig{SQS: client})
 		ctx, cancel := context.WithCancel(b.Context())
 		served := make(chan error)
 		go func() {
@@ -89,7 +89,7 @@ func rounds(b *testing.B, round func(i int)) {
 }
 
 func benchServer(b *testing.B, name string) (client *awssqs.Client, url string) {
-	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Config{})
 	if err != nil {
 		b.Fatal(err)
 	}

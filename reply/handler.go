@@ -20,10 +20,11 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 	"github.com/sqsbatch/sqsbatch/internal/valuectx"
+	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 	"github.com/sqsbatch/sqsbatch/sender"
 )
 
-// HandlerConfig configures [HandlerWith]. The zero value is that of [Handler].
+// HandlerConfig configures [Handler]. The zero value is ready to use.
 type HandlerConfig struct {
 	// SQS sends the answers. Defaults to the client of the record's queue, which package
 	// handler has.
@@ -37,6 +38,15 @@ type HandlerConfig struct {
 	// Policy that lets the handler's role send, see Config.Attributes. Defaults to none: only
 	// callers in the account of the requests' queue are answered.
 	Accounts []string
+
+	// Inner is middleware around the function and the decoding, but inside of the answering:
+	// what it returns is answered. Middleware that needs the outcome of the record, such as
+	// package idempotency, belongs here. The first is the outermost.
+	//
+	//	reply.Handler(quote, reply.HandlerConfig{Inner: []func(batch.Handler) batch.Handler{
+	//		idempotency.New(store, idempotency.Config{Key: idempotency.Field("id"), OnDuplicate: reply.Kept}),
+	//	}})
+	Inner []func(batch.Handler) batch.Handler
 
 	// Sender configures how answers are sent: traces, metrics, a correlation id. Queue is
 	// set for each reply queue, but Trace and OnCall get only the prefix of its name, such as
@@ -63,21 +73,9 @@ func (c *HandlerConfig) sender(to string) sender.Config {
 // Handler makes a [batch.Handler] of a function that answers a request. The request's body
 // is decoded as [batch.JSON] does it, and the answer's body is JSON.
 //
-// inner goes around fn and the decoding, but inside of the answering: what it returns is
-// answered. Middleware that needs the outcome of the record, such as package idempotency,
-// belongs there:
-//
-//	reply.Handler(quote, idempotency.New(store, idempotency.Config{
-//		Key: idempotency.Field("id"), OnDuplicate: reply.Kept,
-//	}))
-//
-// Handler returns nil if fn is nil.
-func Handler[Req, Resp any](fn func(ctx context.Context, r Req) (Resp, error), inner ...func(batch.Handler) batch.Handler) batch.Handler {
-	return HandlerWith(HandlerConfig{}, fn, inner...)
-}
-
-// HandlerWith is [Handler] with a configuration.
-func HandlerWith[Req, Resp any](cfg HandlerConfig, fn func(ctx context.Context, r Req) (Resp, error), inner ...func(batch.Handler) batch.Handler) batch.Handler {
+// Handler takes one HandlerConfig at most. It returns nil if fn is nil.
+func Handler[Req, Resp any](fn func(ctx context.Context, r Req) (Resp, error), config ...HandlerConfig) batch.Handler {
+	cfg := wrapped.Last(config)
 	if fn == nil {
 		return nil
 	}
@@ -96,7 +94,7 @@ func HandlerWith[Req, Resp any](cfg HandlerConfig, fn func(ctx context.Context, 
 		return nil
 	})
 	answers := func(next batch.Handler) batch.Handler { return &answerer{cfg: cfg, next: next} }
-	return batch.Chain(h, slices.Concat([]func(batch.Handler) batch.Handler{answers}, inner, []func(batch.Handler) batch.Handler{ofItsRequest})...)
+	return batch.Chain(h, slices.Concat([]func(batch.Handler) batch.Handler{answers}, cfg.Inner, []func(batch.Handler) batch.Handler{ofItsRequest})...)
 }
 
 // ofItsRequest refuses a request that middleware hands on with another request's context, as
@@ -178,12 +176,12 @@ func (a *answerer) Handle(ctx context.Context, r batch.Record) error {
 	before, failedBefore := errors.AsType[*idempotency.FailedError](err)
 	switch v := verdictOf(ctx, err); {
 	case err == nil:
-	case v.Done == batch.Duplicate && got.body != nil:
-	case v.Done == batch.Duplicate && got.notKept && !failedBefore:
+	case v.Outcome == batch.Duplicate && got.body != nil:
+	case v.Outcome == batch.Duplicate && got.notKept && !failedBefore:
 		reply.Error, got.body = &Error{Text: "the request was handled before, and its answer was not kept", Permanent: true}, []byte("null")
-	case v.Done == batch.Duplicate && failedBefore:
+	case v.Outcome == batch.Duplicate && failedBefore:
 		reply.Error, got.body = &Error{Text: before.Text, Permanent: true}, []byte("null")
-	case v.Done != batch.Pending, v.Aborts, v.InProgress, errors.Is(err, batch.ErrStopped), ctx.Err() != nil:
+	case v.Outcome != batch.Pending, v.Aborts, errors.Is(err, batch.ErrStopped), ctx.Err() != nil:
 		return err
 	default:
 		text := err.Error()

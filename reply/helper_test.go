@@ -75,7 +75,7 @@ func inWorldWith(t *testing.T, cfg sqstest.Config, test func(w *world)) {
 // serve begins to answer requests by fn.
 func (w *world) serve(fn func(ctx context.Context, r Request) (Quote, error), inner ...func(batch.Handler) batch.Handler) {
 	w.Helper()
-	w.handler = reply.Handler(fn, inner...)
+	w.handler = reply.Handler(fn, reply.HandlerConfig{Inner: inner})
 	w.Start()
 }
 

@@ -411,12 +411,12 @@ func TestRequestWithAWrongAttribute_IsDeadLettered(t *testing.T) {
 func TestCallerOfAnotherAccount_IsAnsweredIfAllowed(t *testing.T) {
 	inWorldWith(t, sqstest.Config{}, func(w *world) {
 		const account = "111122223333"
-		other := sqs.New(sqs.Options{AccountID: account})
+		other := sqs.New(sqs.Config{AccountID: account})
 		defer other.Close()
 		if _, err := other.Client().CreateQueue(w.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("sqsbatch-reply-x")}); err != nil {
 			w.Fatal(err)
 		}
-		w.handler = reply.HandlerWith(reply.HandlerConfig{SQS: other.Client(), Accounts: []string{account}}, quote)
+		w.handler = reply.Handler(quote, reply.HandlerConfig{SQS: other.Client(), Accounts: []string{account}})
 		w.Start()
 		w.SendInput(&awssqs.SendMessageInput{MessageBody: aws.String(`{"id":"r-1"}`), MessageAttributes: map[string]types.MessageAttributeValue{"sqsbatch.request": {
 			DataType: aws.String("String"), StringValue: aws.String(`{"id":"x","to":"https://example.com/111122223333/sqsbatch-reply-x","deadline":"2100-01-01T00:00:00Z"}`),
@@ -782,7 +782,7 @@ func TestConfiguration_IsChecked(t *testing.T) {
 	if reply.Handler(none) != nil {
 		t.Error("a handler of nil")
 	}
-	h := reply.HandlerWith(reply.HandlerConfig{Prefix: "a b"}, quote)
+	h := reply.Handler(quote, reply.HandlerConfig{Prefix: "a b"})
 	if err := h.(interface{ Validate() error }).Validate(); err == nil || !strings.Contains(err.Error(), `Prefix is "a b"`) {
 		t.Error(err)
 	}

@@ -44,7 +44,7 @@ func ExampleFirst() {
 		batch.JSON(func(_ context.Context, o Order) error {
 			fmt.Println("JSON:", o.ID)
 			return nil
-		}, batch.DisallowUnknownFields()),
+		}, batch.JSONConfig{DisallowUnknownFields: true}),
 		batch.Text(func(_ context.Context, line string) error {
 			fmt.Println("a line:", line)
 			return nil

@@ -62,7 +62,7 @@ func (p *part) Concurrency() int { return wrapped.Concurrency(p.next) }
 // accepted the body. If all handlers return one, the record's error has each one's reason.
 //
 // JSON is decoded into a struct even if they have no field in common. So give every handler
-// except the last one [batch.DisallowUnknownFields], or a payload with a method Validate()
+// except the last one batch.JSONConfig.DisallowUnknownFields, or a payload with a method Validate()
 // error.
 //
 // First returns nil if there are no handlers or one of them is nil.

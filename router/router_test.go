@@ -147,8 +147,8 @@ func TestFirst_TriesUntilOneIsNotMalformed(t *testing.T) {
 	}
 	tried := 0
 	h := router.First(
-		batch.JSON(func(_ context.Context, o order) error { tried++; return errors.New("v1 " + o.ID) }, batch.DisallowUnknownFields()),
-		batch.JSON(func(_ context.Context, o v2) error { tried++; return errors.New("v2 " + o.Ref) }, batch.DisallowUnknownFields()),
+		batch.JSON(func(_ context.Context, o order) error { tried++; return errors.New("v1 " + o.ID) }, batch.JSONConfig{DisallowUnknownFields: true}),
+		batch.JSON(func(_ context.Context, o v2) error { tried++; return errors.New("v2 " + o.Ref) }, batch.JSONConfig{DisallowUnknownFields: true}),
 	)
 	for text, want := range map[string]string{
 		`{"id":"o-1"}`: "v1 o-1",

@@ -91,7 +91,7 @@ func ExampleSender_Begin() {
 
 // A handler that sends without waiting. What is in the buffer is sent at the end of each
 // invocation, since Lambda then freezes the process.
-func ExampleSender_FlushHook() {
+func ExampleSender_Hooks() {
 	client, server := newQueue("audit")
 	defer server.Close()
 	audit, err := sender.New(client, sender.Config{Queue: "audit", Linger: time.Minute})
@@ -105,7 +105,7 @@ func ExampleSender_FlushHook() {
 			}
 		})
 	}
-	_, err = invoke(batch.JSON(shipOrder), handler.Config{SQS: client, Hooks: []any{audit.FlushHook()}}, `{"id":"1"}`, `{"id":"2"}`)
+	_, err = invoke(batch.JSON(shipOrder), handler.Config{SQS: client, Hooks: audit.Hooks()}, `{"id":"1"}`, `{"id":"2"}`)
 	fmt.Println(err, len(server.Snapshot()[0].Messages))
 	// Output:
 	// <nil> 2

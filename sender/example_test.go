@@ -21,7 +21,7 @@ type Order struct {
 
 // newQueue makes a queue. In a program, the client is sqs.NewFromConfig(cfg).
 func newQueue(name string) (client *awssqs.Client, server *sqs.Server) {
-	server = sqs.New(sqs.Options{})
+	server = sqs.New(sqs.Config{})
 	client = server.Client()
 	in := &awssqs.CreateQueueInput{QueueName: &name}
 	if strings.HasSuffix(name, ".fifo") {

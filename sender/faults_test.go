@@ -65,7 +65,7 @@ func TestEntryThatSQSRefuses_FailsAlone(t *testing.T) {
 
 // The server takes smaller calls than SQS does, so the calls are refused as a whole.
 func TestCallThatIsRefused_IsHalved(t *testing.T) {
-	inWorldWith(t, sqs.Options{MaxBatchBytes: 40}, false, func(w *world) {
+	inWorldWith(t, sqs.Config{MaxBatchBytes: 40}, false, func(w *world) {
 		s := w.sender(sender.Config{})
 		for i, r := range w.results(s, 20, func(i int) sender.Message { return sender.Text(fmt.Sprintf("%010d", i)) }) {
 			if r.Err != nil {

@@ -31,7 +31,7 @@ type world struct {
 // inWorld runs a test in virtual time. fifo makes the queue a FIFO queue.
 func inWorld(t *testing.T, fifo bool, test func(w *world)) {
 	t.Helper()
-	inWorldWith(t, sqs.Options{}, fifo, test)
+	inWorldWith(t, sqs.Config{}, fifo, test)
 }
 
 // runInWorld is inWorld for a subtest.
@@ -40,7 +40,7 @@ func runInWorld(t *testing.T, name string, fifo bool, test func(w *world)) {
 	t.Run(name, func(t *testing.T) { inWorld(t, fifo, test) })
 }
 
-func inWorldWith(t *testing.T, o sqs.Options, fifo bool, test func(w *world)) {
+func inWorldWith(t *testing.T, o sqs.Config, fifo bool, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, o, fifo)
@@ -49,7 +49,7 @@ func inWorldWith(t *testing.T, o sqs.Options, fifo bool, test func(w *world)) {
 	})
 }
 
-func newWorld(t *testing.T, o sqs.Options, fifo bool, options ...func(*awssqs.Options)) *world {
+func newWorld(t *testing.T, o sqs.Config, fifo bool, options ...func(*awssqs.Options)) *world {
 	t.Helper()
 	w := &world{T: t, server: sqs.New(o), name: "orders"}
 	w.client = w.server.Client(options...)

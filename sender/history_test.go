@@ -107,7 +107,7 @@ type fate struct {
 func newHistory(t *testing.T, seed uint64) *history {
 	h := &history{random: rand.New(rand.NewPCG(seed, 1)), told: map[int]int{}, began: time.Now()}
 	r := h.random
-	o := sqs.Options{Seed: seed}
+	o := sqs.Config{Seed: seed}
 	h.large, h.long, h.slow = r.IntN(10) == 0, r.IntN(5) == 0, r.IntN(4) == 0
 	if !h.large && r.IntN(4) == 0 {
 		o.MaxBatchBytes = 100 + r.IntN(300) // calls are refused as a whole

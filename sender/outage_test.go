@@ -24,10 +24,10 @@ const (
 func TestOutage_KeepsMemoryWithinItsLimits(t *testing.T) {
 	for _, kind := range []sqs.FaultKind{sqs.Refused, sqs.Throttled, sqs.Hang} {
 		t.Run(string(kind)+", a limit of messages", func(t *testing.T) {
-			inWorldWith(t, sqs.Options{History: -1}, false, func(w *world) { outage(w, kind, false, 200) })
+			inWorldWith(t, sqs.Config{History: -1}, false, func(w *world) { outage(w, kind, false, 200) })
 		})
 		t.Run(string(kind)+", a limit of bytes, FIFO", func(t *testing.T) {
-			inWorldWith(t, sqs.Options{History: -1}, true, func(w *world) { outage(w, kind, true, 1000) })
+			inWorldWith(t, sqs.Config{History: -1}, true, func(w *world) { outage(w, kind, true, 1000) })
 		})
 	}
 }

@@ -357,13 +357,11 @@ func (e *FailedError) Unwrap() (errs []error) {
 	return errs
 }
 
-// FlushHook returns a hook for handler.Config.Hooks, which calls [Sender.Flush] at the end
-// of each Lambda invocation and of handler.Poll, for those who call Enqueue directly. Lambda
-// freezes the process after that. The handler gives hooks 2 s. What is not sent by then
+// Hooks returns hooks for handler.Config.Hooks. Their Flush calls [Sender.Flush] at the end of
+// each Lambda invocation and of the stop of a container, for those who call Enqueue directly.
+// Lambda freezes the process after that. The handler gives hooks 2 s. What is not sent by then
 // stays in the buffer, and is sent when the process runs again, if it ever does. Use
 // SendWithRecord for messages that must not be lost.
-func (s *Sender) FlushHook() batch.FlushHook { return flushHook{s} }
-
-type flushHook struct{ s *Sender }
-
-func (h flushHook) Flush(ctx context.Context) { _ = h.s.Flush(ctx) }
+func (s *Sender) Hooks() batch.Hooks {
+	return batch.Hooks{Flush: func(ctx context.Context) { _ = s.Flush(ctx) }}
+}

@@ -13,12 +13,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
-	"github.com/sqsbatch/sqsbatch/longpoll"
 	"github.com/sqsbatch/sqsbatch/sender"
 )
 
@@ -345,10 +347,7 @@ func TestWrap_InAContainer(t *testing.T) {
 		w.flush(in)
 		s := w.sender(sender.Config{})
 		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Queue: "orders", Operation: "SendMessageBatch", Probability: 0.2, Times: 10})
-		p, err := longpoll.New(forward(s), longpoll.Config{Queue: url, SQS: w.client})
-		if err != nil {
-			w.Fatal(err)
-		}
+		p := longpoll.New(forward(s), longpoll.Config{Queue: url, SQS: w.client})
 		ctx, cancel := context.WithCancel(w.Context())
 		var run sync.WaitGroup
 		run.Go(func() { _ = p.Run(ctx) })
@@ -467,12 +466,12 @@ func TestFlushHook_SendsWhatIsInTheBufferAtTheEndOfAnInvocation(t *testing.T) {
 		w.flush(s)
 		h := batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return s.Enqueue(ctx, sender.Text(r.Body), nil) })
 		began := time.Now()
-		w.invokeWith(handler.Config{Hooks: []any{s.FlushHook()}}, h, "1", "2")
+		w.invokeWith(handler.Config{Hooks: testhooks.Of(s)}, h, "1", "2")
 		if got := w.calls(); !slices.Equal(got, []int{1, 2}) || time.Since(began) > 0 {
 			w.Errorf("calls of %d messages after %v", got, time.Since(began))
 		}
 		w.inject(sqs.Fault{Kind: sqs.Hang, Operation: "SendMessageBatch"})
-		w.invokeWith(handler.Config{Hooks: []any{s.FlushHook()}}, h, "3")
+		w.invokeWith(handler.Config{Hooks: testhooks.Of(s)}, h, "3")
 		if took := time.Since(began); took < 2*time.Second || took > 3*time.Second {
 			w.Errorf("the flush took %v, and it has 2 s", took)
 		}

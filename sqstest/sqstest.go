@@ -108,7 +108,7 @@ type Queue struct {
 }
 
 func newQueue(t *testing.T, h batch.Handler, cfg Config) *Queue {
-	server := sqs.New(sqs.Options{Faults: cfg.Faults})
+	server := sqs.New(sqs.Config{Faults: cfg.Faults})
 	q := &Queue{
 		t: t, handler: h, cfg: cfg, Server: server, Client: server.Client(),
 		name: "orders", dead: "orders-dead", attempts: map[string][]batch.Result{},
@@ -133,8 +133,8 @@ func (q *Queue) create(name string, attributes map[string]string) string {
 	return *out.QueueUrl
 }
 
-// BatchSettled implements [batch.BatchSettledHook].
-func (q *Queue) BatchSettled(_ context.Context, _ batch.BatchInfo, results []batch.Result) {
+// settled keeps the results of a batch.
+func (q *Queue) settled(_ context.Context, _ batch.BatchInfo, results []batch.Result) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, r := range results {
@@ -317,7 +317,7 @@ func (m Message) errors() string {
 func (q *Queue) run() (stop func()) {
 	q.t.Helper()
 	c := q.cfg.Handler
-	c.SQS, c.Hooks = q.Client, append(c.Hooks[:len(c.Hooks):len(c.Hooks)], q)
+	c.SQS, c.Hooks = q.Client, batch.JoinHooks(c.Hooks, batch.Hooks{BatchSettled: q.settled})
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -17,6 +17,7 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/telemetry/cloudwatch"
 	"github.com/sqsbatch/sqsbatch/telemetry/emf"
@@ -45,20 +46,20 @@ func BenchmarkRecord(b *testing.B) {
 	for _, c := range []struct {
 		name   string
 		handle batch.HandlerFunc
-		hook   any
+		hook   batch.Hooks
 	}{
-		{"none", succeed, nil},
-		{"log", succeed, log.New(lines, log.Options{})},
-		{"log-a-minute", succeed, log.New(lines, log.Options{Every: time.Minute})},
-		{"emf", succeed, flushed{emf.New(emf.Options{Writer: io.Discard, Interval: time.Hour})}},
-		{"cloudwatch", succeed, cloudwatch.New(cloudwatch.Options{Client: client, Interval: time.Hour})},
-		{"prometheus", succeed, prometheus.New(prometheus.Options{})},
-		{"by-hand", byHand, nil},
-		{"otel", succeed, otel.New(otel.Options{TracerProvider: spans, MeterProvider: points})},
-		{"otel-without-sdk", succeed, otel.New(otel.Options{TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: noop.NewMeterProvider()})},
-		{"failed-none", fail, nil},
-		{"failed-log", fail, log.New(lines, log.Options{})},
-		{"failed-log-storm", fail, log.New(lines, log.Options{Every: time.Hour})},
+		{"none", succeed, batch.Hooks{}},
+		{"log", succeed, log.New(lines, log.Config{})},
+		{"log-a-minute", succeed, log.New(lines, log.Config{Every: time.Minute})},
+		{"emf", succeed, flushed(emf.New(emf.Config{Writer: io.Discard, Interval: time.Hour}).Hooks())},
+		{"cloudwatch", succeed, cloudwatch.New(cloudwatch.Config{Client: client, Interval: time.Hour}).Hooks()},
+		{"prometheus", succeed, prometheus.New(prometheus.Config{}).Hooks()},
+		{"by-hand", byHand, batch.Hooks{}},
+		{"otel", succeed, otel.New(otel.Config{TracerProvider: spans, MeterProvider: points}).Hooks()},
+		{"otel-without-sdk", succeed, otel.New(otel.Config{TracerProvider: tracenoop.NewTracerProvider(), MeterProvider: noop.NewMeterProvider()}).Hooks()},
+		{"failed-none", fail, batch.Hooks{}},
+		{"failed-log", fail, log.New(lines, log.Config{})},
+		{"failed-log-storm", fail, log.New(lines, log.Config{Every: time.Hour})},
 	} {
 		for _, n := range []int{1, 10, 1000} {
 			b.Run(fmt.Sprintf("n=%d/impl=%s", n, c.name), func(b *testing.B) { run(b, n, c.handle, c.hook) })
@@ -66,15 +67,12 @@ func BenchmarkRecord(b *testing.B) {
 	}
 }
 
-func run(b *testing.B, n int, handle batch.HandlerFunc, hook any) {
-	var cfg batch.Config
-	if hook != nil {
-		cfg.Hooks = []any{hook}
-	}
-	engine, err := runner.New(handle, cfg)
+func run(b *testing.B, n int, handle batch.HandlerFunc, h batch.Hooks) {
+	set, err := hooks.New(h)
 	if err != nil {
 		b.Fatal(err)
 	}
+	engine := runner.New(handle, runner.Config{}, set)
 	records := make([]batch.Record, n)
 	for i := range records {
 		records[i] = batch.Record{MessageID: fmt.Sprint("m-", i), QueueARN: "arn:aws:sqs:eu-west-1:1:orders", Attempt: 1, SentAt: time.Now().Add(-time.Duration(i) * time.Millisecond)}
@@ -82,21 +80,23 @@ func run(b *testing.B, n int, handle batch.HandlerFunc, hook any) {
 	b.ReportAllocs()
 	for b.Loop() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		info := batch.BatchInfo{Records: n, QueueARN: records[0].QueueARN, Started: time.Now(), Times: engine.Times(ctx)}
-		ctx = engine.Hooks.BatchContext(ctx, info, records)
-		engine.Hooks.BatchStarted(ctx, info)
-		engine.Hooks.BatchSettled(ctx, info, engine.Run(ctx, records, info.Times, nil))
+		times := engine.Times(ctx)
+		info := batch.BatchInfo{Records: n, QueueARN: records[0].QueueARN, Started: time.Now(), Deadline: times.Deadline, Cutoff: times.Cutoff, SettleBy: times.SettleBy}
+		ctx = set.BatchContext(ctx, info, records)
+		set.BatchSettled(ctx, info, engine.Run(ctx, records, times, nil))
 		cancel()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/record")
 }
 
-// flushed writes the line of each batch, as at the end of an invocation.
-type flushed struct{ *emf.Hook }
-
-func (f flushed) BatchSettled(ctx context.Context, info batch.BatchInfo, results []batch.Result) {
-	f.Hook.BatchSettled(ctx, info, results)
-	f.Flush(ctx)
+// flushed are hooks that write the line of each batch, as at the end of an invocation.
+func flushed(h batch.Hooks) batch.Hooks {
+	settled := h.BatchSettled
+	h.BatchSettled = func(ctx context.Context, info batch.BatchInfo, results []batch.Result) {
+		settled(ctx, info, results)
+		h.Flush(ctx)
+	}
+	return h
 }
 
 type dropped struct{}

@@ -16,7 +16,7 @@ func TestLinkedPackages(t *testing.T) {
 	commandLine := []string{"github.com/spf13/", "github.com/inconshreveable/mousetrap", "github.com/BurntSushi/", "github.com/itchyny/", "go.yaml.in/", "golang.org/x/term"}
 	function := slices.Concat(clients, commandLine)
 	forbidden := map[string][]string{
-		"batch": function, "handler": function, "longpoll": function, "partialfailure": function, "sender": function, "bulk": function, "router": function,
+		"batch": function, "handler": function, "internal/longpoll": function, "partialfailure": function, "sender": function, "bulk": function, "router": function,
 		"telemetry/metric": function, "examples/orders": function, "cmd/sqsbatch": metrics, "cmd/livez": function,
 		"emulator/sqs": function, "emulator/lambda": function, "sqstest": function,
 		"payload/encoded": function, "payload/protobuf": function,

@@ -10,6 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
@@ -145,17 +148,17 @@ func handle(err error, way string) batch.HandlerFunc {
 
 func hooked(seen *outcomes) handler.Config {
 	return handler.Config{
-		RecordTimeout: 25 * time.Second, OnPermanent: "retry",
+		RecordTimeout: 25 * time.Second, Failures: partialfailure.Config{OnPermanent: "retry"},
 		Poll:   handler.PollConfig{Visibility: 9 * time.Second},
 		Logger: slog.New(slog.NewJSONHandler(io.Discard, nil)),
-		Hooks: []any{
-			emf.New(emf.Options{Writer: io.Discard}), prometheus.New(prometheus.Options{}),
-			otel.New(otel.Options{
+		Hooks: testhooks.Of(
+			emf.New(emf.Config{Writer: io.Discard}), prometheus.New(prometheus.Config{}),
+			otel.New(otel.Config{
 				TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSyncer(dropped{})),
 				MeterProvider:  sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader())),
 			}),
 			seen,
-		},
+		),
 	}
 }
 

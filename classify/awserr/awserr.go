@@ -1,12 +1,12 @@
 // Package awserr decides whether a failed call of the AWS SDK for Go v2 is worth a retry.
 //
 //	handler.RunWith(batch.JSON(shipOrder), handler.Config{
-//		Classify: awserr.New(awserr.Options{Permanent: awserr.Validation | awserr.NotFound}),
+//		Classify: awserr.New(awserr.Config{Permanent: awserr.Validation | awserr.NotFound}),
 //	})
 //
 // Calls that were throttled, and answers with a status of 500 or more, are retried: after
 // Retry-After or X-Amz-Retry-After if the service sent one. Errors of the kinds that
-// [Options] make permanent go to the dead-letter queue at once. Any other error is retried,
+// [Config] make permanent go to the dead-letter queue at once. Any other error is retried,
 // also one that AWS adds in the future.
 //
 // The package recognizes kinds by the error's code, of any service. It imports no service.
@@ -44,8 +44,8 @@ const (
 	NotFound
 )
 
-// Options configures which errors are permanent. With the zero value none is.
-type Options struct {
+// Config configures which errors are permanent. With the zero value none is.
+type Config struct {
 	// Permanent are the kinds that no retry can fix, such as Validation | NotFound.
 	// Defaults to none.
 	Permanent Kind
@@ -60,12 +60,12 @@ type Options struct {
 // it has a verb of package batch, has a method Retryable() bool, or is the end of a
 // context. If errors are joined and one of them was throttled or is a fault of the service,
 // the whole is retried.
-func New(o Options) func(error) error {
+func New(o Config) func(error) error {
 	o.Codes = slices.Clone(o.Codes)
 	return func(err error) error { return verdict.Apply(err, o.judge) }
 }
 
-func (o Options) judge(chain []error) (verdict.Kind, time.Duration) {
+func (o Config) judge(chain []error) (verdict.Kind, time.Duration) {
 	a := read(chain)
 	switch {
 	case a.throttled(), a.nested: // getting credentials failed: the record is not the cause

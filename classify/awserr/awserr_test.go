@@ -75,7 +75,7 @@ func TestKinds(t *testing.T) {
 					want = "permanent"
 				}
 				err := answered(400, code)
-				if got := verb(t, err, awserr.New(awserr.Options{Permanent: told})(err)); got != want {
+				if got := verb(t, err, awserr.New(awserr.Config{Permanent: told})(err)); got != want {
 					t.Errorf("%s with %03b permanent: %q, want %q", code, told, got, want)
 				}
 			}
@@ -89,7 +89,7 @@ func TestClassify(t *testing.T) {
 	throttled := answered(400, "ThrottlingException")
 	invalid := smithy.InvalidParamsError{Context: "PutItemInput"}
 	var noResponse error = &smithyhttp.ResponseError{Err: &smithy.GenericAPIError{Code: "NoSuchKey"}}
-	classify := awserr.New(awserr.Options{Permanent: everything, Codes: []string{"ConditionalCheckFailedException", "Busy", "ThrottlingException", "InvalidIdentityToken", ""}})
+	classify := awserr.New(awserr.Config{Permanent: everything, Codes: []string{"ConditionalCheckFailedException", "Busy", "ThrottlingException", "InvalidIdentityToken", ""}})
 	for name, c := range map[string]struct {
 		err  error
 		want string
@@ -174,7 +174,7 @@ func send(ctx context.Context, kind string) error {
 
 // The verdict must not depend on how the SDK wraps its errors.
 func TestErrorsOfTheSDK(t *testing.T) {
-	classify := awserr.New(awserr.Options{Permanent: awserr.Validation | awserr.AccessDenied})
+	classify := awserr.New(awserr.Config{Permanent: awserr.Validation | awserr.AccessDenied})
 	for kind, want := range map[string]string{
 		"InvalidParameterValue": "permanent", "invalid": "permanent", "denied": "permanent",
 		"QueueDoesNotExist": "", "down": "", "nowhere": "", "no credentials": "", "throttled": "7s",

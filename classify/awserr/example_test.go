@@ -12,7 +12,7 @@ import (
 // An order whose parameters DynamoDB refuses will not be accepted later, nor one
 // that was written before; a table that is not there may be tomorrow.
 func Example() {
-	classify := awserr.New(awserr.Options{
+	classify := awserr.New(awserr.Config{
 		Permanent: awserr.Validation,
 		Codes:     []string{"ConditionalCheckFailedException"},
 	})
@@ -29,7 +29,7 @@ func Example() {
 
 // A function that calls AWS and others has a classifier for each.
 func ExampleNew() {
-	classify := batch.FirstOf(awserr.New(awserr.Options{Permanent: awserr.NotFound}), httpstatus.Classify)
+	classify := batch.FirstOf(awserr.New(awserr.Config{Permanent: awserr.NotFound}), httpstatus.Classify)
 	fmt.Println(batch.VerdictOf(classify(&smithy.GenericAPIError{Code: "NoSuchKey"})).Permanent)
 	fmt.Println(batch.VerdictOf(classify(&httpstatus.Error{Status: 404})).Permanent)
 	fmt.Println(batch.VerdictOf(classify(&smithy.GenericAPIError{Code: "SlowDown"})).Permanent)

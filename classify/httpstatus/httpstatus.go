@@ -27,7 +27,7 @@
 //     certificate that is not accepted. The cause may be a wrong configuration, which must not move a whole queue to the dead-letter queue.
 //
 // A 401 or 403 may also be caused by a wrong configuration. If your credentials are
-// rotated, retry them: New(Options{Retry: []int{401, 403}}).
+// rotated, retry them: New(Config{Retry: []int{401, 403}}).
 package httpstatus
 
 import (
@@ -40,15 +40,15 @@ import (
 	"github.com/sqsbatch/sqsbatch/classify/internal/verdict"
 )
 
-// Options changes how a classifier judges a status. The zero value is ready to use.
-type Options struct {
+// Config changes how a classifier judges a status. The zero value is ready to use.
+type Config struct {
 	// Retry are further statuses to retry, such as the 404 of a service that learns of
 	// orders late. Defaults to none.
 	Retry []int
 }
 
 // New returns a classifier, for batch.Config.Classify and handler.Config.Classify.
-func New(o Options) func(error) error {
+func New(o Config) func(error) error {
 	o.Retry = slices.Clone(o.Retry)
 	return func(err error) error { return verdict.Apply(err, o.judge) }
 }
@@ -62,9 +62,9 @@ func New(o Options) func(error) error {
 // It returns an error unchanged if it was decided before: the error has a verb of package
 // batch, has a method Retryable() bool, or is the end of a context. If errors are joined
 // and one of them is to be retried, the whole is.
-func Classify(err error) error { return verdict.Apply(err, Options{}.judge) }
+func Classify(err error) error { return verdict.Apply(err, Config{}.judge) }
 
-func (o Options) judge(chain []error) (verdict.Kind, time.Duration) {
+func (o Config) judge(chain []error) (verdict.Kind, time.Duration) {
 	for _, err := range chain {
 		status, after, ok := statusOf(err)
 		if !ok {

@@ -159,7 +159,7 @@ func TestClassifyErrors(t *testing.T) {
 
 func TestRetryIsAnOption(t *testing.T) {
 	retry := []int{http.StatusNotFound}
-	classify := httpstatus.New(httpstatus.Options{Retry: retry})
+	classify := httpstatus.New(httpstatus.Config{Retry: retry})
 	retry[0] = http.StatusConflict
 	for status, want := range map[int]int{404: asItIs, 409: permanent, 429: asItIs, 500: asItIs} {
 		err := error(&httpstatus.Error{Status: status})

@@ -20,7 +20,7 @@ import (
 // deadLetter serves the queues dead, with one message, and orders.
 func deadLetter(t *testing.T, body string) *sqs.Server {
 	t.Helper()
-	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Config{})
 	golden.OK(t, err)
 	t.Cleanup(func() { _ = server.Close() })
 	for _, name := range []string{"dead", "orders"} {

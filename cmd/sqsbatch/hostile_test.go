@@ -184,7 +184,7 @@ func TestLocalAndServe_ObeyNoOne(t *testing.T) {
 		defer close(drained)
 		_, _ = io.Copy(io.Discard, lines)
 	}()
-	client := sqs.New(sqs.Options{}).Client(func(o *awssqs.Options) {
+	client := sqs.New(sqs.Config{}).Client(func(o *awssqs.Options) {
 		o.BaseEndpoint, o.HTTPClient = &endpoint, http.DefaultClient
 	})
 	q := endpoint + "/000000000000/q"

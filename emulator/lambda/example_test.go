@@ -36,7 +36,7 @@ func ExampleDeployment_Invoke() {
 func ExampleMapping() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	server := sqs.New(sqs.Options{})
+	server := sqs.New(sqs.Config{})
 	defer server.Close()
 	client := server.Client()
 	queue, err := client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: aws.String("orders")})

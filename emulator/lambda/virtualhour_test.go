@@ -79,7 +79,7 @@ func TestVirtualMinute(t *testing.T) {
 // exactly once, by the time that it took to send them.
 func (p producer) hour(t *testing.T, messages int) {
 	var handled, deleted atomic.Int64
-	server := sqs.New(sqs.Options{Observe: func(e sqs.Event) {
+	server := sqs.New(sqs.Config{Observe: func(e sqs.Event) {
 		if e.Kind == sqs.Deleted {
 			deleted.Add(1)
 		}

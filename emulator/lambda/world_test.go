@@ -36,7 +36,7 @@ type world struct {
 func virtual(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, ctx: t.Context(), begin: time.Now(), server: sqs.New(sqs.Options{})}
+		w := &world{T: t, ctx: t.Context(), begin: time.Now(), server: sqs.New(sqs.Config{})}
 		defer w.server.Close()
 		w.client = w.server.Client(func(o *awssqs.Options) { o.Retryer = aws.NopRetryer{} })
 		test(w)

@@ -14,7 +14,7 @@ import (
 func BenchmarkBatch(b *testing.B) {
 	for _, waiting := range []int{0, 100_000, 1_000_000} {
 		b.Run(fmt.Sprint("waiting=", waiting), func(b *testing.B) {
-			server := newServer(b, sqs.Options{})
+			server := newServer(b, sqs.Config{})
 			queue := `"QueueUrl":"` + server.QueueURL("orders") + `"`
 			post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders"}`)
 			send := batchOfTen(queue)

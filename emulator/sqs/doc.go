@@ -19,7 +19,7 @@
 //
 // [Serve] listens on a loopback address, for clients in other processes. It refuses
 // requests of web pages, and requests for a host name that is neither loopback nor in
-// [Options.AllowedHosts].
+// [Config.AllowedHosts].
 //
 // # What it does
 //
@@ -39,8 +39,8 @@
 // credentials are accepted, and a policy may be any JSON object, which is stored and not
 // enforced.
 //
-// Events report what happened to messages ([Options.Observe], [Server.Events]), and calls
-// report the requests ([Options.ObserveCall], [Server.Calls]). [Server.Snapshot] shows the
+// Events report what happened to messages ([Config.Observe], [Server.Events]), and calls
+// report the requests ([Config.ObserveCall], [Server.Calls]). [Server.Snapshot] shows the
 // messages of all queues without receiving them. Faults make calls fail in the ways that
 // consumers must survive: [Fault], [Server.Inject].
 //
@@ -78,6 +78,6 @@
 //
 // The server uses only the time of package time. Delays, visibility and retention are
 // settled when a request comes. While a receiver waits, a message move task runs, or
-// [Options.Observe] is set, a timer settles them, too. A server that was made inside a
+// [Config.Observe] is set, a timer settles them, too. A server that was made inside a
 // synctest bubble must be used and closed there.
 package sqs

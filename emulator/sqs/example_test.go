@@ -14,7 +14,7 @@ import (
 
 // A server without a socket, used by AWS's own client.
 func Example() {
-	server := sqs.New(sqs.Options{})
+	server := sqs.New(sqs.Config{})
 	defer server.Close()
 	client := server.Client()
 
@@ -40,7 +40,7 @@ func Example() {
 
 // Observe tells a test what happened to its messages.
 func ExampleOptions_observe() {
-	server := sqs.New(sqs.Options{Observe: func(e sqs.Event) {
+	server := sqs.New(sqs.Config{Observe: func(e sqs.Event) {
 		fmt.Println(e.Kind, e.Body, e.Visibility)
 	}})
 	defer server.Close()

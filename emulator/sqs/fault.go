@@ -47,7 +47,7 @@ const (
 	EmptyReceive FaultKind = "empty receive"
 )
 
-// Fault makes calls fail, to test how clients react. See [Options.Faults] and
+// Fault makes calls fail, to test how clients react. See [Config.Faults] and
 // [Server.Inject].
 type Fault struct {
 	Kind FaultKind
@@ -67,7 +67,7 @@ type Fault struct {
 	//   - short polls for EmptyReceive,
 	//   - calls for the other kinds.
 	//
-	// Zero means all. Options.Seed, the fault and the number of the candidate decide which
+	// Zero means all. Config.Seed, the fault and the number of the candidate decide which
 	// ones.
 	Probability float64
 	// Skip is the number of candidates that pass before the first one that can be affected.

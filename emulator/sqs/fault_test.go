@@ -180,11 +180,11 @@ func TestInvalidFaults(t *testing.T) {
 		"is orders.fifo":                   {Kind: sqs.OutOfOrder, Queue: "orders.fifo"},
 		"it can strike no other":           {Kind: sqs.EmptyReceive, Queue: "orders.fifo"},
 	} {
-		server := sqs.New(sqs.Options{})
+		server := sqs.New(sqs.Config{})
 		if err := server.Inject(sqs.Fault{Kind: sqs.Hang}, f); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v, want %q", f, err, want)
 		}
-		if _, err := sqs.Serve("127.0.0.1:0", sqs.Options{Faults: []sqs.Fault{f}}); err == nil || !strings.Contains(err.Error(), "Options.Faults[0]") {
+		if _, err := sqs.Serve("127.0.0.1:0", sqs.Config{Faults: []sqs.Fault{f}}); err == nil || !strings.Contains(err.Error(), "Config.Faults[0]") {
 			t.Errorf("Serve: %v", err)
 		}
 		if _, err := newClient(server).ListQueues(t.Context(), &awssqs.ListQueuesInput{}); err != nil {
@@ -195,7 +195,7 @@ func TestInvalidFaults(t *testing.T) {
 
 func TestBrokenConnectionsOverASocket(t *testing.T) {
 	for _, kind := range []sqs.FaultKind{sqs.Refused, sqs.LostAnswer} {
-		b := serve(t, sqs.Options{})
+		b := serve(t, sqs.Config{})
 		queue := b.queue("orders")
 		b.inject(sqs.Fault{Kind: kind, Operation: "SendMessage"})
 		if err := b.try(b.ctx, queue, "a"); err == nil || is[smithy.APIError](err) {
@@ -359,7 +359,7 @@ func TestInjectedErrors(t *testing.T) {
 func struck(t *testing.T, seed uint64, n int, others bool, faults ...sqs.Fault) string {
 	var seen strings.Builder
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, sqs.Options{Seed: seed, Faults: faults})
+		b := newBench(t, sqs.Config{Seed: seed, Faults: faults})
 		queue := b.queue("orders")
 		for range n {
 			if others {

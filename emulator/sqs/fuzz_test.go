@@ -41,7 +41,7 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, operation byte, body []byte) {
 		name := names[int(operation)%len(names)]
 		synctest.Test(t, func(t *testing.T) {
-			server := newServer(t, sqs.Options{Observe: func(sqs.Event) {}})
+			server := newServer(t, sqs.Config{Observe: func(sqs.Event) {}})
 			post(server, "AmazonSQS.CreateQueue", `{"QueueName":"dead"}`)
 			post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders","Attributes":{"RedrivePolicy":"{\"deadLetterTargetArn\":\"arn:aws:sqs:us-east-1:000000000000:dead\",\"maxReceiveCount\":1}"}}`)
 			post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders.fifo","Attributes":{"FifoQueue":"true"}}`)
@@ -76,7 +76,7 @@ func FuzzPolicies(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, which byte, value string) {
 		name := names[int(which)%len(names)]
-		server := newServer(t, sqs.Options{History: -1})
+		server := newServer(t, sqs.Config{History: -1})
 		queue := server.QueueURL("orders")
 		post(server, "AmazonSQS.CreateQueue", `{"QueueName":"dead"}`)
 		post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders"}`)

@@ -42,7 +42,7 @@ func virtual(t *testing.T, test func(b *bench)) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var events []sqs.Event
-		b := newBench(t, sqs.Options{Observe: func(e sqs.Event) {
+		b := newBench(t, sqs.Config{Observe: func(e sqs.Event) {
 			mu.Lock()
 			defer mu.Unlock()
 			events = append(events, e)
@@ -69,14 +69,14 @@ func virtualRun(t *testing.T, name string, test func(b *bench)) {
 }
 
 // newServer is a server that ends with the test.
-func newServer(t testing.TB, o sqs.Options) *sqs.Server {
+func newServer(t testing.TB, o sqs.Config) *sqs.Server {
 	server := sqs.New(o)
 	t.Cleanup(func() { _ = server.Close() })
 	return server
 }
 
 // newBench is a bench without events.
-func newBench(t *testing.T, o sqs.Options) *bench {
+func newBench(t *testing.T, o sqs.Config) *bench {
 	server := newServer(t, o)
 	return &bench{T: t, Client: newClient(server), ctx: t.Context(), server: server}
 }

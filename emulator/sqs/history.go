@@ -208,7 +208,7 @@ const (
 	Purged     Kind = "purged"     // every message of the queue was purged; names the queue only
 )
 
-// Event is one thing that happened to one message, for [Options.Observe]. In JSON its
+// Event is one thing that happened to one message, for [Config.Observe]. In JSON its
 // fields have the names of the toolkit's log.
 type Event struct {
 	Kind  Kind      `json:"type"`

@@ -22,7 +22,7 @@ func operations(calls []sqs.Call) string {
 
 // remembering runs a test with a server that keeps a history of a length.
 func remembering(t *testing.T, length int, test func(b *bench)) {
-	synctest.Test(t, func(t *testing.T) { test(newBench(t, sqs.Options{History: length})) })
+	synctest.Test(t, func(t *testing.T) { test(newBench(t, sqs.Config{History: length})) })
 }
 
 func TestHistoryTellsWhatWasDeletedWhenByWhichReceipt(t *testing.T) {
@@ -191,7 +191,7 @@ func TestEventsOfExpiryAndPurge(t *testing.T) {
 }
 
 // observed runs a test with a server whose calls are noted.
-func observed(t *testing.T, o sqs.Options, test func(b *bench, calls *[]sqs.Call)) {
+func observed(t *testing.T, o sqs.Config, test func(b *bench, calls *[]sqs.Call)) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls []sqs.Call
 		var b *bench
@@ -205,7 +205,7 @@ func observed(t *testing.T, o sqs.Options, test func(b *bench, calls *[]sqs.Call
 }
 
 func TestObserveCallTellsWhatTheHistoryHas(t *testing.T) {
-	observed(t, sqs.Options{}, func(b *bench, calls *[]sqs.Call) {
+	observed(t, sqs.Config{}, func(b *bench, calls *[]sqs.Call) {
 		queue := b.queue("orders")
 		b.send(queue, "a")
 		b.one(queue, hiddenFor(5))
@@ -223,7 +223,7 @@ func TestObserveCallTellsWhatTheHistoryHas(t *testing.T) {
 }
 
 func TestObserveCallNeedsNoHistory(t *testing.T) {
-	observed(t, sqs.Options{History: -1}, func(b *bench, calls *[]sqs.Call) {
+	observed(t, sqs.Config{History: -1}, func(b *bench, calls *[]sqs.Call) {
 		missing := *b.queue("orders") + "-missing"
 		err := b.purge(&missing)
 		b.wantCode(err, "AWS.SimpleQueueService.NonExistentQueue")

@@ -50,7 +50,7 @@ func ask(server http.Handler, method, path string, body io.Reader, headers ...st
 }
 
 func TestGarbageIsAnsweredInWords(t *testing.T) {
-	server := newServer(t, sqs.Options{})
+	server := newServer(t, sqs.Config{})
 	deep := strings.Repeat(`{"a":`, 20_000)
 	for name, tc := range map[string]struct {
 		target, body string
@@ -84,7 +84,7 @@ func TestGarbageIsAnsweredInWords(t *testing.T) {
 }
 
 func TestOtherProtocolsAreToldWhatToUse(t *testing.T) {
-	server := newServer(t, sqs.Options{})
+	server := newServer(t, sqs.Config{})
 	for _, tc := range []struct {
 		method, contentType, want string
 		status                    int
@@ -101,7 +101,7 @@ func TestOtherProtocolsAreToldWhatToUse(t *testing.T) {
 }
 
 func TestABodyThatBreaksOff(t *testing.T) {
-	server := newServer(t, sqs.Options{})
+	server := newServer(t, sqs.Config{})
 	w := ask(server, http.MethodPost, "/", iotest.ErrReader(io.ErrUnexpectedEOF), "X-Amz-Target", "AmazonSQS.ListQueues")
 	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "could not be read") {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -109,9 +109,9 @@ func TestABodyThatBreaksOff(t *testing.T) {
 }
 
 func TestInvalidOptionsAreTheAnswer(t *testing.T) {
-	for _, o := range []sqs.Options{{Region: "US East"}, {AccountID: "12"}, {MaxBatchBytes: -1}, {MaxBatchBytes: 1<<20 + 1}} {
+	for _, o := range []sqs.Config{{Region: "US East"}, {AccountID: "12"}, {MaxBatchBytes: -1}, {MaxBatchBytes: 1<<20 + 1}} {
 		status, answer, _ := post(sqs.New(o), "AmazonSQS.ListQueues", "{}")
-		if status != 400 || !strings.Contains(fmt.Sprint(answer["message"]), "sqs: Options.") {
+		if status != 400 || !strings.Contains(fmt.Sprint(answer["message"]), "sqs: Config.") {
 			t.Errorf("%+v: %d %v", o, status, answer)
 		}
 		if _, err := sqs.Serve("127.0.0.1:0", o); err == nil {
@@ -121,7 +121,7 @@ func TestInvalidOptionsAreTheAnswer(t *testing.T) {
 }
 
 func TestOptionsAreInTheARN(t *testing.T) {
-	server := newServer(t, sqs.Options{Region: "eu-west-1", AccountID: "123456789012"})
+	server := newServer(t, sqs.Config{Region: "eu-west-1", AccountID: "123456789012"})
 	if got := server.QueueARN("orders"); got != "arn:aws:sqs:eu-west-1:123456789012:orders" {
 		t.Error(got)
 	}
@@ -141,7 +141,7 @@ var parameters = strings.Fields(`QueueUrl QueueName QueueOwnerAWSAccountId Queue
 // none can mean anything by: each is answered in words or succeeds, and the
 // server goes on.
 func TestEveryOperationTakesAbsurdParameters(t *testing.T) {
-	server := newServer(t, sqs.Options{History: -1})
+	server := newServer(t, sqs.Config{History: -1})
 	url := server.QueueURL("orders")
 	bodies := []string{`{}`, ` { } `, `{"":""}`, `{"Unknown":{"a":[1,2,{"b":null}]}}`}
 	for _, value := range []string{
@@ -178,7 +178,7 @@ func TestEveryOperationTakesAbsurdParameters(t *testing.T) {
 
 // Whatever a request calls its body, it is read as JSON.
 func TestContentTypesDoNotMatter(t *testing.T) {
-	server := newServer(t, sqs.Options{})
+	server := newServer(t, sqs.Config{})
 	for _, contentType := range []string{"", "application/json", "application/x-amz-json-1.1", "text/plain; charset=latin1", "multipart/form-data", "\x7f"} {
 		w := ask(server, http.MethodPost, "/any/path?and=query", strings.NewReader("{}"),
 			"Content-Type", contentType, "X-Amz-Target", "AmazonSQS.ListQueues")

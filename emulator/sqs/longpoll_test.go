@@ -159,7 +159,7 @@ func TestInFlightQuota(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := newServer(t, sqs.Options{History: -1})
+				server := newServer(t, sqs.Config{History: -1})
 				queue := `"QueueUrl":"` + server.QueueURL(tc.name) + `"`
 				post(server, "AmazonSQS.CreateQueue", `{"QueueName":"`+tc.name+`","Attributes":{"VisibilityTimeout":"43200"`+tc.attributes+`}}`)
 				if err := sqs.FillInFlight(server, tc.name, 119_990); err != nil {

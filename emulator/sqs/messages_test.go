@@ -88,7 +88,7 @@ func TestReceiptHandlesThatNeverWere(t *testing.T) {
 
 // A server may have the limit that SQS had until August 2025.
 func TestMaxBatchBytes(t *testing.T) {
-	b := newBench(t, sqs.Options{MaxBatchBytes: 256 << 10})
+	b := newBench(t, sqs.Config{MaxBatchBytes: 256 << 10})
 	wantType[*types.BatchRequestTooLong](b, errOf(b.SendMessageBatch(b.ctx, &awssqs.SendMessageBatchInput{
 		QueueUrl: b.queue("orders"), Entries: []types.SendMessageBatchRequestEntry{
 			{Id: aws.String("0"), MessageBody: aws.String(strings.Repeat("x", 256<<10+1))}}})))

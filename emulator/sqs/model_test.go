@@ -249,7 +249,7 @@ type givenHandle struct {
 }
 
 func (p plan) run() error {
-	server := sqs.New(sqs.Options{})
+	server := sqs.New(sqs.Config{})
 	defer server.Close()
 	m := &machine{server: server, purged: map[bool]time.Time{}, model: &model{fifo: p.FIFO, sent: map[string]time.Time{},
 		delay: time.Duration(p.Delay) * time.Second, retain: time.Duration(p.Retain) * time.Second, maxReceives: p.Limit}}

@@ -86,7 +86,7 @@ func query(t *testing.T, server http.Handler, path, action string, parameters ..
 const ordersPath = "/000000000000/orders"
 
 func TestQueryMessages(t *testing.T) {
-	server := newServer(t, sqs.Options{})
+	server := newServer(t, sqs.Config{})
 	query(t, server, "/", "CreateQueue", "QueueName", "orders", "Attribute.1.Name", "VisibilityTimeout",
 		"Attribute.1.Value", "7", "Attribute.10.Name", "DelaySeconds", "Attribute.10.Value", "0", "Tag.1.Key", "team", "Tag.1.Value", "a & b").
 		want(t, "CreateQueueResult/QueueUrl", server.QueueURL("orders"))
@@ -122,7 +122,7 @@ func TestQueryMessages(t *testing.T) {
 }
 
 func TestQueryBatches(t *testing.T) {
-	server := newServer(t, sqs.Options{})
+	server := newServer(t, sqs.Config{})
 	query(t, server, "/", "CreateQueue", "QueueName", "orders")
 	const entry, failed = "SendMessageBatchRequestEntry.", "SendMessageBatchResult/BatchResultErrorEntry/"
 	sent := query(t, server, ordersPath, "SendMessageBatch", entry+"2.Id", "b", entry+"2.MessageBody", "second",
@@ -145,7 +145,7 @@ func TestQueryBatches(t *testing.T) {
 }
 
 func TestQueryQueues(t *testing.T) {
-	server := newServer(t, sqs.Options{})
+	server := newServer(t, sqs.Config{})
 	query(t, server, "/", "CreateQueue", "QueueName", "orders")
 	query(t, server, ordersPath, "SetQueueAttributes", "Attribute.Name", "VisibilityTimeout", "Attribute.Value", "5")
 	query(t, server, ordersPath, "TagQueue", "Tag.1.Key", "a", "Tag.1.Value", "1", "Tag.2.Key", "b")
@@ -170,7 +170,7 @@ func TestQueryQueues(t *testing.T) {
 }
 
 func TestQueryErrors(t *testing.T) {
-	server := newServer(t, sqs.Options{})
+	server := newServer(t, sqs.Config{})
 	query(t, server, "/", "CreateQueue", "QueueName", "orders")
 	many := strings.Repeat("&a=b", 2001)
 	for name, tc := range map[string]struct {
@@ -213,7 +213,7 @@ func TestQueryErrors(t *testing.T) {
 // TestQueryFaults: what is injected strikes this protocol as well, and the
 // history has its calls.
 func TestQueryFaults(t *testing.T) {
-	server := newServer(t, sqs.Options{Faults: []sqs.Fault{{Kind: sqs.Failure, Operation: "SendMessage"}}})
+	server := newServer(t, sqs.Config{Faults: []sqs.Fault{{Kind: sqs.Failure, Operation: "SendMessage"}}})
 	query(t, server, "/", "CreateQueue", "QueueName", "orders")
 	status, answer := queryRaw(t, server, ordersPath, "Action=SendMessage&MessageBody=a")
 	if status != http.StatusInternalServerError || answer.at("Error/Type") != "Receiver" {
@@ -238,7 +238,7 @@ func FuzzQuery(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, form string) {
 		synctest.Test(t, func(t *testing.T) {
-			server := newServer(t, sqs.Options{})
+			server := newServer(t, sqs.Config{})
 			query(t, server, "/", "CreateQueue", "QueueName", "orders")
 			query(t, server, ordersPath, "SendMessage", "MessageBody", "a")
 			status, answer := queryRaw(t, server, ordersPath, form)

@@ -32,8 +32,8 @@ func (l *listener) connState(_ net.Conn, state http.ConnState) {
 // port, which [Server.URL] has. Serve returns an error if addr is in use, or is not a
 // loopback address: the emulator checks no credentials. For the same reason it answers
 // requests of web pages, and requests for a Host that is neither loopback nor in
-// [Options.AllowedHosts], with the HTTP status 403.
-func Serve(addr string, o Options) (*Server, error) {
+// [Config.AllowedHosts], with the HTTP status 403.
+func Serve(addr string, o Config) (*Server, error) {
 	s := New(o)
 	if s.invalid != nil {
 		return nil, s.invalid

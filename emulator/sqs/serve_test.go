@@ -17,7 +17,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-func serve(t *testing.T, o sqs.Options) *bench {
+func serve(t *testing.T, o sqs.Config) *bench {
 	t.Helper()
 	server, err := sqs.Serve("127.0.0.1:0", o)
 	if err != nil {
@@ -37,7 +37,7 @@ func serve(t *testing.T, o sqs.Options) *bench {
 }
 
 func TestADroppedConnectionTakesNothing(t *testing.T) {
-	b := newBench(t, sqs.Options{})
+	b := newBench(t, sqs.Config{})
 	began, ended := make(chan struct{}), make(chan struct{})
 	listening := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		close(began)
@@ -80,7 +80,7 @@ func TestServeRefusesWhatIsNotLoopback(t *testing.T) {
 		"127.0.0.1":     "missing port",
 		"127.0.0.1:x":   "127.0.0.1:x",
 	} {
-		server, err := sqs.Serve(addr, sqs.Options{})
+		server, err := sqs.Serve(addr, sqs.Config{})
 		if err == nil {
 			t.Errorf("%s: listens on %s", addr, server.URL())
 			server.Close()
@@ -89,7 +89,7 @@ func TestServeRefusesWhatIsNotLoopback(t *testing.T) {
 		}
 	}
 	for _, addr := range []string{"localhost:0", "127.0.0.2:0"} {
-		server, err := sqs.Serve(addr, sqs.Options{})
+		server, err := sqs.Serve(addr, sqs.Config{})
 		if err != nil {
 			t.Logf("%s: %v", addr, err) // not every machine has 127.0.0.2
 			continue
@@ -101,14 +101,14 @@ func TestServeRefusesWhatIsNotLoopback(t *testing.T) {
 }
 
 func TestServeSaysThatThePortIsInUse(t *testing.T) {
-	b := serve(t, sqs.Options{})
-	if _, err := sqs.Serve(strings.TrimPrefix(b.server.URL(), "http://"), sqs.Options{}); err == nil {
+	b := serve(t, sqs.Config{})
+	if _, err := sqs.Serve(strings.TrimPrefix(b.server.URL(), "http://"), sqs.Config{}); err == nil {
 		t.Error("two servers on one port")
 	}
 }
 
 func TestCloseEndsLongPollsOverASocket(t *testing.T) {
-	b := serve(t, sqs.Options{})
+	b := serve(t, sqs.Config{})
 	connection := longPoll(t, b.server.URL(), *b.queue("orders"))
 	defer connection.Close()
 	b.ok(b.server.Close())
@@ -122,7 +122,7 @@ func TestCloseEndsLongPollsOverASocket(t *testing.T) {
 // What is refused is in the tests of package webguard: here, that Serve asks it, and
 // that an answer is one of its protocol.
 func TestServeRefusesWebPages(t *testing.T) {
-	b := serve(t, sqs.Options{AllowedHosts: []string{"host.docker.internal"}})
+	b := serve(t, sqs.Config{AllowedHosts: []string{"host.docker.internal"}})
 	list := func(host string) error {
 		return errOf(b.ListQueues(b.ctx, nil, func(o *awssqs.Options) { o.HTTPClient = hostClient{o.HTTPClient, host} }))
 	}
@@ -138,7 +138,7 @@ func TestServeRefusesWebPages(t *testing.T) {
 	if answer.StatusCode != http.StatusForbidden || !strings.Contains(string(body), "<Code>AccessDenied</Code>") {
 		t.Errorf("another host, by the query protocol: status %d, %s", answer.StatusCode, body)
 	}
-	if _, err := sqs.Serve("127.0.0.1:0", sqs.Options{AllowedHosts: []string{"http://sqs"}}); err == nil || !strings.Contains(err.Error(), "Options.AllowedHosts[0]") {
+	if _, err := sqs.Serve("127.0.0.1:0", sqs.Config{AllowedHosts: []string{"http://sqs"}}); err == nil || !strings.Contains(err.Error(), "Config.AllowedHosts[0]") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -157,7 +157,7 @@ func (c hostClient) Do(r *http.Request) (*http.Response, error) {
 
 // A server without a socket is asked by whatever name its user's client has.
 func TestWithoutASocketEveryHostWillDo(t *testing.T) {
-	server := newServer(t, sqs.Options{})
+	server := newServer(t, sqs.Config{})
 	request := httptest.NewRequest(http.MethodGet, "/?Action=ListQueues", http.NoBody)
 	request.Host = "sqs.eu-central-1.amazonaws.com"
 	w := httptest.NewRecorder()

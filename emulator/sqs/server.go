@@ -15,8 +15,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/webguard"
 )
 
-// Options configures a [Server]. The zero value is ready to use.
-type Options struct {
+// Config configures a [Server]. The zero value is ready to use.
+type Config struct {
 	// Region is part of the queues' ARNs. Defaults to "us-east-1".
 	Region string
 	// AccountID, 12 digits, is part of the queues' ARNs and URLs. Defaults to
@@ -60,27 +60,27 @@ var (
 )
 
 // complete fills in the defaults and validates.
-func (o Options) complete() (Options, error) {
+func (o Config) complete() (Config, error) {
 	o.Region = cmp.Or(o.Region, "us-east-1")
 	o.AccountID = cmp.Or(o.AccountID, "000000000000")
 	if !regionPattern.MatchString(o.Region) {
-		return o, fmt.Errorf("sqs: Options.Region is %q: want lower-case letters, digits and hyphens, at most 63", o.Region)
+		return o, fmt.Errorf("sqs: Config.Region is %q: want lower-case letters, digits and hyphens, at most 63", o.Region)
 	}
 	if !accountPattern.MatchString(o.AccountID) {
-		return o, fmt.Errorf("sqs: Options.AccountID is %q: want 12 digits", o.AccountID)
+		return o, fmt.Errorf("sqs: Config.AccountID is %q: want 12 digits", o.AccountID)
 	}
 	if o.MaxBatchBytes < 0 || o.MaxBatchBytes > maxMessageBytes {
-		return o, fmt.Errorf("sqs: Options.MaxBatchBytes is %d: want 1 to %d, or 0 for %[2]d", o.MaxBatchBytes, maxMessageBytes)
+		return o, fmt.Errorf("sqs: Config.MaxBatchBytes is %d: want 1 to %d, or 0 for %[2]d", o.MaxBatchBytes, maxMessageBytes)
 	}
 	o.MaxBatchBytes = cmp.Or(o.MaxBatchBytes, maxMessageBytes)
 	for i, f := range o.Faults {
 		if err := f.validate(); err != nil {
-			return o, fmt.Errorf("sqs: Options.Faults[%d]: %w", i, err)
+			return o, fmt.Errorf("sqs: Config.Faults[%d]: %w", i, err)
 		}
 	}
 	for i, name := range o.AllowedHosts {
 		if err := webguard.CheckName(name); err != nil {
-			return o, fmt.Errorf("sqs: Options.AllowedHosts[%d]: %w", i, err)
+			return o, fmt.Errorf("sqs: Config.AllowedHosts[%d]: %w", i, err)
 		}
 	}
 	o.History = cmp.Or(o.History, defaultHistory)
@@ -90,7 +90,7 @@ func (o Options) complete() (Options, error) {
 // Server is an emulated SQS service with its queues. It is an [http.Handler] that is safe
 // for concurrent use.
 type Server struct {
-	options  Options
+	options  Config
 	invalid  error // what is wrong with the options: the answer to every request
 	endpoint string
 	listener *listener // nil unless made by Serve
@@ -112,7 +112,7 @@ type Server struct {
 
 // New returns a server without a socket. Reach it with [Server.HTTPClient], or serve it as
 // an [http.Handler]. If an option is invalid, every request is answered with the reason.
-func New(o Options) *Server {
+func New(o Config) *Server {
 	o, err := o.complete()
 	s := &Server{
 		options: o, invalid: err,

@@ -22,7 +22,7 @@ func TestAllOperationsAtOnce(t *testing.T) {
 	const clients, rounds = 6, 25
 	var mu sync.Mutex
 	seen := map[sqs.Kind]int{}
-	b := newBench(t, sqs.Options{History: 100, Observe: func(e sqs.Event) {
+	b := newBench(t, sqs.Config{History: 100, Observe: func(e sqs.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen[e.Kind]++

@@ -60,14 +60,11 @@ type Event[T any] struct {
 // path in the event, "detail.items.qty", and a position by its offset in the body.
 //
 // [batch.RecordFrom] returns the SQS message unchanged. JSON returns nil if fn is nil.
-func JSON[T any](fn func(ctx context.Context, e Event[T]) error, opts ...batch.JSONOption) batch.HandlerFunc {
+func JSON[T any](fn func(ctx context.Context, e Event[T]) error, cfg ...batch.JSONConfig) batch.HandlerFunc {
 	if fn == nil {
 		return nil
 	}
-	var o jsonbody.Options
-	for _, opt := range opts {
-		opt(&o)
-	}
+	strict := wrapped.Last(cfg).DisallowUnknownFields
 	return func(ctx context.Context, r batch.Record) error {
 		opened, reason, err := open(r.Body)
 		if reason != "" {
@@ -77,7 +74,7 @@ func JSON[T any](fn func(ctx context.Context, e Event[T]) error, opts ...batch.J
 			ID: opened.ID, Source: opened.Source, DetailType: opened.DetailType, Time: opened.Time,
 			AccountID: opened.AccountID, Region: opened.Region, Resources: opened.Resources,
 		}
-		if bad := jsonbody.Decode(string(opened.Detail), &e.Detail, o.Strict); bad != nil {
+		if bad := jsonbody.Decode(string(opened.Detail), &e.Detail, strict); bad != nil {
 			at := func() int { return jsonbody.Offset(r.Body, "detail") }
 			return &batch.MalformedError{Reason: bad.Within("detail", at), Err: bad.Unwrap()}
 		}

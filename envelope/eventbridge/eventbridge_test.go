@@ -128,7 +128,7 @@ func TestMalformedEvent_IsRefusedAndNotQuoted(t *testing.T) {
 	} {
 		called := false
 		lenient := eventbridge.JSON(func(context.Context, eventbridge.Event[order]) error { called = true; return nil })
-		strict := eventbridge.JSON(func(context.Context, eventbridge.Event[order]) error { called = true; return nil }, batch.DisallowUnknownFields())
+		strict := eventbridge.JSON(func(context.Context, eventbridge.Event[order]) error { called = true; return nil }, batch.JSONConfig{DisallowUnknownFields: true})
 		handlers := map[string]batch.Handler{"JSON": lenient, "Unwrap": eventbridge.Unwrap(batch.HandlerFunc(func(context.Context, batch.Record) error { called = true; return nil }))}
 		switch {
 		case c.strict:

@@ -20,7 +20,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
-	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
 const docs = "../../docs/"
@@ -201,7 +200,7 @@ func TestTheLogIsReal(t *testing.T) {
 // The status has every field, and no other.
 func TestTheStatusIsReal(t *testing.T) {
 	text := block(t, "containers.md", "[{")
-	var status []longpoll.Status
+	var status []batch.Status
 	parse(t, text, &status)
 	whole, err := json.Marshal(status)
 	if err != nil {

@@ -18,6 +18,6 @@ import (
 func main() {
 	handler.RunWith(batch.JSON(shipFrom(memoryWarehouse{})), handler.Config{
 		// Metrics, as lines of the log: what the dashboard and alarms of deploy/monitoring.yaml show.
-		Hooks: []any{emf.New(emf.Options{Service: "orders"})},
+		Hooks: emf.New(emf.Config{Service: "orders"}).Hooks(),
 	})
 }

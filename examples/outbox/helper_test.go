@@ -29,7 +29,7 @@ type world struct {
 func inWorld(t *testing.T, script func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, server: sqs.New(sqs.Options{}), file: filepath.Join(t.TempDir(), "orders.db")}
+		w := &world{T: t, server: sqs.New(sqs.Config{}), file: filepath.Join(t.TempDir(), "orders.db")}
 		defer w.server.Close()
 		_, err := w.server.Client().CreateQueue(t.Context(), &awssqs.CreateQueueInput{
 			QueueName: aws.String("orders.fifo"), Attributes: map[string]string{"FifoQueue": "true"},

@@ -13,7 +13,7 @@ import (
 // none is sent twice, and there is no storm of requests.
 func TestMailerInAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := sqs.New(sqs.Options{Seed: 1, Faults: []sqs.Fault{
+		server := sqs.New(sqs.Config{Seed: 1, Faults: []sqs.Fault{
 			{Kind: sqs.Refused, Operation: "ReceiveMessage", Times: 60},
 			{Kind: sqs.LostAnswer, Operation: "DeleteMessage", Probability: 0.5},
 		}})

@@ -14,7 +14,7 @@ import (
 // The mailer with a client as in production, from the environment, over a real
 // socket. The same works for other processes and languages.
 func TestMailerOverASocket(t *testing.T) {
-	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

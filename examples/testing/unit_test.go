@@ -16,7 +16,7 @@ import (
 // letter then. Twelve hours pass in a fraction of a second.
 func TestMailThatCannotBeSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := sqs.New(sqs.Options{})
+		server := sqs.New(sqs.Config{})
 		defer server.Close()
 		client := server.Client()
 		createQueue(t, client, "mails-dead", nil)

@@ -302,7 +302,7 @@ func TestNilPointers_AreRefused(t *testing.T) {
 }
 
 func TestOptions_AreChecked(t *testing.T) {
-	store := dynamostore.New(nil, "", func(o *dynamostore.Options) { o.SortKey, o.Data = "sk", "status" })
+	store := dynamostore.New(nil, "", dynamostore.Config{SortKey: "sk", Data: "status"})
 	_, claiming := store.Claim(t.Context(), claimOf("A", time.Minute))
 	for name, err := range map[string]error{
 		"New": store.Validate(), "the handler's start": validated(store), "a call": claiming,

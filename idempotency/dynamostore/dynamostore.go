@@ -31,7 +31,7 @@
 // Items have the attributes of AWS Powertools' idempotency, so its dashboards and scripts
 // work. By default a table that is shared with Powertools shares no records, since each of its
 // languages makes keys of its own: see [idempotency.PowertoolsPython] and
-// [idempotency.PowertoolsTypeScript]. [Options] has other names for the attributes.
+// [idempotency.PowertoolsTypeScript]. [Config] has other names for the attributes.
 //
 //	id                      S  the key
 //	status                  S  INPROGRESS or COMPLETED
@@ -78,6 +78,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
 // Client is what a [Store] uses of AWS's *dynamodb.Client.
@@ -91,7 +92,7 @@ type Client interface {
 type Store struct {
 	client  Client
 	table   string
-	options Options
+	options Config
 	names   map[string]string // of attributes, by their placeholders in expressions
 	err     error             // of the configuration
 	now     func() time.Time
@@ -99,15 +100,13 @@ type Store struct {
 
 var _ idempotency.Store = (*Store)(nil)
 
-// New returns a store in the table of that name or ARN. It makes no call. The program that
-// runs the handler reports wrong options when it starts; until then every call returns them.
+// New returns a store in the table of that name or ARN. It takes one Config at most, and makes
+// no call. The program that runs the handler reports a wrong Config when it starts; until then
+// every call returns its error.
 //
-//	dynamostore.New(client, "idempotency", func(o *dynamostore.Options) { o.Expiration = "ttl" })
-func New(client Client, table string, options ...func(*Options)) *Store {
-	var o Options
-	for _, set := range options {
-		set(&o)
-	}
+//	dynamostore.New(client, "idempotency", dynamostore.Config{Expiration: "ttl"})
+func New(client Client, table string, cfg ...Config) *Store {
+	o := wrapped.Last(cfg)
 	o.complete()
 	return &Store{client: client, table: table, options: o, names: o.names(), err: o.validate(client, table), now: time.Now}
 }

@@ -30,12 +30,10 @@ const (
 	sortedTable = "idempotency-sorted"
 )
 
-// sorted are the options of a table with a sort key and names of its own.
-func sorted(o *dynamostore.Options) {
-	*o = dynamostore.Options{
-		Key: "pk", SortKey: "sk", Partition: "idempotency#orders", Expiration: "ttl", InProgressExpiration: "lease",
-		Status: "state", Data: "result", Validation: "hash", Owner: "holder", Remember: "keep",
-	}
+// sorted is for a table with a sort key and names of its own.
+var sorted = dynamostore.Config{
+	Key: "pk", SortKey: "sk", Partition: "idempotency#orders", Expiration: "ttl", InProgressExpiration: "lease",
+	Status: "state", Data: "result", Validation: "hash", Owner: "holder", Remember: "keep",
 }
 
 // server is where tables are.
@@ -92,14 +90,14 @@ func servers(t *testing.T, key ...string) []server {
 
 func TestStore(t *testing.T) {
 	for _, table := range []struct {
-		name    string
-		keys    []string
-		options []func(*dynamostore.Options)
-	}{{plainTable, []string{"id"}, nil}, {sortedTable, []string{"pk", "sk"}, []func(*dynamostore.Options){sorted}}} {
+		name   string
+		keys   []string
+		config dynamostore.Config
+	}{{plainTable, []string{"id"}, dynamostore.Config{}}, {sortedTable, []string{"pk", "sk"}, sorted}} {
 		for _, server := range servers(t, table.keys...) {
 			t.Run(table.name+" in "+server.name, func(t *testing.T) {
 				storetest.RunWith(t, func(*testing.T) idempotency.Store {
-					return dynamostore.New(clientOf(server.transport(), server.endpoint), table.name, table.options...)
+					return dynamostore.New(clientOf(server.transport(), server.endpoint), table.name, table.config)
 				}, storetest.Config{Test: server.test})
 			})
 		}

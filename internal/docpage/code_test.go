@@ -109,10 +109,10 @@ var programs = []program{
 	{"docs/observability/emf.md", "package main", "", "", "", ""},
 	{"docs/observability/prometheus.md", "package main", "", "", "", ""},
 	{"docs/several-queues.md", "package main", "", "", "", ""},
-	{"docs/request-response.md", "handler.Run(reply", `"context"; "M/handler"; "M/idempotency"; "M/reply"`, "type Request struct{}\ntype Quote struct{}\nfunc quote(context.Context, Request) (Quote, error) { return Quote{}, nil }\n", "func _(store idempotency.Store)", ""},
+	{"docs/request-response.md", "handler.Run(reply", `"context"; "M/batch"; "M/handler"; "M/idempotency"; "M/reply"`, "type Request struct{}\ntype Quote struct{}\nfunc quote(context.Context, Request) (Quote, error) { return Quote{}, nil }\n", "func _(store idempotency.Store)", ""},
 	{"docs/sending.md", "s, err := sender.New(client", `"context"; "github.com/aws/aws-sdk-go-v2/service/sqs"; "M/sender"`, orders, "func _(ctx context.Context, client *sqs.Client, order Order) error", ""},
 	{"docs/sending.md", "func insertOrders", `"context"; "M/bulk"; "M/sender"`, orders + "var mails *sender.Sender\n", "", ""},
-	{"docs/sending.md", "hook := sqsotel.New", `"github.com/aws/aws-sdk-go-v2/service/sqs"; "M/sender"; sqsotel "M/telemetry/otel"`, "", "func _(client *sqs.Client)", "_, _ = s, err"},
+	{"docs/sending.md", "traces := sqsotel.New", `"github.com/aws/aws-sdk-go-v2/service/sqs"; "M/sender"; sqsotel "M/telemetry/otel"`, "", "func _(client *sqs.Client)", "_, _ = s, err"},
 	{"docs/sending.md", "store, err := s3payload", `"context"; "github.com/aws/aws-sdk-go-v2/service/sqs"; "M/payload/encoded"; "M/payload/s3payload"; "M/sender"`, "", "func _(client *sqs.Client) error", "_ = s; return err"},
 	{"docs/observability/traces.md", "attributes, err :=", `"context"; "github.com/aws/aws-sdk-go-v2/service/sqs/types"; sqsotel "M/telemetry/otel"`, "", "func _(ctx context.Context, attributes map[string]types.MessageAttributeValue)", "_, _ = attributes, err"},
 }

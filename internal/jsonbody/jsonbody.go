@@ -11,11 +11,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
 
-// Options are the options that batch.JSONOption sets.
-type Options struct {
-	Strict bool // fields that v does not have are an error
-}
-
 // Decode decodes body into v, and calls v's method Validate() error, if it has one. With
 // strict, fields that v does not have are an error. Anything but white space after the
 // value is an error. So is null for a struct or a pointer that does not decode itself.

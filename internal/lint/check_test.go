@@ -143,7 +143,7 @@ func TestMessages_NameWhatIsInTheFile(t *testing.T) {
 	const sub = "QueueName: !Sub '${AWS::StackName}-%'"
 	text := deployed{
 		Queue:    strings.Replace(sub, "%", "q", 1) + "\nVisibilityTimeout: 5\nFifoThroughputLimit: perMessageGroupId",
-		Function: "Environment: {Variables: {SQSBATCH_MAX_RECEIVE_COUNT: 3, SQSBATCH_BACKOFF: constant}}\nTimeout: 3",
+		Function: "Environment: {Variables: {SQSBATCH_MAX_RECEIVE_COUNT: 3, SQSBATCH_BACKOFF: exponential}}\nTimeout: 3",
 		More: "X: {Type: AWS::SQS::Queue, Properties: {" + strings.Replace(sub, "%", "x", 1) + ", DelaySeconds: 90, RedrivePolicy: {deadLetterTargetArn: !GetAtt Y.Arn, maxReceiveCount: 1}}}\n" +
 			"Y: {Type: AWS::SQS::Queue, Properties: {FifoQueue: true, " + strings.Replace(sub, "%", "y.fifo", 1) + ", SqsManagedSseEnabled: false, RedriveAllowPolicy: {redrivePermission: byQueue, sourceQueueArns: ['arn:aws:sqs:eu-west-1:123456789012:z']}}}\n" +
 			"G: {Type: AWS::Serverless::Function, Properties: {Events: {E: {Type: SQS, Properties: {Queue: !GetAtt X.Arn}}}}}\n" +

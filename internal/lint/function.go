@@ -146,8 +146,8 @@ func neverStarted(f Function, r *reporter) {
 	if v.Absent() || !r.known(v, valueOf(f.Function, settings.Reserve), f.Resource.Get("Timeout")) {
 		return
 	}
-	least := variable(m, &settings.MinRemaining, settings.MinRemaining.Time)
-	left := f.Timeout - runner.Reserve(variable(m, &settings.Reserve, settings.Reserve.Time), f.Timeout)
+	least := variable(m, &settings.MinRemaining)
+	left := f.Timeout - runner.Reserve(variable(m, &settings.Reserve), f.Timeout)
 	if least >= left {
 		r.report(v.Pos, "function %s starts a record only if %v are left (%s), and its Timeout of %d seconds leaves less than %v: it never starts one",
 			f.LogicalID, least, settings.MinRemaining.Name, f.Timeout/time.Second, left)

@@ -296,12 +296,12 @@ func delayed(s Source, r *reporter) {
 	}
 }
 
-// variable is a setting of the function's environment, its default if it is not set there
+// variable is a duration of the function's environment, its default if it is not set there
 // or not known.
-func variable[T any](m Mapping, s *settings.Setting, read func(string) (T, error)) T {
-	v, err := read(m.Function.Environment[s.Name])
-	if err != nil || m.Function.Environment[s.Name] == "" {
-		v, _ = read(s.Default)
+func variable(m Mapping, s *settings.Setting) time.Duration {
+	v, err := settings.Read[time.Duration](s, m.Function.Environment[s.Name])
+	if err != nil {
+		v, _ = settings.Read[time.Duration](s, s.Default)
 	}
 	return v
 }
@@ -317,7 +317,7 @@ func (s *Source) toolkit() (Mapping, bool) {
 // retried is how long the toolkit retries a record that keeps failing, at most.
 func retried(m Mapping, count int) (sum time.Duration) {
 	if m.Function.Environment[settings.Backoff.Name] == "" {
-		return variable(m, &settings.Outage, settings.Outage.Time) * 3 / 2
+		return variable(m, &settings.Outage) * 3 / 2
 	}
 	for _, d := range waits(m, count) {
 		sum += d
@@ -341,25 +341,14 @@ func waits(m Mapping, count int) []time.Duration {
 	if !usesToolkit(m.Function) {
 		return slices.Repeat([]time.Duration{max(0, m.Queue.Visibility()-m.Function.Timeout)}, count-1)
 	}
-	kind := m.Function.Environment[settings.Backoff.Name]
-	if kind == "" {
-		return settle.Delays(variable(m, &settings.Outage, settings.Outage.Time), count)
+	if m.Function.Environment[settings.Backoff.Name] == "" {
+		return settle.Delays(variable(m, &settings.Outage), count)
 	}
-	base := variable(m, &settings.BackoffBase, settings.BackoffBase.Time)
-	limit := variable(m, &settings.BackoffCap, settings.BackoffCap.Time)
+	base := variable(m, &settings.BackoffBase)
+	limit := variable(m, &settings.BackoffCap)
 	var list []time.Duration
 	for k := 1; k < count; k++ {
-		d := base
-		switch kind {
-		case "linear":
-			d = base * time.Duration(k)
-		case "exponential":
-			d = base << min(k-1, 30)
-		}
-		if kind != "constant" {
-			d = min(d, limit)
-		}
-		list = append(list, max(d, time.Second))
+		list = append(list, max(min(base<<min(k-1, 30), limit), time.Second))
 	}
 	return list
 }

@@ -13,7 +13,7 @@ import (
 func TestHandlerIgnoresCutoff_IsAbandoned(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		begin := time.Now()
-		results := invoke(t, 3*time.Second, standard(3), batch.Config{}, func(ctx context.Context, r batch.Record) error {
+		results := invoke(t, 3*time.Second, standard(3), config{}, func(ctx context.Context, r batch.Record) error {
 			switch r.MessageID {
 			case "m-0":
 				return wait(ctx, time.Hour, false)
@@ -40,7 +40,7 @@ func TestHandlerIgnoresCutoff_IsAbandoned(t *testing.T) {
 
 func TestAbandonedHandler_FreesItsSlot(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		cfg := batch.Config{Concurrency: 1, RecordTimeout: 2 * time.Second}
+		cfg := config{Concurrency: 1, RecordTimeout: 2 * time.Second}
 		begin := time.Now()
 		results := invoke(t, time.Minute, standard(3), cfg, func(ctx context.Context, r batch.Record) error {
 			if r.MessageID == "m-0" {
@@ -60,7 +60,7 @@ func TestAbandonedHandler_FreesItsSlot(t *testing.T) {
 
 func TestNilAfterDeadline_SucceedsOnlyWithinGrace(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		cfg := batch.Config{Concurrency: 2, RecordTimeout: 2 * time.Second}
+		cfg := config{Concurrency: 2, RecordTimeout: 2 * time.Second}
 		results := invoke(t, time.Minute, standard(8), cfg, func(ctx context.Context, r batch.Record) error {
 			switch r.MessageID {
 			case "m-0":
@@ -84,7 +84,7 @@ func TestNilAfterDeadline_SucceedsOnlyWithinGrace(t *testing.T) {
 
 func TestNilWithinGraceAfterCutoff_Succeeds(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		results := invoke(t, 10*time.Second, standard(1), batch.Config{}, func(ctx context.Context, _ batch.Record) error {
+		results := invoke(t, 10*time.Second, standard(1), config{}, func(ctx context.Context, _ batch.Record) error {
 			<-ctx.Done()
 			return wait(ctx, 100*time.Millisecond, false)
 		})

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -22,10 +21,10 @@ func BenchmarkEngine(b *testing.B) {
 			records[i] = batch.Record{MessageID: fmt.Sprint("m-", i), QueueARN: "arn:aws:sqs:eu-west-1:1:q"}
 		}
 		b.Run(fmt.Sprintf("n=%d/impl=sqsbatch", n), func(b *testing.B) {
-			benchEngine(b, records, batch.Config{})
+			benchEngine(b, records, config{})
 		})
 		b.Run(fmt.Sprintf("n=%d/impl=sqsbatch-record-timeout", n), func(b *testing.B) {
-			benchEngine(b, records, batch.Config{RecordTimeout: 5 * time.Second})
+			benchEngine(b, records, config{RecordTimeout: 5 * time.Second})
 		})
 		b.Run(fmt.Sprintf("n=%d/impl=errgroup", n), func(b *testing.B) {
 			handle := func(context.Context, batch.Record) error { return nil }
@@ -50,11 +49,8 @@ func BenchmarkEngine(b *testing.B) {
 	}
 }
 
-func benchEngine(b *testing.B, records []batch.Record, cfg batch.Config) {
-	engine, err := runner.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), cfg)
-	if err != nil {
-		b.Fatal(err)
-	}
+func benchEngine(b *testing.B, records []batch.Record, cfg config) {
+	engine := newEngine(b, cfg, func(context.Context, batch.Record) error { return nil })
 	b.ReportAllocs()
 	for b.Loop() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

@@ -15,11 +15,8 @@ import (
 // returns its error.
 func classifying(t *testing.T, classify func(error) error, h batch.HandlerFunc) error {
 	t.Helper()
-	e, err := runner.New(h, batch.Config{Classify: classify})
-	if err != nil {
-		t.Fatal(err)
-	}
-	results := e.Run(t.Context(), standard(1), batch.Times{}, nil)
+	e := newEngine(t, config{Classify: classify}, h)
+	results := e.Run(t.Context(), standard(1), runner.Times{}, nil)
 	return results[0].Err
 }
 
@@ -57,14 +54,12 @@ func TestClassify(t *testing.T) {
 
 // What ends because the record's time is over says nothing about the record.
 func TestClassifyIsNotAskedAboutTheEnd(t *testing.T) {
-	e, err := runner.New(batch.HandlerFunc(func(ctx context.Context, _ batch.Record) error {
+	cfg := config{RecordTimeout: time.Millisecond, Classify: func(err error) error { return batch.Permanent(err) }}
+	e := newEngine(t, cfg, func(ctx context.Context, _ batch.Record) error {
 		<-ctx.Done()
 		return &url.Error{Op: "Get", URL: "x", Err: ctx.Err()}
-	}), batch.Config{RecordTimeout: time.Millisecond, Classify: func(err error) error { return batch.Permanent(err) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := e.Run(t.Context(), standard(1), batch.Times{}, nil); batch.VerdictOf(r[0].Err).Permanent || r[0].Err == nil {
+	})
+	if r := e.Run(t.Context(), standard(1), runner.Times{}, nil); batch.VerdictOf(r[0].Err).Permanent || r[0].Err == nil {
 		t.Errorf("%v", r[0].Err)
 	}
 }

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
 type ctxKey struct{}
 
 // inRecord calls f within a record's context in virtual time.
-func inRecord(t *testing.T, cfg batch.Config, f func(t *testing.T, ctx context.Context) error) batch.Result {
+func inRecord(t *testing.T, cfg config, f func(t *testing.T, ctx context.Context) error) batch.Result {
 	t.Helper()
 	var result batch.Result
 	virtual(t, func(t *testing.T) {
@@ -25,7 +26,7 @@ func inRecord(t *testing.T, cfg batch.Config, f func(t *testing.T, ctx context.C
 }
 
 func TestContextCarriesRecordAndValues(t *testing.T) {
-	inRecord(t, batch.Config{}, func(t *testing.T, ctx context.Context) error {
+	inRecord(t, config{}, func(t *testing.T, ctx context.Context) error {
 		r, ok := batch.RecordFrom(ctx)
 		if !ok || r.MessageID != "m-0" || r.Attempt != 3 {
 			t.Errorf("RecordFrom: %+v, %v", r, ok)
@@ -49,7 +50,7 @@ func TestContextCarriesRecordAndValues(t *testing.T) {
 }
 
 func TestContextEndsAtTheDeadline(t *testing.T) {
-	for name, cfg := range map[string]batch.Config{"at the cutoff": {}, "at its own": {RecordTimeout: 3 * time.Second}} {
+	for name, cfg := range map[string]config{"at the cutoff": {}, "at its own": {RecordTimeout: 3 * time.Second}} {
 		t.Run(name, func(t *testing.T) {
 			result := inRecord(t, cfg, func(t *testing.T, ctx context.Context) error {
 				deadline, _ := ctx.Deadline()
@@ -87,7 +88,7 @@ func TestContextEndsAtTheDeadline(t *testing.T) {
 }
 
 func TestContextErrNoticesTheDeadlineByItself(t *testing.T) {
-	inRecord(t, batch.Config{RecordTimeout: time.Second}, func(t *testing.T, ctx context.Context) error {
+	inRecord(t, config{RecordTimeout: time.Second}, func(t *testing.T, ctx context.Context) error {
 		for ctx.Err() == nil {
 			time.Sleep(time.Second)
 		}
@@ -105,7 +106,7 @@ func TestContextIsCancelledWhenTheHandlerReturns(t *testing.T) {
 		var kept, derived context.Context
 		var release context.CancelFunc
 		defer func() { release() }()
-		invoke(t, 10*time.Second, standard(1), batch.Config{}, func(ctx context.Context, _ batch.Record) error {
+		invoke(t, 10*time.Second, standard(1), config{}, func(ctx context.Context, _ batch.Record) error {
 			kept = ctx
 			derived, release = context.WithTimeout(ctx, time.Hour)
 			return nil
@@ -120,11 +121,11 @@ func TestContextIsCancelledWhenTheHandlerReturns(t *testing.T) {
 func TestContextEndsWithTheInvocation(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		engine := newEngine(t, batch.Config{RecordTimeout: time.Hour}, func(ctx context.Context, _ batch.Record) error {
+		engine := newEngine(t, config{RecordTimeout: time.Hour}, func(ctx context.Context, _ batch.Record) error {
 			cancel()
 			return ctx.Err()
 		})
-		r := engine.Run(ctx, standard(1), batch.Times{}, nil)[0]
+		r := engine.Run(ctx, standard(1), runner.Times{}, nil)[0]
 		if !errors.Is(r.Err, context.Canceled) {
 			t.Errorf("Err right after the invocation's end: %v", r.Err)
 		}

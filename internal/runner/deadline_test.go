@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
@@ -27,7 +29,7 @@ func TestCutoff_IsDeadlineLessAdaptiveReserve(t *testing.T) {
 		virtual(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), c.timeout)
 			defer cancel()
-			engine := newEngine(t, batch.Config{Reserve: c.configured}, func(context.Context, batch.Record) error { return nil })
+			engine := newEngine(t, config{Reserve: c.configured}, func(context.Context, batch.Record) error { return nil })
 			times := engine.Times(ctx)
 			if got := times.Deadline.Sub(times.Cutoff); got != c.want {
 				t.Errorf("timeout %v, Reserve %v: the reserve is %v, want %v", c.timeout, c.configured, got, c.want)
@@ -41,7 +43,7 @@ func TestCutoff_IsDeadlineLessAdaptiveReserve(t *testing.T) {
 
 func TestThreeSecondFunction_HandlesItsRecords(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		results := invoke(t, 3*time.Second, standard(10), batch.Config{}, func(ctx context.Context, _ batch.Record) error {
+		results := invoke(t, 3*time.Second, standard(10), config{}, func(ctx context.Context, _ batch.Record) error {
 			return wait(ctx, 2*time.Second, true)
 		})
 		for _, r := range results {
@@ -57,7 +59,7 @@ func TestRecordDeadline_IsAllThatRemains(t *testing.T) {
 		var deadlines []time.Duration
 		begin := time.Now()
 		// One at a time, so that the second starts a second later: its deadline is the same moment.
-		results := invoke(t, 10*time.Second, standard(2), batch.Config{Concurrency: 1}, func(ctx context.Context, _ batch.Record) error {
+		results := invoke(t, 10*time.Second, standard(2), config{Concurrency: 1}, func(ctx context.Context, _ batch.Record) error {
 			d, ok := ctx.Deadline()
 			if !ok {
 				t.Error("the context has no deadline")
@@ -76,7 +78,7 @@ func TestRecordDeadline_IsAllThatRemains(t *testing.T) {
 
 func TestRecordTimeout_EndsRecordBeforeCutoff(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		cfg := batch.Config{RecordTimeout: 2 * time.Second, Concurrency: 1}
+		cfg := config{RecordTimeout: 2 * time.Second, Concurrency: 1}
 		var ended []time.Duration
 		begin := time.Now()
 		results := invoke(t, 30*time.Second, standard(3), cfg, func(ctx context.Context, r batch.Record) error {
@@ -97,7 +99,7 @@ func TestRecordTimeout_EndsRecordBeforeCutoff(t *testing.T) {
 
 func TestContextWithoutDeadline_KeepsRecordTimeout(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		results := invoke(t, 0, standard(1), batch.Config{RecordTimeout: time.Minute}, func(ctx context.Context, _ batch.Record) error {
+		results := invoke(t, 0, standard(1), config{RecordTimeout: time.Minute}, func(ctx context.Context, _ batch.Record) error {
 			return wait(ctx, time.Hour, true)
 		})
 		if results[0].Duration != time.Minute {
@@ -106,51 +108,17 @@ func TestContextWithoutDeadline_KeepsRecordTimeout(t *testing.T) {
 	})
 }
 
-func TestFairShare_DividesRemainingTimeByWaves(t *testing.T) {
-	for name, c := range map[string]struct {
-		records, concurrency int
-		timeout              time.Duration // of a record; 0 for none
-		want                 time.Duration // that the first is allowed of 9 s
-	}{
-		"two waves":                  {20, 10, 0, 4500 * time.Millisecond},
-		"two waves and one more":     {21, 10, 0, 3 * time.Second},
-		"one record":                 {1, 10, 0, 9 * time.Second},
-		"a second at least":          {1000, 10, 0, time.Second},
-		"the timeout, where shorter": {20, 10, 2 * time.Second, 2 * time.Second},
-		"the share, where shorter":   {20, 10, time.Minute, 4500 * time.Millisecond},
-	} {
-		t.Run(name, func(t *testing.T) {
-			virtual(t, func(t *testing.T) {
-				cfg := batch.Config{Concurrency: c.concurrency, Deadline: batch.FairShare, RecordTimeout: c.timeout}
-				results := invoke(t, 10*time.Second, standard(c.records), cfg, func(context.Context, batch.Record) error { return nil })
-				if got := results[0].Allowed; got != c.want {
-					t.Errorf("allowed %v, want %v", got, c.want)
-				}
-			})
-		})
-	}
-}
-
-func TestFairShareWithoutCutoff_SetsNoDeadline(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		results := invoke(t, 0, standard(3), batch.Config{Deadline: batch.FairShare}, func(context.Context, batch.Record) error { return nil })
-		if got := results[0].Allowed; got != 0 {
-			t.Errorf("allowed %v, want no deadline", got)
-		}
-	})
-}
-
 func TestTooLittleTimeLeft_RecordIsNotStarted(t *testing.T) {
 	for name, c := range map[string]struct {
-		cfg  batch.Config
+		cfg  config
 		took time.Duration // by each success before
 		want []batch.Outcome
 	}{
 		// 9 s to the cutoff, 4 s each: after two, 1 s is left.
-		"median":     {batch.Config{Concurrency: 1}, 4 * time.Second, []batch.Outcome{batch.Succeeded, batch.Succeeded, batch.NotStarted, batch.NotStarted}},
-		"configured": {batch.Config{Concurrency: 1, MinRemaining: 6 * time.Second}, 4 * time.Second, []batch.Outcome{batch.Succeeded, batch.NotStarted, batch.NotStarted, batch.NotStarted}},
-		"enough":     {batch.Config{Concurrency: 1}, 2 * time.Second, []batch.Outcome{batch.Succeeded, batch.Succeeded, batch.Succeeded, batch.Succeeded}},
-		"at least 50 ms": {batch.Config{Concurrency: 1}, 2990 * time.Millisecond, // 30 ms are left after three
+		"median":     {config{Concurrency: 1}, 4 * time.Second, []batch.Outcome{batch.Succeeded, batch.Succeeded, batch.NotStarted, batch.NotStarted}},
+		"configured": {config{Concurrency: 1, MinRemaining: 6 * time.Second}, 4 * time.Second, []batch.Outcome{batch.Succeeded, batch.NotStarted, batch.NotStarted, batch.NotStarted}},
+		"enough":     {config{Concurrency: 1}, 2 * time.Second, []batch.Outcome{batch.Succeeded, batch.Succeeded, batch.Succeeded, batch.Succeeded}},
+		"at least 50 ms": {config{Concurrency: 1}, 2990 * time.Millisecond, // 30 ms are left after three
 			[]batch.Outcome{batch.Succeeded, batch.Succeeded, batch.Succeeded, batch.NotStarted}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -176,7 +144,7 @@ func TestTooLittleTimeLeft_RecordIsNotStarted(t *testing.T) {
 func TestMinRemainingAboveTimeLeft_Warns(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		var warned recorder
-		cfg := batch.Config{MinRemaining: time.Minute, Hooks: []any{&warned}}
+		cfg := config{MinRemaining: time.Minute, Hooks: testhooks.Of(&warned)}
 		invoke(t, 10*time.Second, standard(1), cfg, func(context.Context, batch.Record) error { return nil })
 		if len(warned.warnings) != 1 {
 			t.Errorf("%d warnings, want 1", len(warned.warnings))
@@ -186,7 +154,7 @@ func TestMinRemainingAboveTimeLeft_Warns(t *testing.T) {
 
 func TestContextWithoutDeadline_RecordHasNone(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		results := invoke(t, 0, standard(1), batch.Config{}, func(ctx context.Context, _ batch.Record) error {
+		results := invoke(t, 0, standard(1), config{}, func(ctx context.Context, _ batch.Record) error {
 			if _, ok := ctx.Deadline(); ok {
 				t.Error("the context has a deadline")
 			}
@@ -205,7 +173,7 @@ func TestExpiredOrCanceledContext_StartsNothing(t *testing.T) {
 		expired, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 		defer cancel()
 		for name, ctx := range map[string]context.Context{"cancelled": cancelled, "expired": expired} {
-			engine := newEngine(t, batch.Config{}, func(context.Context, batch.Record) error {
+			engine := newEngine(t, config{}, func(context.Context, batch.Record) error {
 				t.Errorf("%s: the handler was called", name)
 				return nil
 			})
@@ -225,7 +193,7 @@ func TestContextCanceledWhileRunning_EndsTheBatch(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		engine := newEngine(t, batch.Config{Concurrency: 2}, func(ctx context.Context, r batch.Record) error {
+		engine := newEngine(t, config{Concurrency: 2}, func(ctx context.Context, r batch.Record) error {
 			return wait(ctx, time.Hour, r.MessageID == "m-0")
 		})
 		results := engine.Run(ctx, standard(3), engine.Times(ctx), nil)
@@ -243,7 +211,7 @@ func TestTenThousandRecordsTakeTenGoroutines(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		before := runtime.NumGoroutine()
 		var most, running, together atomic.Int64
-		results := invoke(t, 15*time.Minute, standard(10_000), batch.Config{}, func(ctx context.Context, _ batch.Record) error {
+		results := invoke(t, 15*time.Minute, standard(10_000), config{}, func(ctx context.Context, _ batch.Record) error {
 			together.Store(max(together.Load(), running.Add(1)))
 			most.Store(max(most.Load(), int64(runtime.NumGoroutine()-before)))
 			defer running.Add(-1)

@@ -64,7 +64,7 @@ var errNo = errors.New("no")
 func TestHeadDeadLetteredInPlace_GroupContinues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var order []string
-		engine := newEngine(t, batch.Config{}, func(_ context.Context, r batch.Record) error {
+		engine := newEngine(t, config{}, func(_ context.Context, r batch.Record) error {
 			order = append(order, r.MessageID)
 			time.Sleep(time.Second)
 			if r.MessageID != "a2" {
@@ -76,7 +76,7 @@ func TestHeadDeadLetteredInPlace_GroupContinues(t *testing.T) {
 			time.Sleep(time.Minute) // of which the handler's duration has nothing
 			return toDeadLetters(r)
 		})
-		results := engine.Run(t.Context(), group(4), batch.Times{}, u)
+		results := engine.Run(t.Context(), group(4), runner.Times{}, u)
 		if !slices.Equal(order, []string{"a0", "a1", "a2", "a3"}) {
 			t.Errorf("handled in the order %v", order)
 		}
@@ -104,7 +104,7 @@ func TestHeadNotDeadLettered_RestOfGroupIsSkipped(t *testing.T) {
 		"no record behind it": {group(1), toDeadLetters, 0},
 	} {
 		u := newSettler(test.send)
-		for i, r := range newEngine(t, batch.Config{}, fails).Run(t.Context(), test.records, batch.Times{}, u) {
+		for i, r := range newEngine(t, config{}, fails).Run(t.Context(), test.records, runner.Times{}, u) {
 			want := batch.Retry
 			if i > 0 && r.Record.FIFO() {
 				want = batch.Skipped
@@ -125,7 +125,7 @@ func TestDeadLetteringInPlace_EndsAtTheCutoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		engine := newEngine(t, batch.Config{}, func(context.Context, batch.Record) error { return errNo })
+		engine := newEngine(t, config{}, func(context.Context, batch.Record) error { return errNo })
 		times := engine.Times(ctx)
 		u := newSettler(func(r *batch.Result) bool {
 			time.Sleep(time.Hour)
@@ -153,7 +153,7 @@ func TestDeadLetteringInPlace_EndsAtTheCutoff(t *testing.T) {
 func TestDeadlinePassesAtReturn_DeadLetteringContinues(t *testing.T) {
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {
-			engine := newEngine(t, batch.Config{RecordTimeout: time.Second, Grace: time.Second}, func(context.Context, batch.Record) error {
+			engine := newEngine(t, config{RecordTimeout: time.Second, Grace: time.Second}, func(context.Context, batch.Record) error {
 				time.Sleep(time.Second)
 				return errNo
 			})
@@ -161,7 +161,7 @@ func TestDeadlinePassesAtReturn_DeadLetteringContinues(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				return toDeadLetters(r)
 			})
-			if r := engine.Run(t.Context(), group(2), batch.Times{}, u)[0]; r.Outcome != batch.DeadLettered {
+			if r := engine.Run(t.Context(), group(2), runner.Times{}, u)[0]; r.Outcome != batch.DeadLettered {
 				t.Fatalf("%v, want dead-letter", r.Outcome)
 			}
 			time.Sleep(time.Minute)
@@ -170,13 +170,13 @@ func TestDeadlinePassesAtReturn_DeadLetteringContinues(t *testing.T) {
 }
 
 func TestGoexitOfHead_IsDeadLetteredInPlace(t *testing.T) {
-	engine := newEngine(t, batch.Config{}, func(_ context.Context, r batch.Record) error {
+	engine := newEngine(t, config{}, func(_ context.Context, r batch.Record) error {
 		if r.MessageID == "a0" {
 			runtime.Goexit()
 		}
 		return nil
 	})
-	results := engine.Run(t.Context(), group(3), batch.Times{}, newSettler(toDeadLetters))
+	results := engine.Run(t.Context(), group(3), runner.Times{}, newSettler(toDeadLetters))
 	if results[0].Outcome != batch.DeadLettered || !errors.Is(results[0].Err, batch.ErrGoexit) ||
 		results[1].Outcome != batch.Succeeded || results[2].Outcome != batch.Succeeded {
 		t.Errorf("%v (%v), %v and %v; want dead-letter and two that succeeded", results[0].Outcome, results[0].Err, results[1].Outcome, results[2].Outcome)
@@ -186,7 +186,7 @@ func TestGoexitOfHead_IsDeadLetteredInPlace(t *testing.T) {
 // An abort does not wait for a burial.
 func TestAbortBeforeTheBurial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := newEngine(t, batch.Config{Concurrency: 2}, func(_ context.Context, r batch.Record) error {
+		engine := newEngine(t, config{Concurrency: 2}, func(_ context.Context, r batch.Record) error {
 			if r.MessageID == "a0" {
 				return batch.Abort(time.Minute, errNo)
 			}
@@ -199,7 +199,7 @@ func TestAbortBeforeTheBurial(t *testing.T) {
 		})
 		records := append(group(2), batch.Record{MessageID: "b0", GroupID: "b", QueueARN: group(1)[0].QueueARN},
 			batch.Record{MessageID: "b1", GroupID: "b", QueueARN: group(1)[0].QueueARN}, batch.Record{MessageID: "c0", GroupID: "c", QueueARN: group(1)[0].QueueARN})
-		results := engine.Run(t.Context(), records, batch.Times{}, u)
+		results := engine.Run(t.Context(), records, runner.Times{}, u)
 		for i, want := range []batch.Outcome{batch.DeadLettered, batch.NotStarted, batch.Succeeded, batch.NotStarted, batch.NotStarted} {
 			if r := results[i]; r.Outcome != want && (i != 2 || r.Outcome != batch.NotStarted) { // b0 may not have begun yet
 				t.Errorf("%s: %v, want %v", r.Record.MessageID, r.Outcome, want)

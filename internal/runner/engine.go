@@ -1,8 +1,8 @@
 package runner
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -15,35 +15,44 @@ import (
 type Engine struct {
 	handler batch.Handler     // as it was given
 	handle  batch.HandlerFunc // called directly: each call on the way would copy the record on the stack
-	cfg     batch.Config
+	cfg     Config
 	// Hooks are also used by the package that settles the results.
 	Hooks *hooks.Set
-	// Slots are shared with the runners of other engines; Weight, 1 or more, is the share
-	// of this engine's runners. Slots is nil if they are not shared. Both are set before
-	// the first runner is made.
-	Slots  *Slots
-	Weight int
+	// Slots are shared with the runners of other engines, and Priority is that of this
+	// engine's runners. Slots is nil if they are not shared. Both are set before the first
+	// runner is made.
+	Slots    *Slots
+	Priority int
 }
 
-// New returns an Engine. It returns an error if h is nil, if h's method Validate() error
-// returns one, if a value of cfg is out of its bounds, or if a hook implements no hook
-// interface.
-func New(h batch.Handler, cfg batch.Config) (*Engine, error) {
+// Config configures how records are handled; package handler describes each field.
+type Config struct {
+	Concurrency                                 int
+	Reserve, RecordTimeout, MinRemaining, Grace time.Duration
+	Classify                                    func(error) error
+}
+
+// DefaultConcurrency is the number of records handled at a time if neither the configuration
+// nor the handler asks for one.
+const DefaultConcurrency = 10
+
+const maxConcurrency = 10_000
+
+// WithDefaults returns the configuration with the Concurrency that h asks for, and the
+// defaults that do not depend on the remaining time.
+func (c Config) WithDefaults(h batch.Handler) Config {
+	c.Concurrency = cmp.Or(c.Concurrency, min(max(0, wrapped.Concurrency(h)), maxConcurrency), DefaultConcurrency)
+	c.Grace = cmp.Or(c.Grace, time.Second)
+	return c
+}
+
+// New returns an Engine, which passes records to h.
+func New(h batch.Handler, cfg Config, set *hooks.Set) *Engine {
 	f, ok := h.(batch.HandlerFunc)
-	var noHandler error
-	if wrapped.IsNil(h) {
-		noHandler = errors.New("batch: the handler is nil")
-	}
-	cfg = cfg.WithDefaultsFor(h)
-	badHandler := wrapped.Validate(h)
-	set, badHooks := hooks.New(cfg.Hooks...)
-	if err := errors.Join(noHandler, badHandler, cfg.Validate(), badHooks); err != nil {
-		return nil, err
-	}
 	if !ok {
 		f = h.Handle
 	}
-	return &Engine{handler: h, handle: f, cfg: cfg, Hooks: set}, nil
+	return &Engine{handler: h, handle: f, cfg: cfg.WithDefaults(h), Hooks: set}
 }
 
 // Limits of the reserve if it is not configured.
@@ -63,16 +72,19 @@ func Reserve(configured, remaining time.Duration) time.Duration {
 	return min(configured, remaining/2)
 }
 
+// Times are the time limits of an invocation. Zero without a deadline.
+type Times struct{ Deadline, Cutoff, SettleBy time.Time }
+
 // Times derives the time limits of an invocation that begins now from ctx's deadline. A
 // quarter of the reserve is for the response. Times returns zero for a ctx without a deadline.
-func (e *Engine) Times(ctx context.Context) batch.Times {
+func (e *Engine) Times(ctx context.Context) Times {
 	deadline, ok := ctx.Deadline()
 	if !ok {
-		return batch.Times{}
+		return Times{}
 	}
 	remaining := max(0, time.Until(deadline))
 	reserve := Reserve(e.cfg.Reserve, remaining)
-	return batch.Times{
+	return Times{
 		Deadline: deadline,
 		Cutoff:   deadline.Add(-reserve),
 		SettleBy: deadline.Add(-reserve / 4),

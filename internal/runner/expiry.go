@@ -44,23 +44,10 @@ func (r *Runner) deadlineOf(d *Delivery, now time.Time) time.Time {
 	if d.Last && d.next != nil {
 		allowed = min(allowed, r.leaving(remaining, d))
 	}
-	if r.cfg.Deadline == batch.FairShare {
-		allowed = min(allowed, fairShare(remaining, r.counts[waiting]+1, r.cfg.Concurrency))
-	}
 	if allowed < remaining {
 		return now.Add(allowed)
 	}
 	return cutoff
-}
-
-// leastShare is what FairShare gives at least.
-const leastShare = time.Second
-
-// fairShare returns a record's share of the remaining time. waiting is the number of
-// records that wait, including this one, and concurrency is how many run at the same time.
-func fairShare(remaining time.Duration, waiting, concurrency int) time.Duration {
-	waves := (waiting + concurrency - 1) / concurrency
-	return max(leastShare, remaining/time.Duration(max(waves, 1)))
 }
 
 // sendTime is what a send to the dead-letter queue may take.

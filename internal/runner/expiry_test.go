@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
@@ -29,8 +32,8 @@ func TestGraceAtCutoff_IsShortestOfThreeLimits(t *testing.T) {
 			virtual(t, func(t *testing.T) {
 				begin := time.Now()
 				cutoff := begin.Add(9 * time.Second)
-				times := batch.Times{Deadline: cutoff.Add(time.Second), Cutoff: cutoff, SettleBy: cutoff.Add(c.settleBy)}
-				engine := newEngine(t, batch.Config{Grace: c.grace}, func(ctx context.Context, _ batch.Record) error {
+				times := runner.Times{Deadline: cutoff.Add(time.Second), Cutoff: cutoff, SettleBy: cutoff.Add(c.settleBy)}
+				engine := newEngine(t, config{Grace: c.grace}, func(ctx context.Context, _ batch.Record) error {
 					return wait(ctx, time.Hour, false)
 				})
 				r := engine.Run(t.Context(), standard(1), times, nil)[0]
@@ -46,7 +49,7 @@ func TestGraceAtCutoff_IsShortestOfThreeLimits(t *testing.T) {
 func TestHandlersEndAtCutoff_BatchEndsWithoutGrace(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		begin := time.Now()
-		invoke(t, 10*time.Second, standard(3), batch.Config{}, func(ctx context.Context, _ batch.Record) error {
+		invoke(t, 10*time.Second, standard(3), config{}, func(ctx context.Context, _ batch.Record) error {
 			return wait(ctx, time.Hour, true)
 		})
 		if took := time.Since(begin); took != 9*time.Second {
@@ -67,7 +70,7 @@ func TestAllRunningAbandoned_BatchEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T) {
 				begin := time.Now()
-				cfg := batch.Config{Concurrency: 1, RecordTimeout: 2 * time.Second}
+				cfg := config{Concurrency: 1, RecordTimeout: 2 * time.Second}
 				results := invoke(t, time.Minute, c.records, cfg, func(ctx context.Context, r batch.Record) error {
 					return wait(ctx, time.Hour, r.GroupID == "b")
 				})
@@ -83,7 +86,7 @@ func TestAllRunningAbandoned_BatchEnds(t *testing.T) {
 func TestTimerOfAbandonedRecord_ChangesNothing(t *testing.T) {
 	// The record's own grace ends at 9.9 s, after the batch's at 9.25 s.
 	virtual(t, func(t *testing.T) {
-		cfg := batch.Config{RecordTimeout: 8900 * time.Millisecond}
+		cfg := config{RecordTimeout: 8900 * time.Millisecond}
 		results := invoke(t, 10*time.Second, standard(1), cfg, func(ctx context.Context, _ batch.Record) error {
 			return wait(ctx, time.Hour, false)
 		})
@@ -111,7 +114,7 @@ func TestTimerFiresAsRecordEnds_EndsNoOtherRecord(t *testing.T) {
 					time.Sleep(time.Millisecond)
 				}
 			})
-			cfg := batch.Config{Concurrency: n, RecordTimeout: time.Second, Hooks: []any{hook}}
+			cfg := config{Concurrency: n, RecordTimeout: time.Second, Hooks: testhooks.Of(hook)}
 			results := invoke(t, 0, standard(3*n), cfg, func(ctx context.Context, _ batch.Record) error {
 				if i := calls.Add(1) - 1; i < n {
 					<-timers[i].C
@@ -140,7 +143,7 @@ func TestRun_ReturnsAfterFinishedHooks(t *testing.T) {
 			telling.Add(-1)
 			told.Add(1)
 		})
-		results := invoke(t, 10*time.Second, standard(2), batch.Config{Hooks: []any{hook}}, func(ctx context.Context, r batch.Record) error {
+		results := invoke(t, 10*time.Second, standard(2), config{Hooks: testhooks.Of(hook)}, func(ctx context.Context, r batch.Record) error {
 			return wait(ctx, 8900*time.Millisecond, true)
 		})
 		if telling.Load() != 0 || told.Load() != 2 {
@@ -155,7 +158,7 @@ func TestRun_ReturnsAfterFinishedHooks(t *testing.T) {
 func TestAbandonedHandlerReturns_SlotCountIsUnchanged(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		begin := time.Now()
-		cfg := batch.Config{Concurrency: 1, RecordTimeout: 2 * time.Second}
+		cfg := config{Concurrency: 1, RecordTimeout: 2 * time.Second}
 		results := invoke(t, time.Minute, standard(4), cfg, func(ctx context.Context, r batch.Record) error {
 			if r.MessageID == "m-0" {
 				return wait(ctx, 4*time.Second, false) // abandoned after 3 s, when the next begins

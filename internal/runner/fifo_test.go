@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
 func TestGroupIDsOnStandardQueue_ImposeNoOrder(t *testing.T) {
@@ -20,7 +21,7 @@ func TestGroupIDsOnStandardQueue_ImposeNoOrder(t *testing.T) {
 			fair[i].QueueARN = standardARN // a fair queue: groups without order
 		}
 		begin := time.Now()
-		results := invoke(t, 10*time.Second, fair, batch.Config{}, func(ctx context.Context, r batch.Record) error {
+		results := invoke(t, 10*time.Second, fair, config{}, func(ctx context.Context, r batch.Record) error {
 			if r.MessageID == "m-0" {
 				return errors.New("no")
 			}
@@ -41,7 +42,7 @@ func TestFIFOGroups_RunInOrderAndSkipAfterFailure(t *testing.T) {
 		var mu sync.Mutex
 		handled := map[string][]string{}
 		var units [][]string
-		engine := newEngine(t, batch.Config{}, func(ctx context.Context, r batch.Record) error {
+		engine := newEngine(t, config{}, func(ctx context.Context, r batch.Record) error {
 			mu.Lock()
 			handled[r.GroupID] = append(handled[r.GroupID], r.MessageID)
 			mu.Unlock()
@@ -54,7 +55,7 @@ func TestFIFOGroups_RunInOrderAndSkipAfterFailure(t *testing.T) {
 			return nil
 		})
 		begin := time.Now()
-		results := engine.Run(t.Context(), records, batch.Times{}, failed(func(unit []*batch.Result) {
+		results := engine.Run(t.Context(), records, runner.Times{}, failed(func(unit []*batch.Result) {
 			var ids []string
 			for _, r := range unit {
 				ids = append(ids, r.Record.MessageID)
@@ -82,7 +83,7 @@ func TestFIFOGroups_RunInOrderAndSkipAfterFailure(t *testing.T) {
 func TestMalformedRecord_FailsItsGroup(t *testing.T) {
 	records := fifo("a", "a")
 	records[0].Body, records[1].Body = "{", "{}"
-	results := invoke(t, 0, records, batch.Config{}, batch.JSON(func(context.Context, struct{}) error { return nil }))
+	results := invoke(t, 0, records, config{}, batch.JSON(func(context.Context, struct{}) error { return nil }))
 	if got, want := outcomes(results), []batch.Outcome{batch.Retry, batch.Skipped}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -90,7 +91,7 @@ func TestMalformedRecord_FailsItsGroup(t *testing.T) {
 
 func TestRecordAbandoned_RestOfGroupIsSkipped(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		cfg := batch.Config{Concurrency: 1, RecordTimeout: 2 * time.Second}
+		cfg := config{Concurrency: 1, RecordTimeout: 2 * time.Second}
 		results := invoke(t, time.Minute, fifo("a", "a", "b"), cfg, func(ctx context.Context, r batch.Record) error {
 			return wait(ctx, time.Hour, r.GroupID == "b")
 		})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
 )
 
 type onFlush func(context.Context)
@@ -21,10 +22,10 @@ func TestFlush(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		flushed := make(chan bool, 1)
 		var warned recorder
-		hooks, err := hooks.New(
+		hooks, err := hooks.New(testhooks.Of(
 			onFlush(func(context.Context) { panic("hook") }),
-			onFlush(func(context.Context) { time.Sleep(time.Minute) }),
-			onFlush(func(context.Context) { flushed <- true }), &onlyWarnings{&warned})
+			onFlush(func(ctx context.Context) { time.Sleep(time.Minute) }),
+			onFlush(func(context.Context) { flushed <- true }), &onlyWarnings{&warned}))
 		if err != nil || !hooks.Flushes {
 			t.Fatal(err, hooks.Flushes)
 		}
@@ -35,10 +36,12 @@ func TestFlush(t *testing.T) {
 		if took := time.Since(began); took != time.Second || len(flushed) != 1 {
 			t.Errorf("took %v, flushed %d", took, len(flushed))
 		}
-		if len(warned.warnings) != 2 || !strings.Contains(warned.warnings[0].Message, "panicked") || !strings.Contains(warned.warnings[1].Message, "took too long") {
+		time.Sleep(time.Hour) // the panic is known when all have ended
+		warned.mu.Lock()
+		defer warned.mu.Unlock()
+		if len(warned.warnings) != 2 || !strings.Contains(warned.warnings[0].Message, "took too long") || !strings.Contains(warned.warnings[1].Message, "panicked") {
 			t.Errorf("warned %+v", warned.warnings)
 		}
-		time.Sleep(time.Hour)
 	})
 }
 
@@ -54,7 +57,7 @@ func (e ended) Done() <-chan struct{} {
 func TestAFlushThatIsDoneAtTheEnd(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		var warned recorder
-		hooks, err := hooks.New(onFlush(func(context.Context) {}), &onlyWarnings{&warned})
+		hooks, err := hooks.New(testhooks.Of(onFlush(func(context.Context) {}), &onlyWarnings{&warned}))
 		if err != nil {
 			t.Fatal(err)
 		}

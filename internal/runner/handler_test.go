@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
@@ -62,10 +63,10 @@ func TestChainHidesNothing(t *testing.T) {
 		"less than nothing is asked": {batch.Chain(wishing{done, -2, bad}, plain), 10, bad},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := (batch.Config{}).WithDefaultsFor(c.h).Concurrency; got != c.concurrency {
+			if got := (runner.Config{}).WithDefaults(c.h).Concurrency; got != c.concurrency {
 				t.Errorf("Concurrency is %d, want %d", got, c.concurrency)
 			}
-			if _, err := runner.New(c.h, batch.Config{}); fmt.Sprint(err) != fmt.Sprint(c.err) {
+			if _, err := handler.New(c.h, handler.Config{}); fmt.Sprint(err) != fmt.Sprint(c.err) {
 				t.Errorf("New: %v, want %v", err, c.err)
 			}
 		})
@@ -80,7 +81,7 @@ func TestChainOfNothingIsNothing(t *testing.T) {
 		"a nil function":              batch.Chain(batch.HandlerFunc(nil), plain),
 		"middleware that returns nil": batch.Chain(wishing{done, 1, nil}, plain, none),
 	} {
-		if _, err := runner.New(h, batch.Config{}); err == nil || err.Error() != "batch: the handler is nil" {
+		if _, err := handler.New(h, handler.Config{}); err == nil || err.Error() != "handler: the handler is nil" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

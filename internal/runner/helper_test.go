@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"go.uber.org/goleak"
 )
@@ -36,17 +37,28 @@ func fifo(groups ...string) []batch.Record {
 	return records
 }
 
-func newEngine(t testing.TB, cfg batch.Config, f batch.HandlerFunc) *runner.Engine {
+// config is an engine's Config, with hooks.
+type config struct {
+	Concurrency                                 int
+	Reserve, RecordTimeout, MinRemaining, Grace time.Duration
+	Classify                                    func(error) error
+	Hooks                                       batch.Hooks
+}
+
+func newEngine(t testing.TB, cfg config, f batch.HandlerFunc) *runner.Engine {
 	t.Helper()
-	engine, err := runner.New(f, cfg)
+	set, err := hooks.New(cfg.Hooks)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine
+	return runner.New(f, runner.Config{
+		Concurrency: cfg.Concurrency, Reserve: cfg.Reserve, RecordTimeout: cfg.RecordTimeout, MinRemaining: cfg.MinRemaining, Grace: cfg.Grace,
+		Classify: cfg.Classify,
+	}, set)
 }
 
 // invoke runs a batch as an invocation with timeout would; 0 is no deadline.
-func invoke(t testing.TB, timeout time.Duration, records []batch.Record, cfg batch.Config, f batch.HandlerFunc) []batch.Result {
+func invoke(t testing.TB, timeout time.Duration, records []batch.Record, cfg config, f batch.HandlerFunc) []batch.Result {
 	t.Helper()
 	ctx := context.Background()
 	if timeout > 0 {

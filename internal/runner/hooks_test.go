@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
@@ -22,7 +24,10 @@ type (
 	onFinish func(context.Context, batch.Result)
 )
 
-func (f onStart) RecordStarted(ctx context.Context, r *batch.Record)  { f(ctx, r) }
+func (f onStart) RecordContext(ctx context.Context, r *batch.Record) context.Context {
+	f(ctx, r)
+	return ctx
+}
 func (f onFinish) RecordFinished(ctx context.Context, r batch.Result) { f(ctx, r) }
 
 func TestHooksAreGivenTheirRecordsContext(t *testing.T) {
@@ -34,7 +39,7 @@ func TestHooksAreGivenTheirRecordsContext(t *testing.T) {
 		record, _ := batch.RecordFrom(ctx)
 		seen = append(seen, fmt.Sprint(r.Record.MessageID, " ", r.Outcome, " in the context of ", record.MessageID))
 	})
-	invoke(t, 0, fifo("a", "a", "a"), batch.Config{Hooks: []any{hook}}, func(context.Context, batch.Record) error { return errors.New("no") })
+	invoke(t, 0, fifo("a", "a", "a"), config{Hooks: testhooks.Of(hook)}, func(context.Context, batch.Record) error { return errors.New("no") })
 	want := []string{"m-0 retry in the context of m-0", "m-1 skipped in the context of m-1", "m-2 skipped in the context of m-2"}
 	if !slices.Equal(seen, want) {
 		t.Errorf("%q, want %q", seen, want)
@@ -51,7 +56,7 @@ func TestAHookThatBlocksDoesNotCostTheResponse(t *testing.T) {
 				var warned recorder
 				hook := onFinish(func(context.Context, batch.Result) { time.Sleep(100 * time.Millisecond); time.Sleep(time.Minute) })
 				begin := time.Now()
-				invoke(t, 10*time.Second, standard(30), batch.Config{Concurrency: 30, Hooks: []any{hook, &onlyWarnings{&warned}}}, handle)
+				invoke(t, 10*time.Second, standard(30), config{Concurrency: 30, Hooks: testhooks.Of(hook, &onlyWarnings{&warned})}, handle)
 				if took := time.Since(begin); took > 9750*time.Millisecond {
 					t.Errorf("took %v of 10s", took)
 				}
@@ -86,7 +91,7 @@ func TestAWarningHookThatBlocksDoesNotCostTheResponse(t *testing.T) {
 					hooks = append(hooks, c.hook)
 				}
 				begin := time.Now()
-				invoke(t, c.within, standard(1), batch.Config{Hooks: hooks}, func(context.Context, batch.Record) error {
+				invoke(t, c.within, standard(1), config{Hooks: testhooks.Of(hooks...)}, func(context.Context, batch.Record) error {
 					return nil
 				})
 				if took := time.Since(begin); took > c.within-c.within/40 {
@@ -111,7 +116,7 @@ func TestASlowHookCannotGiveARecordTwoOutcomes(t *testing.T) {
 	// of the records' own deadlines still fire.
 	virtual(t, func(t *testing.T) {
 		hook := onFinish(func(context.Context, batch.Result) { time.Sleep(200 * time.Millisecond) })
-		cfg := batch.Config{Concurrency: 3, RecordTimeout: 17600 * time.Millisecond, Hooks: []any{hook}}
+		cfg := config{Concurrency: 3, RecordTimeout: 17600 * time.Millisecond, Hooks: testhooks.Of(hook)}
 		results := invoke(t, 20*time.Second, standard(3), cfg, func(ctx context.Context, _ batch.Record) error {
 			return wait(ctx, 30*time.Second, false)
 		})
@@ -127,9 +132,9 @@ func TestASlowHookCannotGiveARecordTwoOutcomes(t *testing.T) {
 }
 
 func TestGoexitInWhatUsersSupply(t *testing.T) {
-	for name, cfg := range map[string]batch.Config{
-		"RecordStarted":  {Hooks: []any{onStart(func(context.Context, *batch.Record) { runtime.Goexit() })}},
-		"RecordFinished": {Hooks: []any{onFinish(func(context.Context, batch.Result) { runtime.Goexit() })}},
+	for name, cfg := range map[string]config{
+		"RecordContext":  {Hooks: testhooks.Of(onStart(func(context.Context, *batch.Record) { runtime.Goexit() }))},
+		"RecordFinished": {Hooks: testhooks.Of(onFinish(func(context.Context, batch.Result) { runtime.Goexit() }))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T) {
@@ -148,7 +153,7 @@ func TestStartHookOutlastsBatch_HandlerIsNotCalled(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		var called atomic.Bool
 		hook := onStart(func(context.Context, *batch.Record) { time.Sleep(20 * time.Second) })
-		invoke(t, 10*time.Second, standard(1), batch.Config{Hooks: []any{hook}}, func(context.Context, batch.Record) error {
+		invoke(t, 10*time.Second, standard(1), config{Hooks: testhooks.Of(hook)}, func(context.Context, batch.Record) error {
 			called.Store(true)
 			return nil
 		})
@@ -172,7 +177,7 @@ func TestErrorMethodsPanic_RecordIsRetried(t *testing.T) {
 		"returned permanent": func(context.Context, batch.Record) error { return batch.Permanent(bad) },
 		"panicked with":      func(context.Context, batch.Record) error { panic(bad) },
 	} {
-		results := invoke(t, 0, standard(1), batch.Config{}, handle)
+		results := invoke(t, 0, standard(1), config{}, handle)
 		var panicked *batch.PanicError
 		if results[0].Outcome != batch.Retry || !errors.As(results[0].Err, &panicked) || batch.VerdictOf(results[0].Err).Permanent || results[0].Err.Error() == "" {
 			t.Errorf("%s: %v (%v)", name, results[0].Outcome, results[0].Err)
@@ -183,7 +188,7 @@ func TestErrorMethodsPanic_RecordIsRetried(t *testing.T) {
 func TestAHookThatPanicsIsToldOfItsQueue(t *testing.T) {
 	var warned recorder
 	hook := onStart(func(context.Context, *batch.Record) { panic("oops") })
-	invoke(t, 0, standard(1), batch.Config{Hooks: []any{hook, &onlyWarnings{&warned}}}, func(context.Context, batch.Record) error { return nil })
+	invoke(t, 0, standard(1), config{Hooks: testhooks.Of(hook, &onlyWarnings{&warned})}, func(context.Context, batch.Record) error { return nil })
 	if len(warned.warnings) != 1 || warned.warnings[0].Queue != "orders" {
 		t.Errorf("warned %+v", warned.warnings)
 	}

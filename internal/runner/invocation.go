@@ -39,7 +39,7 @@ type Settling interface {
 //
 // Cost: about a dozen allocations, one for each handler at work, and those that handlers
 // cause by using their contexts; none for each record.
-func (e *Engine) Run(ctx context.Context, records []batch.Record, times batch.Times, on Settling) []batch.Result {
+func (e *Engine) Run(ctx context.Context, records []batch.Record, times Times, on Settling) []batch.Result {
 	if len(records) == 0 {
 		return nil
 	}

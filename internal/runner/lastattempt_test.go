@@ -13,7 +13,7 @@ import (
 
 // lastAttempts runs a FIFO group of n records at their last attempt, for which an
 // invocation has left, and returns the results.
-func lastAttempts(t *testing.T, n int, left time.Duration, cfg batch.Config, send func(*batch.Result) bool, h batch.HandlerFunc) []batch.Result {
+func lastAttempts(t *testing.T, n int, left time.Duration, cfg config, send func(*batch.Result) bool, h batch.HandlerFunc) []batch.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), left)
 	defer cancel()
@@ -26,7 +26,7 @@ func lastAttempts(t *testing.T, n int, left time.Duration, cfg batch.Config, sen
 func TestHangAtLastAttempt_OnlyThatRecordIsDeadLettered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		results := lastAttempts(t, 10, 30*time.Second, batch.Config{}, toDeadLetters, func(ctx context.Context, r batch.Record) error {
+		results := lastAttempts(t, 10, 30*time.Second, config{}, toDeadLetters, func(ctx context.Context, r batch.Record) error {
 			if r.MessageID == "a1" {
 				return wait(ctx, time.Hour, false)
 			}
@@ -53,7 +53,7 @@ func TestHangAtLastAttempt_OnlyThatRecordIsDeadLettered(t *testing.T) {
 
 func TestAbandonedHeadNotDeadLettered_GroupIsSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		results := lastAttempts(t, 3, 30*time.Second, batch.Config{}, nil, func(ctx context.Context, r batch.Record) error {
+		results := lastAttempts(t, 3, 30*time.Second, config{}, nil, func(ctx context.Context, r batch.Record) error {
 			return wait(ctx, time.Hour, false)
 		})
 		if got, want := outcomes(results), []batch.Outcome{batch.Abandoned, batch.Skipped, batch.Skipped}; !slices.Equal(got, want) {
@@ -67,16 +67,16 @@ func TestAbandonedHeadNotDeadLettered_GroupIsSkipped(t *testing.T) {
 func TestLastAttempt_LeavesTimeForRestOfGroup(t *testing.T) {
 	for name, c := range map[string]struct {
 		records int
-		cfg     batch.Config
+		cfg     config
 		want    time.Duration // of the first
 	}{
-		"no record behind":             {1, batch.Config{}, 28 * time.Second},
-		"1 s for each of nine":         {10, batch.Config{}, 28*time.Second - 9*time.Second - time.Second - 250*time.Millisecond},
-		"half of what remains":         {10, batch.Config{MinRemaining: 2 * time.Second}, 14 * time.Second},
-		"twice what a record needs":    {3, batch.Config{MinRemaining: 10 * time.Second}, 20 * time.Second},
-		"all there is":                 {2, batch.Config{MinRemaining: 20 * time.Second}, 28 * time.Second},
-		"the record timeout, if less":  {10, batch.Config{RecordTimeout: 3 * time.Second}, 3 * time.Second},
-		"the grace that is configured": {2, batch.Config{Grace: 5 * time.Second}, 28*time.Second - time.Second - 5*time.Second - 250*time.Millisecond},
+		"no record behind":             {1, config{}, 28 * time.Second},
+		"1 s for each of nine":         {10, config{}, 28*time.Second - 9*time.Second - time.Second - 250*time.Millisecond},
+		"half of what remains":         {10, config{MinRemaining: 2 * time.Second}, 14 * time.Second},
+		"twice what a record needs":    {3, config{MinRemaining: 10 * time.Second}, 20 * time.Second},
+		"all there is":                 {2, config{MinRemaining: 20 * time.Second}, 28 * time.Second},
+		"the record timeout, if less":  {10, config{RecordTimeout: 3 * time.Second}, 3 * time.Second},
+		"the grace that is configured": {2, config{Grace: 5 * time.Second}, 28*time.Second - time.Second - 5*time.Second - 250*time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestLastAttempt_LeavesTimeForRestOfGroup(t *testing.T) {
 
 func TestHealthyRecordsAtLastAttempt_UseAllTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		results := lastAttempts(t, 10, 30*time.Second, batch.Config{}, toDeadLetters, func(ctx context.Context, _ batch.Record) error {
+		results := lastAttempts(t, 10, 30*time.Second, config{}, toDeadLetters, func(ctx context.Context, _ batch.Record) error {
 			return wait(ctx, 4*time.Second, true)
 		})
 		for i, r := range results {
@@ -111,7 +111,7 @@ func TestLastAttempt_KnownTooLate_StartsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		engine := newEngine(t, batch.Config{}, func(_ context.Context, r batch.Record) error {
+		engine := newEngine(t, config{}, func(_ context.Context, r batch.Record) error {
 			t.Errorf("%s is handled", r.MessageID)
 			return nil
 		})

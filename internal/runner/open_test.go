@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
@@ -30,7 +32,7 @@ func chain(ids ...string) (list []*runner.Delivery) {
 }
 
 // open runs script with a runner that deliveries are added to, in virtual time.
-func open(t *testing.T, cfg batch.Config, h batch.HandlerFunc, script func(*runner.Runner)) {
+func open(t *testing.T, cfg config, h batch.HandlerFunc, script func(*runner.Runner)) {
 	t.Helper()
 	virtual(t, func(t *testing.T) {
 		script(newEngine(t, cfg, h).NewRunner(t.Context(), runner.Options{AsksOwner: true}))
@@ -53,7 +55,7 @@ func soon(r *runner.Runner) (finished, deciding []string) {
 
 func TestAddJoinsTheGroupThatRuns(t *testing.T) {
 	order := make(chan string, 10)
-	open(t, batch.Config{}, func(_ context.Context, r batch.Record) error {
+	open(t, config{}, func(_ context.Context, r batch.Record) error {
 		order <- r.MessageID
 		time.Sleep(time.Second)
 		return nil
@@ -81,7 +83,7 @@ func TestResolveDecidesWhatBecomesOfTheGroup(t *testing.T) {
 		}
 		return nil
 	}
-	open(t, batch.Config{Concurrency: 1, RecordTimeout: time.Second}, fails, func(r *runner.Runner) {
+	open(t, config{Concurrency: 1, RecordTimeout: time.Second}, fails, func(r *runner.Runner) {
 		group := chain("bad", "b")
 		r.Add(group...)
 		if _, deciding := soon(r); !slices.Equal(deciding, []string{"bad"}) || r.Count().Slots != 0 {
@@ -107,7 +109,7 @@ func TestResolveDecidesWhatBecomesOfTheGroup(t *testing.T) {
 }
 
 func TestALeaseThatExpiredStartsNothing(t *testing.T) {
-	open(t, batch.Config{}, func(context.Context, batch.Record) error {
+	open(t, config{}, func(context.Context, batch.Record) error {
 		time.Sleep(time.Second)
 		return nil
 	}, func(r *runner.Runner) {
@@ -126,7 +128,7 @@ func TestALeaseThatExpiredStartsNothing(t *testing.T) {
 }
 
 func TestPauseAndWithdrawLeaveOnlyWhatRuns(t *testing.T) {
-	open(t, batch.Config{Concurrency: 2}, func(context.Context, batch.Record) error {
+	open(t, config{Concurrency: 2}, func(context.Context, batch.Record) error {
 		time.Sleep(time.Second)
 		return nil
 	}, func(r *runner.Runner) {
@@ -166,13 +168,13 @@ func TestPauseAndWithdrawLeaveOnlyWhatRuns(t *testing.T) {
 // it returns.
 func TestGivesUpWhatIgnoresItsEnd(t *testing.T) {
 	for name, c := range map[string]struct {
-		cfg   batch.Config
+		cfg   config
 		end   func(*runner.Runner, *runner.Delivery)
 		after time.Duration
 	}{
-		"Cancel":         {batch.Config{}, func(r *runner.Runner, _ *runner.Delivery) { r.Cancel(context.Canceled); r.Cancel(context.Canceled) }, time.Second},
-		"Revoke":         {batch.Config{}, func(r *runner.Runner, d *runner.Delivery) { r.Revoke(d) }, time.Second},
-		"record timeout": {batch.Config{RecordTimeout: 10 * time.Second}, func(*runner.Runner, *runner.Delivery) {}, 11 * time.Second},
+		"Cancel":         {config{}, func(r *runner.Runner, _ *runner.Delivery) { r.Cancel(context.Canceled); r.Cancel(context.Canceled) }, time.Second},
+		"Revoke":         {config{}, func(r *runner.Runner, d *runner.Delivery) { r.Revoke(d) }, time.Second},
+		"record timeout": {config{RecordTimeout: 10 * time.Second}, func(*runner.Runner, *runner.Delivery) {}, 11 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			open(t, c.cfg, func(context.Context, batch.Record) error {
@@ -207,7 +209,7 @@ func TestEachDeadlineCounts(t *testing.T) {
 	within := map[string]time.Duration{"quick": 5 * time.Second, "slow": 20 * time.Second, "slower": 30 * time.Second, "late": 2 * time.Second}
 	var began time.Time
 	ended := make(chan string, 10)
-	open(t, batch.Config{}, func(ctx context.Context, r batch.Record) error {
+	open(t, config{}, func(ctx context.Context, r batch.Record) error {
 		err := wait(ctx, takes[r.MessageID], true)
 		ended <- r.MessageID + " after " + time.Since(began).String()
 		return err
@@ -237,7 +239,7 @@ func TestEachDeadlineCounts(t *testing.T) {
 }
 
 func TestRevoke_StartsNothingThatWaits(t *testing.T) {
-	open(t, batch.Config{Concurrency: 1}, func(context.Context, batch.Record) error {
+	open(t, config{Concurrency: 1}, func(context.Context, batch.Record) error {
 		time.Sleep(time.Second)
 		return nil
 	}, func(r *runner.Runner) {
@@ -253,12 +255,15 @@ func TestRevoke_StartsNothingThatWaits(t *testing.T) {
 
 type slowStart time.Duration
 
-func (s slowStart) RecordStarted(context.Context, *batch.Record) { time.Sleep(time.Duration(s)) }
+func (s slowStart) RecordContext(ctx context.Context, _ *batch.Record) context.Context {
+	time.Sleep(time.Duration(s))
+	return ctx
+}
 
 // Others may have handled the record while a hook blocked.
 func TestLeaseEndsDuringHook_RecordIsNotHandled(t *testing.T) {
 	handled := 0
-	open(t, batch.Config{Hooks: []any{slowStart(6 * time.Second)}}, func(context.Context, batch.Record) error {
+	open(t, config{Hooks: testhooks.Of(slowStart(6 * time.Second))}, func(context.Context, batch.Record) error {
 		handled++
 		return nil
 	}, func(r *runner.Runner) {
@@ -278,7 +283,7 @@ func TestLeaseEndsDuringHook_RecordIsNotHandled(t *testing.T) {
 
 // A lease counts from the receipt that it came with.
 func TestRenew_ExtendsTheLease(t *testing.T) {
-	open(t, batch.Config{}, func(context.Context, batch.Record) error {
+	open(t, config{}, func(context.Context, batch.Record) error {
 		time.Sleep(12 * time.Second)
 		return nil
 	}, func(r *runner.Runner) {

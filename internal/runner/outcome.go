@@ -11,7 +11,7 @@ import (
 
 // ErrLost is the error of a delivery that was not started because others may have received
 // the record.
-var ErrLost = errors.New("longpoll: not started, the record's visibility timeout is over")
+var ErrLost = errors.New("not started, the record's visibility timeout is over")
 
 var expired = failure{ErrLost, Verdict{Lost: true}}
 

@@ -7,12 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
 // inTurn runs records one at a time, 9 s to the cutoff. Each takes its time of
 // tooks; those whose time is negative fail after it.
-func inTurn(t *testing.T, cfg batch.Config, tooks ...time.Duration) (results []batch.Result, took time.Duration) {
+func inTurn(t *testing.T, cfg config, tooks ...time.Duration) (results []batch.Result, took time.Duration) {
 	t.Helper()
 	virtual(t, func(t *testing.T) {
 		begin, i := time.Now(), 0
@@ -33,7 +35,7 @@ func inTurn(t *testing.T, cfg batch.Config, tooks ...time.Duration) (results []b
 func TestMinimumTime_IsMedianOfSuccesses(t *testing.T) {
 	const s, ms = time.Second, time.Millisecond
 	for name, c := range map[string]struct {
-		cfg     batch.Config
+		cfg     config
 		tooks   []time.Duration
 		started bool // the last one
 	}{
@@ -44,10 +46,10 @@ func TestMinimumTime_IsMedianOfSuccesses(t *testing.T) {
 		"failures do not count":         {tooks: []time.Duration{-8 * s, 0}, started: true},
 		"50 ms without a success":       {tooks: []time.Duration{-8950 * ms, 0}, started: true},
 		"49 ms without a success":       {tooks: []time.Duration{-8951 * ms, 0}},
-		"exactly what is configured":    {batch.Config{MinRemaining: 4 * s}, []time.Duration{5 * s, 0}, true},
-		"less than what is configured":  {batch.Config{MinRemaining: 4 * s}, []time.Duration{5*s + ms, 0}, false},
-		"configured below the median":   {batch.Config{MinRemaining: ms}, []time.Duration{8990 * ms, 0}, true},
-		"configured, median not looked": {batch.Config{MinRemaining: s}, []time.Duration{7 * s, 0}, true},
+		"exactly what is configured":    {config{MinRemaining: 4 * s}, []time.Duration{5 * s, 0}, true},
+		"less than what is configured":  {config{MinRemaining: 4 * s}, []time.Duration{5*s + ms, 0}, false},
+		"configured below the median":   {config{MinRemaining: ms}, []time.Duration{8990 * ms, 0}, true},
+		"configured, median not looked": {config{MinRemaining: s}, []time.Duration{7 * s, 0}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			results, took := inTurn(t, c.cfg, c.tooks...)
@@ -73,7 +75,7 @@ func TestMedian_CountsTheLatest64Successes(t *testing.T) {
 		tooks = append(tooks, slices.Repeat([]time.Duration{time.Millisecond}, 64)...)
 		tooks = append(tooks, slices.Repeat([]time.Duration{20 * time.Second}, 40)...)
 		i := -1
-		results := invoke(t, 15*time.Minute, standard(106), batch.Config{Concurrency: 1}, func(ctx context.Context, _ batch.Record) error {
+		results := invoke(t, 15*time.Minute, standard(106), config{Concurrency: 1}, func(ctx context.Context, _ batch.Record) error {
 			i++
 			if i == 104 {
 				return errors.Join(wait(ctx, 88*time.Second, true), errors.New("no"))
@@ -92,7 +94,7 @@ func TestMedian_CountsTheLatest64Successes(t *testing.T) {
 func TestSomeStartedOrContextCanceled_NoMinRemainingWarning(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		var warned recorder
-		cfg := batch.Config{MinRemaining: 5 * time.Second, Concurrency: 1, Hooks: []any{&warned}}
+		cfg := config{MinRemaining: 5 * time.Second, Concurrency: 1, Hooks: testhooks.Of(&warned)}
 		results := invoke(t, 10*time.Second, standard(2), cfg, func(ctx context.Context, _ batch.Record) error {
 			return wait(ctx, 6*time.Second, true)
 		})

@@ -27,13 +27,10 @@ func TestThePageHasTheDeadlines(t *testing.T) {
 }
 
 // timesOf are those of an invocation that begins now.
-func timesOf(t *testing.T, timeout time.Duration) (times batch.Times) {
+func timesOf(t *testing.T, timeout time.Duration) (times runner.Times) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		engine, err := runner.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), batch.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		engine := newEngine(t, config{}, func(context.Context, batch.Record) error { return nil })
 		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		defer cancel()
 		times = engine.Times(ctx)

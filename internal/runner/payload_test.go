@@ -58,11 +58,7 @@ func TestJSONMalformed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			called := false
-			var opts []batch.JSONOption
-			if c.strict {
-				opts = append(opts, batch.DisallowUnknownFields())
-			}
-			h := batch.JSON(func(context.Context, order) error { called = true; return nil }, opts...)
+			h := batch.JSON(func(context.Context, order) error { called = true; return nil }, batch.JSONConfig{DisallowUnknownFields: c.strict})
 			err := h.Handle(t.Context(), batch.Record{Body: c.body})
 			if c.want == "" {
 				if err != nil || !called {
@@ -116,7 +112,7 @@ func TestJSONAsksValidate(t *testing.T) {
 			batch.JSON(func(context.Context, checked) error { called++; return nil }),
 			batch.JSON(func(context.Context, *checked) error { called++; return nil }),
 			batch.JSON(func(context.Context, byValue) error { called++; return nil }),
-			batch.JSON(func(context.Context, *byValue) error { called++; return nil }, batch.DisallowUnknownFields()),
+			batch.JSON(func(context.Context, *byValue) error { called++; return nil }, batch.JSONConfig{DisallowUnknownFields: true}),
 		} {
 			err := h.Handle(t.Context(), batch.Record{Body: body})
 			var malformed *batch.MalformedError
@@ -142,7 +138,7 @@ func (o *orNothing) UnmarshalJSON(text []byte) error {
 // be done with.
 func TestJSONOfNull(t *testing.T) {
 	called := 0
-	strict := batch.DisallowUnknownFields()
+	strict := batch.JSONConfig{DisallowUnknownFields: true}
 	for name, c := range map[string]struct {
 		h     batch.Handler
 		takes bool
@@ -170,22 +166,15 @@ func TestJSONOfNull(t *testing.T) {
 	}
 }
 
-func TestTextAndBytes(t *testing.T) {
+func TestText(t *testing.T) {
 	const body = "a\x00b\xff"
 	var text string
-	var bytes []byte
 	errOwn := errors.New("own")
-	hText := batch.Text(func(_ context.Context, s string) error { text = s; return errOwn })
-	hBytes := batch.Bytes(func(_ context.Context, b []byte) error { bytes = b; return errOwn })
-	for _, h := range []batch.Handler{hText, hBytes} {
-		if err := h.Handle(t.Context(), batch.Record{Body: body}); !errors.Is(err, errOwn) {
-			t.Errorf("%v", err)
-		}
+	h := batch.Text(func(_ context.Context, s string) error { text = s; return errOwn })
+	if err := h.Handle(t.Context(), batch.Record{Body: body}); !errors.Is(err, errOwn) || text != body {
+		t.Errorf("%q, %v", text, err)
 	}
-	if text != body || string(bytes) != body {
-		t.Errorf("%q, %q", text, bytes)
-	}
-	if batch.Text(nil) != nil || batch.Bytes(nil) != nil || batch.JSON[int](nil) != nil {
+	if batch.Text(nil) != nil || batch.JSON[int](nil) != nil {
 		t.Error("a nil function makes a handler")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
 	"pgregory.net/rapid"
 )
 
@@ -26,7 +27,7 @@ type world struct {
 	records []batch.Record
 	scripts map[string]script
 	timeout time.Duration
-	cfg     batch.Config
+	cfg     config
 
 	mu      sync.Mutex
 	running map[string]bool // by FIFO group
@@ -62,10 +63,7 @@ func drawWorld(t *rapid.T) *world {
 		w.cfg.MinRemaining = time.Duration(rapid.IntRange(1, 3000).Draw(t, "minimum")) * time.Millisecond
 	}
 	if rapid.Bool().Draw(t, "hooks") {
-		w.cfg.Hooks = []any{onStart(func(context.Context, *batch.Record) {}), onFinish(func(context.Context, batch.Result) { runtime.Gosched() })}
-	}
-	if rapid.Bool().Draw(t, "fair") {
-		w.cfg.Deadline = batch.FairShare
+		w.cfg.Hooks = testhooks.Of(onStart(func(context.Context, *batch.Record) {}), onFinish(func(context.Context, batch.Result) { runtime.Gosched() }))
 	}
 	return w
 }

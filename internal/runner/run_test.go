@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
 )
@@ -24,10 +27,11 @@ type recorder struct {
 	warnings []batch.Warning
 }
 
-func (r *recorder) RecordStarted(ctx context.Context, record *batch.Record) {
+func (r *recorder) RecordContext(ctx context.Context, record *batch.Record) context.Context {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.started = append(r.started, record.MessageID)
+	return ctx
 }
 
 func (r *recorder) RecordFinished(_ context.Context, result batch.Result) {
@@ -46,7 +50,7 @@ func TestBatch_GivesEachRecordOneOutcomeInOrder(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		var hook recorder
 		boom := errors.New("boom")
-		results := invoke(t, 10*time.Second, standard(5), batch.Config{Hooks: []any{&hook}}, func(ctx context.Context, r batch.Record) error {
+		results := invoke(t, 10*time.Second, standard(5), config{Hooks: testhooks.Of(&hook)}, func(ctx context.Context, r batch.Record) error {
 			switch r.MessageID {
 			case "m-1":
 				return boom
@@ -82,7 +86,7 @@ func TestBatch_GivesEachRecordOneOutcomeInOrder(t *testing.T) {
 
 func TestPanicOrGoexit_FailsOnlyItsRecord(t *testing.T) {
 	virtual(t, func(t *testing.T) {
-		results := invoke(t, 10*time.Second, standard(5), batch.Config{Concurrency: 2}, func(_ context.Context, r batch.Record) error {
+		results := invoke(t, 10*time.Second, standard(5), config{Concurrency: 2}, func(_ context.Context, r batch.Record) error {
 			switch r.MessageID {
 			case "m-0":
 				panic(fmt.Errorf("wrapped: %w", io.ErrUnexpectedEOF))
@@ -121,7 +125,7 @@ func TestPanicOrGoexit_FailsOnlyItsRecord(t *testing.T) {
 }
 
 func TestGoexitOfEveryRecord_BatchEnds(t *testing.T) {
-	results := invoke(t, time.Minute, standard(50), batch.Config{Concurrency: 3}, func(context.Context, batch.Record) error {
+	results := invoke(t, time.Minute, standard(50), config{Concurrency: 3}, func(context.Context, batch.Record) error {
 		runtime.Goexit()
 		return nil
 	})
@@ -133,7 +137,7 @@ func TestGoexitOfEveryRecord_BatchEnds(t *testing.T) {
 }
 
 func TestConcurrentRuns_ShareNothing(t *testing.T) {
-	engine := newEngine(t, batch.Config{}, func(_ context.Context, r batch.Record) error {
+	engine := newEngine(t, config{}, func(_ context.Context, r batch.Record) error {
 		if r.Attempt > 1 {
 			return errors.New("again")
 		}
@@ -146,7 +150,7 @@ func TestConcurrentRuns_ShareNothing(t *testing.T) {
 			for i := range records {
 				records[i].Attempt = 1 + i%2
 			}
-			for i, r := range engine.Run(t.Context(), records, batch.Times{}, nil) {
+			for i, r := range engine.Run(t.Context(), records, runner.Times{}, nil) {
 				if want := []batch.Outcome{batch.Succeeded, batch.Retry}[i%2]; r.Outcome != want {
 					t.Errorf("record %d: %v, want %v", i, r.Outcome, want)
 				}
@@ -158,7 +162,7 @@ func TestConcurrentRuns_ShareNothing(t *testing.T) {
 
 func TestHooksThatPanicAreContained(t *testing.T) {
 	var hook recorder
-	results := invoke(t, 0, standard(1), batch.Config{Hooks: []any{badHook{}, &hook}}, func(context.Context, batch.Record) error { return nil })
+	results := invoke(t, 0, standard(1), config{Hooks: testhooks.Of(badHook{}, &hook)}, func(context.Context, batch.Record) error { return nil })
 	if results[0].Outcome != batch.Succeeded || len(hook.finished) != 1 {
 		t.Errorf("%v, other hooks told %v", results[0].Outcome, hook.finished)
 	}
@@ -166,14 +170,13 @@ func TestHooksThatPanicAreContained(t *testing.T) {
 		t.Errorf("%d warnings, want one each for start and finish", len(hook.warnings))
 	}
 	var none hooks.Set // what settles has that by default
-	none.BatchStarted(t.Context(), batch.BatchInfo{})
 	none.BatchSettled(t.Context(), batch.BatchInfo{}, nil)
 	none.Warn(t.Context(), batch.Warning{})
 }
 
 type badHook struct{}
 
-func (badHook) RecordStarted(context.Context, *batch.Record) { panic("start") }
+func (badHook) RecordContext(context.Context, *batch.Record) context.Context { panic("start") }
 
 func (badHook) RecordFinished(context.Context, batch.Result) { panic("finish") }
 

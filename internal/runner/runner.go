@@ -35,7 +35,7 @@ import (
 // Options are the settings in which the runners of an engine differ.
 type Options struct {
 	// Times are an invocation's time limits. Zero in a container.
-	Times batch.Times
+	Times Times
 	// LastAttempt returns the value of [Delivery].Last if that is not set. It is called
 	// before a record starts for which other records of its group wait. Nil means never the
 	// last. It may block for a moment.
@@ -85,7 +85,7 @@ func keyOf(d *Delivery) groupKey { return groupKey{d.Record.QueueARN, d.Record.G
 func (e *Engine) NewRunner(ctx context.Context, o Options) *Runner {
 	r := &Runner{Engine: e, options: o, parent: ctx, began: time.Now(), wake: make(chan struct{}, 1), slots: e.cfg.Concurrency}
 	if e.Slots != nil {
-		r.share = e.Slots.join(e.Weight, r.granted, r.signal)
+		r.share = e.Slots.join(e.Priority, r.granted, r.signal)
 	}
 	return r
 }

@@ -7,11 +7,10 @@ import (
 )
 
 // Slots limit how many deliveries several runners handle at the same time in total. A free
-// slot goes to the runner that has used slots least for its weight. With strict priority it
-// goes to one with the highest weight. Running deliveries are never interrupted for that.
+// slot goes to a runner with the highest priority, and of several to the one that has used
+// slots least. Running deliveries are never interrupted for that.
 type Slots struct {
-	total  int
-	strict bool
+	total int
 
 	mu     sync.Mutex
 	used   int
@@ -19,19 +18,19 @@ type Slots struct {
 }
 
 // NewSlots returns a number of slots.
-func NewSlots(total int, strict bool) *Slots { return &Slots{total: total, strict: strict} }
+func NewSlots(total int) *Slots { return &Slots{total: total} }
 
 // share is what one runner uses of slots. Its methods may be called with the runner's lock.
 type share struct {
-	slots  *Slots
-	weight int
-	grant  func() // uses a slot that it is given, or gives it back
-	wake   func() // is called when slots are free again; must not block
+	slots    *Slots
+	priority int
+	grant    func() // uses a slot that it is given, or gives it back
+	wake     func() // is called when slots are free again; must not block
 
 	inUse int
 	wants bool // it was refused one since it got the last
-	// passed is the total time for which it has used slots, divided by its weight, up to
-	// since. It decides who is next.
+	// passed is the total time for which it has used slots, up to since. It decides who is
+	// next.
 	passed time.Duration
 	since  time.Time
 }
@@ -40,10 +39,10 @@ type share struct {
 const startCost = 10 * time.Microsecond
 
 // join returns a share of the slots. grant is called by a goroutine of its own.
-func (s *Slots) join(weight int, grant, wake func()) *share {
+func (s *Slots) join(priority int, grant, wake func()) *share {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := &share{slots: s, weight: weight, grant: grant, wake: wake, since: time.Now()}
+	a := &share{slots: s, priority: priority, grant: grant, wake: wake, since: time.Now()}
 	s.shares = append(s.shares, a)
 	return a
 }
@@ -82,7 +81,7 @@ func (a *share) yields() bool {
 		return true
 	}
 	a.count(0)
-	a.passed += startCost / time.Duration(a.weight)
+	a.passed += startCost
 	return false
 }
 
@@ -111,17 +110,17 @@ func (a *share) usable(most int) int {
 	s := a.slots
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	due, weights := s.total, a.weight
+	due, sharers := s.total, 1
 	for _, b := range s.shares {
 		switch active := b.inUse > 0 || b.wants; {
-		case a == b || !active || s.strict && b.weight < a.weight:
-		case s.strict && b.weight > a.weight:
+		case a == b || !active || b.priority < a.priority:
+		case b.priority > a.priority:
 			due = 0
 		default:
-			weights += b.weight
+			sharers++
 		}
 	}
-	due = (due*a.weight + weights - 1) / weights
+	due = (due + sharers - 1) / sharers
 	return min(most, max(due, a.inUse+s.total-s.used))
 }
 
@@ -146,8 +145,8 @@ func (s *Slots) next() (next *share) {
 
 // before reports whether a gets a slot rather than b. Both have been counted.
 func (a *share) before(b *share) bool {
-	if a.slots.strict && a.weight != b.weight {
-		return a.weight > b.weight
+	if a.priority != b.priority {
+		return a.priority > b.priority
 	}
 	b.count(0)
 	return a.passed < b.passed
@@ -177,10 +176,10 @@ func (a *share) begin() {
 // count adds up what the share has used until now, and changes how many slots it has.
 func (a *share) count(change int) {
 	now := time.Now()
-	a.passed += now.Sub(a.since) * time.Duration(a.inUse) / time.Duration(a.weight)
+	a.passed += now.Sub(a.since) * time.Duration(a.inUse)
 	a.since = now
 	a.inUse += change
 	if change > 0 {
-		a.passed += startCost / time.Duration(a.weight)
+		a.passed += startCost
 	}
 }

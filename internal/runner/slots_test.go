@@ -23,16 +23,16 @@ type sharing struct {
 	served  map[string]*atomic.Int64 // how long handlers ran, by name
 }
 
-func newSharing(total int, strict bool) *sharing {
-	return &sharing{slots: runner.NewSlots(total, strict), served: map[string]*atomic.Int64{}}
+func newSharing(total int) *sharing {
+	return &sharing{slots: runner.NewSlots(total), served: map[string]*atomic.Int64{}}
 }
 
 // add begins a runner whose handler takes so long, with n records of a standard queue.
-func (s *sharing) add(t *testing.T, name string, weight, n int, takes func() time.Duration) *runner.Runner {
+func (s *sharing) add(t *testing.T, name string, priority, n int, takes func() time.Duration) *runner.Runner {
 	t.Helper()
 	served := new(atomic.Int64)
 	s.served[name] = served
-	e := newEngine(t, batch.Config{Concurrency: 50}, func(context.Context, batch.Record) error {
+	e := newEngine(t, config{Concurrency: 50}, func(context.Context, batch.Record) error {
 		s.most.Store(max(s.most.Load(), s.running.Add(1)))
 		began := time.Now()
 		time.Sleep(takes())
@@ -40,7 +40,7 @@ func (s *sharing) add(t *testing.T, name string, weight, n int, takes func() tim
 		s.running.Add(-1)
 		return nil
 	})
-	e.Slots, e.Weight = s.slots, weight
+	e.Slots, e.Priority = s.slots, priority
 	r := e.NewRunner(t.Context(), runner.Options{})
 	r.Add(many(n)...)
 	return r
@@ -68,44 +68,41 @@ func constant(d time.Duration) func() time.Duration { return func() time.Duratio
 
 func random() time.Duration { return time.Duration(rand.IntN(20)) * time.Millisecond }
 
-func TestSlots_AreSharedByWeight(t *testing.T) {
+func TestSlots_AreSharedEqually(t *testing.T) {
 	for _, test := range []struct {
 		name       string
 		slots      int
-		high, low  func() time.Duration
-		weight     int
-		want, diff float64
+		one, other func() time.Duration
 	}{
-		{"3 to 1", 8, constant(10 * time.Millisecond), constant(10 * time.Millisecond), 3, 0.75, 0.03},
-		{"one slot", 1, constant(10 * time.Millisecond), constant(10 * time.Millisecond), 3, 0.75, 0.03},
-		{"the low one's take longer", 8, constant(10 * time.Millisecond), constant(100 * time.Millisecond), 3, 0.75, 0.03},
-		{"the high one's take longer", 4, constant(100 * time.Millisecond), constant(time.Millisecond), 3, 0.75, 0.03},
-		{"random times", 5, random, random, 3, 0.75, 0.03},
-		{"equal", 3, random, constant(7 * time.Millisecond), 1, 0.5, 0.03},
+		{"the same", 8, constant(10 * time.Millisecond), constant(10 * time.Millisecond)},
+		{"one slot", 1, constant(10 * time.Millisecond), constant(10 * time.Millisecond)},
+		{"the one's take longer", 8, constant(10 * time.Millisecond), constant(100 * time.Millisecond)},
+		{"the other's take longer", 4, constant(100 * time.Millisecond), constant(time.Millisecond)},
+		{"random times", 5, random, random},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newSharing(test.slots, false)
-				low := s.add(t, "low", 1, 100_000, test.low)
-				high := s.add(t, "high", test.weight, 100_000, test.high)
+				s := newSharing(test.slots)
+				one := s.add(t, "one", 1, 100_000, test.one)
+				other := s.add(t, "other", 1, 100_000, test.other)
 				time.Sleep(20 * time.Second)
-				if got := s.part("high"); math.Abs(got-test.want) > test.diff {
-					t.Errorf("the high one has %.3f of the slots, want %.2f", got, test.want)
+				if got := s.part("one"); math.Abs(got-0.5) > 0.03 {
+					t.Errorf("the one has %.3f of the slots, want half", got)
 				}
 				if int(s.most.Load()) != test.slots {
 					t.Errorf("%d ran at a time, want %d", s.most.Load(), test.slots)
 				}
-				low.Withdraw(batch.ErrStopped)
-				high.Withdraw(batch.ErrStopped)
+				one.Withdraw(batch.ErrStopped)
+				other.Withdraw(batch.ErrStopped)
 				time.Sleep(time.Minute)
 			})
 		})
 	}
 }
 
-func TestSlots_StrictPriorityStarvesTheLowOne(t *testing.T) {
+func TestSlots_PriorityStarvesTheLowOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSharing(4, true)
+		s := newSharing(4)
 		low := s.add(t, "low", 1, 10_000, random)
 		high := s.add(t, "high", 2, 4000, constant(10*time.Millisecond))
 		time.Sleep(9900 * time.Millisecond)
@@ -130,7 +127,7 @@ func TestSlots_StrictPriorityStarvesTheLowOne(t *testing.T) {
 // What was not used is lost: who comes late does not have all slots for a while.
 func TestSlots_IdleTimeIsNotSavedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSharing(4, false)
+		s := newSharing(4)
 		first := s.add(t, "first", 1, 100_000, random)
 		second := s.add(t, "second", 1, 0, random)
 		time.Sleep(time.Minute)
@@ -153,13 +150,13 @@ func TestSlots_RunnersComeAndGo(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			total := 1 + random.IntN(5)
-			slots := runner.NewSlots(total, seed%2 == 0)
+			slots := runner.NewSlots(total)
 			var running, most atomic.Int32 // of those that were not given up
 			var all []*runner.Runner
 			records, finished := 0, 0
 			for range 20 {
 				kind, takes := random.IntN(6), time.Duration(random.IntN(50))*time.Millisecond
-				e := newEngine(t, batch.Config{Concurrency: 1 + random.IntN(10), RecordTimeout: time.Second}, func(context.Context, batch.Record) error {
+				e := newEngine(t, config{Concurrency: 1 + random.IntN(10), RecordTimeout: time.Second}, func(context.Context, batch.Record) error {
 					if kind > 0 {
 						most.Store(max(most.Load(), running.Add(1)))
 						defer running.Add(-1)
@@ -177,7 +174,7 @@ func TestSlots_RunnersComeAndGo(t *testing.T) {
 					}
 					return nil
 				})
-				e.Slots, e.Weight = slots, 1+random.IntN(3)
+				e.Slots, e.Priority = slots, random.IntN(1+int(seed%3))
 				r, n := e.NewRunner(t.Context(), runner.Options{}), random.IntN(30)
 				r.Add(many(n)...)
 				all, records = append(all, r), records+n
@@ -211,16 +208,16 @@ func TestSlots_RunnersComeAndGo(t *testing.T) {
 // A handler that ignores the end of its context gives its slot back.
 func TestSlots_AbandonedHandlerGivesItsSlotBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slots := runner.NewSlots(1, false)
-		hang := newEngine(t, batch.Config{RecordTimeout: time.Second}, func(context.Context, batch.Record) error {
+		slots := runner.NewSlots(1)
+		hang := newEngine(t, config{RecordTimeout: time.Second}, func(context.Context, batch.Record) error {
 			time.Sleep(time.Hour)
 			return nil
 		})
-		hang.Slots, hang.Weight = slots, 1
+		hang.Slots = slots
 		a := hang.NewRunner(t.Context(), runner.Options{})
 		a.Add(many(1)...)
-		quick := newEngine(t, batch.Config{}, func(context.Context, batch.Record) error { return nil })
-		quick.Slots, quick.Weight = slots, 1
+		quick := newEngine(t, config{}, func(context.Context, batch.Record) error { return nil })
+		quick.Slots = slots
 		b := quick.NewRunner(t.Context(), runner.Options{})
 		b.Add(many(3)...)
 		time.Sleep(3 * time.Second)

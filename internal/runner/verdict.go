@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,14 +31,7 @@ type failure struct {
 
 // outcomeOf is the outcome of a record whose handler returned an error.
 func outcomeOf(v Verdict) batch.Outcome {
-	switch {
-	case v.Done != batch.Pending:
-		return v.Done
-	case v.InProgress:
-		return batch.InProgress
-	default:
-		return batch.Retry
-	}
+	return cmp.Or(v.Outcome, batch.Retry)
 }
 
 // errUnused is wrapped by no error.

@@ -138,7 +138,7 @@ func Warn(ctx context.Context, w batch.Warning) {
 }
 
 // Config returns the configuration of the runner.
-func (v View) Config() batch.Config { return v.delivery.runner.cfg }
+func (v View) Config() Config { return v.delivery.runner.cfg }
 
 // Permanent reports whether no retry can fix an error, according to the error itself or to
 // Config.Classify.

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
@@ -13,7 +15,7 @@ import (
 // What joined the group after a chunk was made is not in it.
 func TestViewAnswer_AnswersOnlyWhatWasThere(t *testing.T) {
 	var got any
-	open(t, batch.Config{}, func(ctx context.Context, r batch.Record) error {
+	open(t, config{}, func(ctx context.Context, r batch.Record) error {
 		v, _ := runner.From(ctx)
 		if r.MessageID != "a" {
 			got = v.Outcome()
@@ -49,7 +51,7 @@ func TestRun_NoticesAHookThatReturnsLate(t *testing.T) {
 			}
 		})
 		began := time.Now()
-		invoke(t, 4*time.Second, fifo("g", "g", "g"), batch.Config{Reserve: 2 * time.Second, Grace: 50 * time.Millisecond, Hooks: []any{hook}},
+		invoke(t, 4*time.Second, fifo("g", "g", "g"), config{Reserve: 2 * time.Second, Grace: 50 * time.Millisecond, Hooks: testhooks.Of(hook)},
 			func(ctx context.Context, _ batch.Record) error {
 				v, _ := runner.From(ctx)
 				v.Behind(9)

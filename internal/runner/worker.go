@@ -211,7 +211,6 @@ func (w *worker) notifyOpen(b *Batch) {
 	w.enterHook()
 	own := r.Hooks.BatchContext(r.parent, b.Info, b.Records)
 	b.ctx.Store(&own)
-	r.Hooks.BatchStarted(own, b.Info)
 	w.inHook.Store(0)
 }
 
@@ -225,13 +224,10 @@ func (w *worker) enterHook() {
 func (w *worker) handle() failure {
 	r, d := w.runner, w.delivery
 	ctx := (*recordContext)(d)
-	if r.Hooks.Starts {
+	if r.Hooks.Contexts {
 		w.enterHook()
-		if r.Hooks.Contexts {
-			values := r.Hooks.RecordContext(ctx, ctx.inherited(), d.Record)
-			ctx.values.Store(&values)
-		}
-		r.Hooks.RecordStarted(ctx, d.Record)
+		values := r.Hooks.RecordContext(ctx, ctx.inherited(), d.Record)
+		ctx.values.Store(&values)
 		w.inHook.Store(0)
 		r.mu.Lock()
 		// A record that another one handled still fetches its outcome, unless it was given

@@ -1,14 +1,18 @@
-// Package settings is the table of sqsbatch's environment variables. Package handler uses
-// it to read them. Tests compare documents, deployments and lint with it.
+// Package settings is the table of sqsbatch's settings: the field of handler.Config, the
+// environment variable, the values that both take, and the default. Package handler reads and
+// checks them by it. Tests compare documents, deployments and lint with it.
 package settings
 
 import (
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 )
 
 // Kind is the type of a setting's values.
@@ -16,13 +20,14 @@ type Kind uint8
 
 // The kinds.
 const (
-	Text     Kind = iota // any: the package that uses it checks it
-	Queues               // URLs, ARNs or names, separated by commas
-	Flag                 // true or false
+	Flag     Kind = iota // true or false
 	Choice               // one of Choices
 	Number               // Least to Most
 	Duration             // above 0, up to Most
 	Seconds              // whole seconds, since SQS counts in those, Least to Most
+	Queue                // a URL or an ARN
+	Queues               // URLs, ARNs or names; in a variable separated by commas
+	Address              // HOST:PORT or :PORT
 )
 
 // Mode is where a setting has an effect.
@@ -35,10 +40,10 @@ const (
 	Everywhere = Lambda | Container
 )
 
-// Setting is an environment variable. Its Least and Most are in nanoseconds if it is a
-// duration.
+// Setting is a field of handler.Config with its environment variable. Least and Most are in
+// nanoseconds if it is a duration.
 type Setting struct {
-	Name        string
+	Field, Name string
 	On          Mode
 	Kind        Kind
 	Least, Most int64
@@ -59,42 +64,38 @@ const Prefix = "SQSBATCH_"
 
 // The settings.
 var (
-	Concurrency     = Setting{Name: "SQSBATCH_CONCURRENCY", On: Everywhere, Kind: Number, Least: 1, Most: 10_000, Default: "10"}
-	Reserve         = Setting{Name: "SQSBATCH_RESERVE", On: Lambda, Kind: Duration, Most: longest}
-	RecordTimeout   = Setting{Name: "SQSBATCH_RECORD_TIMEOUT", On: Everywhere, Kind: Duration, Most: longest - int64(time.Minute), Default: "15m"}
-	DeadlinePolicy  = Setting{Name: "SQSBATCH_DEADLINE_POLICY", On: Lambda, Kind: Choice, Choices: []string{"whole", "fair"}}
-	MinRemaining    = Setting{Name: "SQSBATCH_MIN_REMAINING", On: Lambda, Kind: Duration, Most: longest}
-	Grace           = Setting{Name: "SQSBATCH_GRACE", On: Everywhere, Kind: Duration, Most: longest, Default: "1s"}
-	DeadLetterQueue = Setting{Name: "SQSBATCH_DEAD_LETTER_QUEUE", On: Everywhere, Default: "that of the queue's RedrivePolicy"}
-	MaxReceiveCount = Setting{Name: "SQSBATCH_MAX_RECEIVE_COUNT", On: Everywhere, Kind: Number, Least: 1, Most: 1000, Default: "that of the RedrivePolicy"}
-	OnPermanent     = Setting{Name: "SQSBATCH_ON_PERMANENT", On: Everywhere, Default: "dead-letter"}
-	OnMalformed     = Setting{Name: "SQSBATCH_ON_MALFORMED", On: Everywhere, Default: "as for permanent ones"}
-	ErrorIfAllFail  = Setting{Name: "SQSBATCH_ERROR_IF_ALL_FAIL", On: Lambda, Kind: Flag}
-	DeleteSucceeded = Setting{Name: "SQSBATCH_DELETE_SUCCEEDED", On: Lambda, Kind: Flag}
-	LogSucceeded    = Setting{Name: "SQSBATCH_LOG_SUCCEEDED", On: Everywhere, Kind: Flag, Default: "false"}
+	Concurrency     = Setting{Field: "Concurrency", Name: "SQSBATCH_CONCURRENCY", On: Everywhere, Kind: Number, Least: 1, Most: 10_000, Default: "10 for each queue"}
+	Reserve         = Setting{Field: "Reserve", Name: "SQSBATCH_RESERVE", On: Lambda, Kind: Duration, Most: longest}
+	RecordTimeout   = Setting{Field: "RecordTimeout", Name: "SQSBATCH_RECORD_TIMEOUT", On: Everywhere, Kind: Duration, Most: longest - int64(time.Minute), Default: "15m"}
+	MinRemaining    = Setting{Field: "MinRemaining", Name: "SQSBATCH_MIN_REMAINING", On: Lambda, Kind: Duration, Most: longest}
+	Grace           = Setting{Field: "Grace", Name: "SQSBATCH_GRACE", On: Everywhere, Kind: Duration, Most: longest, Default: "1s"}
+	DeadLetterQueue = Setting{Field: "Failures.DeadLetterQueue", Name: "SQSBATCH_DEAD_LETTER_QUEUE", On: Everywhere, Kind: Queue, Default: "that of the queue's RedrivePolicy"}
+	MaxReceiveCount = Setting{Field: "Failures.MaxReceiveCount", Name: "SQSBATCH_MAX_RECEIVE_COUNT", On: Everywhere, Kind: Number, Least: 1, Most: 1000, Default: "that of the RedrivePolicy"}
+	OnPermanent     = Setting{Field: "Failures.OnPermanent", Name: "SQSBATCH_ON_PERMANENT", On: Everywhere, Kind: Choice, Choices: []string{"dead-letter", "retry", "drop"}, Default: "dead-letter"}
+	ErrorIfAllFail  = Setting{Field: "ErrorIfAllFail", Name: "SQSBATCH_ERROR_IF_ALL_FAIL", On: Lambda, Kind: Flag}
+	DeleteSucceeded = Setting{Field: "NoReportBatchItemFailures", Name: "SQSBATCH_DELETE_SUCCEEDED", On: Lambda, Kind: Flag}
+	LogSucceeded    = Setting{Field: "LogSucceeded", Name: "SQSBATCH_LOG_SUCCEEDED", On: Everywhere, Kind: Flag, Default: "false"}
 	// LogBodyBytes has a limit because container runtimes split lines at 16 KiB.
-	LogBodyBytes = Setting{Name: "SQSBATCH_LOG_BODY_BYTES", On: Everywhere, Kind: Number, Most: 8192, Default: "0"}
-	MaxHandlers  = Setting{Name: "SQSBATCH_MAX_HANDLERS", On: Everywhere, Kind: Number, Least: 1, Most: 10_000, Default: "–"}
-	QueueURL     = Setting{Name: "SQSBATCH_QUEUE_URL", On: Container, Kind: Queues, Default: "–"}
-	Wait         = Setting{Name: "SQSBATCH_WAIT", On: Container, Kind: Seconds, Least: int64(time.Second), Most: int64(20 * time.Second), Default: "20s"}
-	Prefetch     = Setting{Name: "SQSBATCH_PREFETCH", On: Container, Kind: Number, Most: 10_000, Default: "4 × the slots, at most 320 or the slots; FIFO: as slots; at least 10"}
-	Visibility   = Setting{Name: "SQSBATCH_VISIBILITY", On: Container, Kind: Seconds, Least: int64(3 * time.Second), Most: longest, Default: "1m"}
-	Heartbeat    = Setting{Name: "SQSBATCH_HEARTBEAT", On: Container, Kind: Flag, Default: "true"}
-	UntilEmpty   = Setting{Name: "SQSBATCH_UNTIL_EMPTY", On: Container, Kind: Flag, Default: "false"}
-	DrainLimit   = Setting{Name: "SQSBATCH_DRAIN_LIMIT", On: Container, Kind: Duration, Most: longest, Default: "25s less the grace"}
-	MaxAbandoned = Setting{Name: "SQSBATCH_MAX_ABANDONED", On: Container, Kind: Number, Least: 1, Most: 10_000, Default: "as slots"}
-	HealthAddr   = Setting{Name: "SQSBATCH_HEALTH_ADDR", On: Container, Default: "–"}
-	Outage       = Setting{Name: "SQSBATCH_OUTAGE", On: Everywhere, Kind: Seconds, Least: int64(time.Second), Most: int64(7 * time.Hour), Default: "15m"}
-	Backoff      = Setting{Name: "SQSBATCH_BACKOFF", On: Everywhere, Kind: Choice, Choices: []string{"exponential", "linear", "constant"}, Default: "–"}
+	LogBodyBytes = Setting{Field: "LogBodyBytes", Name: "SQSBATCH_LOG_BODY_BYTES", On: Everywhere, Kind: Number, Most: 8192, Default: "0"}
+	QueueURL     = Setting{Field: "Poll.Queues", Name: "SQSBATCH_QUEUE_URL", On: Container, Kind: Queues, Default: "–"}
+	Wait         = Setting{Field: "Poll.Wait", Name: "SQSBATCH_WAIT", On: Container, Kind: Seconds, Least: int64(time.Second), Most: int64(20 * time.Second), Default: "20s"}
+	Prefetch     = Setting{Field: "Poll.Prefetch", Name: "SQSBATCH_PREFETCH", On: Container, Kind: Number, Most: 10_000, Default: "4 × the concurrency, at most 320 or the concurrency; FIFO: as the concurrency; at least 10"}
+	Visibility   = Setting{Field: "Poll.Visibility", Name: "SQSBATCH_VISIBILITY", On: Container, Kind: Seconds, Least: int64(3 * time.Second), Most: longest, Default: "1m"}
+	UntilEmpty   = Setting{Field: "Poll.UntilEmpty", Name: "SQSBATCH_UNTIL_EMPTY", On: Container, Kind: Flag, Default: "false"}
+	DrainLimit   = Setting{Field: "Poll.DrainLimit", Name: "SQSBATCH_DRAIN_LIMIT", On: Container, Kind: Duration, Most: longest, Default: "25s less the grace"}
+	MaxAbandoned = Setting{Field: "Poll.MaxAbandoned", Name: "SQSBATCH_MAX_ABANDONED", On: Container, Kind: Number, Least: 1, Most: 10_000, Default: "as the concurrency"}
+	HealthAddr   = Setting{Field: "Poll.HealthAddr", Name: "SQSBATCH_HEALTH_ADDR", On: Container, Kind: Address, Default: "–"}
+	Outage       = Setting{Field: "Failures.Outage", Name: "SQSBATCH_OUTAGE", On: Everywhere, Kind: Seconds, Least: int64(time.Second), Most: int64(7 * time.Hour), Default: "15m"} // jitter lengthens it by half, and SQS hides a message for 12 h at most
+	Backoff      = Setting{Field: "Failures.Backoff", Name: "SQSBATCH_BACKOFF", On: Everywhere, Kind: Choice, Choices: []string{"exponential"}, Default: "–"}
 	BackoffBase  = Setting{Name: "SQSBATCH_BACKOFF_BASE", On: Everywhere, Kind: Duration, Most: longest, Default: "2s"}
 	BackoffCap   = Setting{Name: "SQSBATCH_BACKOFF_CAP", On: Everywhere, Kind: Duration, Most: longest, Default: "15m"}
 )
 
 // All are the settings.
 var All = []*Setting{
-	&Concurrency, &Reserve, &RecordTimeout, &DeadlinePolicy, &MinRemaining, &Grace, &DeadLetterQueue, &MaxReceiveCount, &OnPermanent, &OnMalformed,
-	&ErrorIfAllFail, &DeleteSucceeded, &LogSucceeded, &LogBodyBytes, &MaxHandlers,
-	&QueueURL, &Wait, &Prefetch, &Visibility, &Heartbeat, &UntilEmpty, &DrainLimit, &MaxAbandoned, &HealthAddr,
+	&Concurrency, &Reserve, &RecordTimeout, &MinRemaining, &Grace, &DeadLetterQueue, &MaxReceiveCount, &OnPermanent,
+	&ErrorIfAllFail, &DeleteSucceeded, &LogSucceeded, &LogBodyBytes,
+	&QueueURL, &Wait, &Prefetch, &Visibility, &UntilEmpty, &DrainLimit, &MaxAbandoned, &HealthAddr,
 	&Outage, &Backoff, &BackoffBase, &BackoffCap,
 }
 
@@ -106,8 +107,6 @@ func Known(name string) bool {
 // Must returns the values that the setting takes, as text after "must be".
 func (s *Setting) Must() string {
 	switch s.Kind {
-	case Queues:
-		return "queues' URLs, ARNs or names, separated by commas"
 	case Flag:
 		return "true or false"
 	case Choice:
@@ -118,8 +117,12 @@ func (s *Setting) Must() string {
 		return fmt.Sprintf(`a duration above 0 and up to %s, like "500ms" or "30s"`, brief(s.Most))
 	case Seconds:
 		return fmt.Sprintf(`whole seconds from %s to %s, like "20s"`, brief(s.Least), brief(s.Most))
+	case Queue:
+		return "the queue's URL (https://…) or its ARN"
+	case Queues:
+		return "queues' URLs, ARNs or names, separated by commas"
 	default:
-		return "text"
+		return `HOST:PORT or :PORT, like "127.0.0.1:8080" or ":8080"`
 	}
 }
 
@@ -129,45 +132,84 @@ func brief(d int64) string {
 	return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(time.Duration(d).String())
 }
 
-// checked returns v, or an error that says what the value must be.
-func checked[T any](s *Setting, v T, good bool) (T, error) {
-	if !good {
-		return v, errors.New("must be " + s.Must())
+// Parse returns the value of the variable with a text, of the field's type. It does not check
+// its bounds, see [Setting.Check].
+func (s *Setting) Parse(text string) (value any, err error) {
+	switch s.Kind {
+	case Flag:
+		value, err = strconv.ParseBool(text)
+	case Number:
+		value, err = strconv.Atoi(text)
+	case Duration, Seconds:
+		value, err = time.ParseDuration(text)
+	case Queues:
+		items := strings.Split(text, ",")
+		for i := range items {
+			items[i] = strings.TrimSpace(items[i])
+		}
+		value = items
+	default:
+		value = text
 	}
-	return v, nil
+	if err != nil {
+		return nil, errors.New("must be " + s.Must())
+	}
+	return value, nil
 }
 
-// Int reads the value of a Number.
-func (s *Setting) Int(value string) (int, error) {
-	n, err := strconv.Atoi(value)
-	return checked(s, n, err == nil && int64(n) >= s.Least && int64(n) <= s.Most)
-}
-
-// Bool reads the value of a Flag.
-func (s *Setting) Bool(value string) (bool, error) {
-	b, err := strconv.ParseBool(value)
-	return checked(s, b, err == nil)
-}
-
-// Time reads the value of a Duration or of Seconds.
-func (s *Setting) Time(value string) (time.Duration, error) {
-	d, err := time.ParseDuration(value)
-	whole := s.Kind != Seconds || d%time.Second == 0
-	return checked(s, d, err == nil && d > 0 && int64(d) >= s.Least && int64(d) <= s.Most && whole)
-}
-
-// Text reads the value of a Choice, or of Text, which may be any.
-func (s *Setting) Text(value string) (string, error) {
-	return checked(s, value, s.Kind == Text || slices.Contains(s.Choices, value))
-}
-
-// List reads the value of Queues.
-func (s *Setting) List(value string) ([]string, error) {
-	items := strings.Split(value, ",")
-	for i := range items {
-		if items[i] = strings.TrimSpace(items[i]); items[i] == "" {
-			return nil, fmt.Errorf("must be %s: item %d of %d is empty", s.Must(), i+1, len(items))
+// Check returns an error that says what the value must be, unless it is in its bounds.
+func (s *Setting) Check(value any) error {
+	good := true
+	switch v := value.(type) {
+	case int:
+		good = int64(v) >= s.Least && int64(v) <= s.Most
+	case time.Duration:
+		good = v > 0 && int64(v) >= s.Least && int64(v) <= s.Most && (s.Kind != Seconds || v%time.Second == 0)
+	case string:
+		switch s.Kind {
+		case Choice:
+			good = slices.Contains(s.Choices, v)
+		case Queue:
+			return s.checkQueue(v)
+		case Address:
+			_, port, err := net.SplitHostPort(v)
+			_, wrong := strconv.ParseUint(port, 10, 16)
+			good = err == nil && wrong == nil
+		}
+	case []string:
+		for i, item := range v {
+			if item == "" {
+				return fmt.Errorf("must be %s: item %d of %d is empty", s.Must(), i+1, len(v))
+			}
+			if _, err := endpoint.ParseARN(item); err != nil && strings.HasPrefix(item, "arn:") {
+				return fmt.Errorf("must be %s: %w", s.Must(), err)
+			}
 		}
 	}
-	return items, nil
+	if !good {
+		return errors.New("must be " + s.Must())
+	}
+	return nil
+}
+
+func (s *Setting) checkQueue(v string) error {
+	if strings.HasPrefix(v, "http://") || strings.HasPrefix(v, "https://") {
+		return nil
+	}
+	if _, err := endpoint.ParseARN(v); err != nil {
+		return fmt.Errorf("must be %s: %w", s.Must(), err)
+	}
+	return nil
+}
+
+// Read returns the value of the variable with a text. T is the type of the field.
+func Read[T any](s *Setting, text string) (value T, err error) {
+	read, err := s.Parse(text)
+	if err == nil {
+		err = s.Check(read)
+	}
+	if err != nil {
+		return value, err
+	}
+	return read.(T), nil
 }

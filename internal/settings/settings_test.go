@@ -11,13 +11,13 @@ import (
 
 // The page has a row for each setting, which says where it counts, what it may be, and its default.
 func TestConfigurationPage_HasEverySetting(t *testing.T) {
-	rows := regexp.MustCompile("(?m)^\\|[^|]*\\| `(SQSBATCH_[A-Z_]+)` \\| ([LC ]+) \\| ([^|]+) \\| ([^|]+) \\|")
-	onPage, defaults := map[string]string{}, map[string]string{}
+	rows := regexp.MustCompile("(?m)^\\| `?([^|` ]*)`? *\\| `(SQSBATCH_[A-Z_]+)` \\| ([LC ]+) \\| ([^|]+) \\| ([^|]+) \\|")
+	onPage, defaults, fields := map[string]string{}, map[string]string{}, map[string]string{}
 	for _, m := range rows.FindAllStringSubmatch(docpage.Read(t, "../../docs/configuration.md"), -1) {
-		if onPage[m[1]] != "" {
-			t.Errorf("%s has two rows", m[1])
+		if onPage[m[2]] != "" {
+			t.Errorf("%s has two rows", m[2])
 		}
-		onPage[m[1]], defaults[m[1]] = m[2]+", "+m[3], m[4]
+		fields[m[2]], onPage[m[2]], defaults[m[2]] = m[1], m[3]+", "+m[4], m[5]
 	}
 	for _, s := range settings.All {
 		var where []string
@@ -35,6 +35,9 @@ func TestConfigurationPage_HasEverySetting(t *testing.T) {
 		}
 		if want := strings.Join(where, " ") + ", " + values; onPage[s.Name] != want {
 			t.Errorf("the row of %s says %q, want %q", s.Name, onPage[s.Name], want)
+		}
+		if fields[s.Name] != s.Field {
+			t.Errorf("the field of %s is %q on the page, want %q", s.Name, fields[s.Name], s.Field)
 		}
 		if s.Default != "–" && !strings.Contains(defaults[s.Name], s.Default) {
 			t.Errorf("the default of %s is %q on the page, which has no %q", s.Name, defaults[s.Name], s.Default)

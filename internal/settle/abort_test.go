@@ -11,7 +11,6 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -97,45 +96,6 @@ func TestAbortTheLongestCounts(t *testing.T) {
 			}
 		}
 	})
-}
-
-// Malformed records have a policy of their own.
-func TestOnMalformed(t *testing.T) {
-	const dead, retry, drop = partialfailure.DeadLetter, partialfailure.Retry, partialfailure.Drop
-	for _, c := range []struct {
-		permanent, malformed partialfailure.OnPermanent
-		want                 string
-	}{
-		{"", "", "[dead-letter dead-letter]"},
-		{dead, drop, "[dead-letter dropped]"},
-		{"", retry, "[dead-letter retry]"},
-		{retry, "", "[retry retry]"},
-		{drop, dead, "[dropped dead-letter]"},
-		{retry, dead, "[retry dead-letter]"}, // also out of the way of its group
-	} {
-		for _, fifo := range []bool{false, true} {
-			inBubble(t, fifo, func(f *fixture) {
-				f.Send("a:never", "b:malformed", "b:behind")
-				f.settling.OnPermanent, f.settling.OnMalformed = c.permanent, c.malformed
-				results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
-					if r.Body == "b:malformed" {
-						return &batch.MalformedError{Reason: "no"}
-					}
-					return byBody(ctx, r)
-				})
-				if got := fmt.Sprint([]batch.Outcome{results[0].Outcome, results[1].Outcome}); got != c.want {
-					t.Errorf("OnPermanent %q, OnMalformed %q: %s, want %s", c.permanent, c.malformed, got, c.want)
-				}
-				if skips := fifo && results[1].Outcome == batch.Retry; skips != (results[2].Outcome == batch.Skipped) {
-					t.Errorf("OnMalformed %q: behind it %v", c.malformed, results[2].Outcome)
-				}
-			})
-		}
-	}
-	_, err := settle.New(settle.Config{Client: noClient, Config: partialfailure.Config{OnMalformed: "burn"}})
-	if err == nil || !strings.Contains(err.Error(), `OnMalformed is "burn"`) || !strings.Contains(err.Error(), "SQSBATCH_ON_MALFORMED") {
-		t.Errorf("%v", err)
-	}
 }
 
 // A time that a permanent failure asks for as well counts where nothing but a

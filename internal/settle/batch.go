@@ -35,15 +35,15 @@ type Batch struct {
 	apartAt  time.Time
 }
 
-// Begin returns the settler of a batch. Calls end with times.SettleBy; the end of ctx does
+// Begin returns the settler of a batch. Calls end with settleBy; the end of ctx does
 // not end them, so that a backoff is still set after a handler ran into its deadline.
-func (p *Policy) Begin(ctx context.Context, times batch.Times) *Batch {
+func (p *Policy) Begin(ctx context.Context, settleBy time.Time) *Batch {
 	b := &Batch{events: make(chan func()), over: make(chan struct{})}
 	ctx = context.WithoutCancel(ctx)
-	if times.SettleBy.IsZero() {
+	if settleBy.IsZero() {
 		ctx, b.cancel = context.WithCancel(ctx)
 	} else {
-		ctx, b.cancel = context.WithDeadline(ctx, times.SettleBy)
+		ctx, b.cancel = context.WithDeadline(ctx, settleBy)
 	}
 	b.settler = p.settler(ctx, Callbacks{
 		Do: b.do, Called: b.called, Warn: b.warn, Deleted: func([]*Entry, []error) {}, Settled: func(*Entry) {},
@@ -129,7 +129,7 @@ func (b *Batch) LastAttempt(r *batch.Record) bool {
 // Settle settles the remaining records, those that were not started last. It writes into
 // results what happened to each record: a permanent failure that reached the dead-letter
 // queue becomes DeadLettered, and so on. It returns when every call is answered, and at
-// times.SettleBy at the latest, or after 10 s without one. Calls that are still open then
+// settleBy at the latest, or after 10 s without one. Calls that are still open then
 // are abandoned, and count as failed.
 //
 // It returns a function that passes the warnings to the hooks, so that no hook delays the
@@ -244,7 +244,7 @@ func (b *Batch) tell(w batch.Warning) {
 }
 
 // AwaitHooks waits, after [Batch.Settle], until the hooks have been notified of every call
-// (see [batch.CallHook]): for half of the time that is left until times.SettleBy at most,
+// (see [batch.CallHook]): for half of the time that is left until settleBy at most,
 // or 1 s without one.
 func (b *Batch) AwaitHooks() {
 	left, began := time.Second, time.Now()

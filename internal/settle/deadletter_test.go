@@ -51,7 +51,7 @@ func TestPermanentError_IsDeadLetteredAtOnceUnchanged(t *testing.T) {
 				if results[0].Outcome != batch.DeadLettered || results[0].DeadLetterQueue != f.DeadLetterURL || results[0].Err == nil {
 					t.Fatalf("%v to %q (%v), warnings %q", results[0].Outcome, results[0].DeadLetterQueue, results[0].Err, f.warnings)
 				}
-				if got := partialfailure.Failures(results); len(got) != 0 {
+				if got := failedOf(results); len(got) != 0 {
 					t.Errorf("reported %v", got)
 				}
 				want := []string{"SendMessageBatch"}
@@ -141,7 +141,7 @@ func TestDeadLetterSendFails_RecordIsRetried(t *testing.T) {
 				if results[0].Outcome != batch.Retry || !results[0].VisibilitySet || results[0].VisibleIn != 10*time.Second {
 					t.Errorf("%v, visible in %v", results[0].Outcome, results[0].VisibleIn)
 				}
-				if got := partialfailure.Failures(results); len(got) != 1 {
+				if got := failedOf(results); len(got) != 1 {
 					t.Errorf("reported %v", got)
 				}
 				f.warnedOnce(c.words)

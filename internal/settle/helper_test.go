@@ -11,8 +11,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"go.uber.org/goleak"
 )
@@ -30,7 +32,8 @@ type fixture struct {
 	*testqueue.Queue
 	t        *testing.T
 	timeout  time.Duration
-	engine   batch.Config
+	engine   runner.Config
+	hooks    batch.Hooks
 	settling settle.Config
 	settler  *settle.Policy
 
@@ -55,7 +58,15 @@ func inBubble(t *testing.T, fifo bool, test func(f *fixture)) {
 	})
 }
 
-// Warned implements batch.WarningHook.
+func (f *fixture) newEngine(h batch.HandlerFunc) *runner.Engine {
+	set, err := hooks.New(f.hooks)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return runner.New(h, f.engine, set)
+}
+
+// Warned is the hook.
 func (f *fixture) Warned(_ context.Context, w batch.Warning) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -85,23 +96,18 @@ func (f *fixture) invoke(records []batch.Record, handle batch.HandlerFunc) []bat
 		ctx, cancel = context.WithTimeout(ctx, f.timeout)
 		defer cancel()
 	}
-	f.engine.Hooks, f.queue = []any{f}, batch.QueueName(records[0].QueueARN)
-	engine, err := runner.New(handle, f.engine)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	f.hooks, f.queue = testhooks.Of(f), batch.QueueName(records[0].QueueARN)
+	engine := f.newEngine(handle)
 	if f.settler == nil {
 		cfg := f.settling
 		cfg.Hooks = engine.Hooks
 		if cfg.Client == nil {
 			cfg.Client = func(context.Context) (*sqs.Client, error) { return f.Client, nil }
 		}
-		if f.settler, err = settle.New(cfg); err != nil {
-			f.t.Fatal(err)
-		}
+		f.settler = settle.New(cfg)
 	}
 	times := engine.Times(ctx)
-	settlement := f.settler.Begin(ctx, times)
+	settlement := f.settler.Begin(ctx, times.SettleBy)
 	results := engine.Run(ctx, records, times, settlement)
 	settlement.Settle(results)()
 	return results
@@ -162,4 +168,14 @@ func outcomes(results []batch.Result) map[string]string {
 		m[r.Record.Body] = r.Outcome.String()
 	}
 	return m
+}
+
+// failedOf are the ids that the response reports.
+func failedOf(results []batch.Result) (ids []string) {
+	for _, r := range results {
+		if !r.Outcome.Done() {
+			ids = append(ids, r.Record.MessageID)
+		}
+	}
+	return ids
 }

@@ -26,10 +26,7 @@ type owner struct {
 func newOwner(t *testing.T, q *testqueue.Queue, cfg settle.Config) *owner {
 	t.Helper()
 	cfg.Client = func(context.Context) (*sqs.Client, error) { return q.Client, nil }
-	policy, err := settle.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	policy := settle.New(cfg)
 	ctx, end := context.WithCancel(t.Context())
 	o := &owner{events: make(chan func()), end: end}
 	o.Settler = policy.NewSettler(ctx, settle.Callbacks{

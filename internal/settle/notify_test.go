@@ -13,8 +13,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	emulator "github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
-	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
 )
 
 // listener notes the calls that it is notified of.
@@ -50,22 +50,16 @@ func (l *listener) lines() (list []string) {
 // the last handler, and after that until the hooks had been notified.
 func (f *fixture) settle(l *listener, handle batch.HandlerFunc) (settled, told time.Duration) {
 	f.t.Helper()
-	f.engine.Hooks, f.queue = []any{f, l}, batch.QueueName(f.ARN)
-	engine, err := runner.New(handle, f.engine)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	f.hooks, f.queue = testhooks.Of(f, l), batch.QueueName(f.ARN)
+	engine := f.newEngine(handle)
 	cfg := f.settling
 	cfg.Hooks = engine.Hooks
 	cfg.Client = func(context.Context) (*sqs.Client, error) { return f.Client, nil }
-	settler, err := settle.New(cfg)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	settler := settle.New(cfg)
 	ctx, cancel := context.WithTimeout(context.Background(), f.timeout)
 	defer cancel()
 	times := engine.Times(ctx)
-	st := settler.Begin(ctx, times)
+	st := settler.Begin(ctx, times.SettleBy)
 	results := engine.Run(ctx, f.Receive(100), times, st)
 	ran := time.Now()
 	st.Settle(results)()
@@ -158,24 +152,18 @@ func TestWarningsAreToldAfterTheResultsStand(t *testing.T) {
 		f.Send("3:fail")
 		f.settling.MaxReceiveCount = 1
 		told := make(chan string, 10)
-		hooks, err := hooks.New(onWarning(func(w batch.Warning) { told <- w.Message; time.Sleep(time.Hour) }))
+		hooks, err := hooks.New(testhooks.Of(onWarning(func(w batch.Warning) { told <- w.Message; time.Sleep(time.Hour) })))
 		if err != nil {
 			t.Fatal(err)
 		}
 		f.settling.Hooks = hooks
 		f.settling.Client = func(context.Context) (*sqs.Client, error) { return f.Client, nil }
-		settler, err := settle.New(f.settling)
-		if err != nil {
-			t.Fatal(err)
-		}
-		engine, err := runner.New(batch.HandlerFunc(byBody), f.engine)
-		if err != nil {
-			t.Fatal(err)
-		}
+		settler := settle.New(f.settling)
+		engine := f.newEngine(byBody)
 		ctx, cancel := context.WithTimeout(context.Background(), f.timeout)
 		defer cancel()
 		times := engine.Times(ctx)
-		st := settler.Begin(ctx, times)
+		st := settler.Begin(ctx, times.SettleBy)
 		results := engine.Run(ctx, f.Receive(10), times, st)
 		began := time.Now()
 		warn := st.Settle(results)
@@ -196,22 +184,17 @@ func (f onWarning) Warned(_ context.Context, w batch.Warning) { f(w) }
 func TestAHookForCallsThatPanicsIsContained(t *testing.T) {
 	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("1:fail")
-		f.engine.Hooks = []any{f, panicking{}}
-		engine, err := runner.New(batch.HandlerFunc(byBody), f.engine)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f.hooks = testhooks.Of(f, panicking{})
+		engine := f.newEngine(byBody)
 		f.settling.Hooks = engine.Hooks
 		f.settling.Client = func(context.Context) (*sqs.Client, error) { return f.Client, nil }
-		if f.settler, err = settle.New(f.settling); err != nil {
-			t.Fatal(err)
-		}
+		f.settler = settle.New(f.settling)
 		results := f.invoke(f.Receive(1), byBody)
 		if !results[0].VisibilitySet {
 			t.Error("the backoff is not set")
 		}
 		time.Sleep(time.Second)
-		f.warnedOnce("panicking panicked")
+		f.warnedOnce("the hook Called panicked")
 	})
 }
 

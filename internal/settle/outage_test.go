@@ -122,7 +122,7 @@ func TestDeadEndpoint_IsTriedRarely(t *testing.T) {
 					begin := time.Now()
 					results := f.invoke(records, byBody)
 					took := time.Since(begin)
-					if n := len(partialfailure.Failures(results)); n != 300 {
+					if n := len(failedOf(results)); n != 300 {
 						t.Errorf("%d reported", n)
 					}
 					if took > min(timeout, 9*time.Second) {
@@ -404,7 +404,7 @@ func TestDeadLetterQueueUnreachable_OtherGroupsGoOn(t *testing.T) {
 // Servers in SQS's place may take less in a call than SQS.
 func TestSmallerCallLimit_LargeRecordsAreDeadLettered(t *testing.T) {
 	inBubble(t, standardQueue, func(f *fixture) {
-		f.Queue = testqueue.New(f.t, false, func(o *sqs.Options) { o.MaxBatchBytes = 256 << 10 })
+		f.Queue = testqueue.New(f.t, false, func(o *sqs.Config) { o.MaxBatchBytes = 256 << 10 })
 		for range 20 {
 			f.Send(strings.Repeat("x", 40<<10) + ":never")
 		}

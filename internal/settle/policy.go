@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -49,29 +50,22 @@ type Policy struct {
 	aged     atomic.Int64 // when it was last warned of a record's age, in Unix nanoseconds
 }
 
-// New returns a Policy. It returns an error that names every field of cfg whose value is
-// out of its bounds.
-func New(cfg Config) (*Policy, error) {
-	err := cfg.Validate()
-	if cfg.Client == nil {
-		err = errors.Join(err, errors.New("settle: Client is nil"))
+// DefaultOutage is the Outage of a configuration that has neither Outage nor Backoff.
+const DefaultOutage = 15 * time.Minute
+
+// New returns a Policy.
+func New(cfg Config) *Policy {
+	if cfg.Outage == 0 && cfg.Backoff == nil {
+		cfg.Outage = DefaultOutage
 	}
-	if err != nil {
-		return nil, err
-	}
-	cfg.Config = cfg.WithDefaults()
-	if cfg.Hooks == nil {
-		cfg.Hooks = &hooks.Set{}
-	}
-	return &Policy{cfg: cfg, queues: queueCache{list: map[string]*queueState{}}, schedule: schedule{outage: cfg.Outage}}, nil
+	cfg.OnPermanent = cmp.Or(cfg.OnPermanent, partialfailure.DeadLetter)
+	cfg.Hooks = cmp.Or(cfg.Hooks, &hooks.Set{})
+	return &Policy{cfg: cfg, queues: queueCache{list: map[string]*queueState{}}, schedule: schedule{outage: cfg.Outage}}
 }
 
 // onPermanent returns the rule for a record with a verdict.
 func (p *Policy) onPermanent(v batch.Verdict) partialfailure.OnPermanent {
-	switch {
-	case v.Malformed:
-		return p.cfg.OnMalformed
-	case v.Permanent:
+	if v.Permanent {
 		return p.cfg.OnPermanent
 	}
 	return partialfailure.Retry

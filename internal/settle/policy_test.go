@@ -10,10 +10,7 @@ import (
 
 func TestQueueByURLIsCalledInItsRegion(t *testing.T) {
 	client := sqs.New(sqs.Options{Region: "eu-west-1"})
-	s, err := New(Config{Client: func(context.Context) (*sqs.Client, error) { return client, nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := New(Config{Client: func(context.Context) (*sqs.Client, error) { return client, nil }})
 	for url, want := range map[string]string{
 		"https://sqs.us-east-1.amazonaws.com/123456789012/dead":   "us-east-1",
 		"https://us-east-1.queue.amazonaws.com/123456789012/dead": "us-east-1",

@@ -12,7 +12,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
-	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 func TestFailureAtCutoff_KeepsItsBackoff(t *testing.T) {
@@ -47,7 +46,7 @@ func TestAbandonedRecord_VisibilityIsNotShortened(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, fifoQueue, func(f *fixture) {
-				f.settling.Backoff = partialfailure.Constant(c.backoff)
+				f.settling.Backoff = func(int) time.Duration { return c.backoff }
 				f.Fault = func(operation string, r *http.Request) (*http.Response, error) {
 					if c.denied && operation == "GetQueueAttributes" {
 						return testqueue.Answer(r, 403, "AccessDenied", "")

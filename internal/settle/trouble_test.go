@@ -14,6 +14,7 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
@@ -67,7 +68,7 @@ func TestClientsThatPanicOrAreNil(t *testing.T) {
 			records := f.Receive(10)
 			f.settling.Client = client
 			results := f.invoke(records, byBody)
-			if got := partialfailure.Failures(results); len(got) != 2 {
+			if got := failedOf(results); len(got) != 2 {
 				t.Errorf("reported %v", got)
 			}
 			f.warnedOnce(words)
@@ -151,16 +152,13 @@ func TestOtherBatchTimesOut_BatchRequestsRedrivePolicy(t *testing.T) {
 			}
 			return nil, nil
 		}
-		settler, err := settle.New(settle.Config{Client: clientOf(f)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		engine, _ := runner.New(batch.HandlerFunc(byBody), batch.Config{})
+		settler := settle.New(settle.Config{Client: clientOf(f)})
+		engine := runner.New(batch.HandlerFunc(byBody), runner.Config{}, &hooks.Set{})
 		invoke := func(timeout time.Duration, r batch.Record) batch.Outcome {
 			ctx, cancel := context.WithTimeout(context.Background(), timeout)
 			defer cancel()
 			times := engine.Times(ctx)
-			settlement := settler.Begin(ctx, times)
+			settlement := settler.Begin(ctx, times.SettleBy)
 			results := engine.Run(ctx, []batch.Record{r}, times, settlement)
 			settlement.Settle(results)()
 			return results[0].Outcome
@@ -272,7 +270,7 @@ func TestRecordsWithoutAQueue(t *testing.T) {
 			f.Send("fail")
 			records := f.Receive(10)
 			records[0].QueueARN = arn
-			if got := partialfailure.Failures(f.invoke(records, byBody)); len(got) != 1 {
+			if got := failedOf(f.invoke(records, byBody)); len(got) != 1 {
 				t.Errorf("reported %v", got)
 			}
 			f.warnedOnce("eventSourceARN is not the ARN of a queue")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
@@ -190,17 +191,14 @@ func TestContextCanceled_FailuresAreStillSettled(t *testing.T) {
 		f.Send("fail")
 		records := f.Receive(10)
 		f.settling.Client = clientOf(f)
-		settler, err := settle.New(f.settling)
-		if err != nil {
-			t.Fatal(err)
-		}
+		settler := settle.New(f.settling)
 		ctx, cancel := context.WithCancel(context.Background())
-		engine, _ := runner.New(batch.HandlerFunc(func(context.Context, batch.Record) error {
+		engine := runner.New(batch.HandlerFunc(func(context.Context, batch.Record) error {
 			cancel()
 			return errors.New("no")
-		}), batch.Config{})
-		settlement := settler.Begin(ctx, batch.Times{})
-		results := engine.Run(ctx, records, batch.Times{}, settlement)
+		}), runner.Config{}, &hooks.Set{})
+		settlement := settler.Begin(ctx, time.Time{})
+		results := engine.Run(ctx, records, runner.Times{}, settlement)
 		settlement.Settle(results)()
 		if !results[0].VisibilitySet {
 			t.Error("the visibility was not set")

@@ -10,7 +10,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
-	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 func TestManyFailures_GoInTensWithPositionalIDs(t *testing.T) {
@@ -106,7 +105,7 @@ func TestVisibilityCallFails_CostsOnlyTheBackoff(t *testing.T) {
 				if took := time.Since(begin); took > c.took {
 					t.Errorf("took %v, want at most %v", took, c.took)
 				}
-				if got := len(partialfailure.Failures(results)); got != 40 {
+				if got := len(failedOf(results)); got != 40 {
 					t.Errorf("%d reported, want the 40 that failed", got)
 				}
 				f.warnedOnce(c.words...)
@@ -143,7 +142,7 @@ func TestNoClient_FailuresAreStillReported(t *testing.T) {
 		records := f.Receive(10)
 		f.settling.Client = noClient
 		results := f.invoke(records, byBody)
-		if got := partialfailure.Failures(results); len(got) != 1 {
+		if got := failedOf(results); len(got) != 1 {
 			t.Errorf("reported %v", got)
 		}
 		f.warnedOnce("SQS cannot be called", "no region")

@@ -60,9 +60,9 @@ type Queue struct {
 }
 
 // New makes a standard queue, or a FIFO queue, on a server with further options.
-func New(t testing.TB, fifo bool, further ...func(*sqs.Options)) *Queue {
+func New(t testing.TB, fifo bool, further ...func(*sqs.Config)) *Queue {
 	q := &Queue{t: t}
-	options := sqs.Options{Region: "eu-west-1", AccountID: "123456789012"}
+	options := sqs.Config{Region: "eu-west-1", AccountID: "123456789012"}
 	for _, f := range further {
 		f(&options)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/valuectx"
 	"go.uber.org/goleak"
@@ -23,13 +24,10 @@ type key struct{}
 func inRecord(t *testing.T, f func(ctx context.Context)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		e, err := runner.New(batch.HandlerFunc(func(ctx context.Context, _ batch.Record) error {
+		e := runner.New(batch.HandlerFunc(func(ctx context.Context, _ batch.Record) error {
 			f(ctx)
 			return nil
-		}), batch.Config{RecordTimeout: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}), runner.Config{RecordTimeout: time.Minute}, &hooks.Set{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		e.Run(ctx, []batch.Record{{MessageID: "m-1"}}, e.Times(ctx), nil)

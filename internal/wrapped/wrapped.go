@@ -36,3 +36,11 @@ func Concurrency(h any) int {
 	}
 	return 0
 }
+
+// Last returns the last of an optional argument's values, or the zero value if there is none.
+func Last[C any](cfg []C) (c C) {
+	if n := len(cfg); n > 0 {
+		c = cfg[n-1]
+	}
+	return c
+}

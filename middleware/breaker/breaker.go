@@ -21,8 +21,8 @@
 //   - nil is a success.
 //   - An error, a panic and runtime.Goexit are failures. So is a panic of Classify, IsSuccessful or IsExcluded.
 //   - A permanent or malformed record is neither, because the record is the cause. If a classifier makes it
-//     permanent, give the breaker the same classifier, see [Options].
-//   - A record whose context ended is a failure if it had run for [Options.Hang], since a dependency that hangs
+//     permanent, give the breaker the same classifier, see [Config].
+//   - A record whose context ended is a failure if it had run for [Config.Hang], since a dependency that hangs
 //     is worse than one that answers with errors. If it had run for a shorter time it is neither: little time
 //     was left, or a container is stopped. This is decided when the context ends, so that a handler which never
 //     returns does not hold a place of a half-open breaker.
@@ -43,10 +43,11 @@ import (
 
 	"github.com/sony/gobreaker/v2"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
-// Options configures [NewWith]. The zero value is ready to use.
-type Options struct {
+// Config configures [New]. The zero value is ready to use.
+type Config struct {
 	// Classify is called with each error before it is counted. Pass the function that is
 	// also handler.Config.Classify; otherwise the breaker does not see its verbs. Defaults
 	// to none.
@@ -74,14 +75,9 @@ const (
 var ErrUnfinished = errors.New("breaker: the handler did not return")
 
 // New returns middleware with its own breaker. All handlers that the middleware wraps share
-// the breaker. The middleware returns nil if its handler is nil.
-func New(settings gobreaker.Settings) func(batch.Handler) batch.Handler {
-	return NewWith(settings, Options{})
-}
-
-// NewWith is [New] with options.
-func NewWith(settings gobreaker.Settings, o Options) func(batch.Handler) batch.Handler {
-	b := newBreaker(settings, o)
+// the breaker. It takes one Config at most. The middleware returns nil if its handler is nil.
+func New(settings gobreaker.Settings, cfg ...Config) func(batch.Handler) batch.Handler {
+	b := newBreaker(settings, wrapped.Last(cfg))
 	around := func(h batch.Handler) batch.Handler {
 		return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return b.handle(ctx, r, h) })
 	}
@@ -90,13 +86,13 @@ func NewWith(settings gobreaker.Settings, o Options) func(batch.Handler) batch.H
 
 type breaker struct {
 	circuit *gobreaker.TwoStepCircuitBreaker[struct{}]
-	options Options
+	options Config
 	name    string
 	timeout time.Duration
 	changed atomic.Pointer[time.Time] // when the state last changed
 }
 
-func newBreaker(settings gobreaker.Settings, o Options) *breaker {
+func newBreaker(settings gobreaker.Settings, o Config) *breaker {
 	o.Hang = cmp.Or(o.Hang, defaultHang)
 	b := &breaker{options: o, name: settings.Name, timeout: settings.Timeout}
 	if b.timeout <= 0 {
@@ -217,7 +213,7 @@ func (b *breaker) excluded(err error) bool {
 		return errors.Is(ended.end, context.Canceled) || b.options.Hang < 0 || ended.after < b.options.Hang
 	}
 	v := batch.VerdictOf(err)
-	return v.Permanent || v.Done != batch.Pending || v.InProgress
+	return v.Permanent || v.Outcome != batch.Pending
 }
 
 // endedError is the error of a record whose context has ended.

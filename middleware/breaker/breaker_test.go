@@ -18,7 +18,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/classify/httpstatus"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
-	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/middleware/breaker"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
@@ -37,7 +36,7 @@ type dependency struct {
 	state gobreaker.State
 }
 
-func newDependency(t *testing.T, settings gobreaker.Settings, o breaker.Options) *dependency {
+func newDependency(t *testing.T, settings gobreaker.Settings, o breaker.Config) *dependency {
 	d := &dependency{t: t}
 	if settings.ReadyToTrip == nil {
 		settings.ReadyToTrip = func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= 2 }
@@ -48,7 +47,7 @@ func newDependency(t *testing.T, settings gobreaker.Settings, o breaker.Options)
 		}
 		d.state = to
 	}
-	d.h = breaker.NewWith(settings, o)(batch.HandlerFunc(func(ctx context.Context, _ batch.Record) error {
+	d.h = breaker.New(settings, o)(batch.HandlerFunc(func(ctx context.Context, _ batch.Record) error {
 		d.calls++
 		return d.do(ctx)
 	}))
@@ -93,7 +92,7 @@ func succeeds(context.Context) error { return nil }
 
 func TestOpenSendsBackUntilItMayTryAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDependency(t, gobreaker.Settings{Name: "carrier", Timeout: 2 * time.Minute}, breaker.Options{})
+		d := newDependency(t, gobreaker.Settings{Name: "carrier", Timeout: 2 * time.Minute}, breaker.Config{})
 		d.open()
 		for i := range 12 {
 			err := d.handle(succeeds)
@@ -115,7 +114,7 @@ func TestOpenSendsBackUntilItMayTryAgain(t *testing.T) {
 // that a record which hangs does not use up the attempts of the others.
 func TestHalfOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDependency(t, gobreaker.Settings{Timeout: 20 * time.Second}, breaker.Options{})
+		d := newDependency(t, gobreaker.Settings{Timeout: 20 * time.Second}, breaker.Config{})
 		d.open()
 		time.Sleep(20*time.Second + 1)
 		probe := make(chan error)
@@ -145,7 +144,7 @@ func TestProbeDelaysAreBounded(t *testing.T) {
 		time.Second: time.Second, 5 * time.Second: time.Second, 30 * time.Second: 3 * time.Second, time.Hour: 10 * time.Second, time.Millisecond: time.Second,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			d := newDependency(t, gobreaker.Settings{Timeout: timeout}, breaker.Options{})
+			d := newDependency(t, gobreaker.Settings{Timeout: timeout}, breaker.Config{})
 			d.open()
 			time.Sleep(timeout + 1)
 			_ = d.handle(func(ctx context.Context) error {
@@ -159,7 +158,7 @@ func TestProbeDelaysAreBounded(t *testing.T) {
 // A handler that never returns is counted when its context ends: its place is free.
 func TestAHandlerThatNeverReturnsHoldsNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDependency(t, gobreaker.Settings{}, breaker.Options{})
+		d := newDependency(t, gobreaker.Settings{}, breaker.Config{})
 		d.open()
 		d.spared(d.handle(succeeds), time.Minute) // gobreaker's default
 		time.Sleep(time.Minute + 1)
@@ -184,7 +183,7 @@ func TestAHandlerThatNeverReturnsHoldsNoPlace(t *testing.T) {
 
 func TestPanicsPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDependency(t, gobreaker.Settings{}, breaker.Options{})
+		d := newDependency(t, gobreaker.Settings{}, breaker.Config{})
 		func() {
 			defer func() {
 				if v := recover(); v != "oops" {
@@ -218,7 +217,7 @@ func TestSettingsOfGobreaker(t *testing.T) {
 				return false
 			},
 			IsSuccessful: func(err error) bool { return err == nil || errors.Is(err, errDown) },
-		}, breaker.Options{})
+		}, breaker.Config{})
 		for range 3 {
 			_ = d.handle(fails)
 			_ = d.handle(succeeds)
@@ -238,7 +237,7 @@ func TestSettingsOfGobreaker(t *testing.T) {
 func TestNothingIsNoHandler(t *testing.T) {
 	var none batch.HandlerFunc
 	for _, h := range []batch.Handler{breaker.New(gobreaker.Settings{})(nil), breaker.New(gobreaker.Settings{})(none)} {
-		if _, err := runner.New(h, batch.Config{}); h != nil || err == nil {
+		if _, err := handler.New(h, handler.Config{}); h != nil || err == nil {
 			t.Errorf("%v, %v", h, err)
 		}
 	}
@@ -271,26 +270,26 @@ func TestWhatCounts(t *testing.T) {
 	for name, c := range map[string]struct {
 		do      do // of the records, which are at least three
 		end     func(context.Context) (context.Context, context.CancelFunc)
-		options breaker.Options
+		options breaker.Config
 		fails   bool
 	}{
-		"an error":                          {do{fails}, inAMinute, breaker.Options{}, true},
-		"RetryAfter":                        {do{returns(batch.RetryAfter(time.Minute, errDown))}, inAMinute, breaker.Options{}, true},
-		"Abort":                             {do{returns(batch.Abort(time.Minute, errDown))}, inAMinute, breaker.Options{}, true},
-		"Permanent":                         {do{permanent}, inAMinute, breaker.Options{}, false},
-		"Permanent between failures":        {do{fails, permanent, fails}, inAMinute, breaker.Options{}, true},
-		"malformed":                         {do{returns(&batch.MalformedError{})}, inAMinute, breaker.Options{}, false},
-		"410 without a classifier":          {do{gone}, inAMinute, breaker.Options{}, true},
-		"410":                               {do{gone}, inAMinute, breaker.Options{Classify: httpstatus.Classify}, false},
-		"a classifier that says nothing":    {do{fails}, inAMinute, breaker.Options{Classify: func(err error) error { return err }}, true},
-		"a classifier that loses the error": {do{fails}, inAMinute, breaker.Options{Classify: func(error) error { return nil }}, true},
-		"the handler's own timeout":         {do{hang(time.Second)}, inAMinute, breaker.Options{}, true},
-		"the record's time":                 {do{hang(time.Hour)}, inAMinute, breaker.Options{}, true},
-		"the record's time, by choice":      {do{hang(time.Hour)}, inAMinute, breaker.Options{Hang: 61 * time.Second}, false},
-		"the record's time, never":          {do{hang(time.Hour)}, inAMinute, breaker.Options{Hang: -1}, false},
-		"a success that came too late":      {do{func(ctx context.Context) error { <-ctx.Done(); time.Sleep(time.Nanosecond); return nil }}, inAMinute, breaker.Options{}, true},
-		"a stop":                            {do{func(ctx context.Context) error { <-ctx.Done(); return errDown }}, aMinuteLater, breaker.Options{}, false},
-		"little time was left":              {do{func(ctx context.Context) error { <-ctx.Done(); return errDown }}, fourSeconds, breaker.Options{}, false},
+		"an error":                          {do{fails}, inAMinute, breaker.Config{}, true},
+		"RetryAfter":                        {do{returns(batch.RetryAfter(time.Minute, errDown))}, inAMinute, breaker.Config{}, true},
+		"Abort":                             {do{returns(batch.Abort(time.Minute, errDown))}, inAMinute, breaker.Config{}, true},
+		"Permanent":                         {do{permanent}, inAMinute, breaker.Config{}, false},
+		"Permanent between failures":        {do{fails, permanent, fails}, inAMinute, breaker.Config{}, true},
+		"malformed":                         {do{returns(&batch.MalformedError{})}, inAMinute, breaker.Config{}, false},
+		"410 without a classifier":          {do{gone}, inAMinute, breaker.Config{}, true},
+		"410":                               {do{gone}, inAMinute, breaker.Config{Classify: httpstatus.Classify}, false},
+		"a classifier that says nothing":    {do{fails}, inAMinute, breaker.Config{Classify: func(err error) error { return err }}, true},
+		"a classifier that loses the error": {do{fails}, inAMinute, breaker.Config{Classify: func(error) error { return nil }}, true},
+		"the handler's own timeout":         {do{hang(time.Second)}, inAMinute, breaker.Config{}, true},
+		"the record's time":                 {do{hang(time.Hour)}, inAMinute, breaker.Config{}, true},
+		"the record's time, by choice":      {do{hang(time.Hour)}, inAMinute, breaker.Config{Hang: 61 * time.Second}, false},
+		"the record's time, never":          {do{hang(time.Hour)}, inAMinute, breaker.Config{Hang: -1}, false},
+		"a success that came too late":      {do{func(ctx context.Context) error { <-ctx.Done(); time.Sleep(time.Nanosecond); return nil }}, inAMinute, breaker.Config{}, true},
+		"a stop":                            {do{func(ctx context.Context) error { <-ctx.Done(); return errDown }}, aMinuteLater, breaker.Config{}, false},
+		"little time was left":              {do{func(ctx context.Context) error { <-ctx.Done(); return errDown }}, fourSeconds, breaker.Config{}, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDependency(t, gobreaker.Settings{}, c.options)
@@ -317,11 +316,11 @@ func TestATrialIsCountedInAnyCase(t *testing.T) {
 	oops := func(error) bool { panic("oops") }
 	for name, c := range map[string]struct {
 		settings gobreaker.Settings
-		options  breaker.Options
+		options  breaker.Config
 		err      error
 	}{
 		"an error that is a nil pointer": {err: (*broken)(nil)},
-		"Classify panics":                {options: breaker.Options{Classify: func(error) error { panic("oops") }}, err: errDown},
+		"Classify panics":                {options: breaker.Config{Classify: func(error) error { panic("oops") }}, err: errDown},
 		"IsSuccessful panics":            {settings: gobreaker.Settings{IsSuccessful: oops}, err: errDown},
 		"IsExcluded panics":              {settings: gobreaker.Settings{IsExcluded: oops}, err: errDown},
 	} {
@@ -376,7 +375,7 @@ func TestAnOutage(t *testing.T) {
 		run                       func(*testqueue.Queue, batch.Handler)
 	}{
 		"on Lambda": {20, 8, 100, 0, func(q *testqueue.Queue, h batch.Handler) {
-			q.Map(10*time.Minute, q.Lambda(h, handler.Config{Concurrency: 1, Backoff: partialfailure.Constant(5 * time.Second)}).Invoke)
+			q.Map(10*time.Minute, q.Lambda(h, handler.Config{Concurrency: 1, Failures: partialfailure.Config{Backoff: func(int) time.Duration { return 5 * time.Second }}}).Invoke)
 		}},
 		"in a container": {300, 15, 400, 50 * time.Millisecond, func(q *testqueue.Queue, h batch.Handler) {
 			q.Poll(context.Background(), 10*time.Minute, h, handler.Config{Concurrency: 5})

@@ -36,10 +36,10 @@ func ExampleNew() {
 
 // With a classifier, give it to both: an order that the carrier does not know is
 // no failure of the carrier.
-func ExampleNewWith() {
-	guard := breaker.NewWith(gobreaker.Settings{
+func ExampleConfig() {
+	guard := breaker.New(gobreaker.Settings{
 		ReadyToTrip: func(c gobreaker.Counts) bool { return true },
-	}, breaker.Options{Classify: httpstatus.Classify})
+	}, breaker.Config{Classify: httpstatus.Classify})
 	h := guard(batch.HandlerFunc(func(context.Context, batch.Record) error {
 		return &httpstatus.Error{Status: 404}
 	}))

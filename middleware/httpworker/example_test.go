@@ -34,7 +34,7 @@ func record(id string) batch.Record {
 
 // The worker's code stays as it is; main becomes handler.Run(httpworker.New(…)).
 func ExampleNew() {
-	h := httpworker.New(http.HandlerFunc(work), httpworker.Options{})
+	h := httpworker.New(http.HandlerFunc(work), httpworker.Config{})
 	fmt.Println(h.Handle(context.Background(), record("o-1")))
 	fmt.Println(h.Handle(context.Background(), record("o-2")))
 	// Output:
@@ -48,7 +48,7 @@ func ExampleNew() {
 func ExamplePost() {
 	worker := httptest.NewServer(http.HandlerFunc(work))
 	defer worker.Close()
-	h, err := httpworker.Post(worker.URL+"/jobs", nil, httpworker.Options{})
+	h, err := httpworker.Post(worker.URL+"/jobs", nil, httpworker.Config{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -2,12 +2,12 @@
 // worker tier of AWS Elastic Beanstalk posts each message:
 //
 //	http.HandleFunc("POST /", work) // func(http.ResponseWriter, *http.Request)
-//	handler.Run(httpworker.New(http.DefaultServeMux, httpworker.Options{}))
+//	handler.Run(httpworker.New(http.DefaultServeMux, httpworker.Config{}))
 //
 // This calls the worker inside the process, without a socket. A worker in another process,
 // in any language, gets the records by POST:
 //
-//	h, err := httpworker.Post("http://127.0.0.1:8080/jobs", nil, httpworker.Options{})
+//	h, err := httpworker.Post("http://127.0.0.1:8080/jobs", nil, httpworker.Config{})
 //
 // The request is the one that the daemon of Elastic Beanstalk sends, see "Elastic Beanstalk
 // worker environments" in its Developer Guide: a POST of the body, with User-Agent
@@ -50,8 +50,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/classify/httpstatus"
 )
 
-// Options configures [New] and [Post]. The zero value is ready to use.
-type Options struct {
+// Config configures [New] and [Post]. The zero value is ready to use.
+type Config struct {
 	// Path is the path to which [New] posts, such as "/jobs?tenant=7". Defaults to "/".
 	Path string
 	// ContentType is the header Content-Type. Defaults to "application/json".
@@ -61,7 +61,7 @@ type Options struct {
 	UserAgent string
 }
 
-func (o Options) withDefaults() Options {
+func (o Config) withDefaults() Config {
 	o.Path = cmp.Or(o.Path, "/")
 	o.ContentType = cmp.Or(o.ContentType, "application/json")
 	o.UserAgent = cmp.Or(o.UserAgent, "aws-sqsd")
@@ -81,7 +81,7 @@ const (
 )
 
 // header returns the headers that the daemon of Elastic Beanstalk sends with a record.
-func (o Options) header(r *batch.Record) http.Header {
+func (o Config) header(r *batch.Record) http.Header {
 	h := make(http.Header, 8+len(r.MessageAttributes))
 	set := func(name, value string) {
 		if value != "" && validValue(value) {

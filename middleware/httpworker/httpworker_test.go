@@ -24,6 +24,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/classify/httpstatus"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/middleware/httpworker"
 )
@@ -44,7 +45,7 @@ func outcome(err error) string {
 	return err.Error()
 }
 
-func inProcess(f http.HandlerFunc) batch.HandlerFunc { return httpworker.New(f, httpworker.Options{}) }
+func inProcess(f http.HandlerFunc) batch.HandlerFunc { return httpworker.New(f, httpworker.Config{}) }
 
 func TestTheStatusDecides(t *testing.T) {
 	write := func(status int) http.HandlerFunc {
@@ -96,7 +97,7 @@ func TestTheStatusDecides(t *testing.T) {
 }
 
 func TestWhatAnErrorTells(t *testing.T) {
-	h := httpworker.New(http.NotFoundHandler(), httpworker.Options{Path: "/jobs?token=sesame"})
+	h := httpworker.New(http.NotFoundHandler(), httpworker.Config{Path: "/jobs?token=sesame"})
 	if err := h.Handle(t.Context(), batch.Record{Body: "sesame"}); err == nil || err.Error() != "POST /jobs: status 404 Not Found" {
 		t.Errorf("%v", err)
 	}
@@ -122,10 +123,9 @@ func TestTheEndOfTheContext(t *testing.T) {
 }
 
 func TestPanicsAreTheEngines(t *testing.T) {
-	engine, err := runner.New(inProcess(func(http.ResponseWriter, *http.Request) { findMe() }), batch.Config{})
-	ok(t, err)
+	engine := runner.New(inProcess(func(http.ResponseWriter, *http.Request) { findMe() }), runner.Config{}, &hooks.Set{})
 	records := []batch.Record{{MessageID: "m-1"}}
-	got := engine.Run(t.Context(), records, batch.Times{}, nil)[0]
+	got := engine.Run(t.Context(), records, runner.Times{}, nil)[0]
 	if panicked, ok := errors.AsType[*batch.PanicError](got.Err); !ok || panicked.Value != "oops" || !strings.Contains(string(panicked.Stack), "findMe") {
 		t.Errorf("%v", got.Err)
 	}
@@ -168,7 +168,7 @@ func TestStatusesWithoutABody(t *testing.T) {
 func TestUnderATimeoutHandler(t *testing.T) {
 	h := httpworker.New(http.TimeoutHandler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
-	}), time.Millisecond, "late"), httpworker.Options{})
+	}), time.Millisecond, "late"), httpworker.Config{})
 	if got := outcome(h.Handle(t.Context(), batch.Record{})); got != "status 503" {
 		t.Error(got)
 	}
@@ -177,7 +177,7 @@ func TestUnderATimeoutHandler(t *testing.T) {
 func TestNothingIsNoHandler(t *testing.T) {
 	var none http.HandlerFunc
 	for _, h := range []http.Handler{nil, none} {
-		if got := httpworker.New(h, httpworker.Options{}); got != nil {
+		if got := httpworker.New(h, httpworker.Config{}); got != nil {
 			t.Errorf("%T makes a handler", h)
 		}
 	}
@@ -210,7 +210,7 @@ var fullHeader = http.Header{
 }
 
 // seen is what a worker got, in the process and by a post.
-func seen(t *testing.T, o httpworker.Options, r batch.Record) (inProcess, posted *http.Request, bodies []string) {
+func seen(t *testing.T, o httpworker.Config, r batch.Record) (inProcess, posted *http.Request, bodies []string) {
 	t.Helper()
 	var requests []*http.Request
 	worker := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -235,15 +235,15 @@ func seen(t *testing.T, o httpworker.Options, r batch.Record) (inProcess, posted
 // What a worker in the process sees is what it would see of a post.
 func TestRequests(t *testing.T) {
 	for name, c := range map[string]struct {
-		options httpworker.Options
+		options httpworker.Config
 		record  batch.Record
 		uri     string
 		header  http.Header
 	}{
-		"all there is": {httpworker.Options{}, full, "/", fullHeader},
-		"nothing":      {httpworker.Options{}, batch.Record{}, "/", http.Header{"Content-Type": {"application/json"}, "Content-Length": {"0"}, "User-Agent": {"aws-sqsd"}}},
+		"all there is": {httpworker.Config{}, full, "/", fullHeader},
+		"nothing":      {httpworker.Config{}, batch.Record{}, "/", http.Header{"Content-Type": {"application/json"}, "Content-Length": {"0"}, "User-Agent": {"aws-sqsd"}}},
 		"configured": {
-			httpworker.Options{Path: "/jobs/a%2Fb?tenant=7", ContentType: "text/plain; charset=utf-8", UserAgent: "mine/1"}, batch.Record{Body: "ü"}, "/jobs/a%2Fb?tenant=7",
+			httpworker.Config{Path: "/jobs/a%2Fb?tenant=7", ContentType: "text/plain; charset=utf-8", UserAgent: "mine/1"}, batch.Record{Body: "ü"}, "/jobs/a%2Fb?tenant=7",
 			http.Header{"Content-Type": {"text/plain; charset=utf-8"}, "Content-Length": {"2"}, "User-Agent": {"mine/1"}},
 		},
 	} {
@@ -273,7 +273,7 @@ func FuzzAttributes(f *testing.F) {
 	f.Add("X\r\n", "ü\x00")
 	f.Fuzz(func(t *testing.T, name, value string) {
 		var got *http.Request
-		h := httpworker.New(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r }), httpworker.Options{})
+		h := httpworker.New(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r }), httpworker.Config{})
 		r := batch.Record{MessageID: value, SenderID: value, QueueARN: value, MessageAttributes: map[string]batch.MessageAttribute{name: text(value)}}
 		ok(t, h.Handle(context.Background(), r))
 		var wire bytes.Buffer
@@ -290,7 +290,7 @@ func FuzzAttributes(f *testing.F) {
 func TestPathsAsTheyStand(t *testing.T) {
 	for path, want := range map[string]string{"": "/", "jobs": "/jobs", "/a b": "/a%20b", "/%zz": "/%25zz", "http://x/y": "/http://x/y", "//x/y": "//x/y", "/x?y=z": "/x?y=z"} {
 		var got string
-		h := httpworker.New(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.RequestURI }), httpworker.Options{Path: path})
+		h := httpworker.New(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.RequestURI }), httpworker.Config{Path: path})
 		if err := h.Handle(t.Context(), batch.Record{}); err != nil || got != want {
 			t.Errorf("%q: %q, %v, want %q", path, got, err, want)
 		}
@@ -305,7 +305,7 @@ func TestRequestsShareNothing(t *testing.T) {
 		}
 		r.URL.Path, r.URL.RawQuery = "/changed", "x"
 		r.Header.Del("Content-Type")
-	})), httpworker.Options{Path: "/a/b"})
+	})), httpworker.Config{Path: "/a/b"})
 	for range 3 {
 		ok(t, h.Handle(t.Context(), batch.Record{}))
 	}
@@ -324,7 +324,7 @@ func posting(t *testing.T, worker http.HandlerFunc) batch.HandlerFunc {
 	t.Helper()
 	server := httptest.NewServer(worker)
 	t.Cleanup(server.Close)
-	h, err := httpworker.Post(server.URL+"/jobs?token=sesame", server.Client(), httpworker.Options{})
+	h, err := httpworker.Post(server.URL+"/jobs?token=sesame", server.Client(), httpworker.Config{})
 	ok(t, err)
 	return h
 }
@@ -359,7 +359,7 @@ func TestRedirectsByChoice(t *testing.T) {
 	}))
 	defer server.Close()
 	client := &http.Client{Transport: server.Client().Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}
-	h, err := httpworker.Post(server.URL, client, httpworker.Options{})
+	h, err := httpworker.Post(server.URL, client, httpworker.Config{})
 	ok(t, err)
 	ok(t, h.Handle(t.Context(), batch.Record{Body: "x"}))
 }
@@ -369,7 +369,7 @@ func TestPostFailures(t *testing.T) {
 	ok(t, err)
 	refusing := listener.Addr().String()
 	_ = listener.Close()
-	silent, err := httpworker.Post("http://jane:sesame@"+refusing+"/jobs?token=sesame", nil, httpworker.Options{})
+	silent, err := httpworker.Post("http://jane:sesame@"+refusing+"/jobs?token=sesame", nil, httpworker.Config{})
 	ok(t, err)
 	for name, c := range map[string]struct {
 		h    batch.HandlerFunc
@@ -416,7 +416,7 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 	server.Start()
 	defer server.Close()
-	h, err := httpworker.Post(server.URL, nil, httpworker.Options{})
+	h, err := httpworker.Post(server.URL, nil, httpworker.Config{})
 	ok(t, err)
 	for range 20 {
 		ok(t, h.Handle(t.Context(), batch.Record{}))
@@ -428,7 +428,7 @@ func TestConnectionsAreKept(t *testing.T) {
 
 func TestURLsThatCannotBe(t *testing.T) {
 	for _, target := range []string{"", "/jobs", "localhost:8080/jobs", "ftp://localhost/sesame", "http:///jobs", "http://:8080/", "http://local host/", "http://h/%zz?sesame", "http://h:port/", "https://jane:sesame@/"} {
-		h, err := httpworker.Post(target, nil, httpworker.Options{})
+		h, err := httpworker.Post(target, nil, httpworker.Config{})
 		if h != nil || err == nil || strings.Contains(err.Error(), "sesame") || !strings.HasPrefix(err.Error(), "httpworker: the URL ") {
 			t.Errorf("%q: %v", target, err)
 		}
@@ -454,7 +454,7 @@ func TestPostReadsAnAnswerWithinABound(t *testing.T) {
 
 func TestPostLeavesTheClientAlone(t *testing.T) {
 	client := new(http.Client)
-	if _, err := httpworker.Post("http://127.0.0.1/", client, httpworker.Options{}); err != nil || client.CheckRedirect != nil || client.Transport != nil {
+	if _, err := httpworker.Post("http://127.0.0.1/", client, httpworker.Config{}); err != nil || client.CheckRedirect != nil || client.Transport != nil {
 		t.Errorf("%v, and the client is %+v", err, client)
 	}
 }

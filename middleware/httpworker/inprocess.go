@@ -27,7 +27,7 @@ var ErrAborted = errors.New("httpworker: the worker aborted the request")
 // As in an [http.Server], a worker that returns without writing anything has answered 200.
 // Exception: if its context has ended, the record has failed. The response is not an
 // [http.Hijacker].
-func New(h http.Handler, o Options) batch.HandlerFunc {
+func New(h http.Handler, o Config) batch.HandlerFunc {
 	if wrapped.IsNil(h) {
 		return nil
 	}
@@ -61,7 +61,7 @@ func path(s string) url.URL {
 }
 
 // request returns the request that an [http.Server] would make of the daemon's.
-func (o Options) request(ctx context.Context, target url.URL, r *batch.Record) *http.Request {
+func (o Config) request(ctx context.Context, target url.URL, r *batch.Record) *http.Request {
 	request := &http.Request{
 		Method: http.MethodPost, URL: &target, RequestURI: target.RequestURI(),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

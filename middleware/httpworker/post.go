@@ -25,7 +25,7 @@ const (
 // redirected POST becomes a GET, whose 200 means nothing.
 //
 // Post returns an error if target is not an absolute URL of http or https.
-func Post(target string, client *http.Client, o Options) (batch.HandlerFunc, error) {
+func Post(target string, client *http.Client, o Config) (batch.HandlerFunc, error) {
 	o = o.withDefaults()
 	u, err := url.Parse(target)
 	if err != nil {

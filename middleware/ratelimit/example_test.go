@@ -33,9 +33,9 @@ func ExampleNew() {
 }
 
 // Records that cost more take more tokens: here one for each kilobyte.
-func ExampleOptions() {
+func ExampleConfig() {
 	limiter := rate.NewLimiter(rate.Every(time.Hour), 10)
-	limit := ratelimit.NewWith(limiter, ratelimit.Options{Cost: func(r batch.Record) int { return len(r.Body) / 1000 }})
+	limit := ratelimit.New(limiter, ratelimit.Config{Cost: func(r batch.Record) int { return len(r.Body) / 1000 }})
 	h := limit(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }))
 	_ = h.Handle(context.Background(), batch.Record{Body: string(make([]byte, 7000))})
 	fmt.Printf("%.0f tokens are left\n", limiter.Tokens())

@@ -31,11 +31,12 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 	"golang.org/x/time/rate"
 )
 
-// Options configures [NewWith]. The zero value is ready to use.
-type Options struct {
+// Config configures [New]. The zero value is ready to use.
+type Config struct {
 	// Cost returns how many tokens a record takes. A record with a cost of 0 or less is not
 	// limited. A cost above the limiter's burst counts as the burst. Defaults to 1 for each
 	// record.
@@ -52,22 +53,18 @@ const (
 // wraps it.
 var ErrNoToken = errors.New("ratelimit: no token in time")
 
-// New returns middleware with which each record takes one token of limiter. The middleware
-// returns nil if limiter or its handler is nil.
-func New(limiter *rate.Limiter) func(batch.Handler) batch.Handler {
-	return NewWith(limiter, Options{})
-}
-
-// NewWith is [New] with options.
-func NewWith(limiter *rate.Limiter, o Options) func(batch.Handler) batch.Handler {
+// New returns middleware with which each record takes tokens of limiter. It takes one Config
+// at most. The middleware returns nil if limiter or its handler is nil.
+func New(limiter *rate.Limiter, cfg ...Config) func(batch.Handler) batch.Handler {
+	c := wrapped.Last(cfg)
 	around := func(h batch.Handler) batch.Handler {
 		if limiter == nil {
 			return nil
 		}
 		return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
 			n := 1
-			if o.Cost != nil {
-				n = o.Cost(r)
+			if c.Cost != nil {
+				n = c.Cost(r)
 			}
 			if n > 0 {
 				if err := wait(ctx, limiter, n); err != nil {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
-	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/middleware/ratelimit"
 )
@@ -25,12 +24,12 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // limited runs f in a bubble with a handler that counts its calls.
-func limited(t *testing.T, l *rate.Limiter, o ratelimit.Options, f func(t *testing.T, h batch.Handler, calls *int)) {
+func limited(t *testing.T, l *rate.Limiter, o ratelimit.Config, f func(t *testing.T, h batch.Handler, calls *int)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		calls := 0
-		h := ratelimit.NewWith(l, o)(batch.HandlerFunc(func(context.Context, batch.Record) error {
+		h := ratelimit.New(l, o)(batch.HandlerFunc(func(context.Context, batch.Record) error {
 			mu.Lock()
 			defer mu.Unlock()
 			calls++
@@ -56,7 +55,7 @@ func aborted(t *testing.T, err error, d time.Duration) {
 }
 
 func TestWithoutADeadlineItWaits(t *testing.T) {
-	limited(t, rate.NewLimiter(rate.Every(time.Hour), 1), ratelimit.Options{}, func(t *testing.T, h batch.Handler, calls *int) {
+	limited(t, rate.NewLimiter(rate.Every(time.Hour), 1), ratelimit.Config{}, func(t *testing.T, h batch.Handler, calls *int) {
 		begin := time.Now()
 		for range 3 {
 			if err := h.Handle(t.Context(), batch.Record{}); err != nil {
@@ -72,7 +71,7 @@ func TestWithoutADeadlineItWaits(t *testing.T) {
 // Records whose token comes too late take none, whatever others do meanwhile.
 func TestWhatComesTooLateTakesNoToken(t *testing.T) {
 	l := rate.NewLimiter(rate.Every(10*time.Second), 1)
-	limited(t, l, ratelimit.Options{}, func(t *testing.T, h batch.Handler, calls *int) {
+	limited(t, l, ratelimit.Config{}, func(t *testing.T, h batch.Handler, calls *int) {
 		if err := h.Handle(within(t, 5*time.Second), batch.Record{}); err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +109,7 @@ func TestTimeMustBeLeftForTheHandler(t *testing.T) {
 		"not even for the wait": {9 * time.Second, false},
 	} {
 		l := rate.NewLimiter(rate.Every(10*time.Second), 1)
-		limited(t, l, ratelimit.Options{}, func(t *testing.T, h batch.Handler, calls *int) {
+		limited(t, l, ratelimit.Config{}, func(t *testing.T, h batch.Handler, calls *int) {
 			l.Allow()
 			err := h.Handle(within(t, c.has), batch.Record{})
 			if c.passes != (err == nil) || c.passes != (*calls == 1) {
@@ -126,7 +125,7 @@ func TestTimeMustBeLeftForTheHandler(t *testing.T) {
 func TestCost(t *testing.T) {
 	l := rate.NewLimiter(1, 5)
 	cost := func(r batch.Record) int { return len(r.Body) - 1 }
-	limited(t, l, ratelimit.Options{Cost: cost}, func(t *testing.T, h batch.Handler, calls *int) {
+	limited(t, l, ratelimit.Config{Cost: cost}, func(t *testing.T, h batch.Handler, calls *int) {
 		begin := time.Now()
 		for _, step := range []struct {
 			body string
@@ -160,7 +159,7 @@ func TestDelaysAreBounded(t *testing.T) {
 		case hardlyEver:
 			l.SetLimit(1e-300)
 		}
-		limited(t, l, ratelimit.Options{}, func(t *testing.T, h batch.Handler, _ *int) {
+		limited(t, l, ratelimit.Config{}, func(t *testing.T, h batch.Handler, _ *int) {
 			l.Allow()
 			aborted(t, h.Handle(within(t, 100*time.Millisecond), batch.Record{}), want)
 		})
@@ -169,13 +168,13 @@ func TestDelaysAreBounded(t *testing.T) {
 
 // A limiter that lets nothing pass is a mistake: no delay, and no record lost.
 func TestABurstOfNothing(t *testing.T) {
-	limited(t, rate.NewLimiter(5, 0), ratelimit.Options{}, func(t *testing.T, h batch.Handler, calls *int) {
+	limited(t, rate.NewLimiter(5, 0), ratelimit.Config{}, func(t *testing.T, h batch.Handler, calls *int) {
 		err := h.Handle(within(t, time.Minute), batch.Record{})
 		if !errors.Is(err, ratelimit.ErrNoToken) || batch.VerdictOf(err) != (batch.Verdict{}) || !strings.Contains(err.Error(), "burst is 0") || *calls != 0 {
 			t.Errorf("%v", err)
 		}
 	})
-	limited(t, rate.NewLimiter(rate.Inf, 0), ratelimit.Options{}, func(t *testing.T, h batch.Handler, calls *int) {
+	limited(t, rate.NewLimiter(rate.Inf, 0), ratelimit.Config{}, func(t *testing.T, h batch.Handler, calls *int) {
 		if err := h.Handle(t.Context(), batch.Record{}); err != nil || *calls != 1 {
 			t.Errorf("%v with no limit", err)
 		}
@@ -184,7 +183,7 @@ func TestABurstOfNothing(t *testing.T) {
 
 func TestTheEndOfTheContextEndsTheWait(t *testing.T) {
 	l := rate.NewLimiter(rate.Every(time.Minute), 1)
-	limited(t, l, ratelimit.Options{}, func(t *testing.T, h batch.Handler, calls *int) {
+	limited(t, l, ratelimit.Config{}, func(t *testing.T, h batch.Handler, calls *int) {
 		l.Allow()
 		ctx, cancel := context.WithCancel(within(t, time.Hour))
 		time.AfterFunc(6*time.Second, cancel)
@@ -216,7 +215,7 @@ func TestNothingIsNoHandler(t *testing.T) {
 		if h != nil {
 			t.Errorf("%s: %v", name, h)
 		}
-		if _, err := runner.New(h, batch.Config{}); err == nil {
+		if _, err := handler.New(h, handler.Config{}); err == nil {
 			t.Errorf("%s: the engine takes it", name)
 		}
 	}

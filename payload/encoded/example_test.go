@@ -33,7 +33,7 @@ func Example() {
 // A batching sender whose messages are compressed. A call has up to 1 MiB of compressed
 // messages.
 func ExamplePrepare() {
-	server := sqs.New(sqs.Options{}) // in a program: SQS
+	server := sqs.New(sqs.Config{}) // in a program: SQS
 	defer server.Close()
 	client, name := server.Client(), "orders"
 	if _, err := client.CreateQueue(context.Background(), &awssqs.CreateQueueInput{QueueName: &name}); err != nil {

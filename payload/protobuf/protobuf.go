@@ -27,6 +27,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/base64text"
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
+	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
 // Handler makes a handler of a function that takes the record's body as a message M, a
@@ -39,23 +40,24 @@ import (
 // reason, so it should name fields, not values.
 //
 // Unknown fields come from newer senders. They are kept in the message, as protobuf does
-// (those of JSON are dropped), unless [DisallowUnknownFields] is given.
+// (those of JSON are dropped), unless [Config] says otherwise.
 //
-// Handler returns nil if fn is nil, or if M is not a generated type, such as an interface
-// or dynamicpb.Message.
-func Handler[M proto.Message](fn func(ctx context.Context, m M) error, opts ...Option) batch.HandlerFunc {
+// Handler takes one Config at most. It returns nil if fn is nil, if Config.Format is unknown, or
+// if M is not a generated type, such as an interface or dynamicpb.Message.
+func Handler[M proto.Message](fn func(ctx context.Context, m M) error, cfg ...Config) batch.HandlerFunc {
 	t := reflect.TypeFor[M]()
 	if fn == nil || t.Kind() != reflect.Pointer || reflect.New(t.Elem()).Interface().(M).ProtoReflect().Descriptor() == nil {
 		return nil
 	}
 	validates := t.Implements(reflect.TypeFor[interface{ Validate() error }]())
-	o := options{decode: decodeBase64}
-	for _, opt := range opts {
-		opt(&o)
+	c := wrapped.Last(cfg)
+	decode, known := map[Format]func(string, proto.Message, bool) error{"": decodeBase64, Base64: decodeBase64, JSON: decodeJSON, Wire: decodeWire}[c.Format]
+	if !known {
+		return nil
 	}
 	return func(ctx context.Context, r batch.Record) error {
 		m := reflect.New(t.Elem()).Interface().(M)
-		if err := o.decode(r.Body, m, o.strict); err != nil {
+		if err := decode(r.Body, m, c.DisallowUnknownFields); err != nil {
 			return err
 		}
 		if err := proto.CheckInitialized(m); err != nil {
@@ -71,28 +73,28 @@ func Handler[M proto.Message](fn func(ctx context.Context, m M) error, opts ...O
 	}
 }
 
-// Option changes how [Handler] decodes.
-type Option func(*options)
+// Format is how a message stands in a body.
+type Format string
 
-type options struct {
-	decode func(body string, m proto.Message, strict bool) error
-	strict bool
-}
+// The formats.
+const (
+	// Base64 is the wire format in base64. It is the default.
+	Base64 Format = "base64"
+	// JSON is protobuf's JSON mapping.
+	JSON Format = "json"
+	// Wire is the wire format without base64. No SQS message has one, but payload/encoded
+	// and payload/s3payload may make one.
+	Wire Format = "wire"
+)
 
-// DisallowUnknownFields makes an unknown field an error, also in nested messages.
-func DisallowUnknownFields() Option {
-	return func(o *options) { o.strict = true }
-}
+// Config configures [Handler]. The zero value is ready to use.
+type Config struct {
+	// Format is the format of bodies. Defaults to Base64.
+	Format Format
 
-// JSON is for bodies in protobuf's JSON mapping.
-func JSON() Option {
-	return func(o *options) { o.decode = decodeJSON }
-}
-
-// Wire is for bodies in the wire format without base64. No SQS message has one, but
-// payload/encoded and payload/s3payload may make one.
-func Wire() Option {
-	return func(o *options) { o.decode = decodeWire }
+	// DisallowUnknownFields makes an unknown field an error, also in nested messages.
+	// Defaults to false.
+	DisallowUnknownFields bool
 }
 
 func decodeBase64(body string, m proto.Message, strict bool) error {

@@ -46,11 +46,11 @@ func wire(t testing.TB, m proto.Message) string {
 func text(data string) string { return base64.StdEncoding.EncodeToString([]byte(data)) }
 
 // handle gives a body to a handler of M, and returns the message that reached its function.
-func handle[M proto.Message](body string, opts ...protobuf.Option) (got M, called bool, err error) {
+func handle[M proto.Message](body string, cfg ...protobuf.Config) (got M, called bool, err error) {
 	h := protobuf.Handler(func(_ context.Context, m M) error {
 		got, called = m, true
 		return nil
-	}, opts...)
+	}, cfg...)
 	err = h.Handle(context.Background(), batch.Record{Body: body})
 	return got, called, err
 }
@@ -63,17 +63,17 @@ func TestDecodes(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		body string
-		opts []protobuf.Option
+		cfg  protobuf.Config
 	}{
-		"base64":                  {text(data), nil},
-		"base64 without padding":  {base64.RawStdEncoding.EncodeToString([]byte(data)), nil},
-		"base64 for URLs":         {base64.URLEncoding.EncodeToString([]byte(data)), nil},
-		"known fields only":       {text(data), []protobuf.Option{protobuf.DisallowUnknownFields()}},
-		"JSON":                    {string(json), []protobuf.Option{protobuf.JSON()}},
-		"JSON, known fields only": {string(json), []protobuf.Option{protobuf.JSON(), protobuf.DisallowUnknownFields()}},
-		"the wire format":         {data, []protobuf.Option{protobuf.Wire()}},
+		"base64":                  {text(data), protobuf.Config{}},
+		"base64 without padding":  {base64.RawStdEncoding.EncodeToString([]byte(data)), protobuf.Config{}},
+		"base64 for URLs":         {base64.URLEncoding.EncodeToString([]byte(data)), protobuf.Config{}},
+		"known fields only":       {text(data), protobuf.Config{DisallowUnknownFields: true}},
+		"JSON":                    {string(json), protobuf.Config{Format: protobuf.JSON}},
+		"JSON, known fields only": {string(json), protobuf.Config{Format: protobuf.JSON, DisallowUnknownFields: true}},
+		"the wire format":         {data, protobuf.Config{Format: protobuf.Wire}},
 	} {
-		got, _, err := handle[*descriptorpb.FileDescriptorProto](c.body, c.opts...)
+		got, _, err := handle[*descriptorpb.FileDescriptorProto](c.body, c.cfg)
 		if err != nil || !proto.Equal(got, want) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
@@ -81,7 +81,7 @@ func TestDecodes(t *testing.T) {
 	if got, called, err := handle[*wrapperspb.StringValue](""); err != nil || !called || got.Value != "" {
 		t.Errorf("the message without fields: %v, %v", got, err)
 	}
-	got, _, err := handle[*structpb.Struct](`{"a":{"b":[1,null]}}`, protobuf.JSON(), protobuf.DisallowUnknownFields())
+	got, _, err := handle[*structpb.Struct](`{"a":{"b":[1,null]}}`, protobuf.Config{Format: protobuf.JSON, DisallowUnknownFields: true})
 	if err != nil || len(got.Fields) != 1 {
 		t.Errorf("a map: %v, %v", got, err)
 	}
@@ -91,7 +91,7 @@ const canary = "canary-4711"
 
 func TestWhatIsMalformedSaysWhere(t *testing.T) {
 	data := wire(t, file())
-	strict, json := protobuf.DisallowUnknownFields(), protobuf.JSON()
+	json := protobuf.Config{Format: protobuf.JSON}
 	in := strings.Index(data, "sku")
 	required := file()
 	required.Options.UninterpretedOption[0].Name[0].NamePart = nil
@@ -99,23 +99,23 @@ func TestWhatIsMalformedSaysWhere(t *testing.T) {
 	alien.MessageType[0].Field[1].ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 77, protowire.VarintType), 1))
 	for name, c := range map[string]struct {
 		body, reason string
-		opts         []protobuf.Option
+		cfg          protobuf.Config
 	}{
-		"no base64":               {"{" + canary, "not valid base64 at offset 0", nil},
-		"cut":                     {text(data[:len(data)-1]), `field "public_dependency" is damaged or cut at offset 73`, nil},
-		"damaged within":          {text(data[:in-1] + "\x7f" + data[in:]), `field "message_type.field.name" is damaged or cut at offset`, nil},
-		"no field number":         {text("\x00"), "not a valid google.protobuf.FileDescriptorProto at offset 0", nil},
-		"a field that is missing": {text(wire(t, required)), "required field google.protobuf.UninterpretedOption.NamePart.name_part not set", nil},
-		"an unknown field":        {text(wire(t, alien)), `unknown field "message_type.field.77"`, []protobuf.Option{strict}},
-		"JSON, empty":             {" ", "it is empty", []protobuf.Option{json}},
-		"JSON, syntax":            {"{\n  \"name\": " + canary + "}", "not valid JSON of google.protobuf.FileDescriptorProto at line 2, column 11", []protobuf.Option{json}},
-		"JSON, cut":               {`{"name": "` + canary, "not valid JSON of google.protobuf.FileDescriptorProto", []protobuf.Option{json}},
-		"JSON, a wrong type":      {`{"name": {"` + canary + `":1}}`, "not valid JSON of google.protobuf.FileDescriptorProto at line 1, column 10", []protobuf.Option{json}},
-		"JSON, a wrong value":     {`{"syntax":"a","messageType":[{"field":[{"number":"` + canary + `"}]}]}`, "not valid JSON of google.protobuf.FileDescriptorProto at line 1, column 50", []protobuf.Option{json}},
-		"JSON, something behind":  {`{} ` + canary, "not valid JSON of google.protobuf.FileDescriptorProto at line 1, column 4", []protobuf.Option{json}},
-		"JSON, unknown":           {`{"` + canary + `":1}`, "not valid JSON of google.protobuf.FileDescriptorProto at line 1, column 2", []protobuf.Option{json, strict}},
+		"no base64":               {"{" + canary, "not valid base64 at offset 0", protobuf.Config{}},
+		"cut":                     {text(data[:len(data)-1]), `field "public_dependency" is damaged or cut at offset 73`, protobuf.Config{}},
+		"damaged within":          {text(data[:in-1] + "\x7f" + data[in:]), `field "message_type.field.name" is damaged or cut at offset`, protobuf.Config{}},
+		"no field number":         {text("\x00"), "not a valid google.protobuf.FileDescriptorProto at offset 0", protobuf.Config{}},
+		"a field that is missing": {text(wire(t, required)), "required field google.protobuf.UninterpretedOption.NamePart.name_part not set", protobuf.Config{}},
+		"an unknown field":        {text(wire(t, alien)), `unknown field "message_type.field.77"`, protobuf.Config{DisallowUnknownFields: true}},
+		"JSON, empty":             {" ", "it is empty", json},
+		"JSON, syntax":            {"{\n  \"name\": " + canary + "}", "not valid JSON of google.protobuf.FileDescriptorProto at line 2, column 11", json},
+		"JSON, cut":               {`{"name": "` + canary, "not valid JSON of google.protobuf.FileDescriptorProto", json},
+		"JSON, a wrong type":      {`{"name": {"` + canary + `":1}}`, "not valid JSON of google.protobuf.FileDescriptorProto at line 1, column 10", json},
+		"JSON, a wrong value":     {`{"syntax":"a","messageType":[{"field":[{"number":"` + canary + `"}]}]}`, "not valid JSON of google.protobuf.FileDescriptorProto at line 1, column 50", json},
+		"JSON, something behind":  {`{} ` + canary, "not valid JSON of google.protobuf.FileDescriptorProto at line 1, column 4", json},
+		"JSON, unknown":           {`{"` + canary + `":1}`, "not valid JSON of google.protobuf.FileDescriptorProto at line 1, column 2", protobuf.Config{Format: protobuf.JSON, DisallowUnknownFields: true}},
 	} {
-		_, called, err := handle[*descriptorpb.FileDescriptorProto](c.body, c.opts...)
+		_, called, err := handle[*descriptorpb.FileDescriptorProto](c.body, c.cfg)
 		var malformed *batch.MalformedError
 		if called || !errors.As(err, &malformed) || !strings.HasPrefix(malformed.Reason, c.reason) || strings.Contains(err.Error(), canary) {
 			t.Errorf("%s: called: %v, %v, want %q", name, called, err, c.reason)
@@ -147,7 +147,7 @@ func TestNestingHasABound(t *testing.T) {
 	if called || !errors.As(err, &malformed) || len(malformed.Reason) > 400 || !strings.Contains(malformed.Reason, "is in a message too deep") {
 		t.Errorf("called: %v, %v", called, err)
 	}
-	if _, called, err = handle[*structpb.Value](strings.Repeat("[", 20_000), protobuf.JSON()); called || !batch.VerdictOf(err).Permanent {
+	if _, called, err = handle[*structpb.Value](strings.Repeat("[", 20_000), protobuf.Config{Format: protobuf.JSON}); called || !batch.VerdictOf(err).Permanent {
 		t.Errorf("JSON: called: %v, %v", called, err)
 	}
 }
@@ -158,7 +158,7 @@ func TestUnknownFieldsAreKept(t *testing.T) {
 	if err != nil || wire(t, got) != newer {
 		t.Errorf("%q, %v", wire(t, got), err)
 	}
-	if _, _, err := handle[*descriptorpb.FileDescriptorProto](`{"name":"a","newer":{"b":1}}`, protobuf.JSON()); err != nil {
+	if _, _, err := handle[*descriptorpb.FileDescriptorProto](`{"name":"a","newer":{"b":1}}`, protobuf.Config{Format: protobuf.JSON}); err != nil {
 		t.Error("JSON: ", err)
 	}
 }
@@ -179,9 +179,9 @@ func TestValidateIsAsked(t *testing.T) {
 	}
 	for _, c := range []struct {
 		body string
-		opts []protobuf.Option
-	}{{"", nil}, {`""`, []protobuf.Option{protobuf.JSON()}}} {
-		_, called, err := handle[*order](c.body, c.opts...)
+		cfg  protobuf.Config
+	}{{"", protobuf.Config{}}, {`""`, protobuf.Config{Format: protobuf.JSON}}} {
+		_, called, err := handle[*order](c.body, c.cfg)
 		if called || !batch.VerdictOf(err).Permanent || !strings.Contains(err.Error(), "Validate: value is missing") {
 			t.Errorf("%q: called: %v, %v", c.body, called, err)
 		}
@@ -212,8 +212,8 @@ func FuzzHandler(f *testing.F) {
 	f.Add(wire(f, file()))
 	f.Add(`{"name":"a"}`)
 	f.Fuzz(func(t *testing.T, body string) {
-		for _, opts := range [][]protobuf.Option{nil, {protobuf.Wire()}, {protobuf.Wire(), protobuf.DisallowUnknownFields()}, {protobuf.JSON()}} {
-			_, called, err := handle[*descriptorpb.FileDescriptorProto](body, opts...)
+		for _, cfg := range []protobuf.Config{{}, {Format: protobuf.Wire}, {Format: protobuf.Wire, DisallowUnknownFields: true}, {Format: protobuf.JSON}} {
+			_, called, err := handle[*descriptorpb.FileDescriptorProto](body, cfg)
 			var malformed *batch.MalformedError
 			if called == (err != nil) || err != nil && (!errors.As(err, &malformed) || malformed.Reason == "") {
 				t.Fatalf("called: %v, %v", called, err)

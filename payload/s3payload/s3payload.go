@@ -102,10 +102,10 @@ type Config struct {
 	// AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_S3 is set.
 	Client *s3.Client
 
-	// Warnings gets a warning if an object could not be deleted or was missing: the first
+	// Warned gets a warning if an object could not be deleted or was missing: the first
 	// time, and then at most once a minute. Defaults to lines in slog.Default(), in the
 	// format of package telemetry/log.
-	Warnings batch.WarningHook
+	Warned func(ctx context.Context, w batch.Warning)
 }
 
 // store gets the objects of one configuration.
@@ -120,8 +120,8 @@ type store struct {
 func newStore(cfg Config, max int64) *store {
 	cfg.Buckets, cfg.Prefixes = slices.Clone(cfg.Buckets), slices.Clone(cfg.Prefixes)
 	s := &store{cfg: cfg, max: cmp.Or(cfg.MaxBytes, max), err: cfg.validate(), client: clientOf(cfg.Client)}
-	if s.warnings.hook = cfg.Warnings; s.warnings.hook == nil {
-		s.warnings.hook = log.New(nil, log.Options{})
+	if s.warnings.hook = cfg.Warned; s.warnings.hook == nil {
+		s.warnings.hook = log.New(nil, log.Config{}).Warned
 	}
 	return s
 }

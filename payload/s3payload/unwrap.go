@@ -55,7 +55,7 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	r = withoutPointer(r)
 	r.Body = body
 	err = u.next.Handle(batch.WithRecord(ctx, r), r)
-	if err == nil || batch.VerdictOf(err).Done != batch.Pending {
+	if err == nil || batch.VerdictOf(err).Outcome.OK() {
 		u.store.succeeded(ctx, r.MessageID, p)
 	}
 	return err
@@ -110,7 +110,7 @@ const every = time.Minute
 
 // warnings passes on problems that must not fail a record.
 type warnings struct {
-	hook batch.WarningHook
+	hook func(ctx context.Context, w batch.Warning)
 
 	mu     sync.Mutex
 	last   map[string]time.Time // by message
@@ -123,7 +123,7 @@ func (w *warnings) tell(ctx context.Context, warning batch.Warning) {
 			warning.Message += fmt.Sprintf("; %d more of these since the last line", untold)
 		}
 		defer func() { _ = recover() }() // a panic of the hook must not fail the record
-		w.hook.Warned(ctx, warning)
+		w.hook(ctx, warning)
 	}
 }
 

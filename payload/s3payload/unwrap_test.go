@@ -301,7 +301,7 @@ func TestTheObjectIsDeletedAfterASuccess(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				w := &warned{}
-				cfg := s3payload.Config{Buckets: buckets, Client: f.client(), Prefixes: []string{""}, DeleteAfterSuccess: c.delete, Warnings: w}
+				cfg := s3payload.Config{Buckets: buckets, Client: f.client(), Prefixes: []string{""}, DeleteAfterSuccess: c.delete, Warned: w.Warned}
 				for _, h := range []batch.Handler{
 					s3payload.Unwrap(cfg)(batch.Text(func(ctx context.Context, _ string) error { return c.fn(ctx) })),
 					s3payload.Stream(func(ctx context.Context, _ s3payload.Object) error { return c.fn(ctx) }, cfg),
@@ -324,7 +324,7 @@ func TestADeleteThatFailsFailsNoRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, w := newS3(t, "a/1"), &warned{}
 		f.refuseAll(http.MethodDelete, 403, "AccessDenied")
-		cfg := s3payload.Config{Buckets: buckets, Client: f.client(), Prefixes: []string{""}, DeleteAfterSuccess: true, Warnings: w}
+		cfg := s3payload.Config{Buckets: buckets, Client: f.client(), Prefixes: []string{""}, DeleteAfterSuccess: true, Warned: w.Warned}
 		h := s3payload.Unwrap(cfg)(batch.Text(func(context.Context, string) error { return nil }))
 		handle := func(times int) {
 			for range times {
@@ -350,7 +350,7 @@ func TestADeleteThatFailsFailsNoRecord(t *testing.T) {
 func TestADelete_DoesNotHoldUpOthersForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newS3(t, "a/1")
-		cfg := s3payload.Config{Buckets: buckets, Client: f.client(), Prefixes: []string{""}, DeleteAfterSuccess: true, Warnings: panics{}}
+		cfg := s3payload.Config{Buckets: buckets, Client: f.client(), Prefixes: []string{""}, DeleteAfterSuccess: true, Warned: panics{}.Warned}
 		h := s3payload.Unwrap(cfg)(batch.Text(func(context.Context, string) error {
 			f.slow = time.Hour
 			return nil
@@ -368,7 +368,7 @@ func (panics) Warned(context.Context, batch.Warning) { panic("a hook of the user
 
 func TestAMissingObjectMayBeIgnored(t *testing.T) {
 	f, w := newS3(t), &warned{}
-	cfg := s3payload.Config{Buckets: buckets, IgnoreMissing: true, Warnings: w}
+	cfg := s3payload.Config{Buckets: buckets, IgnoreMissing: true, Warned: w.Warned}
 	_, called, err := handle(t.Context(), f, cfg, record(newer, nil))
 	if called || err != nil || len(w.list) != 1 || w.list[0].MessageID != "m-1" || !strings.Contains(w.list[0].Message, "was taken as handled before") {
 		t.Errorf("called: %v, %v, %v", called, err, w.list)

@@ -177,7 +177,7 @@ func TestAnUploadThatNoPointerLeadsTo(t *testing.T) {
 
 // A sender of messages of any size.
 func ExampleUploader() {
-	server := sqs.New(sqs.Options{}) // in a program: SQS
+	server := sqs.New(sqs.Config{}) // in a program: SQS
 	defer server.Close()
 	client, name := server.Client(), "orders"
 	if _, err := client.CreateQueue(context.Background(), &awssqs.CreateQueueInput{QueueName: &name}); err != nil {

@@ -12,6 +12,6 @@ import (
 func main() {
 	handler.RunWith(batch.JSON(welcome(demoMailer{})), handler.Config{
 		// Metrics, as lines of the log: what the dashboard and alarms of deploy/monitoring.yaml show.
-		Hooks: []any{emf.New(emf.Options{})},
+		Hooks: emf.New(emf.Config{}).Hooks(),
 	})
 }

@@ -4,7 +4,7 @@
 //
 //	func main() {
 //		handler.RunWith(batch.JSON(shipOrder), handler.Config{
-//			Hooks: []any{cloudwatch.New(cloudwatch.Options{Service: "orders"})},
+//			Hooks: cloudwatch.New(cloudwatch.Config{Service: "orders"}).Hooks(),
 //		})
 //	}
 //
@@ -15,7 +15,7 @@
 //
 // No record waits for CloudWatch. Data that cannot be sent is kept and sent later, in fewer
 // calls. Up to 4 MB are kept: hours of a queue, at one report a minute. Beyond that the
-// oldest data is dropped, counted ([Hook.Dropped]), and reported as a warning. A call whose
+// oldest data is dropped, counted ([Exporter.Dropped]), and reported as a warning. A call whose
 // answer is lost is repeated, and then counts twice.
 //
 // The package also works on Lambda, but telemetry/emf is better there. It writes a line,
@@ -32,13 +32,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/sqsbatch/sqsbatch/batch"
+	producer "github.com/sqsbatch/sqsbatch/sender"
 	"github.com/sqsbatch/sqsbatch/telemetry/internal/cwoptions"
 	"github.com/sqsbatch/sqsbatch/telemetry/log"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// Options configures what is sent, and how. The zero value is ready to use.
-type Options struct {
+// Config configures what is sent, and how. The zero value is ready to use.
+type Config struct {
 	// Service is the dimension that identifies the program. All tasks of a service have the
 	// same. Defaults to the function's name (AWS_LAMBDA_FUNCTION_NAME), or else the
 	// program's name.
@@ -68,48 +69,48 @@ type Options struct {
 	// call.
 	Client *cloudwatch.Client
 
-	// Warnings gets a warning when CloudWatch refuses calls or does not answer, and when
+	// Warned gets a warning when CloudWatch refuses calls or does not answer, and when
 	// data is dropped: the first time, and then each hour that it lasts. Defaults to lines
 	// in slog.Default(), in the format of package telemetry/log.
-	Warnings batch.WarningHook
+	Warned func(ctx context.Context, w batch.Warning)
 }
 
-// Hook is a hook of package batch that sends metrics to CloudWatch. Make it with [New]. It
+// Exporter sends metrics to CloudWatch, see [Exporter.Hooks]. Make it with [New]. It
 // is safe for concurrent use, and for several queues.
-type Hook struct {
-	*metric.Reporter
-	opts   Options
-	err    error // the error of the options
-	data   data
-	sender sender
+type Exporter struct {
+	reporter *metric.Reporter
+	opts     Config
+	err      error // the error of the options
+	data     data
+	sender   sender
 }
 
-// New returns a Hook. [Hook.Validate] reports mistakes in its options; package handler
-// calls it at the start.
-func New(o Options) *Hook {
-	h := &Hook{err: o.validate()}
+// New returns an Exporter. Its hooks' Validate reports mistakes in the configuration; package
+// handler calls it at the start.
+func New(o Config) *Exporter {
+	h := &Exporter{err: o.validate()}
 	o.setDefaults()
 	h.opts = o
 	h.data.init(&h.opts)
 	h.sender.init(&h.opts, h.warn)
-	h.Reporter = metric.NewReporter(o.Interval, h.report)
+	h.reporter = metric.NewReporter(o.Interval, h.report)
 	return h
 }
 
-func (o *Options) setDefaults() {
+func (o *Config) setDefaults() {
 	o.Service = cwoptions.Service(o.Service)
 	o.Namespace = cmp.Or(o.Namespace, cwoptions.Namespace)
 	if o.Interval < time.Second {
 		o.Interval = cwoptions.Interval
 	}
-	if o.Warnings == nil {
-		o.Warnings = log.New(nil, log.Options{})
+	if o.Warned == nil {
+		o.Warned = log.New(nil, log.Config{}).Warned
 	}
 }
 
 // Dropped returns how many data were dropped, each being one metric in one period: because
 // there were too many, or because CloudWatch refused them for good.
-func (h *Hook) Dropped() int {
+func (h *Exporter) Dropped() int {
 	h.sender.mu.Lock()
 	defer h.sender.mu.Unlock()
 	return h.sender.dropped
@@ -117,31 +118,39 @@ func (h *Hook) Dropped() int {
 
 // warn passes on a warning and counts it. It runs on its own goroutine, where no caller
 // catches a panic.
-func (h *Hook) warn(w batch.Warning) {
+func (h *Exporter) warn(w batch.Warning) {
 	defer func() { _ = recover() }()
 	ctx := context.Background()
-	h.Warned(ctx, w)
-	h.opts.Warnings.Warned(ctx, w)
+	h.reporter.Hooks().Warned(ctx, w)
+	h.opts.Warned(ctx, w)
 }
 
-// Flush sends all metrics observed so far, see [batch.FlushHook]. On Lambda, after
-// failures, it waits for at most one more call, or for none if the next try is not due.
-func (h *Hook) Flush(ctx context.Context) {
-	h.Reporter.Flush(ctx)
-	h.sender.flush(ctx)
+// SenderCalled is for sender.Config.OnCall. It observes a call that sent messages.
+func (h *Exporter) SenderCalled(c producer.Call) { h.reporter.SenderCalled(c) }
+
+// Hooks returns the hooks that observe, for handler.Config.Hooks. Their Flush sends all metrics
+// observed so far. On Lambda, after failures, it waits for at most one more call, or for none
+// if the next try is not due.
+func (h *Exporter) Hooks() batch.Hooks {
+	all := h.reporter.Hooks()
+	flush := all.Flush
+	all.Flush = func(ctx context.Context) {
+		flush(ctx)
+		h.sender.flush(ctx)
+	}
+	all.Validate = func() error { return h.err }
+	return all
 }
 
-func (h *Hook) report(ctx context.Context, a *metric.Aggregate) {
-	h.sender.add(h.data.of(h.Period(ctx), a))
+func (h *Exporter) report(ctx context.Context, a *metric.Aggregate) {
+	h.sender.add(h.data.of(h.reporter.Period(ctx), a))
 }
 
 const maxName = 255 // of a dimension
 
-// Validate returns an error that names every option whose value is out of its
-// bounds, see Dimension and PutMetricData in the CloudWatch API reference.
-func (h *Hook) Validate() error { return h.err }
-
-func (o *Options) validate() error {
+// validate returns an error that names every option whose value is out of its bounds, see
+// Dimension and PutMetricData in the CloudWatch API reference.
+func (o *Config) validate() error {
 	names := cwoptions.Names{Service: o.Service, Namespace: o.Namespace, Dimensions: o.Dimensions, Interval: o.Interval}
 	return names.Validate("cloudwatch", maxName, func(name string) bool { return name == "Service" || name == "Queue" })
 }

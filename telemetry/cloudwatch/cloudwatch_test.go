@@ -25,14 +25,14 @@ import (
 
 // A minute is put once, with names, units, dimensions and its time.
 func TestAMinuteIsOneCall(t *testing.T) {
-	virtual(t, &fake{}, cloudwatch.Options{Namespace: "Shop", Dimensions: map[string]string{"Environment": "test"}}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
+	virtual(t, &fake{}, cloudwatch.Config{Namespace: "Shop", Dimensions: map[string]string{"Environment": "test"}}, func(t *testing.T, f *fake, h *cloudwatch.Exporter) {
 		minute := time.Now().Truncate(time.Minute)
 		time.Sleep(13 * time.Second)
 		for range 20 {
 			settle(h, orders, 100*time.Millisecond, 100*time.Millisecond, 300*time.Millisecond)
 			time.Sleep(time.Second)
 		}
-		h.Called(t.Context(), batch.Call{Operation: "DeleteMessageBatch", QueueARN: orders, Entries: 10, Failed: 2})
+		h.Hooks().Called(t.Context(), batch.Call{Operation: "DeleteMessageBatch", QueueARN: orders, Entries: 10, Failed: 2})
 		time.Sleep(time.Hour)
 		puts := f.all()
 		if len(puts) != 1 || puts[0].namespace != "Shop" || puts[0].at.Before(minute.Add(time.Minute)) || puts[0].at.After(minute.Add(70*time.Second)) {
@@ -69,8 +69,8 @@ func TestAMinuteIsOneCall(t *testing.T) {
 // Each task puts its slots once for each minute, so that the sum over the tasks
 // is what they can do, and their number the number of tasks.
 func TestGaugesAreOncePerPeriod(t *testing.T) {
-	for _, o := range []cloudwatch.Options{{}, {Interval: 10 * time.Second, HighResolution: true}} {
-		virtual(t, &fake{}, o, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
+	for _, o := range []cloudwatch.Config{{}, {Interval: 10 * time.Second, HighResolution: true}} {
+		virtual(t, &fake{}, o, func(t *testing.T, f *fake, h *cloudwatch.Exporter) {
 			every := max(o.Interval, 10*time.Second)
 			if o.Interval == 0 {
 				every = time.Minute
@@ -78,10 +78,12 @@ func TestGaugesAreOncePerPeriod(t *testing.T) {
 			begin := time.Now()
 			time.Sleep(every / 3)
 			var ended atomic.Bool
-			h.Polling(t.Context(), orders, func() batch.Load { return batch.Load{Slots: 10, Ended: ended.Load()} })
+			h.Hooks().Polling(t.Context(), orders, func() batch.Status {
+				return batch.Status{Concurrency: 10, State: map[bool]string{true: "stopped"}[ended.Load()]}
+			})
 			time.Sleep(20*every + every/2)
 			ended.Store(true)
-			h.Flush(t.Context())
+			h.Hooks().Flush(t.Context())
 			time.Sleep(time.Hour)
 			slots := f.of("Slots")
 			if len(slots) != 21 {
@@ -108,7 +110,7 @@ func TestLimits(t *testing.T) {
 		"many values":     {nil, 250, 400, 985_000},
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, &fake{}, cloudwatch.Options{Dimensions: c.dimensions}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
+			virtual(t, &fake{}, cloudwatch.Config{Dimensions: c.dimensions}, func(t *testing.T, f *fake, h *cloudwatch.Exporter) {
 				took := make([]time.Duration, c.records)
 				var sum float64
 				for i := range took {
@@ -118,7 +120,7 @@ func TestLimits(t *testing.T) {
 				for q := range c.queues {
 					settle(h, fmt.Sprintf("%s-%d", orders, q), took...)
 				}
-				h.Flush(t.Context())
+				h.Hooks().Flush(t.Context())
 				largest := int64(0)
 				for _, p := range f.all() {
 					largest = max(largest, p.bytes)
@@ -146,7 +148,7 @@ func TestCallsAreSpread(t *testing.T) {
 		f := &fake{t: t}
 		begin := time.Now()
 		for range 50 {
-			settle(f.hook(cloudwatch.Options{}), orders, time.Millisecond)
+			settle(f.hook(cloudwatch.Config{}), orders, time.Millisecond)
 		}
 		time.Sleep(time.Hour)
 		least, most := time.Hour, time.Duration(0)
@@ -162,11 +164,11 @@ func TestCallsAreSpread(t *testing.T) {
 
 // Small data are bounded by their number.
 func TestAThousandData(t *testing.T) {
-	virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
+	virtual(t, &fake{}, cloudwatch.Config{}, func(t *testing.T, f *fake, h *cloudwatch.Exporter) {
 		for q := range 1500 {
-			h.Called(t.Context(), batch.Call{Operation: "GetQueueUrl", QueueARN: fmt.Sprintf("%s-%d", orders, q)})
+			h.Hooks().Called(t.Context(), batch.Call{Operation: "GetQueueUrl", QueueARN: fmt.Sprintf("%s-%d", orders, q)})
 		}
-		h.Flush(t.Context())
+		h.Hooks().Flush(t.Context())
 		if puts := f.all(); len(puts) != 2 || len(puts[0].data) != 1000 || len(puts[1].data) != 500 {
 			t.Errorf("%d calls", len(puts))
 		}
@@ -199,18 +201,18 @@ func TestTheClientOfTheEnvironment(t *testing.T) {
 	f := &fake{t: t}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	h := cloudwatch.New(cloudwatch.Options{Warnings: onWarning(func(w batch.Warning) {
+	h := cloudwatch.New(cloudwatch.Config{Warned: func(_ context.Context, w batch.Warning) {
 		f.Warned(ctx, w)
 		cancel() // the flush has seen that nothing can be sent
-	})})
+	}})
 	t.Setenv("AWS_REGION", "")
 	settle(h, orders, time.Millisecond)
-	h.Flush(ctx)
+	h.Hooks().Flush(ctx)
 	if w := f.warnings(); len(paths) != 0 || len(w) == 0 || !strings.Contains(fmt.Sprint(w[0].Err), "set AWS_REGION") {
 		t.Errorf("without a region: asked for %q, warned %v", paths, w)
 	}
 	t.Setenv("AWS_REGION", "eu-west-1")
-	h.Flush(t.Context())
+	h.Hooks().Flush(t.Context())
 	if len(paths) != 1 || !strings.HasSuffix(paths[0], "/operation/PutMetricData") {
 		t.Errorf("asked for %q", paths)
 	}
@@ -220,34 +222,30 @@ func TestTheClientOfTheEnvironment(t *testing.T) {
 // What both adapters share is in the test of emf's options.
 func TestValidate(t *testing.T) {
 	for _, c := range []struct {
-		options cloudwatch.Options
+		options cloudwatch.Config
 		want    string
 	}{
-		{cloudwatch.Options{}, ""},
-		{cloudwatch.Options{Service: "orders", Namespace: "Shop/Orders", Interval: time.Second, Dimensions: dimensions(28, 1024)}, ""},
-		{cloudwatch.Options{Service: ":orders"}, "Service"},
-		{cloudwatch.Options{Interval: time.Millisecond}, "Interval is 1ms"},
-		{cloudwatch.Options{Dimensions: dimensions(1, 1025)}, "Dimensions"},
-		{cloudwatch.Options{Dimensions: map[string]string{"Queue": "x"}}, `"Queue"`},
+		{cloudwatch.Config{}, ""},
+		{cloudwatch.Config{Service: "orders", Namespace: "Shop/Orders", Interval: time.Second, Dimensions: dimensions(28, 1024)}, ""},
+		{cloudwatch.Config{Service: ":orders"}, "Service"},
+		{cloudwatch.Config{Interval: time.Millisecond}, "Interval is 1ms"},
+		{cloudwatch.Config{Dimensions: dimensions(1, 1025)}, "Dimensions"},
+		{cloudwatch.Config{Dimensions: map[string]string{"Queue": "x"}}, `"Queue"`},
 	} {
-		err := cloudwatch.New(c.options).Validate()
+		err := cloudwatch.New(c.options).Hooks().Validate()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: %v, want %q", c.options, err, c.want)
 		}
 	}
 }
 
-type onWarning func(batch.Warning)
-
-func (f onWarning) Warned(_ context.Context, w batch.Warning) { f(w) }
-
 // The page's metric math asks for a metric as it is put: the samples are the tasks.
 func TestThePagesMetricMath(t *testing.T) {
 	block := regexp.MustCompile("(?s)<!-- metric math.*?\n```\n").FindString(docpage.Read(t, "../../docs/observability/cloudwatch.md"))
 	asked := regexp.MustCompile(`(Stat|Namespace|MetricName|\{Name): \w+`).FindAllString(block, -1)
-	virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
-		h.Polling(t.Context(), orders, func() batch.Load { return batch.Load{Slots: 10, Ended: true} })
-		h.Flush(t.Context())
+	virtual(t, &fake{}, cloudwatch.Config{}, func(t *testing.T, f *fake, h *cloudwatch.Exporter) {
+		h.Hooks().Polling(t.Context(), orders, func() batch.Status { return batch.Status{Concurrency: 10, State: "stopped"} })
+		h.Hooks().Flush(t.Context())
 		slots := f.of("Slots")
 		want := []string{"Stat: SampleCount", "Namespace: " + f.all()[0].namespace, "MetricName: Slots"}
 		for name := range slots[0].dimensions() {

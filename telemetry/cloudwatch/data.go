@@ -23,7 +23,7 @@ type data struct {
 	resolution *int32
 }
 
-func (d *data) init(o *Options) {
+func (d *data) init(o *Config) {
 	d.dimensions = []types.Dimension{{Name: aws.String("Service"), Value: &o.Service}}
 	for _, name := range slices.Sorted(maps.Keys(o.Dimensions)) {
 		d.dimensions = append(d.dimensions, types.Dimension{Name: &name, Value: aws.String(o.Dimensions[name])})

@@ -92,7 +92,7 @@ func (f *fake) client() *sdk.Client {
 }
 
 // virtual runs a test in virtual time, with a hook whose calls and warnings go to f.
-func virtual(t *testing.T, f *fake, o cloudwatch.Options, test func(t *testing.T, f *fake, h *cloudwatch.Hook)) {
+func virtual(t *testing.T, f *fake, o cloudwatch.Config, test func(t *testing.T, f *fake, h *cloudwatch.Exporter)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f.t = t
@@ -101,14 +101,14 @@ func virtual(t *testing.T, f *fake, o cloudwatch.Options, test func(t *testing.T
 }
 
 // hook is one whose calls and warnings come here.
-func (f *fake) hook(o cloudwatch.Options) *cloudwatch.Hook {
+func (f *fake) hook(o cloudwatch.Config) *cloudwatch.Exporter {
 	f.t.Helper()
-	o.Client, o.Warnings = f.client(), f
+	o.Client, o.Warned = f.client(), f.Warned
 	if os.Getenv("AWS_LAMBDA_FUNCTION_NAME") == "" {
 		o.Service = "orders"
 	}
 	h := cloudwatch.New(o)
-	if err := h.Validate(); err != nil {
+	if err := h.Hooks().Validate(); err != nil {
 		f.t.Fatal(err)
 	}
 	return h
@@ -266,7 +266,7 @@ func silent(ctx context.Context, _ int) (int, string, error) {
 const orders = "arn:aws:sqs:eu-west-1:123456789012:orders"
 
 // settle tells of a batch whose records took these times.
-func settle(h *cloudwatch.Hook, arn string, took ...time.Duration) {
+func settle(h *cloudwatch.Exporter, arn string, took ...time.Duration) {
 	var results []batch.Result
 	for _, d := range took {
 		results = append(results, batch.Result{
@@ -274,5 +274,5 @@ func settle(h *cloudwatch.Hook, arn string, took ...time.Duration) {
 			Outcome: batch.Succeeded, Started: time.Now().Add(-d), Duration: d, Allowed: 10 * d,
 		})
 	}
-	h.BatchSettled(context.Background(), batch.BatchInfo{Records: len(took), QueueARN: arn, Started: time.Now()}, results)
+	h.Hooks().BatchSettled(context.Background(), batch.BatchInfo{Records: len(took), QueueARN: arn, Started: time.Now()}, results)
 }

@@ -16,7 +16,7 @@ import (
 // While CloudWatch fails, what is observed waits, and is put with its own
 // minute when it works again, by few calls. It is reported once.
 func TestAnOutageLosesNothing(t *testing.T) {
-	virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
+	virtual(t, &fake{}, cloudwatch.Config{}, func(t *testing.T, f *fake, h *cloudwatch.Exporter) {
 		begin := time.Now()
 		f.answer = failing(http.StatusServiceUnavailable, "ServiceUnavailable", begin.Add(30*time.Minute))
 		time.Sleep(20 * time.Second)
@@ -46,7 +46,7 @@ func TestAnOutageLosesNothing(t *testing.T) {
 
 // What waits has a bound. The newest is kept; the rest is counted, and told.
 func TestWhatWaitsHasABound(t *testing.T) {
-	virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
+	virtual(t, &fake{}, cloudwatch.Config{}, func(t *testing.T, f *fake, h *cloudwatch.Exporter) {
 		begin := time.Now()
 		f.answer = failing(http.StatusServiceUnavailable, "ServiceUnavailable", begin.Add(150*time.Minute))
 		const minutes, queues = 3 * 60, 20
@@ -121,7 +121,7 @@ func TestRefusals(t *testing.T) {
 		{413, proxy, "does not accept these metrics", 0, false},
 	} {
 		t.Run(fmt.Sprint(c.status, c.code), func(t *testing.T) {
-			virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
+			virtual(t, &fake{}, cloudwatch.Config{}, func(t *testing.T, f *fake, h *cloudwatch.Exporter) {
 				f.answer = failing(c.status, c.code, time.Now().Add(90*time.Minute))
 				settle(h, orders, time.Millisecond)
 				time.Sleep(71*time.Second + c.within)
@@ -159,7 +159,7 @@ func TestWarnings(t *testing.T) {
 		"another outage": {&fake{}, func(_ int, m time.Duration) bool { return m < 10 || m >= 20 && m < 30 }, "AccessDenied", -1, []string{"PutMetricData", "PutMetricData"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, c.fake, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
+			virtual(t, c.fake, cloudwatch.Config{}, func(t *testing.T, f *fake, h *cloudwatch.Exporter) {
 				begin := time.Now()
 				f.answer = func(_ context.Context, n int) (int, string, error) {
 					switch {
@@ -196,11 +196,11 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestSilenceDelaysNoRecord(t *testing.T) {
-	virtual(t, &fake{answer: silent}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
+	virtual(t, &fake{answer: silent}, cloudwatch.Config{}, func(t *testing.T, f *fake, h *cloudwatch.Exporter) {
 		for range 600 {
 			before := time.Now()
 			settle(h, orders, time.Millisecond)
-			h.Called(t.Context(), batch.Call{Operation: "DeleteMessageBatch", QueueARN: orders, Entries: 1})
+			h.Hooks().Called(t.Context(), batch.Call{Operation: "DeleteMessageBatch", QueueARN: orders, Entries: 1})
 			if took := time.Since(before); took != 0 {
 				t.Fatalf("a batch took %v", took)
 			}
@@ -210,7 +210,7 @@ func TestSilenceDelaysNoRecord(t *testing.T) {
 			t.Errorf("warned %+v", w)
 		}
 		f.recover()
-		h.Flush(t.Context())
+		h.Hooks().Flush(t.Context())
 		if sum, _ := f.total("RecordsSucceeded"); sum != 600 {
 			t.Errorf("%g records", sum)
 		}
@@ -218,18 +218,17 @@ func TestSilenceDelaysNoRecord(t *testing.T) {
 }
 
 // flushed flushes for so long at most, and returns how long it took.
-func flushed(h *cloudwatch.Hook, limit time.Duration) time.Duration {
+func flushed(h *cloudwatch.Exporter, limit time.Duration) time.Duration {
 	before := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	h.Flush(ctx)
+	h.Hooks().Flush(ctx)
 	return time.Since(before)
 }
 
 // At a stop everything is put, without the wait that spreads calls.
 func TestFlush(t *testing.T) {
-	var _ batch.FlushHook = (*cloudwatch.Hook)(nil)
-	virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
+	virtual(t, &fake{}, cloudwatch.Config{}, func(t *testing.T, f *fake, h *cloudwatch.Exporter) {
 		if took := flushed(h, 5*time.Second); took != 0 || f.called() != 0 {
 			t.Errorf("with nothing observed it took %v and %d calls", took, f.called())
 		}
@@ -250,7 +249,7 @@ func TestFlush(t *testing.T) {
 
 // A flush tries again, soon, for as long as it may.
 func TestFlushTriesAgain(t *testing.T) {
-	virtual(t, &fake{}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
+	virtual(t, &fake{}, cloudwatch.Config{}, func(t *testing.T, f *fake, h *cloudwatch.Exporter) {
 		f.answer = failing(http.StatusServiceUnavailable, "ServiceUnavailable", time.Now().Add(3*time.Second))
 		settle(h, orders, time.Millisecond)
 		if took := flushed(h, 5*time.Second); took < 3*time.Second || took > 4*time.Second {
@@ -269,7 +268,7 @@ func TestFlushEnds(t *testing.T) {
 		"denied": func(context.Context, int) (int, string, error) { return 403, "AccessDenied", nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, &fake{answer: answer}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
+			virtual(t, &fake{answer: answer}, cloudwatch.Config{}, func(t *testing.T, f *fake, h *cloudwatch.Exporter) {
 				for range 30 {
 					settle(h, orders, time.Millisecond)
 					time.Sleep(time.Minute)
@@ -308,7 +307,7 @@ func TestLambdaInTrouble(t *testing.T) {
 		"denied": {func(context.Context, int) (int, string, error) { return 403, "AccessDenied", nil }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			virtual(t, &fake{answer: c.answer}, cloudwatch.Options{}, func(t *testing.T, f *fake, h *cloudwatch.Hook) {
+			virtual(t, &fake{answer: c.answer}, cloudwatch.Config{}, func(t *testing.T, f *fake, h *cloudwatch.Exporter) {
 				var all time.Duration
 				for range 600 {
 					settle(h, orders, time.Millisecond)

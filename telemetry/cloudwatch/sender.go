@@ -57,7 +57,7 @@ type sender struct {
 	dropped   int
 }
 
-func (s *sender) init(o *Options, warn func(batch.Warning)) {
+func (s *sender) init(o *Config, warn func(batch.Warning)) {
 	s.namespace, s.client = o.Namespace, o.Client
 	s.lambda = os.Getenv("AWS_LAMBDA_RUNTIME_API") != ""
 	s.offset = rand.N(min(maxOffset, o.Interval/6))

@@ -21,7 +21,7 @@ const (
 	patience = 3
 )
 
-var errNoRegion = errors.New("no region: set AWS_REGION, or give Options.Client")
+var errNoRegion = errors.New("no region: set AWS_REGION, or give Config.Client")
 
 // unread is the SDK's code for an answer without a code, such as a proxy's.
 const unread = "UnknownError"

@@ -69,7 +69,7 @@ func (p *piece) size() int {
 	return len(`{"Name":"","Unit":"","StorageResolution":1},`+`,"":`) + 2*len(p.Name) + len(p.Unit) + len(p.value)
 }
 
-func newDocuments(o *Options) *documents {
+func newDocuments(o *Config) *documents {
 	d := &documents{namespace: o.Namespace, dimensions: []string{"Service"}, constant: map[string]any{"Service": o.Service}, level: logLevel()}
 	if o.HighResolution {
 		d.resolution = 1

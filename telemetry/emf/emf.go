@@ -5,7 +5,7 @@
 //
 //	func main() {
 //		handler.RunWith(batch.JSON(shipOrder), handler.Config{
-//			Hooks: []any{emf.New(emf.Options{Service: "orders"})},
+//			Hooks: emf.New(emf.Config{Service: "orders"}).Hooks(),
 //		})
 //	}
 //
@@ -42,12 +42,13 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/sender"
 	"github.com/sqsbatch/sqsbatch/telemetry/internal/cwoptions"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// Options configures what is written. The zero value is ready to use.
-type Options struct {
+// Config configures what is written. The zero value is ready to use.
+type Config struct {
 	// Service is the dimension that identifies the function. Defaults to the function's
 	// name (AWS_LAMBDA_FUNCTION_NAME), or else the program's name.
 	Service string
@@ -83,16 +84,16 @@ type Options struct {
 	Writer io.Writer
 }
 
-// Hook is a hook of package batch that writes metrics. Make it with [New]. It
-// is safe for concurrent use, and for several queues.
-type Hook struct {
-	*metric.Reporter
-	opts   Options
-	err    error // the error of the options
-	docs   *documents
-	lambda bool // on Lambda rather than in a container
-	alone  bool // one invocation at a time
-	torn   bool // only a part of a line was written
+// Exporter writes metrics, see [Exporter.Hooks]. Make it with [New]. It is safe for concurrent
+// use, and for several queues.
+type Exporter struct {
+	reporter *metric.Reporter
+	opts     Config
+	err      error // the error of the options
+	docs     *documents
+	lambda   bool // on Lambda rather than in a container
+	alone    bool // one invocation at a time
+	torn     bool // only a part of a line was written
 
 	mu          sync.Mutex
 	dropped     int // documents, in total
@@ -102,10 +103,10 @@ type Hook struct {
 	cold        bool // the first batch was settled since the last report
 }
 
-// New returns a Hook. [Hook.Validate] reports mistakes in its options; package handler
-// calls it at the start.
-func New(o Options) *Hook {
-	h := &Hook{err: o.validate()}
+// New returns an Exporter. Its hooks' Validate reports mistakes in the configuration; package
+// handler calls it at the start.
+func New(o Config) *Exporter {
+	h := &Exporter{err: o.validate()}
 	o.setDefaults()
 	h.opts, h.docs = o, newDocuments(&o)
 	h.lambda = os.Getenv("AWS_LAMBDA_RUNTIME_API") != ""
@@ -115,11 +116,11 @@ func New(o Options) *Hook {
 	if h.lambda { // package handler flushes at the end of each invocation
 		interval = 0
 	}
-	h.Reporter = metric.NewReporter(interval, h.report)
+	h.reporter = metric.NewReporter(interval, h.report)
 	return h
 }
 
-func (o *Options) setDefaults() {
+func (o *Config) setDefaults() {
 	o.Service = cwoptions.Service(o.Service)
 	o.Namespace = cmp.Or(o.Namespace, cwoptions.Namespace)
 	if o.Interval <= 0 {
@@ -130,21 +131,30 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// BatchSettled implements [batch.BatchSettledHook].
-func (h *Hook) BatchSettled(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
-	h.mu.Lock()
-	h.invocations++
-	h.cold = h.cold || !h.warm
-	h.warm = true
-	if lambda, ok := lambdacontext.FromContext(ctx); ok {
-		h.requestID = lambda.AwsRequestID
+// SenderCalled is for sender.Config.OnCall. It observes a call that sent messages.
+func (h *Exporter) SenderCalled(c sender.Call) { h.reporter.SenderCalled(c) }
+
+// Hooks returns the hooks that write, for handler.Config.Hooks.
+func (h *Exporter) Hooks() batch.Hooks {
+	all := h.reporter.Hooks()
+	settled := all.BatchSettled
+	all.BatchSettled = func(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
+		h.mu.Lock()
+		h.invocations++
+		h.cold = h.cold || !h.warm
+		h.warm = true
+		if lambda, ok := lambdacontext.FromContext(ctx); ok {
+			h.requestID = lambda.AwsRequestID
+		}
+		h.mu.Unlock()
+		settled(ctx, b, results)
 	}
-	h.mu.Unlock()
-	h.Reporter.BatchSettled(ctx, b, results)
+	all.Validate = func() error { return h.err }
+	return all
 }
 
 // Dropped returns how many lines could not be written.
-func (h *Hook) Dropped() int {
+func (h *Exporter) Dropped() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.dropped
@@ -152,9 +162,9 @@ func (h *Hook) Dropped() int {
 
 // report writes one or more lines for each queue. If invocations run at the same time, a
 // report may have the calls of one and the batch of another.
-func (h *Hook) report(ctx context.Context, a *metric.Aggregate) {
+func (h *Exporter) report(ctx context.Context, a *metric.Aggregate) {
 	h.mu.Lock()
-	about := about{now: time.Now(), at: h.Period(ctx), dropped: h.dropped, cold: h.cold && h.lambda}
+	about := about{now: time.Now(), at: h.reporter.Period(ctx), dropped: h.dropped, cold: h.cold && h.lambda}
 	if h.alone && h.invocations == 1 {
 		about.requestID = h.requestID
 	}
@@ -167,7 +177,7 @@ func (h *Hook) report(ctx context.Context, a *metric.Aggregate) {
 
 // line writes a document. If only a part of a line was written, the next one begins on a
 // new line.
-func (h *Hook) line(line []byte) {
+func (h *Exporter) line(line []byte) {
 	if h.torn {
 		line = append([]byte{'\n'}, line...)
 	}
@@ -191,11 +201,9 @@ const (
 	maxConstant = 10_000 // bytes, as JSON, of the members of every line
 )
 
-// Validate returns an error that names every option whose value is out of its
-// bounds, see Dimension and PutMetricData in the CloudWatch API reference.
-func (h *Hook) Validate() error { return h.err }
-
-func (o *Options) validate() error {
+// validate returns an error that names every option whose value is out of its bounds, see
+// Dimension and PutMetricData in the CloudWatch API reference.
+func (o *Config) validate() error {
 	names := cwoptions.Names{Service: o.Service, Namespace: o.Namespace, Dimensions: o.Dimensions, Interval: o.Interval}
 	errs := []error{names.Validate("emf", maxName, taken)}
 	for name := range o.Properties {

@@ -17,6 +17,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+
 	"go.uber.org/goleak"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -57,8 +59,8 @@ func record(o batch.Outcome, took time.Duration) batch.Result {
 	return batch.Result{Record: &batch.Record{Attempt: 1, QueueARN: orders}, Outcome: o, Started: time.Now(), Duration: took, Allowed: time.Second}
 }
 
-func settle(h *emf.Hook, results ...batch.Result) {
-	h.BatchSettled(context.Background(), batch.BatchInfo{QueueARN: orders, Records: len(results), Started: time.Now()}, results)
+func settle(h *emf.Exporter, results ...batch.Result) {
+	h.Hooks().BatchSettled(context.Background(), batch.BatchInfo{QueueARN: orders, Records: len(results), Started: time.Now()}, results)
 }
 
 func TestADocument(t *testing.T) {
@@ -67,9 +69,9 @@ func TestADocument(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST")
 	synctest.Test(t, func(t *testing.T) {
 		out := &output{}
-		h := emf.New(emf.Options{Service: "orders", Writer: out, Properties: map[string]string{"version": "<1> \"é\""}, Dimensions: map[string]string{"Stage": "prod"}})
+		h := emf.New(emf.Config{Service: "orders", Writer: out, Properties: map[string]string{"version": "<1> \"é\""}, Dimensions: map[string]string{"Stage": "prod"}})
 		settle(h, record(batch.Succeeded, 20*time.Millisecond), record(batch.Succeeded, 10*time.Millisecond), record(batch.Retry, 500*time.Millisecond))
-		h.Flush(t.Context())
+		h.Hooks().Flush(t.Context())
 		got := out.take()
 		want := `{"_aws":{"Timestamp":946684800000,"CloudWatchMetrics":[{"Namespace":"sqsbatch","Dimensions":[["Service","Stage","Queue"]],"Metrics":[` +
 			`{"Name":"RecordsSucceeded","Unit":"Count"},{"Name":"RecordsRetried","Unit":"Count"},{"Name":"ColdStarts","Unit":"Count"},` +
@@ -80,12 +82,12 @@ func TestADocument(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 		read(t, got)
-		h.Flush(t.Context())
+		h.Hooks().Flush(t.Context())
 		if got := out.take(); got != "" {
 			t.Errorf("written without anything to tell: %s", got)
 		}
-		h.Warned(t.Context(), batch.Warning{Message: "look"})
-		h.Flush(t.Context())
+		h.Hooks().Warned(t.Context(), batch.Warning{Message: "look"})
+		h.Hooks().Flush(t.Context())
 		if d := read(t, out.take()); len(d) != 1 || len(d[0].dimensions) != 2 || d[0].properties["coldStart"] != nil {
 			t.Errorf("a warning of no queue: %+v", d)
 		}
@@ -104,8 +106,8 @@ func TestDocumentsHoldToTheLimitsAndLoseNothing(t *testing.T) {
 		t.Run(fmt.Sprint(c.records, c.spread), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, uint64(c.records)))
 			out := &output{}
-			h := emf.New(emf.Options{Writer: out, Namespace: "mine", HighResolution: true, Properties: map[string]string{"much": strings.Repeat("x", c.property)}})
-			ok(t, h.Validate())
+			h := emf.New(emf.Config{Writer: out, Namespace: "mine", HighResolution: true, Properties: map[string]string{"much": strings.Repeat("x", c.property)}})
+			ok(t, h.Hooks().Validate())
 			var results []batch.Result
 			var all metric.Values
 			for i := range c.records {
@@ -115,12 +117,14 @@ func TestDocumentsHoldToTheLimitsAndLoseNothing(t *testing.T) {
 				result.Record.SentAt, result.Record.Attempt = result.Started.Add(-took), i
 				results = append(results, result)
 			}
-			h.Polling(t.Context(), orders, func() batch.Load { return batch.Load{Slots: 1000, Lost: 1, Repeated: 1, Ended: true} })
+			h.Hooks().Polling(t.Context(), orders, func() batch.Status {
+				return batch.Status{Concurrency: 1000, State: "stopped", Counts: batch.Counts{Lost: 1, Repeated: 1}}
+			})
 			settle(h, results...)
 			for _, m := range []string{"ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch", "SendMessageBatch", "GetQueueUrl"} {
-				h.Called(t.Context(), batch.Call{Operation: m, QueueARN: orders, Entries: 5, Failed: 2})
+				h.Hooks().Called(t.Context(), batch.Call{Operation: m, QueueARN: orders, Entries: 5, Failed: 2})
 			}
-			h.Flush(t.Context())
+			h.Hooks().Flush(t.Context())
 			docs := read(t, out.take())
 			if out.calls != len(docs) || len(docs) < c.least || len(docs) > c.most {
 				t.Errorf("%d documents in %d writes, want %d to %d", len(docs), out.calls, c.least, c.most)
@@ -186,8 +190,8 @@ func (f *failing) Write(p []byte) (int, error) {
 func TestLinesThatCannotBeWrittenAreCounted(t *testing.T) {
 	for _, f := range []*failing{{part: 0}, {part: 10}, {part: 10, panics: true}} {
 		synctest.Test(t, func(t *testing.T) {
-			h := emf.New(emf.Options{Writer: f})
-			hooks, err := hooks.New(h)
+			h := emf.New(emf.Config{Writer: f})
+			hooks, err := hooks.New(h.Hooks())
 			ok(t, err)
 			for range 6 {
 				hooks.BatchSettled(context.Background(), batch.BatchInfo{QueueARN: orders}, []batch.Result{record(batch.Succeeded, 0), record(batch.Succeeded, 0)})
@@ -227,7 +231,7 @@ func (b *blocked) Write(p []byte) (int, error) {
 func TestAnOutputThatBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &blocked{free: make(chan struct{})}
-		h := emf.New(emf.Options{Writer: b})
+		h := emf.New(emf.Config{Writer: b})
 		began := time.Now()
 		for range 100 {
 			settle(h, record(batch.Succeeded, 0))
@@ -235,7 +239,7 @@ func TestAnOutputThatBlocks(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		h.Flush(ctx)
+		h.Hooks().Flush(ctx)
 		if took := time.Since(began); took != 102*time.Second {
 			t.Errorf("took %v", took)
 		}
@@ -259,12 +263,12 @@ func FuzzProperties(f *testing.F) {
 	f.Add("a\"b\\", "\x00\xff\u2028é\n")
 	f.Fuzz(func(t *testing.T, name, value string) {
 		out := &output{}
-		h := emf.New(emf.Options{Writer: out, Properties: map[string]string{name: value}})
-		if h.Validate() != nil || value == "" {
+		h := emf.New(emf.Config{Writer: out, Properties: map[string]string{name: value}})
+		if h.Hooks().Validate() != nil || value == "" {
 			return
 		}
 		settle(h, record(batch.Succeeded, 0))
-		h.Flush(t.Context())
+		h.Hooks().Flush(t.Context())
 		d := read(t, out.take())
 		if got := d[0].properties[string([]rune(name))]; len(d) != 1 || got == nil {
 			t.Errorf("property %q: %q is %v", name, value, d[0].properties)
@@ -278,26 +282,26 @@ func TestOptionsAreValidatedBeforeAnythingIsHandled(t *testing.T) {
 		many["D"+strings.Repeat("x", i)] = "v"
 	}
 	for _, c := range []struct {
-		o    emf.Options
+		o    emf.Config
 		want string
 	}{
-		{emf.Options{Service: ":x"}, `Service is ":x"`}, {emf.Options{Service: " "}, "Service"}, {emf.Options{Service: "ö"}, "Service"},
-		{emf.Options{Service: strings.Repeat("x", 1025)}, "1024"},
-		{emf.Options{Namespace: "AWS/SQS"}, `Namespace is "AWS/SQS"`}, {emf.Options{Namespace: strings.Repeat("x", 256)}, "255"},
-		{emf.Options{Interval: -1}, "Interval is -1ns, must be 1s to 1h"}, {emf.Options{Interval: 2 * time.Hour}, "Interval"},
-		{emf.Options{Dimensions: many}, "29 entries"}, {emf.Options{Dimensions: map[string]string{"Queue": "x"}}, `"Queue", which has a meaning already`},
-		{emf.Options{Dimensions: map[string]string{"A": ""}}, `"A": ""`}, {emf.Options{Dimensions: map[string]string{"BatchSize": "x"}}, "BatchSize"},
-		{emf.Options{Properties: map[string]string{"_aws": "x"}}, "_aws"},
-		{emf.Options{Properties: map[string]string{"level": "x"}}, `"level"`}, {emf.Options{Dimensions: map[string]string{"timestamp": "x"}}, `"timestamp"`},
-		{emf.Options{Properties: map[string]string{"A": strings.Repeat("\x00", 1700)}}, "10206 bytes"},
-		{emf.Options{Properties: map[string]string{"A": "x"}, Dimensions: map[string]string{"A": "x"}}, `Properties has "A"`},
+		{emf.Config{Service: ":x"}, `Service is ":x"`}, {emf.Config{Service: " "}, "Service"}, {emf.Config{Service: "ö"}, "Service"},
+		{emf.Config{Service: strings.Repeat("x", 1025)}, "1024"},
+		{emf.Config{Namespace: "AWS/SQS"}, `Namespace is "AWS/SQS"`}, {emf.Config{Namespace: strings.Repeat("x", 256)}, "255"},
+		{emf.Config{Interval: -1}, "Interval is -1ns, must be 1s to 1h"}, {emf.Config{Interval: 2 * time.Hour}, "Interval"},
+		{emf.Config{Dimensions: many}, "29 entries"}, {emf.Config{Dimensions: map[string]string{"Queue": "x"}}, `"Queue", which has a meaning already`},
+		{emf.Config{Dimensions: map[string]string{"A": ""}}, `"A": ""`}, {emf.Config{Dimensions: map[string]string{"BatchSize": "x"}}, "BatchSize"},
+		{emf.Config{Properties: map[string]string{"_aws": "x"}}, "_aws"},
+		{emf.Config{Properties: map[string]string{"level": "x"}}, `"level"`}, {emf.Config{Dimensions: map[string]string{"timestamp": "x"}}, `"timestamp"`},
+		{emf.Config{Properties: map[string]string{"A": strings.Repeat("\x00", 1700)}}, "10206 bytes"},
+		{emf.Config{Properties: map[string]string{"A": "x"}, Dimensions: map[string]string{"A": "x"}}, `Properties has "A"`},
 	} {
-		_, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), handler.Config{Hooks: []any{emf.New(c.o)}})
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "Hooks[0]") {
+		_, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), handler.Config{Hooks: testhooks.Of(emf.New(c.o))})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
 		}
 	}
-	ok(t, emf.New(emf.Options{Interval: time.Second, Properties: map[string]string{"version": "1"}}).Validate())
+	ok(t, emf.New(emf.Config{Interval: time.Second, Properties: map[string]string{"version": "1"}}).Hooks().Validate())
 }
 
 func ok(t testing.TB, err error) {

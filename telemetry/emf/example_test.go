@@ -23,7 +23,7 @@ func Example() {
 		}
 		return nil
 	}), handler.Config{
-		Hooks:  []any{emf.New(emf.Options{Service: "orders", Writer: &lines})},
+		Hooks:  emf.New(emf.Config{Service: "orders", Writer: &lines}).Hooks(),
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

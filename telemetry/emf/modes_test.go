@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -29,7 +31,7 @@ func TestOnLambdaAnInvocationIsALine(t *testing.T) {
 			}
 			time.Sleep(150 * time.Second)
 			return nil
-		}), handler.Config{Hooks: []any{emf.New(emf.Options{Writer: out})}})
+		}), handler.Config{Hooks: testhooks.Of(emf.New(emf.Config{Writer: out}))})
 		for i, id := range []string{"request-1", "request-2"} {
 			q.ForgetCalls()
 			q.Send("slow", "fail", "fail")
@@ -83,7 +85,7 @@ func TestInAContainerAnIntervalIsALine(t *testing.T) {
 				}
 				time.Sleep(50 * time.Millisecond)
 				return nil
-			}), handler.Config{Hooks: []any{emf.New(emf.Options{Service: "orders", Writer: out})}})
+			}), handler.Config{Hooks: testhooks.Of(emf.New(emf.Config{Service: "orders", Writer: out}))})
 			q.Send(append(slices.Repeat([]string{"ok"}, records), "fail")...)
 			time.Sleep(59 * time.Second)
 			if early := out.take(); early != "" {
@@ -137,10 +139,10 @@ func TestLinesPassLambdasLogLevel(t *testing.T) {
 			t.Setenv("AWS_LAMBDA_LOG_LEVEL", c.level)
 			synctest.Test(t, func(t *testing.T) {
 				out := &output{}
-				h := emf.New(emf.Options{Writer: out})
+				h := emf.New(emf.Config{Writer: out})
 				time.Sleep(1500 * time.Millisecond)
 				settle(h, record(batch.Succeeded, 0))
-				h.Flush(t.Context())
+				h.Hooks().Flush(t.Context())
 				d := read(t, out.take())
 				level, at := d[0].properties["level"], d[0].properties["timestamp"]
 				if c.want == "" {
@@ -164,22 +166,22 @@ func TestALineNamesARequestOnlyWhereThereIsOneAtATime(t *testing.T) {
 	for most, want := range map[string]any{"": "b", "1": "b", "2": nil, "64": nil} {
 		t.Setenv("AWS_LAMBDA_MAX_CONCURRENCY", most)
 		out := &output{}
-		h := emf.New(emf.Options{Writer: out})
+		h := emf.New(emf.Config{Writer: out})
 		of := func(id string) context.Context {
 			return lambdacontext.NewContext(t.Context(), &lambdacontext.LambdaContext{AwsRequestID: id})
 		}
 		if most != "" && most != "1" {
-			h.Warned(of("a"), batch.Warning{Queue: "orders", Message: "a goes on"})
+			h.Hooks().Warned(of("a"), batch.Warning{Queue: "orders", Message: "a goes on"})
 		}
-		h.BatchSettled(of("b"), batch.BatchInfo{QueueARN: orders}, []batch.Result{record(batch.Succeeded, 0)})
-		h.Flush(t.Context())
+		h.Hooks().BatchSettled(of("b"), batch.BatchInfo{QueueARN: orders}, []batch.Result{record(batch.Succeeded, 0)})
+		h.Hooks().Flush(t.Context())
 		if d := read(t, out.take()); len(d) != 1 || d[0].properties["requestId"] != want {
 			t.Errorf("AWS_LAMBDA_MAX_CONCURRENCY=%s: want request %v: %+v", most, want, d)
 		}
 		for _, id := range []string{"c", "d"} { // two in a line
-			h.BatchSettled(of(id), batch.BatchInfo{QueueARN: orders}, []batch.Result{record(batch.Succeeded, 0)})
+			h.Hooks().BatchSettled(of(id), batch.BatchInfo{QueueARN: orders}, []batch.Result{record(batch.Succeeded, 0)})
 		}
-		h.Flush(t.Context())
+		h.Hooks().Flush(t.Context())
 		if d := read(t, out.take()); len(d) != 1 || d[0].properties["requestId"] != nil {
 			t.Errorf("a line of two invocations: %+v", d)
 		}

@@ -47,7 +47,7 @@ func many(n int, outcomes ...batch.Outcome) (results []batch.Result) {
 	return results
 }
 
-func settle(h *log.Hook, queue string, outcomes ...batch.Outcome) {
+func settle(h batch.Hooks, queue string, outcomes ...batch.Outcome) {
 	info := batch.BatchInfo{QueueARN: "arn:aws:sqs:eu-west-1:123456789012:" + queue, Records: len(outcomes), Started: time.Now()}
 	h.BatchSettled(context.Background(), info, many(1, outcomes...))
 }
@@ -61,25 +61,25 @@ func TestWhichLinesAreWritten(t *testing.T) {
 	for name, c := range map[string]struct {
 		results   []batch.Result
 		level     slog.Level
-		opts      log.Options
+		opts      log.Config
 		want, sum string // all lines, and what the last one says of the batch
 	}{
-		"many failures":            {many(500, batch.Succeeded, batch.Retry), slog.LevelInfo, log.Options{}, "batch WARN:1 record WARN:100", "records:1000 retry:500 succeeded:500 unlogged:400"},
-		"many failures, hidden":    {many(500, batch.Succeeded, batch.Retry), slog.LevelError, log.Options{}, "", ""},
-		"many that are hidden":     {append(many(150, batch.Retry), many(1, batch.DeadLettered)...), slog.LevelError, log.Options{}, "record ERROR:1", ""},
-		"one failure":              {many(1, batch.Retry), slog.LevelWarn, log.Options{}, "record WARN:1", ""},
-		"successes":                {many(150, batch.Succeeded), slog.LevelInfo, log.Options{Succeeded: true}, "batch INFO:1 record INFO:150", "records:150 succeeded:150"},
-		"left out at two levels":   {many(150, batch.Abandoned, batch.Retry), slog.LevelInfo, log.Options{}, "batch ERROR:1 record ERROR:100 record WARN:100", "abandoned:150 records:300 retry:150 unlogged:100"},
-		"left out, from WARN":      {many(150, batch.Abandoned, batch.Retry), slog.LevelWarn, log.Options{}, "batch ERROR:1 record ERROR:100 record WARN:100", "abandoned:150 records:300 retry:150 unlogged:100"},
-		"left out, from ERROR":     {many(150, batch.Abandoned, batch.Retry), slog.LevelError, log.Options{}, "batch ERROR:1 record ERROR:100", "abandoned:150 records:300 retry:150 unlogged:50"},
-		"stopped":                  {[]batch.Result{stopped}, slog.LevelInfo, log.Options{}, "batch INFO:1", "notStarted:1 records:1"},
-		"stopped, from DEBUG":      {[]batch.Result{stopped}, slog.LevelDebug, log.Options{}, "batch INFO:1 record DEBUG:1", "notStarted:1 records:1"},
-		"the last attempt":         {last, slog.LevelInfo, log.Options{Succeeded: true}, "batch INFO:1 record ERROR:3 record INFO:1", "notStarted:1 records:4 retry:1 skipped:1 succeeded:1"},
-		"Every":                    {many(1, batch.Succeeded, batch.Retry, batch.Abandoned), slog.LevelInfo, log.Options{Every: time.Hour}, "batches INFO:1 record ERROR:1 record WARN:1", "abandoned:1 records:3 retry:1 succeeded:1"},
-		"Every, of nothing":        {nil, slog.LevelInfo, log.Options{Every: time.Hour}, "", ""},
-		"Every, of what is hidden": {many(1, batch.Succeeded), slog.LevelWarn, log.Options{Every: time.Hour}, "", ""},
+		"many failures":            {many(500, batch.Succeeded, batch.Retry), slog.LevelInfo, log.Config{}, "batch WARN:1 record WARN:100", "records:1000 retry:500 succeeded:500 unlogged:400"},
+		"many failures, hidden":    {many(500, batch.Succeeded, batch.Retry), slog.LevelError, log.Config{}, "", ""},
+		"many that are hidden":     {append(many(150, batch.Retry), many(1, batch.DeadLettered)...), slog.LevelError, log.Config{}, "record ERROR:1", ""},
+		"one failure":              {many(1, batch.Retry), slog.LevelWarn, log.Config{}, "record WARN:1", ""},
+		"successes":                {many(150, batch.Succeeded), slog.LevelInfo, log.Config{Succeeded: true}, "batch INFO:1 record INFO:150", "records:150 succeeded:150"},
+		"left out at two levels":   {many(150, batch.Abandoned, batch.Retry), slog.LevelInfo, log.Config{}, "batch ERROR:1 record ERROR:100 record WARN:100", "abandoned:150 records:300 retry:150 unlogged:100"},
+		"left out, from WARN":      {many(150, batch.Abandoned, batch.Retry), slog.LevelWarn, log.Config{}, "batch ERROR:1 record ERROR:100 record WARN:100", "abandoned:150 records:300 retry:150 unlogged:100"},
+		"left out, from ERROR":     {many(150, batch.Abandoned, batch.Retry), slog.LevelError, log.Config{}, "batch ERROR:1 record ERROR:100", "abandoned:150 records:300 retry:150 unlogged:50"},
+		"stopped":                  {[]batch.Result{stopped}, slog.LevelInfo, log.Config{}, "batch INFO:1", "notStarted:1 records:1"},
+		"stopped, from DEBUG":      {[]batch.Result{stopped}, slog.LevelDebug, log.Config{}, "batch INFO:1 record DEBUG:1", "notStarted:1 records:1"},
+		"the last attempt":         {last, slog.LevelInfo, log.Config{Succeeded: true}, "batch INFO:1 record ERROR:3 record INFO:1", "notStarted:1 records:4 retry:1 skipped:1 succeeded:1"},
+		"Every":                    {many(1, batch.Succeeded, batch.Retry, batch.Abandoned), slog.LevelInfo, log.Config{Every: time.Hour}, "batches INFO:1 record ERROR:1 record WARN:1", "abandoned:1 records:3 retry:1 succeeded:1"},
+		"Every, of nothing":        {nil, slog.LevelInfo, log.Config{Every: time.Hour}, "", ""},
+		"Every, of what is hidden": {many(1, batch.Succeeded), slog.LevelWarn, log.Config{Every: time.Hour}, "", ""},
 	} {
-		lines := written(t, c.level, c.opts, func(h *log.Hook) {
+		lines := written(t, c.level, c.opts, func(h batch.Hooks) {
 			h.Flush(t.Context())
 			h.BatchSettled(t.Context(), batch.BatchInfo{}, c.results)
 			h.Flush(t.Context())
@@ -102,7 +102,7 @@ func TestWhichLinesAreWritten(t *testing.T) {
 // In a container the bound is by time, and the batches' line has what is left out.
 func TestAStormOfSingleRecordsIsCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lines := written(t, slog.LevelInfo, log.Options{Every: time.Minute}, func(h *log.Hook) {
+		lines := written(t, slog.LevelInfo, log.Config{Every: time.Minute}, func(h batch.Hooks) {
 			for i := range 3000 {
 				settle(h, "orders", batch.Retry)
 				if i%1000 == 0 {
@@ -146,7 +146,7 @@ func (b *blocked) Handle(context.Context, slog.Record) error {
 func TestABlockedOutputDelaysNoSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &blocked{free: make(chan struct{})}
-		h := log.New(slog.New(out), log.Options{Every: time.Minute})
+		h := log.New(slog.New(out), log.Config{Every: time.Minute})
 		begun := time.Now()
 		for range 10 {
 			settle(h, "orders", batch.Succeeded)
@@ -165,7 +165,7 @@ func TestABlockedOutputDelaysNoSuccess(t *testing.T) {
 
 func TestEverySumsUpTheBatchesOfAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		got := sums(written(t, slog.LevelInfo, log.Options{Every: time.Minute}, func(h *log.Hook) {
+		got := sums(written(t, slog.LevelInfo, log.Config{Every: time.Minute}, func(h batch.Hooks) {
 			settle(h, "orders", batch.Succeeded)
 			time.Sleep(30 * time.Second)
 			settle(h, "orders", batch.Succeeded, batch.Retry)
@@ -193,7 +193,7 @@ func TestEverySumsUpTheBatchesOfAQueue(t *testing.T) {
 }
 
 func TestEveryCountsConcurrentBatches(t *testing.T) {
-	lines := sums(written(t, slog.LevelInfo, log.Options{Every: time.Hour}, func(h *log.Hook) {
+	lines := sums(written(t, slog.LevelInfo, log.Config{Every: time.Hour}, func(h batch.Hooks) {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() { settle(h, "orders", batch.Succeeded) })
@@ -223,7 +223,7 @@ func TestALineOfARecordIsBounded(t *testing.T) {
 			"a short one, a great body": errors.New("boom"),
 		} {
 			var buf bytes.Buffer
-			h := log.New(slog.New(slog.NewJSONHandler(&buf, nil)), log.Options{BodyBytes: 8192})
+			h := log.New(slog.New(slog.NewJSONHandler(&buf, nil)), log.Config{BodyBytes: 8192})
 			r := result(strings.Repeat("m", 100), batch.Retry, err)
 			r.Record.Body, r.DeadLetterQueue = much, "https://sqs.eu-west-1.amazonaws.com/123456789012/"+strings.Repeat("q", 80)
 			h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{r})

@@ -41,16 +41,16 @@ func TestThePageHasTheFields(t *testing.T) {
 				results = append(results, r)
 			}
 		}
-		info := batch.BatchInfo{QueueARN: ordersARN, Started: time.Now(), Times: batch.Times{Deadline: time.Now().Add(time.Minute)}}
-		tell := func(h *log.Hook) {
+		info := batch.BatchInfo{QueueARN: ordersARN, Started: time.Now(), Deadline: time.Now().Add(time.Minute)}
+		tell := func(h batch.Hooks) {
 			h.BatchSettled(t.Context(), info, results)
 			for range log.MaxLines + 1 {
 				h.Warned(t.Context(), batch.Warning{Message: "look here", MessageID: "m", Queue: "orders", Err: panicked})
 			}
 			h.Flush(context.Background())
 		}
-		lines := written(t, slog.LevelDebug, log.Options{BodyBytes: 3}, tell)
-		lines = append(lines, written(t, slog.LevelDebug, log.Options{BodyBytes: 3, Every: time.Minute}, tell)...)
+		lines := written(t, slog.LevelDebug, log.Config{BodyBytes: 3}, tell)
+		lines = append(lines, written(t, slog.LevelDebug, log.Config{BodyBytes: 3, Every: time.Minute}, tell)...)
 
 		got := map[string]map[string]bool{}
 		for _, line := range lines {

@@ -20,7 +20,7 @@ func Example() {
 			return a
 		},
 	}))
-	hook := log.New(logger, log.Options{})
+	hook := log.New(logger, log.Config{})
 	// handler.RunWith(h, handler.Config{Hooks: []any{hook}}) calls the hook. This is what it writes:
 	record := batch.Record{MessageID: "m-1", Attempt: 2, QueueARN: "arn:aws:sqs:eu-west-1:123456789012:orders"}
 	hook.BatchSettled(context.Background(), batch.BatchInfo{Records: 1, QueueARN: record.QueueARN}, []batch.Result{

@@ -23,7 +23,7 @@ func TestHostileText_IsOneHarmlessLine(t *testing.T) {
 		"text": func(b *bytes.Buffer) slog.Handler { return slog.NewTextHandler(b, nil) },
 	} {
 		var out bytes.Buffer
-		h := log.New(slog.New(handler(&out)), log.Options{BodyBytes: 1000})
+		h := log.New(slog.New(handler(&out)), log.Config{BodyBytes: 1000})
 		err := fmt.Errorf("wrapped %s: %w", controls, errors.New(controls))
 		r := batch.Record{MessageID: "m", Body: controls, QueueARN: "arn:aws:sqs:eu-west-1:1:orders", Attempt: 1}
 		h.BatchSettled(context.Background(), batch.BatchInfo{Records: 1}, []batch.Result{{Record: &r, Outcome: batch.Retry, Err: &batch.PanicError{Value: err, Stack: []byte(controls)}}})

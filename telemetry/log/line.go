@@ -39,7 +39,7 @@ func head(r *batch.Result) []slog.Attr {
 	)
 }
 
-func (h *Hook) attrs(r *batch.Result) []slog.Attr {
+func (h *writer) attrs(r *batch.Result) []slog.Attr {
 	line := head(r)
 	if r.MaxReceiveCount > 0 {
 		line = append(line, slog.Int("maxReceiveCount", r.MaxReceiveCount))
@@ -72,7 +72,7 @@ func appendAge(line []slog.Attr, key string, at time.Time) []slog.Attr {
 
 // appendBody appends the beginning of a body, if that is configured, as far as it fits into
 // room.
-func (h *Hook) appendBody(line []slog.Attr, r *batch.Result, room int) []slog.Attr {
+func (h *writer) appendBody(line []slog.Attr, r *batch.Result, room int) []slog.Attr {
 	switch r.Outcome {
 	case batch.Retry, batch.DeadLettered, batch.Dropped, batch.Abandoned:
 	default:

@@ -2,7 +2,7 @@
 // that did not succeed, one for the batch, and every warning. Package handler installs it
 // by itself. To use it with a Poller or for a second log:
 //
-//	hook := log.New(logger, log.Options{Every: time.Minute})
+//	hook := log.New(logger, log.Config{Every: time.Minute})
 //	err := handler.Poll(ctx, h, handler.Config{Hooks: []any{hook}})
 //
 // Every line has "logger":"sqsbatch", and "queue" with the queue's name if that is known.
@@ -13,7 +13,7 @@
 //   - WARN: the record failed and comes back.
 //   - INFO: normal operation.
 //
-// Bodies are not written unless [Options.BodyBytes] is set.
+// Bodies are not written unless [Config.BodyBytes] is set.
 //
 // If very many records fail, the first lines show the cause. The line for the batch, or for
 // the batches of the interval, says how many lines were left out, so counts stay complete.
@@ -31,14 +31,14 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// Options configures what is logged. The zero value is ready to use.
-type Options struct {
+// Config configures what is logged. The zero value is ready to use.
+type Config struct {
 	// Succeeded also writes a line for each record that succeeded, at level INFO, without a
 	// limit on their number. Defaults to false: a success costs nothing.
 	Succeeded bool
 
 	// Every is the interval of summaries: one line for all batches of a queue in that time,
-	// if there were any. [Hook.Flush] writes the last one. It is also the time for which
+	// if there were any. Flush of the hooks writes the last one. It is also the time for which
 	// [MaxLines] counts. Use it if records are handled one by one, as in a container.
 	// Defaults to 0: a line for each batch.
 	Every time.Duration
@@ -52,28 +52,29 @@ type Options struct {
 }
 
 // MaxLines limits the lines about records: so many up to level WARN, and so many above it,
-// for each batch or, with [Options.Every], for each queue and interval. With Every it
+// for each batch or, with [Config.Every], for each queue and interval. With Every it
 // limits the warnings, too. The limit keeps the cost of the log low when very many records
 // fail.
 const MaxLines = 100
 
-// Hook is a hook of package batch that logs. It is safe for concurrent use.
-type Hook struct {
+// writer writes the log of one process.
+type writer struct {
 	logger *slog.Logger
-	opts   Options
+	opts   Config
 	sums   sums
 }
 
-// New returns a hook that writes to logger, or to slog.Default() if logger is nil.
-func New(logger *slog.Logger, opts Options) *Hook {
+// New returns hooks that write to logger, or to slog.Default() if logger is nil.
+func New(logger *slog.Logger, opts Config) batch.Hooks {
 	if logger == nil {
 		logger = slog.Default()
 	}
-	return &Hook{logger: logger.With("logger", "sqsbatch"), opts: opts, sums: sums{of: map[string]*queue{}}}
+	h := &writer{logger: logger.With("logger", "sqsbatch"), opts: opts, sums: sums{of: map[string]*queue{}}}
+	return batch.Hooks{BatchSettled: h.batchSettled, Warned: h.warned, Flush: h.flush}
 }
 
-// BatchSettled implements [batch.BatchSettledHook].
-func (h *Hook) BatchSettled(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
+// batchSettled writes the lines of a batch.
+func (h *writer) batchSettled(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
 	var counts counts
 	var own bound // of this batch
 	for i := range results {
@@ -100,15 +101,15 @@ func (h *Hook) BatchSettled(ctx context.Context, b batch.BatchInfo, results []ba
 	if !b.Started.IsZero() {
 		line = append(line, ms("durationMs", time.Since(b.Started)))
 	}
-	if !b.Times.Deadline.IsZero() {
-		line = append(line, ms("remainingMs", time.Until(b.Times.Deadline)))
+	if !b.Deadline.IsZero() {
+		line = append(line, ms("remainingMs", time.Until(b.Deadline)))
 	}
 	h.logger.LogAttrs(ctx, level, "batch", line...)
 }
 
 // record writes a record's line if it is due, even if the methods of the record's error
 // panic.
-func (h *Hook) record(ctx context.Context, r *batch.Result, own *bound) {
+func (h *writer) record(ctx context.Context, r *batch.Result, own *bound) {
 	defer func() {
 		if v := recover(); v != nil {
 			h.logger.LogAttrs(ctx, slog.LevelError, "record", append(head(r), unreadable(r.Err, v))...)
@@ -132,8 +133,8 @@ func (h *Hook) record(ctx context.Context, r *batch.Result, own *bound) {
 	h.logger.LogAttrs(ctx, level, "record", h.attrs(r)...)
 }
 
-// Warned implements [batch.WarningHook].
-func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
+// warned writes a warning's line.
+func (h *writer) warned(ctx context.Context, w batch.Warning) {
 	level := slog.LevelWarn
 	switch {
 	case w.Info:

@@ -17,19 +17,13 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
 
-var (
-	_ batch.BatchSettledHook = (*log.Hook)(nil)
-	_ batch.WarningHook      = (*log.Hook)(nil)
-	_ batch.FlushHook        = (*log.Hook)(nil)
-)
-
 const ordersARN = "arn:aws:sqs:eu-west-1:123456789012:orders"
 
 func result(id string, o batch.Outcome, err error) batch.Result {
 	return batch.Result{Record: &batch.Record{MessageID: id, Attempt: 2, Body: "swordfish", QueueARN: ordersARN}, Outcome: o, Err: err}
 }
 
-func written(t *testing.T, level slog.Level, opts log.Options, tell func(h *log.Hook)) []map[string]any {
+func written(t *testing.T, level slog.Level, opts log.Config, tell func(h batch.Hooks)) []map[string]any {
 	t.Helper()
 	var buf bytes.Buffer
 	tell(log.New(slog.New(slog.NewJSONHandler(&buf, &slog.HandlerOptions{Level: level})), opts))
@@ -51,7 +45,7 @@ func written(t *testing.T, level slog.Level, opts log.Options, tell func(h *log.
 // settled returns the lines of a batch of an unknown queue.
 func settled(t *testing.T, level slog.Level, results ...batch.Result) []map[string]any {
 	t.Helper()
-	return written(t, level, log.Options{}, func(h *log.Hook) { h.BatchSettled(t.Context(), batch.BatchInfo{}, results) })
+	return written(t, level, log.Config{}, func(h batch.Hooks) { h.BatchSettled(t.Context(), batch.BatchInfo{}, results) })
 }
 
 func TestLinesAndLevels(t *testing.T) {
@@ -66,9 +60,9 @@ func TestLinesAndLevels(t *testing.T) {
 		results[1].Started, results[1].Duration, results[1].Allowed = time.Now(), 12345*time.Microsecond, 3*time.Second
 		results[1].VisibleIn, results[1].VisibilitySet, results[1].MaxReceiveCount = 4*time.Second, true, 5
 		results[2].DeadLetterQueue = "https://sqs/1/dead"
-		info := batch.BatchInfo{QueueARN: ordersARN, Started: time.Now(), Times: batch.Times{Deadline: time.Now().Add(30 * time.Second)}}
+		info := batch.BatchInfo{QueueARN: ordersARN, Started: time.Now(), Deadline: time.Now().Add(30 * time.Second)}
 		time.Sleep(1500 * time.Millisecond)
-		lines := written(t, slog.LevelDebug, log.Options{Succeeded: true}, func(h *log.Hook) { h.BatchSettled(t.Context(), info, results) })
+		lines := written(t, slog.LevelDebug, log.Config{Succeeded: true}, func(h batch.Hooks) { h.BatchSettled(t.Context(), info, results) })
 		if len(lines) != 10 {
 			t.Fatalf("%d lines: %v", len(lines), lines)
 		}
@@ -100,7 +94,7 @@ func TestWarnings(t *testing.T) {
 		`[{"level":"WARN","logger":"sqsbatch","msg":"a hook panicked","reason":"handler panicked: oops","stack":"goroutine 1"}]`: {
 			Message: "a hook panicked", Err: &batch.PanicError{Value: "oops", Stack: []byte("goroutine 1")}},
 	} {
-		lines := written(t, slog.LevelInfo, log.Options{}, func(h *log.Hook) { h.Warned(t.Context(), w) })
+		lines := written(t, slog.LevelInfo, log.Config{}, func(h batch.Hooks) { h.Warned(t.Context(), w) })
 		if got, _ := json.Marshal(lines); string(got) != want {
 			t.Errorf("%s, want %s", got, want)
 		}
@@ -112,7 +106,7 @@ func TestWithoutALoggerTheDefaultOneWrites(t *testing.T) {
 	defer slog.SetDefault(before)
 	var buf bytes.Buffer
 	slog.SetDefault(slog.New(slog.NewTextHandler(&buf, nil)))
-	log.New(nil, log.Options{}).Warned(context.Background(), batch.Warning{Message: "look here"})
+	log.New(nil, log.Config{}).Warned(context.Background(), batch.Warning{Message: "look here"})
 	if !strings.Contains(buf.String(), `msg="look here" logger=sqsbatch`) || strings.Contains(buf.String(), "messageId") {
 		t.Errorf("%s", buf.String())
 	}
@@ -170,7 +164,7 @@ func TestErrorsAreBounded(t *testing.T) {
 
 func TestErrorsInALogThatIsText(t *testing.T) {
 	var buf bytes.Buffer
-	h := log.New(slog.New(slog.NewTextHandler(&buf, nil)), log.Options{})
+	h := log.New(slog.New(slog.NewTextHandler(&buf, nil)), log.Config{})
 	h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{result("m", batch.Retry, hidden{fs.ErrNotExist})})
 	if want := `errors="[log_test.hidden *errors.errorString: file does not exist]"`; !strings.Contains(buf.String(), want) {
 		t.Errorf("%s, want %s", buf.String(), want)
@@ -202,7 +196,7 @@ func TestBodiesOnRequest(t *testing.T) {
 		for body, want := range map[string]string{"four": `"four" <nil>`, "four€": `"four" 7`, "": `"" <nil>`} {
 			r := result("m", outcome, nil)
 			r.Record.Body = body
-			lines := written(t, slog.LevelInfo, log.Options{BodyBytes: 5, Succeeded: true}, func(h *log.Hook) {
+			lines := written(t, slog.LevelInfo, log.Config{BodyBytes: 5, Succeeded: true}, func(h batch.Hooks) {
 				h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{r})
 			})
 			got := fmt.Sprintf("%#v %v", lines[0]["body"], lines[0]["bodyBytes"])
@@ -225,7 +219,7 @@ func TestAnErrorWhoseMethodsPanicCostsNoLine(t *testing.T) {
 	for name, err := range map[string]error{"itself": panics{"oops"}, "in Unwrap": panicsInUnwrap{}, "wrapped": fmt.Errorf("sent: %w", hidden{panics{"oops"}})} {
 		dead := result("m-3", batch.DeadLettered, err)
 		dead.Started, dead.Duration = time.Now(), time.Second
-		lines := written(t, slog.LevelInfo, log.Options{}, func(h *log.Hook) {
+		lines := written(t, slog.LevelInfo, log.Config{}, func(h batch.Hooks) {
 			h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{
 				result("m-1", batch.Retry, err), result("m-2", batch.Retry, errors.New("boom")), dead,
 			})
@@ -239,7 +233,7 @@ func TestAnErrorWhoseMethodsPanicCostsNoLine(t *testing.T) {
 
 // Records of a batch that never began are logged without a duration.
 func TestBatchThatNeverBegan_HasNoDuration(t *testing.T) {
-	lines := written(t, slog.LevelDebug, log.Options{}, func(h *log.Hook) {
+	lines := written(t, slog.LevelDebug, log.Config{}, func(h batch.Hooks) {
 		h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{result("m", batch.NotStarted, batch.ErrStopped)})
 	})
 	if len(lines) != 2 || lines[0]["level"] != "DEBUG" || lines[0]["outcome"] != "not-started" || lines[1]["durationMs"] != nil {

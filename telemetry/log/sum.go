@@ -67,7 +67,7 @@ const (
 )
 
 // period is the time between two lines about a queue's batches. It begins with the first
-// record or warning, and ends after [Options.Every].
+// record or warning, and ends after [Config.Every].
 type period struct {
 	begun  bool
 	since  time.Time
@@ -90,7 +90,7 @@ type sums struct {
 
 // period returns a queue's period, and begins one if there is none. The caller holds the
 // lock.
-func (h *Hook) period(name string) *period {
+func (h *writer) period(name string) *period {
 	q := h.sums.of[name]
 	if q == nil {
 		q = &queue{timer: time.AfterFunc(h.opts.Every, func() { h.over(name) })}
@@ -103,7 +103,7 @@ func (h *Hook) period(name string) *period {
 	return &q.period
 }
 
-func (h *Hook) add(name string, c counts) {
+func (h *writer) add(name string, c counts) {
 	h.sums.mu.Lock()
 	defer h.sums.mu.Unlock()
 	p := h.period(name)
@@ -112,14 +112,14 @@ func (h *Hook) add(name string, c counts) {
 	}
 }
 
-func (h *Hook) within(name string, level slog.Level, kind int) bool {
+func (h *writer) within(name string, level slog.Level, kind int) bool {
 	h.sums.mu.Lock()
 	defer h.sums.mu.Unlock()
 	return h.period(name).bounds[kind].take(level)
 }
 
 // over writes a period's line. While the output is blocked the period continues.
-func (h *Hook) over(name string) {
+func (h *writer) over(name string) {
 	free := h.sums.writing.TryLock()
 	h.sums.mu.Lock()
 	q := h.sums.of[name]
@@ -137,8 +137,8 @@ func (h *Hook) over(name string) {
 	h.logSum(context.Background(), name, &due)
 }
 
-// Flush implements [batch.FlushHook]: it writes the summaries of all queues, see [Options].
-func (h *Hook) Flush(ctx context.Context) {
+// flush writes the summaries of all queues, see [Config].
+func (h *writer) flush(ctx context.Context) {
 	h.sums.writing.Lock()
 	defer h.sums.writing.Unlock()
 	all := map[string]period{}
@@ -154,7 +154,7 @@ func (h *Hook) Flush(ctx context.Context) {
 	}
 }
 
-func (h *Hook) logSum(ctx context.Context, name string, p *period) {
+func (h *writer) logSum(ctx context.Context, name string, p *period) {
 	records, warnings := &p.bounds[ofRecords], &p.bounds[ofWarnings]
 	level := warnings.above(records.above(slog.LevelInfo))
 	if p.total.records()+records.left+warnings.left == 0 || !h.logger.Enabled(ctx, level) {

@@ -96,7 +96,7 @@ var (
 	RecordsDeadLettered = records(batch.DeadLettered, "RecordsDeadLettered",
 		"Records that sqsbatch sent to the dead-letter queue because they failed for good. Above 0: read the attribute sqsbatch of the dead letters, fix the cause, redrive. Records that SQS moves by maxReceiveCount do not count here: see RecordsLastAttempt.")
 	RecordsDropped = records(batch.Dropped, "RecordsDropped",
-		"Records that failed for good and were deleted, because SQSBATCH_ON_PERMANENT or SQSBATCH_ON_MALFORMED says so. They are gone. Above 0: make sure that this is intended.")
+		"Records that failed for good and were deleted, because SQSBATCH_ON_PERMANENT says so. They are gone. Above 0: make sure that this is intended.")
 	RecordsNotStarted = records(batch.NotStarted, "RecordsNotStarted",
 		"Records returned to the queue because too little time was left, their batch was aborted (batch.Abort) or a container was stopped. Each time costs an attempt. Above 0 for long: make batches smaller, or raise the concurrency or the timeout.")
 	RecordsSkipped = records(batch.Skipped, "RecordsSkipped",

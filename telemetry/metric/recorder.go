@@ -31,7 +31,7 @@ type Series interface {
 	Set(m *Metric, value float64)
 }
 
-// Recorder is a hook of package batch that passes observations to a [Sink]. It
+// Recorder passes what hooks observe to a [Sink], see [Recorder.Hooks]. It
 // allocates nothing for a record, but for the first ones after a report, and is safe for
 // concurrent use.
 type Recorder struct {
@@ -42,14 +42,14 @@ type Recorder struct {
 
 	observed func() // called after each observation
 
-	polling sync.Mutex
+	pollsMu sync.Mutex
 	polls   []*poll
 }
 
 // poll is a long poll, and the part of its counts that was already passed on.
 type poll struct {
 	series         Series
-	load           func() batch.Load
+	status         func() batch.Status
 	lost, repeated int
 }
 
@@ -76,8 +76,12 @@ func (r *Recorder) series(arn string) Series {
 	return r.queues[arn]
 }
 
-// BatchSettled implements [batch.BatchSettledHook].
-func (r *Recorder) BatchSettled(_ context.Context, b batch.BatchInfo, results []batch.Result) {
+// Hooks returns the hooks that observe, for handler.Config.Hooks.
+func (r *Recorder) Hooks() batch.Hooks {
+	return batch.Hooks{BatchSettled: r.batchSettled, Called: r.called, Warned: r.warned, Polling: r.polling}
+}
+
+func (r *Recorder) batchSettled(_ context.Context, b batch.BatchInfo, results []batch.Result) {
 	defer r.observed()
 	s := r.series(b.QueueARN)
 	if !b.Started.IsZero() {
@@ -151,8 +155,7 @@ func percent(d, of time.Duration) float64 {
 	return math.Round(float64(d)/float64(of)*1e5) / 1e3
 }
 
-// Called implements [batch.CallHook].
-func (r *Recorder) Called(_ context.Context, c batch.Call) {
+func (r *Recorder) called(_ context.Context, c batch.Call) {
 	defer r.observed()
 	queue := c.QueueARN
 	if queue == "" { // not known yet
@@ -191,8 +194,7 @@ func (r *Recorder) SenderCalled(c sender.Call) {
 	}
 }
 
-// Warned implements [batch.WarningHook].
-func (r *Recorder) Warned(_ context.Context, w batch.Warning) {
+func (r *Recorder) warned(_ context.Context, w batch.Warning) {
 	if w.Info {
 		return
 	}
@@ -204,56 +206,55 @@ func (r *Recorder) Warned(_ context.Context, w batch.Warning) {
 	}
 }
 
-// Polling implements [batch.PollHook].
-func (r *Recorder) Polling(_ context.Context, queueARN string, load func() batch.Load) {
+func (r *Recorder) polling(_ context.Context, queueARN string, status func() batch.Status) {
 	defer r.observed()
-	r.polling.Lock()
-	defer r.polling.Unlock()
-	r.polls = append(r.polls, &poll{series: r.series(queueARN), load: load})
+	r.pollsMu.Lock()
+	defer r.pollsMu.Unlock()
+	r.polls = append(r.polls, &poll{series: r.series(queueARN), status: status})
 }
 
 // Collect passes the current gauges of the long polls to the Sink. It returns true if one
 // of them still runs. A reader of the Sink calls it first.
 func (r *Recorder) Collect() (polling bool) {
-	r.polling.Lock()
-	defer r.polling.Unlock()
+	r.pollsMu.Lock()
+	defer r.pollsMu.Unlock()
 	if len(r.polls) == 0 {
 		return false
 	}
-	sums := make(map[Series]batch.Load, len(r.polls)) // several long polls may have the same queue
+	sums := make(map[Series]batch.Status, len(r.polls)) // several polls may be of the same queue
 	left := r.polls[:0]
 	for _, p := range r.polls {
-		l := p.load()
+		now := p.status()
 		sum := sums[p.series]
-		sum.Slots += l.Slots
-		sum.Running += l.Running
-		sum.Waiting += l.Waiting
-		sum.Undeleted += l.Undeleted
-		sum.AbandonedRunning += l.AbandonedRunning
-		sum.OldestSeconds = max(sum.OldestSeconds, l.OldestSeconds)
-		sum.Lost += l.Lost - p.lost
-		sum.Repeated += l.Repeated - p.repeated
+		sum.Concurrency += now.Concurrency
+		sum.Running += now.Running
+		sum.Waiting += now.Waiting
+		sum.Undeleted += now.Undeleted
+		sum.AbandonedRunning += now.AbandonedRunning
+		sum.OldestSeconds = max(sum.OldestSeconds, now.OldestSeconds)
+		sum.Counts.Lost += now.Counts.Lost - p.lost
+		sum.Counts.Repeated += now.Counts.Repeated - p.repeated
 		sums[p.series] = sum
-		p.lost, p.repeated = l.Lost, l.Repeated
-		if !l.Ended {
+		p.lost, p.repeated = now.Counts.Lost, now.Counts.Repeated
+		if now.State != "stopped" {
 			left = append(left, p)
 		}
 	}
 	clear(r.polls[len(left):])
 	r.polls = left
-	for s, l := range sums {
-		set(s, l)
+	for s, sum := range sums {
+		set(s, sum)
 	}
 	return len(left) > 0
 }
 
-func set(s Series, l batch.Load) {
-	s.Set(Slots, float64(l.Slots))
-	s.Set(Running, float64(l.Running))
-	s.Set(Waiting, float64(l.Waiting))
-	s.Set(Undeleted, float64(l.Undeleted))
-	s.Set(AbandonedRunning, float64(l.AbandonedRunning))
-	s.Set(OldestRunning, float64(time.Duration(l.OldestSeconds*1e3))/1e3)
-	add(s, RecordsLost, l.Lost)
-	add(s, RecordsRepeated, l.Repeated)
+func set(s Series, sum batch.Status) {
+	s.Set(Slots, float64(sum.Concurrency))
+	s.Set(Running, float64(sum.Running))
+	s.Set(Waiting, float64(sum.Waiting))
+	s.Set(Undeleted, float64(sum.Undeleted))
+	s.Set(AbandonedRunning, float64(sum.AbandonedRunning))
+	s.Set(OldestRunning, float64(time.Duration(sum.OldestSeconds*1e3))/1e3)
+	add(s, RecordsLost, sum.Counts.Lost)
+	add(s, RecordsRepeated, sum.Counts.Repeated)
 }

@@ -19,13 +19,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-var (
-	_ batch.BatchSettledHook = (*metric.Recorder)(nil)
-	_ batch.CallHook         = (*metric.Recorder)(nil)
-	_ batch.WarningHook      = (*metric.Recorder)(nil)
-	_ batch.PollHook         = (*metric.Recorder)(nil)
-)
-
 const orders = "arn:aws:sqs:eu-west-1:123456789012:orders"
 
 // taken is what an aggregate has: "queue Metric" with a sum, a gauge or values.
@@ -77,7 +70,7 @@ func TestWhatABatchIsObservedAs(t *testing.T) {
 		{Record: &batch.Record{}, Outcome: batch.Succeeded, Started: began}, // as little as can be
 	}
 	info := batch.BatchInfo{QueueARN: orders, Records: len(results), Started: began}
-	r.BatchSettled(t.Context(), info, results)
+	r.Hooks().BatchSettled(t.Context(), info, results)
 	want(t, taken(&a), map[string]string{
 		"orders RecordsSucceeded": "3", "orders RecordsRetried": "3", "orders RecordsAbandoned": "1", "orders RecordsDeadLettered": "1",
 		"orders RecordsDropped": "1", "orders RecordsNotStarted": "1", "orders RecordsSkipped": "1",
@@ -87,7 +80,7 @@ func TestWhatABatchIsObservedAs(t *testing.T) {
 		"orders DeadlineUsed":   "[{0.123 1} {5 2} {10 2} {200 1}]",
 		"orders MessageAge":     "[{60.001 1} {60.05 4} {60.1 2} {62 1}]",
 	})
-	r.BatchSettled(t.Context(), info, results[:1])
+	r.Hooks().BatchSettled(t.Context(), info, results[:1])
 	if got := taken(&a); got["orders RecordsSucceeded"] != "1" || got["orders ColdStarts"] != "" {
 		t.Errorf("the second batch is %v", got)
 	}
@@ -110,11 +103,11 @@ func TestWhatCallsAreObservedAs(t *testing.T) {
 		{Operation: "SomethingNew"},
 	} {
 		c.QueueARN = orders
-		r.Called(t.Context(), c)
+		r.Hooks().Called(t.Context(), c)
 	}
-	r.Called(t.Context(), batch.Call{Operation: "GetQueueAttributes", URL: "https://sqs.eu-west-1.amazonaws.com/123456789012/orders/"})
-	r.Warned(t.Context(), batch.Warning{Message: "look"})
-	r.Warned(t.Context(), batch.Warning{Message: "look now", Serious: true, Queue: "orders"})
+	r.Hooks().Called(t.Context(), batch.Call{Operation: "GetQueueAttributes", URL: "https://sqs.eu-west-1.amazonaws.com/123456789012/orders/"})
+	r.Hooks().Warned(t.Context(), batch.Warning{Message: "look"})
+	r.Hooks().Warned(t.Context(), batch.Warning{Message: "look now", Serious: true, Queue: "orders"})
 	want(t, taken(&a), map[string]string{
 		"orders ReceiveCalls": "3", "orders MessagesReceived": "7", "orders ReceiveFailures": "1",
 		"orders DeleteCalls": "1", "orders DeleteEntries": "10", "orders DeleteFailures": "3",
@@ -132,10 +125,10 @@ func TestWhatALongPollIsObservedAs(t *testing.T) {
 	if r.Collect() {
 		t.Error("a poll goes on, before any")
 	}
-	first := batch.Load{Slots: 10, Running: 7, Waiting: 3, Undeleted: 2, AbandonedRunning: 1, OldestSeconds: 4.5678, Lost: 2, Repeated: 1}
-	second := batch.Load{Slots: 10, Running: 1, OldestSeconds: 1, Lost: 1}
-	r.Polling(t.Context(), orders, func() batch.Load { return first })
-	r.Polling(t.Context(), orders, func() batch.Load { return second })
+	first := batch.Status{Concurrency: 10, Running: 7, Waiting: 3, Undeleted: 2, AbandonedRunning: 1, OldestSeconds: 4.5678, Counts: batch.Counts{Lost: 2, Repeated: 1}}
+	second := batch.Status{Concurrency: 10, Running: 1, OldestSeconds: 1, Counts: batch.Counts{Lost: 1}}
+	r.Hooks().Polling(t.Context(), orders, func() batch.Status { return first })
+	r.Hooks().Polling(t.Context(), orders, func() batch.Status { return second })
 	if !r.Collect() {
 		t.Error("no poll goes on")
 	}
@@ -143,8 +136,8 @@ func TestWhatALongPollIsObservedAs(t *testing.T) {
 		"orders Slots": "20", "orders Running": "8", "orders Waiting": "3", "orders Undeleted": "2", "orders AbandonedRunning": "1",
 		"orders OldestRunning": "4.567", "orders RecordsLost": "3", "orders RecordsRepeated": "1",
 	})
-	first = batch.Load{Slots: 10, Lost: 2, Repeated: 1, Ended: true}
-	second = batch.Load{Lost: 4, Ended: true}
+	first = batch.Status{Concurrency: 10, State: "stopped", Counts: batch.Counts{Lost: 2, Repeated: 1}}
+	second = batch.Status{State: "stopped", Counts: batch.Counts{Lost: 4}}
 	if r.Collect() {
 		t.Error("a poll goes on after both ended")
 	}
@@ -164,7 +157,7 @@ func TestConcurrentBatchesLoseNothing(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			for range 1000 {
-				r.BatchSettled(context.Background(), batch.BatchInfo{QueueARN: fmt.Sprint(orders, i%2)}, results)
+				r.Hooks().BatchSettled(context.Background(), batch.BatchInfo{QueueARN: fmt.Sprint(orders, i%2)}, results)
 			}
 		})
 	}
@@ -202,8 +195,8 @@ func TestNothingIsAllocatedForARecord(t *testing.T) {
 			Duration: time.Duration(i) * time.Millisecond, Allowed: time.Second}
 	}
 	info := batch.BatchInfo{QueueARN: orders}
-	r.BatchSettled(t.Context(), info, results)
-	if n := testing.AllocsPerRun(100, func() { r.BatchSettled(context.Background(), info, results) }); n > 1 {
+	r.Hooks().BatchSettled(t.Context(), info, results)
+	if n := testing.AllocsPerRun(100, func() { r.Hooks().BatchSettled(context.Background(), info, results) }); n > 1 {
 		t.Errorf("%v allocations for 100 records", n)
 	}
 }

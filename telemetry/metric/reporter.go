@@ -37,7 +37,7 @@ type Reporter struct {
 	panicked error       // the value with which a report panicked
 }
 
-// NewReporter returns a Reporter. every is the interval; with zero, only [Reporter.Flush]
+// NewReporter returns a Reporter. every is the interval; with zero, only a flush
 // reports. report is called by one goroutine at a time. It takes the observations and
 // writes or sends them. Its context ends only with those of the flushes that wait for it.
 func NewReporter(every time.Duration, report func(ctx context.Context, a *Aggregate)) *Reporter {
@@ -48,16 +48,22 @@ func NewReporter(every time.Duration, report func(ctx context.Context, a *Aggreg
 	return r
 }
 
-// BatchSettled implements [batch.BatchSettledHook].
-func (r *Reporter) BatchSettled(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
-	r.Recorder.BatchSettled(ctx, b, results)
-	r.panicAgain()
-}
-
-// Called implements [batch.CallHook].
-func (r *Reporter) Called(ctx context.Context, c batch.Call) {
-	r.Recorder.Called(ctx, c)
-	r.panicAgain()
+// Hooks returns the hooks that observe and report. Flush reports the observations made so far:
+// it returns when that is done, or when ctx ends. If an earlier report still runs, all waiting
+// flushes share the next report. If ctx ends first, later flushes do not wait for the earlier
+// report.
+func (r *Reporter) Hooks() batch.Hooks {
+	all := r.Recorder.Hooks()
+	all.BatchSettled = func(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
+		r.batchSettled(ctx, b, results)
+		r.panicAgain()
+	}
+	all.Called = func(ctx context.Context, c batch.Call) {
+		r.called(ctx, c)
+		r.panicAgain()
+	}
+	all.Flush = r.flush
+	return all
 }
 
 // arm schedules a report: at the end of the interval, or at the next flush.
@@ -90,9 +96,8 @@ func (r *Reporter) tick() {
 	}
 }
 
-// panicAgain panics with the value with which a report panicked, so that package batch
-// catches it and calls the warning hooks. Call it in hook methods whose panics are
-// reported.
+// panicAgain panics with the value with which a report panicked, so that its caller
+// catches it and reports it as a warning.
 func (r *Reporter) panicAgain() {
 	r.mu.Lock()
 	err := r.panicked
@@ -134,11 +139,7 @@ func (r *Reporter) Period(ctx context.Context) time.Time {
 	return now.Round(r.every).Add(-r.every)
 }
 
-// Flush reports the observations made so far. It implements [batch.FlushHook]. It returns
-// when that is done, or when ctx ends. If an earlier report still runs, all waiting flushes
-// share the next report. If ctx ends first, later flushes do not wait for the earlier
-// report.
-func (r *Reporter) Flush(ctx context.Context) {
+func (r *Reporter) flush(ctx context.Context) {
 	defer r.panicAgain()
 	r.mu.Lock()
 	if r.timer != nil {

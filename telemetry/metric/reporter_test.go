@@ -14,13 +14,12 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
 	"github.com/sqsbatch/sqsbatch/sender"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var _ batch.FlushHook = (*metric.Reporter)(nil)
 
 type reports struct {
 	*metric.Reporter
@@ -75,7 +74,7 @@ func newReports(every time.Duration) *reports {
 }
 
 func (r *reports) settle() {
-	r.BatchSettled(context.Background(), batch.BatchInfo{}, []batch.Result{{Record: &batch.Record{}, Outcome: batch.Succeeded, Started: time.Now()}})
+	r.Hooks().BatchSettled(context.Background(), batch.BatchInfo{}, []batch.Result{{Record: &batch.Record{}, Outcome: batch.Succeeded, Started: time.Now()}})
 }
 
 func TestReportsFollowTheInterval(t *testing.T) {
@@ -89,7 +88,7 @@ func TestReportsFollowTheInterval(t *testing.T) {
 		time.Sleep(time.Hour)
 		r.settle()
 		time.Sleep(time.Second)
-		r.Flush(t.Context())
+		r.Hooks().Flush(t.Context())
 		time.Sleep(time.Hour)
 		last := 2*time.Hour + 76*time.Second
 		if !slices.Equal(r.at, []time.Duration{time.Hour + time.Minute, last}) || !slices.Equal(r.of(), []float64{3, 1}) {
@@ -101,9 +100,9 @@ func TestReportsFollowTheInterval(t *testing.T) {
 // Each observation alone makes a report after the interval.
 func TestOneObservationIsReported(t *testing.T) {
 	for name, observe := range map[string]func(*reports){
-		"call":          func(r *reports) { r.Called(t.Context(), batch.Call{Operation: "ReceiveMessage"}) },
+		"call":          func(r *reports) { r.Hooks().Called(t.Context(), batch.Call{Operation: "ReceiveMessage"}) },
 		"sender's call": func(r *reports) { r.SenderCalled(sender.Call{Entries: 1}) },
-		"warning":       func(r *reports) { r.Warned(t.Context(), batch.Warning{}) },
+		"warning":       func(r *reports) { r.Hooks().Warned(t.Context(), batch.Warning{}) },
 		"settled batch": (*reports).settle,
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -124,23 +123,23 @@ func TestReportsWithoutAnInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReports(0)
 		r.settle()
-		r.Called(t.Context(), batch.Call{Operation: "ChangeMessageVisibilityBatch"})
-		r.Warned(t.Context(), batch.Warning{})
+		r.Hooks().Called(t.Context(), batch.Call{Operation: "ChangeMessageVisibilityBatch"})
+		r.Hooks().Warned(t.Context(), batch.Warning{})
 		time.Sleep(time.Hour)
 		if had := r.of(); len(had) != 0 {
 			t.Errorf("reported before the flush: %v", had)
 		}
 		r.take(3 * time.Minute) // output that blocks
-		go r.Flush(t.Context())
+		go r.Hooks().Flush(t.Context())
 		time.Sleep(time.Second)
 		short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		r.Flush(short) // gives up, which leaves nothing behind that reports later
+		r.Hooks().Flush(short) // gives up, which leaves nothing behind that reports later
 		time.Sleep(time.Hour)
 		r.settle()
 		time.Sleep(time.Hour)
 		r.take(0)
-		r.Flush(t.Context())
+		r.Hooks().Flush(t.Context())
 		time.Sleep(time.Hour)
 		if !slices.Equal(r.at, []time.Duration{time.Hour + 3*time.Minute, 3*time.Hour + 3*time.Second}) || !slices.Equal(r.of(), []float64{1, 1}) {
 			t.Errorf("reports at %v of %v", r.at, r.had)
@@ -154,7 +153,9 @@ func TestReportsOnTheClock(t *testing.T) {
 		r := newReports(time.Minute)
 		time.Sleep(25 * time.Second)
 		var ended atomic.Bool
-		r.Polling(t.Context(), orders, func() batch.Load { return batch.Load{Slots: 1, Ended: ended.Load()} })
+		r.Hooks().Polling(t.Context(), orders, func() batch.Status {
+			return batch.Status{Concurrency: 1, State: map[bool]string{true: "stopped"}[ended.Load()]}
+		})
 		r.take(3 * time.Second)
 		time.Sleep(4 * time.Minute)
 		ended.Store(true)
@@ -180,7 +181,7 @@ func TestAReportThatTakesLong(t *testing.T) {
 			time.Sleep(time.Until(r.began.Add(at)))
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
-			r.Flush(ctx)
+			r.Hooks().Flush(ctx)
 			if took := time.Since(r.began); took != until {
 				t.Errorf("a flush at %v ended at %v, want %v", at, took, until)
 			}
@@ -230,7 +231,7 @@ func panicky(t *testing.T) (*hooks.Set, *reports, *told) {
 	t.Helper()
 	r, w := newReports(time.Minute), &told{}
 	r.panics = 1
-	set, err := hooks.New(r, w)
+	set, err := hooks.New(testhooks.Of(r, w))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +253,7 @@ func TestAFlushThatPanics(t *testing.T) {
 		if got := r.of(); !slices.Equal(got, []float64{1, 1, 1, 1, 1}) {
 			t.Errorf("reports of %v records, want the 5 after the one that panicked", got)
 		}
-		w.once(t, "*metric_test.reports panicked", "a writer's")
+		w.once(t, "the hook Flush panicked", "a writer's")
 	})
 }
 
@@ -276,7 +277,7 @@ func TestAReportThatPanics(t *testing.T) {
 					t.Errorf("reports of %v records, want that of the second queue", got)
 				}
 				tell(t, set)
-				w.once(t, "*metric_test.reports panicked", "a report of metrics panicked: a writer's", "reporter_test.go")
+				w.once(t, "the hook "+name+" panicked", "a report of metrics panicked: a writer's", "reporter_test.go")
 				settleIn(t, orders, set)
 				time.Sleep(time.Hour)
 				if got := r.of(); len(got) < 2 {

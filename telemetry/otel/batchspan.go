@@ -50,8 +50,8 @@ const (
 	maxEvents = 100
 )
 
-// BatchContext implements [batch.BatchContextHook]: it begins the batch's span.
-func (h *Hook) BatchContext(ctx context.Context, info batch.BatchInfo, records []batch.Record) context.Context {
+// batchContext begins the batch's span.
+func (h *Instrumentation) batchContext(ctx context.Context, info batch.BatchInfo, records []batch.Record) context.Context {
 	b := &batchSpan{Context: ctx, records: records}
 	b.lambda = len(records) > 0 && records[0].ReceivedAt.IsZero() // only a long poll sets it
 	if !b.lambda && len(records) <= 1 {
@@ -83,7 +83,7 @@ func (h *Hook) BatchContext(ctx context.Context, info batch.BatchInfo, records [
 }
 
 // senders returns links to the spans that sent the records, each with the message's id.
-func (h *Hook) senders(records []batch.Record) (links []trace.Link) {
+func (h *Instrumentation) senders(records []batch.Record) (links []trace.Link) {
 	for i := range records {
 		from := h.sender(&records[i])
 		for _, link := range from.links() {
@@ -129,7 +129,7 @@ func (b *batchSpan) settle() (open map[*batch.Record]*recordSpan) {
 }
 
 // BatchSettled ends the spans of records that failed, and then the batch's span.
-func (h *Hook) BatchSettled(ctx context.Context, info batch.BatchInfo, results []batch.Result) {
+func (h *Instrumentation) batchSettled(ctx context.Context, info batch.BatchInfo, results []batch.Result) {
 	b := batchOf(ctx)
 	if b == nil || len(results) != len(b.records) {
 		return
@@ -175,9 +175,9 @@ func endBatch(span trace.Span, counts []int, done int) {
 	}
 }
 
-// Warned implements [batch.WarningHook]: it adds an event to the batch's span, if there is
+// warned adds an event to the batch's span, if there is
 // one.
-func (h *Hook) Warned(ctx context.Context, w batch.Warning) {
+func (h *Instrumentation) warned(ctx context.Context, w batch.Warning) {
 	b := batchOf(ctx)
 	if b == nil || b.span == nil || !b.span.IsRecording() || w.Info {
 		return

@@ -17,7 +17,7 @@ import (
 func Example() {
 	provider := sdktrace.NewTracerProvider( /* sdktrace.WithBatcher(exporter) */ )
 	cfg := handler.Config{
-		Hooks: []any{otel.New(otel.Options{TracerProvider: provider, Flush: provider.ForceFlush})},
+		Hooks: otel.New(otel.Config{TracerProvider: provider, Flush: provider.ForceFlush}).Hooks(),
 	}
 	_, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error {
 		return nil

@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -36,10 +38,10 @@ type world struct {
 	spans  *tracetest.InMemoryExporter
 	reader *sdkmetric.ManualReader
 	tracer trace.Tracer // of the same SDK, for the application's own spans
-	hook   *otel.Hook
+	hook   *otel.Instrumentation
 }
 
-func inWorld(t *testing.T, fifo bool, opts otel.Options, script func(*world)) {
+func inWorld(t *testing.T, fifo bool, opts otel.Config, script func(*world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{Queue: testqueue.New(t, fifo), t: t}
@@ -49,12 +51,12 @@ func inWorld(t *testing.T, fifo bool, opts otel.Options, script func(*world)) {
 	})
 }
 
-func inWorldRun(t *testing.T, name string, fifo bool, opts otel.Options, script func(*world)) {
+func inWorldRun(t *testing.T, name string, fifo bool, opts otel.Config, script func(*world)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) { inWorld(t, fifo, opts, script) })
 }
 
-func (w *world) observe(opts otel.Options) {
+func (w *world) observe(opts otel.Config) {
 	w.spans, w.reader = tracetest.NewInMemoryExporter(), sdkmetric.NewManualReader()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(w.spans))
 	opts.TracerProvider = provider
@@ -64,7 +66,7 @@ func (w *world) observe(opts otel.Options) {
 }
 
 func (w *world) config() handler.Config {
-	return handler.Config{Hooks: []any{w.hook}}
+	return handler.Config{Hooks: testhooks.Of(w.hook)}
 }
 
 // onLambda invokes h with what is in the queue, once, in the context that in makes.

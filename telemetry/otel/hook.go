@@ -4,7 +4,7 @@
 //
 //	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter))
 //	handler.RunWith(batch.JSON(shipOrder), handler.Config{
-//		Hooks: []any{otel.New(otel.Options{TracerProvider: provider, Flush: provider.ForceFlush})},
+//		Hooks: []any{otel.New(otel.Config{TracerProvider: provider, Flush: provider.ForceFlush})},
 //	})
 //
 // Each record that is handled has a span "process QUEUE" of kind CONSUMER. The span lasts
@@ -44,8 +44,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sharedcall"
 )
 
-// Options configures the spans and metrics. The zero value uses the global providers.
-type Options struct {
+// Config configures the spans and metrics. The zero value uses the global providers.
+type Config struct {
 	// TracerProvider makes the spans. Defaults to the global one.
 	TracerProvider trace.TracerProvider
 
@@ -53,7 +53,7 @@ type Options struct {
 	MeterProvider metric.MeterProvider
 
 	// Propagator reads the sender's context from a record's message attributes, and writes
-	// it in [Hook.Inject]. Defaults to W3C trace context and baggage.
+	// it in [Instrumentation.Inject]. Defaults to W3C trace context and baggage.
 	Propagator propagation.TextMapPropagator
 
 	// SenderAsParent makes a record's span a child of the span that sent it, and so a part
@@ -69,7 +69,7 @@ type Options struct {
 
 	// Flush sends the data that the SDK buffers: the ForceFlush method of its tracer
 	// provider, or a function that calls it and the meter provider's. It is called at the
-	// end of each invocation and of handler.Poll, as batch.FlushHook describes. Defaults to
+	// end of each invocation and of handler.Poll, as batch.Hooks describes. Defaults to
 	// nothing: on Lambda spans then wait for the next invocation, or are lost.
 	//
 	// It never runs twice at the same time. Invocations that end while it runs share the
@@ -96,19 +96,20 @@ const (
 	InvocationLinked
 )
 
-// Hook makes spans and metrics. It is safe for concurrent use.
-type Hook struct {
-	opts    Options
+// Instrumentation makes spans and metrics, see [Instrumentation.Hooks]. It is safe for
+// concurrent use.
+type Instrumentation struct {
+	opts    Config
 	tracer  trace.Tracer
 	metrics metrics
-	flushes *sharedcall.Calls // calls of Options.Flush, shared by invocations that end at the same time
+	flushes *sharedcall.Calls // calls of Config.Flush, shared by invocations that end at the same time
 }
 
 const scope = "github.com/sqsbatch/sqsbatch/telemetry/otel"
 
-// New returns a hook for handler.Config.Hooks. Errors of the SDK go to the error handler of
+// New returns an Instrumentation. Errors of the SDK go to the error handler of
 // OpenTelemetry (otel.SetErrorHandler).
-func New(opts Options) *Hook {
+func New(opts Config) *Instrumentation {
 	if opts.TracerProvider == nil {
 		opts.TracerProvider = otel.GetTracerProvider()
 	}
@@ -118,7 +119,7 @@ func New(opts Options) *Hook {
 	if opts.Propagator == nil {
 		opts.Propagator = w3c
 	}
-	h := &Hook{
+	h := &Instrumentation{
 		opts:   opts,
 		tracer: opts.TracerProvider.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL)),
 	}
@@ -127,27 +128,35 @@ func New(opts Options) *Hook {
 	return h
 }
 
-// Flush implements batch.FlushHook: it calls Options.Flush and waits until that has
-// returned or ctx ends. If an earlier call still runs, all waiting flushes share the next
-// call, so that everything made before Flush is in a call that begins after it. If the
-// earlier call exceeds its time, nothing is flushed. Errors go to the error handler of
-// OpenTelemetry.
-func (h *Hook) Flush(ctx context.Context) {
+// Hooks returns the hooks that make spans and metrics, for handler.Config.Hooks. Their Flush
+// calls Config.Flush.
+func (h *Instrumentation) Hooks() batch.Hooks {
+	return batch.Hooks{
+		BatchContext: h.batchContext, RecordContext: h.recordContext, RecordFinished: h.recordFinished, BatchSettled: h.batchSettled,
+		Called: h.called, Warned: h.warned, Flush: h.flushed,
+	}
+}
+
+// flushed calls Config.Flush and waits until that has returned or ctx ends. If an earlier call
+// still runs, all waiting flushes share the next call, so that everything made before is in a
+// call that begins after it. If the earlier call exceeds its time, nothing is flushed. Errors
+// go to the error handler of OpenTelemetry.
+func (h *Instrumentation) flushed(ctx context.Context) {
 	if h.opts.Flush != nil && !h.flushes.Do(ctx) {
 		handle(errOverdue)
 	}
 }
 
-var errOverdue = errors.New("sqsbatch: Options.Flush is not called: an earlier call of it did not return in its time")
+var errOverdue = errors.New("sqsbatch: Config.Flush is not called: an earlier call of it did not return in its time")
 
-func (h *Hook) flush(ctx context.Context) {
+func (h *Instrumentation) flush(ctx context.Context) {
 	err := batch.ErrGoexit
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("it panicked: %v", v)
 		}
 		if err != nil {
-			handle(fmt.Errorf("sqsbatch: Options.Flush: %w", err))
+			handle(fmt.Errorf("sqsbatch: Config.Flush: %w", err))
 		}
 	}()
 	err = h.opts.Flush(ctx)

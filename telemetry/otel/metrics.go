@@ -63,9 +63,8 @@ func recordAttributes(of measured) []attribute.KeyValue {
 	return append(newQueue(of.queue).attrs, outcomeKey.String(of.outcome.String()))
 }
 
-// Called implements [batch.CallHook]: it measures a call to SQS. It ignores a call that a
-// stop abandoned.
-func (h *Hook) Called(ctx context.Context, c batch.Call) {
+// called measures a call to SQS. It ignores a call that a stop abandoned.
+func (h *Instrumentation) called(ctx context.Context, c batch.Call) {
 	if errors.Is(c.Err, context.Canceled) {
 		return
 	}

@@ -51,7 +51,7 @@ func TestMetrics(t *testing.T) {
 		"error.type=timeout " + common + "retry: 1 in 9s",
 		common + "succeeded: 2 in 0s",
 	}
-	inWorld(t, false, otel.Options{}, func(w *world) {
+	inWorld(t, false, otel.Config{}, func(w *world) {
 		w.Send("ok", "ok", "fail", "never", "slow", "hang")
 		w.onLambda(byBody, w.config())
 		var got []string
@@ -99,7 +99,7 @@ func TestCallsAreMeasured(t *testing.T) {
 		call("SendMessageBatch", "orders-dead", send, ""),
 		call("SendMessageBatch", "orders-dead", send, "entries_failed"),
 	}
-	inWorld(t, false, otel.Options{}, func(w *world) {
+	inWorld(t, false, otel.Config{}, func(w *world) {
 		var mu sync.Mutex
 		calls := map[string]int{}
 		w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
@@ -119,7 +119,7 @@ func TestCallsAreMeasured(t *testing.T) {
 		}
 		w.Send("ok", "fail", "never")
 		cfg := w.config()
-		cfg.Backoff = func(int) time.Duration { return time.Hour }
+		cfg.Failures.Backoff = func(int) time.Duration { return time.Hour }
 		w.Poll(w.t.Context(), 130*time.Second, batch.HandlerFunc(byBody), cfg) // a receive is open then
 		var got []string
 		for _, p := range w.durations("messaging.client.operation.duration") {
@@ -154,10 +154,10 @@ func TestErrorTypes(t *testing.T) {
 		"*otel_test.carrierError": errors.Join(fmt.Errorf("a: %w, %w", &carrierError{}, errors.New("b"))),
 		"*batch.permanentError":   batch.Permanent(nil),
 	} {
-		inWorldRun(t, want, false, otel.Options{}, func(w *world) {
+		inWorldRun(t, want, false, otel.Config{}, func(w *world) {
 			w.Send("x")
 			cfg := w.config()
-			cfg.Backoff = func(int) time.Duration { return time.Hour }
+			cfg.Failures.Backoff = func(int) time.Duration { return time.Hour }
 			w.Poll(w.t.Context(), time.Minute, batch.HandlerFunc(func(context.Context, batch.Record) error { return err }), cfg)
 			records, _ := w.byID()
 			if len(records) != 1 || attr(records[0].Attributes, "error.type") != want {
@@ -168,7 +168,7 @@ func TestErrorTypes(t *testing.T) {
 }
 
 func TestErrorTypesAreBounded(t *testing.T) {
-	inWorld(t, false, otel.Options{}, func(w *world) {
+	inWorld(t, false, otel.Config{}, func(w *world) {
 		w.settle(numberedRecords(1_500), 1_500, func(r *batch.Record) batch.Result {
 			return batch.Result{Record: r, Outcome: batch.Retry, Err: &codeError{"code of " + r.MessageID}, Started: time.Now()}
 		})

@@ -32,7 +32,7 @@ const (
 type recordSpan struct {
 	context.Context
 	span  trace.Span
-	hook  *Hook
+	hook  *Instrumentation
 	queue *queue
 	batch *batchSpan // nil if there was no BatchContext
 }
@@ -48,8 +48,8 @@ func (s *recordSpan) Value(key any) any {
 	return s.Context.Value(key)
 }
 
-// RecordContext implements [batch.RecordContextHook]: it begins the record's span.
-func (h *Hook) RecordContext(ctx context.Context, r *batch.Record) context.Context {
+// recordContext begins the record's span.
+func (h *Instrumentation) recordContext(ctx context.Context, r *batch.Record) context.Context {
 	s := &recordSpan{hook: h, batch: batchOf(ctx)}
 	if name := batch.QueueName(r.QueueARN); s.batch != nil && s.batch.queue != nil && s.batch.queue.name == name {
 		s.queue = s.batch.queue
@@ -98,7 +98,7 @@ func (s *recordSpan) attributes(r *batch.Record) []attribute.KeyValue {
 // RecordFinished ends the span of a record that succeeded. The span of a failed record
 // waits for its batch. Successes do not wait: 10,000 spans at once would overflow the SDK's
 // queue.
-func (h *Hook) RecordFinished(ctx context.Context, r batch.Result) {
+func (h *Instrumentation) recordFinished(ctx context.Context, r batch.Result) {
 	s, _ := ctx.Value(recordKey{}).(*recordSpan)
 	switch {
 	case s == nil: // skipped, or abandoned before it got its context

@@ -23,7 +23,7 @@ type sender struct {
 	baggage    baggage.Baggage
 }
 
-func (h *Hook) sender(r *batch.Record) (s sender) {
+func (h *Instrumentation) sender(r *batch.Record) (s sender) {
 	if len(r.MessageAttributes) > 0 {
 		ctx := h.opts.Propagator.Extract(context.Background(), attributesOf(r.MessageAttributes))
 		s.attributes = trace.SpanContextFromContext(ctx)
@@ -57,7 +57,7 @@ func (s *sender) links() (list []trace.Link) {
 }
 
 // invocation returns ctx with the Lambda invocation's trace, or a link to it.
-func (h *Hook) invocation(ctx context.Context) (context.Context, []trace.Link) {
+func (h *Instrumentation) invocation(ctx context.Context) (context.Context, []trace.Link) {
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		return ctx, nil
 	}

@@ -25,13 +25,13 @@ const triesKey = attribute.Key("sqsbatch.tries")
 // PRODUCER: from the time when it is ready to be sent until its result is known. The span is
 // a child of the span in ctx, which in a handler is that of the record.
 //
-// The message carries the span as [Hook.Inject] writes it. If it has no room for the
+// The message carries the span as [Instrumentation.Inject] writes it. If it has no room for the
 // attributes, it carries the span as AWSTraceHeader, if it has none. If the message has a
 // traceparent already, it was created in another span: the new span links to that one, is
 // of kind CLIENT, and is not written, as the conventions say.
 //
 // Each message is also counted in messaging.client.sent.messages.
-func (h *Hook) TraceMessage(ctx context.Context, queue string, m *producer.Message) func(producer.Result) {
+func (h *Instrumentation) TraceMessage(ctx context.Context, queue string, m *producer.Message) func(producer.Result) {
 	name := batch.QueueName(queue)
 	kind, opts := trace.SpanKindProducer, make([]trace.SpanStartOption, 0, 3)
 	created := trace.SpanContextFromContext(h.opts.Propagator.Extract(context.Background(), attributesOf(m.Attributes)))
@@ -47,7 +47,7 @@ func (h *Hook) TraceMessage(ctx context.Context, queue string, m *producer.Messa
 	return func(r producer.Result) { h.sent(ctx, span, name, r) }
 }
 
-func carry(ctx context.Context, h *Hook, m *producer.Message) {
+func carry(ctx context.Context, h *Instrumentation, m *producer.Message) {
 	attributes, err := inject(ctx, m.Attributes, h.opts.Propagator, func(value string) batch.MessageAttribute {
 		return batch.MessageAttribute{DataType: "String", StringValue: value}
 	})
@@ -57,7 +57,7 @@ func carry(ctx context.Context, h *Hook, m *producer.Message) {
 	}
 }
 
-func (h *Hook) sent(ctx context.Context, span trace.Span, queue string, r producer.Result) {
+func (h *Instrumentation) sent(ctx context.Context, span trace.Span, queue string, r producer.Result) {
 	failure := ""
 	span.SetAttributes(triesKey.Int(r.Tries))
 	if r.MessageID != "" {
@@ -74,8 +74,8 @@ func (h *Hook) sent(ctx context.Context, span trace.Span, queue string, r produc
 
 // SenderCalled is for sender.Config.OnCall. It measures calls of SendMessageBatch in
 // messaging.client.operation.duration.
-func (h *Hook) SenderCalled(c producer.Call) {
-	h.Called(context.Background(), batch.Call{Operation: "SendMessageBatch", URL: c.URL, Failed: c.Failed, Duration: c.Duration, Err: c.Err})
+func (h *Instrumentation) SenderCalled(c producer.Call) {
+	h.called(context.Background(), batch.Call{Operation: "SendMessageBatch", URL: c.URL, Failed: c.Failed, Duration: c.Duration, Err: c.Err})
 }
 
 // sendFailures are the classes of errors that package sender has itself.
@@ -118,9 +118,9 @@ func Inject(ctx context.Context, attributes map[string]types.MessageAttributeVal
 	return inject(ctx, attributes, w3c, sdkText)
 }
 
-// Inject is the function [Inject] with Options.Propagator. The headers that the propagator
+// Inject is the function [Inject] with Config.Propagator. The headers that the propagator
 // writes last are left out first.
-func (h *Hook) Inject(ctx context.Context, attributes map[string]types.MessageAttributeValue) (map[string]types.MessageAttributeValue, error) {
+func (h *Instrumentation) Inject(ctx context.Context, attributes map[string]types.MessageAttributeValue) (map[string]types.MessageAttributeValue, error) {
 	return inject(ctx, attributes, h.opts.Propagator, sdkText)
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -34,9 +36,9 @@ type sending struct {
 func inSending(t *testing.T, script func(*sending)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &sending{world: &world{t: t}, server: sqs.New(sqs.Options{})}
+		w := &sending{world: &world{t: t}, server: sqs.New(sqs.Config{})}
 		defer w.server.Close()
-		w.observe(otel.Options{})
+		w.observe(otel.Config{})
 		name := "mails"
 		client := w.server.Client()
 		_, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: &name})
@@ -66,9 +68,9 @@ func (w *sending) one(name string) tracetest.SpanStub {
 func TestTraceMessage_InAHandler(t *testing.T) {
 	inSending(t, func(w *sending) {
 		record := batch.Record{MessageID: "m-1", QueueARN: "arn:aws:sqs:eu-west-1:123456789012:orders", TraceHeader: "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"}
-		ctx := batch.WithRecord(w.hook.RecordContext(w.t.Context(), &record), record)
+		ctx := batch.WithRecord(w.hook.Hooks().RecordContext(w.t.Context(), &record), record)
 		ok(t, w.s.Send(ctx, sender.Text("hello")))
-		w.hook.RecordFinished(ctx, batch.Result{Record: &record, Outcome: batch.Succeeded, Started: time.Now()})
+		w.hook.Hooks().RecordFinished(ctx, batch.Result{Record: &record, Outcome: batch.Succeeded, Started: time.Now()})
 		process, send := w.one("process orders"), w.one("send mails")
 		if send.SpanKind != trace.SpanKindProducer || send.Parent.SpanID() != process.SpanContext.SpanID() || len(send.Links) > 0 || send.Status.Code != codes.Unset {
 			t.Errorf("%+v", send)
@@ -155,10 +157,10 @@ func TestTraceMessage_FailuresAndMetrics(t *testing.T) {
 // child of the record's. The answer's names no process: each has a reply queue of its own.
 func TestSpansOfACall(t *testing.T) {
 	w := &world{t: t}
-	w.observe(otel.Options{})
+	w.observe(otel.Config{})
 	traced := sender.Config{Trace: w.hook.TraceMessage, OnCall: w.hook.SenderCalled}
-	h := reply.HandlerWith(reply.HandlerConfig{Sender: traced}, func(_ context.Context, n int) (int, error) { return -n, nil })
-	cfg := sqstest.Config{Container: true, Handler: handler.Config{Hooks: []any{w.hook}}}
+	h := reply.Handler(func(_ context.Context, n int) (int, error) { return -n, nil }, reply.HandlerConfig{Sender: traced})
+	cfg := sqstest.Config{Container: true, Handler: handler.Config{Hooks: testhooks.Of(w.hook)}}
 	sqstest.RunWith(t, h, cfg, func(t *testing.T, q *sqstest.Queue) {
 		q.Start()
 		c, err := reply.NewClient(q.Client, reply.Config{Sender: traced})

@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/telemetry/otel"
@@ -38,10 +39,10 @@ func TestOutcomesOnLambda(t *testing.T) {
 		{"slow", "retry timeout", "context deadline exceeded", "context.deadlineExceededError", " sqsbatch.visible_in_ms=1000"},
 		{"hang", "abandoned abandoned", "abandoned: its handler was still running after 9.25s and ignores the end of its context", "*errors.errorString", " sqsbatch.max_receive_count=5"},
 	} {
-		inWorldRun(t, c.body, false, otel.Options{}, func(w *world) {
+		inWorldRun(t, c.body, false, otel.Config{}, func(w *world) {
 			w.Send("swordfish:" + c.body)
 			cfg := w.config()
-			cfg.Backoff = func(int) time.Duration { return time.Second }
+			cfg.Failures.Backoff = func(int) time.Duration { return time.Second }
 			began := time.Now()
 			w.onLambda(byBody, cfg)
 			records, batches := w.byID()
@@ -86,7 +87,7 @@ func checkException(t *testing.T, s tracetest.SpanStub, want string) {
 }
 
 func TestABatchOnLambda(t *testing.T) {
-	inWorld(t, false, otel.Options{}, func(w *world) {
+	inWorld(t, false, otel.Config{}, func(w *world) {
 		w.Send("ok", "fail", "ok")
 		w.onLambda(func(ctx context.Context, r batch.Record) error {
 			_, own := w.tracer.Start(ctx, "own work")
@@ -127,14 +128,14 @@ func TestABatchOnLambda(t *testing.T) {
 
 // What is not handed to the handler has no span; the batch's tells of it.
 func TestRecordsThatAreNotHandled(t *testing.T) {
-	inWorldRun(t, "not started", false, otel.Options{}, func(w *world) {
+	inWorldRun(t, "not started", false, otel.Config{}, func(w *world) {
 		w.Send("hang", "ok", "ok")
 		cfg := w.config()
 		cfg.Concurrency = 1
 		w.onLambda(byBody, cfg)
 		checkUnhandled(w.t, w, "abandoned", "not-started", "sqsbatch.records.abandoned=1 sqsbatch.records.not_started=2")
 	})
-	inWorldRun(t, "skipped", true, otel.Options{}, func(w *world) {
+	inWorldRun(t, "skipped", true, otel.Config{}, func(w *world) {
 		w.Send("a:fail", "a:ok", "a:ok")
 		w.onLambda(byBody, w.config())
 		checkUnhandled(w.t, w, "retry", "skipped", "sqsbatch.records.retry=1 sqsbatch.records.skipped=2")
@@ -174,11 +175,11 @@ func checkUnhandled(t *testing.T, w *world, handled, unhandled, counts string) {
 // The group of a FIFO queue is a batch, and a trace. Another record is a trace of its own,
 // with one span, however often its visibility timeout is extended.
 func TestInAContainer(t *testing.T) {
-	inWorld(t, true, otel.Options{}, func(w *world) {
+	inWorld(t, true, otel.Config{}, func(w *world) {
 		w.Send("a:ok", "a:fail", "a:ok", "b:ok", "c:slow", "d:hang", "e:never")
 		cfg := w.config()
 		cfg.RecordTimeout, cfg.Poll.Visibility = 30*time.Second, 9*time.Second
-		cfg.Backoff = func(int) time.Duration { return time.Hour }
+		cfg.Failures.Backoff = func(int) time.Duration { return time.Hour }
 		w.Poll(w.t.Context(), time.Minute, batch.HandlerFunc(byBody), cfg)
 		records, batches := w.byID()
 		if len(records) != 6 || len(batches) != 1 {
@@ -220,7 +221,7 @@ func TestInAContainer(t *testing.T) {
 // A span of the main function is not the parent of all that the process does.
 func TestTheContextOfPollIsNoParent(t *testing.T) {
 	for _, fifo := range []bool{false, true} {
-		inWorld(t, fifo, otel.Options{}, func(w *world) {
+		inWorld(t, fifo, otel.Config{}, func(w *world) {
 			w.Send("a:ok", "a:ok")
 			ctx, span := w.tracer.Start(w.t.Context(), "main")
 			defer span.End()
@@ -247,21 +248,21 @@ func numberedRecords(n int) []batch.Record {
 // settle settles a batch by the hook alone, after it has begun some records.
 func (w *world) settle(records []batch.Record, begun int, result func(r *batch.Record) batch.Result) context.Context {
 	info := batch.BatchInfo{Records: len(records), QueueARN: records[0].QueueARN}
-	ctx := w.hook.BatchContext(w.t.Context(), info, records)
+	ctx := w.hook.Hooks().BatchContext(w.t.Context(), info, records)
 	results := make([]batch.Result, len(records))
 	for i := range records {
 		if i < begun {
-			w.hook.RecordContext(ctx, &records[i])
+			w.hook.Hooks().RecordContext(ctx, &records[i])
 		}
 		results[i] = result(&records[i])
 	}
-	w.hook.BatchSettled(ctx, info, results)
+	w.hook.Hooks().BatchSettled(ctx, info, results)
 	return ctx
 }
 
 // The SDK keeps 128 links and events by default: no more are made.
 func TestALargeBatch(t *testing.T) {
-	inWorld(t, false, otel.Options{}, func(w *world) {
+	inWorld(t, false, otel.Config{}, func(w *world) {
 		w.settle(numberedRecords(300), 0, func(r *batch.Record) batch.Result {
 			return batch.Result{Record: r, Outcome: batch.NotStarted, Err: batch.ErrNotStarted}
 		})
@@ -274,7 +275,7 @@ func TestALargeBatch(t *testing.T) {
 
 // The conventions: a batch of several queues has no destination.
 func TestABatchOfSeveralQueues(t *testing.T) {
-	inWorld(t, false, otel.Options{}, func(w *world) {
+	inWorld(t, false, otel.Config{}, func(w *world) {
 		records := numberedRecords(2)
 		records[1].QueueARN = "arn:aws:sqs:eu-west-1:1:returns"
 		w.settle(records, 2, func(r *batch.Record) batch.Result {
@@ -293,12 +294,12 @@ func TestABatchOfSeveralQueues(t *testing.T) {
 // A record that was given up while it got its context: its span is ended all the same.
 func TestARecordThatComesAfterItsBatch(t *testing.T) {
 	for _, n := range []int{1, 2} {
-		inWorld(t, false, otel.Options{}, func(w *world) {
+		inWorld(t, false, otel.Config{}, func(w *world) {
 			records := numberedRecords(n)
 			ctx := w.settle(records, 0, func(r *batch.Record) batch.Result {
 				return batch.Result{Record: r, Outcome: batch.Abandoned, Err: batch.ErrAbandoned}
 			})
-			w.hook.RecordContext(ctx, &records[0])
+			w.hook.Hooks().RecordContext(ctx, &records[0])
 			if spans, _ := w.byID(); len(spans) != 1 || attr(spans[0].Attributes, "sqsbatch.outcome") != "abandoned" {
 				t.Errorf("%d spans", len(spans))
 			}
@@ -310,14 +311,14 @@ func TestARecordThatComesAfterItsBatch(t *testing.T) {
 // ends like that of any other.
 func TestARecordThatIsReceivedAgain(t *testing.T) {
 	for _, n := range []int{1, 2} {
-		inWorld(t, false, otel.Options{}, func(w *world) {
+		inWorld(t, false, otel.Config{}, func(w *world) {
 			records := numberedRecords(n)
 			again := records[n-1]
 			info := batch.BatchInfo{Records: n, QueueARN: again.QueueARN}
-			ctx := w.hook.BatchContext(w.t.Context(), info, records)
-			w.hook.RecordContext(ctx, &again)
+			ctx := w.hook.Hooks().BatchContext(w.t.Context(), info, records)
+			w.hook.Hooks().RecordContext(ctx, &again)
 			results := []batch.Result{{Record: &records[0], Outcome: batch.Skipped}, {Record: &again, Outcome: batch.Retry, Started: time.Now()}}
-			w.hook.BatchSettled(ctx, info, results[2-n:])
+			w.hook.Hooks().BatchSettled(ctx, info, results[2-n:])
 			if spans, _ := w.byID(); len(spans) != 1 || outcomeOf(spans[0]) != "retry" {
 				t.Errorf("of %d: %d spans", n, len(spans))
 			}
@@ -327,12 +328,13 @@ func TestARecordThatIsReceivedAgain(t *testing.T) {
 
 // Without a batch, as an engine is used by itself, a record's span ends when it is finished.
 func TestAnEngineByItself(t *testing.T) {
-	inWorld(t, false, otel.Options{}, func(w *world) {
-		engine, err := runner.New(batch.HandlerFunc(byBody), batch.Config{Hooks: []any{w.hook}})
+	inWorld(t, false, otel.Config{}, func(w *world) {
+		set, err := hooks.New(w.hook.Hooks())
 		ok(t, err)
+		engine := runner.New(batch.HandlerFunc(byBody), runner.Config{}, set)
 		records := numberedRecords(2)
 		records[1].Body = "fail"
-		engine.Run(context.Background(), records, batch.Times{}, nil)
+		engine.Run(context.Background(), records, runner.Times{}, nil)
 		spans, others := w.byID()
 		if len(spans) != 2 || len(others) != 0 {
 			t.Errorf("%d spans, and %d others", len(spans), len(others))
@@ -341,7 +343,7 @@ func TestAnEngineByItself(t *testing.T) {
 }
 
 func TestWarningsAreEventsOfTheBatch(t *testing.T) {
-	inWorld(t, false, otel.Options{}, func(w *world) {
+	inWorld(t, false, otel.Config{}, func(w *world) {
 		w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
 			if operation == "ChangeMessageVisibilityBatch" {
 				return testqueue.Answer(r, 403, "AccessDenied", "")
@@ -369,12 +371,12 @@ func TestTextsOfErrorsAreBounded(t *testing.T) {
 		much := strings.Repeat(unit, 200_000)
 		for name, err := range map[string]error{"an error": errors.New(much), "a panic": &batch.PanicError{Value: much, Stack: []byte(much)}} {
 			w := &world{t: t}
-			w.observe(otel.Options{})
+			w.observe(otel.Config{})
 			records := []batch.Record{{MessageID: "m", Attempt: 1}}
-			ctx := w.hook.BatchContext(t.Context(), batch.BatchInfo{}, records)
-			w.hook.RecordContext(ctx, &records[0])
-			w.hook.Warned(ctx, batch.Warning{Message: "look", Err: err})
-			w.hook.BatchSettled(ctx, batch.BatchInfo{}, []batch.Result{{Record: &records[0], Outcome: batch.Retry, Err: err, Started: time.Now()}})
+			ctx := w.hook.Hooks().BatchContext(t.Context(), batch.BatchInfo{}, records)
+			w.hook.Hooks().RecordContext(ctx, &records[0])
+			w.hook.Hooks().Warned(ctx, batch.Warning{Message: "look", Err: err})
+			w.hook.Hooks().BatchSettled(ctx, batch.BatchInfo{}, []batch.Result{{Record: &records[0], Outcome: batch.Retry, Err: err, Started: time.Now()}})
 			events, failed := 0, 0
 			check := func(what, text string, most int) {
 				if len(text) > most || !utf8.ValidString(text) || text == "" {
@@ -403,16 +405,14 @@ func TestTextsOfErrorsAreBounded(t *testing.T) {
 	}
 }
 
-var _ batch.FlushHook = (*otel.Hook)(nil)
-
 func TestFlush(t *testing.T) {
-	const late = "sqsbatch: Options.Flush is not called: an earlier call of it did not return in its time"
+	const late = "sqsbatch: Config.Flush is not called: an earlier call of it did not return in its time"
 	var told []string
 	otelapi.SetErrorHandler(otelapi.ErrorHandlerFunc(func(err error) { told = append(told, err.Error()) }))
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
 		var do func(context.Context) error
-		hook := otel.New(otel.Options{Flush: func(ctx context.Context) error {
+		hook := otel.New(otel.Config{Flush: func(ctx context.Context) error {
 			calls.Add(1)
 			return do(ctx)
 		}})
@@ -421,7 +421,7 @@ func TestFlush(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			began := time.Now()
-			hook.Flush(ctx)
+			hook.Hooks().Flush(ctx)
 			if d := time.Since(began); d != want {
 				t.Errorf("took %v, want %v", d, want)
 			}
@@ -433,11 +433,11 @@ func TestFlush(t *testing.T) {
 		do = func(context.Context) error { time.Sleep(time.Second); return nil }
 		flush(time.Second)
 		do = func(context.Context) error { return errors.New("no collector") }
-		flush(0, "sqsbatch: Options.Flush: no collector")
+		flush(0, "sqsbatch: Config.Flush: no collector")
 		do = func(context.Context) error { panic("oops") }
-		flush(0, "sqsbatch: Options.Flush: it panicked: oops")
+		flush(0, "sqsbatch: Config.Flush: it panicked: oops")
 		do = func(context.Context) error { runtime.Goexit(); return nil }
-		flush(0, "sqsbatch: Options.Flush: handler called runtime.Goexit")
+		flush(0, "sqsbatch: Config.Flush: handler called runtime.Goexit")
 
 		// One that does not return costs its time once.
 		do = func(context.Context) error { time.Sleep(time.Minute); return nil }
@@ -453,7 +453,7 @@ func TestFlush(t *testing.T) {
 		}
 
 		// Two invocations at a time: the second one's spans are flushed too.
-		go hook.Flush(t.Context())
+		go hook.Hooks().Flush(t.Context())
 		synctest.Wait()
 		flush(2 * time.Second)
 		time.Sleep(time.Minute)

@@ -64,7 +64,7 @@ func TestRecordsLinkToTheirSenders(t *testing.T) {
 		{"both, Lambda", true, true, true},
 		{"both, container", true, true, false},
 	} {
-		inWorldRun(t, c.name, false, otel.Options{}, func(w *world) {
+		inWorldRun(t, c.name, false, otel.Config{}, func(w *world) {
 			sender := w.sent(c.inject, c.system)
 			customer := make(chan string, 1)
 			w.run(c.lambda, func(ctx context.Context, r batch.Record) error {
@@ -112,7 +112,7 @@ func TestSenderAsParent(t *testing.T) {
 		{lambda: false, n: 2, parent: true},
 		{lambda: false, fifo: true, n: 2, parent: false},
 	} {
-		inWorldRun(t, fmt.Sprintf("%+v", c), c.fifo, otel.Options{SenderAsParent: true}, func(w *world) {
+		inWorldRun(t, fmt.Sprintf("%+v", c), c.fifo, otel.Config{SenderAsParent: true}, func(w *world) {
 			senders := map[trace.SpanID]trace.TraceID{}
 			for range c.n {
 				sc := w.sent(true, false)
@@ -155,7 +155,7 @@ func TestTheTraceOfTheInvocation(t *testing.T) {
 		{otel.InvocationLinked, "0", false, "link"},
 		{otel.InvocationLinked, "1", true, "child of the span"},
 	} {
-		inWorldRun(t, fmt.Sprint(c.option, c.sampled, c.span), false, otel.Options{Invocation: c.option}, func(w *world) {
+		inWorldRun(t, fmt.Sprint(c.option, c.sampled, c.span), false, otel.Config{Invocation: c.option}, func(w *world) {
 			w.Send("ok")
 			var function trace.SpanContext
 			w.onLambda(byBody, w.config(), func(ctx context.Context) context.Context {
@@ -273,7 +273,7 @@ func TestInjectSystem(t *testing.T) {
 
 // A propagator of the user's own, at both ends.
 func TestAnotherPropagator(t *testing.T) {
-	inWorld(t, false, otel.Options{Propagator: propagation.Baggage{}}, func(w *world) {
+	inWorld(t, false, otel.Config{Propagator: propagation.Baggage{}}, func(w *world) {
 		out, err := w.hook.Inject(withSpan(t, true), nil)
 		if err != nil || len(out) != 1 || *out["baggage"].StringValue != "customer=acme" {
 			t.Errorf("%v, %v", out, err)

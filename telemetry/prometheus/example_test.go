@@ -14,12 +14,12 @@ import (
 )
 
 func Example() {
-	metrics := prometheus.New(prometheus.Options{})
+	metrics := prometheus.New(prometheus.Config{})
 	registry := client.NewRegistry()
 	registry.MustRegister(metrics, collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 
-	cfg := handler.Config{Hooks: []any{metrics}} // for handler.RunWith or handler.NewPoller
-	fmt.Println(len(cfg.Hooks), prometheus.Name(metric.RecordDuration))
-	// Output: 1 sqsbatch_record_duration_seconds
+	cfg := handler.Config{Hooks: metrics.Hooks()} // for handler.RunWith or handler.NewPoller
+	fmt.Println(cfg.Hooks.BatchSettled != nil, prometheus.Name(metric.RecordDuration))
+	// Output: true sqsbatch_record_duration_seconds
 }

@@ -2,7 +2,7 @@
 // outcome, durations, calls to SQS, records held.
 //
 //	func main() {
-//		metrics := prometheus.New(prometheus.Options{})
+//		metrics := prometheus.New(prometheus.Config{})
 //		handler.RunWith(batch.JSON(shipOrder), handler.Config{
 //			Hooks: []any{metrics},
 //			Poll:  handler.PollConfig{Handlers: map[string]http.Handler{"/metrics": metrics.Handler()}},
@@ -42,11 +42,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/sender"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// Options configures the histograms. The zero value is ready to use.
-type Options struct {
+// Config configures the histograms. The zero value is ready to use.
+type Config struct {
 	// DurationBuckets are the upper bounds of the classic buckets of
 	// sqsbatch_record_duration_seconds, in seconds and ascending. Defaults to 10 ms to 15
 	// min in 14 steps.
@@ -64,32 +66,39 @@ type Options struct {
 	NativeOnly bool
 }
 
-// Hook is a hook of package batch, and a Collector. Make it with [New]. It is
-// safe for concurrent use, and for several queues.
-type Hook struct {
-	*metric.Recorder
+// Exporter observes by its hooks, and is a Collector. Make it with [New]. It is safe for
+// concurrent use, and for several queues.
+type Exporter struct {
+	recorder *metric.Recorder
 	families *families
 	err      error // the error of the options
 }
 
-var _ prometheus.Collector = (*Hook)(nil)
+var _ prometheus.Collector = (*Exporter)(nil)
 
-// New returns a Hook. [Hook.Validate] reports mistakes in its options; package handler
-// calls it at the start.
-func New(o Options) *Hook {
-	h := &Hook{err: o.validate()}
+// New returns an Exporter.
+func New(o Config) *Exporter {
+	h := &Exporter{err: o.validate()}
 	if h.err != nil {
-		o = Options{} // client_golang panics at invalid options
+		o = Config{} // client_golang panics at invalid options
 	}
 	h.families = newFamilies(o)
-	h.Recorder = metric.NewRecorder(h.families)
+	h.recorder = metric.NewRecorder(h.families)
 	return h
 }
 
-// Validate returns an error that names each option that is out of its bounds.
-func (h *Hook) Validate() error { return h.err }
+// SenderCalled is for sender.Config.OnCall. It observes a call that sent messages.
+func (h *Exporter) SenderCalled(c sender.Call) { h.recorder.SenderCalled(c) }
 
-func (o *Options) validate() error {
+// Hooks returns the hooks that observe, for handler.Config.Hooks. Their Validate reports
+// mistakes in the configuration; package handler calls it at the start.
+func (h *Exporter) Hooks() batch.Hooks {
+	all := h.recorder.Hooks()
+	all.Validate = func() error { return h.err }
+	return all
+}
+
+func (o *Config) validate() error {
 	for _, option := range []struct {
 		name    string
 		buckets []float64
@@ -104,15 +113,15 @@ func (o *Options) validate() error {
 }
 
 // Describe implements client_golang's Collector.
-func (h *Hook) Describe(ch chan<- *prometheus.Desc) {
+func (h *Exporter) Describe(ch chan<- *prometheus.Desc) {
 	for _, f := range h.families.all {
 		f.Describe(ch)
 	}
 }
 
 // Collect implements client_golang's Collector. It reads the gauges when it is called.
-func (h *Hook) Collect(ch chan<- prometheus.Metric) {
-	h.Recorder.Collect()
+func (h *Exporter) Collect(ch chan<- prometheus.Metric) {
+	h.recorder.Collect()
 	for _, f := range h.families.all {
 		f.Collect(ch)
 	}
@@ -120,7 +129,7 @@ func (h *Hook) Collect(ch chan<- prometheus.Metric) {
 
 // Handler answers scrapes with these metrics and with those of the Go runtime and the
 // process. It has its own registry.
-func (h *Hook) Handler() http.Handler {
+func (h *Exporter) Handler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(h, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
@@ -184,7 +193,7 @@ var classic = map[*metric.Metric][]float64{
 	metric.SendWait:       {0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 10, 60},
 }
 
-func (o *Options) buckets(m *metric.Metric) []float64 {
+func (o *Config) buckets(m *metric.Metric) []float64 {
 	switch {
 	case o.NativeOnly:
 		return nil
@@ -209,7 +218,7 @@ type families struct {
 	values   map[string]*prometheus.HistogramVec
 }
 
-func newFamilies(o Options) *families {
+func newFamilies(o Config) *families {
 	fs := &families{counters: map[string]*prometheus.CounterVec{}, gauges: map[string]*prometheus.GaugeVec{}, values: map[string]*prometheus.HistogramVec{}}
 	for _, m := range metric.All {
 		opts := prometheus.Opts{Name: Name(m), Help: cmp.Or(helps[m.Family], m.Help)}

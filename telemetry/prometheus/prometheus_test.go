@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+
 	client "github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
@@ -28,7 +30,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // scrape returns the series by name and labels, as the handler writes them.
-func scrape(t *testing.T, h *prometheus.Hook) map[string]string {
+func scrape(t *testing.T, h *prometheus.Exporter) map[string]string {
 	t.Helper()
 	w := httptest.NewRecorder()
 	h.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
@@ -57,7 +59,7 @@ func want(t *testing.T, got, want map[string]string) {
 // What a container tells of its records: while they run, and when they are done.
 func TestAPollAsItIsScraped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, metrics := testqueue.New(t, testqueue.Standard), prometheus.New(prometheus.Options{})
+		q, metrics := testqueue.New(t, testqueue.Standard), prometheus.New(prometheus.Config{})
 		stop := q.StartPoll(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
 			time.Sleep(2 * time.Second)
 			switch r.Body {
@@ -69,7 +71,7 @@ func TestAPollAsItIsScraped(t *testing.T) {
 				panic("x")
 			}
 			return nil
-		}), handler.Config{Hooks: []any{metrics}, RecordTimeout: 4 * time.Second})
+		}), handler.Config{Hooks: testhooks.Of(metrics), RecordTimeout: 4 * time.Second})
 		synctest.Wait()
 		want(t, scrape(t, metrics), map[string]string{
 			// There before anything happened, so that the first one is an increase.
@@ -102,7 +104,7 @@ func TestAPollAsItIsScraped(t *testing.T) {
 }
 
 // everything has metrics told all that there is, of two queues and of none.
-func everything(metrics *prometheus.Hook) {
+func everything(metrics *prometheus.Exporter) {
 	ctx := context.Background()
 	for n, queue := range []string{"arn:aws:sqs:eu-west-1:123456789012:orders", "arn:aws:sqs:eu-west-1:123456789012:bills.fifo", ""} {
 		var results []batch.Result
@@ -114,18 +116,18 @@ func everything(metrics *prometheus.Hook) {
 				})
 			}
 		}
-		metrics.BatchSettled(ctx, batch.BatchInfo{QueueARN: queue, Started: time.Now()}, results)
+		metrics.Hooks().BatchSettled(ctx, batch.BatchInfo{QueueARN: queue, Started: time.Now()}, results)
 		for _, operation := range []string{"ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch", "SendMessageBatch", "GetQueueUrl", "Another"} {
-			metrics.Called(ctx, batch.Call{Operation: operation, QueueARN: queue, Entries: 10, Failed: 2, Err: errors.New("no")})
+			metrics.Hooks().Called(ctx, batch.Call{Operation: operation, QueueARN: queue, Entries: 10, Failed: 2, Err: errors.New("no")})
 		}
 		metrics.SenderCalled(sender.Call{URL: queue, Entries: 7, Bytes: 1 << 20, Waited: time.Second, Retried: 1, Failed: 1, Throttled: 1})
-		metrics.Warned(ctx, batch.Warning{Message: fmt.Sprint("look ", n), Queue: batch.QueueName(queue), Serious: true})
-		metrics.Polling(ctx, queue, func() batch.Load { return batch.Load{Slots: 10, Lost: 1, Repeated: 1} })
+		metrics.Hooks().Warned(ctx, batch.Warning{Message: fmt.Sprint("look ", n), Queue: batch.QueueName(queue), Serious: true})
+		metrics.Hooks().Polling(ctx, queue, func() batch.Status { return batch.Status{Concurrency: 10, Counts: batch.Counts{Lost: 1, Repeated: 1}} })
 	}
 }
 
 func TestPromlintFindsNothing(t *testing.T) {
-	metrics := prometheus.New(prometheus.Options{})
+	metrics := prometheus.New(prometheus.Config{})
 	everything(metrics)
 	registry := client.NewPedanticRegistry()
 	registry.MustRegister(metrics)
@@ -145,9 +147,9 @@ func TestPromlintFindsNothing(t *testing.T) {
 // include those of package sender.
 func TestTheSeriesOfAQueueAreBounded(t *testing.T) {
 	for _, c := range []struct {
-		o    prometheus.Options
+		o    prometheus.Config
 		said int
-	}{{prometheus.Options{}, 115 + 32}, {prometheus.Options{NativeOnly: true}, 115 - 62 + 32 - 22}} {
+	}{{prometheus.Config{}, 115 + 32}, {prometheus.Config{NativeOnly: true}, 115 - 62 + 32 - 22}} {
 		metrics := prometheus.New(c.o)
 		var counts []int
 		for range 2 {
@@ -167,14 +169,14 @@ func TestTheSeriesOfAQueueAreBounded(t *testing.T) {
 }
 
 func TestNothingIsAllocatedForARecord(t *testing.T) {
-	metrics := prometheus.New(prometheus.Options{})
+	metrics := prometheus.New(prometheus.Config{})
 	results := make([]batch.Result, 100)
 	for i := range results {
 		results[i] = batch.Result{Record: &batch.Record{Attempt: 1, SentAt: time.Now()}, Outcome: batch.Succeeded, Started: time.Now(),
 			Duration: time.Duration(i) * time.Millisecond, Allowed: time.Second}
 	}
 	settle := func() {
-		metrics.BatchSettled(context.Background(), batch.BatchInfo{QueueARN: "orders", Started: time.Now()}, results)
+		metrics.Hooks().BatchSettled(context.Background(), batch.BatchInfo{QueueARN: "orders", Started: time.Now()}, results)
 	}
 	settle()
 	if n := testing.AllocsPerRun(100, settle); n > 1 {
@@ -184,11 +186,11 @@ func TestNothingIsAllocatedForARecord(t *testing.T) {
 
 // A queue's name comes from an event, and a label must be UTF-8.
 func TestAQueueWhoseNameIsNoText(t *testing.T) {
-	metrics := prometheus.New(prometheus.Options{})
+	metrics := prometheus.New(prometheus.Config{})
 	for _, queue := range []string{"arn:aws:sqs:eu-west-1:123456789012:or\xffders", "\xc3\x28", "\x00\n\"{}"} {
-		metrics.BatchSettled(t.Context(), batch.BatchInfo{QueueARN: queue}, []batch.Result{{Record: &batch.Record{QueueARN: queue}, Outcome: batch.Retry}})
-		metrics.Called(t.Context(), batch.Call{Operation: "ReceiveMessage", QueueARN: queue})
-		metrics.Polling(t.Context(), queue, func() batch.Load { return batch.Load{Slots: 3} })
+		metrics.Hooks().BatchSettled(t.Context(), batch.BatchInfo{QueueARN: queue}, []batch.Result{{Record: &batch.Record{QueueARN: queue}, Outcome: batch.Retry}})
+		metrics.Hooks().Called(t.Context(), batch.Call{Operation: "ReceiveMessage", QueueARN: queue})
+		metrics.Hooks().Polling(t.Context(), queue, func() batch.Status { return batch.Status{Concurrency: 3} })
 	}
 	want(t, scrape(t, metrics), map[string]string{
 		"sqsbatch_records_total{outcome=\"retry\",queue=\"or\uFFFDders\"}":          "1",
@@ -199,7 +201,7 @@ func TestAQueueWhoseNameIsNoText(t *testing.T) {
 }
 
 // histogram is what a server that scrapes native histograms is given.
-func histogram(t *testing.T, metrics *prometheus.Hook, m *metric.Metric) *dto.Histogram {
+func histogram(t *testing.T, metrics *prometheus.Exporter, m *metric.Metric) *dto.Histogram {
 	t.Helper()
 	registry := client.NewRegistry()
 	registry.MustRegister(metrics)
@@ -225,9 +227,9 @@ func bounds(h *dto.Histogram) (list []float64) {
 
 // Every distribution has native buckets, and classic ones for older servers.
 func TestHistogramsHaveBothKindsOfBuckets(t *testing.T) {
-	both, native := prometheus.New(prometheus.Options{}), prometheus.New(prometheus.Options{NativeOnly: true})
-	own := prometheus.New(prometheus.Options{DurationBuckets: []float64{1, 2}, AgeBuckets: []float64{3}})
-	for _, metrics := range []*prometheus.Hook{both, native, own} {
+	both, native := prometheus.New(prometheus.Config{}), prometheus.New(prometheus.Config{NativeOnly: true})
+	own := prometheus.New(prometheus.Config{DurationBuckets: []float64{1, 2}, AgeBuckets: []float64{3}})
+	for _, metrics := range []*prometheus.Exporter{both, native, own} {
 		everything(metrics)
 	}
 	distributions := 0
@@ -236,7 +238,7 @@ func TestHistogramsHaveBothKindsOfBuckets(t *testing.T) {
 			continue
 		}
 		distributions++
-		for name, metrics := range map[string]*prometheus.Hook{"both": both, "native": native} {
+		for name, metrics := range map[string]*prometheus.Exporter{"both": both, "native": native} {
 			h := histogram(t, metrics, m)
 			if math.Pow(2, math.Pow(2, -float64(h.GetSchema()))) > 1.1 || len(h.GetPositiveSpan()) == 0 || h.GetSampleCount() == 0 {
 				t.Errorf("%s, %s: schema %d, %d spans", m.Name, name, h.GetSchema(), len(h.GetPositiveSpan()))
@@ -258,17 +260,17 @@ func TestHistogramsHaveBothKindsOfBuckets(t *testing.T) {
 }
 
 func TestBucketsAreValidated(t *testing.T) {
-	for want, o := range map[string]prometheus.Options{
+	for want, o := range map[string]prometheus.Config{
 		"DurationBuckets[1] is 1": {DurationBuckets: []float64{1, 1}}, "DurationBuckets[0] is 0": {DurationBuckets: []float64{0, 1}},
 		"AgeBuckets[0] is NaN": {AgeBuckets: []float64{math.NaN()}}, "AgeBuckets[2] is 2": {AgeBuckets: []float64{1, 3, 2}},
 	} {
 		metrics := prometheus.New(o)
-		if err := metrics.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := metrics.Hooks().Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 		everything(metrics) // no panic
 	}
-	if err := prometheus.New(prometheus.Options{DurationBuckets: []float64{1, 2}}).Validate(); err != nil {
+	if err := prometheus.New(prometheus.Config{DurationBuckets: []float64{1, 2}}).Hooks().Validate(); err != nil {
 		t.Error(err)
 	}
 }

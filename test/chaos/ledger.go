@@ -60,7 +60,7 @@ func newLedger(messages int) *ledger {
 	return l
 }
 
-// observe is the emulator's sqs.Options.Observe.
+// observe is the emulator's sqs.Config.Observe.
 func (l *ledger) observe(e sqs.Event) {
 	n, ok := numberOf(e.Body)
 	if !ok {

@@ -53,7 +53,7 @@ func newServer(ctx context.Context, o options, l *ledger) (*server, error) {
 		s.endpoint, s.client = s.elasticmq.URL, sqsqueue.Client(s.elasticmq.URL)
 		s.handler = &forward{ctx: ctx, url: s.elasticmq.URL, ledger: l}
 	} else {
-		s.state = sqs.New(sqs.Options{Observe: l.observe, Seed: o.seed, History: max(10_000, o.messages)})
+		s.state = sqs.New(sqs.Config{Observe: l.observe, Seed: o.seed, History: max(10_000, o.messages)})
 		s.endpoint, s.client, s.handler = s.state.URL(), s.state.Client(), s.state
 	}
 	for i := range s.gates {

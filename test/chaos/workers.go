@@ -112,8 +112,7 @@ func (f *fleet) run(name, queues string, settings ...string) (_ *worker, err err
 	w.command.Env = append(os.Environ(), append(settings,
 		"CHAOS_DIARY="+w.diary,
 		"SQSBATCH_QUEUE_URL="+queues,
-		"SQSBATCH_BACKOFF=constant",
-		"SQSBATCH_BACKOFF_BASE="+backoff.String(),
+		"SQSBATCH_BACKOFF_BASE="+backoff.String(), "SQSBATCH_BACKOFF_CAP="+backoff.String(),
 		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=worker", "AWS_SECRET_ACCESS_KEY=worker", "AWS_EC2_METADATA_DISABLED=true",
 	)...)
 	output := must.Get(os.Create(file + ".log"))

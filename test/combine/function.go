@@ -26,7 +26,7 @@ func (e *env) handler() batch.Handler {
 func (e *env) watch(next batch.Handler) batch.Handler {
 	return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
 		err := next.Handle(ctx, r)
-		if err == nil || batch.VerdictOf(err).Done != batch.Pending {
+		if err == nil || batch.VerdictOf(err).Outcome.OK() {
 			e.note(Entry{Kind: Finished, Message: e.w.number(r.MessageID)})
 		}
 		return err

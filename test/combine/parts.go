@@ -81,7 +81,7 @@ func (e *env) around(parts []string, function func() batch.Handler) batch.Handle
 		}
 		h = bulk.JSON(e.chunk, cfg)
 	case "reply":
-		h = reply.HandlerWith(reply.HandlerConfig{SQS: e.sqs}, e.answer, inside)
+		h = reply.Handler(e.answer, reply.HandlerConfig{SQS: e.sqs, Inner: []func(batch.Handler) batch.Handler{inside}})
 	case "idempotency":
 		cfg := idempotency.Config{Key: idempotency.Field("id"), Hash: idempotency.Plain, KeepPermanent: e.w.plan.KeepPermanent, OnDuplicate: e.duplicate}
 		if slices.Contains(parts, "router") {
@@ -102,7 +102,7 @@ func (e *env) around(parts []string, function func() batch.Handler) batch.Handle
 		h = batch.Chain(rest(), ratelimit.New(e.limiter))
 	case "s3payload":
 		h = batch.Chain(rest(), s3payload.Unwrap(s3payload.Config{
-			Buckets: []string{bucket}, Client: e.s3, Prefixes: []string{""}, DeleteAfterSuccess: true, IgnoreMissing: true, Warnings: silent{},
+			Buckets: []string{bucket}, Client: e.s3, Prefixes: []string{""}, DeleteAfterSuccess: true, IgnoreMissing: true, Warned: func(context.Context, batch.Warning) {},
 		}))
 	case "encoded":
 		h = batch.Chain(rest(), encoded.Unwrap)
@@ -110,22 +110,18 @@ func (e *env) around(parts []string, function func() batch.Handler) batch.Handle
 	return e.mutated(parts[0], h)
 }
 
-type silent struct{}
-
-func (silent) Warned(context.Context, batch.Warning) {}
-
 const bucket = "bodies"
 
 // newParts makes what the parts of a process share.
 func (e *env) newParts() (err error) {
 	e.limiter = rate.NewLimiter(rate.Limit(e.w.plan.Rate), 3)
-	e.breaker = breaker.NewWith(gobreaker.Settings{
+	e.breaker = breaker.New(gobreaker.Settings{
 		Timeout:     5 * time.Second,
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= trips },
 		OnStateChange: func(_ string, _, to gobreaker.State) {
 			e.note(Entry{Kind: Changed, Opened: to == gobreaker.StateOpen})
 		},
-	}, breaker.Options{Classify: classify})
+	}, breaker.Config{Classify: classify})
 	e.mails, err = sender.New(e.sqs, sender.Config{Queue: e.w.server.QueueURL(e.w.mails), CorrelationAttribute: correlation})
 	return err
 }

@@ -28,8 +28,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/internal/longpoll"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
-	"github.com/sqsbatch/sqsbatch/longpoll"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 	"github.com/sqsbatch/sqsbatch/payload/encoded"
 	"github.com/sqsbatch/sqsbatch/payload/s3payload"
@@ -88,7 +89,7 @@ func Run(t *testing.T, p *Plan, mutant Mutant) (h *History) {
 		w := &world{plan: p, mutant: mutant, memory: idempotency.NewMemory(), objects: map[string]string{}, numbers: map[string]int{}}
 		w.source, w.dead, w.mails, w.replies = "orders"+p.suffix(), "dead"+p.suffix(), "mails"+p.suffix(), "sqsbatch-reply-1"
 		w.history.Plan, w.history.Began = p, time.Now()
-		w.server = sqs.New(sqs.Options{Seed: p.Seed, History: -1, Observe: w.observe})
+		w.server = sqs.New(sqs.Config{Seed: p.Seed, History: -1, Observe: w.observe})
 		defer w.server.Close()
 		w.client = w.server.Client()
 		if err := w.run(); err != nil {
@@ -314,7 +315,9 @@ func (w *world) kill(k Kill) {
 	}
 }
 
-var failures = partialfailure.Config{Backoff: partialfailure.Constant(2 * time.Second)}
+func (w *world) failures() partialfailure.Config {
+	return partialfailure.Config{Backoff: func(int) time.Duration { return 2 * time.Second }, DeadLetterQueue: w.server.QueueURL(w.dead)}
+}
 
 // lambda invokes the function by an event source mapping.
 func (w *world) lambda() (stop func(), err error) {
@@ -377,7 +380,7 @@ func (w *world) onLambda() (*env, error) {
 		return nil, err
 	}
 	h, err := handler.New(e.handler(), handler.Config{
-		Concurrency: w.plan.Concurrency, Backoff: failures.Backoff, DeadLetterQueue: w.server.QueueURL(w.dead), Classify: classify,
+		Concurrency: w.plan.Concurrency, Failures: w.failures(), Classify: classify,
 		Logger: slog.New(slog.DiscardHandler), SQS: e.sqs,
 	})
 	if err != nil {
@@ -434,15 +437,10 @@ func (w *world) poller() (*env, *longpoll.Poller, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	failures := failures
-	failures.DeadLetterQueue = w.server.QueueURL(w.dead)
-	p, err := longpoll.New(e.handler(), longpoll.Config{
-		Queue: w.server.QueueURL(w.source), SQS: e.sqs, Failures: failures, Visibility: visibility,
-		Engine: batch.Config{Concurrency: w.plan.Concurrency, RecordTimeout: timeout, Classify: classify},
+	p := longpoll.New(e.handler(), longpoll.Config{
+		Queue: w.server.QueueURL(w.source), SQS: e.sqs, Failures: w.failures(), Visibility: visibility,
+		Engine: runner.Config{Concurrency: w.plan.Concurrency, RecordTimeout: timeout, Classify: classify},
 	})
-	if err != nil {
-		return nil, nil, err
-	}
 	return e, p, nil
 }
 

@@ -9,7 +9,8 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/longpoll"
+	"github.com/sqsbatch/sqsbatch/internal/longpoll"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"gocloud.dev/pubsub"
 	"gocloud.dev/pubsub/awssnssqs"
 	"gocloud.dev/pubsub/batcher"
@@ -20,11 +21,7 @@ func longPoll(ctx context.Context, w *world) error {
 		w.handle(r.MessageID, r.Body)
 		return nil
 	})
-	p, err := longpoll.New(h, longpoll.Config{Queue: w.url, SQS: w.client, Engine: batch.Config{Concurrency: slots}})
-	if err != nil {
-		return err
-	}
-	return p.Run(ctx)
+	return longpoll.New(h, longpoll.Config{Queue: w.url, SQS: w.client, Engine: runner.Config{Concurrency: slots}}).Run(ctx)
 }
 
 // byHand is what one writes with the SDK: as many loops as the slots take tens,

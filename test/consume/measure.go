@@ -64,7 +64,7 @@ func (w *world) handle(id, body string) {
 
 // measure has a consumer empty a queue.
 func measure(c consumer, l load, messages int) (result, error) {
-	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{History: -1})
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Config{History: -1})
 	if err != nil {
 		return result{}, err
 	}

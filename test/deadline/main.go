@@ -57,7 +57,7 @@ func run(n, parallel int, seed uint64) error {
 	if err := module.Build(context.Background(), bootstrap, "./examples/orders"); err != nil {
 		return err
 	}
-	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Config{})
 	if err != nil {
 		return err
 	}

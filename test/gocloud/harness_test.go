@@ -21,7 +21,7 @@ type harness struct {
 }
 
 func newHarness() (*harness, error) {
-	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Config{})
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,9 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -119,12 +122,12 @@ func TestErrors_QuoteNoSender(t *testing.T) {
 	})
 	handlers := map[string]batch.Handler{
 		"JSON":                  ok,
-		"JSON, strict":          batch.JSON(done, batch.DisallowUnknownFields()),
+		"JSON, strict":          batch.JSON(done, batch.JSONConfig{DisallowUnknownFields: true}),
 		"router.Field":          router.New(router.Field("type"), router.Routes{"a": ok}),
 		"router.Attribute":      router.New(router.Attribute("type"), router.Routes{"a": ok}),
 		"router.Group":          router.New(router.Group, router.Routes{"a": ok}),
 		"router.Part":           router.Part(ok, "detail"),
-		"router.First":          router.First(batch.JSON(done, batch.DisallowUnknownFields()), ok),
+		"router.First":          router.First(batch.JSON(done, batch.JSONConfig{DisallowUnknownFields: true}), ok),
 		"sns":                   sns.Unwrap(ok),
 		"eventbridge":           eventbridge.Unwrap(ok),
 		"eventbridge.JSON":      eventbridge.JSON(func(context.Context, eventbridge.Event[item]) error { return nil }),
@@ -133,8 +136,8 @@ func TestErrors_QuoteNoSender(t *testing.T) {
 		"s3payload, a prefix":   s3payload.Unwrap(s3payload.Config{Buckets: []string{secret}, Prefixes: []string{"mine/"}})(ok),
 		"encoded":               encoded.Unwrap(ok),
 		"protobuf":              protobuf.Handler(func(context.Context, *structpb.Struct) error { return nil }),
-		"protobuf, JSON":        protobuf.Handler(func(context.Context, *structpb.Struct) error { return nil }, protobuf.JSON()),
-		"reply":                 reply.HandlerWith(reply.HandlerConfig{SQS: client}, func(_ context.Context, v item) (item, error) { return v, nil }),
+		"protobuf, JSON":        protobuf.Handler(func(context.Context, *structpb.Struct) error { return nil }, protobuf.Config{Format: protobuf.JSON}),
+		"reply":                 reply.Handler(func(_ context.Context, v item) (item, error) { return v, nil }, reply.HandlerConfig{SQS: client}),
 		"idempotency.Field":     idempotency.New(store, idempotency.Config{Key: idempotency.Field("type")})(ok),
 		"idempotency.KeyOf":     idempotency.New(store, idempotency.Config{Key: idempotency.KeyOf(func(i item) string { return i.Type })})(ok),
 		"idempotency.Attribute": idempotency.New(store, idempotency.Config{Key: idempotency.Attribute("type"), Content: idempotency.Body})(ok),
@@ -257,19 +260,19 @@ func scan(t *testing.T, onLambda, fifo bool) {
 	}
 	out := &outputs{texts: map[string]string{}}
 	reader := sdkmetric.NewManualReader()
-	prom := prometheus.New(prometheus.Options{})
-	cw := cloudwatch.New(cloudwatch.Options{Service: "s", Client: sdkcloudwatch.New(sdkcloudwatch.Options{
+	prom := prometheus.New(prometheus.Config{})
+	cw := cloudwatch.New(cloudwatch.Config{Service: "s", Client: sdkcloudwatch.New(sdkcloudwatch.Options{
 		Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("id", "key", ""), HTTPClient: &http.Client{Transport: out},
 	})})
 	cfg := handler.Config{
-		Logger: slog.New(slog.NewTextHandler(out.into("log"), &slog.HandlerOptions{Level: slog.LevelDebug})), LogSucceeded: true, OnPermanent: "retry",
-		Hooks: []any{
-			emf.New(emf.Options{Service: "s", Writer: out.into("EMF")}), prom, cw,
-			otel.New(otel.Options{
+		Logger: slog.New(slog.NewTextHandler(out.into("log"), &slog.HandlerOptions{Level: slog.LevelDebug})), LogSucceeded: true, Failures: partialfailure.Config{OnPermanent: "retry"},
+		Hooks: testhooks.Of(
+			emf.New(emf.Config{Service: "s", Writer: out.into("EMF")}), prom, cw,
+			otel.New(otel.Config{
 				TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSyncer(out)),
 				MeterProvider:  sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)),
 			}),
-		},
+		),
 	}
 	h := batch.JSON(func(_ context.Context, v item) error { return fmt.Errorf("%s %s", quoted, controls) })
 	if onLambda {
@@ -277,7 +280,7 @@ func scan(t *testing.T, onLambda, fifo bool) {
 	} else {
 		q.Poll(context.Background(), 3*time.Minute, h, cfg)
 	}
-	cw.Flush(context.Background())
+	cw.Hooks().Flush(context.Background())
 	page := httptest.NewRecorder()
 	prom.Handler().ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	out.add("Prometheus", page.Body.String())

@@ -15,7 +15,7 @@ import (
 const module = "github.com/sqsbatch/sqsbatch/"
 
 // core are the folders whose packages are measured, with those below them.
-var core = []string{"batch", "partialfailure", "handler", "longpoll"}
+var core = []string{"batch", "partialfailure", "handler"}
 
 // linesBefore are the code lines at fa72870 of those packages of internal/, earlier, that
 // the core imported then, or may import now. Other packages had none.
@@ -26,7 +26,7 @@ var earlier = strings.Fields("attribute base64text endpoint gather jsontext plai
 // packages returns the folders of the core, and those of the packages of internal/
 // that the core imports, directly or through others, except internal/jsonbody.
 func packages() (own, internal []string) {
-	for path := range strings.Lines(run("go", "list", "-deps", "./batch/...", "./partialfailure/...", "./handler/...", "./longpoll/...")) {
+	for path := range strings.Lines(run("go", "list", "-deps", "./batch/...", "./partialfailure/...", "./handler/...")) {
 		dir, ours := strings.CutPrefix(strings.TrimSpace(path), module)
 		top, _, _ := strings.Cut(dir, "/")
 		switch {

@@ -67,7 +67,7 @@ func consume(binary, mode string, n int, env ...string) figures {
 	cmd.Stderr = os.Stderr
 	stdin := must(cmd.StdinPipe())
 	var deleted atomic.Int64
-	server := must(sqs.Serve("127.0.0.1:0", sqs.Options{
+	server := must(sqs.Serve("127.0.0.1:0", sqs.Config{
 		History: -1,
 		Observe: func(e sqs.Event) {
 			if e.Kind == sqs.Deleted {

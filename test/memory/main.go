@@ -84,7 +84,7 @@ const messages = 40
 func measure() {
 	ctx := context.Background()
 	for _, k := range kinds() {
-		server := must.Get(sqs.Serve("127.0.0.1:0", sqs.Options{}))
+		server := must.Get(sqs.Serve("127.0.0.1:0", sqs.Config{}))
 		url := must.Get(server.Client().CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: aws.String("q")})).QueueUrl
 		body := k.body()
 		for range messages {

@@ -32,7 +32,7 @@ type world struct {
 
 func newWorld(t *testing.T, bodies ...string) *world {
 	t.Helper()
-	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,6 @@ func newWorld(t *testing.T, bodies ...string) *world {
 	}
 	w.env = map[string]string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT": w.receiver.URL, "OTEL_SERVICE_NAME": "orders",
-		"SQSBATCH_BACKOFF": "constant", "SQSBATCH_BACKOFF_BASE": "1h", "SQSBATCH_BACKOFF_CAP": "1h",
 		"AWS_ENDPOINT_URL_SQS": server.URL(), "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
 	}
 	w.client = server.Client()

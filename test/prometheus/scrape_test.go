@@ -18,7 +18,7 @@ import (
 )
 
 // scraped is what a server takes: values of series, and native histograms.
-func scraped(t *testing.T, metrics *prometheus.Hook, accept string) (values map[string]float64, natives map[string]*histogram.Histogram) {
+func scraped(t *testing.T, metrics *prometheus.Exporter, accept string) (values map[string]float64, natives map[string]*histogram.Histogram) {
 	t.Helper()
 	r := httptest.NewRequest("GET", "/metrics", nil)
 	r.Header.Set("Accept", accept)
@@ -53,12 +53,12 @@ func scraped(t *testing.T, metrics *prometheus.Hook, accept string) (values map[
 
 // A server that asks for native histograms takes no classic buckets.
 func TestWhatAServerTakes(t *testing.T) {
-	metrics := prometheus.New(prometheus.Options{})
+	metrics := prometheus.New(prometheus.Config{})
 	var results []batch.Result
 	for i := range 100 {
 		results = append(results, batch.Result{Record: &batch.Record{Attempt: 1}, Outcome: batch.Succeeded, Started: time.Now(), Duration: time.Duration(i) * 100 * time.Millisecond})
 	}
-	metrics.BatchSettled(context.Background(), batch.BatchInfo{QueueARN: "orders"}, results)
+	metrics.Hooks().BatchSettled(context.Background(), batch.BatchInfo{QueueARN: "orders"}, results)
 	name := prometheus.Name(metric.RecordDuration)
 	const succeeded = `{__name__="sqsbatch_records_total", outcome="succeeded", queue="orders"}`
 

@@ -5,8 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/settle"
+
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 // abortsFor reports whether a handling ended with batch.Abort, and for how long, in SQS's whole seconds.
@@ -60,7 +61,7 @@ func (c *checker) putOffFor(d *delivery, after time.Duration) time.Duration {
 	backs := time.Second
 	switch b := backoff(d.function.Backoff, c.Plan.Seed); {
 	case d.function.Backoff == "outage":
-		outage := cmp.Or(d.function.Outage, partialfailure.Config{}.WithDefaults().Outage)
+		outage := cmp.Or(d.function.Outage, settle.DefaultOutage)
 		backs = max(outage*3/2, outage+3*time.Second)
 	case b != nil && d.function.Backoff != "panics":
 		for _, other := range c.deliveries { // what came together of a group comes back together
@@ -154,7 +155,7 @@ func (c *checker) pollAborts() {
 				c.during(p, a)
 			}
 		}
-		calm := p.clean() && p.Err == nil && !c.function(p).slowStart() && len(p.Paused) == 0 && !c.Plan.Replicas[p.Replica].NoHeartbeat
+		calm := p.clean() && p.Err == nil && !c.function(p).slowStart() && len(p.Paused) == 0
 		for _, d := range p.deliveries {
 			if calm && !c.repeats(d.queue) && !c.inGroupThatFailed(d) && !c.heldBefore(d) {
 				c.givenBack(p, d)

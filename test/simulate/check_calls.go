@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/longpoll"
+	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 )
 
 // responses: Punctual.

@@ -42,9 +42,9 @@ func (c *checker) deadlines() {
 		c.graces(i)
 	}
 	for process, list := range together {
-		limit := c.Plan.Functions[process[0]].MaxHandlers
+		limit := c.Plan.Functions[process[0]].Concurrency
 		if n, at := most(list); limit > 0 && n > limit {
-			c.violated(WithinCapacity, Moment{At: at}, "the invocations of environment %d handle %d at a time, MaxHandlers is %d", process[1], n, limit)
+			c.violated(WithinCapacity, Moment{At: at}, "the invocations of environment %d handle %d at a time, Concurrency is %d", process[1], n, limit)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (c *checker) room() {
 		if n, at := most(handled); n > p.Limits.Concurrency {
 			c.violated(WithinCapacity, Moment{At: at}, "process %d handles %d at a time, its Concurrency is %d", p.Number, n, p.Limits.Concurrency)
 		}
-		if !p.clean("ChangeMessageVisibilityBatch") || c.function(p).slowStart() && c.Plan.Replicas[p.Replica].NoHeartbeat {
+		if !p.clean("ChangeMessageVisibilityBatch") {
 			continue // a release may take as long as it likes; and what is received again while it waits looks like two
 		}
 		for _, d := range p.deliveries {
@@ -223,10 +223,6 @@ func maxTime(a, b time.Time) time.Time {
 func (c *checker) limits() {
 	for _, h := range c.handlings {
 		c.limited(h, h.Process.Limits.RecordTimeout)
-		d := h.delivery
-		if !c.function(h.Process).slowStart() && c.Plan.Replicas[h.Process.Replica].NoHeartbeat && h.Allowed.After(c.hiddenAt(d, h.Started)) && !c.repeats(d.queue) {
-			c.violated(Limited, h.Started, "message %d is given %v, longer than it is hidden", h.Number, h.Allowed.Sub(h.Started.At))
-		}
 	}
 }
 

@@ -222,7 +222,7 @@ func (c *checker) calm(d *delivery) bool {
 	}
 	p := d.process
 	return p != nil && p.clean() && !p.Killed.Came() && p.Err == nil && len(p.Paused) == 0 && !p.Stopping.Before(d.gone.Moment) &&
-		!c.aborted(p) && !c.Plan.Replicas[p.Replica].NoHeartbeat
+		!c.aborted(p)
 }
 
 // hadRoom reports whether an invocation had the time, when the record in the way began,

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/settle"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 // receivedLast is when a delivery was received: a FIFO queue gives it anew to a receive
@@ -118,7 +119,7 @@ func (c *checker) leastBackoff(d *delivery, o Outcome) time.Duration {
 // leastOfOutage is the least time after which a failure comes back that is to
 // outlive an outage: before the last attempt, what is left of it since the first.
 func (c *checker) leastOfOutage(d *delivery, o Outcome) time.Duration {
-	outage := cmp.Or(d.function.Outage, partialfailure.Config{}.WithDefaults().Outage)
+	outage := cmp.Or(d.function.Outage, settle.DefaultOutage)
 	most := cmp.Or(d.function.MaxReceiveCount, d.queue.MaxReceive)
 	switch {
 	case most == 1:

@@ -4,25 +4,26 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
-	"github.com/sqsbatch/sqsbatch/longpoll"
+	"github.com/sqsbatch/sqsbatch/internal/longpoll"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 // config is the function's handler.Config, without hooks and clients.
 func (f Function) config(w *world) handler.Config {
 	cfg := handler.Config{
-		Concurrency: f.Concurrency, MaxHandlers: f.MaxHandlers, Reserve: f.Reserve, RecordTimeout: f.RecordTimeout,
-		Deadline: batch.Deadline(f.Deadline), MinRemaining: f.MinRemaining, Grace: f.Grace,
-		Outage: f.Outage, Backoff: backoff(f.Backoff, w.plan.Seed), MaxReceiveCount: f.MaxReceiveCount,
-		OnPermanent: partialfailure.OnPermanent(f.OnPermanent), ErrorIfAllFail: f.ErrorIfAllFail,
-		DeleteSucceeded: f.DeleteSucceeded, LogSucceeded: f.LogSucceeded,
+		Concurrency: f.Concurrency, Reserve: f.Reserve, RecordTimeout: f.RecordTimeout, MinRemaining: f.MinRemaining, Grace: f.Grace,
+		Failures: partialfailure.Config{
+			Outage: f.Outage, Backoff: backoff(f.Backoff, w.plan.Seed), MaxReceiveCount: f.MaxReceiveCount,
+			OnPermanent: partialfailure.OnPermanent(f.OnPermanent),
+		},
+		ErrorIfAllFail: f.ErrorIfAllFail, NoReportBatchItemFailures: f.DeleteSucceeded, LogSucceeded: f.LogSucceeded,
 	}
 	if name, isARN := strings.CutPrefix(f.DeadLetterQueue, "arn:"); isARN {
-		cfg.DeadLetterQueue = w.server.QueueARN(name)
+		cfg.Failures.DeadLetterQueue = w.server.QueueARN(name)
 	} else if name != "" {
-		cfg.DeadLetterQueue = w.server.QueueURL(name)
+		cfg.Failures.DeadLetterQueue = w.server.QueueURL(name)
 	}
 	return cfg
 }
@@ -39,9 +40,9 @@ func backoff(name string, seed uint64) partialfailure.Backoff {
 			return time.Second + time.Duration(mix(seed^uint64(attempt))%uint64(longest-time.Second+1))
 		}
 	case "constant":
-		return partialfailure.Constant(2 * time.Second)
+		return func(int) time.Duration { return 2 * time.Second }
 	case "linear":
-		return partialfailure.Linear(3*time.Second, time.Minute)
+		return func(attempt int) time.Duration { return min(3*time.Second*time.Duration(attempt), time.Minute) }
 	case "hashed":
 		return func(attempt int) time.Duration {
 			return time.Duration(mix(seed+uint64(attempt)) % uint64(longestHashed))
@@ -71,16 +72,10 @@ func (r Replica) config(w *world, f Function, q Queue) longpoll.Config {
 		w.mutant.Config(&lambda)
 	}
 	cfg := longpoll.Config{
-		Queue: w.server.QueueURL(q.Name),
-		Engine: batch.Config{
-			Concurrency: lambda.Concurrency, Reserve: lambda.Reserve, RecordTimeout: lambda.RecordTimeout,
-			Deadline: lambda.Deadline, MinRemaining: lambda.MinRemaining, Grace: lambda.Grace,
-		},
-		Failures: partialfailure.Config{
-			Outage: lambda.Outage, Backoff: lambda.Backoff, DeadLetterQueue: lambda.DeadLetterQueue,
-			MaxReceiveCount: lambda.MaxReceiveCount, OnPermanent: lambda.OnPermanent,
-		},
-		Wait: r.Wait, Prefetch: r.Prefetch, Visibility: r.Visibility, NoHeartbeat: r.NoHeartbeat,
+		Queue:    w.server.QueueURL(q.Name),
+		Engine:   runner.Config{Concurrency: lambda.Concurrency, RecordTimeout: lambda.RecordTimeout, Grace: lambda.Grace},
+		Failures: lambda.Failures,
+		Wait:     r.Wait, Prefetch: r.Prefetch, Visibility: r.Visibility,
 		DrainLimit: r.DrainLimit, MaxAbandoned: r.MaxAbandoned,
 	}
 	if r.ByName {

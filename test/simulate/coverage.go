@@ -12,7 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/idempotency"
-	"github.com/sqsbatch/sqsbatch/longpoll"
+	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 )
 
 // Coverage counts what occurred in histories, so that it can be seen that what
@@ -23,7 +23,6 @@ type Coverage map[string]int
 func NewCoverage() Coverage {
 	c := Coverage{}
 	expect(c, "queue: %s", "standard", "FIFO", "standard with redrive", "FIFO with redrive")
-	expect(c, "config: Deadline %s", "", "whole", "fair")
 	expect(c, "config: Backoff %s", "", "outage", "constant", "linear", "hashed", "negative", "endless", "panics")
 	expect(c, "config: OnPermanent %s", "", "dead-letter", "retry", "drop")
 	for o := batch.Succeeded; o <= batch.Abandoned; o++ {
@@ -126,7 +125,6 @@ func (c Coverage) plan(p Plan) {
 		c.fields("config", f)
 		c.is("config: several invocations in one environment", f.PerEnvironment > 1)
 		c.is("config: DeadLetterQueue by ARN", strings.HasPrefix(f.DeadLetterQueue, "arn:"))
-		c["config: Deadline "+f.Deadline]++
 		c["config: Backoff "+f.Backoff]++
 		c["config: OnPermanent "+f.OnPermanent]++
 	}

@@ -54,7 +54,7 @@ func Generate(seed uint64) Plan {
 			g.slowHook(&p.Functions[i], p.Polls())
 		}
 		if p.Functions[i].PerEnvironment > 1 && g.oneIn(3) {
-			p.Functions[i].MaxHandlers = pick(g, 1, 2, 3, 5, 8)
+			p.Functions[i].Concurrency = pick(g, 1, 2, 3, 5, 8)
 		}
 	}
 	g.guards(&p)
@@ -112,7 +112,6 @@ func (g generator) function() Function {
 		Concurrency:     sometimes(g, 2, 1, 2, 3, 50),
 		Reserve:         sometimes(g, 4, 100*time.Millisecond, timeout/5, timeout),
 		RecordTimeout:   sometimes(g, 4, timeout/10, timeout/3, 2*timeout),
-		Deadline:        sometimes(g, 3, "whole", "fair", "fair"),
 		MinRemaining:    sometimes(g, 5, time.Millisecond, timeout/4),
 		Grace:           sometimes(g, 4, time.Millisecond, 100*time.Millisecond, timeout),
 		Backoff:         sometimes(g, 2, "constant", "linear", "hashed", "hashed", "negative", "panics", "outage", "outage", "outage", "outage"),
@@ -152,18 +151,18 @@ func (g generator) wide(p *Plan) {
 	slices.SortStableFunc(p.Messages, func(a, b Message) int { return cmp.Compare(a.At, b.At) })
 }
 
-// slowHook has a hook block. On Lambda nothing bounds BatchStarted.
-func (g generator) slowHook(f *Function, batchStarted bool) {
-	f.SlowHook = pick(g, slowHooks(batchStarted)...)
+// slowHook has a hook block. On Lambda nothing bounds BatchContext.
+func (g generator) slowHook(f *Function, batchContext bool) {
+	f.SlowHook = pick(g, slowHooks(batchContext)...)
 	f.HookTakes = pick(g, 10*time.Millisecond, f.Timeout/2, 2*f.Timeout, 70*time.Second, untilHeal)
 	f.HookTakesEach = pick(g, 1, 2, 3, 7)
 }
 
 // slowHooks are the hooks that may block.
-func slowHooks(batchStarted bool) []string {
-	names := []string{"RecordStarted", "RecordFinished", "BatchSettled", "Called", "Warned"}
-	if batchStarted {
-		names = append(names, "BatchStarted")
+func slowHooks(batchContext bool) []string {
+	names := []string{"RecordContext", "RecordFinished", "BatchSettled", "Called", "Warned"}
+	if batchContext {
+		names = append(names, "BatchContext")
 	}
 	return names
 }
@@ -327,13 +326,6 @@ func (g generator) replica(queue int, q *Queue, f Function) Replica {
 		Visibility:   sometimes(g, 2, 3*time.Second, 5*time.Second, 30*time.Second, 10*time.Minute),
 		DrainLimit:   sometimes(g, 2, 100*time.Millisecond, f.Timeout/3, f.Timeout*2),
 		MaxAbandoned: sometimes(g, 3, 1, 3),
-	}
-	if g.oneIn(4) {
-		// What a record needs has to be less than the visibility: else nothing is ever
-		// started. What it may have is no more: that is refused.
-		r.NoHeartbeat = true
-		q.Visibility = max(q.Visibility, 4*time.Second, 2*f.MinRemaining, (f.RecordTimeout + time.Second - 1).Truncate(time.Second))
-		r.Visibility = sometimes(g, 2, max(4*time.Second, 2*f.Timeout), max(4*time.Second, 6*f.Timeout))
 	}
 	for range g.weighted(2, 3, 2, 1) {
 		r.Lives = append(r.Lives, g.life(f))

@@ -9,7 +9,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/longpoll"
+	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 )
 
 // History is what happened while a plan was carried out.
@@ -288,13 +288,7 @@ func (p *Process) limits(cfg longpoll.Config, q Queue) {
 	case -1:
 		l.Prefetch = 0
 	}
-	if l.EndGrace = l.Grace; cfg.NoHeartbeat {
-		// At the end of the visibility the grace is part of the margin.
-		hidden := cmp.Or(cfg.Visibility, q.Visibility)
-		l.EndGrace = min(l.Grace, hidden/10/4, 5*time.Second/4)
-	} else {
-		l.RecordTimeout = cmp.Or(l.RecordTimeout, 15*time.Minute)
-	}
+	l.EndGrace, l.RecordTimeout = l.Grace, cmp.Or(l.RecordTimeout, 15*time.Minute)
 	p.Limits = l
 }
 

@@ -108,7 +108,7 @@ func (d *onLambda) environment(f Function) (*environment, error) {
 	connect := d.w.connect(e, d.kills)
 	told := &hooks{recorder: d.w.rec, world: d.w, env: e, function: f}
 	cfg := f.config(d.w)
-	cfg.Hooks = []any{told}
+	cfg.Hooks = told.hooks()
 	cfg.Logger = slog.New(logs{told})
 	cfg.SQS = d.w.client(&http.Client{Transport: connect})
 	if d.w.mutant.Config != nil {

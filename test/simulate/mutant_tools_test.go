@@ -274,12 +274,6 @@ func deleteFirst() Mutant {
 // leftBehind never ends.
 func leftBehind() { select {} }
 
-// told tells a hook a second time.
-type told struct{ *hooks }
-
-func (told) BatchStarted(context.Context, batch.BatchInfo)                 {}
-func (told) BatchSettled(context.Context, batch.BatchInfo, []batch.Result) {}
-
 // miscount adds one to every count.
 type miscount struct{ slog.Handler }
 

@@ -22,8 +22,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
+	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
-	"github.com/sqsbatch/sqsbatch/longpoll"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -68,9 +68,11 @@ var bothMutants = []mutantCase{
 			e["VisibilityTimeout"] = e["VisibilityTimeout"].(float64) + 7
 		}
 	})},
-	{"drops what belongs into the dead-letter queue", DeletedOnlyWhenDone, Mutant{Config: func(c *handler.Config) { c.OnPermanent = partialfailure.Drop }}},
-	{"has another backoff than is configured", Spaced, Mutant{Config: func(c *handler.Config) { c.Outage, c.Backoff = 0, partialfailure.Constant(time.Second) }}},
-	{"does not know the last attempt", Spared, Mutant{Config: func(c *handler.Config) { c.MaxReceiveCount = 1000 }}},
+	{"drops what belongs into the dead-letter queue", DeletedOnlyWhenDone, Mutant{Config: func(c *handler.Config) { c.Failures.OnPermanent = partialfailure.Drop }}},
+	{"has another backoff than is configured", Spaced, Mutant{Config: func(c *handler.Config) {
+		c.Failures.Outage, c.Failures.Backoff = 0, func(int) time.Duration { return time.Second }
+	}}},
+	{"does not know the last attempt", Spared, Mutant{Config: func(c *handler.Config) { c.Failures.MaxReceiveCount = 1000 }}},
 	{"answers its visibility calls by itself", VisibilitySet, confirm(func(r *http.Request) bool { return isCall(r, "ChangeMessageVisibilityBatch") })},
 
 	{"does not see groups", Ordered, noGroups()},
@@ -130,14 +132,14 @@ var bothMutants = []mutantCase{
 	})},
 	{"takes work in progress for a success", WorkKept, guarded(func(ctx context.Context, r batch.Record, next batch.Handler) error {
 		err := next.Handle(ctx, r)
-		if batch.VerdictOf(err).InProgress {
+		if batch.VerdictOf(err).Outcome == batch.InProgress {
 			return nil
 		}
 		return err
 	})},
 	{"takes work in progress for a failure", Blameless, guarded(func(ctx context.Context, r batch.Record, next batch.Handler) error {
 		err := next.Handle(ctx, r)
-		if batch.VerdictOf(err).InProgress {
+		if batch.VerdictOf(err).Outcome == batch.InProgress {
 			return errors.New("the work is in progress")
 		}
 		return err
@@ -229,7 +231,9 @@ var mutants = []mutantCase{
 		}
 		return response, err
 	})},
-	{"tells its hooks twice", Once, Mutant{Config: func(c *handler.Config) { c.Hooks = append(c.Hooks, told{c.Hooks[0].(*hooks)}) }}},
+	{"tells its hooks twice", Once, Mutant{Config: func(c *handler.Config) {
+		c.Hooks = batch.JoinHooks(c.Hooks, batch.Hooks{RecordFinished: c.Hooks.RecordFinished, BatchSettled: c.Hooks.BatchSettled})
+	}}},
 	{"hides what was not started", Together, visibility(func(s int) int { return max(s, 30) })},
 	{"does not say where a dead letter came from", Explained, eachEntry("SendMessageBatch", func(entry map[string]any) {
 		attributes, _ := entry["MessageAttributes"].(map[string]any)
@@ -244,8 +248,8 @@ var mutants = []mutantCase{
 	})},
 	{"has a slot too many", WithinCapacity, Mutant{Config: func(c *handler.Config) { c.Concurrency = 3*max(c.Concurrency, 10) + 1 }}},
 	{"has as many slots as it likes for all invocations", WithinCapacity, Mutant{Config: func(c *handler.Config) {
-		if c.MaxHandlers > 0 {
-			c.Concurrency, c.MaxHandlers = c.MaxHandlers, 0
+		if c.Concurrency > 0 {
+			c.Concurrency = 0
 		}
 	}}},
 	{"forgets its record timeout", Limited, Mutant{Config: func(c *handler.Config) { c.RecordTimeout = 0 }}},
@@ -318,8 +322,12 @@ var pollMutants = []mutantCase{
 	{"is stuck: nothing is ever started", Drained, wrap(func(ctx context.Context, _ batch.Record, _ batch.Handler) error {
 		return context.Canceled
 	})},
-	{"tells its hooks twice", Once, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, c.Engine.Hooks[0]) }}},
-	{"shows what it abandoned at once", Alone, Mutant{Poll: func(c *longpoll.Config) { c.Engine.Hooks = append(c.Engine.Hooks, showsAbandoned{c.SQS}) }}},
+	{"tells its hooks twice", Once, Mutant{Poll: func(c *longpoll.Config) {
+		c.Hooks = batch.JoinHooks(c.Hooks, batch.Hooks{RecordFinished: c.Hooks.RecordFinished, BatchSettled: c.Hooks.BatchSettled})
+	}}},
+	{"shows what it abandoned at once", Alone, Mutant{Poll: func(c *longpoll.Config) {
+		c.Hooks = batch.JoinHooks(c.Hooks, batch.Hooks{BatchSettled: showsAbandoned{c.SQS}.BatchSettled})
+	}}},
 	{"says that a dead letter was another message", Explained, eachEntry("SendMessageBatch", func(entry map[string]any) {
 		attributes, _ := entry["MessageAttributes"].(map[string]any)
 		if attributes[partialfailure.OriginAttribute] != nil {
@@ -356,9 +364,7 @@ var pollMutants = []mutantCase{
 		p.pause = func() { time.AfterFunc(500*time.Millisecond, p.Poller.Pause) }
 	})},
 	{"gives handlers twice the time", Limited, Mutant{Poll: func(c *longpoll.Config) {
-		if !c.NoHeartbeat { // it would be refused
-			c.Engine.RecordTimeout = min(2*max(c.Engine.RecordTimeout, 15*time.Minute), 11*time.Hour)
-		}
+		c.Engine.RecordTimeout = min(2*max(c.Engine.RecordTimeout, 15*time.Minute), 11*time.Hour)
 	}}},
 
 	// After an abort.

@@ -62,10 +62,8 @@ type Function struct {
 
 	// What follows is handler.Config's.
 	Concurrency     int
-	MaxHandlers     int
 	Reserve         time.Duration
 	RecordTimeout   time.Duration
-	Deadline        string // "", whole, fair
 	MinRemaining    time.Duration
 	Grace           time.Duration
 	Backoff         string // "", outage, constant, linear, hashed, negative, endless, panics
@@ -87,15 +85,12 @@ type Function struct {
 
 // concurrency is how many records of an invocation are handled at a time.
 func (f Function) concurrency() int {
-	if f.Concurrency == 0 && f.Bulk == 0 && f.MaxHandlers > 0 {
-		return f.MaxHandlers
-	}
 	return cmp.Or(f.Concurrency, 10)
 }
 
 // slowStart reports whether records may begin when a hook lets them, not when they could.
 func (f Function) slowStart() bool {
-	return f.SlowHook == "RecordStarted" || f.SlowHook == "BatchStarted"
+	return f.SlowHook == "RecordContext" || f.SlowHook == "BatchContext"
 }
 
 // slowEnd reports whether hooks may be notified of a batch when its response is known.
@@ -248,7 +243,7 @@ func (p *Plan) deadLetterQueues() (names []string) {
 }
 
 // Replica is a place for one process at a time, as an orchestrator keeps it,
-// that polls a queue by longpoll. What its handler does, its backoff, dead
+// that polls a queue as a container does. What its handler does, its backoff, dead
 // letters and limits are those of the queue's [Function]; of the function's
 // other fields Timeout is only the scale of the times in the plan.
 type Replica struct {
@@ -260,7 +255,6 @@ type Replica struct {
 	Wait         time.Duration
 	Prefetch     int
 	Visibility   time.Duration
-	NoHeartbeat  bool
 	DrainLimit   time.Duration
 	MaxAbandoned int
 

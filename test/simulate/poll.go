@@ -6,8 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
-	"github.com/sqsbatch/sqsbatch/longpoll"
 )
 
 // onPoll runs the toolkit's pollers over the queues: each replica one process after another.
@@ -209,7 +210,7 @@ type Poller interface {
 	Shutdown(context.Context) error
 	Pause()
 	Resume()
-	Status() longpoll.Status
+	Status() batch.Status
 }
 
 // process makes the next process of a replica.
@@ -227,15 +228,13 @@ func (d *onPoll) process(replica int) (*process, error) {
 	connect := d.w.connect(p.env, p.kills)
 	cfg := r.config(d.w, f, q)
 	cfg.SQS = d.w.client(&http.Client{Transport: connect})
-	cfg.Engine.Hooks = []any{&hooks{recorder: d.w.rec, world: d.w, env: p.env, function: f}}
+	told := &hooks{recorder: d.w.rec, world: d.w, env: p.env, function: f}
+	cfg.Hooks = told.hooks()
 	p.is.limits(cfg, q)
 	if d.w.mutant.Poll != nil {
 		d.w.mutant.Poll(&cfg)
 	}
-	poller, err := longpoll.New(d.w.handler(f, p.env), cfg)
-	if err != nil {
-		return nil, err
-	}
+	poller := longpoll.New(d.w.handler(f, p.env), cfg)
 	if p.poller = poller; d.w.mutant.Poller != nil {
 		p.poller = d.w.mutant.Poller(poller, p.env)
 	}

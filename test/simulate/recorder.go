@@ -11,7 +11,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/longpoll"
+	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 )
 
 // recorder writes a history. It is called from everywhere, also under the server's lock, and calls nothing itself.
@@ -188,13 +188,26 @@ func (h *hooks) block(hook, receipt string) {
 	}
 }
 
-func (h *hooks) RecordStarted(_ context.Context, r *batch.Record) {
-	h.block("RecordStarted", r.ReceiptHandle)
+// hooks returns the hooks for a configuration.
+func (h *hooks) hooks() batch.Hooks {
+	all := batch.Hooks{
+		Called: func(context.Context, batch.Call) { h.block("Called", "") }, Warned: func(context.Context, batch.Warning) { h.block("Warned", "") },
+		RecordFinished: h.RecordFinished, BatchSettled: h.BatchSettled,
+	}
+	switch h.function.SlowHook { // without one there is less to call
+	case "BatchContext":
+		all.BatchContext = func(ctx context.Context, _ batch.BatchInfo, _ []batch.Record) context.Context {
+			h.block("BatchContext", "")
+			return ctx
+		}
+	case "RecordContext":
+		all.RecordContext = func(ctx context.Context, r *batch.Record) context.Context {
+			h.block("RecordContext", r.ReceiptHandle)
+			return ctx
+		}
+	}
+	return all
 }
-func (h *hooks) Called(context.Context, batch.Call)    { h.block("Called", "") }
-func (h *hooks) Warned(context.Context, batch.Warning) { h.block("Warned", "") }
-
-func (h *hooks) BatchStarted(context.Context, batch.BatchInfo) { h.block("BatchStarted", "") }
 
 func (h *hooks) RecordFinished(ctx context.Context, r batch.Result) {
 	h.block("RecordFinished", r.Record.ReceiptHandle)

@@ -17,7 +17,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/idempotency"
-	"github.com/sqsbatch/sqsbatch/longpoll"
+	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
@@ -34,7 +34,7 @@ const (
 // bubble of testing/synctest. The error is for plans that cannot be carried out.
 func Run(p Plan, mutant Mutant) (*History, error) {
 	w := &world{plan: p, mutant: mutant, rec: newRecorder(p), over: make(chan struct{}), tooMany: 5000}
-	w.server = sqs.New(sqs.Options{Seed: p.Seed, History: 5000, Observe: w.rec.observe})
+	w.server = sqs.New(sqs.Config{Seed: p.Seed, History: 5000, Observe: w.rec.observe})
 	defer func() { _ = w.server.Close() }() // without a socket it never fails
 	w.store = mutated[idempotency.Store](mutant.Store, idempotency.NewMemory())
 	w.own = w.client(w.server.HTTPClient())

@@ -131,11 +131,11 @@ func endOf(err error) End {
 	switch v := batch.VerdictOf(err); {
 	case v.Permanent:
 		return ForGood
-	case v.Done == batch.Expired:
+	case v.Outcome == batch.Expired:
 		return Ended
-	case v.Done == batch.Duplicate:
+	case v.Outcome == batch.Duplicate:
 		return Repeated
-	case v.InProgress:
+	case v.Outcome == batch.InProgress:
 		return Waited
 	}
 	return Failed

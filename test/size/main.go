@@ -39,13 +39,13 @@ var packages = []program{
 // adapters are compared with the first, a function without one.
 var adapters = []program{
 	{"plain", "", "handler.Run(h)"},
-	{"telemetry/emf", "telemetry/emf", "handler.RunWith(h, handler.Config{Hooks: []any{emf.New(emf.Options{})}})"},
-	{"telemetry/cloudwatch", "telemetry/cloudwatch", "handler.RunWith(h, handler.Config{Hooks: []any{cloudwatch.New(cloudwatch.Options{})}})"},
-	{"telemetry/prometheus", "net/http telemetry/prometheus", `metrics := prometheus.New(prometheus.Options{})
+	{"telemetry/emf", "telemetry/emf", "handler.RunWith(h, handler.Config{Hooks: []any{emf.New(emf.Config{})}})"},
+	{"telemetry/cloudwatch", "telemetry/cloudwatch", "handler.RunWith(h, handler.Config{Hooks: []any{cloudwatch.New(cloudwatch.Config{})}})"},
+	{"telemetry/prometheus", "net/http telemetry/prometheus", `metrics := prometheus.New(prometheus.Config{})
 	handler.RunWith(h, handler.Config{Hooks: []any{metrics}, Poll: handler.PollConfig{Handlers: map[string]http.Handler{"/metrics": metrics.Handler()}}})`},
-	{"telemetry/otel", "telemetry/otel", "handler.RunWith(h, handler.Config{Hooks: []any{otel.New(otel.Options{})}})"},
+	{"telemetry/otel", "telemetry/otel", "handler.RunWith(h, handler.Config{Hooks: []any{otel.New(otel.Config{})}})"},
 	{"telemetry/otel and an SDK", "go.opentelemetry.io/otel/sdk/metric go.opentelemetry.io/otel/sdk/trace telemetry/otel", `spans, points := trace.NewTracerProvider(), metric.NewMeterProvider()
-	handler.RunWith(h, handler.Config{Hooks: []any{otel.New(otel.Options{TracerProvider: spans, MeterProvider: points, Flush: spans.ForceFlush})}})`},
+	handler.RunWith(h, handler.Config{Hooks: []any{otel.New(otel.Config{TracerProvider: spans, MeterProvider: points, Flush: spans.ForceFlush})}})`},
 	{"payload/encoded", "payload/encoded", "handler.Run(encoded.Unwrap(h))"},
 	{"payload/s3payload", "payload/s3payload", `handler.Run(s3payload.Unwrap(s3payload.Config{Buckets: []string{"payloads"}})(h))`},
 	{"payload/protobuf", "google.golang.org/protobuf/types/known/wrapperspb payload/protobuf", `_ = h
@@ -54,11 +54,11 @@ var adapters = []program{
 	{"envelope/eventbridge", "envelope/eventbridge", "handler.Run(eventbridge.Unwrap(h))"},
 	{"envelope/s3event", "github.com/aws/aws-lambda-go/events envelope/s3event", `_ = h
 	handler.Run(s3event.Each(func(context.Context, events.S3EventRecord) error { return nil }))`},
-	{"classify", "classify/awserr classify/httpstatus", "handler.RunWith(h, handler.Config{Classify: batch.FirstOf(awserr.New(awserr.Options{}), httpstatus.Classify)})"},
+	{"classify", "classify/awserr classify/httpstatus", "handler.RunWith(h, handler.Config{Classify: batch.FirstOf(awserr.New(awserr.Config{}), httpstatus.Classify)})"},
 	{"middleware/ratelimit", "golang.org/x/time/rate middleware/ratelimit", "handler.Run(batch.Chain(h, ratelimit.New(rate.NewLimiter(50, 10))))"},
 	{"middleware/breaker", "github.com/sony/gobreaker/v2 middleware/breaker", "handler.Run(batch.Chain(h, breaker.New(gobreaker.Settings{})))"},
 	{"middleware/httpworker", "net/http middleware/httpworker", `_ = h
-	handler.Run(httpworker.New(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), httpworker.Options{}))`},
+	handler.Run(httpworker.New(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), httpworker.Config{}))`},
 	{"bulk", "bulk", `_ = h
 	handler.Run(bulk.New(func(_ context.Context, r batch.Record) (string, error) { return r.Body, nil },
 		func(context.Context, []bulk.Item[string]) error { return nil }, bulk.Config{}))`},

@@ -36,7 +36,7 @@ func measureWaiting(ctx context.Context) error {
 
 // heapEach returns the bytes of live heap that each of n waiting messages adds.
 func heapEach(ctx context.Context, n int) (int64, error) {
-	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Config{})
 	if err != nil {
 		return 0, err
 	}

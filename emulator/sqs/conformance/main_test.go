@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func serve(t *testing.T) *sqs.Server {
 	t.Helper()
-	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

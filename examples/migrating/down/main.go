@@ -21,12 +21,12 @@ import (
 var (
 	consumer = batch.Chain(batch.JSON(shipOrder),
 		ratelimit.New(rate.NewLimiter(50, 10)), // the carrier takes 50 calls a second
-		breaker.NewWith(gobreaker.Settings{
+		breaker.New(gobreaker.Settings{
 			Name:        "carrier",
 			ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= 3 },
 			Timeout:     3 * time.Second, // so that the example ends soon; rather a minute or two
 			MaxRequests: 5,
-		}, breaker.Options{Classify: httpstatus.Classify}))
+		}, breaker.Config{Classify: httpstatus.Classify}))
 	config = handler.Config{Concurrency: 2, Classify: httpstatus.Classify}
 )
 

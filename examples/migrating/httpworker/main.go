@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	consumer = httpworker.New(http.HandlerFunc(work), httpworker.Options{})
+	consumer = httpworker.New(http.HandlerFunc(work), httpworker.Config{})
 	config   = handler.Config{Classify: httpstatus.Classify} // a 4xx is a dead letter; without, it is tried again as there
 )
 

@@ -14,7 +14,7 @@ import (
 
 var (
 	consumer = batch.JSON(recordClick)
-	config   = handler.Config{OnMalformed: partialfailure.Drop} // or SQSBATCH_ON_MALFORMED=drop
+	config   = handler.Config{Failures: partialfailure.Config{OnPermanent: partialfailure.Drop}} // or SQSBATCH_ON_PERMANENT=drop
 )
 
 func main() { handler.RunWith(consumer, config) }

@@ -11,6 +11,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/bulk"
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/idempotency/sqlstore"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
@@ -40,10 +41,7 @@ func (w *world) deliverChunk(f fate, attempt int, ids []string) (back []string) 
 	}
 	id := func(_ context.Context, r batch.Record) (string, error) { return r.MessageID, nil }
 	h := batch.Chain(bulk.New(id, insert, bulk.Config{}), idempotency.New(store, idempotency.Config{Key: idempotency.MessageID, Prefix: "k"}))
-	e, err := runner.New(h, batch.Config{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	e := runner.New(h, runner.Config{}, &hooks.Set{})
 	var records []batch.Record
 	for _, id := range ids {
 		records = append(records, batch.Record{MessageID: id, Attempt: attempt, QueueARN: "arn:aws:sqs:eu-west-1:123456789012:orders"})

@@ -30,7 +30,7 @@ type result struct {
 }
 
 func measure(p producer, l load, duration time.Duration) (result, error) {
-	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{History: -1})
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Config{History: -1})
 	if err != nil {
 		return result{}, err
 	}

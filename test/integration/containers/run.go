@@ -172,7 +172,7 @@ type queues struct {
 }
 
 func serveQueues(ctx context.Context) (*queues, error) {
-	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Config{})
 	if err != nil {
 		return nil, err
 	}

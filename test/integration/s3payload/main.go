@@ -78,7 +78,7 @@ func (w *world) start(ctx context.Context) {
 	name := "sqs-extended-client-" + version + "-boto3-" + awscli.Boto3
 	w.python = must.Get(pyenv.Install(ctx, name, "amazon-sqs-extended-client=="+version, "boto3=="+awscli.Boto3))
 	w.moto = must.Get(moto.Start(ctx, w.stage, sam, "test/integration/s3payload/python/server.py"))
-	w.sqs = must.Get(sqs.Serve("127.0.0.1:0", sqs.Options{}))
+	w.sqs = must.Get(sqs.Serve("127.0.0.1:0", sqs.Config{}))
 	// The clients are those that payload/s3payload makes by itself, and Python's,
 	// which would put the bucket's name before the host's otherwise.
 	settings := filepath.Join(w.stage.Tmp, "aws")
@@ -200,7 +200,7 @@ func missing(ctx context.Context, w *world) {
 	var wrong []error
 	for name, want := range map[string]string{bucket: "no such object in S3", "sqsbatch-no-such-bucket": "no such bucket in S3"} {
 		r := batch.Record{MessageID: "m", Body: fmt.Sprintf(`["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":%q,"s3Key":"none"}]`, name)}
-		cfg := s3payload.Config{Buckets: []string{name}, Warnings: log.New(w.logger(), log.Options{})}
+		cfg := s3payload.Config{Buckets: []string{name}, Warned: log.New(w.logger(), log.Config{}).Warned}
 		h := batch.Text(func(context.Context, string) error { return errors.New("the function was called") })
 		err := s3payload.Unwrap(cfg)(h).Handle(ctx, r)
 		if fmt.Println(err); !batch.VerdictOf(err).Permanent || !strings.Contains(err.Error(), want) {

@@ -97,7 +97,7 @@ func runQueueCommands(ctx context.Context, docs, tmp string) {
 
 func runPage(ctx context.Context, p pageCommands, python, tmp string) (err error) {
 	defer must.Return(&err)
-	server := must.Get(sqs.Serve("127.0.0.1:0", sqs.Options{}))
+	server := must.Get(sqs.Serve("127.0.0.1:0", sqs.Config{}))
 	defer server.Close()
 	fillQueues(ctx, server.Client())
 	// Version 1 of the CLI has no variable for the endpoint.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log"
+	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
@@ -34,10 +35,10 @@ func main() {
 	otel.SetTracerProvider(tracers)
 	otel.SetMeterProvider(meters)
 
-	hook := sqsotel.New(sqsotel.Options{Flush: func(ctx context.Context) error {
+	traces := sqsotel.New(sqsotel.Config{Flush: func(ctx context.Context) error {
 		return errors.Join(tracers.ForceFlush(ctx), meters.ForceFlush(ctx))
 	}})
-	handler.RunWith(batch.JSON(shipOrder), handler.Config{Hooks: []any{hook}})
+	handler.RunWith(batch.JSON(shipOrder), handler.Config{Hooks: traces.Hooks()})
 }
 
 // Order is a message.
@@ -51,7 +52,7 @@ func shipOrder(ctx context.Context, o Order) error {
 
 func ship(_ context.Context, o Order) error {
 	if o.SKU == "" {
-		return batch.Permanent(errors.New("an order without a SKU"))
+		return batch.Permanent(batch.RetryAfter(time.Hour, errors.New("an order without a SKU"))) // there is no dead-letter queue
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func virtual(t *testing.T, test func(b *bench)) {
 	t.Helper()
 	journal := filepath.Join(t.TempDir(), "journal")
 	synctest.Test(t, func(t *testing.T) {
-		server := sqs.New(sqs.Options{})
+		server := sqs.New(sqs.Config{})
 		defer server.Close()
 		b := &bench{T: t, server: server, client: server.Client(sqserror.Once), journal: journal, interrupts: make(chan os.Signal, 2)}
 		dlq.Use(t, b.client)

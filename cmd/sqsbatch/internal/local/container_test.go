@@ -234,7 +234,7 @@ func TestRetriesAreSpacedOverSeconds(t *testing.T) {
 		"an outage in the template": {variable: "SQSBATCH_OUTAGE: 1h", want: "1h"},
 		"a backoff in the template": {variable: "SQSBATCH_BACKOFF_CAP: 1m"},
 		"an outage of --env":        {args: []string{"--env", "SQSBATCH_OUTAGE=2s"}, want: "2s"},
-		"a backoff of --env":        {args: []string{"--env", "SQSBATCH_BACKOFF=constant"}},
+		"a backoff of --env":        {args: []string{"--env", "SQSBATCH_BACKOFF=exponential"}},
 	} {
 		for _, mode := range []string{"lambda", "poll"} {
 			t.Run(mode+", "+name, func(t *testing.T) {

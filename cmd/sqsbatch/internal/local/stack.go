@@ -62,7 +62,7 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 			s.close()
 		}
 	}()
-	if s.server, err = sqs.Serve(p.o.addr, sqs.Options{
+	if s.server, err = sqs.Serve(p.o.addr, sqs.Config{
 		Observe: tracker.Queue, ObserveCall: r.stats.Call, AllowedHosts: p.o.hosts,
 	}); err != nil {
 		return nil, listenError(p.o.addr, err)

@@ -26,7 +26,7 @@ type bench struct {
 }
 
 func newBench(t *testing.T) *bench {
-	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

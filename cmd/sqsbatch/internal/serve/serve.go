@@ -35,7 +35,7 @@ func run(ctx context.Context, o options, tio cli.IO) (err error) {
 		fmt.Fprintln(tio.Stderr, "warning:", w)
 	}
 
-	settings := sqs.Options{
+	settings := sqs.Config{
 		Region: o.region, AccountID: o.account, AllowedHosts: o.hosts,
 		History: -1, // nothing reads it, and it would only grow
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/partialfailure"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
 
 // Text writes a row for each record, and on a terminal a line of progress.
@@ -75,7 +75,7 @@ func (t *Text) Header(h Header) {
 		row("dead letters", "%s  (after %s)", h.DeadLetterURL, show.Count(h.MaxReceiveCount, "receive"))
 	}
 	if h.Outage > 0 {
-		row("retries", "spaced over %s here (SQSBATCH_OUTAGE), %s when deployed", short(h.Outage), short(partialfailure.Config{}.WithDefaults().Outage))
+		row("retries", "spaced over %s here (SQSBATCH_OUTAGE), %s when deployed", short(h.Outage), short(settle.DefaultOutage))
 	}
 	if !h.Once {
 		group := ""

@@ -110,7 +110,7 @@ func onSystem(do func(attributes map[string]any)) func(*call) {
 
 func broken(t *testing.T, only *regexp.Regexp, b breakage) (results []checks.Result) {
 	synctest.Test(t, func(t *testing.T) {
-		server := sqs.New(sqs.Options{})
+		server := sqs.New(sqs.Config{})
 		defer server.Close()
 		client := newClient(server, func(inner http.RoundTripper) http.RoundTripper {
 			return &proxy{inner: inner, before: b.before, after: b.after}

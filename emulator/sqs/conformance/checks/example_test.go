@@ -11,7 +11,7 @@ import (
 
 // Hold a server of your own to AWS's documentation; this one is the emulator.
 func Example() {
-	server := sqs.New(sqs.Options{})
+	server := sqs.New(sqs.Config{})
 	defer server.Close()
 	results, err := checks.Run(context.Background(), checks.Config{
 		Client: newClient(server, nil),

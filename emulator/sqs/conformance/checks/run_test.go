@@ -68,7 +68,7 @@ func TestConfig(t *testing.T) {
 
 func TestParallel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := sqs.New(sqs.Options{})
+		server := sqs.New(sqs.Config{})
 		defer server.Close()
 		var now, most atomic.Int32
 		client := newClient(server, func(inner http.RoundTripper) http.RoundTripper {
@@ -93,7 +93,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // When the context ends the checks end, and their queues are deleted all the same.
 func TestCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := sqs.New(sqs.Options{})
+		server := sqs.New(sqs.Config{})
 		defer server.Close()
 		client := newClient(server, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
@@ -121,7 +121,7 @@ func TestCancel(t *testing.T) {
 // A service that never answers costs each check its timeout, no more.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := sqs.New(sqs.Options{})
+		server := sqs.New(sqs.Config{})
 		defer server.Close()
 		client := newClient(server, func(http.RoundTripper) http.RoundTripper {
 			return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -146,7 +146,7 @@ func TestTimeout(t *testing.T) {
 // ones quick. Each check is reported once, and leaves nothing.
 func TestEmulator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := sqs.New(sqs.Options{})
+		server := sqs.New(sqs.Config{})
 		defer server.Close()
 		client, told := newClient(server, nil), 0
 		results, err := checks.Run(t.Context(), checks.Config{Client: client, Slow: true, Parallel: 1000, Done: func(checks.Result) { told++ }})

@@ -18,7 +18,7 @@ import (
 // is not used, and there are no credentials.
 func served(t *testing.T) *sqs.Server {
 	t.Helper()
-	server, err := sqs.Serve("127.0.0.1:0", sqs.Options{})
+	server, err := sqs.Serve("127.0.0.1:0", sqs.Config{})
 	golden.OK(t, err)
 	t.Cleanup(func() { _ = server.Close() })
 	for _, name := range []string{"dead", "orders"} {

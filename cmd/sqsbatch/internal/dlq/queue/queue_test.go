@@ -21,7 +21,7 @@ import (
 func virtual(t *testing.T, test func(t *testing.T, server *sqs.Server, q *queue.Queue)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		server := sqs.New(sqs.Options{})
+		server := sqs.New(sqs.Config{})
 		defer server.Close()
 		client := server.Client(sqserror.Once)
 		if _, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("q")}); err != nil {

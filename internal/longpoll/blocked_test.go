@@ -1,0 +1,169 @@
+package longpoll_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/longpoll"
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+)
+
+// Hooks that block for 20 minutes, one of each kind.
+type (
+	blockedStart    struct{}
+	blockedContext  struct{}
+	blockedRecord   struct{}
+	blockedFinished struct{}
+	blockedSettled  struct{}
+	blockedWarning  struct{}
+	blockedCalls    struct{}
+	blockedPolling  struct{}
+)
+
+func (blockedStart) BatchContext(ctx context.Context, _ batch.BatchInfo, _ []batch.Record) context.Context {
+	time.Sleep(20 * time.Minute)
+	return ctx
+}
+func (blockedContext) BatchContext(ctx context.Context, _ batch.BatchInfo, _ []batch.Record) context.Context {
+	time.Sleep(20 * time.Minute)
+	return ctx
+}
+func (blockedRecord) RecordContext(ctx context.Context, _ *batch.Record) context.Context {
+	time.Sleep(20 * time.Minute)
+	return ctx
+}
+func (blockedFinished) RecordFinished(context.Context, batch.Result) { time.Sleep(20 * time.Minute) }
+func (blockedSettled) BatchSettled(context.Context, batch.BatchInfo, []batch.Result) {
+	time.Sleep(20 * time.Minute)
+}
+func (blockedCalls) Called(context.Context, batch.Call) { time.Sleep(20 * time.Minute) }
+func (blockedPolling) Polling(context.Context, string, func() batch.Status) {
+	time.Sleep(20 * time.Minute)
+}
+func (blockedWarning) Warned(context.Context, batch.Warning) { time.Sleep(20 * time.Minute) }
+
+// A stop has its bound whatever hooks do, and strands nothing that was not begun.
+func TestHookBlocks_StopEndsInTime(t *testing.T) {
+	tests := []struct {
+		hook    any
+		h       handle
+		deleted int // of g:1, g:2, g:3; the others are to be visible, but behind one that is abandoned
+	}{
+		{blockedStart{}, ok, 0}, {blockedContext{}, ok, 0}, {blockedRecord{}, ok, 0},
+		{blockedFinished{}, ok, 1}, {blockedSettled{}, ok, 3}, {blockedWarning{}, ok, 3},
+		{blockedCalls{}, ok, 3}, {blockedPolling{}, ok, 3},
+		{blockedWarning{}, heeding, 0}, {blockedSettled{}, heeding, 0}, {blockedFinished{}, ignoring, 0}, // which hides its group
+	}
+	for _, test := range tests {
+		for _, grace := range []time.Duration{0, 10 * time.Second} {
+			inWorld(t, fifoQueue, test.h, func(c *longpoll.Config) {
+				c.Hooks, c.Engine.Grace, c.DrainLimit = batch.JoinHooks(c.Hooks, testhooks.Of(test.hook)), grace, 2*time.Second
+			}, func(w *world) {
+				w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: deletion, Times: 1}) // something to warn of
+				w.Send("g:1", "g:2", "g:3")
+				w.start()
+				w.after(1500 * time.Millisecond)
+				if took, most := w.stop(), 6200*time.Millisecond+max(grace, time.Second); took > most {
+					t.Errorf("%T: the stop took %v, want at most %v", test.hook, took, most)
+				}
+				if n := w.deleted(); n != test.deleted {
+					t.Errorf("%T: %d deleted, want %d", test.hook, n, test.deleted)
+				}
+				want := 3 - test.deleted
+				if w.p.Status().Counts.Abandoned > 0 {
+					want = 0
+				}
+				if n := w.visible(); n != want {
+					t.Errorf("%T: %d are visible after the stop, want %d", test.hook, n, want)
+				}
+				w.after(3 * time.Hour) // the hook has returned
+				if drift := w.p.Drift(); drift != "" {
+					t.Errorf("%T: %s", test.hook, drift)
+				}
+			})
+		}
+	}
+}
+
+// What a hook kept from being handled is not handled by the process that was
+// stopped, when the hook returns at last.
+func TestHookBlocksStart_RecordIsReleasedUnhandled(t *testing.T) {
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) {
+		c.Hooks, c.DrainLimit = batch.JoinHooks(c.Hooks, testhooks.Of(blockedStart{})), time.Second
+	}, func(w *world) {
+		w.Send("a", "b", "c")
+		w.start()
+		w.after(time.Second)
+		w.stop()
+		if n := w.visible(); n != 3 {
+			t.Errorf("%d of 3 are visible", n)
+		}
+		w.after(3 * time.Hour)
+		w.wantHandled()
+		got := w.outcomes() // of those of which the hooks were notified that they begin
+		if len(got) == 0 || slices.ContainsFunc(got, func(o batch.Outcome) bool { return o != batch.NotStarted }) {
+			t.Errorf("the hooks were told %v", got)
+		}
+	})
+}
+
+// The process should be replaced when a hook hangs: its records are stuck.
+func TestHealthOfAHookThatHangs(t *testing.T) {
+	for _, hook := range []any{blockedStart{}, blockedFinished{}, blockedSettled{}, blockedCalls{}, blockedPolling{}, blockedWarning{}} {
+		inWorld(t, standardQueue, ok, func(c *longpoll.Config) {
+			c.Hooks, c.DrainLimit = batch.JoinHooks(c.Hooks, testhooks.Of(hook)), time.Second
+		}, func(w *world) {
+			w.inject(sqs.Fault{Kind: sqs.Failure, Operation: deletion, Code: "AccessDenied", Times: 1})
+			w.Send("a")
+			w.start()
+			w.after(29 * time.Second)
+			if live, _ := health(t, w.p); live != 200 {
+				t.Errorf("%T: /livez %d after 29 s", hook, live)
+			}
+			w.after(8 * time.Second)
+			if live, _ := health(t, w.p); live != 503 {
+				t.Errorf("%T: /livez %d after 37 s, want 503", hook, live)
+			}
+			w.after(2 * time.Hour)
+			if _, isWarning := hook.(blockedWarning); !isWarning {
+				return
+			}
+			if live, _ := health(t, w.p); live != 200 {
+				t.Errorf("%T: /livez %d after it has returned, want 200", hook, live)
+			}
+		})
+	}
+	inWorld(t, standardQueue, lasting(time.Hour), func(c *longpoll.Config) { c.Engine.RecordTimeout = 2 * time.Hour }, func(w *world) {
+		w.Send("a")
+		w.start()
+		w.after(30 * time.Minute)
+		if live, _ := health(t, w.p); live != 200 {
+			t.Errorf("/livez %d while a handler takes long, want 200", live)
+		}
+	})
+}
+
+// The default limit leaves room for the grace.
+func TestStop_TakesDrainLimitAndGrace(t *testing.T) {
+	for _, test := range []struct{ limit, grace, takes time.Duration }{
+		{0, 0, 25 * time.Second},
+		{0, 10 * time.Second, 25 * time.Second},
+		{15 * time.Second, 10 * time.Second, 25 * time.Second},
+		{20 * time.Second, 10 * time.Second, 30 * time.Second},
+		{0, time.Minute, 61 * time.Second},
+		{114 * time.Second, 0, 115 * time.Second},
+	} {
+		inWorld(t, standardQueue, ignoring, func(c *longpoll.Config) { c.DrainLimit, c.Engine.Grace = test.limit, test.grace }, func(w *world) {
+			w.Send("a")
+			w.start()
+			w.after(time.Second)
+			if took := w.stop(); took < test.takes || took > test.takes+brief {
+				t.Errorf("limit %v and grace %v: the stop took %v, want %v", test.limit, test.grace, took, test.takes)
+			}
+		})
+	}
+}

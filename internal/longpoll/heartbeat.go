@@ -1,0 +1,145 @@
+package longpoll
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
+	"github.com/sqsbatch/sqsbatch/internal/sqserror"
+)
+
+const maxEntries = 10 // entries of a batch call
+
+// sweep extends held messages that are due, and gives back messages that have waited too
+// long.
+func (p *Poller) sweep(now time.Time) {
+	if p.phase < polling || now.Before(p.sweepAt) {
+		return
+	}
+	p.sweepAt = now.Add(min(time.Second, p.queue.visibility/12))
+	p.extendDue(now)
+	p.giveUpWaiting(now)
+}
+
+// extendDue extends the visibility of held messages that are due, ten in a call.
+func (p *Poller) extendDue(now time.Time) {
+	if p.beat.Err() != nil || now.Before(p.load.noExtension) {
+		return
+	}
+	var due []*message
+	for _, m := range p.load.byID {
+		if m.state != toReturn && !m.lost && !m.extending && p.extension(m, now) > 0 {
+			due = append(due, m)
+		}
+	}
+	if p.trouble.extending.tries > 0 {
+		due = due[:min(len(due), maxEntries)] // one call shows whether it works again
+	}
+	for ten := range slices.Chunk(due, maxEntries) {
+		p.extend(ten, now)
+	}
+}
+
+// extension returns the new visibility timeout of m, or 0 if m is not due. It is due once a
+// third of its timeout is over. SQS allows 12 hours from receipt in total.
+func (p *Poller) extension(m *message, now time.Time) time.Duration {
+	left := m.entry.Latest.ReceivedAt.Add(settle.MaxVisibility - settleMargin).Sub(now)
+	longest := m.entry.Latest.ReceivedAt.Add(m.extended).Sub(now) // after an answer that is missing
+	d := min(max(p.queue.visibility, settle.WholeSeconds(longest)), left.Truncate(time.Second))
+	if m.visibleAt().Sub(now) > p.queue.visibility*2/3 || !now.Add(d).After(m.visibleAt()) {
+		return 0
+	}
+	return d
+}
+
+// extend makes a call that extends the visibility of up to ten messages. The id of each
+// entry is its position: message ids repeat.
+func (p *Poller) extend(list []*message, now time.Time) {
+	entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(list))
+	for i, m := range list {
+		d := p.extension(m, now)
+		m.extending, m.extended = true, now.Add(d).Sub(m.entry.Latest.ReceivedAt)
+		entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{
+			Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &m.entry.Latest.ReceiptHandle, VisibilityTimeout: int32(d / time.Second),
+		}
+	}
+	p.counts.Extensions++
+	p.call(func() func() {
+		errs := p.changeVisibility(p.beat, entries)
+		return func() { p.extended(list, entries, errs) }
+	})
+}
+
+// extended handles the answer to an extension. While SQS does not answer, handlers go on,
+// even after their visibility timeout: only SQS's first answer shows whether a record was
+// lost.
+func (p *Poller) extended(list []*message, entries []types.ChangeMessageVisibilityBatchRequestEntry, errs []error) {
+	now := time.Now()
+	for i, m := range list {
+		m.extending = false
+		switch err := errs[i]; {
+		case &m.entry.Latest.ReceiptHandle != entries[i].ReceiptHandle: // it was delivered again before the answer
+		case err != nil && !sqserror.Gone(err): // the next sweep tries again
+		// A standard queue accepts the change even after the timeout is over. It does not
+		// say who has the message then.
+		case err != nil, !p.fifo() && !now.Before(m.visibleAt()):
+			if m.state != toReturn && p.load.byID[m.Record.MessageID] == m {
+				p.revoke(m)
+			}
+		default:
+			m.hiddenFor = m.extended
+			if m.state == held {
+				p.runner.Extend(&m.Delivery, m.visibleAt())
+			}
+		}
+	}
+	p.extensionsFare(errs)
+}
+
+// extensionsFare notes whether a call to extend succeeded. After a failure the next call
+// waits for 5 s at most, so that eight tries or more fit into the visibility timeout.
+func (p *Poller) extensionsFare(errs []error) {
+	t := &p.trouble
+	switch err := failure(errs); {
+	case p.beat.Err() != nil:
+	case err == nil:
+		p.load.noExtension = time.Time{}
+		p.works(&t.extending, "extending the records' visibility")
+	default:
+		p.load.noExtension = time.Now().Add(min(p.queue.visibility/12, 5*time.Second) * 3 / 4)
+		p.failed(&t.extending, false, "extending the records' visibility fails", err, "others may receive them while they are handled here")
+	}
+}
+
+// changeVisibility makes a call, or several if SQS refuses it as a whole. It returns an
+// error for each entry, nil if the entry succeeded.
+func (p *Poller) changeVisibility(ctx context.Context, entries []types.ChangeMessageVisibilityBatchRequestEntry) []error {
+	errs := make([]error, len(entries))
+	at := make([]int, len(entries)) // positions in the list, which are also the entries' ids
+	for i := range at {
+		at[i] = i
+	}
+	sqserror.Divide(at, func(part []int) ([]int, error) {
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		return part, p.observe("ChangeMessageVisibilityBatch", func(c *batch.Call) error {
+			out, err := p.cfg.SQS.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{
+				QueueUrl: &p.queue.url, Entries: entries[part[0] : part[len(part)-1]+1]}, sqserror.Once)
+			for _, k := range part {
+				errs[k] = err
+			}
+			c.Entries, c.Failed = len(part), len(part)
+			if err == nil {
+				c.Failed, c.Throttled = len(out.Failed), sqserror.ReadAnswer(errs, nil, out.Failed)
+			}
+			return err
+		})
+	})
+	return errs
+}

@@ -1,0 +1,237 @@
+package longpoll_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/longpoll"
+	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+)
+
+// diary notes the calls of hooks.
+type diary struct {
+	mu     sync.Mutex
+	lines  []string
+	poller *longpoll.Poller
+}
+
+func (d *diary) note(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lines = append(d.lines, fmt.Sprintf(format, args...))
+}
+
+func (d *diary) BatchContext(ctx context.Context, b batch.BatchInfo, _ []batch.Record) context.Context {
+	d.note("batch of %d from %s", b.Records, b.QueueARN)
+	return ctx
+}
+
+func (d *diary) BatchSettled(_ context.Context, b batch.BatchInfo, results []batch.Result) {
+	outcomes := make([]string, len(results))
+	for i, r := range results {
+		outcomes[i] = r.Record.Body + " " + r.Outcome.String()
+	}
+	d.note("settled %d: %s", b.Records, strings.Join(outcomes, ", "))
+	_ = d.poller.Status() // a hook may ask
+}
+
+func (d *diary) RecordContext(ctx context.Context, r *batch.Record) context.Context {
+	d.note("start %s", r.Body)
+	return ctx
+}
+
+func (d *diary) RecordFinished(ctx context.Context, r batch.Result) {
+	if _, ok := batch.RecordFrom(ctx); !ok {
+		d.note("no record in the context")
+	}
+	d.note("finish %s %s", r.Record.Body, r.Outcome)
+}
+
+func (d *diary) Warned(context.Context, batch.Warning) { _ = d.poller.Status() }
+
+func TestHooksAreToldOfAGroup(t *testing.T) {
+	h := func(_ context.Context, r batch.Record) error {
+		if r.Body == "g:2" && r.Attempt == 1 {
+			return batch.RetryAfter(time.Hour, errors.New("boom"))
+		}
+		return nil
+	}
+	d := &diary{}
+	inWorld(t, fifoQueue, h, func(c *longpoll.Config) { c.Hooks = batch.JoinHooks(c.Hooks, testhooks.Of(d)) }, func(w *world) {
+		d.poller = w.p
+		w.Send("g:1", "g:2", "g:3")
+		w.start()
+		w.after(time.Minute)
+		want := []string{
+			"batch of 3 from " + w.ARN, "start g:1", "finish g:1 succeeded", "start g:2", "finish g:2 retry", "finish g:3 skipped",
+			"settled 3: g:1 succeeded, g:2 retry, g:3 skipped",
+		}
+		if !slices.Equal(d.lines, want) {
+			t.Errorf("hooks were told\n%s\nwant\n%s", strings.Join(d.lines, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
+
+// A batch is reported once, when its deletes are tried again too.
+func TestHooksAreToldOnce(t *testing.T) {
+	d := &diary{}
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Hooks = batch.JoinHooks(c.Hooks, testhooks.Of(d)) }, func(w *world) {
+		d.poller = w.p
+		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: deletion, Times: 20})
+		w.Send("a")
+		w.start()
+		w.after(5 * time.Minute)
+		want := []string{"batch of 1 from " + w.ARN, "start a", "finish a succeeded", "settled 1: a succeeded"}
+		if !slices.Equal(d.lines, want) || w.deleted() != 1 {
+			t.Errorf("hooks were told %q, want %q", d.lines, want)
+		}
+		if r := w.results[0]; r.Deleted || r.DeleteErr == nil {
+			t.Errorf("the result says deleted %v, error %v; it must be of the time when the first delete had failed", r.Deleted, r.DeleteErr)
+		}
+	})
+	d = &diary{}
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Hooks = batch.JoinHooks(c.Hooks, testhooks.Of(d)) }, func(w *world) {
+		d.poller = w.p
+		w.Send("a")
+		w.start()
+		w.after(time.Second)
+		if r := w.results[0]; !r.Deleted || r.DeleteErr != nil {
+			t.Errorf("the result says deleted %v, error %v", r.Deleted, r.DeleteErr)
+		}
+	})
+}
+
+// A hook that panics is contained.
+type bomb struct{}
+
+func (bomb) BatchContext(_ context.Context, _ batch.BatchInfo, _ []batch.Record) context.Context {
+	panic("hook")
+}
+func (bomb) BatchSettled(context.Context, batch.BatchInfo, []batch.Result) { panic("hook") }
+
+func TestAHookThatPanics(t *testing.T) {
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Hooks = batch.JoinHooks(c.Hooks, testhooks.Of(bomb{})) }, func(w *world) {
+		w.Send("a", "b")
+		w.start()
+		w.after(time.Second)
+		w.stop()
+		if w.deleted() != 2 {
+			t.Errorf("%d of 2 deleted", w.deleted())
+		}
+		if got := w.warningsWith("the hook BatchContext panicked"); len(got) == 0 {
+			t.Errorf("warned of %q", w.warnings)
+		}
+	})
+}
+
+// slowStart is a hook that takes its time.
+type slowStart time.Duration
+
+func (s slowStart) BatchContext(ctx context.Context, _ batch.BatchInfo, _ []batch.Record) context.Context {
+	time.Sleep(time.Duration(s))
+	return ctx
+}
+
+// What has a slot but was not started when a stop begins, or reaches its limit,
+// is not started then.
+func TestStopBeforeHandlerIsCalled_RecordIsNotStarted(t *testing.T) {
+	for _, limit := range []time.Duration{time.Minute, 500 * time.Millisecond} {
+		inWorld(t, standardQueue, heeding, func(c *longpoll.Config) {
+			c.Hooks, c.DrainLimit = batch.JoinHooks(c.Hooks, testhooks.Of(slowStart(2*time.Second))), limit
+		}, func(w *world) {
+			w.Send("a")
+			w.start()
+			w.after(time.Second)
+			if took := w.stop(); took > time.Second+brief {
+				t.Errorf("the stop took %v with a limit of %v", took, limit)
+			}
+			w.wantHandled()
+			w.wantOutcomes(batch.NotStarted)
+			if n := w.visible(); n != 1 {
+				t.Errorf("%d of 1 is visible after the stop", n)
+			}
+		})
+	}
+}
+
+type slowPolling struct{}
+
+func (slowPolling) Polling(context.Context, string, func() batch.Status) {
+	time.Sleep(900 * time.Millisecond)
+}
+
+// A stop while the hooks are notified that polling begins takes nothing any more.
+func TestAStopWhilePollingIsToldReceivesNothing(t *testing.T) {
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Hooks = batch.JoinHooks(c.Hooks, testhooks.Of(slowPolling{})) }, func(w *world) {
+		w.Send("a")
+		w.start()
+		w.after(500 * time.Millisecond)
+		took := w.stop()
+		if n := w.count(receiving); n > 0 || took > time.Second {
+			t.Errorf("%d receives after the stop, which took %v", n, took)
+		}
+	})
+}
+
+// A record that is given back before its batch has begun reaches the hooks once, as one
+// that was not started: each time costs the message an attempt.
+func TestRecordsGivenBack_ReachHooksOnceAsNotStarted(t *testing.T) {
+	for name, giveBack := range map[string]func(w *world){
+		"stop":  func(w *world) { w.stop() },
+		"pause": func(w *world) { w.p.Pause(); w.after(30 * time.Second); w.stop() },
+	} {
+		for _, fifo := range []bool{false, true} {
+			inWorld(t, fifo, quickThen(time.Second, heeding), func(c *longpoll.Config) {
+				c.Engine.Concurrency, c.DrainLimit = 2, time.Second
+			}, func(w *world) {
+				w.Send(numbered(300, "")...)
+				w.start()
+				w.after(1100 * time.Millisecond)
+				waiting := w.p.Status().Waiting
+				if waiting == 0 {
+					t.Fatalf("%s: no record waits: the test tests nothing", name)
+				}
+				giveBack(w)
+				got := map[string]int{}
+				for _, r := range w.results {
+					if r.Outcome == batch.NotStarted {
+						got[r.Record.ReceiptHandle]++
+						if !errors.Is(r.Err, batch.ErrStopped) {
+							t.Errorf("%s: error %v", name, r.Err)
+						}
+					}
+				}
+				for _, n := range got {
+					if n != 1 {
+						t.Errorf("%s: a record reached the hooks %d times", name, n)
+					}
+				}
+				if len(got) != waiting {
+					t.Errorf("%s, FIFO %v: %d records reached the hooks as not started, want %d", name, fifo, len(got), waiting)
+				}
+			})
+		}
+	}
+}
+
+// quickThen takes 10 ms a record for a time, so that records are prefetched, and then calls h.
+func quickThen(d time.Duration, h handle) handle {
+	var first sync.Once
+	var began time.Time
+	return func(ctx context.Context, r batch.Record) error {
+		first.Do(func() { began = time.Now() })
+		if time.Since(began) < d {
+			time.Sleep(10 * time.Millisecond)
+			return nil
+		}
+		return h(ctx, r)
+	}
+}

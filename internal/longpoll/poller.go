@@ -1,0 +1,415 @@
+package longpoll
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
+	"github.com/sqsbatch/sqsbatch/internal/notify"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
+)
+
+// Errors of [Poller.Run] and of records.
+var (
+	// ErrAbandoned is returned when more than Config.MaxAbandoned handlers were abandoned
+	// and still run. The process should end, so that the platform starts a new one. Run's
+	// error wraps it.
+	ErrAbandoned = errors.New("handler: too many handlers ignore the end of their context")
+	// ErrRunTwice is returned when Run is called a second time on the same Poller.
+	ErrRunTwice = errors.New("handler: Run was called before: make a new Poller")
+	// ErrLost is returned when a record was not started because others may have received
+	// it: its visibility could not be extended. The record's error wraps it.
+	ErrLost = runner.ErrLost
+)
+
+// Poller handles the records of one queue. Make it with [New]. Its methods are safe for
+// concurrent use.
+type Poller struct {
+	cfg    Config
+	engine *runner.Engine
+	hooks  *hooks.Set
+
+	begun     atomic.Bool     // Run was called
+	stopping  context.Context // ends with the first Shutdown or with Run's context
+	stop      context.CancelFunc
+	forced    context.Context // ends when a drain must not wait any longer
+	force     context.CancelFunc
+	started   chan struct{} // closed when SQS has answered the first receive
+	over      chan struct{} // closed when Run has returned
+	paused    atomic.Bool   // set by Pause and Resume
+	most      atomic.Int64  // set by SetConcurrency
+	events    chan func()   // functions for the loop to call
+	callHooks notify.Queue  // notifications of calls to SQS
+	notices   notify.Queue  // notifications of everything else
+
+	// One goroutine, the loop of Run, owns all fields from here on. It sets the following
+	// ones before it polls; from then on other goroutines read them. Other goroutines make
+	// the calls to SQS and pass the answers to the loop (see do). The runner wakes the loop
+	// when records have finished. The loop never waits for SQS, handlers or hooks.
+	queue    queue
+	policy   *settle.Policy // from New until the queue's URL is known
+	runner   *runner.Runner
+	settler  *settle.Settler // nil before it polls
+	base     context.Context // context of handlers and calls; ends when Run does
+	endBase  context.CancelFunc
+	beat     context.Context // context of extensions; ends when no handler runs any more
+	endBeat  context.CancelFunc
+	flushing context.Context // context of the settler's calls; ends before the end of a stop
+	endFlush context.CancelFunc
+
+	// Only the loop uses the following fields.
+	phase     phase
+	phaseEnds time.Time // when the next phase of a stop begins; zero before the stop
+	fatal     error     // the error that ends Run
+	callsOpen int       // calls that are open, see call
+	pausing   bool      // paused, as the loop has seen it
+	slots     int       // how many the runner may use; 0 while it must start nothing
+	sweepAt   time.Time // when sweep is due
+
+	finished  []*runner.Delivery // used by collect
+	returning []returning        // messages to be released or to back off, see handOver
+	undeleted int                // messages handled but not deleted
+	intake    intake
+	load      load
+	aborts    aborts
+	trouble   trouble
+	counts    batch.Counts
+}
+
+// phase is the current part of a Poller's life cycle.
+type phase int
+
+const (
+	created phase = iota
+	starting
+	polling
+	draining  // running handlers may go on until DrainLimit is over
+	canceling // running handlers were cancelled and have Engine.Grace to return
+	settling  // no handler runs any more; the settler makes its last calls
+	stopped
+)
+
+// New returns a Poller that passes each record to h. It makes no call to
+// SQS; Run does.
+func New(h batch.Handler, cfg Config) *Poller {
+	cfg.setDefaults(h)
+	cfg.Hooks.Validate = nil
+	set, _ := hooks.New(cfg.Hooks)
+	p := &Poller{cfg: cfg, hooks: set, started: make(chan struct{}), over: make(chan struct{}), events: make(chan func())}
+	p.most.Store(int64(cfg.Engine.Concurrency))
+	p.stopping, p.stop = context.WithCancel(context.Background())
+	p.forced, p.force = context.WithCancel(context.Background())
+	p.load.byID = make(map[string]*message)
+	p.engine = runner.New(h, cfg.Engine, set)
+	p.engine.Slots, p.engine.Priority = cfg.Slots, cfg.Priority
+	p.policy = p.newPolicy("")
+	return p
+}
+
+// newPolicy makes the policy for the queue, once its URL is known.
+func (p *Poller) newPolicy(queueURL string) *settle.Policy {
+	return settle.New(settle.Config{
+		Config: p.cfg.Failures, QueueURL: queueURL,
+		Client: func(context.Context) (*sqs.Client, error) { return p.cfg.SQS, nil },
+	})
+}
+
+// do has the loop call f. It does nothing after the loop has ended.
+func (p *Poller) do(f func()) {
+	select {
+	case p.events <- f:
+	case <-p.over:
+	}
+}
+
+// onLoop calls f while nothing else changes the fields of the loop, also after the loop has
+// ended. It returns false, without calling f, before Run.
+func (p *Poller) onLoop(f func()) bool {
+	if !p.begun.Load() {
+		return false
+	}
+	done := make(chan struct{})
+	select {
+	case p.events <- func() { f(); close(done) }:
+		<-done
+	case <-p.over:
+		f()
+	}
+	return true
+}
+
+// Run polls until ctx ends or [Poller.Shutdown] is called. Then it drains: it stops
+// receiving, waits up to Config.DrainLimit for running handlers, releases records that were
+// not started, deletes handled records, and returns nil. A drain takes at most DrainLimit,
+// Engine.Grace and 4.1 s, whatever SQS, handlers and hooks do.
+//
+// Run returns an error in three cases: the queue does not exist or SQS denies access to it
+// ([ConfigError]); too many handlers were abandoned ([ErrAbandoned]); Run was called before
+// ([ErrRunTwice]). In the first two cases it drains before it returns.
+func (p *Poller) Run(ctx context.Context) error {
+	if p.begun.Swap(true) {
+		return ErrRunTwice
+	}
+	defer close(p.over)
+	if p.stopping.Err() != nil || ctx.Err() != nil {
+		p.phase = stopped
+		return nil
+	}
+	defer context.AfterFunc(ctx, p.stop)()
+	base := context.WithValue(context.WithoutCancel(ctx), ctxkey.Client{}, p.policy)
+	base = context.WithValue(base, ctxkey.Stopping{}, p.stopping.Done())
+	p.base, p.endBase = context.WithCancel(base)
+	p.beat, p.endBeat = context.WithCancel(p.base)
+	p.flushing, p.endFlush = context.WithCancel(p.base)
+	p.runner = p.engine.NewRunner(p.base, runner.Options{
+		AsksOwner:   true,
+		LastAttempt: func(r *batch.Record) bool { return p.policy.LastAttempt(r) }, // the queue's own policy comes later
+	})
+	p.intake.open(p.base)
+	p.phase = starting
+	go p.begin(p.base)
+	p.loop()
+	p.end()
+	return p.fatal
+}
+
+// loop handles events until the poller has stopped.
+func (p *Poller) loop() {
+	stop, force := p.stopping.Done(), p.forced.Done()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for now := time.Now(); ; {
+		timer.Reset(time.Until(p.due(now)))
+		select {
+		case f := <-p.events:
+			f()
+		case <-p.runner.Wake():
+		case <-timer.C:
+		case <-stop: // step begins it
+			stop = nil
+		case <-force:
+			force = nil
+		}
+		p.collect()
+		now = time.Now()
+		if p.step(now) {
+			return
+		}
+	}
+}
+
+// step does everything that is due, and reports whether the poller has stopped.
+func (p *Poller) step(now time.Time) (over bool) {
+	if p.fatal != nil || p.stopping.Err() != nil {
+		p.beginStop()
+	}
+	p.heedPause(now)
+	p.sweep(now)
+	p.intake.abandonLate(now)
+	p.receiveMore()
+	p.startOrPause(now)
+	p.giveBackWaiting(now)
+	p.drain(now)
+	p.flush(now)
+	return p.phase == stopped || p.phase == settling && p.settledAll(now)
+}
+
+// due returns the earliest time after now at which something is due, or an hour from now.
+func (p *Poller) due(now time.Time) time.Time {
+	next := now.Add(time.Hour)
+	if len(p.load.byID) > 0 {
+		next = p.sweepAt
+	}
+	for _, at := range []time.Time{
+		p.phaseEnds, p.phaseEnds.Add(-lastAnswers), p.aborts.until, p.aborts.trialUntil, p.intake.notBefore, p.intake.endBy,
+	} {
+		if at.After(now) && at.Before(next) {
+			next = at
+		}
+	}
+	return next
+}
+
+// What the poller does depends on its phase, a pause, an abort, and on deletes that fail:
+//
+//	                     starts, receives   gives back waiting      ends open receives
+//	polling              yes                no                      no
+//	paused               no                 yes                     yes
+//	aborted              no                 yes                     no
+//	too many undeleted   no                 no                      no
+//	deletes refused      no                 yes                     no
+//	stopping             no                 yes                     yes
+
+// mayStart reports whether records may be started, and received.
+func (p *Poller) mayStart(now time.Time) bool {
+	return p.phase == polling && !p.pausing && !p.aborts.on(now) && !p.deletesHold()
+}
+
+// givesBack reports whether waiting records must go back to SQS.
+func (p *Poller) givesBack(now time.Time) bool {
+	return p.endsReceives() || p.aborts.on(now) || p.trouble.refused && p.deletesHold()
+}
+
+// endsReceives reports whether receiving has ended, because of a stop or until Resume.
+func (p *Poller) endsReceives() bool { return p.phase != polling || p.pausing }
+
+// startOrPause sets how many records, or FIFO groups, the runner may run.
+func (p *Poller) startOrPause(now time.Time) {
+	slots := p.concurrency()
+	switch {
+	case !p.mayStart(now):
+		slots = 0
+	case p.aborts.trial(now):
+		slots = 1
+	}
+	if slots == p.slots {
+		return
+	}
+	p.slots = slots
+	if slots > 0 {
+		p.runner.Resume(slots)
+	} else {
+		p.runner.Pause()
+	}
+}
+
+// concurrency returns how many records, or FIFO groups, may run at the same time.
+func (p *Poller) concurrency() int { return int(p.most.Load()) }
+
+// SetConcurrency changes how many records, or FIFO groups, are handled at the same time
+// (Config.Engine.Concurrency). If more are running, they go on. Prefetch and MaxAbandoned stay
+// as they are, even if their defaults were derived from it.
+func (p *Poller) SetConcurrency(n int) {
+	p.most.Store(int64(n))
+	p.onLoop(func() {})
+}
+
+// fail ends Run with an error.
+func (p *Poller) fail(err error) { p.fatal = cmp.Or(p.fatal, err) }
+
+// end ends everything that belongs to Run.
+func (p *Poller) end() {
+	p.phase = stopped
+	p.runner.Pause()
+	p.runner.Leave()
+	if p.settler != nil {
+		p.settler.Stop()
+	}
+	p.endBase()
+	late := time.Now()
+	if p.phaseEnds.After(late) {
+		late = p.phaseEnds
+	}
+	p.serve(late.Add(lastWords), p.noCalls, nil) // calls that end with the contexts
+	p.collect()
+	p.giveBackWaiting(time.Now())
+	p.reportLeft()
+	for _, hooks := range []*notify.Queue{&p.callHooks, &p.notices} {
+		p.serve(late.Add(2*lastWords), func() bool { return false }, hooks.Last())
+	}
+}
+
+// noCalls reports whether no call to SQS is open.
+func (p *Poller) noCalls() bool {
+	return p.callsOpen == 0 && (p.settler == nil || p.settler.Calls() == 0)
+}
+
+// serve calls what the loop is asked for until over returns true or told is closed. It ends
+// at late, or a moment after the stop was forced.
+func (p *Poller) serve(late time.Time, over func() bool, told <-chan struct{}) {
+	timer := time.NewTimer(time.Until(late))
+	defer timer.Stop()
+	for force := p.forced.Done(); !over(); {
+		select {
+		case f := <-p.events:
+			f()
+		case <-told:
+			return
+		case <-force:
+			force = nil
+			timer.Reset(min(lastWords, time.Until(late)))
+		case <-timer.C:
+			return
+		}
+	}
+}
+
+// Started returns a channel that is closed when SQS has answered the first receive: the
+// queue can be used. If Run ends before that, the channel is never closed.
+func (p *Poller) Started() <-chan struct{} { return p.started }
+
+// Shutdown stops the Poller and waits until [Poller.Run] has returned. If ctx ends first,
+// Shutdown cuts the drain short: running handlers are cancelled, other records are
+// released, and ctx's error is returned. It may be called several times. If it is called
+// before Run, Run returns at once.
+func (p *Poller) Shutdown(ctx context.Context) error {
+	p.stop()
+	if !p.begun.Load() {
+		return nil
+	}
+	if sleep.Closed(ctx, p.over) {
+		return nil
+	}
+	p.force()
+	<-p.over
+	return ctx.Err()
+}
+
+// Pause stops receiving until [Poller.Resume]. Use it while a dependency of the handler is
+// down. Running handlers go on. Records that were not started are released as soon as no
+// open receive could take them again: after 0.2 s at most, or 2 s if a receive may be about
+// to return messages. Pause has no effect while the Poller stops.
+func (p *Poller) Pause() {
+	p.paused.Store(true)
+	p.onLoop(func() {})
+}
+
+// Resume starts receiving again after [Poller.Pause].
+func (p *Poller) Resume() {
+	p.paused.Store(false)
+	p.onLoop(func() {})
+}
+
+// heedPause applies the latest Pause or Resume.
+func (p *Poller) heedPause(now time.Time) {
+	paused := p.paused.Load()
+	if paused == p.pausing || !paused && p.intake.ctx.Err() != nil && p.intake.ending(now) {
+		return // or SQS may not have noticed yet that receives were abandoned
+	}
+	p.pausing = paused
+	switch {
+	case p.phase != polling:
+	case paused: // also if no record waits: an open receive must not return messages now
+		p.intake.endSoon(now)
+	default:
+		p.intake.open(p.base)
+	}
+}
+
+// StopTakes returns the longest time that [Poller.Run] takes to return after a stop began:
+// DrainLimit, the time that handlers may take after the end of their contexts, and 4 s for
+// settling.
+func (p *Poller) StopTakes() time.Duration {
+	return p.cfg.DrainLimit + p.cfg.Engine.Grace + flushTimeout
+}
+
+// warn passes a warning to the hooks.
+func (p *Poller) warn(w batch.Warning) {
+	w.Queue = batch.QueueName(p.cfg.Queue)
+	p.notices.Notify(func() { p.hooks.Warn(context.WithoutCancel(p.base), w) })
+}
+
+// called passes a call to the hooks.
+func (p *Poller) called(c batch.Call) {
+	if p.hooks.Calls {
+		p.callHooks.Notify(func() { p.hooks.Called(context.WithoutCancel(p.base), c) })
+	}
+}
