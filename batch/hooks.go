@@ -57,7 +57,8 @@ type Hooks struct {
 	// with a Started of zero.
 	BatchSettled func(ctx context.Context, b BatchInfo, results []Result)
 
-	// Called is called after each call to SQS. It does not delay the records. On Lambda, BatchSettled is called after it.
+	// Called is called after each call to SQS. It does not delay the records. On Lambda,
+	// BatchSettled is called after it.
 	Called func(ctx context.Context, c Call)
 
 	// Polling is called when a container begins to poll a queue. status is for gauges that

@@ -16,96 +16,78 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// field is a setting, and a pointer to its field of a Config.
-type field struct {
-	*settings.Setting
-	value any
+// field returns the field of a setting.
+func (c *Config) field(s *settings.Setting) reflect.Value {
+	v := reflect.ValueOf(c).Elem()
+	for name := range strings.SplitSeq(s.Field, ".") {
+		v = v.FieldByName(name)
+	}
+	return v
 }
 
-// orNone is a number for which -1 means none, since 0 means the default.
-type orNone int
-
-// fields returns the fields that have an environment variable.
-func (c *Config) fields() []field {
-	return []field{
-		{&settings.Concurrency, &c.Concurrency},
-		{&settings.Reserve, &c.Reserve},
-		{&settings.RecordTimeout, &c.RecordTimeout},
-		{&settings.MinRemaining, &c.MinRemaining},
-		{&settings.Grace, &c.Grace},
-		{&settings.Outage, &c.Failures.Outage},
-		{&settings.DeadLetterQueue, &c.Failures.DeadLetterQueue},
-		{&settings.MaxReceiveCount, &c.Failures.MaxReceiveCount},
-		{&settings.OnPermanent, (*string)(&c.Failures.OnPermanent)},
-		{&settings.ErrorIfAllFail, &c.ErrorIfAllFail},
-		{&settings.DeleteSucceeded, &c.NoReportBatchItemFailures},
-		{&settings.LogSucceeded, &c.LogSucceeded},
-		{&settings.LogBodyBytes, &c.LogBodyBytes},
-		{&settings.QueueURL, &c.Poll.Queues},
-		{&settings.Wait, &c.Poll.Wait},
-		{&settings.Prefetch, (*orNone)(&c.Poll.Prefetch)},
-		{&settings.Visibility, &c.Poll.Visibility},
-		{&settings.UntilEmpty, &c.Poll.UntilEmpty},
-		{&settings.DrainLimit, &c.Poll.DrainLimit},
-		{&settings.MaxAbandoned, &c.Poll.MaxAbandoned},
-		{&settings.HealthAddr, &c.Poll.HealthAddr},
-	}
+// inFields are the settings whose variable is the value of a field: all but those of the
+// backoff, which make a function.
+func inFields(s *settings.Setting) bool {
+	return s != &settings.Backoff && s != &settings.BackoffBase && s != &settings.BackoffCap
 }
 
-// read sets the field from its variable, unless code has set the field already. Its error
-// names the variable, its value, and the values that are allowed.
-func (f field) read() (err error) {
-	text := os.Getenv(f.Name)
-	if text == "" || !reflect.ValueOf(f.value).Elem().IsZero() {
-		return nil
+// fromEnvironment sets the fields that are zero from their variables. Its error names each
+// variable whose value cannot be used, and the values that are allowed.
+func (c *Config) fromEnvironment() error {
+	if len(c.Poll.Queues) == 0 {
+		c.Poll.Queues = nil
 	}
-	switch to := f.value.(type) {
-	case *int:
-		*to, err = settings.Read[int](f.Setting, text)
-	case *orNone:
-		var n int
-		if n, err = settings.Read[int](f.Setting, text); err == nil {
-			*to = orNone(cmp.Or(n, -1))
+	var errs []error
+	// If code sets Outage or Backoff, all four variables have no effect.
+	chosen := c.Failures.Outage != 0 || c.Failures.Backoff != nil
+	for _, s := range settings.All {
+		text := os.Getenv(s.Name)
+		if text == "" || !inFields(s) || !c.field(s).IsZero() || s == &settings.Outage && chosen {
+			continue
 		}
-	case *time.Duration:
-		*to, err = settings.Read[time.Duration](f.Setting, text)
-	case *bool:
-		*to, err = settings.Read[bool](f.Setting, text)
-	case *string:
-		*to, err = settings.Read[string](f.Setting, text)
-	case *[]string:
-		*to, err = settings.Read[[]string](f.Setting, text)
+		value, err := parsed(s, text, c.unchecked(s))
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if s == &settings.Prefetch && value == 0 {
+			value = -1 // 0 means the default
+		}
+		c.field(s).Set(reflect.ValueOf(value).Convert(c.field(s).Type()))
+	}
+	if !chosen {
+		errs = append(errs, c.readBackoff())
+	}
+	return errors.Join(errs...)
+}
+
+// parsed returns the value of a variable. Its error names the variable and its value.
+func parsed(s *settings.Setting, text string, unchecked bool) (value any, err error) {
+	value, err = s.Parse(text)
+	if err == nil && !unchecked {
+		err = s.Check(value)
 	}
 	if err != nil {
-		return fmt.Errorf("%s is %q: %w", f.Name, text, err)
+		return nil, fmt.Errorf("%s is %q: %w", s.Name, text, err)
 	}
-	return nil
-}
-
-// check returns an error if the field, which is not zero, is out of its bounds.
-func (f field) check() error {
-	value := reflect.ValueOf(f.value).Elem()
-	if value.IsZero() {
-		return nil
-	}
-	v := value.Interface()
-	if n, ok := v.(orNone); ok {
-		v = max(int(n), 0)
-		if n < -1 {
-			v = int(n)
-		}
-	}
-	if err := f.Check(v); err != nil {
-		return fmt.Errorf("handler: %s is %v, %w (%s)", f.Field, v, err, f.Name)
-	}
-	return nil
+	return value, nil
 }
 
 // validate returns an error that names each field whose value is out of its bounds.
 func (c *Config) validate() (wrong mistakes) {
-	for _, f := range c.fields() {
-		if f.Setting != &settings.DeadLetterQueue || !c.samLocal() { // there it may be the name of a resource
-			wrong.add(f.check())
+	for _, s := range settings.All {
+		if !inFields(s) || c.field(s).IsZero() || c.unchecked(s) {
+			continue
+		}
+		value := c.field(s).Interface()
+		switch {
+		case s == &settings.OnPermanent:
+			value = string(c.Failures.OnPermanent)
+		case s == &settings.Prefetch && value == -1:
+			continue
+		}
+		if err := s.Check(value); err != nil {
+			wrong.add(fmt.Errorf("handler: %s is %v, %w (%s)", s.Field, value, err, s.Name))
 		}
 	}
 	if c.Failures.Outage != 0 && c.Failures.Backoff != nil {
@@ -114,35 +96,31 @@ func (c *Config) validate() (wrong mistakes) {
 	return wrong
 }
 
-// fromEnvironment sets the fields that are zero from their variables. Its error names each
-// variable whose value cannot be used.
-func (c *Config) fromEnvironment() error {
-	c.Poll.Queues = append([]string(nil), c.Poll.Queues...) // nil if empty
-	// If code sets Outage or Backoff, all four variables have no effect.
-	chosen := c.Failures.Outage != 0 || c.Failures.Backoff != nil
-	var errs []error
-	for _, f := range c.fields() {
-		switch {
-		case f.Setting == &settings.Outage && chosen:
-		case f.Setting == &settings.DeadLetterQueue && c.samLocal(): // the name of a resource
-			c.Failures.DeadLetterQueue = cmp.Or(c.Failures.DeadLetterQueue, os.Getenv(f.Name))
-		default:
-			errs = append(errs, f.read())
-		}
-	}
-	if !chosen {
-		errs = append(errs, c.readBackoff())
-	}
-	return errors.Join(errs...)
+// unchecked reports whether any value will do: under `sam local` a dead-letter queue may be
+// the name of a resource.
+func (c *Config) unchecked(s *settings.Setting) bool {
+	return s == &settings.DeadLetterQueue && c.samLocal()
 }
 
 // readBackoff sets Failures.Backoff if one of its variables is set.
 func (c *Config) readBackoff() error {
-	var kind string
-	var base, limit time.Duration
-	err := errors.Join(field{&settings.Backoff, &kind}.read(), field{&settings.BackoffBase, &base}.read(), field{&settings.BackoffCap, &limit}.read())
-	if err != nil || kind == "" && base == 0 && limit == 0 {
-		return err
+	var errs []error
+	read := func(s *settings.Setting) (value any) {
+		text := os.Getenv(s.Name)
+		if text == "" {
+			return nil
+		}
+		value, err := parsed(s, text, false)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		return value
+	}
+	kind := read(&settings.Backoff)
+	base, _ := read(&settings.BackoffBase).(time.Duration)
+	limit, _ := read(&settings.BackoffCap).(time.Duration)
+	if len(errs) > 0 || kind == nil && base == 0 && limit == 0 {
+		return errors.Join(errs...)
 	}
 	limit = cmp.Or(limit, max(15*time.Minute, base))
 	base = cmp.Or(base, min(2*time.Second, limit))

@@ -4,12 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
+	"sync"
+	"time"
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+	"github.com/sqsbatch/sqsbatch/telemetry/emf"
+	"github.com/sqsbatch/sqsbatch/telemetry/prometheus"
 )
 
 type placedOrder struct {
@@ -29,6 +36,61 @@ func shipExample(_ context.Context, o placedOrder) error {
 func ExampleRun() {
 	main := func() { handler.Run(batch.JSON(shipExample)) }
 	_ = main
+}
+
+// Settings in code. Each has a variable as well, see docs/configuration.md.
+func ExampleRunWith() {
+	main := func() {
+		handler.RunWith(batch.JSON(shipExample), handler.Config{
+			Concurrency:   50,
+			RecordTimeout: 10 * time.Second,
+			Failures:      partialfailure.Config{Outage: time.Hour},
+		})
+	}
+	_ = main
+}
+
+// A container with metrics at /metrics, and health checks at /livez, /readyz and /statusz.
+func ExampleRunWith_container() {
+	metrics := prometheus.New(prometheus.Config{})
+	main := func() {
+		handler.RunWith(batch.JSON(shipExample), handler.Config{
+			Hooks: metrics.Hooks(),
+			Poll: handler.PollConfig{
+				Queues:     []string{"https://sqs.eu-west-1.amazonaws.com/123456789012/orders"},
+				HealthAddr: ":8080",
+				Handlers:   map[string]http.Handler{"/metrics": metrics.Handler()},
+			},
+		})
+	}
+	_ = main
+}
+
+// A hook of one's own: it counts records by outcome. JoinHooks adds it to those of a package.
+func ExampleConfig_hooks() {
+	count := map[batch.Outcome]int{}
+	var mu sync.Mutex
+	hooks := batch.Hooks{
+		BatchSettled: func(_ context.Context, b batch.BatchInfo, results []batch.Result) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, r := range results {
+				count[r.Outcome]++
+			}
+		},
+	}
+	h, err := handler.New(batch.JSON(shipExample), handler.Config{
+		Hooks:  batch.JoinHooks(emf.New(emf.Config{Writer: io.Discard}).Hooks(), hooks),
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		panic(err)
+	}
+	_, err = h.Invoke(context.Background(), []byte(`{"Records":[{"messageId":"m-1","receiptHandle":"r-1","eventSource":"aws:sqs","body":"{\"id\":\"o-1\"}"}]}`))
+	fmt.Println(count, err)
+	// Output:
+	// shipped o-1
+	// map[succeeded:1] <nil>
 }
 
 // Inside a main function of your own, the handler is a lambda.Handler of aws-lambda-go. The
