@@ -158,7 +158,12 @@ func (p *Poller) runAll(ctx context.Context) (stopped time.Time, err error) {
 // Started returns a channel that is closed when SQS has answered the first receive of every
 // queue: the queues exist, and this process may receive from them. If Run ends before that,
 // the channel is never closed.
-func (p *Poller) Started() <-chan struct{} { return p.started }
+func (p *Poller) Started() <-chan struct{} {
+	if len(p.queues) == 1 {
+		return p.queues[0].Started()
+	}
+	return p.started
+}
 
 // Shutdown stops the Poller and waits until [Poller.Run] has returned. If ctx ends first,
 // Shutdown cuts the drain short: running handlers are cancelled, other records are
@@ -251,7 +256,7 @@ func (p *Poller) Health() http.Handler { return longpoll.Health(p.queues...) }
 func (p *Poller) Queue(name string) *Poller {
 	for _, q := range p.queues {
 		if s := q.Status().Queue; s == name || batch.QueueName(s) == name {
-			one := &Poller{queues: []*longpoll.Poller{q}, started: make(chan struct{}), over: closed, stop: func() {}}
+			one := &Poller{queues: []*longpoll.Poller{q}, over: closed, stop: func() {}}
 			one.begun.Store(true)
 			return one
 		}

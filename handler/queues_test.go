@@ -452,3 +452,56 @@ func TestWorkerEndsWithThePoller_StopTakesAsLongAsTheWork(t *testing.T) {
 		}
 	})
 }
+
+// A Poller of one queue controls that one only.
+func TestPollerOfOneQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, client := queues(t, "orders", "mails")
+		var got seen
+		var book logbook
+		p, err := handler.NewPoller(handler.Queues{
+			{URL: server.QueueURL("orders"), Handler: got.by("ship")},
+			{URL: server.QueueURL("mails"), Handler: got.by("mail")},
+		}, handler.Config{SQS: client, Logger: book.logger()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- p.Run(context.Background()) }()
+		<-p.Started()
+		mails := p.Queue(server.QueueURL("mails"))
+		<-mails.Started()
+		if s := mails.Status(); len(s) != 1 || batch.QueueName(s[0].Queue) != "mails" || p.Queue("refunds") != nil {
+			t.Errorf("its status is %+v", s)
+		}
+		if err := mails.Run(context.Background()); err == nil {
+			t.Error("Run of one queue: no error")
+		}
+		for n, want := range map[int]string{3: "", 0: "the concurrency is 0, must be a whole number from 1 to 10000", 10_001: "10001"} {
+			if err := mails.SetConcurrency(n); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("SetConcurrency(%d): %v", n, err)
+			}
+		}
+		if err := p.SetConcurrency(3); err == nil || !strings.Contains(err.Error(), "this Poller has 2") {
+			t.Errorf("SetConcurrency of two queues: %v", err)
+		}
+		if n := mails.Status()[0].Concurrency; n != 3 {
+			t.Errorf("its concurrency is %d, want 3", n)
+		}
+		if err := mails.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+		send(t, client, server.QueueURL("orders"), "1")
+		send(t, client, server.QueueURL("mails"), "2")
+		time.Sleep(30 * time.Second)
+		if !slices.Equal(got.sorted(), []string{"ship 1"}) {
+			t.Errorf("handled %q, want what is of the other queue", got.sorted())
+		}
+		if err := p.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
