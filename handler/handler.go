@@ -62,7 +62,7 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 	for _, q := range queues {
 		own, err := cfg.of(q)
 		wrong.add(err)
-		if err == nil {
+		if err == nil && badQueues == nil {
 			l.queues = append(l.queues, own.queueHandler(q, slots, flushes))
 		}
 	}

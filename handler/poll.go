@@ -273,9 +273,8 @@ func (c *Config) pollers(h batch.Handler) ([]*longpoll.Poller, error) {
 	wrong := c.Poll.checkHealth()
 	queues, err := c.split(h, c.Poll.Queues)
 	wrong.add(err)
-	if err == nil && len(queues) == 0 && os.Getenv(settings.QueueURL.Name) == "" {
+	if _, named := h.(Queues); !named && len(queues) == 0 && os.Getenv(settings.QueueURL.Name) == "" {
 		wrong.add(errors.New("handler: Poll.Queues is empty, must name at least one queue (SQSBATCH_QUEUE_URL)"))
-		wrong.add(checkHandler(h)) // h may be Queues inside middleware
 		wrong.add(unknownVariables())
 	}
 	wrong = append(wrong, queues.namedTwice()...)
@@ -285,14 +284,12 @@ func (c *Config) pollers(h batch.Handler) ([]*longpoll.Poller, error) {
 	}
 	list := make([]*longpoll.Poller, len(queues))
 	for i, q := range queues {
-		if q.URL == "" && err != nil {
-			continue // split has reported it
+		own, badSet := c.of(q)
+		wrong.add(badSet)
+		if err == nil && badSet == nil {
+			list[i], badSet = own.poller(q, slots)
+			wrong.add(badSet)
 		}
-		own, err := c.of(q)
-		if err == nil {
-			list[i], err = own.poller(q, slots)
-		}
-		wrong.add(err)
 	}
 	return list, errors.Join(wrong...)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -98,7 +99,10 @@ func (c *Config) split(h batch.Handler, names []string) (Queues, error) {
 		for _, name := range names {
 			q = append(q, Queue{URL: name, Handler: h})
 		}
-		return q, nil
+		if wrapped.IsNil(h) {
+			return q, errors.New("handler: the handler is nil")
+		}
+		return q, wrapped.Validate(h) // h may be Queues inside middleware
 	}
 	var wrong mistakes
 	if len(names) > 0 {
@@ -114,6 +118,7 @@ func (c *Config) split(h batch.Handler, names []string) (Queues, error) {
 		if wrapped.IsNil(queue.Handler) {
 			wrong.add(fmt.Errorf("handler: Queues[%d].Handler is nil", i))
 		}
+		wrong.add(wrapped.Validate(queue.Handler))
 		if queue.Concurrency != 0 {
 			if err := settings.Concurrency.Check(queue.Concurrency); err != nil {
 				wrong.add(fmt.Errorf("handler: Queues[%d].Concurrency is %d, %w", i, queue.Concurrency, err))
@@ -126,26 +131,20 @@ func (c *Config) split(h batch.Handler, names []string) (Queues, error) {
 	return q, errors.Join(wrong...)
 }
 
-// checkHandler returns an error if h cannot be called.
-func checkHandler(h batch.Handler) error {
-	if wrapped.IsNil(h) {
-		return errors.New("handler: the handler is nil")
-	}
-	return wrapped.Validate(h)
-}
-
 // of returns the configuration for one queue.
 func (c *Config) of(q Queue) (Config, error) {
 	own := *c
-	if err := checkHandler(q.Handler); err != nil || q.Set == nil {
-		return own, err
+	if q.Set == nil {
+		return own, nil
 	}
+	own.Hooks = batch.Hooks{} // functions cannot be compared
 	q.Set(&own)
 	for _, field := range []struct {
 		name string
 		same bool
 	}{
 		{"Logger", own.Logger == c.Logger},
+		{"Hooks", reflect.ValueOf(own.Hooks).IsZero()},
 		{"Concurrency", own.Concurrency == c.Concurrency},
 		{"Poll.Queues", slices.Equal(own.Poll.Queues, c.Poll.Queues)},
 		{"Poll.HealthAddr", own.Poll.HealthAddr == c.Poll.HealthAddr},

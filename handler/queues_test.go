@@ -120,6 +120,8 @@ func TestMistakesInQueues_AreNamedTogether(t *testing.T) {
 			handler.Config{}, []string{"must not be wrapped in middleware"}},
 		"set": {handler.Queues{{URL: "mails", Handler: h, Set: func(c *handler.Config) { c.Poll.HealthAddr = ":8080" }}}, handler.Config{},
 			[]string{"Set of queue mails changes Poll.HealthAddr"}},
+		"set of hooks": {handler.Queues{{URL: "mails", Handler: h, Set: func(c *handler.Config) { c.Hooks.Warned = func(context.Context, batch.Warning) {} }}}, handler.Config{},
+			[]string{"Set of queue mails changes Hooks"}},
 		"set out of bounds": {handler.Queues{{URL: "mails", Handler: h, Set: func(c *handler.Config) { c.Poll.Wait = time.Hour }}}, handler.Config{}, []string{"Wait is 1h"}},
 	} {
 		test.cfg.SQS = client
