@@ -16,15 +16,10 @@ func (r *Runner) cutoff(d *Delivery) time.Time {
 	return r.options.Times.Cutoff
 }
 
-// enoughTime reports whether enough time is left to start d. A record with a cutoff of its
-// own that was received a moment ago is started with less time, since another delivery
-// would not have more.
+// enoughTime reports whether enough time is left to start d.
 func (r *Runner) enoughTime(d *Delivery, now time.Time) bool {
 	cutoff := r.cutoff(d)
-	if cutoff.IsZero() || r.pace.enough(cutoff.Sub(now), r.cfg.MinRemaining) {
-		return true
-	}
-	return d.Within > 0 && now.Before(cutoff) && now.Sub(d.Record.ReceivedAt) < time.Second
+	return cutoff.IsZero() || r.pace.enough(cutoff.Sub(now), r.cfg.MinRemaining)
 }
 
 // deadlineOf is the deadline of d, which starts now; zero if it has none.
@@ -123,27 +118,14 @@ func (r *Runner) expire() {
 	r.checkJoining()
 }
 
-// end ends the context of w's delivery, unless it has ended. w is given up a grace later,
-// but within a quarter of what the lease leaves after the delivery's own cutoff: others
-// have the record then, and it may come here again.
+// end ends the context of w's delivery, unless it has ended. w is given up a grace later.
 func (w *worker) end(err error) {
 	if w.ended {
 		return
 	}
-	now, d := time.Now(), w.delivery
-	giveUp := now.Add(w.runner.cfg.Grace)
-	if d.Within > 0 {
-		from := now
-		if cutoff := w.runner.cutoff(d); cutoff.After(now) {
-			from = cutoff
-		}
-		if last := from.Add(d.leaseLeft(from) / 4); last.After(from) && last.Before(giveUp) {
-			giveUp = last
-		}
-	}
 	w.ended = true
-	(*recordContext)(d).end(err)
-	w.setDue(giveUp)
+	(*recordContext)(w.delivery).end(err)
+	w.setDue(time.Now().Add(w.runner.cfg.Grace))
 }
 
 // giveUp finishes w's delivery as abandoned, and takes w's slot: its handler may go on
