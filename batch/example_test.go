@@ -101,3 +101,34 @@ func ExampleFirstOf() {
 	fmt.Println(batch.VerdictOf(classify(notFound)).Permanent, batch.VerdictOf(classify(context.DeadlineExceeded)).After)
 	// Output: true 1m0s
 }
+
+// Hooks of one's own, next to those of a package of telemetry/.
+func ExampleJoinHooks() {
+	spans := batch.Hooks{RecordContext: func(ctx context.Context, r *batch.Record) context.Context {
+		fmt.Println("starting", r.MessageID)
+		return ctx // with a span, or a logger that has the id
+	}}
+	counts := batch.Hooks{RecordFinished: func(_ context.Context, r batch.Result) {
+		fmt.Println(r.Record.MessageID, r.Outcome)
+	}}
+	hooks := batch.JoinHooks(spans, counts) // handler.Config{Hooks: hooks}
+
+	r := batch.Record{MessageID: "m-1"}
+	ctx := hooks.RecordContext(context.Background(), &r)
+	hooks.RecordFinished(ctx, batch.Result{Record: &r, Outcome: batch.Succeeded})
+	// Output:
+	// starting m-1
+	// m-1 succeeded
+}
+
+// A body that is no JSON.
+func ExampleText() {
+	h := batch.Text(func(_ context.Context, path string) error {
+		fmt.Println("importing", path)
+		return nil
+	})
+	fmt.Println(h.Handle(context.Background(), batch.Record{Body: "2026/11/orders.csv"}))
+	// Output:
+	// importing 2026/11/orders.csv
+	// <nil>
+}

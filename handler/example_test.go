@@ -10,7 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
@@ -91,6 +93,35 @@ func ExampleConfig_hooks() {
 	// Output:
 	// shipped o-1
 	// map[succeeded:1] <nil>
+}
+
+// A function that handles messages as aws-lambda-go has them goes on as it is. Its error is
+// the record's.
+func ExampleMessageFunc() {
+	handle := func(_ context.Context, m events.SQSMessage) error {
+		fmt.Println(m.MessageId, m.Body)
+		return nil
+	}
+	main := func() { handler.Run(handler.MessageFunc(handle)) }
+	_ = main
+	fmt.Println(handler.MessageFunc(handle).Handle(context.Background(), batch.Record{MessageID: "m-1", Body: "hat"}))
+	// Output:
+	// m-1 hat
+	// <nil>
+}
+
+// So does the body of a loop around ReceiveMessage, without its DeleteMessage.
+func ExampleSDKMessageFunc() {
+	handle := func(_ context.Context, m types.Message) error {
+		fmt.Println(*m.MessageId, *m.Body)
+		return nil
+	}
+	main := func() { handler.Run(handler.SDKMessageFunc(handle)) }
+	_ = main
+	fmt.Println(handler.SDKMessageFunc(handle).Handle(context.Background(), batch.Record{MessageID: "m-1", Body: "hat"}))
+	// Output:
+	// m-1 hat
+	// <nil>
 }
 
 // Inside a main function of your own, the handler is a lambda.Handler of aws-lambda-go. The

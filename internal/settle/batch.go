@@ -244,7 +244,7 @@ func (b *Batch) tell(w batch.Warning) {
 }
 
 // AwaitHooks waits, after [Batch.Settle], until the hooks have been notified of every call
-// (see [batch.CallHook]): for half of the time that is left until settleBy at most,
+// (see [batch.Hooks]): for half of the time that is left until settleBy at most,
 // or 1 s without one.
 func (b *Batch) AwaitHooks() {
 	left, began := time.Second, time.Now()

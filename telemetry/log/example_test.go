@@ -20,10 +20,10 @@ func Example() {
 			return a
 		},
 	}))
-	hook := log.New(logger, log.Config{})
-	// handler.RunWith(h, handler.Config{Hooks: []any{hook}}) calls the hook. This is what it writes:
+	hooks := log.New(logger, log.Config{})
+	// handler.RunWith(h, handler.Config{Hooks: hooks}) calls the hooks. This is what they write:
 	record := batch.Record{MessageID: "m-1", Attempt: 2, QueueARN: "arn:aws:sqs:eu-west-1:123456789012:orders"}
-	hook.BatchSettled(context.Background(), batch.BatchInfo{Records: 1, QueueARN: record.QueueARN}, []batch.Result{
+	hooks.BatchSettled(context.Background(), batch.BatchInfo{Records: 1, QueueARN: record.QueueARN}, []batch.Result{
 		{Record: &record, Outcome: batch.Retry, Err: errors.New("carrier: 503")},
 	})
 	// Output:

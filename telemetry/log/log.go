@@ -2,8 +2,7 @@
 // that did not succeed, one for the batch, and every warning. Package handler installs it
 // by itself. To use it with a Poller or for a second log:
 //
-//	hook := log.New(logger, log.Config{Every: time.Minute})
-//	err := handler.Poll(ctx, h, handler.Config{Hooks: []any{hook}})
+//	err := handler.Poll(ctx, h, handler.Config{Hooks: log.New(logger, log.Config{Every: time.Minute})})
 //
 // Every line has "logger":"sqsbatch", and "queue" with the queue's name if that is known.
 // docs/observability/log.md lists the fields of each kind of line. The level shows the

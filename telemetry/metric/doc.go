@@ -2,28 +2,26 @@
 // observations. It is for authors of adapters. To get metrics, use an adapter, such as
 // telemetry/emf.
 //
-// A [Recorder] is a hook that passes observations to a [Sink]:
+// A [Recorder] passes what its hooks observe to a [Sink]:
 //
 //	type sink struct{ … }
 //
 //	func (s *sink) Series(queue string) metric.Series { … }
 //
-//	hook := metric.NewRecorder(&sink{})
-//	handler.RunWith(h, handler.Config{Hooks: []any{hook}})
+//	recorder := metric.NewRecorder(&sink{})
+//	handler.RunWith(h, handler.Config{Hooks: recorder.Hooks()})
 //
 // An adapter that adds up by itself, as Prometheus does, is a Sink. An adapter that sends
-// reports embeds a [Reporter]: a Recorder with an [Aggregate] as its Sink. It calls a
-// function after each interval, if it has one, and at a flush.
+// reports has a [Reporter]: a Recorder with an [Aggregate] as its Sink. It calls a function
+// after each interval, if it has one, and at a flush.
 //
-//	type Hook struct{ *metric.Reporter }
-//
-//	func New() *Hook {
-//		return &Hook{metric.NewReporter(time.Minute, func(ctx context.Context, a *metric.Aggregate) {
+//	func Hooks() batch.Hooks {
+//		return metric.NewReporter(time.Minute, func(ctx context.Context, a *metric.Aggregate) {
 //			a.Take(func(queue string, s *metric.Summary) {
 //				s.Counts(func(m *metric.Metric, value float64) { … })
 //				s.Distributions(func(m *metric.Metric, v *metric.Values) { … })
 //			})
-//		})}
+//		}).Hooks()
 //	}
 //
 // The dimensions are the service, which the adapter adds, and the queue's name: nothing

@@ -11,10 +11,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sharedcall"
 )
 
-// Reporter is a hook that adds observations up and reports them: at the end of each
-// interval with observations, and at a flush. Package handler flushes at the end of each
-// invocation on Lambda, and at the end of Poll in a container. Embed a Reporter in an
-// adapter.
+// Reporter adds observations up and reports them: at the end of each interval with
+// observations, and at a flush. Package handler flushes at the end of each
+// invocation on Lambda, and at the end of Poll in a container.
 //
 // Intervals follow the clock, such as full minutes (UTC). A process has one report, and one
 // sample of each gauge, in each interval. So the number of samples is the number of

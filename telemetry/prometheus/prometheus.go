@@ -4,13 +4,13 @@
 //	func main() {
 //		metrics := prometheus.New(prometheus.Config{})
 //		handler.RunWith(batch.JSON(shipOrder), handler.Config{
-//			Hooks: []any{metrics},
+//			Hooks: metrics.Hooks(),
 //			Poll:  handler.PollConfig{Handlers: map[string]http.Handler{"/metrics": metrics.Handler()}},
 //		})
 //	}
 //
 // Set SQSBATCH_HEALTH_ADDR=:8080 to serve them at that address. If the process already has
-// a registry, register the hook there instead. It is a Collector of client_golang:
+// a registry, register the Exporter there instead. It is a Collector of client_golang:
 //
 //	registry.MustRegister(metrics)
 //

@@ -1,10 +1,9 @@
 // Package otel makes OpenTelemetry spans and metrics of records, on Lambda and in
-// containers. It follows the semantic conventions for messaging systems. It is one hook of
-// package batch:
+// containers. It follows the semantic conventions for messaging systems:
 //
 //	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter))
 //	handler.RunWith(batch.JSON(shipOrder), handler.Config{
-//		Hooks: []any{otel.New(otel.Config{TracerProvider: provider, Flush: provider.ForceFlush})},
+//		Hooks: otel.New(otel.Config{TracerProvider: provider, Flush: provider.ForceFlush}).Hooks(),
 //	})
 //
 // Each record that is handled has a span "process QUEUE" of kind CONSUMER. The span lasts
