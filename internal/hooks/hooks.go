@@ -41,7 +41,12 @@ func (h *Set) contain(ctx context.Context, name, arn string, call func()) {
 		}
 		w := batch.Warning{Queue: batch.QueueName(arn)}
 		if v := recover(); v != nil {
-			w.Message, w.Err = "the hook "+name+" panicked", &batch.PanicError{Value: v, Stack: debug.Stack()}
+			w.Message = "the hook " + name + " panicked"
+			if p, ok := v.(*batch.PanicError); ok { // of one that JoinHooks called
+				w.Err = p
+			} else {
+				w.Err = &batch.PanicError{Value: v, Stack: debug.Stack()}
+			}
 		} else {
 			w.Message = "the hook " + name + " ended its goroutine by runtime.Goexit, as testing.T.FailNow does"
 		}
