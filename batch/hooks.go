@@ -14,7 +14,7 @@ import (
 //	Hooks: batch.JoinHooks(emf.New(emf.Config{}).Hooks(), batch.Hooks{RecordFinished: count}),
 //
 // Hooks are called while records are handled. They must not block, must not keep or change
-// what they get, and must be safe for concurrent use. A hook that panics, or ends its
+// their arguments, and must be safe for concurrent use. A hook that panics, or ends its
 // goroutine, fails no record: a warning reports it.
 //
 // On Lambda, sqsbatch waits for a hook that blocks, but not so long that the response would

@@ -1,6 +1,6 @@
 // Package settings is the table of sqsbatch's settings: the field of handler.Config, the
 // environment variable, the values that both take, and the default. Package handler reads and
-// checks them by it. Tests compare documents, deployments and lint with it.
+// checks settings by this table. Tests compare documents, deployments and lint with it.
 package settings
 
 import (
