@@ -154,16 +154,13 @@ type PollConfig struct {
 	// "127.0.0.1:8080", or ":8080" in a pod. SQSBATCH_HEALTH_ADDR. Defaults to none: they
 	// are not served.
 	//
-	// All calls of Poll in a process with the same address share one listener until each
-	// has returned. It reports healthy when all their queues are healthy. The command
-	// cmd/livez, for health checks on Amazon ECS, reads only the variable: if you set this
-	// field, pass the same address to livez as its argument.
+	// The command cmd/livez, for health checks on Amazon ECS, reads only the variable: if you
+	// set this field, pass the same address to livez as its argument.
 	HealthAddr string
 
 	// Handlers are served at HealthAddr, too, by their paths, such as "/metrics"
-	// (telemetry/prometheus), until the drain is over. A handler has 5 s for its answer. If
-	// several calls of Poll have the same path and HealthAddr, the handler of the call that
-	// began first is used. Defaults to none.
+	// (telemetry/prometheus), until the drain is over. A handler has 5 s for its answer.
+	// Defaults to none.
 	Handlers map[string]http.Handler
 }
 

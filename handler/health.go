@@ -12,79 +12,32 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
-)
-
-// healthServer serves one address. All calls of Poll with that HealthAddr share it, since a
-// process has only one health.
-type healthServer struct {
-	polls   []*healthOfPoll // in the order in which they began; guarded by healthMu
-	server  http.Server
-	serving sync.WaitGroup
-}
-
-// healthOfPoll is what one call of Poll serves.
-type healthOfPoll struct {
-	pollers  []*longpoll.Poller
-	handlers map[string]http.Handler
-}
-
-var (
-	healthMu      sync.Mutex
-	healthServers = map[string]*healthServer{} // by address
 )
 
 // serveHealth answers orchestrators and scrapers until stop is called. It does nothing if
 // no address is configured.
-func (c *PollConfig) serveHealth(pollers []*longpoll.Poller) (stop func(), err error) {
-	if c.HealthAddr == "" {
+func (p *Poller) serveHealth() (stop func(), err error) {
+	cfg := &p.cfg.Poll
+	if cfg.HealthAddr == "" {
 		return func() {}, nil
 	}
-	healthMu.Lock()
-	defer healthMu.Unlock()
-	s := healthServers[c.HealthAddr]
-	if s == nil {
-		listener, err := net.Listen("tcp", c.HealthAddr)
-		if err != nil {
-			return nil, fmt.Errorf("handler: HealthAddr is %q (SQSBATCH_HEALTH_ADDR): %w", c.HealthAddr, err)
-		}
-		s = &healthServer{}
-		s.server = http.Server{Handler: s, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second}
-		healthServers[c.HealthAddr] = s
-		s.serving.Go(func() { _ = s.server.Serve(listener) }) // until Close
+	listener, err := net.Listen("tcp", cfg.HealthAddr)
+	if err != nil {
+		return nil, fmt.Errorf("handler: Poll.HealthAddr is %q (SQSBATCH_HEALTH_ADDR): %w. If another Poller of this process has it, give one Poller all queues: see handler.Queues", cfg.HealthAddr, err)
 	}
-	own := &healthOfPoll{pollers, maps.Clone(c.Handlers)}
-	s.polls = append(s.polls, own)
-	return func() {
-		healthMu.Lock()
-		defer healthMu.Unlock()
-		s.polls = slices.DeleteFunc(s.polls, func(p *healthOfPoll) bool { return p == own })
-		if len(s.polls) == 0 {
-			delete(healthServers, c.HealthAddr)
-			_ = s.server.Close()
-			s.serving.Wait()
-		}
-	}, nil
-}
-
-// ServeHTTP serves the health of all calls of Poll, and their handlers. If several handlers
-// have the same path, it calls the one of the Poll that began first.
-func (s *healthServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var pollers []*longpoll.Poller
-	handlers := map[string]http.Handler{}
-	healthMu.Lock()
-	for _, p := range slices.Backward(s.polls) {
-		pollers = slices.Concat(p.pollers, pollers)
-		maps.Copy(handlers, p.handlers)
-	}
-	healthMu.Unlock()
 	mux := http.NewServeMux()
-	for path, h := range handlers {
+	for path, h := range cfg.Handlers {
 		mux.Handle(path, h)
 	}
-	mux.Handle("/", longpoll.Health(pollers...))
-	mux.ServeHTTP(w, r)
+	mux.Handle("/", p.Health())
+	server := http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) }) // until Close
+	return func() {
+		_ = server.Close()
+		serving.Wait()
+	}, nil
 }
 
 // checkHealth refuses paths at which http.ServeMux would panic, and the health checks' own.

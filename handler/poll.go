@@ -98,7 +98,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	defer context.AfterFunc(p.stopping, stop)()
-	stopHealth, err := p.cfg.Poll.serveHealth(p.queues)
+	stopHealth, err := p.serveHealth()
 	if err != nil {
 		return err
 	}
