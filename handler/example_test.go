@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"sync"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 	"github.com/sqsbatch/sqsbatch/telemetry/emf"
-	"github.com/sqsbatch/sqsbatch/telemetry/prometheus"
 )
 
 type placedOrder struct {
@@ -47,22 +45,6 @@ func ExampleRunWith() {
 			Concurrency:   50,
 			RecordTimeout: 10 * time.Second,
 			Failures:      partialfailure.Config{Outage: time.Hour},
-		})
-	}
-	_ = main
-}
-
-// A container with metrics at /metrics, and health checks at /livez, /readyz and /statusz.
-func ExampleRunWith_container() {
-	metrics := prometheus.New(prometheus.Config{})
-	main := func() {
-		handler.RunWith(batch.JSON(shipExample), handler.Config{
-			Hooks: metrics.Hooks(),
-			Poll: handler.PollConfig{
-				Queues:     []string{"https://sqs.eu-west-1.amazonaws.com/123456789012/orders"},
-				HealthAddr: ":8080",
-				Handlers:   map[string]http.Handler{"/metrics": metrics.Handler()},
-			},
 		})
 	}
 	_ = main

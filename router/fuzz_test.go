@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -12,7 +11,7 @@ import (
 )
 
 var routed = []string{
-	`{"type":"a"}`, `{"type":"a","Type":"b"}`, `{"t\u0079pe":"a"}`, `{"type":"a","TYPE":null}`, `{"type":1e2}`, `{"type":true,"x":{"type":2}}`,
+	`{"type":"a"}`, `{"type":"a","Type":"b"}`, `{"t\u0079pe":"a"}`, `{"type":"a","TYPE":null}`, `{"type":1e2}`, `{"type":1e999}`, `{"type":true,"x":{"type":2}}`,
 	`{"type":{"type":"a"}}`, `{"type":["a"]}`, `{"type":"\ud800"}`, `{"type":"\xff"}`, `[{"type":"a"}]`, `{"type":"a"}{}`, `{"tſype":1,"type":"a"}`, `{"type":"","type ":"b"}`, `null`, ``,
 }
 
@@ -28,21 +27,18 @@ func FuzzField(f *testing.F) {
 			return
 		}
 		var v struct {
-			Type any `json:"type"`
+			Type json.RawMessage `json:"type"`
 		}
 		if err := json.Unmarshal([]byte(body), &v); err != nil {
 			t.Fatalf("%q has key %q, and encoding/json says %v", body, key, err)
 		}
-		if _, number := v.Type.(float64); number {
-			var exact struct {
-				Type json.Number `json:"type"`
-			}
-			if err := json.Unmarshal([]byte(body), &exact); err != nil {
+		got := string(v.Type) // a number, true or false
+		if v.Type[0] == '"' {
+			if err := json.Unmarshal(v.Type, &got); err != nil {
 				t.Fatal(err)
 			}
-			v.Type = exact.Type
 		}
-		if got := fmt.Sprint(v.Type); got != key {
+		if got != key {
 			t.Errorf("%q has key %q, and its handler decodes %q", body, key, got)
 		}
 	})
