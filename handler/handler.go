@@ -41,12 +41,9 @@ type queueHandler struct {
 // third attempt or later: https://github.com/sqsbatch/sqsbatch/blob/main/docs/crashes.md.
 func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 	lines, warnings, wrong := cfg.setUp(lambdaLogger, 0)
-	_, badHooks := hooks.New(cfg.Hooks)
-	wrong.add(badHooks)
 	flushes := cfg.Hooks.Flush != nil
 	// The log comes first, so that it can warn of a hook that blocks the others.
 	cfg.Hooks = batch.JoinHooks(lines, cfg.Hooks)
-	cfg.Hooks.Validate = nil
 	l := &LambdaHandler{other: cfg.Other}
 	queues, badQueues := cfg.split(h, nil)
 	wrong.add(badQueues)
@@ -75,7 +72,7 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 
 // queueHandler makes the handler of a queue, of its own configuration.
 func (c *Config) queueHandler(q Queue, slots *runner.Slots, flushes bool) *queueHandler {
-	set, _ := hooks.New(c.Hooks)
+	set := hooks.New(c.Hooks)
 	engine := runner.New(q.Handler, c.engine(q), set)
 	engine.Slots, engine.Priority = slots, q.Priority
 	settling := c.settling(set)

@@ -21,6 +21,9 @@ import (
 func (c *Config) setUp(newLogger func(level string) *slog.Logger, every time.Duration) (hooks batch.Hooks, warnings []string, wrong mistakes) {
 	wrong.add(c.fromEnvironment())
 	wrong = append(wrong, c.validate()...)
+	if check := c.Hooks.Validate; check != nil {
+		wrong.add(check())
+	}
 	if unknown := unknownVariables(); unknown != nil {
 		warnings = append(warnings, unknown.Error())
 	}

@@ -56,19 +56,15 @@ func NewPoller(h batch.Handler, cfg Config) (*Poller, error) {
 		cfg.Poll.Queues = nil
 		warnings = append(warnings, settings.QueueURL.Name+" has no effect: handler.Queues names the queues")
 	}
-	_, badHooks := hooks.New(cfg.Hooks)
-	wrong.add(badHooks)
 	// The log comes last: if writing it blocks, the metrics are still recorded.
 	cfg.Hooks = batch.JoinHooks(cfg.Hooks, lines)
-	cfg.Hooks.Validate = nil
-	set, _ := hooks.New(cfg.Hooks)
 	pollers, err := cfg.pollers(h)
 	wrong.add(err)
 	if err := errors.Join(wrong...); err != nil {
 		return nil, err
 	}
 	p := &Poller{cfg: cfg, queues: pollers, warnings: append(warnings, cfg.Poll.healthWarnings()...),
-		hooks: set, started: make(chan struct{}), over: make(chan struct{})}
+		hooks: hooks.New(cfg.Hooks), started: make(chan struct{}), over: make(chan struct{})}
 	p.stopping, p.stop = context.WithCancel(context.Background())
 	return p, nil
 }

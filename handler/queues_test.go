@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -256,18 +257,25 @@ func TestConcurrencyOnLambda_ChunksDoNotWaitForSlots(t *testing.T) {
 	})
 }
 
+// ordersAndMails returns a Poller of two queues, each with a handler of its own.
+func ordersAndMails(t *testing.T, got *seen, book *logbook) (*sqs.Server, *awssqs.Client, *handler.Poller) {
+	t.Helper()
+	server, client := queues(t, "orders", "mails")
+	p, err := handler.NewPoller(handler.Queues{
+		{URL: server.QueueURL("orders"), Handler: got.by("ship")},
+		{URL: server.QueueURL("mails"), Handler: got.by("mail")},
+	}, handler.Config{SQS: client, Logger: book.logger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server, client, p
+}
+
 func TestPollerLifecycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, client := queues(t, "orders", "mails")
 		var got seen
 		var book logbook
-		p, err := handler.NewPoller(handler.Queues{
-			{URL: server.QueueURL("orders"), Handler: got.by("ship")},
-			{URL: server.QueueURL("mails"), Handler: got.by("mail")},
-		}, handler.Config{SQS: client, Logger: book.logger()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		server, client, p := ordersAndMails(t, &got, &book)
 		if s := p.Status(); len(s) != 2 || s[0].State != "created" {
 			t.Errorf("before Run: %+v", s)
 		}
@@ -458,16 +466,9 @@ func TestWorkerEndsWithThePoller_StopTakesAsLongAsTheWork(t *testing.T) {
 // A Poller of one queue controls that one only.
 func TestPollerOfOneQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, client := queues(t, "orders", "mails")
 		var got seen
 		var book logbook
-		p, err := handler.NewPoller(handler.Queues{
-			{URL: server.QueueURL("orders"), Handler: got.by("ship")},
-			{URL: server.QueueURL("mails"), Handler: got.by("mail")},
-		}, handler.Config{SQS: client, Logger: book.logger()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		server, client, p := ordersAndMails(t, &got, &book)
 		ended := make(chan error, 1)
 		go func() { ended <- p.Run(context.Background()) }()
 		<-p.Started()

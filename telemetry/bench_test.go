@@ -68,10 +68,12 @@ func BenchmarkRecord(b *testing.B) {
 }
 
 func run(b *testing.B, n int, handle batch.HandlerFunc, h batch.Hooks) {
-	set, err := hooks.New(h)
-	if err != nil {
-		b.Fatal(err)
+	if h.Validate != nil {
+		if err := h.Validate(); err != nil {
+			b.Fatal(err)
+		}
 	}
+	set := hooks.New(h)
 	engine := runner.New(handle, runner.Config{}, set)
 	records := make([]batch.Record, n)
 	for i := range records {

@@ -17,18 +17,13 @@ type Set struct {
 	Batches, Contexts, Outcomes, Calls, Flushes bool
 }
 
-// New returns the set of hooks. It returns an error if the hooks' Validate does.
-func New(h batch.Hooks) (*Set, error) {
-	if h.Validate != nil {
-		if err := h.Validate(); err != nil {
-			return &Set{}, err
-		}
-	}
+// New returns the set of hooks. It does not call Validate.
+func New(h batch.Hooks) *Set {
 	return &Set{
 		hooks:   h,
 		Batches: h.BatchContext != nil, Contexts: h.RecordContext != nil, Outcomes: h.RecordFinished != nil,
 		Calls: h.Called != nil, Flushes: h.Flush != nil,
-	}, nil
+	}
 }
 
 // contain calls a hook. A panic is reported as a warning about the queue with an ARN, and so is

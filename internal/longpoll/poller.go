@@ -101,14 +101,12 @@ const (
 // SQS; Run does.
 func New(h batch.Handler, cfg Config) *Poller {
 	cfg.setDefaults(h)
-	cfg.Hooks.Validate = nil
-	set, _ := hooks.New(cfg.Hooks)
-	p := &Poller{cfg: cfg, hooks: set, started: make(chan struct{}), over: make(chan struct{}), events: make(chan func())}
+	p := &Poller{cfg: cfg, hooks: hooks.New(cfg.Hooks), started: make(chan struct{}), over: make(chan struct{}), events: make(chan func())}
 	p.most.Store(int64(cfg.Engine.Concurrency))
 	p.stopping, p.stop = context.WithCancel(context.Background())
 	p.forced, p.force = context.WithCancel(context.Background())
 	p.load.byID = make(map[string]*message)
-	p.engine = runner.New(h, cfg.Engine, set)
+	p.engine = runner.New(h, cfg.Engine, p.hooks)
 	p.engine.Slots, p.engine.Priority = cfg.Slots, cfg.Priority
 	p.policy = p.newPolicy("")
 	return p

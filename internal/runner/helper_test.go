@@ -47,14 +47,10 @@ type config struct {
 
 func newEngine(t testing.TB, cfg config, f batch.HandlerFunc) *runner.Engine {
 	t.Helper()
-	set, err := hooks.New(cfg.Hooks)
-	if err != nil {
-		t.Fatal(err)
-	}
 	return runner.New(f, runner.Config{
 		Concurrency: cfg.Concurrency, Reserve: cfg.Reserve, RecordTimeout: cfg.RecordTimeout, MinRemaining: cfg.MinRemaining, Grace: cfg.Grace,
 		Classify: cfg.Classify,
-	}, set)
+	}, hooks.New(cfg.Hooks))
 }
 
 // invoke runs a batch as an invocation with timeout would; 0 is no deadline.

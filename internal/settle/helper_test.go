@@ -59,11 +59,7 @@ func inBubble(t *testing.T, fifo bool, test func(f *fixture)) {
 }
 
 func (f *fixture) newEngine(h batch.HandlerFunc) *runner.Engine {
-	set, err := hooks.New(f.hooks)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return runner.New(h, f.engine, set)
+	return runner.New(h, f.engine, hooks.New(f.hooks))
 }
 
 // Warned is the hook.

@@ -152,10 +152,7 @@ func TestWarningsAreToldAfterTheResultsStand(t *testing.T) {
 		f.Send("3:fail")
 		f.settling.MaxReceiveCount = 1
 		told := make(chan string, 10)
-		hooks, err := hooks.New(testhooks.Of(onWarning(func(w batch.Warning) { told <- w.Message; time.Sleep(time.Hour) })))
-		if err != nil {
-			t.Fatal(err)
-		}
+		hooks := hooks.New(testhooks.Of(onWarning(func(w batch.Warning) { told <- w.Message; time.Sleep(time.Hour) })))
 		f.settling.Hooks = hooks
 		f.settling.Client = func(context.Context) (*sqs.Client, error) { return f.Client, nil }
 		settler := settle.New(f.settling)

@@ -191,8 +191,8 @@ func TestLinesThatCannotBeWrittenAreCounted(t *testing.T) {
 	for _, f := range []*failing{{part: 0}, {part: 10}, {part: 10, panics: true}} {
 		synctest.Test(t, func(t *testing.T) {
 			h := emf.New(emf.Config{Writer: f})
-			hooks, err := hooks.New(h.Hooks())
-			ok(t, err)
+			ok(t, h.Hooks().Validate())
+			hooks := hooks.New(h.Hooks())
 			for range 6 {
 				hooks.BatchSettled(context.Background(), batch.BatchInfo{QueueARN: orders}, []batch.Result{record(batch.Succeeded, 0), record(batch.Succeeded, 0)})
 				hooks.Flush(t.Context())

@@ -227,15 +227,10 @@ func (w *told) once(t *testing.T, parts ...string) {
 }
 
 // panicky returns the hooks of reports whose first visit of a queue panics.
-func panicky(t *testing.T) (*hooks.Set, *reports, *told) {
-	t.Helper()
+func panicky() (*hooks.Set, *reports, *told) {
 	r, w := newReports(time.Minute), &told{}
 	r.panics = 1
-	set, err := hooks.New(testhooks.Of(r, w))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set, r, w
+	return hooks.New(testhooks.Of(r, w)), r, w
 }
 
 func settleIn(t *testing.T, queue string, set *hooks.Set) {
@@ -245,7 +240,7 @@ func settleIn(t *testing.T, queue string, set *hooks.Set) {
 // A flush whose report panics loses that report, and the panic is reported; later ones go on.
 func TestAFlushThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		set, r, w := panicky(t)
+		set, r, w := panicky()
 		for range 6 {
 			settleIn(t, orders, set)
 			set.Flush(t.Context())
@@ -269,7 +264,7 @@ func TestAReportThatPanics(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				set, r, w := panicky(t)
+				set, r, w := panicky()
 				settleIn(t, orders, set) // is lost
 				settleIn(t, orders+"2", set)
 				time.Sleep(3 * time.Minute)

@@ -329,9 +329,7 @@ func TestARecordThatIsReceivedAgain(t *testing.T) {
 // Without a batch, as an engine is used by itself, a record's span ends when it is finished.
 func TestAnEngineByItself(t *testing.T) {
 	inWorld(t, false, otel.Config{}, func(w *world) {
-		set, err := hooks.New(w.hook.Hooks())
-		ok(t, err)
-		engine := runner.New(batch.HandlerFunc(byBody), runner.Config{}, set)
+		engine := runner.New(batch.HandlerFunc(byBody), runner.Config{}, hooks.New(w.hook.Hooks()))
 		records := numberedRecords(2)
 		records[1].Body = "fail"
 		engine.Run(context.Background(), records, runner.Times{}, nil)
