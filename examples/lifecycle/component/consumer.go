@@ -24,8 +24,8 @@ func New(cfg handler.Config) (*Consumer, error) {
 	return &Consumer{poller, make(chan error, 1)}, nil
 }
 
-// Start polls until Stop. It returns when SQS has answered for every queue. ctx limits only
-// the start.
+// Start polls until Stop. It returns when SQS has answered for every queue, or ctx's error if
+// ctx ends before that. ctx limits only the start.
 func (c *Consumer) Start(ctx context.Context) error {
 	go func() { c.ended <- c.poller.Run(context.WithoutCancel(ctx)) }()
 	select {
@@ -34,7 +34,8 @@ func (c *Consumer) Start(ctx context.Context) error {
 	case err := <-c.ended: // there is no such queue, or no permission
 		return err
 	case <-ctx.Done(): // SQS does not answer
-		return c.Stop(ctx)
+		_ = c.Stop(ctx) // nothing runs yet
+		return ctx.Err()
 	}
 }
 
