@@ -176,7 +176,8 @@ type appearance struct {
 }
 
 // appears is how a delivery's visibility was set before the response. A time counts from the
-// first try: the SDK repeats a call that fails as it is.
+// first try: the SDK repeats a call that fails as it is. After a call that succeeded, one with
+// the same time is another.
 func (i *Invocation) appears(d *delivery) (a appearance) {
 	first := map[time.Duration]time.Time{}
 	for _, e := range d.set {
@@ -185,6 +186,7 @@ func (i *Invocation) appears(d *delivery) (a appearance) {
 		}
 		if e.ok && e.ended.Before(i.Answered) {
 			a = appearance{first[e.hidden].Add(e.hidden), e.hidden > 0, true}
+			delete(first, e.hidden)
 		}
 	}
 	return a

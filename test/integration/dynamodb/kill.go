@@ -28,11 +28,12 @@ const (
 	table  = "workers"
 	orders = 40
 	copies = 3 // of each order, which are messages of their own
-	// millis is how long an order takes: long enough for the kill to meet many.
+	// millis is how long an order takes.
 	millis = 400
-	// killAfter is how many orders have ended by then.
-	killAfter = 10
-	patience  = 4 * time.Minute
+	// killAfter is how many orders have ended before the kill. Of those that the killed worker
+	// has begun, those after the first stuckAfter never end there: the kill meets them.
+	killAfter, stuckAfter = 10, 4
+	patience              = 4 * time.Minute
 )
 
 // kill has two workers handle orders that were sent several times, and kills one of them.
@@ -49,12 +50,15 @@ func (w *world) kill(ctx context.Context) (err error) {
 	url := send(ctx, client)
 	d := &diary{}
 	var workers []*subprocess.Process
-	for i := range 2 {
+	for i, stuck := range []int{stuckAfter, orders} {
 		cmd := exec.Command(program)
-		cmd.Env = w.environment("AWS_ENDPOINT_URL_SQS="+queues.URL, "SQSBATCH_QUEUE_URL="+url, "TABLE="+table)
+		cmd.Env = w.environment("AWS_ENDPOINT_URL_SQS="+queues.URL, "SQSBATCH_QUEUE_URL="+url, "TABLE="+table, fmt.Sprintf("STUCK_AFTER=%d", stuck))
 		p := must.Get(subprocess.Start(cmd, func(_, text string) { d.line(i, text); fmt.Fprintf(w.stage.Log, "worker %d: %s\n", i, text) }))
 		defer p.Kill()
 		workers = append(workers, p)
+		if err := await.Until(ctx, patience, d.begins(i)); err != nil {
+			return fmt.Errorf("%w\n%q", err, p.LastLines())
+		}
 	}
 	if err := await.Until(ctx, patience, d.getsOn); err != nil {
 		return fmt.Errorf("%w\n%q", err, workers[0].LastLines())
@@ -123,6 +127,24 @@ func (d *diary) line(worker int, text string) {
 	d.lines = append(d.lines, entry{worker, event, rest})
 	if event == "end" {
 		d.ended++
+	}
+}
+
+// begins fails until a worker has begun more than stuckAfter orders.
+func (d *diary) begins(worker int) func() error {
+	return func() error {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		n := 0
+		for _, l := range d.lines {
+			if l.worker == worker && l.event == "begin" {
+				n++
+			}
+		}
+		if n <= stuckAfter {
+			return fmt.Errorf("worker %d has begun only %d orders", worker, n)
+		}
+		return nil
 	}
 }
 
