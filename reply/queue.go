@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
+	"github.com/sqsbatch/sqsbatch/internal/sqscall"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
@@ -187,7 +188,7 @@ func (c *Client) receiveOnce(q *queue) (n int, err error) {
 	out, err := c.sqs.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 		QueueUrl: &q.url, MaxNumberOfMessages: full, WaitTimeSeconds: int32(receiveWait / time.Second),
 		MessageAttributeNames: []string{answerAttribute},
-	}, sqserror.Once)
+	}, sqscall.Once)
 	if err != nil || len(out.Messages) == 0 {
 		return 0, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
-	"github.com/sqsbatch/sqsbatch/internal/sqserror"
+	"github.com/sqsbatch/sqsbatch/internal/sqscall"
 )
 
 // target is the queue that is called.
@@ -42,7 +42,7 @@ func newTarget(client *sqs.Client, queue string) (*target, error) {
 
 // options are those of all calls.
 func (t *target) options(o *sqs.Options) {
-	sqserror.Once(o)
+	sqscall.Once(o)
 	o.Region = cmp.Or(t.region, o.Region)
 }
 

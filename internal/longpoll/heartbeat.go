@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
+	"github.com/sqsbatch/sqsbatch/internal/sqscall"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
@@ -130,7 +131,7 @@ func (p *Poller) changeVisibility(ctx context.Context, entries []types.ChangeMes
 		defer cancel()
 		return part, p.observe("ChangeMessageVisibilityBatch", func(c *batch.Call) error {
 			out, err := p.cfg.SQS.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{
-				QueueUrl: &p.queue.url, Entries: entries[part[0] : part[len(part)-1]+1]}, sqserror.Once)
+				QueueUrl: &p.queue.url, Entries: entries[part[0] : part[len(part)-1]+1]}, sqscall.Once)
 			for _, k := range part {
 				errs[k] = err
 			}

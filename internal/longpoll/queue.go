@@ -15,6 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
+	"github.com/sqsbatch/sqsbatch/internal/sqscall"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
@@ -110,7 +111,7 @@ func (p *Poller) queueURL(ctx context.Context) (string, error) {
 	var url string
 	err := p.observe("GetQueueUrl", func(c *batch.Call) error {
 		c.URL = name
-		out, err := p.cfg.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name}, sqserror.Once)
+		out, err := p.cfg.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name}, sqscall.Once)
 		if err == nil {
 			url = strings.TrimSuffix(aws.ToString(out.QueueUrl), "/")
 		}
@@ -128,7 +129,7 @@ func (p *Poller) queueAttributes(ctx context.Context, url string) (attributes ma
 		c.URL = url
 		out, err := p.cfg.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{
 			types.QueueAttributeNameQueueArn, types.QueueAttributeNameVisibilityTimeout,
-			types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameMessageRetentionPeriod}}, sqserror.Once)
+			types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameMessageRetentionPeriod}}, sqscall.Once)
 		if err == nil {
 			attributes = out.Attributes
 		}

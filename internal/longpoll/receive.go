@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/sqscall"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
@@ -121,7 +122,7 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 	began := time.Now()
 	var messages []types.Message
 	err := p.observe("ReceiveMessage", func(c *batch.Call) error {
-		out, err := p.cfg.SQS.ReceiveMessage(callCtx, input, sqserror.Once)
+		out, err := p.cfg.SQS.ReceiveMessage(callCtx, input, sqscall.Once)
 		if err == nil {
 			messages, c.Entries = out.Messages, len(out.Messages)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
-	"github.com/sqsbatch/sqsbatch/internal/sqserror"
+	"github.com/sqsbatch/sqsbatch/internal/sqscall"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -121,7 +121,7 @@ func (p *Policy) queueAt(ctx context.Context, arnOrURL string) (queue, error) {
 		region = arn.Region
 	}
 	q.options = func(o *sqs.Options) {
-		sqserror.Once(o)
+		sqscall.Once(o)
 		o.Region = cmp.Or(region, o.Region)
 	}
 	return q, nil

@@ -1,4 +1,4 @@
-package wholebody_test
+package sqscall_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/sqsbatch/sqsbatch/internal/wholebody"
+	"github.com/sqsbatch/sqsbatch/internal/sqscall"
 )
 
 // A lateReader is a client that answers at once, and looks at the body of the request later.
@@ -20,10 +20,10 @@ func (c *lateReader) Do(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 }
 
-func TestUse_CanBeReadAfterTheAnswer(t *testing.T) {
+func TestFromMemory_CanBeReadAfterTheAnswer(t *testing.T) {
 	late := &lateReader{}
 	endpoint := "http://127.0.0.1"
-	client := sqs.New(sqs.Options{Region: "us-east-1", BaseEndpoint: &endpoint, HTTPClient: late}, wholebody.Use)
+	client := sqs.New(sqs.Options{Region: "us-east-1", BaseEndpoint: &endpoint, HTTPClient: late}, sqscall.FromMemory)
 	if _, err := client.DeleteQueue(context.Background(), &sqs.DeleteQueueInput{QueueUrl: &endpoint}); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
@@ -172,11 +171,6 @@ func Gone(err error) bool {
 	kind := Of(err)
 	return kind == Stale || kind == InvalidValue && entry
 }
-
-// Once keeps the SDK from retrying a call, since its callers do that themselves. The SDK's
-// own waits follow the header X-Amz-Retry-After without a limit, and could be longer than
-// the time that a caller has.
-func Once(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }
 
 // Passing reports whether a failed call may succeed a moment later: SQS did not answer, its
 // answer cannot be read, it throttles, or it has an internal error. A call that was not

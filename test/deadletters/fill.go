@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/sqsbatch/sqsbatch/internal/wholebody"
+	"github.com/sqsbatch/sqsbatch/internal/sqscall"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
@@ -31,7 +31,7 @@ type scene struct {
 }
 
 func newScene(o options, url string) *scene {
-	s := &scene{options: o, url: url, client: sqsqueue.Client(url, wholebody.Use), orders: "orders", returns: "returns", dead: "dead", ids: map[string]int{}}
+	s := &scene{options: o, url: url, client: sqsqueue.Client(url, sqscall.FromMemory), orders: "orders", returns: "returns", dead: "dead", ids: map[string]int{}}
 	if o.fifo {
 		s.orders, s.returns, s.dead = "orders.fifo", "returns.fifo", "dead.fifo"
 	}

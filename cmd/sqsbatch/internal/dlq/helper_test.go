@@ -26,7 +26,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/cases"
-	"github.com/sqsbatch/sqsbatch/internal/sqserror"
+	"github.com/sqsbatch/sqsbatch/internal/sqscall"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -52,7 +52,7 @@ func virtual(t *testing.T, test func(b *bench)) {
 	synctest.Test(t, func(t *testing.T) {
 		server := sqs.New(sqs.Config{})
 		defer server.Close()
-		b := &bench{T: t, server: server, client: server.Client(sqserror.Once), journal: journal, interrupts: make(chan os.Signal, 2)}
+		b := &bench{T: t, server: server, client: server.Client(sqscall.Once), journal: journal, interrupts: make(chan os.Signal, 2)}
 		dlq.Use(t, b.client)
 		for _, suffix := range []string{"", ".fifo"} {
 			b.create("parked"+suffix, map[string]string{})

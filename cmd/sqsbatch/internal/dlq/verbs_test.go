@@ -17,7 +17,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/internal/sqserror"
+	"github.com/sqsbatch/sqsbatch/internal/sqscall"
 )
 
 func TestLooking_LeavesEverythingVisible(t *testing.T) {
@@ -192,7 +192,7 @@ func TestTask_CanBeCancelledAndFollowedLater(t *testing.T) {
 
 // failing returns a client to which SQS says that each task that failed did so for a reason.
 func (b *bench) failing(reason string) *awssqs.Client {
-	return b.server.Client(sqserror.Once, awssqs.WithAPIOptions(func(stack *middleware.Stack) error {
+	return b.server.Client(sqscall.Once, awssqs.WithAPIOptions(func(stack *middleware.Stack) error {
 		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("reason", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 			out, metadata, err := next.HandleInitialize(ctx, in)
 			if list, ok := out.Result.(*awssqs.ListMessageMoveTasksOutput); ok && len(list.Results) > 0 && aws.ToString(list.Results[0].Status) == "FAILED" {

@@ -29,8 +29,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
-	"github.com/sqsbatch/sqsbatch/internal/sqserror"
-	"github.com/sqsbatch/sqsbatch/internal/wholebody"
+	"github.com/sqsbatch/sqsbatch/internal/sqscall"
 )
 
 // Settings choose the account, as the AWS CLI's options of the same names do. What is empty
@@ -148,7 +147,7 @@ func (a *Account) Client(ctx context.Context, name string) (*sqs.Client, error) 
 		return nil, errors.New("no region: give --region, or set AWS_REGION; a queue's URL or ARN has it as well")
 	}
 	if a.clients[key] == nil {
-		a.clients[key] = sqs.NewFromConfig(cfg, sqserror.Once, wholebody.Use, func(o *sqs.Options) {
+		a.clients[key] = sqs.NewFromConfig(cfg, sqscall.Once, func(o *sqs.Options) {
 			if a.settings.Endpoint != "" {
 				o.BaseEndpoint = nil // the flag is used instead
 			}

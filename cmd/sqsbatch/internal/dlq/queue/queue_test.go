@@ -14,7 +14,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/queue"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/internal/sqserror"
+	"github.com/sqsbatch/sqsbatch/internal/sqscall"
 )
 
 // virtual runs a test with a queue in virtual time.
@@ -23,7 +23,7 @@ func virtual(t *testing.T, test func(t *testing.T, server *sqs.Server, q *queue.
 	synctest.Test(t, func(t *testing.T) {
 		server := sqs.New(sqs.Config{})
 		defer server.Close()
-		client := server.Client(sqserror.Once)
+		client := server.Client(sqscall.Once)
 		if _, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("q")}); err != nil {
 			t.Fatal(err)
 		}
