@@ -43,12 +43,12 @@ func (p *Poller) settleFailed(group []*message) {
 		// the loop.
 		p.settleGroup(group)
 	case first.lost: // others may have it already: the messages after it must wait for them
-		p.leaveToSQS(group[:1])
+		p.settler.Leave(&first.entry)
 		p.release(group[1:])
 	case p.cutOff(first):
 		p.release(group)
 	case p.phase > draining && first.Result.Outcome == batch.Abandoned: // its handler may still be running: leave it until its visibility timeout ends
-		p.leaveToSQS(group)
+		p.settler.Leave(entriesOf(group)...)
 	default:
 		p.returning = append(p.returning, returning{group, true})
 	}
@@ -61,18 +61,6 @@ func (p *Poller) cutOff(m *message) bool {
 		return false
 	}
 	return m.Verdict.Stopped || p.phase > draining && m.Verdict.Canceled
-}
-
-// leaveToSQS leaves messages to SQS, which shows them when their visibility timeout ends.
-func (p *Poller) leaveToSQS(list []*message) {
-	results := make([]*batch.Result, len(list))
-	for i, m := range list {
-		results[i] = m.Result
-	}
-	p.settler.NoteAttempts(results)
-	for _, m := range list {
-		p.settled(m)
-	}
 }
 
 // release makes messages visible at once, or when an abort is over.
@@ -108,15 +96,21 @@ func (p *Poller) handOver(now time.Time) {
 
 // settleGroup gives the settler a failure, and the messages that were skipped because of it.
 func (p *Poller) settleGroup(group []*message) {
-	entries, hiddenUntil := make([]*settle.Entry, len(group)), time.Time{}
-	for i, m := range group {
+	var hiddenUntil time.Time
+	for _, m := range group {
 		m.entry.Verdict = m.Verdict.Verdict
-		entries[i] = &m.entry
 		if until := m.entry.Latest.ReceivedAt.Add(max(m.hiddenFor, m.extended)); until.After(hiddenUntil) {
 			hiddenUntil = until
 		}
 	}
-	p.settler.Fail(hiddenUntil, entries...)
+	p.settler.Fail(hiddenUntil, entriesOf(group)...)
+}
+
+func entriesOf(group []*message) (list []*settle.Entry) {
+	for _, m := range group {
+		list = append(list, &m.entry)
+	}
+	return list
 }
 
 // flush has the settler start its calls. A call starts when it has ten entries or a moment

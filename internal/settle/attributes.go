@@ -67,6 +67,14 @@ func (c *queueCache) known(arn string) (a attributes, ok bool) {
 	return a, false
 }
 
+// fresh reports whether SQS has said a queue's lately.
+func (c *queueCache) fresh(arn string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.of(arn)
+	return q.err == nil && time.Now().Before(q.until)
+}
+
 // begin reports whether the caller must ask SQS about a queue. answered is closed when
 // there is an answer. It is nil if there is a recent answer; err is then that answer's
 // error.
@@ -117,30 +125,61 @@ func (p *Policy) Know(arn string, values map[string]string) {
 // askTimeout is how long SQS is asked about a queue without an answer.
 const askTimeout = 10 * time.Second
 
-// ask asks SQS for a queue's attributes, unless they are known or another batch already
-// asks. answered is closed when the question has ended, with or without an answer. It is
-// nil if there is nothing to ask.
-func (s *Settler) ask(arn string) (answered <-chan struct{}) {
-	ask, done, err := s.queues.begin(arn)
-	if err != nil { // it was the answer to an earlier batch, and this one must tell of it as well
-		s.warnOf(opAttributes, arn, err)
+// learn returns when SQS has said what the attributes of a queue are, or at until, if that is not
+// zero. It asks, unless there is a recent answer or another goroutine asks already. The owner
+// must not call it.
+func (s *Settler) learn(arn string, until time.Time) {
+	var late <-chan time.Time
+	if !until.IsZero() {
+		late = time.After(time.Until(until))
 	}
-	if ask {
-		s.calls++
-		go func() {
-			ctx, cancel := context.WithTimeout(s.asks, askTimeout)
-			defer cancel()
-			a, err := s.attributes(ctx, arn)
-			s.queues.keep(arn, a, err)
-			s.owner.Do(func() {
-				s.calls--
-				if err != nil && !errors.Is(err, context.Canceled) {
-					s.warnOf(opAttributes, arn, err)
-				}
-			})
-		}()
+	for s.asks.Err() == nil {
+		ask, answered, err := s.queues.begin(arn)
+		if err != nil { // it was the answer to an earlier batch, and this one must tell of it as well
+			s.owner.Do(func() { s.warnOf(opAttributes, arn, err) })
+		}
+		if answered == nil {
+			return
+		}
+		if ask {
+			s.calls.Add(1)
+			go s.ask(arn)
+		}
+		select {
+		case <-answered:
+		case <-late:
+			return
+		case <-s.asks.Done():
+		}
 	}
-	return done
+}
+
+// soon is until when a call that began then may wait for an answer: for policyWait, or a quarter
+// of the time that was left.
+func (s *Settler) soon(began time.Time) time.Time {
+	wait := policyWait
+	if end, ok := s.ctx.Deadline(); ok {
+		wait = min(wait, end.Sub(began)/4)
+	}
+	return began.Add(wait)
+}
+
+// policyWait is how long a backoff waits for the queue's maxReceiveCount. After that, 5 is
+// used.
+const policyWait = time.Second
+
+// ask stores the attributes of a queue. It goes on if those who wait for them do not.
+func (s *Settler) ask(arn string) {
+	ctx, cancel := context.WithTimeout(s.asks, askTimeout)
+	defer cancel()
+	a, err := s.attributes(ctx, arn)
+	s.queues.keep(arn, a, err)
+	s.owner.Do(func() {
+		s.calls.Add(-1)
+		if err != nil && !errors.Is(err, context.Canceled) {
+			s.warnOf(opAttributes, arn, err)
+		}
+	})
 }
 
 // attributes asks SQS about a queue until it has answered.
@@ -191,50 +230,6 @@ func readAttributes(values map[string]string) (a attributes, err error) {
 	n, _ := policy.MaxReceiveCount.Int64()
 	a.deadLetterARN, a.maxReceiveCount = policy.DeadLetterTargetArn, int(n)
 	return a, nil
-}
-
-// policyWait is how long a backoff waits for the queue's maxReceiveCount. After that, 5 is
-// used.
-const policyWait = time.Second
-
-// wait waits for the answer to a question, for policyWait after a call began or a quarter
-// of the time that was left then.
-func (s *Settler) wait(answered <-chan struct{}, began time.Time) {
-	if answered == nil {
-		return
-	}
-	wait := policyWait
-	if end, ok := s.ctx.Deadline(); ok {
-		wait = min(wait, end.Sub(began)/4)
-	}
-	select {
-	case <-answered:
-	case <-time.After(time.Until(began.Add(wait))):
-	case <-s.ctx.Done():
-	}
-}
-
-// whenKnown has the owner call f when a queue has answered, or ctx has ended.
-func (s *Settler) whenKnown(ctx context.Context, arn string, f func()) {
-	var answered <-chan struct{}
-	if ctx.Err() == nil {
-		answered = s.ask(arn)
-	}
-	if answered == nil {
-		f()
-		return
-	}
-	s.calls++
-	go func() {
-		select {
-		case <-answered:
-		case <-ctx.Done():
-		}
-		s.owner.Do(func() {
-			s.calls--
-			s.whenKnown(ctx, arn, f) // if another batch asked, that may have had too little time
-		})
-	}()
 }
 
 // maxReceiveCount is a queue's, 0 without a RedrivePolicy, and whether it is known.

@@ -64,11 +64,17 @@ func (b *Batch) Apart(records []batch.Record) {
 	if again < 2 {
 		return
 	}
-	s.wait(s.ask(records[0].QueueARN), time.Now())
-	a, _ := s.queues.known(records[0].QueueARN)
-	// An error costs only attempts, after a crash.
-	b.apart, _ = s.Policy.Apart(s.ctx, records, a.visibility, b.called)
-	b.apartAt = time.Now()
+	apart := false
+	s.aside(func() {
+		s.learn(records[0].QueueARN, s.soon(time.Now()))
+		a, _ := s.queues.known(records[0].QueueARN)
+		// An error costs only attempts, after a crash.
+		b.apart, _ = s.Policy.Apart(s.ctx, records, a.visibility, b.called)
+		b.apartAt = time.Now()
+	}, func() { apart = true })
+	for !apart {
+		(<-b.events)()
+	}
 }
 
 // Events has functions for the owner to call.
@@ -115,13 +121,7 @@ func (b *Batch) noted(d *runner.Delivery) batch.Verdict {
 func (b *Batch) LastAttempt(r *batch.Record) bool {
 	s := b.settler
 	if r.Attempt > 1 && s.cfg.MaxReceiveCount == 0 {
-		asked := make(chan (<-chan struct{}), 1)
-		b.do(func() { asked <- s.ask(r.QueueARN) })
-		select {
-		case answered := <-asked:
-			s.wait(answered, time.Now())
-		case <-b.over:
-		}
+		s.learn(r.QueueARN, s.soon(time.Now()))
 	}
 	return s.Policy.LastAttempt(r)
 }
@@ -140,7 +140,7 @@ func (b *Batch) LastAttempt(r *batch.Record) bool {
 func (b *Batch) Settle(results []batch.Result) (warn func()) {
 	s := b.settler
 	failed := func(r batch.Result) bool { return !r.Outcome.OK() }
-	if s.calls == 0 && len(b.warnings) == 0 && !slices.ContainsFunc(results, failed) {
+	if s.Calls() == 0 && len(b.warnings) == 0 && !slices.ContainsFunc(results, failed) {
 		close(b.over)
 		return b.cancel
 	}

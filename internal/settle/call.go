@@ -30,8 +30,7 @@ const (
 )
 
 // call is one call for up to ten entries. It works on copies of them, since it runs on a
-// goroutine of its own. A call that was given up is not made: it only computes when its
-// entries, any number of them, come back.
+// goroutine of its own.
 type call struct {
 	*Settler // only the fields that do not change
 	op       operation
@@ -43,7 +42,7 @@ type call struct {
 	jobs     []job    // their copies
 	errs     []error  // by position, nil where SQS confirmed it
 	worked   bool     // SQS has answered
-	givenUp  bool     // it is not made
+	givenUp  bool     // it is not made, and its entries are finished
 }
 
 // job is an entry of a call.
@@ -52,7 +51,6 @@ type job struct {
 	latest    *batch.Record
 	tries     tries
 	visibleIn time.Duration // counted from the failure
-	left      bool          // to the queue's visibility timeout
 	noOrigin  error         // why its dead letter has no origin
 }
 
@@ -60,16 +58,10 @@ type job struct {
 func (c *call) make() {
 	left := make([]int, 0, len(c.jobs))
 	for k := range c.jobs {
-		j := &c.jobs[k]
-		switch {
-		case c.op == opVisibility && !c.computeReturn(j):
-			c.errs[k] = nil
-		case c.givenUp:
-			c.errs[k] = cmp.Or(j.tries.err, errRefused)
-		case j.tries.unsure && j.visibleIn > 0 && !time.Now().Before(j.tries.group.failedAt.Add(j.visibleIn)):
+		if j := &c.jobs[k]; j.tries.unsure && j.visibleIn > 0 && !time.Now().Before(j.tries.group.failedAt.Add(j.visibleIn)) {
 			// A try may have made it visible, so others may have it.
 			c.errs[k] = fmt.Errorf("%w: %w", errTooLate, j.tries.err)
-		default:
+		} else {
 			left = append(left, k)
 		}
 	}
@@ -78,6 +70,7 @@ func (c *call) make() {
 	}
 	err := error(nil)
 	if c.op == opSend {
+		c.learnDeadLetterQueue()
 		c.target, err = c.deadLetterQueue(c.arn)
 	}
 	if err == nil {

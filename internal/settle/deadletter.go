@@ -2,7 +2,6 @@ package settle
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -14,24 +13,21 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// send sends records to the dead-letter queue when that queue is known. If the queue gives
-// no new answer soon, its previous answer is used. Without any answer a poller does not
+// learnDeadLetterQueue returns when a queue has said which its dead-letter queue is. If the queue
+// gives no new answer soon, its previous answer is used. Without any answer a poller does not
 // wait for long: the record comes back, and the question is asked again then.
-func (s *Settler) send(e *Entry) {
-	l := s.enqueue(opSend, e)
-	if s.cfg.DeadLetterQueue != "" || l.asking {
+func (c *call) learnDeadLetterQueue() {
+	if c.cfg.DeadLetterQueue != "" {
 		return
 	}
-	l.asking = true
-	ctx, cancel := context.WithCancel(s.asks)
-	if _, known := s.queues.known(l.arn); known || s.failureFor > 0 {
-		cancel()
-		ctx, cancel = context.WithTimeout(s.asks, policyWait)
+	var until time.Time
+	if _, known := c.queues.known(c.arn); known || c.failureFor > 0 {
+		until = c.soon(c.began)
 	}
-	s.whenKnown(ctx, l.arn, func() {
-		cancel()
-		l.asking = false
-	})
+	for k := range c.jobs {
+		until = sooner(until, c.jobs[k].tries.until) // a group waits for it
+	}
+	c.learn(c.arn, until)
 }
 
 // deadLetterQueue returns the URL or ARN of a queue's dead-letter queue, or an error if

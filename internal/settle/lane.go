@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
@@ -43,7 +42,6 @@ type lane struct {
 	since    time.Time // since when fresh lingers
 	retries  []*Entry  // are tried, or tried again, each at its own time
 	until    time.Time // until then none of them is given up; zero for never
-	asking   bool      // sends wait: the queue is asked for its dead-letter queue
 	calls    int       // under way
 	answered time.Time // when SQS last answered
 	failing  int       // calls in a row that were not answered
@@ -51,9 +49,8 @@ type lane struct {
 	refused  bool      // until then nothing is tried that is not patient
 }
 
-// enqueue adds an entry to the lane of an operation and the entry's queue, and returns that
-// lane.
-func (s *Settler) enqueue(op operation, e *Entry) *lane {
+// enqueue adds an entry to the lane of an operation and the entry's queue.
+func (s *Settler) enqueue(op operation, e *Entry) {
 	arn := e.Result.Record.QueueARN
 	k := slices.IndexFunc(s.lanes, func(l *lane) bool { return l.op == op && l.arn == arn })
 	if k < 0 {
@@ -64,13 +61,12 @@ func (s *Settler) enqueue(op operation, e *Entry) *lane {
 	l.until = sooner(l.until, e.tries.until)
 	if !e.tries.notBefore.IsZero() {
 		l.retries = append(l.retries, e)
-		return l
+		return
 	}
 	if len(l.fresh) == 0 {
 		l.since = time.Now()
 	}
 	l.fresh = append(l.fresh, e)
-	return l
 }
 
 // Flush starts a call for every ten entries that wait for the same operation. It does so
@@ -81,25 +77,26 @@ func (s *Settler) Flush(all bool) {
 		return
 	}
 	now := time.Now()
+	for i := 0; i < len(s.lanes); i++ { // a send that is given up may begin a lane
+		s.giveUp(s.lanes[i], now)
+	}
 	var next time.Time
 	for _, l := range s.lanes {
-		over := s.giveUp(l, now)
 		for s.hasRoom(l) && !now.Before(l.pause) {
 			list := l.take(now, all || now.Sub(l.since) >= s.linger)
 			if len(list) == 0 {
 				break
 			}
-			l.calls++
-			s.begin(l, list, false)
+			s.begin(l, list)
 		}
-		next = sooner(next, s.due(l, over))
+		next = sooner(next, s.due(l))
 	}
 	s.arm(next)
 }
 
 // hasRoom reports whether another call may be under way.
 func (s *Settler) hasRoom(l *lane) bool {
-	return !l.asking && l.calls < s.maxCalls && (l.failing == 0 || l.calls == 0)
+	return l.calls < s.maxCalls && (l.failing == 0 || l.calls == 0)
 }
 
 // take removes and returns the entries of a call: ten, or fewer if all is set or an entry
@@ -145,16 +142,20 @@ func (s *Settler) Hurry() {
 	}
 }
 
-// giveUp finishes the entries of a lane that are not to be tried any longer, and returns when
-// there may be further ones; zero for never.
-func (s *Settler) giveUp(l *lane, now time.Time) (next time.Time) {
-	l.refused = l.refused && l.pause.After(now)
-	var lastTry time.Time
+// lastTryOf is when the tries of a lane end; zero for never.
+func (s *Settler) lastTryOf(l *lane) (end time.Time) {
 	if l.failing > 0 || len(l.retries) > 0 { // else SQS answers, and calls go on
-		lastTry = s.lastTry
+		end = s.lastTry
 	}
-	if next = sooner(l.until, lastTry); !l.refused && (next.IsZero() || now.Before(next)) {
-		return next
+	return end
+}
+
+// giveUp finishes the entries of a lane that are not to be tried any longer.
+func (s *Settler) giveUp(l *lane, now time.Time) {
+	l.refused = l.refused && l.pause.After(now)
+	lastTry := s.lastTryOf(l)
+	if next := sooner(l.until, lastTry); !l.refused && (next.IsZero() || now.Before(next)) {
+		return
 	}
 	l.until = time.Time{}
 	var list []*Entry
@@ -169,18 +170,24 @@ func (s *Settler) giveUp(l *lane, now time.Time) (next time.Time) {
 	}
 	l.fresh = slices.DeleteFunc(l.fresh, over)
 	l.retries = slices.DeleteFunc(l.retries, over)
-	if len(list) > 0 {
-		s.begin(l, list, true)
+	if len(list) == 0 {
+		return
 	}
-	return sooner(l.until, lastTry)
+	c := s.newCall(l, list)
+	c.givenUp = true
+	for k, e := range list {
+		c.errs[k] = cmp.Or(e.tries.err, errRefused)
+	}
+	s.answered(l, c)
 }
 
-// due is when the next call of a lane begins, or at the latest over, when something of it is
-// to be given up, if SQS answers nothing before; zero for never.
-func (s *Settler) due(l *lane, over time.Time) (next time.Time) {
+// due is when the next call of a lane begins, or something of it is to be given up, if SQS
+// answers nothing before; zero for never.
+func (s *Settler) due(l *lane) (next time.Time) {
 	if len(l.fresh)+len(l.retries) == 0 {
 		return next
 	}
+	over := sooner(l.until, s.lastTryOf(l))
 	if !s.hasRoom(l) {
 		return over
 	}
@@ -220,52 +227,56 @@ func (s *Settler) arm(next time.Time) {
 
 // Idle reports whether there is nothing left to do.
 func (s *Settler) Idle() bool {
-	return s.calls == 0 && !slices.ContainsFunc(s.lanes, func(l *lane) bool { return len(l.fresh)+len(l.retries) > 0 })
+	return s.calls.Load() == 0 && !slices.ContainsFunc(s.lanes, func(l *lane) bool { return len(l.fresh)+len(l.retries) > 0 })
 }
 
 // Calls returns the number of open calls.
-func (s *Settler) Calls() int { return s.calls }
+func (s *Settler) Calls() int { return int(s.calls.Load()) }
 
-// begin makes a call for a list, or none if the list is given up.
-func (s *Settler) begin(l *lane, list []*Entry, givenUp bool) {
-	s.calls++
+// begin makes a call.
+func (s *Settler) begin(l *lane, list []*Entry) {
+	l.calls++
+	c := s.newCall(l, list)
+	s.aside(c.make, func() { s.answered(l, c) })
+}
+
+func (s *Settler) newCall(l *lane, list []*Entry) *call {
 	c := &call{
-		Settler: s, givenUp: givenUp, op: l.op, arn: l.arn, target: cmp.Or(s.cfg.QueueURL, l.arn), began: time.Now(),
+		Settler: s, op: l.op, arn: l.arn, target: cmp.Or(s.cfg.QueueURL, l.arn), began: time.Now(),
 		entries: list, jobs: make([]job, len(list)), errs: make([]error, len(list)),
 	}
 	for k, e := range list {
 		c.jobs[k] = job{result: *e.Result, latest: e.Latest, tries: *e.tries}
+		if l.op == opVisibility {
+			c.jobs[k].visibleIn = e.tries.group.visibleIn
+		}
 		c.errs[k] = errNoAnswer // until there is one
 	}
-	go func() {
-		defer s.owner.Do(func() { s.answered(l, c) }) // also where Config.Client ends the goroutine
-		c.make()
-	}()
+	return c
 }
 
 // answered handles the end of a call: each entry is tried again, or finished.
 func (s *Settler) answered(l *lane, c *call) {
 	now := time.Now()
-	s.calls--
 	if !c.givenUp {
 		l.calls--
 		s.noteResult(l, c, now)
 	}
 	var over []int
-	var results []*batch.Result
+	var list []*Entry
 	for k, e := range c.entries {
 		e.Result.VisibleIn = c.jobs[k].visibleIn
 		if s.goesOn(l, c, k, now) {
 			s.enqueue(c.op, e)
 		} else {
-			over, results = append(over, k), append(results, e.Result)
+			over, list = append(over, k), append(list, e)
 		}
 	}
-	if c.op == opDelete {
+	switch c.op {
+	case opDelete:
 		s.owner.Deleted(c.entries, c.errs)
-	}
-	if s.reports && c.op == opVisibility {
-		s.NoteAttempts(results)
+	case opVisibility:
+		s.note(list)
 	}
 	for _, k := range over {
 		s.finish(c, k)

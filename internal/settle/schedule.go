@@ -209,27 +209,6 @@ const maxWindow = 5*time.Minute + 30*time.Second
 // callMargin is left of the 12 hours for the call itself and for clocks that differ.
 const callMargin = 5 * time.Second
 
-// computeReturn works out when a record comes back, and reports whether a call must set that time.
-// No call is made for an abandoned record, and those behind it, that would come back before
-// the queue's visibility timeout is over: its handler may still be at work.
-func (c *call) computeReturn(j *job) bool {
-	g := j.tries.group
-	if g.returnTime != nil {
-		g.computed.Do(func() { g.returnTime(c.began) })
-		j.visibleIn = g.visibleIn
-	}
-	if g.abandoned {
-		until := g.hiddenUntil
-		if queue, _ := c.queues.known(c.arn); until.IsZero() && queue.visibility > 0 {
-			until = c.Settler.began.Add(queue.visibility) // it was received before that
-		}
-		if until.IsZero() || !g.failedAt.Add(j.visibleIn).After(until) {
-			j.left, j.visibleIn = true, 0
-		}
-	}
-	return !j.left
-}
-
 // timeout returns the visibility timeout, in seconds, that makes a record visible at the
 // right time: SQS counts it from the call, the backoff counts from the failure.
 func (c *call) timeout(j *job, now time.Time) int32 {

@@ -3,7 +3,7 @@ package settle
 import (
 	"context"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -60,15 +60,11 @@ type tries struct {
 
 // group is a set of records that come back together, so that a FIFO group is not blocked by
 // some of its records: a failure with the records that were skipped because of it, or one
-// record that was not started. The owner's goroutine writes it before its first call. Calls
-// read it, and the first of them sets visibleIn.
+// record that was not started. The owner's goroutine writes it before its first call.
 type group struct {
 	entries     []*Entry
-	failedAt    time.Time              // or released
-	hiddenUntil time.Time              // when SQS shows it by itself at the latest; zero if that is not known
-	abandoned   bool                   // the first one's handler may still be at work
-	returnTime  func(callAt time.Time) // sets visibleIn, for a call; it may wait, and call the user's code. nil where it is 0
-	computed    sync.Once
+	failedAt    time.Time     // or released
+	hiddenUntil time.Time     // when SQS shows it by itself at the latest; zero if that is not known
 	visibleIn   time.Duration // counted from failedAt
 	released    *batch.Record // nil for a failure
 	showAt      time.Time     // of a release
@@ -94,7 +90,7 @@ type Settler struct {
 	began    time.Time
 
 	lanes   []*lane
-	calls   int                        // under way, questions included
+	calls   atomic.Int32               // under way, questions included; the owner subtracts
 	inPlace map[*batch.Record]*inPlace // sends, and questions before them
 	timer   *time.Timer
 	causes  map[string]time.Time // that were reported, with the time
@@ -158,9 +154,7 @@ func (s *Settler) Release(e *Entry, at time.Time, first *batch.Record, hiddenUnt
 func (s *Settler) released(at time.Time, first *batch.Record) *group {
 	g := &group{failedAt: time.Now(), released: first, showAt: at}
 	if at.After(g.failedAt) {
-		g.returnTime = func(time.Time) {
-			g.visibleIn = WholeSeconds(max(at.Sub(g.failedAt), s.Backoff(first, g.failedAt)))
-		}
+		g.visibleIn = WholeSeconds(max(at.Sub(g.failedAt), s.Backoff(first, g.failedAt)))
 	}
 	return g
 }
@@ -210,7 +204,7 @@ func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 	}
 	switch s.onPermanent(first.Verdict) {
 	case partialfailure.DeadLetter:
-		s.send(first)
+		s.enqueue(opSend, first)
 	case partialfailure.Drop:
 		s.gone(first, batch.Dropped, "")
 	default:
@@ -220,21 +214,53 @@ func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 
 // comeBack has the whole group come back, at once or after its backoff.
 func (s *Settler) comeBack(g *group, backoff bool) {
-	first, verdict := *g.entries[0].Result, g.entries[0].Verdict // copies, for the goroutine of the call
-	g.abandoned = first.Outcome == batch.Abandoned
-	var answered <-chan struct{}
-	if s.cfg.MaxReceiveCount == 0 && (backoff && s.cfg.Backoff == nil || first.Record.Attempt > 1) || g.abandoned {
-		answered = s.ask(first.Record.QueueARN)
-	}
-	g.returnTime = func(callAt time.Time) {
-		if backoff || g.abandoned {
-			s.wait(answered, callAt)
-		}
+	first := g.entries[0]
+	r, abandoned := first.Result.Record, first.Result.Outcome == batch.Abandoned
+	show := func() {
 		if backoff {
-			g.visibleIn = s.backoff(first.Record, verdict, g.failedAt)
+			g.visibleIn = s.backoff(r, first.Verdict, g.failedAt)
+		}
+		if abandoned && s.hiddenAnyway(g) {
+			s.Leave(g.entries...)
+		} else {
+			s.show(g.entries)
 		}
 	}
-	s.show(g.entries)
+	if s.cfg.MaxReceiveCount == 0 && backoff && (s.cfg.Backoff == nil || r.Attempt > 1) || abandoned {
+		s.whenKnown(r.QueueARN, show)
+	} else {
+		show()
+	}
+}
+
+// hiddenAnyway reports whether SQS hides a group for longer than its backoff, so that no call is
+// made: the handler of its first record was abandoned and may still be at work.
+func (s *Settler) hiddenAnyway(g *group) bool {
+	until := g.hiddenUntil
+	if queue, _ := s.queues.known(g.entries[0].Result.Record.QueueARN); until.IsZero() && queue.visibility > 0 {
+		until = s.began.Add(queue.visibility) // it was received before that
+	}
+	return until.IsZero() || !g.failedAt.Add(g.visibleIn).After(until)
+}
+
+// Leave leaves failures to SQS, which shows them when their visibility timeout ends.
+func (s *Settler) Leave(list ...*Entry) {
+	s.note(list)
+	for _, e := range list {
+		s.owner.Settled(e)
+	}
+}
+
+// note is [Settler.NoteAttempts], unless a batch does that at its end.
+func (s *Settler) note(list []*Entry) {
+	if !s.reports {
+		return
+	}
+	results := make([]*batch.Result, len(list))
+	for i, e := range list {
+		results[i] = e.Result
+	}
+	s.NoteAttempts(results)
 }
 
 // show has failures made visible.
@@ -258,9 +284,7 @@ func (s *Settler) failureTries(g *group) *tries {
 // because of it come back at once.
 func (s *Settler) gone(e *Entry, outcome batch.Outcome, queue string) {
 	e.Result.Outcome, e.Result.DeadLetterQueue = outcome, queue
-	g := e.tries.group
-	g.returnTime, g.abandoned = nil, false
-	s.show(g.entries[1:])
+	s.show(e.tries.group.entries[1:])
 	s.owner.Settled(e)
 }
 
@@ -283,24 +307,48 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
 	}
 	p := &inPlace{entry: e, done: done}
 	s.inPlace[r] = p
-	ctx, cancel := context.WithTimeout(s.asks, policyWait)
-	_, known := s.maxReceiveCount(r.QueueARN)
-	if policy == partialfailure.DeadLetter || s.cfg.OnPermanent == partialfailure.Retry || s.cfg.MaxReceiveCount > 0 || known && r.Attempt <= 1 {
-		cancel() // the queue's answer about the last attempt is not needed any more
-	}
-	s.whenKnown(ctx, r.QueueARN, func() {
-		cancel()
+	decide := func() {
 		switch {
 		case s.inPlace[r] != p: // it was given to Fail
 		case policy == partialfailure.DeadLetter || s.LastAttempt(r):
 			p.sending = true
 			e.tries = &tries{until: time.Now().Add(s.placeFor), notBefore: time.Now()} // it does not linger: a group waits
-			s.send(e)
+			s.enqueue(opSend, e)
 		default:
 			delete(s.inPlace, r)
 			done(nil)
 		}
-	})
+	}
+	_, known := s.maxReceiveCount(r.QueueARN)
+	if policy == partialfailure.DeadLetter || s.cfg.OnPermanent == partialfailure.Retry || s.cfg.MaxReceiveCount > 0 || known && r.Attempt <= 1 {
+		decide() // the queue's answer about the last attempt is not needed
+	} else {
+		s.whenKnown(r.QueueARN, decide)
+	}
+}
+
+// whenKnown has the owner call f when the attributes of a queue are known, or a moment later
+// although SQS has not said them.
+func (s *Settler) whenKnown(arn string, f func()) {
+	if s.queues.fresh(arn) {
+		f()
+		return
+	}
+	began := time.Now()
+	s.aside(func() { s.learn(arn, s.soon(began)) }, f)
+}
+
+// aside calls f on a goroutine of its own, and then has the owner call then, also if the user's
+// code ends the goroutine.
+func (s *Settler) aside(f, then func()) {
+	s.calls.Add(1)
+	go func() {
+		defer s.owner.Do(func() {
+			s.calls.Add(-1)
+			then()
+		})
+		f()
+	}()
 }
 
 // sent handles the result of a send. A record leaves its queue only if SQS confirmed the send.
@@ -336,7 +384,7 @@ func (s *Settler) finish(c *call, k int) {
 		}
 		s.sent(e, c.queue.url, err)
 	case opVisibility:
-		e.Result.VisibleIn, e.Result.VisibilitySet = j.visibleIn, err == nil && !j.left
+		e.Result.VisibilitySet = err == nil
 		s.owner.Settled(e)
 	case opDelete:
 		e.Result.Deleted, e.Result.DeleteErr = err == nil, err
