@@ -161,14 +161,11 @@ func (a *anyBatch) begin(items []bulk.Item[string]) (call int, c *noted) {
 }
 
 // DeadLetter and Failed are those of the engine's settling.
-func (a *anyBatch) DeadLetter(d *runner.Delivery, done func(*batch.Result)) {
-	r := *d.Result
+func (a *anyBatch) DeadLetter(d *runner.Delivery, done func(bool)) {
 	if a.buries {
-		r.Outcome = batch.DeadLettered
-		done(&r)
-	} else {
-		done(nil)
+		d.Result.Outcome = batch.DeadLettered
 	}
+	done(a.buries)
 }
 
 func (*anyBatch) Events() <-chan func() { return nil }

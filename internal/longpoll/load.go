@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
-	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
 
 // load is the set of messages that this poller holds.
@@ -195,12 +194,11 @@ func (p *Poller) failedGroup(m *message) {
 // the failure.
 func (p *Poller) tryDeadLetter(m *message) {
 	if p.stopping.Err() != nil || m.checkLapsed(p, time.Now()) { // SQS may have moved it itself
-		p.runner.Resolve(&m.Delivery, nil)
+		p.runner.Resolve(&m.Delivery, false)
 		return
 	}
-	result := *m.Result
-	e := &settle.Entry{Result: &result, Verdict: m.Verdict.Verdict, Latest: m.entry.Latest, Owner: m}
-	p.settler.DeadLetter(e, func(gone *batch.Result) { p.runner.Resolve(&m.Delivery, gone) })
+	m.entry.Verdict = m.Verdict.Verdict
+	p.settler.DeadLetter(&m.entry, func(gone bool) { p.runner.Resolve(&m.Delivery, gone) })
 }
 
 // call calls f on a goroutine of its own. The loop then calls what f returns.
@@ -273,8 +271,8 @@ func (p *Poller) revoke(m *message) {
 	p.warn(batch.Warning{MessageID: m.Record.MessageID, Message: "SQS did not extend the record's visibility, " +
 		"so others may receive it. Its handler here is cancelled, or not started. Possible causes: this process was suspended, the message was deleted, or an SQS emulator restarted"})
 	p.giveBack(p.runner.Revoke(&m.Delivery), errGroupLost)
-	if p.settler.Withdraw(m.Record) { // others may succeed with it, so it must not go to the dead-letter queue
-		p.runner.Resolve(&m.Delivery, nil)
+	if p.settler.Withdraw(&m.entry) { // others may succeed with it, so it must not go to the dead-letter queue
+		p.runner.Resolve(&m.Delivery, false)
 	}
 }
 

@@ -37,7 +37,7 @@ func (p *Poller) enqueueDelete(m *message) {
 // settleFailed settles a failure, and the messages that were skipped because of it.
 func (p *Poller) settleFailed(group []*message) {
 	switch first := group[0]; {
-	case !p.settler.Withdraw(first.Record):
+	case !p.settler.Withdraw(&first.entry):
 		// It is being sent, and a stop gives that up: SQS's answer to the send decides. No
 		// extension has to end first, because settleLast ends all of them in this step of
 		// the loop.

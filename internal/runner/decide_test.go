@@ -31,15 +31,17 @@ func newSettler(send func(r *batch.Result) bool) *settler {
 func (s *settler) Failed(d *runner.Delivery) { s.groups = append(s.groups, len(resultsOf(d))) }
 func (s *settler) Events() <-chan func()     { return s.events }
 
-func (s *settler) DeadLetter(d *runner.Delivery, done func(*batch.Result)) {
+func (s *settler) DeadLetter(d *runner.Delivery, done func(bool)) {
 	r := *d.Result
 	s.asked = append(s.asked, r.Record.MessageID)
 	go func() {
-		gone := &r
-		if s.send == nil || !s.send(gone) {
-			gone = nil
+		gone := s.send != nil && s.send(&r)
+		s.events <- func() {
+			if gone && d.Deciding() {
+				*d.Result = r
+			}
+			done(gone)
 		}
-		s.events <- func() { done(gone) }
 	}()
 }
 

@@ -99,10 +99,10 @@ func wait(ctx context.Context, d time.Duration, heed bool) error {
 // failed is a settling that is notified of failures only.
 type failed func([]*batch.Result)
 
-func (f failed) Failed(d *runner.Delivery)                             { f(resultsOf(d)) }
-func (failed) LastAttempt(*batch.Record) bool                          { return false }
-func (failed) DeadLetter(_ *runner.Delivery, done func(*batch.Result)) { done(nil) }
-func (failed) Events() <-chan func()                                   { return nil }
+func (f failed) Failed(d *runner.Delivery)                    { f(resultsOf(d)) }
+func (failed) LastAttempt(*batch.Record) bool                 { return false }
+func (failed) DeadLetter(_ *runner.Delivery, done func(bool)) { done(false) }
+func (failed) Events() <-chan func()                          { return nil }
 
 // resultsOf are those of a failure and of the records that were skipped because of it.
 func resultsOf(d *runner.Delivery) (list []*batch.Result) {

@@ -17,11 +17,11 @@ type Settling interface {
 	// its FIFO group that were skipped because of it. It must not block.
 	Failed(d *Delivery)
 	// DeadLetter is called for a failure while other records of its FIFO group wait behind
-	// it. One of Events then calls done: with the record's result if it no longer blocks
-	// its group, which goes on; or with nil if it has failed, and the rest of the group is
-	// skipped. DeadLetter must not block, and must copy d's Result. If the batch ends
-	// first, the record is passed to Failed.
-	DeadLetter(d *Delivery, done func(gone *batch.Result))
+	// it. One of Events then calls done: with true if the record no longer blocks its
+	// group, which goes on; or with false if it has failed, and the rest of the group is
+	// skipped. DeadLetter must not block. If the batch ends first, the record is passed to
+	// Failed.
+	DeadLetter(d *Delivery, done func(gone bool))
 	// LastAttempt is called as [Options] describe, by other goroutines.
 	LastAttempt(r *batch.Record) bool
 	// Events has functions for the goroutine of Run to call.
@@ -127,7 +127,7 @@ func (i *invocation) take() {
 		switch {
 		case i.settling == nil || d.Result.Outcome.Done():
 		case d.Deciding():
-			i.settling.DeadLetter(d, func(gone *batch.Result) { i.Resolve(d, gone) })
+			i.settling.DeadLetter(d, func(gone bool) { i.Resolve(d, gone) })
 		default:
 			i.settling.Failed(d)
 		}

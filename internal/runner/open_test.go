@@ -90,17 +90,16 @@ func TestResolveDecidesWhatBecomesOfTheGroup(t *testing.T) {
 			t.Fatalf("deciding %q, %+v; want the first, and its slot free", deciding, r.Count())
 		}
 		time.Sleep(time.Hour) // a decision has no deadline here
-		gone := *group[0].Result
-		gone.Outcome = batch.DeadLettered
-		r.Resolve(group[0], &gone)
-		r.Resolve(group[0], nil) // too late
+		group[0].Result.Outcome = batch.DeadLettered
+		r.Resolve(group[0], true)
+		r.Resolve(group[0], false) // too late
 		if finished, _ := soon(r); !slices.Equal(finished, []string{"b succeeded", "bad dead-letter"}) {
 			t.Errorf("put out of the way: %q", finished)
 		}
 		group = chain("bad", "b", "c")
 		r.Add(group...)
 		synctest.Wait()
-		r.Resolve(group[0], nil)
+		r.Resolve(group[0], false)
 		if finished, _ := soon(r); !slices.Equal(finished, []string{"bad retry"}) ||
 			!slices.EqualFunc(resultsOf(group[0]), []batch.Outcome{batch.Retry, batch.Skipped, batch.Skipped}, func(r *batch.Result, o batch.Outcome) bool { return r.Outcome == o }) {
 			t.Errorf("not put out of the way: %q, %v", finished, resultsOf(group[0]))

@@ -58,9 +58,9 @@ func (r *Runner) failOrDecide(d *Delivery, outcome batch.Outcome, err error, now
 	r.report(d)
 }
 
-// Resolve ends the decision about a delivery, if it is still deciding. gone is its result
-// if it no longer blocks its group, which goes on. It is nil if the record has failed.
-func (r *Runner) Resolve(d *Delivery, gone *batch.Result) {
+// Resolve ends the decision about a delivery, if it is still deciding. If the record is gone, its
+// group goes on, and its result has its new outcome. Else it has failed.
+func (r *Runner) Resolve(d *Delivery, gone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if d.state == deciding {
@@ -68,12 +68,11 @@ func (r *Runner) Resolve(d *Delivery, gone *batch.Result) {
 	}
 }
 
-func (r *Runner) resolve(d *Delivery, gone *batch.Result) {
+func (r *Runner) resolve(d *Delivery, gone bool) {
 	isIt := func(other *Delivery) bool { return other == d }
 	r.deciding = slices.DeleteFunc(r.deciding, isIt)
 	r.finished = slices.DeleteFunc(r.finished, isIt) // if the owner has not taken it yet
-	if gone != nil {
-		*d.Result = *gone
+	if gone {
 		r.leave(d)
 		r.report(d)
 	} else {

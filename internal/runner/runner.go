@@ -312,7 +312,7 @@ func (r *Runner) GiveUp() {
 		}
 	}
 	for _, d := range slices.Clone(r.deciding) {
-		r.resolve(d, nil)
+		r.resolve(d, false)
 	}
 	for d := r.prehandled.pop(); d != nil; d = r.prehandled.pop() {
 		r.ready.pushBack(d)

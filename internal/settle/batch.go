@@ -85,7 +85,7 @@ func (b *Batch) Failed(d *runner.Delivery) {
 	var list []*Entry
 	var hiddenUntil time.Time
 	for d := range d.Group() {
-		list = append(list, entryOf(d.Result, b.noted(d)))
+		list = append(list, b.entry(d))
 		if timeout, ok := b.apart[d.Result.Record.ReceiptHandle]; ok {
 			hiddenUntil = later(hiddenUntil, b.apartAt.Add(timeout))
 		}
@@ -99,19 +99,21 @@ func entryOf(r *batch.Result, v batch.Verdict) *Entry {
 }
 
 // DeadLetter is [Settler.DeadLetter].
-func (b *Batch) DeadLetter(d *runner.Delivery, done func(gone *batch.Result)) {
-	result := *d.Result
-	b.settler.DeadLetter(entryOf(&result, b.noted(d)), done)
+func (b *Batch) DeadLetter(d *runner.Delivery, done func(gone bool)) {
+	b.settler.DeadLetter(b.entry(d), done)
 	b.settler.Flush(false)
 }
 
-// noted returns the verdict of a delivery, and notes whether the batch was aborted by it.
-func (b *Batch) noted(d *runner.Delivery) batch.Verdict {
+// entry returns the entry of a delivery, and notes whether the batch was aborted by it.
+func (b *Batch) entry(d *runner.Delivery) *Entry {
 	v := d.Verdict.Verdict
 	if v.Aborts && (!b.aborted.Aborts || v.After > b.aborted.After) {
 		b.aborted = v
 	}
-	return v
+	if d.Owner == nil {
+		d.Owner = entryOf(d.Result, v)
+	}
+	return d.Owner.(*Entry)
 }
 
 // LastAttempt reports whether SQS will move a record to the dead-letter queue instead of

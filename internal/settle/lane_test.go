@@ -117,12 +117,13 @@ func TestGivenUpWhileSent_IsNotSentLater(t *testing.T) {
 		q.SendTo("a", "a:never")
 		record := q.Receive(1)[0]
 		permanent := batch.Verdict{Permanent: true}
-		o.do(func() { o.DeadLetter(entryFor(&record, permanent), func(*batch.Result) {}) })
+		entry := entryFor(&record, permanent)
+		o.do(func() { o.DeadLetter(entry, func(bool) {}) })
 		time.Sleep(6 * time.Second) // the pauses between its tries are long by now
 		synctest.Wait()
 		o.do(func() {
 			late = time.Now().Add(100 * time.Millisecond)
-			o.Fail(late, entryFor(&record, permanent))
+			o.Fail(late, entry)
 		})
 		time.Sleep(time.Minute)
 	})
@@ -144,7 +145,7 @@ func TestQueueHasNotSaidLately_FirstAttemptDoesNotWait(t *testing.T) {
 			record := batch.Record{MessageID: "m", QueueARN: q.ARN, GroupID: "a", Attempt: attempt}
 			failed := make(chan time.Time, 1)
 			began := time.Now()
-			o.do(func() { o.DeadLetter(entryFor(&record, batch.Verdict{}), func(*batch.Result) { failed <- time.Now() }) })
+			o.do(func() { o.DeadLetter(entryFor(&record, batch.Verdict{}), func(bool) { failed <- time.Now() }) })
 			if took := (<-failed).Sub(began); took != want {
 				t.Errorf("after attempt %d the group waited for %v, want %v", attempt, took, want)
 			}

@@ -44,7 +44,8 @@ type Entry struct {
 	// Owner is for the owner's data about the entry. The settler does not use it.
 	Owner any
 
-	tries *tries // nil until the settler is given the entry: what is in flight does not have to hold it
+	tries   *tries   // nil until the settler is given the entry: what is in flight does not have to hold it
+	inPlace *inPlace // nil unless its FIFO group waits for it
 }
 
 // tries says how long an entry is retried, and has the results of its calls.
@@ -70,10 +71,9 @@ type group struct {
 	showAt      time.Time     // of a release
 }
 
-// inPlace is a record for which its FIFO group waits.
+// inPlace is what an entry has for which its FIFO group waits.
 type inPlace struct {
-	entry   *Entry
-	done    func(gone *batch.Result)
+	done    func(gone bool)
 	sending bool // else its queue is asked whether it is to be sent
 }
 
@@ -89,12 +89,11 @@ type Settler struct {
 	longest  time.Duration // between two tries
 	began    time.Time
 
-	lanes   []*lane
-	calls   atomic.Int32               // under way, questions included; the owner subtracts
-	inPlace map[*batch.Record]*inPlace // sends, and questions before them
-	timer   *time.Timer
-	causes  map[string]time.Time // that were reported, with the time
-	late    bool                 // the time was over before a call was answered
+	lanes  []*lane
+	calls  atomic.Int32 // under way, questions included; the owner subtracts
+	timer  *time.Timer
+	causes map[string]time.Time // that were reported, with the time
+	late   bool                 // the time was over before a call was answered
 }
 
 // tuning is in what a poller's settler differs from a batch's.
@@ -116,7 +115,7 @@ func (p *Policy) settler(ctx context.Context, owner Callbacks, t tuning) *Settle
 	s := &Settler{
 		timer:  time.AfterFunc(time.Hour, func() { owner.Do(func() {}) }), // see arm
 		Policy: p, tuning: t, owner: owner, ctx: ctx, longest: lastDelay, began: time.Now(),
-		inPlace: map[*batch.Record]*inPlace{}, causes: map[string]time.Time{},
+		causes: map[string]time.Time{},
 	}
 	if end, ok := ctx.Deadline(); ok {
 		s.lastTry = end.Add(-lastWord)
@@ -187,20 +186,20 @@ func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 	if first.Result.Outcome == batch.NotStarted {
 		g.failedAt = time.Now()
 	}
+	sending := !s.Withdraw(first)
+	first.inPlace = nil
 	for _, e := range list {
-		e.tries = s.failureTries(g)
-	}
-	if p := s.inPlace[first.Result.Record]; p != nil {
-		delete(s.inPlace, first.Result.Record)
-		if p.sending { // SQS's answer to the send decides
-			p.entry.tries.group, p.entry.tries.until = g, first.tries.until
-			first.tries = p.entry.tries
-			*p.entry, g.entries[0] = *first, p.entry
-			for _, l := range s.lanes { // the entry is in one of them
-				l.until = sooner(l.until, first.tries.until)
-			}
-			return
+		if t := s.failureTries(g); sending && e == first {
+			e.tries.group, e.tries.until = g, t.until
+		} else {
+			e.tries = t
 		}
+	}
+	if sending { // SQS's answer decides
+		for _, l := range s.lanes { // the entry is in one of them
+			l.until = sooner(l.until, first.tries.until)
+		}
+		return
 	}
 	switch s.onPermanent(first.Verdict) {
 	case partialfailure.DeadLetter:
@@ -294,29 +293,28 @@ func (s *Settler) gone(e *Entry, outcome batch.Outcome, queue string) {
 // were delivered as often as it was, so SQS would move them with the next delivery,
 // although no handler has seen them.
 //
-// done is called by the owner's goroutine: with the record's result when SQS has confirmed
-// it, or with nil if it has failed. It is not called if the record is passed to
-// [Settler.Fail] first.
-func (s *Settler) DeadLetter(e *Entry, done func(gone *batch.Result)) {
+// done is called by the owner's goroutine: with true when SQS has confirmed it, or with false
+// if the record has failed. It is not called if the entry is passed to [Settler.Fail] first.
+func (s *Settler) DeadLetter(e *Entry, done func(gone bool)) {
 	r := e.Result.Record
 	policy := s.onPermanent(e.Verdict)
 	if policy == partialfailure.Drop {
 		e.Result.Outcome = batch.Dropped
-		done(e.Result)
+		done(true)
 		return
 	}
-	p := &inPlace{entry: e, done: done}
-	s.inPlace[r] = p
+	p := &inPlace{done: done}
+	e.inPlace = p
 	decide := func() {
 		switch {
-		case s.inPlace[r] != p: // it was given to Fail
+		case e.inPlace != p: // it was given to Fail
 		case policy == partialfailure.DeadLetter || s.LastAttempt(r):
 			p.sending = true
 			e.tries = &tries{until: time.Now().Add(s.placeFor), notBefore: time.Now()} // it does not linger: a group waits
 			s.enqueue(opSend, e)
 		default:
-			delete(s.inPlace, r)
-			done(nil)
+			e.inPlace = nil
+			done(false)
 		}
 	}
 	_, known := s.maxReceiveCount(r.QueueARN)
@@ -353,14 +351,14 @@ func (s *Settler) aside(f, then func()) {
 
 // sent handles the result of a send. A record leaves its queue only if SQS confirmed the send.
 func (s *Settler) sent(e *Entry, queue string, err error) {
-	p := s.inPlace[e.Result.Record]
-	delete(s.inPlace, e.Result.Record)
+	p := e.inPlace
+	e.inPlace = nil
 	switch {
 	case p != nil && err != nil:
-		p.done(nil)
+		p.done(false)
 	case p != nil:
 		e.Result.Outcome, e.Result.DeadLetterQueue = batch.DeadLettered, queue
-		p.done(e.Result)
+		p.done(true)
 	case err != nil:
 		s.comeBack(e.tries.group, true)
 	default:
@@ -392,13 +390,13 @@ func (s *Settler) finish(c *call, k int) {
 	}
 }
 
-// Withdraw takes back a record that was passed to [Settler.DeadLetter]. It returns false if
+// Withdraw takes back an entry that was passed to [Settler.DeadLetter]. It returns false if
 // that is too late, because the record is being sent.
-func (s *Settler) Withdraw(r *batch.Record) (ok bool) {
-	if p := s.inPlace[r]; p != nil && p.sending {
+func (s *Settler) Withdraw(e *Entry) (ok bool) {
+	if e.inPlace != nil && e.inPlace.sending {
 		return false
 	}
-	delete(s.inPlace, r)
+	e.inPlace = nil
 	return true
 }
 
