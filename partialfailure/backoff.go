@@ -7,8 +7,8 @@ import (
 
 // Backoff returns the time after which a failed record is delivered again. attempt is the
 // number of the attempt that failed, from 1. The result is rounded up to whole seconds and
-// limited to what SQS accepts. Unlike [Config].Outage, a Backoff does not know when SQS
-// gives up on a record.
+// limited to what SQS accepts. It must not block: all records wait for it. Unlike
+// [Config].Outage, a Backoff does not know when SQS gives up on a record.
 type Backoff func(attempt int) time.Duration
 
 const (

@@ -70,13 +70,14 @@ func (s *Settler) enqueue(op operation, e *Entry) {
 }
 
 // Flush starts a call for every ten entries that wait for the same operation. It does so
-// for fewer entries if they have lingered, or if all is set. The owner calls it after
-// everything else.
+// for fewer entries if they have lingered, or if all is set and no others wait for their
+// queue's answer. The owner calls it after everything else.
 func (s *Settler) Flush(all bool) {
 	if s.ctx.Err() != nil {
 		return
 	}
 	now := time.Now()
+	all = all && len(s.waiting) == 0
 	for i := 0; i < len(s.lanes); i++ { // a send that is given up may begin a lane
 		s.giveUp(s.lanes[i], now)
 	}

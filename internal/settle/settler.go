@@ -89,11 +89,12 @@ type Settler struct {
 	longest  time.Duration // between two tries
 	began    time.Time
 
-	lanes  []*lane
-	calls  atomic.Int32 // under way, questions included; the owner subtracts
-	timer  *time.Timer
-	causes map[string]time.Time // that were reported, with the time
-	late   bool                 // the time was over before a call was answered
+	lanes   []*lane
+	calls   atomic.Int32        // under way, questions included; the owner subtracts
+	waiting map[string][]func() // for what a queue says about itself, see whenKnown
+	timer   *time.Timer
+	causes  map[string]time.Time // that were reported, with the time
+	late    bool                 // the time was over before a call was answered
 }
 
 // tuning is in what a poller's settler differs from a batch's.
@@ -115,7 +116,7 @@ func (p *Policy) settler(ctx context.Context, owner Callbacks, t tuning) *Settle
 	s := &Settler{
 		timer:  time.AfterFunc(time.Hour, func() { owner.Do(func() {}) }), // see arm
 		Policy: p, tuning: t, owner: owner, ctx: ctx, longest: lastDelay, began: time.Now(),
-		causes: map[string]time.Time{},
+		waiting: map[string][]func(){}, causes: map[string]time.Time{},
 	}
 	if end, ok := ctx.Deadline(); ok {
 		s.lastTry = end.Add(-lastWord)
@@ -328,12 +329,22 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone bool)) {
 // whenKnown has the owner call f when the attributes of a queue are known, or a moment later
 // although SQS has not said them.
 func (s *Settler) whenKnown(arn string, f func()) {
-	if s.queues.fresh(arn) {
+	if s.waiting[arn] == nil && s.queues.fresh(arn) {
 		f()
 		return
 	}
+	s.waiting[arn] = append(s.waiting[arn], f)
+	if len(s.waiting[arn]) > 1 {
+		return // they go on together, and share calls
+	}
 	began := time.Now()
-	s.aside(func() { s.learn(arn, s.soon(began)) }, f)
+	s.aside(func() { s.learn(arn, s.soon(began)) }, func() {
+		list := s.waiting[arn]
+		delete(s.waiting, arn)
+		for _, f := range list {
+			f()
+		}
+	})
 }
 
 // aside calls f on a goroutine of its own, and then has the owner call then, also if the user's
