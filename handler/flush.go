@@ -36,7 +36,7 @@ func (q *queueHandler) notify(ctx context.Context, info batch.BatchInfo, call fu
 		return
 	}
 	w := batch.Warning{Queue: batch.QueueName(info.QueueARN), Message: fmt.Sprintf(
-		"a BatchSettled or Warned hook still runs %v after the batch was settled, and the response does not wait for it: hooks must not block",
+		"a BatchSettled, Called or Warned hook still runs %v after the batch was settled, and the response does not wait for it: hooks must not block",
 		time.Since(began).Round(time.Millisecond))}
 	notify.Within(time.After(min(timeoutNotice, time.Until(deadline)/4)), func() { q.engine.Hooks.Warn(ctx, w) })
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 )
 
 type settledBlocks struct{}
@@ -54,12 +55,12 @@ func TestHooksThatBlockCostNoResponse(t *testing.T) {
 		warns string
 	}{
 		{name: "none", body: "fail", times: time.Minute},
-		{name: "BatchSettled", hooks: []any{settledBlocks{}}, body: "fail", times: time.Minute, after: 30 * time.Second, warns: "a BatchSettled or Warned hook still runs 30s after"},
-		{name: "BatchSettled, at the end", hooks: []any{settledBlocks{}}, body: "hang", times: time.Second, after: 990 * time.Millisecond, warns: "a BatchSettled or Warned hook still runs"},
+		{name: "BatchSettled", hooks: []any{settledBlocks{}}, body: "fail", times: time.Minute, after: 30 * time.Second, warns: "a BatchSettled, Called or Warned hook still runs 30s after"},
+		{name: "BatchSettled, at the end", hooks: []any{settledBlocks{}}, body: "hang", times: time.Second, after: 990 * time.Millisecond, warns: "a BatchSettled, Called or Warned hook still runs"},
 		{name: "Warned, of a record's hook", hooks: []any{warnedBlocks{}, finishedPanics{}}, body: "fail", times: time.Minute, after: 59900 * time.Millisecond, warns: "a RecordFinished hook still runs"},
-		{name: "Warned, of settling", hooks: []any{warnedBlocks{}}, body: "never", times: time.Minute, after: 31 * time.Second, warns: "a BatchSettled or Warned hook still runs 30s after"},
-		{name: "Warned, of settling, at the end", hooks: []any{warnedBlocks{}, settledPanics{}}, body: "hang", times: time.Second, after: 990 * time.Millisecond, warns: "a BatchSettled or Warned hook still runs"},
-		{name: "Warned, of no time", hooks: []any{warnedBlocks{}}, body: "fail", times: 40 * time.Millisecond, after: 39 * time.Millisecond, warns: "a BatchSettled or Warned hook still runs"},
+		{name: "Warned, of settling", hooks: []any{warnedBlocks{}}, body: "never", times: time.Minute, after: 31 * time.Second, warns: "a BatchSettled, Called or Warned hook still runs 30s after"},
+		{name: "Warned, of settling, at the end", hooks: []any{warnedBlocks{}, settledPanics{}}, body: "hang", times: time.Second, after: 990 * time.Millisecond, warns: "a BatchSettled, Called or Warned hook still runs"},
+		{name: "Warned, of no time", hooks: []any{warnedBlocks{}}, body: "fail", times: 40 * time.Millisecond, after: 39 * time.Millisecond, warns: "a BatchSettled, Called or Warned hook still runs"},
 		{name: "Warned, of a flush", hooks: []any{warnedBlocks{}, flushPanics{}}, body: "fail", times: time.Minute, after: 33 * time.Second, warns: "the hook Flush panicked"},
 		{name: "BatchSettled and Flush", hooks: []any{settledBlocks{}, flushBlocks{}}, body: "fail", times: time.Second, after: 990 * time.Millisecond, warns: "a Flush hook took too long"},
 	} {
@@ -113,6 +114,30 @@ func TestALogThatBlocksCostsNoResponse(t *testing.T) {
 		response, err := h.Invoke(ctx, payload(ordersARN, "fail"))
 		if took := time.Since(began); err != nil || !strings.Contains(string(response), `"m-0"`) || took > 59900*time.Millisecond {
 			t.Errorf("response %s, %v after %v", response, err, took)
+		}
+	})
+}
+
+type calledBlocks struct{}
+
+func (calledBlocks) Called(context.Context, batch.Call) { time.Sleep(time.Hour) }
+
+func TestACalledHookThatBlocksCostsNoResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		defer time.Sleep(24 * time.Hour) // for what was given up
+		q := testqueue.New(t, testqueue.Standard)
+		q.Send("fail")
+		var book logbook
+		h := newHandler(t, batch.HandlerFunc(byBody), handler.Config{SQS: q.Client, Hooks: testhooks.Of(calledBlocks{}), Logger: book.logger()})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		response, err := h.Invoke(ctx, testqueue.Event(q.Receive(1)))
+		if took := time.Since(began); err != nil || !strings.Contains(string(response), "itemIdentifier") || took > 30*time.Second {
+			t.Errorf("response %s, %v after %v", response, err, took)
+		}
+		if log := book.String(); !strings.Contains(log, "a BatchSettled, Called or Warned hook still runs 30s after") {
+			t.Errorf("logged %s", log)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/testhooks"
 )
 
-// Hooks that block for 20 minutes, one of each kind.
+// Hooks that block during the first 20 minutes of a test, one of each kind.
 type (
 	blockedStart    struct{}
 	blockedContext  struct{}
@@ -24,27 +24,29 @@ type (
 	blockedPolling  struct{}
 )
 
+func block() { time.Sleep(time.Until(time.Date(2000, 1, 1, 0, 20, 0, 0, time.UTC))) } // in a bubble it is 2000-01-01 at first
+
 func (blockedStart) BatchContext(ctx context.Context, _ batch.BatchInfo, _ []batch.Record) context.Context {
-	time.Sleep(20 * time.Minute)
+	block()
 	return ctx
 }
 func (blockedContext) BatchContext(ctx context.Context, _ batch.BatchInfo, _ []batch.Record) context.Context {
-	time.Sleep(20 * time.Minute)
+	block()
 	return ctx
 }
 func (blockedRecord) RecordContext(ctx context.Context, _ *batch.Record) context.Context {
-	time.Sleep(20 * time.Minute)
+	block()
 	return ctx
 }
-func (blockedFinished) RecordFinished(context.Context, batch.Result) { time.Sleep(20 * time.Minute) }
+func (blockedFinished) RecordFinished(context.Context, batch.Result) { block() }
 func (blockedSettled) BatchSettled(context.Context, batch.BatchInfo, []batch.Result) {
-	time.Sleep(20 * time.Minute)
+	block()
 }
-func (blockedCalls) Called(context.Context, batch.Call) { time.Sleep(20 * time.Minute) }
+func (blockedCalls) Called(context.Context, batch.Call) { block() }
 func (blockedPolling) Polling(context.Context, string, func() batch.Status) {
-	time.Sleep(20 * time.Minute)
+	block()
 }
-func (blockedWarning) Warned(context.Context, batch.Warning) { time.Sleep(20 * time.Minute) }
+func (blockedWarning) Warned(context.Context, batch.Warning) { block() }
 
 // A stop has its bound whatever hooks do, and strands nothing that was not begun.
 func TestHookBlocks_StopEndsInTime(t *testing.T) {

@@ -37,18 +37,18 @@ type Poller struct {
 	engine *runner.Engine
 	hooks  *hooks.Set
 
-	begun     atomic.Bool     // Run was called
-	stopping  context.Context // ends with the first Shutdown or with Run's context
-	stop      context.CancelFunc
-	forced    context.Context // ends when a drain must not wait any longer
-	force     context.CancelFunc
-	started   chan struct{} // closed when SQS has answered the first receive
-	over      chan struct{} // closed when Run has returned
-	paused    atomic.Bool   // set by Pause and Resume
-	most      atomic.Int64  // set by SetConcurrency
-	events    chan func()   // functions for the loop to call
-	callHooks notify.Queue  // notifications of calls to SQS
-	notices   notify.Queue  // notifications of everything else
+	begun    atomic.Bool     // Run was called
+	stopping context.Context // ends with the first Shutdown or with Run's context
+	stop     context.CancelFunc
+	forced   context.Context // ends when a drain must not wait any longer
+	force    context.CancelFunc
+	started  chan struct{} // closed when SQS has answered the first receive
+	over     chan struct{} // closed when Run has returned
+	paused   atomic.Bool   // set by Pause and Resume
+	most     atomic.Int64  // set by SetConcurrency
+	events   chan func()   // functions for the loop to call
+	outcomes notify.Queue  // notifications of BatchSettled
+	notices  notify.Queue  // notifications of the other hooks that workers do not call
 
 	// One goroutine, the loop of Run, owns all fields from here on. It sets the following
 	// ones before it polls; from then on other goroutines read them. Other goroutines make
@@ -310,7 +310,7 @@ func (p *Poller) end() {
 	p.collect()
 	p.giveBackWaiting(time.Now())
 	p.reportLeft()
-	for _, hooks := range []*notify.Queue{&p.callHooks, &p.notices} {
+	for _, hooks := range []*notify.Queue{&p.outcomes, &p.notices} {
 		p.serve(late.Add(2*lastWords), func() bool { return false }, hooks.Last())
 	}
 }
@@ -408,6 +408,6 @@ func (p *Poller) warn(w batch.Warning) {
 // called passes a call to the hooks.
 func (p *Poller) called(c batch.Call) {
 	if p.hooks.Calls {
-		p.callHooks.Notify(func() { p.hooks.Called(context.WithoutCancel(p.base), c) })
+		p.notices.Notify(func() { p.hooks.Called(context.WithoutCancel(p.base), c) })
 	}
 }

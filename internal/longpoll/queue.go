@@ -160,19 +160,12 @@ func (p *Poller) observe(operation string, call func(*batch.Call) error) error {
 
 // announce notifies the hooks that polling begins. It waits for them for at most a second,
 // and not after a stop.
-func (p *Poller) announce(stopping context.Context) {
-	ctx, cancel := context.WithTimeout(stopping, time.Second)
-	p.notices.Notify(func() {
-		defer cancel()
-		p.notifyPolling()
-	})
-	<-ctx.Done()
-	cancel()
-}
-
-func (p *Poller) notifyPolling() {
+func (p *Poller) announce(ctx context.Context) {
 	if text := p.policy.Schedule(p.queue.arn); text != "" {
 		p.warn(batch.Warning{Message: text, Info: true})
 	}
-	p.hooks.Polling(context.WithoutCancel(p.base), p.queue.arn, p.Status)
+	p.notices.Notify(func() { p.hooks.Polling(context.WithoutCancel(p.base), p.queue.arn, p.Status) })
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	sleep.Closed(ctx, p.notices.Last())
 }

@@ -162,7 +162,7 @@ func (p *Poller) notifySettled(m *message) {
 		m.Result.Started, m.Result.Duration, m.Result.Allowed = time.Time{}, 0, 0
 	}
 	if r.open--; r.open == 0 {
-		p.notices.Notify(func() {
+		p.outcomes.Notify(func() {
 			p.hooks.BatchSettled(context.WithoutCancel(r.Context(p.base)), r.Info, r.results)
 		})
 	}

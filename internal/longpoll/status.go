@@ -36,7 +36,7 @@ func (p *Poller) status() (s batch.Status, live bool) {
 		LastErrorAt: p.trouble.lastT,
 		Counts:      p.counts,
 	}
-	live = p.intake.answersInTime(now, p.cfg.Wait) && !p.callHooks.Hung(now) && !p.notices.Hung(now)
+	live = p.intake.answersInTime(now, p.cfg.Wait) && !p.outcomes.Hung(now) && !p.notices.Hung(now)
 	if p.runner != nil {
 		l := p.runner.Load()
 		s.Running, s.Waiting, s.AbandonedRunning, s.OldestSeconds = l.Running, l.Waiting, l.Abandoned, l.Oldest.Seconds()

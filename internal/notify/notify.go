@@ -10,135 +10,76 @@ import (
 // HungAfter is how long a hook may take before it counts as hung.
 const HungAfter = 30 * time.Second
 
-const (
-	// slowAfter is how long a hook may delay the calls behind it. After that, the next one
-	// runs concurrently.
-	slowAfter = 10 * time.Millisecond
-	// maxCallers limits the hooks that are called at the same time, except by Last.
-	maxCallers = 100
-	// maxWaiting limits the functions that wait behind hooks that hang. Any more are
-	// dropped.
-	maxWaiting = 10_000
-)
+// maxWaiting limits the functions that wait behind a hook that hangs. Any more are dropped.
+const maxWaiting = 10_000
 
-// Queue calls functions that call hooks, one after another as long as they are quick. The
-// zero value is ready to use. Its methods are safe for concurrent use.
+// Queue calls functions that call hooks, in order, on a goroutine of its own. A hook that
+// blocks delays the calls behind it. The zero value is ready to use. Its methods are safe for
+// concurrent use.
 type Queue struct {
-	mu       sync.Mutex
-	waiting  []func()
-	callers  map[*caller]bool
-	latest   time.Time     // when the latest call began
-	watching bool          // a timer will call check
-	idle     chan struct{} // closed when the last caller has ended
+	mu      sync.Mutex
+	waiting []func()
+	since   time.Time // when the current call began; zero if there is none
 }
 
-// caller is a goroutine that calls hooks.
-type caller struct{ since time.Time }
-
-// Notify has f called soon, on another goroutine.
+// Notify has f called soon.
 func (q *Queue) Notify(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) >= maxWaiting {
-		return
+	if len(q.waiting) < maxWaiting {
+		q.add(f)
 	}
+}
+
+// Last returns a channel that is closed when all functions that wait have been called.
+func (q *Queue) Last() <-chan struct{} {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	done := make(chan struct{})
+	q.add(func() { close(done) })
+	return done
+}
+
+func (q *Queue) add(f func()) {
 	q.waiting = append(q.waiting, f)
-	if len(q.callers) == 0 {
-		q.start()
-	} else {
-		q.watch()
+	if q.since.IsZero() {
+		q.since = time.Now()
+		go q.run()
 	}
 }
 
-// start adds a caller.
-func (q *Queue) start() {
-	if len(q.callers) == 0 {
-		q.callers, q.idle = make(map[*caller]bool), make(chan struct{})
-	}
-	q.latest = time.Now()
-	c := &caller{q.latest}
-	q.callers[c] = true
-	go q.run(c)
-}
-
-func (q *Queue) run(c *caller) {
-	ended := false
+// run calls functions until none waits.
+func (q *Queue) run() {
+	f := q.next()
 	defer func() {
-		if !ended { // a hook has called runtime.Goexit
-			go q.run(c)
+		if f != nil { // it has ended this goroutine by runtime.Goexit
+			go q.run()
 		}
 	}()
-	for f := q.next(c); f != nil; f = q.next(c) {
+	for ; f != nil; f = q.next() {
 		f()
 	}
-	ended = true
 }
 
-// next returns what c calls next, or nil when c ends.
-func (q *Queue) next(c *caller) func() {
+// next returns the function to call next, or nil if none waits.
+func (q *Queue) next() func() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) == 0 {
-		q.waiting = nil
-		delete(q.callers, c)
-		if len(q.callers) == 0 {
-			close(q.idle)
-		}
+		q.waiting, q.since = nil, time.Time{}
 		return nil
 	}
 	f := q.waiting[0]
 	q.waiting[0] = nil
-	q.waiting = q.waiting[1:]
-	q.latest = time.Now()
-	c.since = q.latest
+	q.waiting, q.since = q.waiting[1:], time.Now()
 	return f
-}
-
-// watch sets a timer for the time at which the latest call counts as slow. It is set as
-// long as something waits that another caller could call.
-func (q *Queue) watch() {
-	if !q.watching && len(q.waiting) > 0 && len(q.callers) < maxCallers {
-		q.watching = true
-		time.AfterFunc(time.Until(q.latest.Add(slowAfter)), q.check)
-	}
-}
-
-// check adds a caller if the latest call is slow.
-func (q *Queue) check() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.watching = false
-	if len(q.waiting) > 0 && time.Since(q.latest) >= slowAfter {
-		q.start()
-	}
-	q.watch()
 }
 
 // Hung reports whether a hook hangs.
 func (q *Queue) Hung(now time.Time) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for c := range q.callers {
-		if now.Sub(c.since) > HungAfter {
-			return true
-		}
-	}
-	return false
-}
-
-// Last calls all waiting functions concurrently. It returns a channel that is closed when
-// all calls have returned.
-func (q *Queue) Last() <-chan struct{} {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for range q.waiting {
-		q.start()
-	}
-	if q.idle == nil {
-		q.idle = make(chan struct{})
-		close(q.idle)
-	}
-	return q.idle
+	return !q.since.IsZero() && now.Sub(q.since) > HungAfter
 }
 
 // Within runs f, which may block. It waits for f until late has a value; if late is nil, as

@@ -3,7 +3,6 @@ package settle
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -29,7 +28,6 @@ type Batch struct {
 	over     chan struct{} // closed when the results stand
 	notices  notify.Queue
 	warnings []batch.Warning
-	about    string                   // the queue, for warnings
 	aborted  batch.Verdict            // of the failure that asked to wait the longest
 	apart    map[string]time.Duration // from Apart, counted from apartAt
 	apartAt  time.Time
@@ -221,7 +219,6 @@ func (b *Batch) wait() {
 func (b *Batch) report(results []batch.Result) {
 	s := b.settler
 	arn := results[0].Record.QueueARN
-	b.about = batch.QueueName(arn)
 	if s.late {
 		b.warn(batch.Warning{Message: "there was no time left before SQS had answered all calls: records whose backoff was not set come back when their visibility timeout is over, " +
 			"records that were not deleted will be delivered again. Raise the reserve (Reserve; with package handler: SQSBATCH_RESERVE) or the function's timeout, or find out why SQS is slow to answer"})
@@ -235,31 +232,14 @@ func (b *Batch) report(results []batch.Result) {
 		b.warn(batch.Warning{Message: text, Info: true})
 	}
 	for _, w := range b.warnings {
-		b.tell(w)
+		w.Queue = batch.QueueName(arn)
+		s.cfg.Hooks.Warn(s.ctx, w)
 	}
 }
 
-// tell passes a warning to the hooks.
-func (b *Batch) tell(w batch.Warning) {
-	w.Queue = b.about
-	b.settler.cfg.Hooks.Warn(b.settler.ctx, w)
-}
-
-// AwaitHooks waits, after [Batch.Settle], until the hooks have been notified of every call
-// (see [batch.Hooks]): for half of the time that is left until settleBy at most,
-// or 1 s without one.
-func (b *Batch) AwaitHooks() {
-	left, began := time.Second, time.Now()
-	if end, ok := b.settler.ctx.Deadline(); ok {
-		left = time.Until(end) / 2
-	}
-	select {
-	case <-b.notices.Last():
-	case <-time.After(left):
-		b.tell(batch.Warning{Message: fmt.Sprintf(
-			"a Called hook still runs after %v, and the response does not wait for it: hooks must not block", time.Since(began).Round(time.Millisecond))})
-	}
-}
+// AwaitHooks waits, after [Batch.Settle], until the hooks have been notified of every call.
+// A hook that blocks keeps it waiting.
+func (b *Batch) AwaitHooks() { <-b.notices.Last() }
 
 // do is [Callbacks].Do.
 func (b *Batch) do(f func()) {
