@@ -34,20 +34,12 @@ func outcomeOf(v Verdict) batch.Outcome {
 	return cmp.Or(v.Outcome, batch.Retry)
 }
 
-// errUnused is wrapped by no error.
-var errUnused = errors.New("wrapped by no error")
-
-// judge finds out everything about an error. If the error's method Is always returns true,
-// only its text is kept.
+// judge finds out everything about an error.
 func judge(err error) failure {
-	text := err.Error()
-	f := failure{err, Verdict{Verdict: batch.VerdictOf(err)}}
-	if errors.Is(err, errUnused) {
-		f.err = errors.New(text)
-		return f
-	}
-	f.verdict.Canceled, f.verdict.Stopped = errors.Is(err, context.Canceled), errors.Is(err, batch.ErrStopped)
-	return f
+	_ = err.Error() // whoever reads it later must not meet a panic
+	return failure{err, Verdict{
+		Verdict: batch.VerdictOf(err), Canceled: errors.Is(err, context.Canceled), Stopped: errors.Is(err, batch.ErrStopped),
+	}}
 }
 
 // call calls the handler. A panic becomes a failure; a Goexit passes.
@@ -61,10 +53,7 @@ func (e *Engine) call(ctx *recordContext) (f failure) {
 	if err == nil {
 		return failure{}
 	}
-	if f = judge(err); f.verdict.Verb || e.cfg.Classify == nil {
-		return f
-	}
-	return judge(e.classify(ctx, f.err))
+	return judge(e.classify(ctx, err))
 }
 
 // panicked is the failure of a handler that panicked with a value. It keeps the text of an
@@ -77,9 +66,6 @@ func panicked(v any, stack []byte) (f failure) {
 			f = judge(p)
 		}
 	}()
-	if err, ok := v.(error); ok {
-		p.Value = judge(err).err
-	}
 	return judge(p)
 }
 
