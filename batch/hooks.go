@@ -1,9 +1,10 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"runtime"
+	"reflect"
 	"runtime/debug"
 	"time"
 )
@@ -14,8 +15,8 @@ import (
 //	Hooks: batch.JoinHooks(emf.New(emf.Config{}).Hooks(), batch.Hooks{RecordFinished: count}),
 //
 // Hooks are called while records are handled. They must not block, must not keep or change
-// their arguments, and must be safe for concurrent use. A hook that panics, or ends its
-// goroutine, fails no record: a warning reports it.
+// their arguments, and must be safe for concurrent use. A hook that panics fails no record:
+// a warning reports it.
 //
 // On Lambda, sqsbatch waits for a hook that blocks, but not so long that the response would
 // be late. It then goes on without the hook, and a warning reports that. It waits:
@@ -87,121 +88,77 @@ type Hooks struct {
 // the same time. If one panics, those after it are called all the same, but the values that
 // they add to a context are lost.
 func JoinHooks(list ...Hooks) (all Hooks) {
-	for _, h := range list {
+	for _, g := range list {
+		f := all
 		all = Hooks{
-			BatchContext:   batchContexts(all.BatchContext, h.BatchContext),
-			RecordContext:  recordContexts(all.RecordContext, h.RecordContext),
-			RecordFinished: both(all.RecordFinished, h.RecordFinished),
-			BatchSettled:   all3(all.BatchSettled, h.BatchSettled),
-			Called:         both(all.Called, h.Called),
-			Polling:        all3(all.Polling, h.Polling),
-			Warned:         both(all.Warned, h.Warned),
-			Flush:          atOnce(all.Flush, h.Flush),
-			Validate:       validateBoth(all.Validate, h.Validate),
+			BatchContext: join(f.BatchContext, g.BatchContext, func(ctx context.Context, b BatchInfo, records []Record) (values context.Context) {
+				values = ctx
+				defer func() { values = cmp.Or(g.BatchContext(values, b, records), values) }()
+				return cmp.Or(f.BatchContext(ctx, b, records), ctx)
+			}),
+			RecordContext: join(f.RecordContext, g.RecordContext, func(ctx context.Context, r *Record) (values context.Context) {
+				values = ctx
+				defer func() { values = cmp.Or(g.RecordContext(values, r), values) }()
+				return cmp.Or(f.RecordContext(ctx, r), ctx)
+			}),
+			RecordFinished: both(f.RecordFinished, g.RecordFinished),
+			BatchSettled:   all3(f.BatchSettled, g.BatchSettled),
+			Called:         both(f.Called, g.Called),
+			Polling:        all3(f.Polling, g.Polling),
+			Warned:         both(f.Warned, g.Warned),
+			Flush:          join(f.Flush, g.Flush, func(ctx context.Context) { atOnce(ctx, f.Flush, g.Flush) }),
+			Validate:       join(f.Validate, g.Validate, func() error { return errors.Join(f.Validate(), g.Validate()) }),
 		}
 	}
 	return all
 }
 
+// join returns both, which calls f and g, or the one of f and g that is not nil.
+func join[F any](f, g, both F) F {
+	switch {
+	case reflect.ValueOf(f).IsNil():
+		return g
+	case reflect.ValueOf(g).IsNil():
+		return f
+	}
+	return both
+}
+
 // both returns a function that calls f, and then g, also if f panics.
 func both[A, B any](f, g func(A, B)) func(A, B) {
-	if f == nil || g == nil {
-		return either(f == nil, g, f)
-	}
-	return func(a A, b B) {
+	return join(f, g, func(a A, b B) {
 		defer g(a, b)
 		f(a, b)
-	}
+	})
 }
 
 func all3[A, B, C any](f, g func(A, B, C)) func(A, B, C) {
-	if f == nil || g == nil {
-		return either(f == nil, g, f)
-	}
-	return func(a A, b B, c C) {
+	return join(f, g, func(a A, b B, c C) {
 		defer g(a, b, c)
 		f(a, b, c)
-	}
+	})
 }
 
-func either[F any](first bool, f, g F) F {
-	if first {
-		return f
-	}
-	return g
-}
-
-type (
-	batchContext  = func(context.Context, BatchInfo, []Record) context.Context
-	recordContext = func(context.Context, *Record) context.Context
-)
-
-func batchContexts(f, g batchContext) batchContext {
-	if f == nil || g == nil {
-		return either(f == nil, g, f)
-	}
-	return func(ctx context.Context, b BatchInfo, records []Record) (values context.Context) {
-		values = ctx
-		defer func() { values = orElse(g(values, b, records), values) }()
-		return orElse(f(ctx, b, records), ctx)
-	}
-}
-
-func recordContexts(f, g recordContext) recordContext {
-	if f == nil || g == nil {
-		return either(f == nil, g, f)
-	}
-	return func(ctx context.Context, r *Record) (values context.Context) {
-		values = ctx
-		defer func() { values = orElse(g(values, r), values) }()
-		return orElse(f(ctx, r), ctx)
-	}
-}
-
-func orElse(ctx, otherwise context.Context) context.Context {
-	if ctx == nil {
-		return otherwise
-	}
-	return ctx
-}
-
-// atOnce returns a function that calls f and g at the same time. When both have ended, it
-// panics or ends its goroutine if one of them did.
-func atOnce(f, g func(context.Context)) func(context.Context) {
-	if f == nil || g == nil {
-		return either(f == nil, g, f)
-	}
-	return func(ctx context.Context) {
-		ended := make(chan error, 1)
-		go func() {
-			err := ErrGoexit
-			defer func() {
-				if v := recover(); v != nil {
-					err = &PanicError{Value: v, Stack: debug.Stack()}
-				}
-				ended <- err
-			}()
-			f(ctx)
-			err = nil
-		}()
+// atOnce calls f and g at the same time, and returns when both have returned. It panics if
+// one of them did.
+func atOnce(ctx context.Context, f, g func(context.Context)) {
+	ended := make(chan *PanicError)
+	go func() {
+		var p *PanicError
 		defer func() {
-			switch err := <-ended; err {
-			case nil:
-			case ErrGoexit:
-				runtime.Goexit()
-			default:
-				panic(err)
+			if v := recover(); v != nil {
+				p = &PanicError{Value: v, Stack: debug.Stack()}
 			}
+			ended <- p
 		}()
-		g(ctx)
-	}
-}
-
-func validateBoth(f, g func() error) func() error {
-	if f == nil || g == nil {
-		return either(f == nil, g, f)
-	}
-	return func() error { return errors.Join(f(), g()) }
+		f(ctx)
+	}()
+	defer func() {
+		if p := <-ended; p != nil {
+			panic(p)
+		}
+	}()
+	g(ctx)
 }
 
 // BatchInfo describes a batch that begins.

@@ -2,11 +2,13 @@
 package hooks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // Set calls the hooks of a configuration. The zero value has none.
@@ -14,41 +16,28 @@ type Set struct {
 	hooks batch.Hooks
 
 	// Which hooks there are. Callers prepare nothing for the others.
-	Batches, Contexts, Outcomes, Calls, Flushes bool
+	Batches, Contexts, Outcomes, Calls bool
 }
 
 // New returns the set of hooks. It does not call Validate.
 func New(h batch.Hooks) *Set {
 	return &Set{
-		hooks:   h,
-		Batches: h.BatchContext != nil, Contexts: h.RecordContext != nil, Outcomes: h.RecordFinished != nil,
-		Calls: h.Called != nil, Flushes: h.Flush != nil,
+		hooks: h, Batches: h.BatchContext != nil, Contexts: h.RecordContext != nil, Outcomes: h.RecordFinished != nil, Calls: h.Called != nil,
 	}
 }
 
-// contain calls a hook. A panic is reported as a warning about the queue with an ARN, and so is
-// a hook that ends its goroutine by runtime.Goexit.
+// contain calls a hook. A panic is reported as a warning about the queue with an ARN.
 func (h *Set) contain(ctx context.Context, name, arn string, call func()) {
-	returned := false
 	defer func() {
-		if returned {
-			return
-		}
-		w := batch.Warning{Queue: batch.QueueName(arn)}
 		if v := recover(); v != nil {
-			w.Message = "the hook " + name + " panicked"
-			if p, ok := v.(*batch.PanicError); ok { // of one that JoinHooks called
-				w.Err = p
-			} else {
-				w.Err = &batch.PanicError{Value: v, Stack: debug.Stack()}
+			p, ok := v.(*batch.PanicError) // of a Flush that JoinHooks called
+			if !ok {
+				p = &batch.PanicError{Value: v, Stack: debug.Stack()}
 			}
-		} else {
-			w.Message = "the hook " + name + " ended its goroutine by runtime.Goexit, as testing.T.FailNow does"
+			h.Warn(ctx, batch.Warning{Queue: batch.QueueName(arn), Message: "the hook " + name + " panicked", Err: p})
 		}
-		h.Warn(ctx, w)
 	}()
 	call()
-	returned = true
 }
 
 // Warn passes a warning to the hook. Its panic is caught and not reported.
@@ -92,11 +81,7 @@ func (h *Set) Polling(ctx context.Context, queueARN string, status func() batch.
 func (h *Set) BatchContext(ctx context.Context, b batch.BatchInfo, records []batch.Record) context.Context {
 	values := ctx
 	if f := h.hooks.BatchContext; f != nil {
-		h.contain(ctx, "BatchContext", b.QueueARN, func() {
-			if got := f(ctx, b, records); got != nil {
-				values = got
-			}
-		})
+		h.contain(ctx, "BatchContext", b.QueueARN, func() { values = cmp.Or(f(ctx, b, records), values) })
 	}
 	return withValues{ctx, values}
 }
@@ -106,11 +91,7 @@ func (h *Set) BatchContext(ctx context.Context, b batch.BatchInfo, records []bat
 // none.
 func (h *Set) RecordContext(ctx, values context.Context, r *batch.Record) context.Context {
 	if f := h.hooks.RecordContext; f != nil {
-		h.contain(ctx, "RecordContext", r.QueueARN, func() {
-			if got := f(values, r); got != nil {
-				values = got
-			}
-		})
+		h.contain(ctx, "RecordContext", r.QueueARN, func() { values = cmp.Or(f(values, r), values) })
 	}
 	return values
 }
@@ -125,23 +106,15 @@ func (c withValues) Value(key any) any { return c.values.Value(key) }
 
 // Flush calls the hook, and returns when it has returned or ctx ends.
 func (h *Set) Flush(ctx context.Context) {
-	f := h.hooks.Flush
-	if f == nil {
+	if h.hooks.Flush == nil {
 		return
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		h.contain(ctx, "Flush", "", func() { f(ctx) })
+		h.contain(ctx, "Flush", "", func() { h.hooks.Flush(ctx) })
 	}()
-	select {
-	case <-done:
-		return
-	case <-ctx.Done():
-	}
-	select {
-	case <-done: // at the same moment
-	default:
+	if !sleep.Closed(ctx, done) {
 		h.Warn(ctx, batch.Warning{Message: fmt.Sprintf("a Flush hook took too long, and the program goes on without it: %v", context.Cause(ctx))})
 	}
 }

@@ -26,9 +26,6 @@ func TestFlush(t *testing.T) {
 			onFlush(func(context.Context) { panic("hook") }),
 			onFlush(func(ctx context.Context) { time.Sleep(time.Minute) }),
 			onFlush(func(context.Context) { flushed <- true }), &onlyWarnings{&warned}))
-		if !hooks.Flushes {
-			t.Fatal(hooks.Flushes)
-		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
@@ -74,7 +71,7 @@ func TestNoHooks(t *testing.T) {
 	none.Flush(t.Context())
 	none.Called(t.Context(), batch.Call{})
 	none.Polling(t.Context(), "", nil)
-	if none.Flushes || none.Calls {
+	if none.Calls {
 		t.Error("no hooks want something")
 	}
 }
