@@ -138,9 +138,8 @@ func (i *invocation) take() {
 // but not beyond SettleBy, since a hook that blocks must not make the response late.
 func (i *invocation) end() {
 	i.take()
-	var warnings []string
 	if !i.Idle() && !i.waitIdle(i.halfOfTheRest(), nil) {
-		warnings = append(warnings, fmt.Sprintf("a RecordFinished hook still runs %v after the cutoff, and the response does not wait for it: hooks must not block",
+		i.warn(fmt.Sprintf("a RecordFinished hook still runs %v after the cutoff, and the response does not wait for it: hooks must not block",
 			time.Since(i.options.Times.Cutoff).Round(time.Millisecond)))
 	}
 	why := errTooLate
@@ -155,17 +154,17 @@ func (i *invocation) end() {
 		}
 	}
 	if notStarted == len(i.results) && i.parent.Err() == nil {
-		warnings = append(warnings, fmt.Sprintf(
+		i.warn(fmt.Sprintf(
 			"no record was started, because only %v was left before the cutoff. If this happens on every invocation, lower MinRemaining (%v) or raise the function's timeout",
 			time.Until(i.options.Times.Cutoff).Round(time.Millisecond), max(i.cfg.MinRemaining, minStart)))
 	}
-	if len(warnings) > 0 {
-		notify.Within(i.halfOfTheRest(), func() {
-			for _, m := range warnings {
-				i.Hooks.Warn(i.parent, batch.Warning{Queue: batch.QueueName(i.results[0].Record.QueueARN), Message: m})
-			}
-		})
-	}
+}
+
+// warn passes a warning to the hooks, but waits for them only for a part of the time until SettleBy.
+func (i *invocation) warn(message string) {
+	notify.Within(i.halfOfTheRest(), func() {
+		i.Hooks.Warn(i.parent, batch.Warning{Queue: batch.QueueName(i.results[0].Record.QueueARN), Message: message})
+	})
 }
 
 // halfOfTheRest fires when half of the time until SettleBy is over; the rest is for

@@ -51,7 +51,6 @@ type Runner struct {
 	*Engine
 	options Options
 	parent  context.Context
-	began   time.Time // worker.inHook counts from here
 	wake    chan struct{}
 
 	mu         sync.Mutex
@@ -83,7 +82,7 @@ func keyOf(d *Delivery) groupKey { return groupKey{d.Record.QueueARN, d.Record.G
 // NewRunner returns a runner. The contexts of its handlers have ctx's values, and end when
 // ctx does.
 func (e *Engine) NewRunner(ctx context.Context, o Options) *Runner {
-	r := &Runner{Engine: e, options: o, parent: ctx, began: time.Now(), wake: make(chan struct{}, 1), slots: e.cfg.Concurrency}
+	r := &Runner{Engine: e, options: o, parent: ctx, wake: make(chan struct{}, 1), slots: e.cfg.Concurrency}
 	if e.Slots != nil {
 		r.share = e.Slots.join(e.Priority, r.granted, r.signal)
 	}
@@ -387,8 +386,8 @@ func (r *Runner) Load() Load {
 		if w.delivery != nil {
 			l.Oldest = max(l.Oldest, now.Sub(w.delivery.Result.Started))
 		}
-		if since := w.inHook.Load(); since != 0 {
-			l.InHook = max(l.InHook, now.Sub(r.began)-time.Duration(since))
+		if !w.inHook.IsZero() {
+			l.InHook = max(l.InHook, now.Sub(w.inHook))
 		}
 	}
 	return l

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -10,17 +9,17 @@ import (
 
 // worker is a goroutine that handles deliveries one after another; it takes a slot.
 // Its fields are written with the runner's lock. Its own goroutine may read delivery without
-// it, and inHook is atomic.
+// it.
 type worker struct {
 	runner   *Runner
-	delivery *Delivery    // that it handles; nil between two
-	due      time.Time    // when to end the context of its delivery, then when to give up on it; zero for never
-	inHook   atomic.Int64 // since when it has been calling hooks, as a time since Runner.began; 0 if it does not
-	slot     int          // its place among Runner.active
-	fresh    bool         // it has not asked for a delivery yet
-	ended    bool         // the context of its delivery was ended
-	givenUp  bool         // its slot is another's, and what it handles is finished
-	opening  bool         // the hooks are notified that the batch of its delivery begins
+	delivery *Delivery // that it handles; nil between two
+	due      time.Time // when to end the context of its delivery, then when to give up on it; zero for never
+	inHook   time.Time // since when it has been calling hooks; zero if it does not
+	slot     int       // its place among Runner.active
+	fresh    bool      // it has not asked for a delivery yet
+	ended    bool      // the context of its delivery was ended
+	givenUp  bool      // its slot is another's, and what it handles is finished
+	opening  bool      // the hooks are notified that the batch of its delivery begins
 }
 
 // grow starts a worker if there is a delivery for it and a slot. Each worker
@@ -133,8 +132,12 @@ func (w *worker) start(now time.Time) bool {
 	if d.Batch != nil && d.Batch.Info.Started.IsZero() {
 		d.Batch.Info.Started = now
 		if r.Hooks.Batches {
+			w.inHook = now
 			return w.open(d)
 		}
+	}
+	if r.Hooks.Contexts {
+		w.inHook = now
 	}
 	w.setDeadline(d)
 	return true
@@ -192,7 +195,7 @@ func (w *worker) open(d *Delivery) (more bool) {
 	r := w.runner
 	w.opening = true
 	w.notifyOpen(d.Batch)
-	w.opening, w.delivery = false, nil
+	w.opening, w.delivery, w.inHook = false, nil, time.Time{}
 	if w.givenUp {
 		r.abandoned--
 		r.signal()
@@ -208,15 +211,8 @@ func (w *worker) notifyOpen(b *Batch) {
 	r := w.runner
 	r.mu.Unlock()
 	defer r.mu.Lock() // also after a Goexit
-	w.enterHook()
 	own := r.Hooks.BatchContext(r.parent, b.Info, b.Records)
 	b.ctx.Store(&own)
-	w.inHook.Store(0)
-}
-
-// enterHook notes that w calls hooks, so that a hook that hangs is detected.
-func (w *worker) enterHook() {
-	w.inHook.Store(max(1, int64(time.Since(w.runner.began))))
 }
 
 // handle notifies the hooks that w's delivery starts, and calls its handler, unless its
@@ -225,11 +221,10 @@ func (w *worker) handle() failure {
 	r, d := w.runner, w.delivery
 	ctx := (*recordContext)(d)
 	if r.Hooks.Contexts {
-		w.enterHook()
 		values := r.Hooks.RecordContext(ctx, ctx.inherited(), d.Record)
 		ctx.values.Store(&values)
-		w.inHook.Store(0)
 		r.mu.Lock()
+		w.inHook = time.Time{}
 		// A record that another one handled still fetches its outcome, unless it was given
 		// up while a hook blocked: then it would be handled again.
 		over := w.givenUp || !d.isPrehandled()
@@ -252,8 +247,7 @@ func (w *worker) finish(f failure) (more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	d := w.delivery // nil if a hook ended the goroutine after the outcome was taken
-	w.delivery, w.opening = nil, false
-	w.inHook.Store(0)
+	w.delivery, w.opening, w.inHook = nil, false, time.Time{}
 	if d != nil {
 		(*recordContext)(d).end(context.Canceled)
 	}
@@ -284,10 +278,9 @@ func (w *worker) finish(f failure) (more bool) {
 	}
 	if d.state == finished && r.Hooks.Outcomes {
 		r.notifying++
-		w.enterHook()
+		w.inHook = now
 		r.notify(d, d.copies())
-		w.inHook.Store(0)
-		now = time.Now()
+		now, w.inHook = time.Now(), time.Time{}
 	}
 	return w.start(now)
 }
