@@ -31,9 +31,9 @@ import (
 //
 // In a container, BatchContext, RecordContext and RecordFinished run on the record's
 // goroutine and take its place. BatchSettled is called on another goroutine, and the other
-// hooks on a third one. A hook that blocks delays those that come after it on its goroutine,
-// but no record; while 10,000 calls wait for it, further ones are dropped. A stop waits 0.1 s
-// for it at most. /livez fails when a hook takes more than 30 s.
+// hooks on a third one. A hook that blocks delays the calls behind it on its goroutine, but
+// no record, and a stop only within the stop's time limit. While 10,000 calls wait, further
+// ones are dropped. /livez fails when a hook takes more than 30 s.
 type Hooks struct {
 	// BatchContext is called when a batch begins, before its first record. It returns ctx
 	// with values added; only the values count. The handlers of the batch, its hooks, and on
