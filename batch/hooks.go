@@ -27,7 +27,8 @@ import (
 //     until the deadline;
 //   - for BatchContext without a limit, since no record is handled before it returns.
 //
-// RecordContext counts as part of the handler: if it blocks, the record is abandoned.
+// RecordContext, and BatchContext in a container, count as part of the handler: if one
+// blocks, the record is abandoned.
 //
 // In a container, BatchContext, RecordContext and RecordFinished run on the record's
 // goroutine and take its place. BatchSettled is called on another goroutine, and the other
@@ -38,7 +39,7 @@ type Hooks struct {
 	// BatchContext is called when a batch begins, before its first record. It returns ctx
 	// with values added; only the values count. The handlers of the batch, its hooks, and on
 	// Lambda the calls to SQS that settle it see them. In a container each record is a batch,
-	// or the records of a FIFO group that were received together.
+	// whose BatchContext is called just before RecordContext.
 	BatchContext func(ctx context.Context, b BatchInfo, records []Record) context.Context
 
 	// RecordContext is called just before a record's handler. It returns ctx with values
@@ -56,8 +57,8 @@ type Hooks struct {
 
 	// BatchSettled is called when a batch is over: every record has its outcome, and the
 	// calls that settle it were made. The results are in the order of the records. In a
-	// container it is also called for records that were given back before their batch began,
-	// with a Started of zero.
+	// container it is also called for records whose handler was not called, with a Started
+	// of zero.
 	BatchSettled func(ctx context.Context, b BatchInfo, results []Result)
 
 	// Called is called after each call to SQS. It does not delay the records. On Lambda,

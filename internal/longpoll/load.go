@@ -81,7 +81,7 @@ func (p *Poller) known(again types.Message, at time.Time, a apart) bool {
 		return false
 	}
 	p.counts.Repeated++
-	latest := &p.receiptOf([]types.Message{again}, at, a)[0]
+	latest := &p.messagesOf([]types.Message{again}, at, a)[0]
 	if m == nil {
 		latest.state, latest.notified = toDelete, true // the hooks have not seen this delivery
 		latest.Result.Outcome = batch.Succeeded

@@ -15,7 +15,9 @@ import (
 // delivery has finished. The loop owns the rest.
 type message struct {
 	runner.Delivery
-	receipt *receipt
+	record batch.Record
+	result batch.Result
+	first  *batch.Record // of those that were received together
 
 	entry settle.Entry // use its Latest, since SQS may deliver a message twice
 
@@ -26,7 +28,7 @@ type message struct {
 	state     state
 	lost      bool // others may have it: SQS refused to extend it, or its visibility timeout is over
 	extending bool // a call that extends it is open
-	notified  bool // it is in the results that hooks got
+	notified  bool // the hooks know its result
 }
 
 // visibleAt is when SQS shows m to others, unless it is extended.
@@ -41,42 +43,15 @@ const (
 	toReturn              // failed, skipped or not started; its visibility has to be set
 )
 
-// receipt holds what was received together: one record of a standard queue, or the records
-// of a FIFO group. For the hooks it is a batch. The loop owns it, except for its Batch.
-type receipt struct {
-	runner.Batch
-	results []batch.Result
-	open    int // records that are not settled
-}
-
-// newReceipt returns a receipt for n messages. The usual receipt takes one allocation.
-func newReceipt(n int) (*receipt, []message) {
-	if n == 1 {
-		var single struct {
-			receipt
-			messages [1]message
-			results  [1]batch.Result
-			records  [1]batch.Record
-		}
-		one := &single
-		one.receipt.results, one.Records = one.results[:], one.records[:]
-		return &one.receipt, one.messages[:]
-	}
-	r := &receipt{results: make([]batch.Result, n)}
-	r.Records = make([]batch.Record, n)
-	return r, make([]message, n)
-}
-
-// receiptOf makes a receipt of messages that were received together.
-func (p *Poller) receiptOf(received []types.Message, at time.Time, a apart) []message {
-	r, messages := newReceipt(len(received))
-	r.open, r.Info.Records = len(received), len(received)
-	r.Info.QueueARN = p.queue.arn
+// messagesOf makes messages of those that were received together: one of a standard queue, or
+// those of a FIFO group.
+func (p *Poller) messagesOf(received []types.Message, at time.Time, a apart) []message {
+	list := make([]message, len(received))
 	for i := range received {
-		m := &messages[i]
-		r.Records[i] = p.recordOf(&received[i], at)
-		m.receipt, m.Owner, m.entry.Owner = r, m, m
-		m.Record, m.Result, m.Batch = &r.Records[i], &r.results[i], &r.Batch
+		m := &list[i]
+		m.record, m.first = p.recordOf(&received[i], at), &list[0].record
+		m.Owner, m.entry.Owner = m, m
+		m.Record, m.Result = &m.record, &m.result
 		m.Result.Record, m.entry.Result, m.entry.Latest = m.Record, m.Result, m.Record
 		m.Lease, m.Within = p.queue.visibility, settle.MaxVisibility-settleMargin
 		if m.extended = a.timeouts[m.Record.ReceiptHandle]; a.confirmed {
@@ -84,7 +59,7 @@ func (p *Poller) receiptOf(received []types.Message, at time.Time, a apart) []me
 		}
 		m.hiddenFor = m.Lease
 	}
-	return messages
+	return list
 }
 
 // settleMargin is the part of the 12 hours that is kept for settling.

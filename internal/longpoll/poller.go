@@ -168,6 +168,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	p.beat, p.endBeat = context.WithCancel(p.base)
 	p.flushing, p.endFlush = context.WithCancel(p.base)
 	p.runner = p.engine.NewRunner(p.base, runner.Options{
+		Single:      true,
 		AsksOwner:   true,
 		LastAttempt: func(r *batch.Record) bool { return p.policy.LastAttempt(r) }, // the queue's own policy comes later
 	})

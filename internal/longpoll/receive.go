@@ -191,7 +191,7 @@ func (p *Poller) received(messages []types.Message, n int, now time.Time, a apar
 	for _, together := range p.grouped(messages) {
 		fresh := slices.DeleteFunc(together, func(m types.Message) bool { return p.known(m, now, a) })
 		if len(fresh) > 0 {
-			p.hold(p.receiptOf(fresh, now, a))
+			p.hold(p.messagesOf(fresh, now, a))
 		}
 	}
 }

@@ -88,7 +88,7 @@ func (p *Poller) handOver(now time.Time) {
 			if p.phase == polling && p.aborts.on(now) {
 				at = p.aborts.until
 			}
-			p.settler.Release(&first.entry, at, &first.receipt.Records[0], first.visibleAt())
+			p.settler.Release(&first.entry, at, first.first, first.visibleAt())
 		}
 		return true
 	})
@@ -149,31 +149,22 @@ func (p *Poller) settled(m *message) {
 	p.notifySettled(m)
 }
 
-// notifySettled notes a settled message. If it was the last one of its receipt, it notifies
-// the hooks.
+// notifySettled notifies the hooks of a message that is settled, or whose call failed although it
+// is tried again.
 func (p *Poller) notifySettled(m *message) {
-	r := m.receipt
 	if m.notified {
 		return // its delete was retried, or the hooks have not seen it
 	}
 	m.notified = true
-	m.Result.Record = m.Record
+	r := *m.Result
+	r.Record = m.Record
 	if m.Verdict.Lost {
-		m.Result.Started, m.Result.Duration, m.Result.Allowed = time.Time{}, 0, 0
+		r.Started, r.Duration, r.Allowed = time.Time{}, 0, 0
 	}
-	if r.open--; r.open == 0 {
-		p.outcomes.Notify(func() {
-			p.hooks.BatchSettled(context.WithoutCancel(r.Context(p.base)), r.Info, r.results)
-		})
-	}
-}
-
-// notifyEarly does the same for a message that is not settled yet: the hooks get its
-// current result.
-func (p *Poller) notifyEarly(m *message) {
-	result := *m.Result
-	p.notifySettled(m)
-	m.Result, m.entry.Result = &result, &result
+	p.outcomes.Notify(func() {
+		info := batch.BatchInfo{Records: 1, QueueARN: r.Record.QueueARN, Started: r.Started}
+		p.hooks.BatchSettled(context.WithoutCancel(m.Values()), info, []batch.Result{r})
+	})
 }
 
 // reportLeft warns of the records that a stop could not settle, including those whose calls
@@ -196,7 +187,7 @@ func (p *Poller) reportLeft() {
 		parts = append(parts, fmt.Sprintf("%d records could not be made visible (one is %s): they come back when their visibility timeout is over", n, back[0].Record.MessageID))
 	}
 	for _, m := range slices.Concat(done, back, p.load.replaced) {
-		p.notifyEarly(m)
+		p.notifySettled(m)
 	}
 	if len(parts) > 0 {
 		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: stopped, but %s", p.cfg.Queue, strings.Join(parts, ", and "))})
@@ -230,7 +221,7 @@ func (p *Poller) deleted(list []*settle.Entry, errs []error) {
 	for k, e := range list {
 		if m := e.Owner.(*message); errs[k] != nil && !m.notified {
 			m.Result.DeleteErr = errs[k]
-			p.notifyEarly(m)
+			p.notifySettled(m)
 		}
 	}
 }

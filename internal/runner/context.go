@@ -71,12 +71,23 @@ func (c *recordContext) Value(key any) any {
 	return c.inherited().Value(key)
 }
 
+// Values returns the context that has the values which hooks gave to d.
+func (d *Delivery) Values() context.Context { return (*recordContext)(d).inherited() }
+
 // inherited is where values come from that are not the record's own.
 func (c *recordContext) inherited() context.Context {
 	if values := c.values.Load(); values != nil {
 		return *values
 	}
-	return c.Batch.Context(c.runner.parent)
+	return (*Delivery)(c).ofBatch()
+}
+
+// ofBatch has the values of d's batch.
+func (d *Delivery) ofBatch() context.Context {
+	if values := d.batch.Load(); values != nil {
+		return *values
+	}
+	return d.runner.parent
 }
 
 // AfterFunc is a method that the context package looks for in parents of unknown types.

@@ -25,9 +25,6 @@ type Delivery struct {
 	Result *batch.Result
 	// Verdict is what Result.Err asks for.
 	Verdict Verdict
-	// Batch is what the hooks are notified of when its first delivery starts. Nil if the
-	// owner notifies them.
-	Batch *Batch
 	// Within is the time after Record.ReceivedAt in which its handler must be done. Zero if
 	// only the runner's cutoff counts.
 	Within time.Duration
@@ -51,7 +48,8 @@ type Delivery struct {
 	// Used by its handler's context, see recordContext, which reads them without the
 	// runner's lock.
 	deadline time.Time                       // set before the handler is called; zero: the parent's
-	values   atomic.Pointer[context.Context] // in place of the batch's, from hooks
+	batch    atomic.Pointer[context.Context] // values from BatchContext; nil: the parent's
+	values   atomic.Pointer[context.Context] // from RecordContext; nil: the batch's
 	mu       sync.Mutex                      // guards what follows
 	err      error                           // what it ended with
 	ending   *ending                         // nil until someone asks for it
@@ -89,28 +87,6 @@ func (d *Delivery) copies() (list []batch.Result) {
 		list = append(list, *d.Result)
 	}
 	return list
-}
-
-// Batch is what was received together: one record of a standard queue, or the records of a
-// FIFO group.
-type Batch struct {
-	// Info belongs to the owner until the runner sets its Started, when the first delivery
-	// starts, and again when the runner has no delivery of the batch any more.
-	Info    batch.BatchInfo
-	Records []batch.Record
-
-	ctx atomic.Pointer[context.Context]
-}
-
-// Context returns ctx with the values that the hooks gave the batch. It returns ctx if they
-// have not, or if b is nil.
-func (b *Batch) Context(ctx context.Context) context.Context {
-	if b != nil {
-		if own := b.ctx.Load(); own != nil {
-			return *own
-		}
-	}
-	return ctx
 }
 
 // queue is a list of deliveries, in order.

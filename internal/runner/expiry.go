@@ -136,10 +136,6 @@ func (w *worker) giveUp() {
 	r.free(w)
 	w.givenUp = true
 	r.abandoned++
-	if w.opening {
-		r.notStart(d, batch.ErrStopped)
-		return
-	}
 	now := time.Now()
 	r.failOrDecide(d, batch.Abandoned, fmt.Errorf("%w: its handler was still running after %v and ignores the end of its context",
 		batch.ErrAbandoned, now.Sub(d.Result.Started).Round(time.Millisecond)), now)

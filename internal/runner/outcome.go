@@ -119,7 +119,7 @@ func (r *Runner) notify(d *Delivery, results []batch.Result) {
 	}()
 	r.Hooks.RecordFinished((*recordContext)(d), results[0])
 	for _, skipped := range results[1:] {
-		r.Hooks.RecordFinished(batch.WithRecord(d.Batch.Context(r.parent), *skipped.Record), skipped)
+		r.Hooks.RecordFinished(batch.WithRecord(r.parent, *skipped.Record), skipped)
 	}
 }
 

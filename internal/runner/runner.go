@@ -40,6 +40,8 @@ type Options struct {
 	// before a record starts for which other records of its group wait. Nil means never the
 	// last. It may block for a moment.
 	LastAttempt func(*batch.Record) bool
+	// Single means that hooks see each record as a batch, as in a container.
+	Single bool
 	// AsksOwner means that the owner calls [Runner.Resolve] for each delivery that failed
 	// while other records of its FIFO group wait for it.
 	AsksOwner bool

@@ -19,7 +19,6 @@ type worker struct {
 	fresh    bool      // it has not asked for a delivery yet
 	ended    bool      // the context of its delivery was ended
 	givenUp  bool      // its slot is another's, and what it handles is finished
-	opening  bool      // the hooks are notified that the batch of its delivery begins
 }
 
 // grow starts a worker if there is a delivery for it and a slot. Each worker
@@ -129,14 +128,7 @@ func (w *worker) start(now time.Time) bool {
 	w.delivery, w.due, w.ended, d.Result.Started = d, time.Time{}, false, now
 	r.enter(d, running)
 	r.grow()
-	if d.Batch != nil && d.Batch.Info.Started.IsZero() {
-		d.Batch.Info.Started = now
-		if r.Hooks.Batches {
-			w.inHook = now
-			return w.open(d)
-		}
-	}
-	if r.Hooks.Contexts {
+	if r.hasContexts() {
 		w.inHook = now
 	}
 	w.setDeadline(d)
@@ -189,30 +181,20 @@ func (w *worker) setDeadline(d *Delivery) {
 	}
 }
 
-// open notifies the hooks that the batch of w's delivery begins, without the lock. Its
-// turn comes after that: much may have changed meanwhile.
-func (w *worker) open(d *Delivery) (more bool) {
-	r := w.runner
-	w.opening = true
-	w.notifyOpen(d.Batch)
-	w.opening, w.delivery, w.inHook = false, nil, time.Time{}
-	if w.givenUp {
-		r.abandoned--
-		r.signal()
-		return false
-	}
-	d.Result.Started = time.Time{}
-	r.enter(d, waiting)
-	r.requeue(d)
-	return w.start(time.Now())
-}
+// hasContexts reports whether hooks add values to the contexts of records.
+func (r *Runner) hasContexts() bool { return r.Hooks.Contexts || r.Hooks.Batches && r.options.Single }
 
-func (w *worker) notifyOpen(b *Batch) {
-	r := w.runner
-	r.mu.Unlock()
-	defer r.mu.Lock() // also after a Goexit
-	own := r.Hooks.BatchContext(r.parent, b.Info, b.Records)
-	b.ctx.Store(&own)
+// addValues calls the hooks that add values to the context of a record.
+func (r *Runner) addValues(ctx *recordContext) {
+	if r.Hooks.Batches && r.options.Single {
+		info := batch.BatchInfo{Records: 1, QueueARN: ctx.Record.QueueARN, Started: ctx.Result.Started}
+		values := r.Hooks.BatchContext(r.parent, info, []batch.Record{*ctx.Record})
+		ctx.batch.Store(&values)
+	}
+	if r.Hooks.Contexts {
+		values := r.Hooks.RecordContext(ctx, ctx.inherited(), ctx.Record)
+		ctx.values.Store(&values)
+	}
 }
 
 // handle notifies the hooks that w's delivery starts, and calls its handler, unless its
@@ -220,9 +202,8 @@ func (w *worker) notifyOpen(b *Batch) {
 func (w *worker) handle() failure {
 	r, d := w.runner, w.delivery
 	ctx := (*recordContext)(d)
-	if r.Hooks.Contexts {
-		values := r.Hooks.RecordContext(ctx, ctx.inherited(), d.Record)
-		ctx.values.Store(&values)
+	if r.hasContexts() {
+		r.addValues(ctx)
 		r.mu.Lock()
 		w.inHook = time.Time{}
 		// A record that another one handled still fetches its outcome, unless it was given
@@ -247,7 +228,7 @@ func (w *worker) finish(f failure) (more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	d := w.delivery // nil if a hook ended the goroutine after the outcome was taken
-	w.delivery, w.opening, w.inHook = nil, false, time.Time{}
+	w.delivery, w.inHook = nil, time.Time{}
 	if d != nil {
 		(*recordContext)(d).end(context.Canceled)
 	}

@@ -124,7 +124,7 @@ var (
 // Batches and processes.
 var (
 	BatchSize = metric(Metric{Name: "BatchSize", Kind: Distribution, Unit: Count,
-		Help: "Records of an invocation; in a container, records of one group that came together. If batches are small on a busy queue, a longer batching window costs less."})
+		Help: "Records of an invocation; 1 in a container. If batches are small on a busy queue, a longer batching window costs less."})
 	ColdStarts = metric(Metric{Name: "ColdStarts", Unit: Count,
 		Help: "Processes that handled their first batch. Many on Lambda: traffic comes in bursts. Many in a container: it restarts, find out why."})
 	Warnings = metric(Metric{Name: "Warnings", Unit: Count,

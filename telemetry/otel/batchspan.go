@@ -19,8 +19,7 @@ import (
 type batchSpan struct {
 	context.Context
 	span    trace.Span // nil if there is only the record's span
-	lambda  bool
-	queue   *queue // of all records, if the batch has a span
+	queue   *queue     // of all records, if the batch has a span
 	records []batch.Record
 
 	mu      sync.Mutex
@@ -53,8 +52,7 @@ const (
 // batchContext begins the batch's span.
 func (h *Instrumentation) batchContext(ctx context.Context, info batch.BatchInfo, records []batch.Record) context.Context {
 	b := &batchSpan{Context: ctx, records: records}
-	b.lambda = len(records) > 0 && records[0].ReceivedAt.IsZero() // only a long poll sets it
-	if !b.lambda && len(records) <= 1 {
+	if len(records) == 0 || !records[0].ReceivedAt.IsZero() { // of a long poll: the record has a span of its own
 		return b
 	}
 	b.queue = newQueue(batch.QueueName(info.QueueARN))
@@ -62,23 +60,14 @@ func (h *Instrumentation) batchContext(ctx context.Context, info batch.BatchInfo
 		b.queue = newQueue("")
 	}
 	attrs := append(make([]attribute.KeyValue, 0, len(b.queue.attrs)+3), b.queue.attrs...)
-	attrs = append(attrs, semconv.MessagingBatchMessageCount(len(records)))
-	links := h.senders(records)
-	opts := []trace.SpanStartOption{consumer}
-	if b.lambda {
-		attrs = append(attrs, semconv.FaaSTriggerPubSub)
-		if lc, ok := lambdacontext.FromContext(ctx); ok {
-			attrs = append(attrs, semconv.FaaSInvocationID(lc.AwsRequestID))
-		}
-		var link []trace.Link
-		ctx, link = h.invocation(ctx)
-		links = append(links, link...)
-	} else {
-		// A span in the context of the poll would become the parent of everything that the
-		// process does.
-		opts = append(opts, trace.WithNewRoot())
+	attrs = append(attrs, semconv.MessagingBatchMessageCount(len(records)), semconv.FaaSTriggerPubSub)
+	if lc, ok := lambdacontext.FromContext(ctx); ok {
+		attrs = append(attrs, semconv.FaaSInvocationID(lc.AwsRequestID))
 	}
-	b.Context, b.span = h.tracer.Start(ctx, b.queue.span, append(opts, trace.WithAttributes(attrs...), trace.WithLinks(links...))...)
+	links := h.senders(records)
+	ctx, link := h.invocation(ctx)
+	links = append(links, link...)
+	b.Context, b.span = h.tracer.Start(ctx, b.queue.span, consumer, trace.WithAttributes(attrs...), trace.WithLinks(links...))
 	return b
 }
 

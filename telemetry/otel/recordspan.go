@@ -67,7 +67,9 @@ func (h *Instrumentation) recordContext(ctx context.Context, r *batch.Record) co
 		}
 		ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
 	case s.batch != nil && s.batch.span == nil:
-		opts = append(opts, trace.WithNewRoot()) // see BatchContext
+		// A span in the context of the poll would become the parent of everything that the
+		// process does.
+		opts = append(opts, trace.WithNewRoot())
 	}
 	if from.baggage.Len() > 0 {
 		ctx = baggage.ContextWithBaggage(ctx, from.baggage)

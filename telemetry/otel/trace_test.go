@@ -110,7 +110,7 @@ func TestSenderAsParent(t *testing.T) {
 		{lambda: true, n: 1, parent: true},
 		{lambda: true, n: 2, parent: false},
 		{lambda: false, n: 2, parent: true},
-		{lambda: false, fifo: true, n: 2, parent: false},
+		{lambda: false, fifo: true, n: 2, parent: true},
 	} {
 		inWorldRun(t, fmt.Sprintf("%+v", c), c.fifo, otel.Config{SenderAsParent: true}, func(w *world) {
 			senders := map[trace.SpanID]trace.TraceID{}

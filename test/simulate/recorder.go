@@ -196,8 +196,12 @@ func (h *hooks) hooks() batch.Hooks {
 	}
 	switch h.function.SlowHook { // without one there is less to call
 	case "BatchContext":
-		all.BatchContext = func(ctx context.Context, _ batch.BatchInfo, _ []batch.Record) context.Context {
-			h.block("BatchContext", "")
+		all.BatchContext = func(ctx context.Context, _ batch.BatchInfo, records []batch.Record) context.Context {
+			receipt := ""
+			if !records[0].ReceivedAt.IsZero() { // in a container it is about a record
+				receipt = records[0].ReceiptHandle
+			}
+			h.block("BatchContext", receipt)
 			return ctx
 		}
 	case "RecordContext":
