@@ -36,7 +36,7 @@ func outcomeOf(v Verdict) batch.Outcome {
 
 // judge finds out everything about an error.
 func judge(err error) failure {
-	_ = err.Error() // whoever reads it later must not meet a panic
+	_ = err.Error() // must not panic first in a hook or a warning
 	return failure{err, Verdict{
 		Verdict: batch.VerdictOf(err), Canceled: errors.Is(err, context.Canceled), Stopped: errors.Is(err, batch.ErrStopped),
 	}}
