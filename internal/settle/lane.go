@@ -38,9 +38,7 @@ const (
 type lane struct {
 	op       operation
 	arn      string
-	fresh    []*Entry  // linger, so that ten share a call
-	since    time.Time // since when fresh lingers
-	retries  []*Entry  // are tried, or tried again, each at its own time
+	entries  []*Entry  // in the order in which they were added, or failed
 	until    time.Time // until then none of them is given up; zero for never
 	calls    int       // under way
 	answered time.Time // when SQS last answered
@@ -59,14 +57,10 @@ func (s *Settler) enqueue(op operation, e *Entry) {
 	}
 	l := s.lanes[k]
 	l.until = sooner(l.until, e.tries.until)
-	if !e.tries.notBefore.IsZero() {
-		l.retries = append(l.retries, e)
-		return
+	if e.tries.due.IsZero() {
+		e.tries.lingers, e.tries.due = true, time.Now().Add(s.linger)
 	}
-	if len(l.fresh) == 0 {
-		l.since = time.Now()
-	}
-	l.fresh = append(l.fresh, e)
+	l.entries = append(l.entries, e)
 }
 
 // Flush starts a call for every ten entries that wait for the same operation. It does so
@@ -84,7 +78,7 @@ func (s *Settler) Flush(all bool) {
 	var next time.Time
 	for _, l := range s.lanes {
 		for s.hasRoom(l) && !now.Before(l.pause) {
-			list := l.take(now, all || now.Sub(l.since) >= s.linger)
+			list := l.take(now, all)
 			if len(list) == 0 {
 				break
 			}
@@ -100,34 +94,38 @@ func (s *Settler) hasRoom(l *lane) bool {
 	return l.calls < s.maxCalls && (l.failing == 0 || l.calls == 0)
 }
 
-// take removes and returns the entries of a call: ten, or fewer if all is set or an entry
-// does not have to linger; nil if there is no call to make. New entries go first, so that they do
-// not wait for one that always fails. Half of the places are for retries, which would
-// otherwise wait as long as there are enough new entries.
-func (l *lane) take(now time.Time, all bool) []*Entry {
+// take removes and returns the entries of a call: ten, or fewer if all is set or one is due; nil
+// if there is no call to make. Entries that are tried again are behind the others, so that
+// those do not wait for one that always fails.
+func (l *lane) take(now time.Time, all bool) (list []*Entry) {
 	most := maxEntries
 	if l.failing >= oneByOne { // it may be one of the ten for which SQS does not answer
 		most = 1
 	}
-	var again []*Entry
-	for _, e := range l.retries {
-		if len(again) < most && !e.tries.notBefore.After(now) {
-			again = append(again, e)
+	for _, e := range l.entries {
+		due := !e.tries.due.After(now)
+		if due || e.tries.lingers {
+			list = append(list, e)
+		}
+		all = all || due || len(list) == most
+		if len(list) == most {
+			break
 		}
 	}
-	fresh := min(len(l.fresh), most-min(len(again), most/2))
-	list := slices.Concat(l.fresh[:fresh], again[:min(len(again), most-fresh)])
-	if len(list) < most && len(list) == fresh && !all {
+	if !all {
 		return nil
 	}
 	if l.op == opSend {
 		list = list[:fitting(list)]
-		fresh = min(fresh, len(list))
 	}
-	again = list[fresh:]
-	l.fresh = slices.Delete(l.fresh, 0, fresh)
-	l.retries = slices.DeleteFunc(l.retries, func(e *Entry) bool { return slices.Contains(again, e) })
-	l.since = now
+	n := 0
+	l.entries = slices.DeleteFunc(l.entries, func(e *Entry) bool {
+		taken := n < len(list) && e == list[n]
+		if taken {
+			n++
+		}
+		return taken
+	})
 	return list
 }
 
@@ -137,15 +135,15 @@ func (s *Settler) Hurry() {
 	s.longest = hurriedDelay
 	for _, l := range s.lanes {
 		l.pause, l.failing, l.refused = time.Time{}, 0, false
-		for _, e := range l.retries {
-			e.tries.notBefore = now
+		for _, e := range l.entries {
+			e.tries.due = now
 		}
 	}
 }
 
 // lastTryOf is when the tries of a lane end; zero for never.
 func (s *Settler) lastTryOf(l *lane) (end time.Time) {
-	if l.failing > 0 || len(l.retries) > 0 { // else SQS answers, and calls go on
+	if l.failing > 0 { // else SQS answers, and calls go on
 		end = s.lastTry
 	}
 	return end
@@ -160,7 +158,7 @@ func (s *Settler) giveUp(l *lane, now time.Time) {
 	}
 	l.until = time.Time{}
 	var list []*Entry
-	over := func(e *Entry) bool {
+	l.entries = slices.DeleteFunc(l.entries, func(e *Entry) bool {
 		until := sooner(e.tries.until, lastTry)
 		if l.refused && !e.tries.patient || !until.IsZero() && !now.Before(until) {
 			list = append(list, e)
@@ -168,9 +166,7 @@ func (s *Settler) giveUp(l *lane, now time.Time) {
 		}
 		l.until = sooner(l.until, e.tries.until)
 		return false
-	}
-	l.fresh = slices.DeleteFunc(l.fresh, over)
-	l.retries = slices.DeleteFunc(l.retries, over)
+	})
 	if len(list) == 0 {
 		return
 	}
@@ -185,18 +181,15 @@ func (s *Settler) giveUp(l *lane, now time.Time) {
 // due is when the next call of a lane begins, or something of it is to be given up, if SQS
 // answers nothing before; zero for never.
 func (s *Settler) due(l *lane) (next time.Time) {
-	if len(l.fresh)+len(l.retries) == 0 {
+	if len(l.entries) == 0 {
 		return next
 	}
 	over := sooner(l.until, s.lastTryOf(l))
 	if !s.hasRoom(l) {
 		return over
 	}
-	if len(l.fresh) > 0 {
-		next = l.since.Add(s.linger)
-	}
-	for _, e := range l.retries {
-		next = sooner(next, e.tries.notBefore)
+	for _, e := range l.entries {
+		next = sooner(next, e.tries.due)
 	}
 	return sooner(later(next, l.pause), over)
 }
@@ -228,7 +221,7 @@ func (s *Settler) arm(next time.Time) {
 
 // Idle reports whether there is nothing left to do.
 func (s *Settler) Idle() bool {
-	return s.calls.Load() == 0 && !slices.ContainsFunc(s.lanes, func(l *lane) bool { return len(l.fresh)+len(l.retries) > 0 })
+	return s.calls.Load() == 0 && !slices.ContainsFunc(s.lanes, func(l *lane) bool { return len(l.entries) > 0 })
 }
 
 // Calls returns the number of open calls.
@@ -303,16 +296,16 @@ func (s *Settler) goesOn(l *lane, c *call, k int, now time.Time) bool {
 		return false
 	}
 	t.err, t.unsure = err, t.unsure || sqserror.Unsure(err)
-	t.notBefore = now // or after the lane's pause
+	t.lingers, t.due = false, now // or after the lane's pause
 	if c.worked || l.failing == 0 {
 		t.count++
-		t.notBefore = now.Add(min(retryDelay<<min(t.count-1, 10), s.longest))
+		t.due = now.Add(min(retryDelay<<min(t.count-1, 10), s.longest))
 	}
 	if t.count >= maxTries && c.worked && !t.patient {
 		return false
 	}
 	until := sooner(t.until, s.lastTry)
-	return until.IsZero() || later(t.notBefore, l.pause).Before(until)
+	return until.IsZero() || later(t.due, l.pause).Before(until)
 }
 
 // noteResult notes whether SQS answers the calls of a lane.

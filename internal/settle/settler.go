@@ -2,7 +2,6 @@ package settle
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -50,13 +49,14 @@ type Entry struct {
 
 // tries says how long an entry is retried, and has the results of its calls.
 type tries struct {
-	group     *group    // that it comes back with, the owner's; nil for a delete, and while its FIFO group waits for it
-	until     time.Time // no try begins later; zero for the settler's
-	patient   bool      // it is tried until it is settled, whatever SQS answers
-	notBefore time.Time // when it is tried; zero for when it has lingered
-	count     int       // that SQS answered with a failure
-	unsure    bool      // a try may have had its effect, although it failed
-	err       error     // of the latest try
+	group   *group    // that it comes back with, the owner's; nil for a delete, and while its FIFO group waits for it
+	until   time.Time // no try begins later; zero for the settler's
+	patient bool      // it is tried until it is settled, whatever SQS answers
+	due     time.Time // when it is tried; zero for when it has lingered
+	lingers bool      // it may be tried sooner, with others
+	count   int       // that SQS answered with a failure
+	unsure  bool      // a try may have had its effect, although it failed
+	err     error     // of the latest try
 }
 
 // group is a set of records that come back together, so that a FIFO group is not blocked by
@@ -166,7 +166,7 @@ func (s *Settler) Postpone(at time.Time) {
 		if l.op != opVisibility {
 			continue
 		}
-		for _, e := range slices.Concat(l.fresh, l.retries) {
+		for _, e := range l.entries {
 			if g := e.tries.group; g.released != nil && g.showAt.Before(at) {
 				e.tries.group = s.released(at, g.released)
 			}
@@ -311,7 +311,7 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone bool)) {
 		case e.inPlace != p: // it was given to Fail
 		case policy == partialfailure.DeadLetter || s.LastAttempt(r):
 			p.sending = true
-			e.tries = &tries{until: time.Now().Add(s.placeFor), notBefore: time.Now()} // it does not linger: a group waits
+			e.tries = &tries{until: time.Now().Add(s.placeFor), due: time.Now()} // it does not linger: a group waits
 			s.enqueue(opSend, e)
 		default:
 			e.inPlace = nil
