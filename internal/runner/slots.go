@@ -1,20 +1,22 @@
 package runner
 
 import (
+	"cmp"
 	"slices"
 	"sync"
-	"time"
 )
 
 // Slots limit how many deliveries several runners handle at the same time in total. A free
-// slot goes to a runner with the highest priority, and of several to the one that has used
-// slots least. Running deliveries are never interrupted for that.
+// slot goes to a waiting runner with the highest priority, among equals to the one with the
+// fewest slots in use, among equals to the one that has waited longest. Running deliveries
+// are never interrupted for that.
 type Slots struct {
 	total int
 
-	mu     sync.Mutex
-	used   int
-	shares []*share // of those that may want slots
+	mu      sync.Mutex
+	used    int
+	shares  []*share
+	waiting []*share // those that were refused a slot since they got the last, oldest first
 }
 
 // NewSlots returns a number of slots.
@@ -26,23 +28,14 @@ type share struct {
 	priority int
 	grant    func() // uses a slot that it is given, or gives it back
 	wake     func() // is called when slots are free again; must not block
-
-	inUse int
-	wants bool // it was refused one since it got the last
-	// passed is the total time for which it has used slots, up to since. It decides who is
-	// next.
-	passed time.Duration
-	since  time.Time
+	inUse    int
 }
-
-// startCost is what a start counts for, so that handlers which take no time take turns, too.
-const startCost = 10 * time.Microsecond
 
 // join returns a share of the slots. grant is called by a goroutine of its own.
 func (s *Slots) join(priority int, grant, wake func()) *share {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := &share{slots: s, priority: priority, grant: grant, wake: wake, since: time.Now()}
+	a := &share{slots: s, priority: priority, grant: grant, wake: wake}
 	s.shares = append(s.shares, a)
 	return a
 }
@@ -52,8 +45,11 @@ func (a *share) leave() {
 	s := a.slots
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a.wants = false
-	s.shares = slices.DeleteFunc(s.shares, func(b *share) bool { return a == b })
+	s.shares, s.waiting = without(s.shares, a), without(s.waiting, a)
+}
+
+func without(list []*share, a *share) []*share {
+	return slices.DeleteFunc(list, func(b *share) bool { return a == b })
 }
 
 // take takes a slot, and reports whether one was free. If not, grant is called when one is.
@@ -61,13 +57,14 @@ func (a *share) take() bool {
 	s := a.slots
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a.begin()
 	if s.used == s.total {
-		a.wants = true
+		if !slices.Contains(s.waiting, a) {
+			s.waiting = append(s.waiting, a)
+		}
 		return false
 	}
 	s.used++
-	a.count(1)
+	a.inUse++
 	return true
 }
 
@@ -77,12 +74,8 @@ func (a *share) yields() bool {
 	s := a.slots
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if next := s.next(); next != nil && next.before(a) {
-		return true
-	}
-	a.count(0)
-	a.passed += startCost
-	return false
+	next := s.next()
+	return next != nil && precedence(next, a) < 0
 }
 
 // release gives a slot back: another share that wants one gets it.
@@ -90,10 +83,10 @@ func (a *share) release() {
 	s := a.slots
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a.count(-1)
+	a.inUse--
 	if next := s.next(); next != nil {
-		next.wants = false
-		next.count(1)
+		s.waiting = without(s.waiting, next)
+		next.inUse++
 		go next.grant()
 		return
 	}
@@ -104,6 +97,20 @@ func (a *share) release() {
 	}
 }
 
+// next returns the share that gets the next slot, nil if none waits.
+func (s *Slots) next() *share {
+	if len(s.waiting) == 0 {
+		return nil
+	}
+	return slices.MinFunc(s.waiting, precedence) // the first of equals
+}
+
+// precedence is negative if a gets a slot rather than b. Runners that have equally many
+// keep theirs.
+func precedence(a, b *share) int {
+	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.inUse, b.inUse))
+}
+
 // usable returns how many slots, of most, the share has, can take now, or will get soon
 // whatever the others want. Records received beyond that would only wait.
 func (a *share) usable(most int) int {
@@ -112,7 +119,7 @@ func (a *share) usable(most int) int {
 	defer s.mu.Unlock()
 	due, sharers := s.total, 1
 	for _, b := range s.shares {
-		switch active := b.inUse > 0 || b.wants; {
+		switch active := b.inUse > 0 || slices.Contains(s.waiting, b); {
 		case a == b || !active || b.priority < a.priority:
 		case b.priority > a.priority:
 			due = 0
@@ -129,57 +136,4 @@ func (a *share) full() bool {
 	a.slots.mu.Lock()
 	defer a.slots.mu.Unlock()
 	return a.slots.used == a.slots.total
-}
-
-// next is the share that gets the next slot, nil if none wants one.
-func (s *Slots) next() (next *share) {
-	for _, b := range s.shares {
-		if b.wants {
-			if b.count(0); next == nil || b.before(next) {
-				next = b
-			}
-		}
-	}
-	return next
-}
-
-// before reports whether a gets a slot rather than b. Both have been counted.
-func (a *share) before(b *share) bool {
-	if a.priority != b.priority {
-		return a.priority > b.priority
-	}
-	b.count(0)
-	return a.passed < b.passed
-}
-
-// begin starts a share that has used nothing for a while at the level of the others. It
-// does not get the slots that it has not used.
-func (a *share) begin() {
-	if a.inUse > 0 || a.wants {
-		return
-	}
-	first := true
-	var least time.Duration
-	for _, b := range a.slots.shares {
-		if b.inUse > 0 || b.wants {
-			b.count(0)
-			if first || b.passed < least {
-				first, least = false, b.passed
-			}
-		}
-	}
-	if !first {
-		a.passed = max(a.passed, least)
-	}
-}
-
-// count adds up what the share has used until now, and changes how many slots it has.
-func (a *share) count(change int) {
-	now := time.Now()
-	a.passed += now.Sub(a.since) * time.Duration(a.inUse)
-	a.since = now
-	a.inUse += change
-	if change > 0 {
-		a.passed += startCost
-	}
 }

@@ -100,6 +100,76 @@ func TestSlots_AreSharedEqually(t *testing.T) {
 	}
 }
 
+// Slots that cannot be divided go to the slow one, but no more than those.
+func TestSlots_SlowRecordsLeaveOthersTheirShare(t *testing.T) {
+	for _, test := range []struct {
+		slots, quick int // the number of slots, and of runners whose records are quick
+		least        float64
+	}{{8, 1, 0.5}, {5, 1, 0.4}, {8, 2, 0.25}, {3, 2, 1.0 / 3}} {
+		t.Run(fmt.Sprintf("slots=%d,quick=%d", test.slots, test.quick), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSharing(test.slots)
+				runners := []*runner.Runner{s.add(t, "slow", 1, 10_000, constant(100*time.Millisecond))}
+				for i := range test.quick {
+					runners = append(runners, s.add(t, fmt.Sprint(i), 1, 100_000, constant(time.Millisecond)))
+				}
+				time.Sleep(10 * time.Second)
+				for i := range test.quick {
+					if got := s.part(fmt.Sprint(i)); got < test.least-0.02 {
+						t.Errorf("quick one %d has %.3f of the slots, want %.3f", i, got, test.least)
+					}
+				}
+				for _, r := range runners {
+					r.Withdraw(batch.ErrStopped)
+				}
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}
+
+// Runners with fewer slots than runners take turns, record by record, whatever the records
+// take. None takes 0: a goroutine that has to wait for a processor would miss turns.
+func TestSlots_FewAreTakenInTurns(t *testing.T) {
+	const records, runners = 300, 3
+	for _, test := range []struct {
+		slots int
+		takes [runners]time.Duration
+	}{{1, [runners]time.Duration{1, 1, 1}}, {2, [runners]time.Duration{1, 1, 1}}, {1, [runners]time.Duration{100 * time.Millisecond, time.Millisecond, 1}}} {
+		t.Run(fmt.Sprint(test), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				slots := runner.NewSlots(test.slots)
+				var counts [runners]atomic.Int32
+				all := make(chan struct{}) // closed when every runner has its records
+				for i, takes := range test.takes {
+					e := newEngine(t, config{Concurrency: 50}, func(context.Context, batch.Record) error {
+						<-all
+						time.Sleep(takes)
+						if counts[i].Add(1) == records {
+							for j := range counts {
+								if n := counts[j].Load(); n < records*4/5 {
+									t.Errorf("runner %d has handled %d when %d has handled %d", j, n, i, records)
+								}
+							}
+						}
+						return nil
+					})
+					e.Slots = slots
+					e.NewRunner(t.Context(), runner.Options{}).Add(many(records)...)
+				}
+				synctest.Wait()
+				close(all)
+				time.Sleep(10 * time.Minute)
+				for i := range counts {
+					if n := counts[i].Load(); n != records {
+						t.Errorf("runner %d has handled %d of %d", i, n, records)
+					}
+				}
+			})
+		})
+	}
+}
+
 func TestSlots_PriorityStarvesTheLowOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSharing(4)
