@@ -4,8 +4,6 @@
 package attribute
 
 import (
-	"errors"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -47,14 +45,8 @@ func Set(r *batch.Record, name, value string) {
 
 // count reads a receive count: 0 for what is not a number, the largest for one too large.
 func count(s string) int {
-	n, err := strconv.Atoi(s)
-	switch {
-	case errors.Is(err, strconv.ErrRange) && !strings.HasPrefix(s, "-"):
-		return math.MaxInt
-	case err != nil || n < 0:
-		return 0
-	}
-	return n
+	n, _ := strconv.Atoi(s) // with an error it is 0, or the nearest int
+	return max(n, 0)
 }
 
 func milliseconds(s string) time.Time {

@@ -1,11 +1,14 @@
 // Package jsontext has the basic functions for reading JSON by hand: white space, runs of
-// plain characters, escapes. It imports only unicode/utf8.
+// plain characters, escapes. It imports the standard library only.
 //
 //	for end := jsontext.PlainEnd(s, i); end < len(s); {
 //		switch s[end] { …
 package jsontext
 
-import "unicode/utf8"
+import (
+	"strconv"
+	"unicode/utf8"
+)
 
 // SpaceEnd returns the first position from i on that is not white space; len(s)
 // when there is none.
@@ -53,19 +56,9 @@ func Hex4(s string) rune {
 	if len(s) < 4 {
 		return -1
 	}
-	var r rune
-	for _, c := range []byte(s[:4]) {
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c >= 'a' && c <= 'f':
-			c -= 'a' - 10
-		case c >= 'A' && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return -1
-		}
-		r = r<<4 | rune(c)
+	n, err := strconv.ParseUint(s[:4], 16, 32)
+	if err != nil {
+		return -1
 	}
-	return r
+	return rune(n)
 }

@@ -2,22 +2,14 @@
 // standard library.
 package spelling
 
-import (
-	"cmp"
-	"slices"
-)
-
 // Nearest returns the word that differs least from written. It returns "" if even that word
 // differs in more than half of its letters.
 func Nearest(written string, words []string) string {
-	if len(words) == 0 {
-		return ""
-	}
-	nearest := slices.MinFunc(words, func(a, b string) int {
-		return cmp.Compare(distance(written, a), distance(written, b))
-	})
-	if distance(written, nearest) > (len(written)+1)/2 {
-		return ""
+	nearest, most := "", (len(written)+1)/2
+	for _, word := range words {
+		if d := distance(written, word); d <= most {
+			nearest, most = word, d-1
+		}
 	}
 	return nearest
 }

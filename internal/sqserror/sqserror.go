@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -94,19 +95,22 @@ func Lasts(err error) bool {
 	return kinds[kind].lasts || err != nil && kind == None && noAnswer(err) == NotSent
 }
 
+// part is a text in the codes of a kind.
+type part struct {
+	text string
+	kind Kind
+}
+
 // parts are found anywhere in a code: the query protocol's have a prefix
 // (AWS.SimpleQueueService.), others an ending (Exception).
-var parts = []struct {
-	part string
-	kind Kind
-}{
+var parts = []part{
 	{"NonExistentQueue", NoQueue}, {"QueueDoesNotExist", NoQueue}, {"InvalidAddress", InvalidAddress},
 	{"AccessDenied", Denied},
 	{"Expired", Expired},
 	{"InvalidClientTokenId", Credentials}, {"UnrecognizedClient", Credentials}, {"SignatureDoesNotMatch", Credentials},
 	{"InvalidSignature", Credentials}, {"IncompleteSignature", Credentials}, {"MissingAuthenticationToken", Credentials},
 	{"AuthFailure", Credentials}, {"InvalidSecurity", Credentials},
-	{"Throttl", Throttled}, {"RequestLimit", Throttled}, {"TooManyRequests", Throttled},
+	{"Throttl", Throttled}, {"RequestLimit", Throttled}, {"TooManyRequests", Throttled}, {"OverLimit", OverLimit},
 	{"UnsupportedOperation", Unsupported}, {"InvalidParameterValue", InvalidValue},
 	{"ReceiptHandleIsInvalid", Stale}, {"MessageNotInflight", Stale},
 }
@@ -134,31 +138,22 @@ func Of(err error) Kind {
 
 // KindOf returns the kind of a code.
 func KindOf(code string) Kind {
-	if code == "" {
+	kind := Other
+	if i := slices.IndexFunc(parts, func(p part) bool { return strings.Contains(code, p.text) }); i >= 0 {
+		kind = parts[i].kind
+	}
+	_, throttled := retry.DefaultThrottleErrorCodes[code]
+	switch key := strings.HasPrefix(strings.ToUpper(code), "KMS"); {
+	case code == "":
 		return None
-	}
-	if _, ok := retry.DefaultThrottleErrorCodes[code]; ok || code == "KmsThrottled" || code == "KMS.ThrottlingException" {
+	case throttled:
 		return Throttled
-	}
-	if code == "OverLimit" {
-		return OverLimit
-	}
-	key := strings.HasPrefix(strings.ToUpper(code), "KMS")
-	for _, p := range parts {
-		if !strings.Contains(code, p.part) {
-			continue
-		}
-		if key && p.kind == Denied {
-			return KeyDenied
-		}
-		if !key {
-			return p.kind
-		}
-	}
-	if key {
+	case key && kind == Denied:
+		return KeyDenied
+	case key && kind != Throttled:
 		return Key
 	}
-	return Other
+	return kind
 }
 
 // Gone reports whether an error says that an entry's receipt handle is no longer valid: no
