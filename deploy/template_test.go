@@ -238,7 +238,7 @@ func findings(t *testing.T, text string, parameters map[string]string) ([]lint.F
 func TestAlarmsOnAgeFollowTheOutage(t *testing.T) {
 	const want = "1800"
 	const outage = settle.DefaultOutage
-	if d, err := settings.Read[time.Duration](&settings.Outage, settings.Outage.Default); err != nil || d != outage {
+	if d, err := settings.Outage.Read(settings.Outage.Default); err != nil || d != outage {
 		t.Errorf("the outage is %v by default, in the settings %v", outage, d)
 	}
 	for _, file := range []string{"../template.yaml", "queue.yaml"} {

@@ -40,37 +40,41 @@ func (c *Config) fromEnvironment() error {
 	var errs []error
 	// If code sets Outage or Backoff, all four variables have no effect.
 	chosen := c.Failures.Outage != 0 || c.Failures.Backoff != nil
+	backoff := map[*settings.Setting]any{} // the values of variables that are no fields
 	for _, s := range settings.All {
-		text := os.Getenv(s.Name)
-		if text == "" || !inFields(s) || !c.field(s).IsZero() || s == &settings.Outage && chosen {
+		text, isField := os.Getenv(s.Name), inFields(s)
+		if text == "" || isField && !c.field(s).IsZero() || chosen && (!isField || s == &settings.Outage) {
 			continue
 		}
-		value, err := parsed(s, text, c.unchecked(s))
-		if err != nil {
-			errs = append(errs, err)
-			continue
+		value, err := s.Read(text)
+		switch {
+		case err != nil && !c.unchecked(s):
+			errs = append(errs, fmt.Errorf("%s is %q: %w", s.Name, text, err))
+		case !isField:
+			backoff[s] = value
+		case s == &settings.Prefetch && value == 0:
+			c.Poll.Prefetch = -1 // 0 means the default
+		default:
+			c.field(s).Set(reflect.ValueOf(value).Convert(c.field(s).Type()))
 		}
-		if s == &settings.Prefetch && value == 0 {
-			value = -1 // 0 means the default
-		}
-		c.field(s).Set(reflect.ValueOf(value).Convert(c.field(s).Type()))
 	}
-	if !chosen {
-		errs = append(errs, c.readBackoff())
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.setBackoff(backoff))...)
 }
 
-// parsed returns the value of a variable. Its error names the variable and its value.
-func parsed(s *settings.Setting, text string, unchecked bool) (value any, err error) {
-	value, err = s.Parse(text)
-	if err == nil && !unchecked {
-		err = s.Check(value)
+// setBackoff sets Failures.Backoff if one of its variables has a value.
+func (c *Config) setBackoff(values map[*settings.Setting]any) error {
+	if len(values) == 0 {
+		return nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s is %q: %w", s.Name, text, err)
+	base, _ := values[&settings.BackoffBase].(time.Duration)
+	limit, _ := values[&settings.BackoffCap].(time.Duration)
+	limit = cmp.Or(limit, max(15*time.Minute, base))
+	base = cmp.Or(base, min(2*time.Second, limit))
+	if base > limit {
+		return fmt.Errorf("SQSBATCH_BACKOFF_BASE is %v: must not be above SQSBATCH_BACKOFF_CAP, which is %v", base, limit)
 	}
-	return value, nil
+	c.Failures.Backoff = partialfailure.Exponential(base, limit)
+	return nil
 }
 
 // validate returns an error that names each field whose value is out of its bounds.
@@ -80,13 +84,7 @@ func (c *Config) validate() (wrong mistakes) {
 			continue
 		}
 		value := c.field(s).Interface()
-		switch {
-		case s == &settings.OnPermanent:
-			value = string(c.Failures.OnPermanent)
-		case s == &settings.Prefetch && value == -1:
-			continue
-		}
-		if err := s.Check(value); err != nil {
+		if err := s.Check(value); err != nil && !(s == &settings.Prefetch && value == -1) {
 			wrong.add(fmt.Errorf("handler: %s is %v, %w (%s)", s.Field, value, err, s.Name))
 		}
 	}
@@ -102,45 +100,23 @@ func (c *Config) unchecked(s *settings.Setting) bool {
 	return s == &settings.DeadLetterQueue && c.samLocal()
 }
 
-// readBackoff sets Failures.Backoff if one of its variables is set.
-func (c *Config) readBackoff() error {
-	var errs []error
-	read := func(s *settings.Setting) (value any) {
-		text := os.Getenv(s.Name)
-		if text == "" {
-			return nil
-		}
-		value, err := parsed(s, text, false)
-		if err != nil {
-			errs = append(errs, err)
-		}
-		return value
-	}
-	kind := read(&settings.Backoff)
-	base, _ := read(&settings.BackoffBase).(time.Duration)
-	limit, _ := read(&settings.BackoffCap).(time.Duration)
-	if len(errs) > 0 || kind == nil && base == 0 && limit == 0 {
-		return errors.Join(errs...)
-	}
-	limit = cmp.Or(limit, max(15*time.Minute, base))
-	base = cmp.Or(base, min(2*time.Second, limit))
-	if base > limit {
-		return fmt.Errorf("SQSBATCH_BACKOFF_BASE is %v: must not be above SQSBATCH_BACKOFF_CAP, which is %v", base, limit)
-	}
-	c.Failures.Backoff = partialfailure.Exponential(base, limit)
-	return nil
-}
-
 // unknownVariables returns an error that names the environment variables that begin with
 // sqsbatch's prefix but are not known. A misspelled variable has no effect. It returns nil
 // if there are none.
 func unknownVariables() error {
 	var unknown []string
+	names := settings.Names()
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
-		if strings.HasPrefix(name, settings.Prefix) && !settings.Known(name) && !regexp.MustCompile(serviceLink).MatchString(variable) {
-			unknown = append(unknown, name+" is not a variable of sqsbatch and has no effect"+suggest(name))
+		own, ours := strings.CutPrefix(name, settings.Prefix)
+		if !ours || slices.Contains(names, own) || regexp.MustCompile(serviceLink).MatchString(variable) {
+			continue
 		}
+		text := name + " is not a variable of sqsbatch and has no effect"
+		if nearest := spelling.Nearest(own, names); nearest != "" {
+			text += ": is " + settings.Prefix + nearest + " meant?"
+		}
+		unknown = append(unknown, text)
 	}
 	if len(unknown) == 0 {
 		return nil
@@ -155,15 +131,3 @@ func unknownVariables() error {
 // variable of sqsbatch, so that does not match. The expression is compiled only if there is
 // an unknown variable, to keep cold starts fast.
 const serviceLink = `^[^=]*_((SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)=|PORT=.*://)`
-
-// suggest returns ": did you mean …?" with the setting whose name is nearest, or "".
-func suggest(name string) string {
-	names := make([]string, len(settings.All))
-	for i, s := range settings.All {
-		names[i] = strings.TrimPrefix(s.Name, settings.Prefix)
-	}
-	if nearest := spelling.Nearest(strings.TrimPrefix(name, settings.Prefix), names); nearest != "" {
-		return ": is " + settings.Prefix + nearest + " meant?"
-	}
-	return ""
-}

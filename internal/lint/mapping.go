@@ -71,9 +71,9 @@ var Mappings = []Rule[Mapping]{
 			Why:   "Lambda ignores the batchItemFailures that the function returns, and deletes the whole batch: the records that failed are lost. If the function returns an error instead, nothing is deleted, and the records that succeeded are handled again. With a BatchSize of 1 an error fails the one record, as it should, so it is a note unless the function has variables of the toolkit, which returns batchItemFailures."},
 		check: func(m Mapping, r *reporter) {
 			remedy := settings.DeleteSucceeded
-			deletes, _ := settings.Read[bool](&remedy, m.Function.Environment[remedy.Name]) // the function refuses a wrong one
+			deletes, _ := remedy.Read(m.Function.Environment[remedy.Name]) // the function refuses a wrong one
 			types := m.get("FunctionResponseTypes")
-			if m.Event.ReportBatchItemFailures || deletes || !r.known(types, valueOf(m.Function, remedy)) {
+			if m.Event.ReportBatchItemFailures || deletes == true || !r.known(types, valueOf(m.Function, remedy)) {
 				return
 			}
 			if m.Function.LogicalID == "" {

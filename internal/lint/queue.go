@@ -299,11 +299,12 @@ func delayed(s Source, r *reporter) {
 // variable is a duration of the function's environment, its default if it is not set there
 // or not known.
 func variable(m Mapping, s *settings.Setting) time.Duration {
-	v, err := settings.Read[time.Duration](s, m.Function.Environment[s.Name])
+	v, err := s.Read(m.Function.Environment[s.Name])
 	if err != nil {
-		v, _ = settings.Read[time.Duration](s, s.Default)
+		v, _ = s.Read(s.Default)
 	}
-	return v
+	d, _ := v.(time.Duration) // 0 without a default
+	return d
 }
 
 // toolkit returns the queue's first mapping, and whether its function surely uses the toolkit.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,9 +100,12 @@ var All = []*Setting{
 	&Outage, &Backoff, &BackoffBase, &BackoffCap,
 }
 
-// Known reports whether a setting, or the log's level, has that name.
-func Known(name string) bool {
-	return name == LogLevel || slices.ContainsFunc(All, func(s *Setting) bool { return s.Name == name })
+// Names returns what follows Prefix in the names of the settings.
+func Names() (list []string) {
+	for _, s := range All {
+		list = append(list, strings.TrimPrefix(s.Name, Prefix))
+	}
+	return list
 }
 
 // Must returns the values that the setting takes, as text after "must be".
@@ -132,9 +136,9 @@ func brief(d int64) string {
 	return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(time.Duration(d).String())
 }
 
-// Parse returns the value of the variable with a text, of the field's type. It does not check
-// its bounds, see [Setting.Check].
-func (s *Setting) Parse(text string) (value any, err error) {
+// Read returns the value of the variable with a text, of the kind's type. If it is out of its
+// bounds, Read returns both the value and the error of [Setting.Check].
+func (s *Setting) Read(text string) (value any, err error) {
 	switch s.Kind {
 	case Flag:
 		value, err = strconv.ParseBool(text)
@@ -154,62 +158,46 @@ func (s *Setting) Parse(text string) (value any, err error) {
 	if err != nil {
 		return nil, errors.New("must be " + s.Must())
 	}
-	return value, nil
+	return value, s.Check(value)
 }
 
-// Check returns an error that says what the value must be, unless it is in its bounds.
-func (s *Setting) Check(value any) error {
+// Check returns an error that says what the value of a field must be, unless it is in its
+// bounds.
+func (s *Setting) Check(value any) (err error) {
 	good := true
-	switch v := value.(type) {
-	case int:
-		good = int64(v) >= s.Least && int64(v) <= s.Most
-	case time.Duration:
-		good = v > 0 && int64(v) >= s.Least && int64(v) <= s.Most && (s.Kind != Seconds || v%time.Second == 0)
-	case string:
-		switch s.Kind {
-		case Choice:
-			good = slices.Contains(s.Choices, v)
-		case Queue:
-			return s.checkQueue(v)
-		case Address:
-			_, port, err := net.SplitHostPort(v)
-			_, wrong := strconv.ParseUint(port, 10, 16)
-			good = err == nil && wrong == nil
+	switch v := reflect.ValueOf(value); s.Kind {
+	case Choice:
+		good = slices.Contains(s.Choices, v.String())
+	case Number:
+		good = v.Int() >= s.Least && v.Int() <= s.Most
+	case Duration:
+		good = v.Int() > 0 && v.Int() <= s.Most
+	case Seconds:
+		good = v.Int() >= s.Least && v.Int() <= s.Most && v.Int()%int64(time.Second) == 0
+	case Queue:
+		if !strings.HasPrefix(v.String(), "http://") && !strings.HasPrefix(v.String(), "https://") {
+			_, err = endpoint.ParseARN(v.String())
 		}
-	case []string:
-		for i, item := range v {
-			if item == "" {
-				return fmt.Errorf("must be %s: item %d of %d is empty", s.Must(), i+1, len(v))
-			}
-			if _, err := endpoint.ParseARN(item); err != nil && strings.HasPrefix(item, "arn:") {
-				return fmt.Errorf("must be %s: %w", s.Must(), err)
+	case Queues:
+		for i, item := range value.([]string) {
+			switch {
+			case err != nil: // of one before
+			case item == "":
+				err = fmt.Errorf("item %d of %d is empty", i+1, v.Len())
+			case strings.HasPrefix(item, "arn:"):
+				_, err = endpoint.ParseARN(item)
 			}
 		}
+	case Address:
+		_, port, bad := net.SplitHostPort(v.String())
+		_, wrong := strconv.ParseUint(port, 10, 16)
+		good = bad == nil && wrong == nil
 	}
-	if !good {
+	switch {
+	case err != nil:
+		return fmt.Errorf("must be %s: %w", s.Must(), err)
+	case !good:
 		return errors.New("must be " + s.Must())
 	}
 	return nil
-}
-
-func (s *Setting) checkQueue(v string) error {
-	if strings.HasPrefix(v, "http://") || strings.HasPrefix(v, "https://") {
-		return nil
-	}
-	if _, err := endpoint.ParseARN(v); err != nil {
-		return fmt.Errorf("must be %s: %w", s.Must(), err)
-	}
-	return nil
-}
-
-// Read returns the value of the variable with a text. T is the type of the field.
-func Read[T any](s *Setting, text string) (value T, err error) {
-	read, err := s.Parse(text)
-	if err == nil {
-		err = s.Check(read)
-	}
-	if err != nil {
-		return value, err
-	}
-	return read.(T), nil
 }
