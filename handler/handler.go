@@ -96,28 +96,17 @@ func (l *LambdaHandler) Invoke(ctx context.Context, payload []byte) ([]byte, err
 		}
 		return nil, invalidEvent{fmt.Errorf("the event is not from an SQS event source mapping: %w", err)}
 	}
-	var failures []string
-	if len(records) > 0 {
-		q := l.queues[0]
-		if len(l.names) > 0 {
-			if q, err = l.queueOf(records[0].QueueARN); err != nil {
-				return nil, err
-			}
-		}
-		if failures, err = q.process(ctx, records); err != nil {
-			return nil, err
+	if len(records) == 0 {
+		response, _ := sqsevent.Response(nil)
+		return response, nil
+	}
+	i := 0
+	if arn := records[0].QueueARN; len(l.names) > 0 {
+		if i = l.names.find(arn); i < 0 {
+			return nil, noQueue(arn)
 		}
 	}
-	return sqsevent.AppendResponse(nil, failures), nil
-}
-
-// queueOf returns the handler for the batches of one of several queues.
-func (l *LambdaHandler) queueOf(arn string) (*queueHandler, error) {
-	i := l.names.find(arn)
-	if i < 0 {
-		return nil, noQueue(arn)
-	}
-	return l.queues[i], nil
+	return l.queues[i].process(ctx, records)
 }
 
 // isOther reports whether a payload is JSON without a record from SQS.
@@ -147,8 +136,8 @@ func (l *LambdaHandler) HandleEvent(ctx context.Context, event events.SQSEvent) 
 	return response, err
 }
 
-// process runs a batch, settles it, and returns the ids of the failed records.
-func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]string, error) {
+// process runs a batch, settles it, and returns the response that reports the failed records.
+func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]byte, error) {
 	ctx = context.WithValue(ctx, ctxkey.Client{}, q.policy)
 	times := q.engine.Times(ctx)
 	info := batch.BatchInfo{
@@ -165,9 +154,9 @@ func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]s
 	settlement.Apart(records)
 	results := q.engine.Run(ctx, records, times, settlement)
 	warn := settlement.Settle(results)
-	failures := sqsevent.Failures(results)
+	response, failed := sqsevent.Response(results)
 	someDone := slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome.Done() || r.Outcome == batch.InProgress })
-	fail := len(failures) > 0 && (q.cfg.NoReportBatchItemFailures || q.cfg.ErrorIfAllFail && !someDone)
+	fail := failed > 0 && (q.cfg.NoReportBatchItemFailures || q.cfg.ErrorIfAllFail && !someDone)
 	q.notify(ctx, info, func() { // from here on the results belong to the hooks
 		defer func() { // also if a hook ends the goroutine
 			if hooks.Calls {
@@ -184,9 +173,9 @@ func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]s
 		q.flush(ctx, times)
 	}
 	if fail {
-		return nil, &FailedError{Failed: len(failures), Records: len(records)}
+		return nil, &FailedError{Failed: failed, Records: len(records)}
 	}
-	return failures, nil
+	return response, nil
 }
 
 // invalidEvent has this name because Lambda shows an error's type to people, as errorType.

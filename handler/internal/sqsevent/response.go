@@ -2,40 +2,29 @@ package sqsevent
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// Failures returns the ids of the messages that Lambda must not delete, each once, in the
-// order of the batch. The result is never nil.
-func Failures(results []batch.Result) []string {
-	ids, seen := []string{}, map[string]bool{}
+// Response returns the partial batch response,
+// {"batchItemFailures":[{"itemIdentifier":"…"},…]}, and the number of its items: the messages
+// that Lambda must not delete, each once, in the order of the batch. See "Handling errors for
+// an SQS event source in Lambda" in the AWS Lambda Developer Guide.
+func Response(results []batch.Result) (response []byte, failures int) {
+	response = append(response, `{"batchItemFailures":[`...)
+	seen := map[string]bool{}
 	for i := range results {
-		if results[i].Outcome.Done() {
+		id := results[i].Record.MessageID
+		if results[i].Outcome.Done() || seen[id] {
 			continue
 		}
-		id := results[i].Record.MessageID
-		if !seen[id] {
-			seen[id] = true
-			ids = append(ids, id)
+		if len(seen) > 0 {
+			response = append(response, ',')
 		}
-	}
-	return ids
-}
-
-// AppendResponse appends the partial batch response that reports failures to dst, as
-// {"batchItemFailures":[{"itemIdentifier":"…"},…]}. The list is empty if there are no
-// failures. See "Handling errors for an SQS event source in Lambda" in the AWS Lambda
-// Developer Guide.
-func AppendResponse(dst []byte, failures []string) []byte {
-	dst = append(dst, `{"batchItemFailures":[`...)
-	for i, id := range failures {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
+		seen[id] = true
 		quoted, _ := json.Marshal(id) // marshaling a string never fails
-		dst = append(dst, `{"itemIdentifier":`...)
-		dst = append(append(dst, quoted...), '}')
+		response = fmt.Appendf(response, `{"itemIdentifier":%s}`, quoted)
 	}
-	return append(dst, `]}`...)
+	return append(response, `]}`...), len(seen)
 }
