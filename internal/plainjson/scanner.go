@@ -15,6 +15,7 @@
 package plainjson
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode/utf16"
@@ -44,11 +45,15 @@ type Scanner struct {
 	// Pos is the position of the next byte, for messages. Only the scanner sets it.
 	Pos int
 
-	text string
+	text  string
+	depth int // of what Skip reads
 	// unescaped holds the strings that are not literally in the text. The strings that
 	// were taken from it stay intact when it grows.
 	unescaped strings.Builder
 }
+
+// maxDepth is how deep encoding/json reads values in others.
+const maxDepth = 10_000
 
 // NewScanner returns a scanner at the beginning of a text.
 func NewScanner(text string) *Scanner { return &Scanner{text: text} }
@@ -243,57 +248,27 @@ func (s *Scanner) surrogate(first rune) rune {
 	return first
 }
 
-// Value skips a value of any kind and returns its text, a part of the scanner's. It only
-// looks for the end. Decode or check the text with encoding/json; if it is invalid,
-// everything that was read after it is invalid, too.
-func (s *Scanner) Value() (text string, ok bool) {
-	s.Peek()
+// Skip reads a value of any kind, which must be valid JSON, as encoding/json reads it.
+func (s *Scanner) Skip() bool {
+	if s.depth == maxDepth {
+		return false
+	}
+	s.depth++
+	defer func() { s.depth-- }()
+	switch s.Peek() {
+	case '{':
+		return s.Members(func(string) bool { return s.Skip() })
+	case '[':
+		return s.List(s.Skip)
+	case '"':
+		_, ok := s.Text()
+		return ok
+	}
 	start := s.Pos
-	for depth := 0; s.Pos < len(s.text); {
-		switch s.text[s.Pos] {
-		case '"':
-			if !s.pass() {
-				return "", false
-			}
-			if depth == 0 {
-				return s.text[start:s.Pos], true
-			}
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				s.Pos++
-				return s.text[start:s.Pos], true
-			}
-			if depth < 0 { // the end of what a number or a word is in
-				return s.text[start:s.Pos], s.Pos > start
-			}
-		case ',', ' ', '\t', '\r', '\n':
-			if depth == 0 {
-				return s.text[start:s.Pos], s.Pos > start
-			}
-		}
+	for s.Pos < len(s.text) && !strings.ContainsRune(",]} \t\r\n", rune(s.text[s.Pos])) {
 		s.Pos++
 	}
-	return "", false
-}
-
-// pass goes to the end of a string.
-func (s *Scanner) pass() bool {
-	for s.Pos++; ; s.Pos++ {
-		s.Pos = jsontext.PlainEnd(s.text, s.Pos)
-		if s.Pos >= len(s.text) {
-			return false
-		}
-		switch s.text[s.Pos] {
-		case '"':
-			s.Pos++
-			return true
-		case '\\':
-			s.Pos++ // and what it escapes
-		}
-	}
+	return json.Valid([]byte(s.text[start:s.Pos])) // a number or a word
 }
 
 // AppendString appends a string as encoding/json writes it without HTML escaping. A byte

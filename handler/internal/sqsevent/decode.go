@@ -58,7 +58,7 @@ func (d *decoder) fail(format string, args ...any) bool {
 
 func (d *decoder) event(name string) bool {
 	if name != "Records" {
-		return d.skip()
+		return d.Skip()
 	}
 	d.records = []batch.Record{}
 	if d.Peek() != '[' {
@@ -104,7 +104,7 @@ func (d *decoder) record() bool {
 		case "messageAttributes":
 			return d.messageAttributes(r)
 		default:
-			return d.skip()
+			return d.Skip()
 		}
 	})
 	switch {
@@ -135,7 +135,7 @@ func (d *decoder) messageAttributes(r *batch.Record) bool {
 			case "binaryValue":
 				return d.binary(key, &a.BinaryValue)
 			default: // list values, which SQS does not support yet
-				return d.skip()
+				return d.Skip()
 			}
 		})
 		if d.err != nil {
@@ -178,10 +178,4 @@ func (d *decoder) binary(name string, to *[]byte) (ok bool) {
 	return true
 }
 
-func (d *decoder) null() bool { return d.Peek() == 'n' && d.skip() }
-
-// skip skips a value of any type. The value must be valid JSON.
-func (d *decoder) skip() bool {
-	text, ok := d.Value()
-	return ok && json.Valid([]byte(text))
-}
+func (d *decoder) null() bool { return d.Peek() == 'n' && d.Skip() }
