@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/sqsbatch/sqsbatch/internal/plainjson"
+	"github.com/sqsbatch/sqsbatch/emulator/internal/wirejson"
 )
 
 // plainAnswer is an answer, or a part of one, that writes itself. The most frequent answers
@@ -142,7 +142,7 @@ func appendName(b []byte, name string) []byte {
 }
 
 func appendMember(b []byte, name, value string) []byte {
-	return plainjson.AppendString(appendName(b, name), value)
+	return wirejson.AppendString(appendName(b, name), value)
 }
 
 // appendOptional appends a member unless it is empty.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/internal/plainjson"
+	"github.com/sqsbatch/sqsbatch/emulator/internal/wirejson"
 )
 
 // FillInFlight sends n messages to a queue and receives them, ten to a group,
@@ -41,8 +41,8 @@ func OperationNames() []string { return slices.Sorted(maps.Keys(operations)) }
 func ReadPlain(operation string, body []byte) (plain any, ok bool, standard any, err error) {
 	op := operations[operation]
 	plain, standard = op.request(), op.request()
-	if object, reads := plain.(plainjson.Object); reads {
-		ok = plainjson.NewScanner(string(body)).Whole(object)
+	if object, reads := plain.(wirejson.Object); reads {
+		ok = wirejson.NewScanner(string(body)).Whole(object)
 	}
 	return plain, ok, standard, decode(body, standard)
 }

@@ -1,16 +1,16 @@
 package sqs
 
-import "github.com/sqsbatch/sqsbatch/internal/plainjson"
+import "github.com/sqsbatch/sqsbatch/emulator/internal/wirejson"
 
-// The most frequent requests are read by plainjson, which leaves everything unusual to
+// The most frequent requests are read by wirejson, which leaves everything unusual to
 // encoding/json. Values that are kept after the request are read with Kept, so that a
 // message does not keep its batch in memory.
 
 // read decodes the body of a request for an operation.
 func (op operation) read(body []byte) (any, error) {
 	in := op.request()
-	if plain, ok := in.(plainjson.Object); ok {
-		if plainjson.NewScanner(string(body)).Whole(plain) {
+	if plain, ok := in.(wirejson.Object); ok {
+		if wirejson.NewScanner(string(body)).Whole(plain) {
 			return in, nil
 		}
 		in = op.request()
@@ -18,18 +18,18 @@ func (op operation) read(body []byte) (any, error) {
 	return in, decode(body, in)
 }
 
-func (r *queueRequest) Member(s *plainjson.Scanner, name string) (ok bool) {
+func (r *queueRequest) Member(s *wirejson.Scanner, name string) (ok bool) {
 	if name == "QueueUrl" {
 		r.QueueURL, ok = s.Text()
 	}
 	return ok
 }
 
-func (in *sendRequest) Member(s *plainjson.Scanner, name string) bool {
+func (in *sendRequest) Member(s *wirejson.Scanner, name string) bool {
 	return in.queueRequest.Member(s, name) || name != "QueueUrl" && in.sendEntry.Member(s, name)
 }
 
-func (e *sendEntry) Member(s *plainjson.Scanner, name string) (ok bool) {
+func (e *sendEntry) Member(s *wirejson.Scanner, name string) (ok bool) {
 	switch name {
 	case "Id":
 		e.ID, ok = s.Text()
@@ -45,14 +45,14 @@ func (e *sendEntry) Member(s *plainjson.Scanner, name string) (ok bool) {
 	return ok
 }
 
-func (in *sendBatch) Member(s *plainjson.Scanner, name string) bool {
+func (in *sendBatch) Member(s *wirejson.Scanner, name string) bool {
 	if name == "Entries" {
-		return entries(s, &in.Entries, func(e *sendEntry) plainjson.Object { return e })
+		return entries(s, &in.Entries, func(e *sendEntry) wirejson.Object { return e })
 	}
 	return in.queueRequest.Member(s, name)
 }
 
-func (in *receiveRequest) Member(s *plainjson.Scanner, name string) bool {
+func (in *receiveRequest) Member(s *wirejson.Scanner, name string) bool {
 	switch name {
 	case "MaxNumberOfMessages":
 		return number(s, &in.MaxNumberOfMessages)
@@ -72,7 +72,7 @@ func (in *receiveRequest) Member(s *plainjson.Scanner, name string) bool {
 	return in.queueRequest.Member(s, name)
 }
 
-func (e *receiptEntry) Member(s *plainjson.Scanner, name string) (ok bool) {
+func (e *receiptEntry) Member(s *wirejson.Scanner, name string) (ok bool) {
 	switch name {
 	case "Id":
 		e.ID, ok = s.Text()
@@ -84,23 +84,23 @@ func (e *receiptEntry) Member(s *plainjson.Scanner, name string) (ok bool) {
 	return ok
 }
 
-func (in *receiptRequest) Member(s *plainjson.Scanner, name string) bool {
+func (in *receiptRequest) Member(s *wirejson.Scanner, name string) bool {
 	return in.queueRequest.Member(s, name) || name != "QueueUrl" && in.receiptEntry.Member(s, name)
 }
 
-func (in *receiptBatch) Member(s *plainjson.Scanner, name string) bool {
+func (in *receiptBatch) Member(s *wirejson.Scanner, name string) bool {
 	if name == "Entries" {
-		return entries(s, &in.Entries, func(e *receiptEntry) plainjson.Object { return e })
+		return entries(s, &in.Entries, func(e *receiptEntry) wirejson.Object { return e })
 	}
 	return in.queueRequest.Member(s, name)
 }
 
-func number(s *plainjson.Scanner, to **int) bool {
+func number(s *wirejson.Scanner, to **int) bool {
 	*to = new(int)
 	return s.Int(*to)
 }
 
-func optional(s *plainjson.Scanner, to **string) bool {
+func optional(s *wirejson.Scanner, to **string) bool {
 	text, ok := s.Kept()
 	*to = &text
 	return ok
@@ -108,7 +108,7 @@ func optional(s *plainjson.Scanner, to **string) bool {
 
 // entries reads a batch's entries. encoding/json would merge those of a second list with
 // the same name into the first ones.
-func entries[E any](s *plainjson.Scanner, to *[]E, object func(*E) plainjson.Object) bool {
+func entries[E any](s *wirejson.Scanner, to *[]E, object func(*E) wirejson.Object) bool {
 	if *to != nil {
 		return false
 	}

@@ -1,22 +1,19 @@
-// Package plainjson reads and writes the JSON that programs usually write, in the protocols
-// of the emulators and in Lambda's events. encoding/json still defines what is accepted: a
-// [Scanner] reads only JSON that encoding/json would certainly read in the same way, and
-// refuses the rest.
+// Package plainjson reads the JSON that programs usually write, such as Lambda's events and
+// requests to SQS. encoding/json still defines what is accepted: a [Scanner] reads only JSON
+// that encoding/json would certainly read in the same way, and refuses the rest.
 //
 // It exists for speed. A request with ten messages of 500 bytes takes a Scanner 7 to 13 µs,
-// encoding/json of Go 1.26 about 100, and encoding/json/v2 27 (GOEXPERIMENT=jsonv2). When
-// go.mod requires Go 1.27, which has v2 without the experiment, v2 can replace it in the
-// emulators: it compares names exactly, like the protocol of SQS.
+// encoding/json of Go 1.26 about 100, and encoding/json/v2 27 (GOEXPERIMENT=jsonv2).
 //
-//	s := plainjson.NewScanner(string(body))
-//	if !s.Whole(request) {
-//		err = json.Unmarshal(body, other) // another value: request may be half filled
-//	}
+//	s := plainjson.NewScanner(text)
+//	ok := s.Members(func(name string) (ok bool) {
+//		order.ID, ok = s.Text()
+//		return ok && name == "id"
+//	}) && s.End()
 package plainjson
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -24,19 +21,11 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
 
-// Object is a value that a [Scanner] can fill.
-type Object interface {
-	// Member reads the value of the member with that name. It returns false for a name that
-	// it does not know, and otherwise the result of the scanner's methods.
-	Member(s *Scanner, name string) bool
-}
-
 // Scanner reads one JSON text. When a method returns false, the text is unusual or not
 // JSON, and everything that was read from it must be discarded.
 //
 // Names are compared exactly, while encoding/json ignores their case if it finds no exact
-// match. Numbers must be whole and not negative. null is refused unless the caller looks
-// for it.
+// match. null is refused unless the caller looks for it.
 type Scanner struct {
 	// HalfPairs reads each escaped half of a surrogate pair as U+FFFD, as encoding/json
 	// does. Without it such a text is left to encoding/json: a body of SQS cannot have it.
@@ -58,11 +47,6 @@ const maxDepth = 10_000
 // NewScanner returns a scanner at the beginning of a text.
 func NewScanner(text string) *Scanner { return &Scanner{text: text} }
 
-// Whole reads an object that is all of the text.
-func (s *Scanner) Whole(o Object) bool {
-	return utf8.ValidString(s.text) && s.Object(o) && s.End()
-}
-
 // End reports whether only white space is left.
 func (s *Scanner) End() bool { return s.Peek() == 0 && s.Pos == len(s.text) }
 
@@ -82,11 +66,6 @@ func (s *Scanner) next(c byte) bool {
 	}
 	s.Pos++
 	return true
-}
-
-// Object reads an object.
-func (s *Scanner) Object(o Object) bool {
-	return s.Members(func(name string) bool { return o.Member(s, name) })
 }
 
 // Members reads an object, calling member at each value.
@@ -121,37 +100,8 @@ func (s *Scanner) items(open, end byte, item func() bool) bool {
 	return false
 }
 
-// Texts reads an array of strings into to, which is not nil afterwards.
-func (s *Scanner) Texts(to *[]string) bool {
-	list := []string{}
-	ok := s.List(func() bool {
-		text, ok := s.Text()
-		list = append(list, text)
-		return ok
-	})
-	*to = list
-	return ok
-}
-
-// Int reads a whole number from 0 to 999,999,999.
-func (s *Scanner) Int(to *int) bool {
-	s.Peek()
-	start, n := s.Pos, 0
-	for s.Pos < len(s.text) && s.text[s.Pos] >= '0' && s.text[s.Pos] <= '9' {
-		n = n*10 + int(s.text[s.Pos]-'0')
-		if s.Pos++; s.Pos-start > 9 {
-			return false
-		}
-	}
-	if s.Pos == start || s.text[start] == '0' && s.Pos > start+1 {
-		return false
-	}
-	*to = n
-	return true
-}
-
 // Text reads a string. The result is a part of the scanner's text, or of a copy without
-// escapes, so it keeps all of that in memory; [Scanner.Kept] does not.
+// escapes, so it keeps all of that in memory.
 func (s *Scanner) Text() (text string, ok bool) {
 	if !s.next('"') {
 		return "", false
@@ -199,12 +149,6 @@ func (s *Scanner) unplain(start int) (text string, ok bool) {
 		}
 	}
 	return "", false
-}
-
-// Kept is Text for a string that outlives the text.
-func (s *Scanner) Kept() (text string, ok bool) {
-	text, ok = s.Text()
-	return strings.Clone(text), ok
 }
 
 // escape reads what follows a backslash.
@@ -270,38 +214,3 @@ func (s *Scanner) Skip() bool {
 	}
 	return json.Valid([]byte(s.text[start:s.Pos])) // a number or a word
 }
-
-// AppendString appends a string as encoding/json writes it without HTML escaping. A byte
-// that is not UTF-8 becomes \ufffd, the replacement character. encoding/json writes that
-// escaped or not, depending on the version of Go.
-func AppendString(b []byte, text string) []byte {
-	b = append(b, '"')
-	from := 0 // of what is not copied yet
-	for i := jsontext.PlainEnd(text, 0); i < len(text); i = jsontext.PlainEnd(text, i) {
-		r, size := utf8.DecodeRuneInString(text[i:])
-		if escaped := escape(r, size); escaped != "" {
-			b = append(append(b, text[from:i]...), escaped...)
-			from = i + size
-		}
-		i += size
-	}
-	return append(append(b, text[from:]...), '"')
-}
-
-// escape returns what a character is written as, "" if that is itself.
-func escape(r rune, size int) string {
-	switch {
-	case r == '"':
-		return `\"`
-	case r == '\\':
-		return `\\`
-	case r < ' ' && shorts[r] != "":
-		return shorts[r]
-	case r < ' ', r == '\u2028', r == '\u2029', r == utf8.RuneError && size == 1:
-		return fmt.Sprintf(`\u%04x`, r)
-	}
-	return ""
-}
-
-// shorts are the control characters that have an escape of two characters.
-var shorts = [' ']string{'\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`}

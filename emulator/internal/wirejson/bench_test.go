@@ -1,11 +1,11 @@
-package plainjson_test
+package wirejson_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/sqsbatch/sqsbatch/internal/plainjson"
+	"github.com/sqsbatch/sqsbatch/emulator/internal/wirejson"
 )
 
 // BenchmarkWhole reads ten entries with texts of 500 bytes: plain, and JSON,
@@ -24,7 +24,7 @@ func BenchmarkWhole(b *testing.B) {
 			b.SetBytes(int64(len(request)))
 			for b.Loop() {
 				var o thing
-				if !plainjson.NewScanner(request).Whole(&o) || len(o.Many) != len(entries) {
+				if !wirejson.NewScanner(request).Whole(&o) || len(o.Many) != len(entries) {
 					b.Fatal("it is not taken")
 				}
 			}

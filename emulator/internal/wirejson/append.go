@@ -1,0 +1,43 @@
+package wirejson
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/sqsbatch/sqsbatch/internal/jsontext"
+)
+
+// AppendString appends a string as encoding/json writes it without HTML escaping. A byte
+// that is not UTF-8 becomes \ufffd, the replacement character. encoding/json writes that
+// escaped or not, depending on the version of Go.
+func AppendString(b []byte, text string) []byte {
+	b = append(b, '"')
+	from := 0 // of what is not copied yet
+	for i := jsontext.PlainEnd(text, 0); i < len(text); i = jsontext.PlainEnd(text, i) {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if escaped := escape(r, size); escaped != "" {
+			b = append(append(b, text[from:i]...), escaped...)
+			from = i + size
+		}
+		i += size
+	}
+	return append(append(b, text[from:]...), '"')
+}
+
+// escape returns what a character is written as, "" if that is itself.
+func escape(r rune, size int) string {
+	switch {
+	case r == '"':
+		return `\"`
+	case r == '\\':
+		return `\\`
+	case r < ' ' && shorts[r] != "":
+		return shorts[r]
+	case r < ' ', r == '\u2028', r == '\u2029', r == utf8.RuneError && size == 1:
+		return fmt.Sprintf(`\u%04x`, r)
+	}
+	return ""
+}
+
+// shorts are the control characters that have an escape of two characters.
+var shorts = [' ']string{'\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`}
