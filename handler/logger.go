@@ -1,7 +1,6 @@
 package handler
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -29,7 +28,7 @@ func (c *Config) setUp(newLogger func(level string) *slog.Logger, every time.Dur
 	}
 	if c.Logger == nil {
 		name := os.Getenv(settings.LogLevel)
-		if _, ok := logLevel(name); !ok {
+		if _, ok := levels[strings.ToUpper(name)]; !ok {
 			warnings = append(warnings, fmt.Sprintf("%s is %q, must be TRACE, DEBUG, INFO, WARN, ERROR or FATAL: INFO is used", settings.LogLevel, name))
 		}
 		c.Logger = newLogger(name)
@@ -49,8 +48,8 @@ func (c *Config) warn(ctx context.Context, list []string) {
 // their own meaning.
 func lambdaLogger(level string) *slog.Logger {
 	h := lambdacontext.NewLogHandler()
-	if least, _ := logLevel(level); level == "TRACE" || level == "FATAL" {
-		h = leveled{h, least}
+	if level == "TRACE" || level == "FATAL" {
+		h = leveled{h, levels[level]}
 	}
 	return slog.New(h)
 }
@@ -73,19 +72,13 @@ func (l leveled) WithGroup(name string) slog.Handler {
 
 // containerLogger writes JSON to standard output, with the keys and levels of Lambda's log.
 func containerLogger(level string) *slog.Logger {
-	least, _ := logLevel(level)
+	least := levels[strings.ToUpper(level)]
 	return slog.New(slog.NewJSONHandler(os.Stdout, &slog.HandlerOptions{Level: least, ReplaceAttr: lambdacontext.ReplaceAttr}))
 }
 
-// logLevel returns the level with a name of Lambda or of slog. For any other name it
-// returns INFO and false.
-func logLevel(name string) (level slog.Level, ok bool) {
-	switch name = strings.ToUpper(cmp.Or(name, "INFO")); name {
-	case "TRACE":
-		return slog.LevelDebug, true
-	case "FATAL":
-		return slog.LevelError + 4, true
-	}
-	err := level.UnmarshalText([]byte(name))
-	return level, err == nil
+// levels are the levels of Lambda's log by their names; "" is the default. Any other name
+// means INFO, too, as slog's zero level.
+var levels = map[string]slog.Level{
+	"TRACE": slog.LevelDebug, "DEBUG": slog.LevelDebug, "": slog.LevelInfo, "INFO": slog.LevelInfo,
+	"WARN": slog.LevelWarn, "ERROR": slog.LevelError, "FATAL": slog.LevelError + 4,
 }

@@ -123,7 +123,7 @@ func writeLine(write func()) { notify.Within(time.After(200*time.Millisecond), w
 func (p *Poller) runAll(ctx context.Context) (stopped time.Time, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	errs := make([]error, len(p.queues))
-	var running, all sync.WaitGroup
+	var running, watching sync.WaitGroup
 	for i, q := range p.queues {
 		running.Go(func() {
 			if errs[i] = q.Run(ctx); errs[i] != nil {
@@ -131,23 +131,16 @@ func (p *Poller) runAll(ctx context.Context) (stopped time.Time, err error) {
 			}
 		})
 	}
-	all.Go(func() {
+	watching.Go(func() {
+		if !slices.ContainsFunc(p.queues, func(q *longpoll.Poller) bool { return !sleep.Closed(ctx, q.Started()) }) {
+			close(p.started)
+		}
 		<-ctx.Done()
 		stopped = time.Now()
 	})
-	all.Go(func() {
-		for _, q := range p.queues {
-			select {
-			case <-q.Started():
-			case <-ctx.Done():
-				return
-			}
-		}
-		close(p.started)
-	})
 	running.Wait()
 	stop()
-	all.Wait()
+	watching.Wait()
 	return stopped, errors.Join(errs...)
 }
 
