@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -35,12 +36,8 @@ var partitions = []partition{
 
 // PartitionOf returns the partition of a region, the second part of its ARNs.
 func PartitionOf(region string) string {
-	for _, p := range partitions {
-		if strings.HasPrefix(region, p.prefix) {
-			return p.name
-		}
-	}
-	return "" // cannot happen: the last has every prefix
+	i := slices.IndexFunc(partitions, func(p partition) bool { return strings.HasPrefix(region, p.prefix) })
+	return partitions[i].name
 }
 
 // Region returns the region in the host of a queue's URL, or "" when the host
