@@ -27,10 +27,6 @@ import (
 // Names are compared exactly, while encoding/json ignores their case if it finds no exact
 // match. null is refused unless the caller looks for it.
 type Scanner struct {
-	// HalfPairs reads each escaped half of a surrogate pair as U+FFFD, as encoding/json
-	// does. Without it such a text is left to encoding/json: a body of SQS cannot have it.
-	HalfPairs bool
-
 	// Pos is the position of the next byte, for messages. Only the scanner sets it.
 	Pos int
 
@@ -174,11 +170,11 @@ func (s *Scanner) escape() bool {
 		r = s.surrogate(r)
 	}
 	s.unescaped.WriteRune(r)
-	return !utf16.IsSurrogate(r)
+	return true
 }
 
-// surrogate completes a pair whose first half has been read. Half a pair stays, or
-// is U+FFFD.
+// surrogate completes a pair whose first half has been read. Half a pair is U+FFFD, as
+// encoding/json has it.
 func (s *Scanner) surrogate(first rune) rune {
 	if strings.HasPrefix(s.text[s.Pos:], `\u`) {
 		if r := utf16.DecodeRune(first, jsontext.Hex4(s.text[s.Pos+2:])); r != utf8.RuneError {
@@ -186,10 +182,7 @@ func (s *Scanner) surrogate(first rune) rune {
 			return r
 		}
 	}
-	if s.HalfPairs {
-		return utf8.RuneError
-	}
-	return first
+	return utf8.RuneError
 }
 
 // Skip reads a value of any kind, which must be valid JSON, as encoding/json reads it.

@@ -27,7 +27,6 @@ import (
 func Decode(payload []byte) ([]batch.Record, error) {
 	text := string(payload)
 	d := decoder{Scanner: *plainjson.NewScanner(text), size: len(text)}
-	d.HalfPairs = true
 	ok := d.Members(d.event) && d.End()
 	switch {
 	case !ok && !utf8.ValidString(text): // replace each byte that is not UTF-8 by U+FFFD, like encoding/json
