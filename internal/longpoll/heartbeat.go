@@ -3,15 +3,10 @@ package longpoll
 import (
 	"context"
 	"slices"
-	"strconv"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
-	"github.com/sqsbatch/sqsbatch/internal/sqscall"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
@@ -59,20 +54,21 @@ func (p *Poller) extension(m *message, now time.Time) time.Duration {
 	return d
 }
 
-// extend makes a call that extends the visibility of up to ten messages. The id of each
-// entry is its position: message ids repeat.
+// extend makes a call that extends the visibility of up to ten messages.
 func (p *Poller) extend(list []*message, now time.Time) {
 	entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(list))
 	for i, m := range list {
 		d := p.extension(m, now)
 		m.extending, m.extended = true, now.Add(d).Sub(m.entry.Latest.ReceivedAt)
 		entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{
-			Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &m.entry.Latest.ReceiptHandle, VisibilityTimeout: int32(d / time.Second),
+			ReceiptHandle: &m.entry.Latest.ReceiptHandle, VisibilityTimeout: int32(d / time.Second),
 		}
 	}
 	p.counts.Extensions++
 	p.call(func() func() {
-		errs := p.changeVisibility(p.beat, entries)
+		ctx, cancel := context.WithTimeout(p.beat, requestTimeout)
+		defer cancel()
+		errs := p.policy.SetVisibility(ctx, p.queue.arn, entries, p.called)
 		return func() { p.extended(list, entries, errs) }
 	})
 }
@@ -116,31 +112,4 @@ func (p *Poller) extensionsFare(errs []error) {
 		p.load.noExtension = time.Now().Add(min(p.queue.visibility/12, 5*time.Second) * 3 / 4)
 		p.failed(&t.extending, false, "extending the records' visibility fails", err, "others may receive them while they are handled here")
 	}
-}
-
-// changeVisibility makes a call, or several if SQS refuses it as a whole. It returns an
-// error for each entry, nil if the entry succeeded.
-func (p *Poller) changeVisibility(ctx context.Context, entries []types.ChangeMessageVisibilityBatchRequestEntry) []error {
-	errs := make([]error, len(entries))
-	at := make([]int, len(entries)) // positions in the list, which are also the entries' ids
-	for i := range at {
-		at[i] = i
-	}
-	sqserror.Divide(at, func(part []int) ([]int, error) {
-		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-		defer cancel()
-		return part, p.observe("ChangeMessageVisibilityBatch", func(c *batch.Call) error {
-			out, err := p.cfg.SQS.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{
-				QueueUrl: &p.queue.url, Entries: entries[part[0] : part[len(part)-1]+1]}, sqscall.Once)
-			for _, k := range part {
-				errs[k] = err
-			}
-			c.Entries, c.Failed = len(part), len(part)
-			if err == nil {
-				c.Failed, c.Throttled = len(out.Failed), sqserror.ReadAnswer(errs, nil, out.Failed)
-			}
-			return err
-		})
-	})
-	return errs
 }

@@ -3,13 +3,13 @@ package settle
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -42,7 +42,7 @@ func (p *Policy) suspect(r *batch.Record) bool {
 // timeouts, longer than visibility. The records of a FIFO group get the same. It makes one call
 // for ten records, and none if fewer than two would come back. It returns the timeouts that it
 // asked for, counted from now, by receipt handle. After an error SQS may have set them or not.
-func (p *Policy) Apart(ctx context.Context, records []batch.Record, visibility time.Duration, called func(batch.Call)) (map[string]time.Duration, error) {
+func (p *Policy) Apart(ctx context.Context, records []batch.Record, visibility time.Duration, called func(batch.Call)) (timeouts map[string]time.Duration, err error) {
 	arn := records[0].QueueARN
 	alone := func(i int) string {
 		if strings.HasSuffix(arn, ".fifo") {
@@ -60,7 +60,7 @@ func (p *Policy) Apart(ctx context.Context, records []batch.Record, visibility t
 		return nil, nil
 	}
 	first, within := rand.Float64(), min(2*visibility, apartWithin)
-	timeouts := make(map[string]time.Duration, len(records))
+	timeouts = make(map[string]time.Duration, len(records))
 	var entries []types.ChangeMessageVisibilityBatchRequestEntry
 	for i := range records {
 		if place, ok := places[alone(i)]; ok {
@@ -68,7 +68,7 @@ func (p *Policy) Apart(ctx context.Context, records []batch.Record, visibility t
 			timeout := min(visibility+longer, MaxVisibility-time.Minute).Truncate(time.Second)
 			timeouts[records[i].ReceiptHandle] = timeout
 			entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{
-				Id: idOf(i), ReceiptHandle: &records[i].ReceiptHandle, VisibilityTimeout: int32(timeout / time.Second),
+				ReceiptHandle: &records[i].ReceiptHandle, VisibilityTimeout: int32(timeout / time.Second),
 			})
 		}
 	}
@@ -78,27 +78,42 @@ func (p *Policy) Apart(ctx context.Context, records []batch.Record, visibility t
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	q, err := p.queueAt(ctx, cmp.Or(p.cfg.QueueURL, arn))
-	if err != nil {
-		return nil, err // no call was made
-	}
-	for ten := range slices.Chunk(entries, maxEntries) {
-		sqserror.Divide(ten, func(part []types.ChangeMessageVisibilityBatchRequestEntry) ([]types.ChangeMessageVisibilityBatchRequestEntry, error) {
-			c := batch.Call{Operation: string(opVisibility) + "Batch", QueueARN: arn, URL: q.url, Started: time.Now(), Entries: len(part), Failed: len(part)}
-			out, callErr := q.client.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url, Entries: part}, q.options)
-			if callErr == nil {
-				c.Failed, c.Throttled = len(out.Failed), sqserror.ReadAnswer(nil, nil, out.Failed)
-				for _, f := range out.Failed {
-					if i, bad := strconv.Atoi(aws.ToString(f.Id)); bad == nil && i >= 0 && i < len(records) {
-						delete(timeouts, records[i].ReceiptHandle)
-					}
-				}
-			}
-			c.Err, c.Duration = callErr, time.Since(c.Started)
-			called(c)
+	for k, callErr := range p.SetVisibility(ctx, arn, entries, called) {
+		if _, refused := errors.AsType[*sqserror.EntryError](callErr); refused {
+			delete(timeouts, *entries[k].ReceiptHandle)
+		} else {
 			err = cmp.Or(err, callErr)
-			return part, callErr
-		})
+		}
 	}
 	return timeouts, err
+}
+
+// SetVisibility sets the visibility timeouts of messages by one call for ten, or by several if SQS
+// refuses it as a whole. It returns an error for each entry, nil if SQS confirmed it.
+func (p *Policy) SetVisibility(ctx context.Context, arn string, entries []types.ChangeMessageVisibilityBatchRequestEntry, called func(batch.Call)) []error {
+	errs, positions := make([]error, len(entries)), make([]int, len(entries))
+	for i := range entries {
+		positions[i], entries[i].Id = i, idOf(i) // message ids repeat
+	}
+	q, err := p.queueAt(ctx, cmp.Or(p.cfg.QueueURL, arn))
+	if err != nil {
+		return slices.Repeat([]error{err}, len(entries))
+	}
+	for ten := range slices.Chunk(positions, maxEntries) {
+		sqserror.Divide(ten, func(part []int) ([]int, error) {
+			c := batch.Call{Operation: string(opVisibility) + "Batch", QueueARN: arn, URL: q.url, Started: time.Now(), Entries: len(part), Failed: len(part)}
+			in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url, Entries: entries[part[0] : part[len(part)-1]+1]}
+			out, err := q.client.ChangeMessageVisibilityBatch(ctx, in, q.options)
+			for _, k := range part {
+				errs[k] = err
+			}
+			if err == nil {
+				c.Failed, c.Throttled = len(out.Failed), sqserror.ReadAnswer(errs, nil, out.Failed)
+			}
+			c.Err, c.Duration = err, time.Since(c.Started)
+			called(c)
+			return part, err
+		})
+	}
+	return errs
 }
