@@ -51,9 +51,10 @@ type Options struct {
 // concurrent use. Unexported methods, and the fields from mu on, need its lock.
 type Runner struct {
 	*Engine
-	options Options
-	parent  context.Context
-	wake    chan struct{}
+	options  Options
+	contexts bool // hooks add values to the contexts of records
+	parent   context.Context
+	wake     chan struct{}
 
 	mu         sync.Mutex
 	ready      queue                  // heads of groups, and records of standard queues
@@ -84,7 +85,7 @@ func keyOf(d *Delivery) groupKey { return groupKey{d.Record.QueueARN, d.Record.G
 // NewRunner returns a runner. The contexts of its handlers have ctx's values, and end when
 // ctx does.
 func (e *Engine) NewRunner(ctx context.Context, o Options) *Runner {
-	r := &Runner{Engine: e, options: o, parent: ctx, wake: make(chan struct{}, 1), slots: e.cfg.Concurrency}
+	r := &Runner{Engine: e, options: o, contexts: e.Hooks.Contexts || e.Hooks.Batches && o.Single, parent: ctx, wake: make(chan struct{}, 1), slots: e.cfg.Concurrency}
 	if e.Slots != nil {
 		r.share = e.Slots.join(e.Priority, r.granted, r.signal)
 	}

@@ -128,7 +128,7 @@ func (w *worker) start(now time.Time) bool {
 	w.delivery, w.due, w.ended, d.Result.Started = d, time.Time{}, false, now
 	r.enter(d, running)
 	r.grow()
-	if r.hasContexts() {
+	if r.contexts {
 		w.inHook = now
 	}
 	w.setDeadline(d)
@@ -181,9 +181,6 @@ func (w *worker) setDeadline(d *Delivery) {
 	}
 }
 
-// hasContexts reports whether hooks add values to the contexts of records.
-func (r *Runner) hasContexts() bool { return r.Hooks.Contexts || r.Hooks.Batches && r.options.Single }
-
 // addValues calls the hooks that add values to the context of a record.
 func (r *Runner) addValues(ctx *recordContext) {
 	if r.Hooks.Batches && r.options.Single {
@@ -202,7 +199,7 @@ func (r *Runner) addValues(ctx *recordContext) {
 func (w *worker) handle() failure {
 	r, d := w.runner, w.delivery
 	ctx := (*recordContext)(d)
-	if r.hasContexts() {
+	if r.contexts {
 		r.addValues(ctx)
 		r.mu.Lock()
 		w.inHook = time.Time{}

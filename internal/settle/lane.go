@@ -82,7 +82,9 @@ func (s *Settler) Flush(all bool) {
 			if len(list) == 0 {
 				break
 			}
-			s.begin(l, list)
+			l.calls++
+			c := s.newCall(l, list)
+			s.aside(c.make, func() { s.answered(l, c) })
 		}
 		next = sooner(next, s.due(l))
 	}
@@ -141,18 +143,13 @@ func (s *Settler) Hurry() {
 	}
 }
 
-// lastTryOf is when the tries of a lane end; zero for never.
-func (s *Settler) lastTryOf(l *lane) (end time.Time) {
-	if l.failing > 0 { // else SQS answers, and calls go on
-		end = s.lastTry
-	}
-	return end
-}
-
 // giveUp finishes the entries of a lane that are not to be tried any longer.
 func (s *Settler) giveUp(l *lane, now time.Time) {
 	l.refused = l.refused && l.pause.After(now)
-	lastTry := s.lastTryOf(l)
+	var lastTry time.Time
+	if l.failing > 0 { // else SQS answers, and calls go on
+		lastTry = s.lastTry
+	}
 	if next := sooner(l.until, lastTry); !l.refused && (next.IsZero() || now.Before(next)) {
 		return
 	}
@@ -184,7 +181,10 @@ func (s *Settler) due(l *lane) (next time.Time) {
 	if len(l.entries) == 0 {
 		return next
 	}
-	over := sooner(l.until, s.lastTryOf(l))
+	over := l.until
+	if l.failing > 0 {
+		over = sooner(over, s.lastTry)
+	}
 	if !s.hasRoom(l) {
 		return over
 	}
@@ -226,13 +226,6 @@ func (s *Settler) Idle() bool {
 
 // Calls returns the number of open calls.
 func (s *Settler) Calls() int { return int(s.calls.Load()) }
-
-// begin makes a call.
-func (s *Settler) begin(l *lane, list []*Entry) {
-	l.calls++
-	c := s.newCall(l, list)
-	s.aside(c.make, func() { s.answered(l, c) })
-}
 
 func (s *Settler) newCall(l *lane, list []*Entry) *call {
 	c := &call{
