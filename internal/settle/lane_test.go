@@ -82,7 +82,7 @@ func TestManyFreshEntries_RetriesGetTheirTurn(t *testing.T) {
 		}
 		o.do(func() { o.Delete(entryFor(&records[0], batch.Verdict{})) })
 		time.Sleep(150 * time.Millisecond) // it has failed
-		for range 50 { // more than calls can take
+		for range 50 {                     // more than calls can take
 			o.do(func() {
 				for range 50 {
 					o.Delete(entryFor(&records[1], batch.Verdict{}))

@@ -226,10 +226,14 @@ func (s *Settler) comeBack(g *group, backoff bool) {
 			s.show(g.entries)
 		}
 	}
-	if s.cfg.MaxReceiveCount == 0 && backoff && (s.cfg.Backoff == nil || r.Attempt > 1) || abandoned {
+	asks := s.cfg.MaxReceiveCount == 0 && (backoff && s.cfg.Backoff == nil || r.Attempt > 1) || abandoned
+	if asks && (backoff || abandoned) {
 		s.whenKnown(r.QueueARN, show)
-	} else {
-		show()
+		return
+	}
+	show()
+	if asks {
+		s.whenKnown(r.QueueARN, func() {}) // for NoteAttempts
 	}
 }
 

@@ -247,6 +247,21 @@ func TestNotStartedAtLastAttempt_IsWarnedOf(t *testing.T) {
 			t.Errorf("warned %q", f.warnings)
 		}
 	})
+	inBubble(t, standardQueue, func(f *fixture) { // one that is released at once
+		f.engine.Concurrency, f.timeout = 1, 10*time.Second
+		f.engine.MinRemaining = 8 * time.Second
+		f.Send("after", "late")
+		records := f.Receive(10)
+		records[1].Attempt = 5
+		results := f.invoke(records, func(context.Context, batch.Record) error {
+			time.Sleep(2 * time.Second)
+			return nil
+		})
+		if results[1].Outcome != batch.NotStarted || !results[1].VisibilitySet || results[1].VisibleIn != 0 {
+			t.Errorf("the result is %+v", results[1])
+		}
+		f.warnedOnce("5 of 5 used")
+	})
 }
 
 func TestMinRemainingTooLong_BacksOffFromSecondAttempt(t *testing.T) {
