@@ -174,7 +174,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	})
 	p.intake.open(p.base)
 	p.phase = starting
-	go p.begin(p.base)
+	go p.startPolling(p.base)
 	p.loop()
 	p.end()
 	return p.fatal

@@ -25,9 +25,9 @@ type queue struct {
 	visibility       time.Duration // of the records that this poller holds
 }
 
-// begin looks the queue up, notifies the hooks that polling begins, and starts polling. It
+// startPolling looks the queue up, notifies the hooks that polling begins, and starts polling. It
 // does not if ctx ends before, because the poller was stopped.
-func (p *Poller) begin(ctx context.Context) {
+func (p *Poller) startPolling(ctx context.Context) {
 	err := p.lookUp(ctx)
 	if err == nil {
 		p.announce(ctx)

@@ -94,7 +94,7 @@ func (i *invocation) waitIdle(late <-chan time.Time, ended <-chan struct{}) bool
 	for !i.Idle() {
 		select {
 		case <-i.wake:
-			i.take()
+			i.passFailures()
 		case f := <-i.events:
 			f()
 		case <-late:
@@ -117,8 +117,8 @@ func (i *invocation) cutoffGrace() time.Duration {
 	return max(0, min(i.cfg.Grace, reserve/4, time.Until(times.SettleBy)))
 }
 
-// take passes on the records that have failed since the last call.
-func (i *invocation) take() {
+// passFailures passes on the records that have failed since the last call.
+func (i *invocation) passFailures() {
 	i.list = i.Finished(i.list[:0])
 	for _, d := range i.list {
 		if d.Verdict.Aborts && (i.aborted == nil || d.Verdict.After > i.aborted.Verdict.After) {
@@ -137,7 +137,7 @@ func (i *invocation) take() {
 // end gives every record without an outcome one: it was not started. It waits for hooks,
 // but not beyond SettleBy, since a hook that blocks must not make the response late.
 func (i *invocation) end() {
-	i.take()
+	i.passFailures()
 	if !i.Idle() && !i.waitIdle(i.halfOfTheRest(), nil) {
 		i.warn(fmt.Sprintf("a RecordFinished hook still runs %v after the cutoff, and the response does not wait for it: hooks must not block",
 			time.Since(i.options.Times.Cutoff).Round(time.Millisecond)))

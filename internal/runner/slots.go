@@ -52,8 +52,8 @@ func without(list []*share, a *share) []*share {
 	return slices.DeleteFunc(list, func(b *share) bool { return a == b })
 }
 
-// take takes a slot, and reports whether one was free. If not, grant is called when one is.
-func (a *share) take() bool {
+// acquire takes a slot, and reports whether one was free. If not, grant is called when one is.
+func (a *share) acquire() bool {
 	s := a.slots
 	s.mu.Lock()
 	defer s.mu.Unlock()

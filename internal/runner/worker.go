@@ -25,7 +25,7 @@ type worker struct {
 // starts the next one when it has taken its first delivery: a batch whose records
 // take no time is done before ten goroutines have been made for it.
 func (r *Runner) grow() {
-	if r.growing || len(r.active) >= r.slots || !r.startable() || r.share != nil && !r.share.take() {
+	if r.growing || len(r.active) >= r.slots || !r.startable() || r.share != nil && !r.share.acquire() {
 		return
 	}
 	r.growing = true
@@ -84,14 +84,14 @@ func (w *worker) work() {
 			go w.work() // the handler ended this goroutine: another goes on
 		}
 	}()
-	for more := w.begin(); more; {
+	for more := w.startFirst(); more; {
 		more = w.finish(w.handle())
 	}
 	returned = true
 }
 
-// begin takes w's first delivery, unless w goes on for a goroutine that ended.
-func (w *worker) begin() bool {
+// startFirst starts w's first delivery, unless w goes on for a goroutine that ended.
+func (w *worker) startFirst() bool {
 	if w.delivery != nil {
 		return true
 	}
@@ -107,7 +107,7 @@ func (w *worker) start(now time.Time) bool {
 	r := w.runner
 	var d *Delivery
 	if w.fresh || w.mayGoOn() {
-		d = r.take(now)
+		d = r.nextReady(now)
 	}
 	w.fresh = false
 	if d != nil && r.askLast(d) {
@@ -135,8 +135,8 @@ func (w *worker) start(now time.Time) bool {
 	return true
 }
 
-// take removes and returns the ready delivery that is to start next.
-func (r *Runner) take(now time.Time) *Delivery {
+// nextReady removes and returns the ready delivery that is to start next.
+func (r *Runner) nextReady(now time.Time) *Delivery {
 	for r.startable() {
 		d := r.prehandled.pop()
 		if d == nil {

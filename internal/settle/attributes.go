@@ -75,10 +75,10 @@ func (c *queueCache) fresh(arn string) bool {
 	return q.err == nil && time.Now().Before(q.until)
 }
 
-// begin reports whether the caller must ask SQS about a queue. answered is closed when
+// question reports whether the caller must ask SQS about a queue. answered is closed when
 // there is an answer. It is nil if there is a recent answer; err is then that answer's
 // error.
-func (c *queueCache) begin(arn string) (ask bool, answered chan struct{}, err error) {
+func (c *queueCache) question(arn string) (ask bool, answered chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q := c.of(arn)
@@ -134,7 +134,7 @@ func (s *Settler) learn(arn string, until time.Time) {
 		late = time.After(time.Until(until))
 	}
 	for s.asks.Err() == nil {
-		ask, answered, err := s.queues.begin(arn)
+		ask, answered, err := s.queues.question(arn)
 		if err != nil { // it was the answer to an earlier batch, and this one must tell of it as well
 			s.owner.Do(func() { s.warnOf(opAttributes, arn, err) })
 		}
