@@ -46,8 +46,8 @@ type Queue struct {
 
 	// Priority decides which queue has its next record handled, where Config.Concurrency
 	// limits all of them together: the queue with the highest Priority that has records. It
-	// starves the queues below it while it is busy. Of queues with the same Priority the one
-	// with the fewest running records comes next. Defaults to 0.
+	// starves the queues below it while it is busy. Queues of the same Priority get the same
+	// share. Defaults to 0.
 	Priority int
 
 	// Set changes the configuration for this queue. It is called after Config and the

@@ -1,22 +1,20 @@
 package runner
 
 import (
-	"cmp"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Slots limit how many deliveries several runners handle at the same time in total. A free
-// slot goes to a waiting runner with the highest priority, among equals to the one with the
-// fewest slots in use, among equals to the one that has waited longest. Running deliveries
-// are never interrupted for that.
+// slot goes to a runner with the highest priority, and of several to the one that has used
+// slots least. Running deliveries are never interrupted for that.
 type Slots struct {
 	total int
 
-	mu      sync.Mutex
-	used    int
-	shares  []*share
-	waiting []*share // those that were refused a slot since they got the last, oldest first
+	mu     sync.Mutex
+	used   int
+	shares []*share // of those that may want slots
 }
 
 // NewSlots returns a number of slots.
@@ -28,14 +26,23 @@ type share struct {
 	priority int
 	grant    func() // uses a slot that it is given, or gives it back
 	wake     func() // is called when slots are free again; must not block
-	inUse    int
+
+	inUse int
+	wants bool // it was refused one since it got the last
+	// passed is the total time for which it has used slots, up to since. It decides who is
+	// next.
+	passed time.Duration
+	since  time.Time
 }
+
+// startCost is what a start counts for, so that handlers which take no time take turns, too.
+const startCost = 10 * time.Microsecond
 
 // join returns a share of the slots. grant is called by a goroutine of its own.
 func (s *Slots) join(priority int, grant, wake func()) *share {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := &share{slots: s, priority: priority, grant: grant, wake: wake}
+	a := &share{slots: s, priority: priority, grant: grant, wake: wake, since: time.Now()}
 	s.shares = append(s.shares, a)
 	return a
 }
@@ -45,11 +52,8 @@ func (a *share) leave() {
 	s := a.slots
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.shares, s.waiting = without(s.shares, a), without(s.waiting, a)
-}
-
-func without(list []*share, a *share) []*share {
-	return slices.DeleteFunc(list, func(b *share) bool { return a == b })
+	a.wants = false
+	s.shares = slices.DeleteFunc(s.shares, func(b *share) bool { return a == b })
 }
 
 // acquire takes a slot, and reports whether one was free. If not, grant is called when one is.
@@ -57,14 +61,13 @@ func (a *share) acquire() bool {
 	s := a.slots
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	a.begin()
 	if s.used == s.total {
-		if !slices.Contains(s.waiting, a) {
-			s.waiting = append(s.waiting, a)
-		}
+		a.wants = true
 		return false
 	}
 	s.used++
-	a.inUse++
+	a.count(1)
 	return true
 }
 
@@ -74,8 +77,12 @@ func (a *share) yields() bool {
 	s := a.slots
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next := s.next()
-	return next != nil && precedence(next, a) < 0
+	if next := s.next(); next != nil && next.before(a) {
+		return true
+	}
+	a.count(0)
+	a.passed += startCost
+	return false
 }
 
 // release gives a slot back: another share that wants one gets it.
@@ -83,10 +90,10 @@ func (a *share) release() {
 	s := a.slots
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a.inUse--
+	a.count(-1)
 	if next := s.next(); next != nil {
-		s.waiting = without(s.waiting, next)
-		next.inUse++
+		next.wants = false
+		next.count(1)
 		go next.grant()
 		return
 	}
@@ -97,20 +104,6 @@ func (a *share) release() {
 	}
 }
 
-// next returns the share that gets the next slot, nil if none waits.
-func (s *Slots) next() *share {
-	if len(s.waiting) == 0 {
-		return nil
-	}
-	return slices.MinFunc(s.waiting, precedence) // the first of equals
-}
-
-// precedence is negative if a gets a slot rather than b. Runners that have equally many
-// keep theirs.
-func precedence(a, b *share) int {
-	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.inUse, b.inUse))
-}
-
 // usable returns how many slots, of most, the share has, can take now, or will get soon
 // whatever the others want. Records received beyond that would only wait.
 func (a *share) usable(most int) int {
@@ -119,7 +112,7 @@ func (a *share) usable(most int) int {
 	defer s.mu.Unlock()
 	due, sharers := s.total, 1
 	for _, b := range s.shares {
-		switch active := b.inUse > 0 || slices.Contains(s.waiting, b); {
+		switch active := b.inUse > 0 || b.wants; {
 		case a == b || !active || b.priority < a.priority:
 		case b.priority > a.priority:
 			due = 0
@@ -136,4 +129,57 @@ func (a *share) full() bool {
 	a.slots.mu.Lock()
 	defer a.slots.mu.Unlock()
 	return a.slots.used == a.slots.total
+}
+
+// next is the share that gets the next slot, nil if none wants one.
+func (s *Slots) next() (next *share) {
+	for _, b := range s.shares {
+		if b.wants {
+			if b.count(0); next == nil || b.before(next) {
+				next = b
+			}
+		}
+	}
+	return next
+}
+
+// before reports whether a gets a slot rather than b. Both have been counted.
+func (a *share) before(b *share) bool {
+	if a.priority != b.priority {
+		return a.priority > b.priority
+	}
+	b.count(0)
+	return a.passed < b.passed
+}
+
+// begin starts a share that has used nothing for a while at the level of the others. It
+// does not get the slots that it has not used.
+func (a *share) begin() {
+	if a.inUse > 0 || a.wants {
+		return
+	}
+	first := true
+	var least time.Duration
+	for _, b := range a.slots.shares {
+		if b.inUse > 0 || b.wants {
+			b.count(0)
+			if first || b.passed < least {
+				first, least = false, b.passed
+			}
+		}
+	}
+	if !first {
+		a.passed = max(a.passed, least)
+	}
+}
+
+// count adds up what the share has used until now, and changes how many slots it has.
+func (a *share) count(change int) {
+	now := time.Now()
+	a.passed += now.Sub(a.since) * time.Duration(a.inUse)
+	a.since = now
+	a.inUse += change
+	if change > 0 {
+		a.passed += startCost
+	}
 }
