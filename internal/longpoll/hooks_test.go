@@ -235,3 +235,24 @@ func quickThen(d time.Duration, h handle) handle {
 		return h(ctx, r)
 	}
 }
+
+// What a hook of a batch returns too late has no further effect.
+func TestBatchContextReturnsLate_RecordContextIsNotCalled(t *testing.T) {
+	began := 0
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) {
+		c.Engine.RecordTimeout = 10 * time.Second
+		c.Hooks = batch.JoinHooks(c.Hooks, testhooks.Of(slowStart(time.Minute)), batch.Hooks{
+			RecordContext: func(ctx context.Context, _ *batch.Record) context.Context { began++; return ctx },
+		})
+	}, func(w *world) {
+		w.Send("a")
+		w.start()
+		w.after(90 * time.Second)
+		if len(w.outcomes()) == 0 || w.outcomes()[0] != batch.Abandoned {
+			t.Errorf("outcomes %v", w.outcomes())
+		}
+		if began > 0 {
+			t.Errorf("RecordContext was called %d times", began)
+		}
+	})
+}

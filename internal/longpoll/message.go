@@ -12,7 +12,7 @@ import (
 )
 
 // message is a delivery that this poller holds. The runner owns its Delivery until the
-// delivery has finished. The loop owns the rest.
+// delivery has finished or is deciding. The loop owns the rest.
 type message struct {
 	runner.Delivery
 	record batch.Record

@@ -163,7 +163,7 @@ func (p *Poller) notifySettled(m *message) {
 	}
 	p.outcomes.Notify(func() {
 		info := batch.BatchInfo{Records: 1, QueueARN: r.Record.QueueARN, Started: r.Started}
-		p.hooks.BatchSettled(context.WithoutCancel(m.Values()), info, []batch.Result{r})
+		p.hooks.BatchSettled(context.WithoutCancel(m.BatchContext()), info, []batch.Result{r})
 	})
 }
 

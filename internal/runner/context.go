@@ -71,19 +71,16 @@ func (c *recordContext) Value(key any) any {
 	return c.inherited().Value(key)
 }
 
-// Values returns the context that has the values which hooks gave to d.
-func (d *Delivery) Values() context.Context { return (*recordContext)(d).inherited() }
-
 // inherited is where values come from that are not the record's own.
 func (c *recordContext) inherited() context.Context {
 	if values := c.values.Load(); values != nil {
 		return *values
 	}
-	return (*Delivery)(c).ofBatch()
+	return (*Delivery)(c).BatchContext()
 }
 
-// ofBatch has the values of d's batch.
-func (d *Delivery) ofBatch() context.Context {
+// BatchContext returns the context that has the values of d's batch.
+func (d *Delivery) BatchContext() context.Context {
 	if values := d.batch.Load(); values != nil {
 		return *values
 	}

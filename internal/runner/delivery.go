@@ -16,7 +16,7 @@ import (
 // touch it until [Runner.Finished] returns it. In between the runner's lock guards it, and
 // the runner writes Result and Verdict. There are two exceptions: the owner may read
 // Record, which only its own Renew replaces; and it may read all fields of a delivery that
-// is deciding, since only the owner ends that.
+// is deciding, and write its Result, since only the owner ends that.
 //
 // There is one for each record in flight, so keep it small.
 type Delivery struct {

@@ -17,9 +17,9 @@ type Settling interface {
 	// its FIFO group that were skipped because of it. It must not block.
 	Failed(d *Delivery)
 	// DeadLetter is called for a failure while other records of its FIFO group wait behind
-	// it. One of Events then calls done: with true if the record no longer blocks its
-	// group, which goes on; or with false if it has failed, and the rest of the group is
-	// skipped. DeadLetter must not block. If the batch ends first, the record is passed to
+	// it. It or one of Events then calls done: with true if the record no longer blocks its
+	// group, which goes on, and d's Result has its outcome; or with false if it has failed,
+	// and the rest of the group is skipped. DeadLetter must not block. If the batch ends first, the record is passed to
 	// Failed.
 	DeadLetter(d *Delivery, done func(gone bool))
 	// LastAttempt is called as [Options] describe, by other goroutines.

@@ -227,3 +227,25 @@ func TestSlots_AbandonedHandlerGivesItsSlotBack(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 	})
 }
+
+// A queue of quick records gets its part of the time even if there are no more slots than queues
+// of slow ones.
+func TestSlots_NoMoreThanSlowQueues_QuickOneGetsItsPart(t *testing.T) {
+	for _, n := range []int{1, 2} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSharing(n)
+			list := []*runner.Runner{s.add(t, "quick", 1, 100_000, constant(time.Millisecond))}
+			for i := range n {
+				list = append(list, s.add(t, fmt.Sprint("slow", i), 1, 10_000, constant(100*time.Millisecond)))
+			}
+			time.Sleep(10 * time.Second)
+			if part, least := s.part("quick"), 0.9/float64(n+1); part < least {
+				t.Errorf("%d slots and slow queues: the quick one has %.2f of the time, want %.2f at least", n, part, least)
+			}
+			for _, r := range list {
+				r.Withdraw(batch.ErrStopped)
+			}
+			time.Sleep(time.Minute)
+		})
+	}
+}

@@ -61,7 +61,7 @@ func (v View) whileRunning(f func(*Runner, *Delivery)) {
 
 // Inherited returns the context from which the record's own is made. It has the values of the
 // batch, and none of the record's.
-func (v View) Inherited() context.Context { return v.delivery.ofBatch() }
+func (v View) Inherited() context.Context { return v.delivery.BatchContext() }
 
 // HandledBy reports whether the runner calls h directly, without middleware.
 func (v View) HandledBy(h batch.Handler) bool { return v.delivery.runner.handler == h }

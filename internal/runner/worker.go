@@ -182,11 +182,18 @@ func (w *worker) setDeadline(d *Delivery) {
 }
 
 // addValues calls the hooks that add values to the context of a record.
-func (r *Runner) addValues(ctx *recordContext) {
+func (w *worker) addValues(ctx *recordContext) {
+	r := w.runner
 	if r.Hooks.Batches && r.options.Single {
 		info := batch.BatchInfo{Records: 1, QueueARN: ctx.Record.QueueARN, Started: ctx.Result.Started}
 		values := r.Hooks.BatchContext(r.parent, info, []batch.Record{*ctx.Record})
 		ctx.batch.Store(&values)
+		r.mu.Lock()
+		over := w.givenUp
+		r.mu.Unlock()
+		if over {
+			return
+		}
 	}
 	if r.Hooks.Contexts {
 		values := r.Hooks.RecordContext(ctx, ctx.inherited(), ctx.Record)
@@ -200,7 +207,7 @@ func (w *worker) handle() failure {
 	r, d := w.runner, w.delivery
 	ctx := (*recordContext)(d)
 	if r.contexts {
-		r.addValues(ctx)
+		w.addValues(ctx)
 		r.mu.Lock()
 		w.inHook = time.Time{}
 		// A record that another one handled still fetches its outcome, unless it was given

@@ -67,12 +67,12 @@ func (c *queueCache) known(arn string) (a attributes, ok bool) {
 	return a, false
 }
 
-// fresh reports whether SQS has said a queue's lately.
-func (c *queueCache) fresh(arn string) bool {
+// latest reports whether SQS has answered lately, and the error of that answer.
+func (c *queueCache) latest(arn string) (answered bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q := c.of(arn)
-	return q.err == nil && time.Now().Before(q.until)
+	return time.Now().Before(q.until), q.err
 }
 
 // question reports whether the caller must ask SQS about a queue. answered is closed when
@@ -125,14 +125,15 @@ func (p *Policy) Know(arn string, values map[string]string) {
 // askTimeout is how long SQS is asked about a queue without an answer.
 const askTimeout = 10 * time.Second
 
-// learn returns when SQS has said what the attributes of a queue are, or at until, if that is not
-// zero. It asks, unless there is a recent answer or another goroutine asks already. The owner
-// must not call it.
-func (s *Settler) learn(arn string, until time.Time) {
-	var late <-chan time.Time
-	if !until.IsZero() {
-		late = time.After(time.Until(until))
+// learn returns when SQS has said what the attributes of a queue are, or when policyWait is over
+// since the wait began, or a quarter of the time that was left then. It asks, unless there is a
+// recent answer or another goroutine asks already. The owner must not call it.
+func (s *Settler) learn(arn string, began time.Time) {
+	wait := policyWait
+	if end, ok := s.ctx.Deadline(); ok {
+		wait = min(wait, end.Sub(began)/4)
 	}
+	late := time.After(time.Until(began.Add(wait)))
 	for s.asks.Err() == nil {
 		ask, answered, err := s.queues.question(arn)
 		if err != nil { // it was the answer to an earlier batch, and this one must tell of it as well
@@ -142,8 +143,7 @@ func (s *Settler) learn(arn string, until time.Time) {
 			return
 		}
 		if ask {
-			s.calls.Add(1)
-			go s.ask(arn)
+			s.ask(arn)
 		}
 		select {
 		case <-answered:
@@ -154,28 +154,20 @@ func (s *Settler) learn(arn string, until time.Time) {
 	}
 }
 
-// soon is until when a call that began then may wait for an answer: for policyWait, or a quarter
-// of the time that was left.
-func (s *Settler) soon(began time.Time) time.Time {
-	wait := policyWait
-	if end, ok := s.ctx.Deadline(); ok {
-		wait = min(wait, end.Sub(began)/4)
-	}
-	return began.Add(wait)
-}
-
 // policyWait is how long a backoff waits for the queue's maxReceiveCount. After that, 5 is
 // used.
 const policyWait = time.Second
 
-// ask stores the attributes of a queue. It goes on if those who wait for them do not.
+// ask begins to ask for the attributes of a queue. That goes on if those who wait for them do not.
 func (s *Settler) ask(arn string) {
-	ctx, cancel := context.WithTimeout(s.asks, askTimeout)
-	defer cancel()
-	a, err := s.attributes(ctx, arn)
-	s.queues.keep(arn, a, err)
-	s.owner.Do(func() {
-		s.calls.Add(-1)
+	var err error
+	s.aside(func() {
+		ctx, cancel := context.WithTimeout(s.asks, askTimeout)
+		defer cancel()
+		var a attributes
+		a, err = s.attributes(ctx, arn)
+		s.queues.keep(arn, a, err)
+	}, func() {
 		if err != nil && !errors.Is(err, context.Canceled) {
 			s.warnOf(opAttributes, arn, err)
 		}

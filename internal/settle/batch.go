@@ -64,7 +64,7 @@ func (b *Batch) Apart(records []batch.Record) {
 	}
 	apart := false
 	s.aside(func() {
-		s.learn(records[0].QueueARN, s.soon(time.Now()))
+		s.learn(records[0].QueueARN, time.Now())
 		a, _ := s.queues.known(records[0].QueueARN)
 		// An error costs only attempts, after a crash.
 		b.apart, _ = s.Policy.Apart(s.ctx, records, a.visibility, b.called)
@@ -121,7 +121,7 @@ func (b *Batch) entry(d *runner.Delivery) *Entry {
 func (b *Batch) LastAttempt(r *batch.Record) bool {
 	s := b.settler
 	if r.Attempt > 1 && s.cfg.MaxReceiveCount == 0 {
-		s.learn(r.QueueARN, s.soon(time.Now()))
+		s.learn(r.QueueARN, time.Now())
 	}
 	return s.Policy.LastAttempt(r)
 }

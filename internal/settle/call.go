@@ -70,7 +70,6 @@ func (c *call) make() {
 	}
 	err := error(nil)
 	if c.op == opSend {
-		c.learnDeadLetterQueue()
 		c.target, err = c.deadLetterQueue(c.arn)
 	}
 	if err == nil {

@@ -13,21 +13,27 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// learnDeadLetterQueue returns when a queue has said which its dead-letter queue is. If the queue
-// gives no new answer soon, its previous answer is used. Without any answer a poller does not
-// wait for long: the record comes back, and the question is asked again then.
-func (c *call) learnDeadLetterQueue() {
-	if c.cfg.DeadLetterQueue != "" {
+// send sends a record to the dead-letter queue when that queue is known. If its queue gives no
+// new answer soon, the previous answer is used. Without any answer a poller does not wait for
+// long: the record comes back, and the question is asked again then. A batch waits for as long
+// as it can.
+func (s *Settler) send(e *Entry) {
+	arn := e.Result.Record.QueueARN
+	if s.cfg.DeadLetterQueue != "" {
+		s.enqueue(opSend, e)
 		return
 	}
-	var until time.Time
-	if _, known := c.queues.known(c.arn); known || c.failureFor > 0 {
-		until = c.soon(c.began)
-	}
-	for k := range c.jobs {
-		until = sooner(until, c.jobs[k].tries.until) // a group waits for it
-	}
-	c.learn(c.arn, until)
+	s.whenKnown(arn, func() {
+		_, known := s.queues.known(arn)
+		answered, _ := s.queues.latest(arn)
+		until := sooner(e.tries.until, s.lastTry)
+		over := s.asks.Err() != nil || !until.IsZero() && !time.Now().Before(until)
+		if known || answered || over || s.failureFor > 0 {
+			s.enqueue(opSend, e)
+		} else {
+			s.send(e)
+		}
+	})
 }
 
 // deadLetterQueue returns the URL or ARN of a queue's dead-letter queue, or an error if

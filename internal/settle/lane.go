@@ -72,8 +72,11 @@ func (s *Settler) Flush(all bool) {
 	}
 	now := time.Now()
 	all = all && len(s.waiting) == 0
-	for i := 0; i < len(s.lanes); i++ { // a send that is given up may begin a lane
-		s.giveUp(s.lanes[i], now)
+	for again := true; again; { // a send that is given up puts entries in another lane
+		again = false
+		for _, l := range s.lanes {
+			again = s.giveUp(l, now) || again
+		}
 	}
 	var next time.Time
 	for _, l := range s.lanes {
@@ -143,15 +146,16 @@ func (s *Settler) Hurry() {
 	}
 }
 
-// giveUp finishes the entries of a lane that are not to be tried any longer.
-func (s *Settler) giveUp(l *lane, now time.Time) {
+// giveUp finishes the entries of a lane that are not to be tried any longer, and reports whether
+// there were any.
+func (s *Settler) giveUp(l *lane, now time.Time) bool {
 	l.refused = l.refused && l.pause.After(now)
 	var lastTry time.Time
 	if l.failing > 0 { // else SQS answers, and calls go on
 		lastTry = s.lastTry
 	}
 	if next := sooner(l.until, lastTry); !l.refused && (next.IsZero() || now.Before(next)) {
-		return
+		return false
 	}
 	l.until = time.Time{}
 	var list []*Entry
@@ -165,7 +169,7 @@ func (s *Settler) giveUp(l *lane, now time.Time) {
 		return false
 	})
 	if len(list) == 0 {
-		return
+		return false
 	}
 	c := s.newCall(l, list)
 	c.givenUp = true
@@ -173,6 +177,7 @@ func (s *Settler) giveUp(l *lane, now time.Time) {
 		c.errs[k] = cmp.Or(e.tries.err, errRefused)
 	}
 	s.answered(l, c)
+	return true
 }
 
 // due is when the next call of a lane begins, or something of it is to be given up, if SQS

@@ -154,3 +154,88 @@ func TestQueueHasNotSaidLately_FirstAttemptDoesNotWait(t *testing.T) {
 		})
 	}
 }
+
+// silent answers everything but questions about attributes, and counts sends.
+func silent(q *testqueue.Queue, sends *int) {
+	q.Fault = func(operation string, r *http.Request) (*http.Response, error) {
+		switch operation {
+		case opSend:
+			*sends++
+		case "GetQueueAttributes":
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		return nil, nil
+	}
+}
+
+// What SQS said of a queue is old, and it does not answer now: a record is not sent once SQS has
+// shown it to others.
+func TestQueueDoesNotAnswer_RecordIsNotSentOnceItIsShown(t *testing.T) {
+	for name, fail := range map[string]func(*owner, *settle.Entry){
+		"a failure": func(o *owner, e *settle.Entry) { o.Fail(time.Now().Add(500*time.Millisecond), e) },
+		"while its group waits": func(o *owner, e *settle.Entry) {
+			o.DeadLetter(e, func(bool) {})
+			time.AfterFunc(100*time.Millisecond, func() { o.do(func() { o.Fail(time.Now().Add(100*time.Millisecond), e) }) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := testqueue.New(t, fifoQueue)
+				o := newOwner(t, q, settle.Config{})
+				defer o.stop()
+				o.Know(q.ARN, map[string]string{"RedrivePolicy": `{"maxReceiveCount":5,"deadLetterTargetArn":"` + q.DeadLetterARN + `"}`})
+				time.Sleep(time.Hour)
+				sends := 0
+				silent(q, &sends)
+				q.SendTo("a", "a:never")
+				record := q.Receive(1)[0]
+				o.do(func() { fail(o, entryFor(&record, batch.Verdict{Permanent: true})) })
+				time.Sleep(time.Minute)
+				if sends > 0 {
+					t.Errorf("%d sends", sends)
+				}
+			})
+		})
+	}
+}
+
+// Sends that get no answer are given up when SQS shows the records. No call is made for them then.
+func TestSendsGivenUp_NoVisibilityIsSetOnceTheyAreShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := testqueue.New(t, standardQueue)
+		o := newOwner(t, q, settle.Config{})
+		defer o.stop()
+		for range 31 {
+			q.Send("never")
+		}
+		records := q.Receive(31)
+		o.do(func() { o.Fail(time.Now().Add(time.Minute), entryFor(&records[0], batch.Verdict{})) }) // the lane of visibilities is the first
+		time.Sleep(time.Second)
+		until, late := time.Now().Add(8*time.Second), 0
+		q.Fault = func(operation string, r *http.Request) (*http.Response, error) {
+			if operation == opVisibility && !time.Now().Before(until) {
+				late++
+			}
+			if operation == opSend {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return nil, nil
+		}
+		fail := func(list []batch.Record) {
+			o.do(func() {
+				for k := range list {
+					o.Fail(until, entryFor(&list[k], batch.Verdict{Permanent: true}))
+				}
+			})
+		}
+		fail(records[1:11])
+		time.Sleep(4 * time.Second)
+		fail(records[11:])
+		time.Sleep(20 * time.Second)
+		if late > 0 {
+			t.Errorf("%d calls after SQS has shown the records", late)
+		}
+	})
+}

@@ -197,14 +197,14 @@ func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 		}
 	}
 	if sending { // SQS's answer decides
-		for _, l := range s.lanes { // the entry is in one of them
+		for _, l := range s.lanes { // the entry is in one of them, or waits for its queue's answer
 			l.until = sooner(l.until, first.tries.until)
 		}
 		return
 	}
 	switch s.onPermanent(first.Verdict) {
 	case partialfailure.DeadLetter:
-		s.enqueue(opSend, first)
+		s.send(first)
 	case partialfailure.Drop:
 		s.gone(first, batch.Dropped, "")
 	default:
@@ -316,7 +316,7 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone bool)) {
 		case policy == partialfailure.DeadLetter || s.LastAttempt(r):
 			p.sending = true
 			e.tries = &tries{until: time.Now().Add(s.placeFor), due: time.Now()} // it does not linger: a group waits
-			s.enqueue(opSend, e)
+			s.send(e)
 		default:
 			e.inPlace = nil
 			done(false)
@@ -333,7 +333,10 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone bool)) {
 // whenKnown has the owner call f when the attributes of a queue are known, or a moment later
 // although SQS has not said them.
 func (s *Settler) whenKnown(arn string, f func()) {
-	if s.waiting[arn] == nil && s.queues.fresh(arn) {
+	if answered, err := s.queues.latest(arn); answered && s.waiting[arn] == nil {
+		if err != nil { // it was the answer to an earlier batch, and this one must tell of it as well
+			s.warnOf(opAttributes, arn, err)
+		}
 		f()
 		return
 	}
@@ -342,7 +345,7 @@ func (s *Settler) whenKnown(arn string, f func()) {
 		return // they go on together, and share calls
 	}
 	began := time.Now()
-	s.aside(func() { s.learn(arn, s.soon(began)) }, func() {
+	s.aside(func() { s.learn(arn, began) }, func() {
 		list := s.waiting[arn]
 		delete(s.waiting, arn)
 		for _, f := range list {
