@@ -175,18 +175,11 @@ type appearance struct {
 	set     bool // SQS confirmed it before the response
 }
 
-// appears is how a delivery's visibility was set before the response. A time counts from the
-// first try: the SDK repeats a call that fails as it is. After a call that succeeded, one with
-// the same time is another.
+// appears is how a delivery's visibility was set before the response.
 func (i *Invocation) appears(d *delivery) (a appearance) {
-	first := map[time.Duration]time.Time{}
 	for _, e := range d.set {
-		if _, again := first[e.hidden]; !again {
-			first[e.hidden] = e.at.At
-		}
 		if e.ok && e.ended.Before(i.Answered) {
-			a = appearance{first[e.hidden].Add(e.hidden), e.hidden > 0, true}
-			delete(first, e.hidden)
+			a = appearance{e.at.At.Add(e.hidden), e.hidden > 0, true}
 		}
 	}
 	return a
