@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -156,11 +157,11 @@ func TestQueueHasNotSaidLately_FirstAttemptDoesNotWait(t *testing.T) {
 }
 
 // silent answers everything but questions about attributes, and counts sends.
-func silent(q *testqueue.Queue, sends *int) {
+func silent(q *testqueue.Queue, sends *atomic.Int32) {
 	q.Fault = func(operation string, r *http.Request) (*http.Response, error) {
 		switch operation {
 		case opSend:
-			*sends++
+			sends.Add(1)
 		case "GetQueueAttributes":
 			<-r.Context().Done()
 			return nil, r.Context().Err()
@@ -186,14 +187,14 @@ func TestQueueDoesNotAnswer_RecordIsNotSentOnceItIsShown(t *testing.T) {
 				defer o.stop()
 				o.Know(q.ARN, map[string]string{"RedrivePolicy": `{"maxReceiveCount":5,"deadLetterTargetArn":"` + q.DeadLetterARN + `"}`})
 				time.Sleep(time.Hour)
-				sends := 0
+				var sends atomic.Int32
 				silent(q, &sends)
 				q.SendTo("a", "a:never")
 				record := q.Receive(1)[0]
 				o.do(func() { fail(o, entryFor(&record, batch.Verdict{Permanent: true})) })
 				time.Sleep(time.Minute)
-				if sends > 0 {
-					t.Errorf("%d sends", sends)
+				if n := sends.Load(); n > 0 {
+					t.Errorf("%d sends", n)
 				}
 			})
 		})
@@ -210,12 +211,11 @@ func TestSendsGivenUp_NoVisibilityIsSetOnceTheyAreShown(t *testing.T) {
 			q.Send("never")
 		}
 		records := q.Receive(31)
-		o.do(func() { o.Fail(time.Now().Add(time.Minute), entryFor(&records[0], batch.Verdict{})) }) // the lane of visibilities is the first
-		time.Sleep(time.Second)
-		until, late := time.Now().Add(8*time.Second), 0
+		until := time.Now().Add(9 * time.Second)
+		var late atomic.Int32
 		q.Fault = func(operation string, r *http.Request) (*http.Response, error) {
 			if operation == opVisibility && !time.Now().Before(until) {
-				late++
+				late.Add(1)
 			}
 			if operation == opSend {
 				<-r.Context().Done()
@@ -223,6 +223,8 @@ func TestSendsGivenUp_NoVisibilityIsSetOnceTheyAreShown(t *testing.T) {
 			}
 			return nil, nil
 		}
+		o.do(func() { o.Fail(time.Now().Add(time.Minute), entryFor(&records[0], batch.Verdict{})) }) // the lane of visibilities is the first
+		time.Sleep(time.Second)
 		fail := func(list []batch.Record) {
 			o.do(func() {
 				for k := range list {
@@ -234,8 +236,8 @@ func TestSendsGivenUp_NoVisibilityIsSetOnceTheyAreShown(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		fail(records[11:])
 		time.Sleep(20 * time.Second)
-		if late > 0 {
-			t.Errorf("%d calls after SQS has shown the records", late)
+		if n := late.Load(); n > 0 {
+			t.Errorf("%d calls after SQS has shown the records", n)
 		}
 	})
 }
