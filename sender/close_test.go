@@ -72,7 +72,7 @@ func TestClose_ReturnsWhatItGivesUp(t *testing.T) {
 		w.wantTook(began, 3*time.Second)
 		others.Wait()
 		if len(told) != 3 || len(left) != 4 {
-			w.Fatalf("%d results were told, %d returned, want 3 and 4", len(told), len(left))
+			w.Fatalf("%d results were passed on, %d returned, want 3 and 4", len(told), len(left))
 		}
 		for i, r := range left {
 			if r.Message.Body != numbered(i).Body || !errors.Is(r.Err, sender.ErrClosed) || r.MayHaveBeenSent != (i == 0) {

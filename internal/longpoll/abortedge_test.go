@@ -126,7 +126,7 @@ func TestAbortWhileHooksAreNotified_RecordGoesOn(t *testing.T) {
 		outcomes := w.outcomes()
 		slices.Sort(outcomes)
 		if want := []batch.Outcome{batch.Succeeded, batch.Retry, batch.NotStarted}; !slices.Equal(outcomes, want) {
-			t.Errorf("the hooks were told %v, want %v", outcomes, want)
+			t.Errorf("the hooks got %v, want %v", outcomes, want)
 		}
 		for _, r := range w.settled() {
 			if r.Outcome != batch.NotStarted {

@@ -83,7 +83,7 @@ func TestAbortThenStop(t *testing.T) {
 			t.Errorf("the stop took %v, want what the handler does", took)
 		}
 		if got := fmt.Sprint(w.outcomes()); got != "[retry succeeded not-started not-started]" {
-			t.Errorf("the hooks were told %s", got)
+			t.Errorf("the hooks got %s", got)
 		}
 		if n := w.visible(); n != 0 {
 			t.Errorf("%d are visible, want none: those behind what ran come back when the abort is over", n)

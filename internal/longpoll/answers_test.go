@@ -154,7 +154,7 @@ func TestLeaseRevokedWhileWaiting_RunningRecordGoesOn(t *testing.T) {
 		w.after(10 * time.Minute)
 		w.wantHandled("g:1", "g:2", "g:3")
 		if list := w.outcomes(); len(list) == 0 || list[0] != batch.Succeeded {
-			t.Errorf("the hooks were told %v, want the first to succeed", list)
+			t.Errorf("the hooks got %v, want the first to succeed", list)
 		}
 	})
 }

@@ -269,7 +269,7 @@ func (w *world) wantHandled(want ...string) {
 func (w *world) wantOutcomes(want ...batch.Outcome) {
 	w.t.Helper()
 	if got := w.outcomes(); !slices.Equal(got, want) {
-		w.t.Errorf("the hooks were told %v, want %v", got, want)
+		w.t.Errorf("the hooks got %v, want %v", got, want)
 	}
 }
 

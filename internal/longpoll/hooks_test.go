@@ -78,7 +78,7 @@ func TestHooksAreToldOfAGroup(t *testing.T) {
 		}
 		slices.Sort(d.lines)
 		if !slices.Equal(d.lines, want) {
-			t.Errorf("hooks were told\n%s\nwant\n%s", strings.Join(d.lines, "\n"), strings.Join(want, "\n"))
+			t.Errorf("hooks got\n%s\nwant\n%s", strings.Join(d.lines, "\n"), strings.Join(want, "\n"))
 		}
 	})
 }
@@ -94,7 +94,7 @@ func TestHooksAreToldOnce(t *testing.T) {
 		w.after(5 * time.Minute)
 		want := []string{"batch of 1 from " + w.ARN, "start a", "finish a succeeded", "settled 1: a succeeded"}
 		if !slices.Equal(d.lines, want) || w.deleted() != 1 {
-			t.Errorf("hooks were told %q, want %q", d.lines, want)
+			t.Errorf("hooks got %q, want %q", d.lines, want)
 		}
 		if r := w.results[0]; r.Deleted || r.DeleteErr == nil {
 			t.Errorf("the result says deleted %v, error %v; it must be of the time when the first delete had failed", r.Deleted, r.DeleteErr)

@@ -52,7 +52,7 @@ func TestAbandonedAtLastTwoAttempts_IsWarnedOf(t *testing.T) {
 				}
 				want := fmt.Sprint([]string{"abandoned at 1 of 5", "abandoned at 2 of 5", "abandoned at 3 of 5", "abandoned at 4 of 5", "abandoned at 5 of 5"})
 				if got := fmt.Sprint(w.attempts()); got != want {
-					t.Errorf("the hooks were told %s, want %s", got, want)
+					t.Errorf("the hooks got %s, want %s", got, want)
 				}
 				warned := w.warningsWith("left before the dead-letter queue")
 				if len(warned) != 2 || len(w.warnings) != 2 {
@@ -78,7 +78,7 @@ func TestStoppedAtLastAttempt_IsWarnedOf(t *testing.T) {
 				w.after(time.Second)
 				got := w.attempts()
 				if len(got) != 1 || got[0] != "retry at 5 of 5" && got[0] != "abandoned at 5 of 5" {
-					t.Errorf("the hooks were told %q", got)
+					t.Errorf("the hooks got %q", got)
 				}
 				if got := w.warningsWith("no attempt left before the dead-letter queue (5 of 5 used)"); len(got) != 1 {
 					t.Errorf("warned %q", w.warnings)
@@ -104,7 +104,7 @@ func TestQueueAttributesUnknown_DelaysNothing(t *testing.T) {
 		w.inject(sqs.Fault{Kind: sqs.Hang, Operation: "GetQueueAttributes"})
 		w.after(12 * time.Second) // timeout, grace, and what calls are made again for
 		if got := fmt.Sprint(w.attempts()); got != "[abandoned at 3 of 0]" {
-			t.Errorf("the hooks were told %s", got)
+			t.Errorf("the hooks got %s", got)
 		}
 		if got := w.warningsWith("GetQueueAttributes: no answer from SQS"); len(got) != 1 {
 			t.Errorf("warned %q", w.warnings)
@@ -119,7 +119,7 @@ func TestQueueAttributesUnknown_DelaysNothing(t *testing.T) {
 		}
 		w.after(time.Second)
 		if n := len(w.attempts()); n != 2 {
-			t.Errorf("the hooks were told of %d records, want 2", n)
+			t.Errorf("the hooks got %d records, want 2", n)
 		}
 	})
 }

@@ -164,7 +164,7 @@ func (p *Poller) failedGroup(m *message) {
 		group = append(group, one)
 	}
 	switch r := m.Result; {
-	case r.Outcome == batch.NotStarted: // too little of its time was left, or a hook delayed its batch
+	case r.Outcome == batch.NotStarted: // too little of its time was left, or it was taken back behind others of its chunk
 		p.load.held -= len(group)
 		if r.Err == batch.ErrStopped { // the poller's own, not one that a handler returned
 			why := p.aborts.reason(time.Now())

@@ -28,7 +28,7 @@ func TestWhatSucceedsIsDeleted(t *testing.T) {
 			t.Errorf("stopping an idle poller took %v", took)
 		}
 		if got := w.outcomes(); !slices.Equal(got, slices.Repeat([]batch.Outcome{batch.Succeeded}, 4)) {
-			t.Errorf("hooks were told %v", got)
+			t.Errorf("hooks got %v", got)
 		}
 	})
 }

@@ -19,8 +19,8 @@ type Settling interface {
 	// DeadLetter is called for a failure while other records of its FIFO group wait behind
 	// it. It or one of Events then calls done: with true if the record no longer blocks its
 	// group, which goes on, and d's Result has its outcome; or with false if it has failed,
-	// and the rest of the group is skipped. DeadLetter must not block. If the batch ends first, the record is passed to
-	// Failed.
+	// and the rest of the group is skipped. DeadLetter must not block. If the batch ends
+	// first, the record is passed to Failed.
 	DeadLetter(d *Delivery, done func(gone bool))
 	// LastAttempt is called as [Options] describe, by other goroutines.
 	LastAttempt(r *batch.Record) bool

@@ -75,10 +75,10 @@ func TestBatch_GivesEachRecordOneOutcomeInOrder(t *testing.T) {
 		}
 		slices.Sort(hook.finished)
 		if want := []string{"m-0 succeeded", "m-1 retry", "m-2 retry", "m-3 abandoned", "m-4 succeeded"}; !slices.Equal(hook.finished, want) {
-			t.Errorf("hooks were told %v", hook.finished)
+			t.Errorf("hooks got %v", hook.finished)
 		}
 		if len(hook.started) != 5 {
-			t.Errorf("hooks were told of %d starts", len(hook.started))
+			t.Errorf("hooks got %d starts", len(hook.started))
 		}
 		time.Sleep(2 * time.Hour)
 	})

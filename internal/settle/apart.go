@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
@@ -86,34 +84,4 @@ func (p *Policy) Apart(ctx context.Context, records []batch.Record, visibility t
 		}
 	}
 	return timeouts, err
-}
-
-// SetVisibility sets the visibility timeouts of messages by one call for ten, or by several if SQS
-// refuses it as a whole. It returns an error for each entry, nil if SQS confirmed it.
-func (p *Policy) SetVisibility(ctx context.Context, arn string, entries []types.ChangeMessageVisibilityBatchRequestEntry, called func(batch.Call)) []error {
-	errs, positions := make([]error, len(entries)), make([]int, len(entries))
-	for i := range entries {
-		positions[i], entries[i].Id = i, idOf(i) // message ids repeat
-	}
-	q, err := p.queueAt(ctx, cmp.Or(p.cfg.QueueURL, arn))
-	if err != nil {
-		return slices.Repeat([]error{err}, len(entries))
-	}
-	for ten := range slices.Chunk(positions, maxEntries) {
-		sqserror.Divide(ten, func(part []int) ([]int, error) {
-			c := batch.Call{Operation: string(opVisibility) + "Batch", QueueARN: arn, URL: q.url, Started: time.Now(), Entries: len(part), Failed: len(part)}
-			in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url, Entries: entries[part[0] : part[len(part)-1]+1]}
-			out, err := q.client.ChangeMessageVisibilityBatch(ctx, in, q.options)
-			for _, k := range part {
-				errs[k] = err
-			}
-			if err == nil {
-				c.Failed, c.Throttled = len(out.Failed), sqserror.ReadAnswer(errs, nil, out.Failed)
-			}
-			c.Err, c.Duration = err, time.Since(c.Started)
-			called(c)
-			return part, err
-		})
-	}
-	return errs
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -148,6 +149,36 @@ func (c *call) send(ctx context.Context, list []int) ([]*string, []types.BatchRe
 		return nil, nil, err
 	}
 	return idsOf(out.Successful, func(e types.SendMessageBatchResultEntry) *string { return e.Id }), out.Failed, nil
+}
+
+// SetVisibility sets the visibility timeouts of messages by one call for ten, or by several if SQS
+// refuses it as a whole. It returns an error for each entry, nil if SQS confirmed it.
+func (p *Policy) SetVisibility(ctx context.Context, arn string, entries []types.ChangeMessageVisibilityBatchRequestEntry, called func(batch.Call)) []error {
+	errs, positions := make([]error, len(entries)), make([]int, len(entries))
+	for i := range entries {
+		positions[i], entries[i].Id = i, idOf(i) // message ids repeat
+	}
+	q, err := p.queueAt(ctx, cmp.Or(p.cfg.QueueURL, arn))
+	if err != nil {
+		return slices.Repeat([]error{err}, len(entries))
+	}
+	for ten := range slices.Chunk(positions, maxEntries) {
+		sqserror.Divide(ten, func(part []int) ([]int, error) {
+			c := batch.Call{Operation: string(opVisibility) + "Batch", QueueARN: arn, URL: q.url, Started: time.Now(), Entries: len(part), Failed: len(part)}
+			in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url, Entries: entries[part[0] : part[len(part)-1]+1]}
+			out, err := q.client.ChangeMessageVisibilityBatch(ctx, in, q.options)
+			for _, k := range part {
+				errs[k] = err
+			}
+			if err == nil {
+				c.Failed, c.Throttled = len(out.Failed), sqserror.ReadAnswer(errs, nil, out.Failed)
+			}
+			c.Err, c.Duration = err, time.Since(c.Started)
+			called(c)
+			return part, err
+		})
+	}
+	return errs
 }
 
 // idOf is the id of the entry at a position.

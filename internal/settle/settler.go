@@ -333,10 +333,7 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone bool)) {
 // whenKnown has the owner call f when the attributes of a queue are known, or a moment later
 // although SQS has not said them.
 func (s *Settler) whenKnown(arn string, f func()) {
-	if answered, err := s.queues.latest(arn); answered && s.waiting[arn] == nil {
-		if err != nil { // it was the answer to an earlier batch, and this one must tell of it as well
-			s.warnOf(opAttributes, arn, err)
-		}
+	if answered, err := s.queues.latest(arn); answered && err == nil && s.waiting[arn] == nil {
 		f()
 		return
 	}
