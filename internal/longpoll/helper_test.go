@@ -279,6 +279,26 @@ func (w *world) visible() int {
 	return len(w.Receive(1000))
 }
 
+// undeleted is how many messages the queue has, visible or not.
+func (w *world) undeleted() (n int) {
+	w.t.Helper()
+	visible, hidden := types.QueueAttributeNameApproximateNumberOfMessages,
+		types.QueueAttributeNameApproximateNumberOfMessagesNotVisible
+	out, err := w.Client.GetQueueAttributes(context.Background(), &awssqs.GetQueueAttributesInput{
+		QueueUrl: &w.URL, AttributeNames: []types.QueueAttributeName{visible, hidden}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, name := range []types.QueueAttributeName{visible, hidden} {
+		of, err := strconv.Atoi(out.Attributes[string(name)])
+		if err != nil {
+			w.t.Fatalf("%s: %v", name, err)
+		}
+		n += of
+	}
+	return n
+}
+
 // changeVisibility is what another consumer does, by a receipt handle.
 func (w *world) changeVisibility(handle string, seconds int32) {
 	w.t.Helper()
