@@ -79,7 +79,7 @@ func onLambda(t *testing.T, n int, make func(*sink) batch.Handler) (f figures) {
 		s := &sink{}
 		engine := runner.New(make(s), runner.Config{}, &hooks.Set{})
 		began := time.Now()
-		for _, r := range engine.Run(t.Context(), records(n), runner.Times{}, nil) {
+		for _, r := range engine.Run(t.Context(), records(n), runner.Options{}) {
 			if r.Outcome != batch.Succeeded {
 				t.Fatal(r.Outcome, r.Err)
 			}
@@ -116,7 +116,7 @@ func BenchmarkRecords(b *testing.B) {
 			engine := runner.New(h, runner.Config{Concurrency: 200}, &hooks.Set{})
 			b.ReportAllocs()
 			for b.Loop() {
-				engine.Run(context.Background(), list, runner.Times{}, nil)
+				engine.Run(context.Background(), list, runner.Options{})
 			}
 		})
 	}

@@ -34,7 +34,7 @@ func ExampleJSON() {
 		{MessageID: "m-2", Body: `{"ID":"2"}`},
 		{MessageID: "m-3", Body: `{"ID":"3","SKU":"desk"}`},
 	}
-	for _, r := range engine.Run(context.Background(), records, runner.Times{}, nil) {
+	for _, r := range engine.Run(context.Background(), records, runner.Options{}) {
 		fmt.Println(r.Record.MessageID, r.Outcome, r.Err)
 	}
 	// Output:

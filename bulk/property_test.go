@@ -160,17 +160,13 @@ func (a *anyBatch) begin(items []bulk.Item[string]) (call int, c *noted) {
 	return (a.calls - 1) % len(a.ends), c
 }
 
-// DeadLetter and Failed are those of the engine's settling.
-func (a *anyBatch) DeadLetter(d *runner.Delivery, done func(bool)) {
+// decide is the engine's: a record is dead-lettered in place, or not.
+func (a *anyBatch) decide(d *runner.Delivery) {
 	if a.buries {
 		d.Result.Outcome = batch.DeadLettered
 	}
-	done(a.buries)
+	d.Resolve(a.buries)
 }
-
-func (*anyBatch) Events() <-chan func() { return nil }
-
-func (a *anyBatch) Failed(*runner.Delivery) {}
 
 // Any batch, any sizes, any failures: each record has one outcome, which is what
 // the function said; chunks keep their bounds and groups their order.
@@ -188,14 +184,12 @@ func TestPropertyAnyBatchInChunks(t *testing.T) {
 	})
 }
 
-func (*anyBatch) LastAttempt(*batch.Record) bool { return false }
-
 func (a *anyBatch) check(t *testing.T) error {
 	engine := runner.New(bulk.New(text, a.write, a.cfg), a.engine, &hooks.Set{})
 	ctx, cancel := context.WithTimeout(t.Context(), a.timeout)
 	defer cancel()
 	times := engine.Times(ctx)
-	results := engine.Run(ctx, a.records, times, a)
+	results := engine.Run(ctx, a.records, runner.Options{Times: times, Decide: a.decide})
 	end := time.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -152,7 +152,7 @@ func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]b
 	}
 	settlement := q.policy.Begin(ctx, times.SettleBy)
 	settlement.Apart(records)
-	results := q.engine.Run(ctx, records, times, settlement)
+	results := q.engine.Run(ctx, records, settlement.Options(times))
 	warn := settlement.Settle(results)
 	response, failed := sqsevent.Response(results)
 	someDone := slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome.Done() || r.Outcome == batch.InProgress })

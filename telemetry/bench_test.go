@@ -85,7 +85,7 @@ func run(b *testing.B, n int, handle batch.HandlerFunc, h batch.Hooks) {
 		times := engine.Times(ctx)
 		info := batch.BatchInfo{Records: n, QueueARN: records[0].QueueARN, Started: time.Now(), Deadline: times.Deadline, Cutoff: times.Cutoff, SettleBy: times.SettleBy}
 		ctx = set.BatchContext(ctx, info, records)
-		set.BatchSettled(ctx, info, engine.Run(ctx, records, times, nil))
+		set.BatchSettled(ctx, info, engine.Run(ctx, records, runner.Options{Times: times}))
 		cancel()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/record")

@@ -32,15 +32,16 @@ func (a *aborts) reason(now time.Time) error {
 	return batch.ErrStopped
 }
 
-// applyAbort applies the abort of a record. Until the time that its handler asked for,
+// applyAbort applies the abort of a record, if that asked for one. Until the time that its handler asked for,
 // nothing is received, and waiting records are released. Running handlers go on.
 //
 // The time is rounded to what SQS can hide a message for: whole seconds, 12 hours at most.
 // If it is 0, waiting records stay: SQS would deliver them again at once, which costs each
 // of them an attempt.
 func (p *Poller) applyAbort(m *message) {
-	p.slots = 0
-	p.runner.Pause()
+	if !m.Verdict.Aborts {
+		return
+	}
 	r, now, a := m.Result, time.Now(), &p.aborts
 	after := settle.WholeSeconds(m.Verdict.After)
 	until := r.Started.Add(r.Duration + after) // counted from the failure, however long it took to dead-letter the record

@@ -53,7 +53,6 @@ func (p *Poller) drain(now time.Time) {
 		p.cancelAll(now)
 	case p.phase == canceling && late:
 		p.runner.GiveUp() // records that a hook keeps from ending
-		p.collect()
 		p.giveBackWaiting(now)
 		p.settleLast(now)
 	}

@@ -4,9 +4,10 @@ import "fmt"
 
 // Drift says which of an idle or stopped poller's counters are not what they
 // are without any record, "" for none.
-func (p *Poller) Drift() (drift string) {
-	p.onLoop(func() { drift = p.drift() })
-	return drift
+func (p *Poller) Drift() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.drift()
 }
 
 func (p *Poller) drift() string {

@@ -112,33 +112,17 @@ func (p *Poller) hold(messages []message) {
 	p.runner.Add(deliveries...)
 }
 
-// collect takes the deliveries that the runner has finished.
-func (p *Poller) collect() {
-	p.finished = p.runner.Finished(p.finished[:0])
-	for _, d := range p.finished { // before any record is given back
-		if d.Verdict.Aborts {
-			p.applyAbort(d.Owner.(*message))
-		}
+// finished settles a delivery that the runner has finished.
+func (p *Poller) finished(d *runner.Delivery) {
+	m := d.Owner.(*message)
+	p.applyAbort(m)
+	if d.Result.Outcome.Done() {
+		p.succeeded(m)
+	} else {
+		p.failedGroup(m)
 	}
-	for _, d := range p.finished {
-		m := d.Owner.(*message)
-		switch {
-		case d.Deciding():
-			p.tryDeadLetter(m)
-			continue
-		case d.Result.Outcome.Done():
-			p.succeeded(m)
-		default:
-			p.failedGroup(m)
-		}
-		if p.aborts.trial(time.Now()) {
-			p.aborts.endTrial(m)
-		}
-	}
-	clear(p.finished)
-	if n := p.runner.Count().Abandoned; n > p.cfg.MaxAbandoned {
-		p.fail(fmt.Errorf("%w: %d abandoned handlers still run, more than MaxAbandoned allows (%d; with package handler: SQSBATCH_MAX_ABANDONED). The process ends, so that the platform starts a new one",
-			ErrAbandoned, n, p.cfg.MaxAbandoned))
+	if p.aborts.trial(time.Now()) {
+		p.aborts.endTrial(m)
 	}
 }
 
@@ -189,19 +173,21 @@ func (p *Poller) failedGroup(m *message) {
 	p.settleFailed(group)
 }
 
-// tryDeadLetter asks the settler to dead-letter a failed record, so that its group can go
+// decide asks the settler to dead-letter a failed record, so that its group can go
 // on. During a stop the record and its group fail at once, because the stop may have caused
 // the failure.
-func (p *Poller) tryDeadLetter(m *message) {
+func (p *Poller) decide(d *runner.Delivery) {
+	m := d.Owner.(*message)
+	p.applyAbort(m)
 	if p.stopping.Err() != nil || m.checkLapsed(p, time.Now()) { // SQS may have moved it itself
-		p.runner.Resolve(&m.Delivery, false)
+		d.Resolve(false)
 		return
 	}
 	m.entry.Verdict = m.Verdict.Verdict
-	p.settler.DeadLetter(&m.entry, func(gone bool) { p.runner.Resolve(&m.Delivery, gone) })
+	p.settler.DeadLetter(&m.entry, d.Resolve)
 }
 
-// call calls f on a goroutine of its own. The loop then calls what f returns.
+// call calls f on a goroutine of its own, and what f returns with the lock.
 func (p *Poller) call(f func() func()) {
 	p.callsOpen++
 	go func() {
@@ -272,7 +258,7 @@ func (p *Poller) revoke(m *message) {
 		"so others may receive it. Its handler here is cancelled, or not started. Possible causes: this process was suspended, the message was deleted, or an SQS emulator restarted"})
 	p.giveBack(p.runner.Revoke(&m.Delivery), errGroupLost)
 	if p.settler.Withdraw(&m.entry) { // others may succeed with it, so it must not go to the dead-letter queue
-		p.runner.Resolve(&m.Delivery, false)
+		m.Resolve(false)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,16 +46,15 @@ type Poller struct {
 	force    context.CancelFunc
 	started  chan struct{} // closed when SQS has answered the first receive
 	over     chan struct{} // closed when Run has returned
-	paused   atomic.Bool   // set by Pause and Resume
-	most     atomic.Int64  // set by SetConcurrency
-	events   chan func()   // functions for the loop to call
+	changed  chan struct{} // has a value when the loop has something to do
 	outcomes notify.Queue  // notifications of BatchSettled
 	notices  notify.Queue  // notifications of the other hooks that workers do not call
 
-	// One goroutine, the loop of Run, owns all fields from here on. It sets the following
-	// ones before it polls; from then on other goroutines read them. Other goroutines make
-	// the calls to SQS and pass the answers to the loop (see do). The runner wakes the loop
-	// when records have finished. The loop never waits for SQS, handlers or hooks.
+	// mu guards all fields from here on, the runner and the settler. Those with news take it:
+	// workers that have finished a record, and goroutines with SQS's answers (see do). The loop
+	// of Run then takes it for each step. Nobody waits for SQS, handlers or hooks with it. The
+	// following fields are set before the poller polls; from then on they are read without it.
+	mu       sync.Mutex
 	queue    queue
 	policy   *settle.Policy // from New until the queue's URL is known
 	runner   *runner.Runner
@@ -65,18 +66,17 @@ type Poller struct {
 	flushing context.Context // context of the settler's calls; ends before the end of a stop
 	endFlush context.CancelFunc
 
-	// Only the loop uses the following fields.
 	phase     phase
 	phaseEnds time.Time // when the next phase of a stop begins; zero before the stop
 	fatal     error     // the error that ends Run
 	callsOpen int       // calls that are open, see call
+	most      int       // records, or FIFO groups, at the same time
+	paused    bool      // set by Pause and Resume
 	pausing   bool      // paused, as the loop has seen it
-	slots     int       // how many the runner may use; 0 while it must start nothing
 	sweepAt   time.Time // when sweep is due
 
-	finished  []*runner.Delivery // used by collect
-	returning []returning        // messages to be released or to back off, see handOver
-	undeleted int                // messages handled but not deleted
+	returning []returning // messages to be released or to back off, see handOver
+	undeleted int         // messages handled but not deleted
 	intake    intake
 	load      load
 	aborts    aborts
@@ -101,8 +101,7 @@ const (
 // SQS; Run does.
 func New(h batch.Handler, cfg Config) *Poller {
 	cfg.setDefaults(h)
-	p := &Poller{cfg: cfg, hooks: hooks.New(cfg.Hooks), started: make(chan struct{}), over: make(chan struct{}), events: make(chan func())}
-	p.most.Store(int64(cfg.Engine.Concurrency))
+	p := &Poller{cfg: cfg, hooks: hooks.New(cfg.Hooks), started: make(chan struct{}), over: make(chan struct{}), changed: make(chan struct{}, 1), most: cfg.Engine.Concurrency}
 	p.stopping, p.stop = context.WithCancel(context.Background())
 	p.forced, p.force = context.WithCancel(context.Background())
 	p.load.byID = make(map[string]*message)
@@ -120,28 +119,22 @@ func (p *Poller) newPolicy(queueURL string) *settle.Policy {
 	})
 }
 
-// do has the loop call f. It does nothing after the loop has ended.
+// do calls f with the lock, and makes a step. It does nothing after Run has returned.
 func (p *Poller) do(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	select {
-	case p.events <- f:
 	case <-p.over:
+		return
+	default:
 	}
-}
-
-// onLoop calls f while nothing else changes the fields of the loop, also after the loop has
-// ended. It returns false, without calling f, before Run.
-func (p *Poller) onLoop(f func()) bool {
-	if !p.begun.Load() {
-		return false
+	if f(); p.phase != created {
+		p.step(time.Now())
 	}
-	done := make(chan struct{})
 	select {
-	case p.events <- func() { f(); close(done) }:
-		<-done
-	case <-p.over:
-		f()
+	case p.changed <- struct{}{}:
+	default:
 	}
-	return true
 }
 
 // Run polls until ctx ends or [Poller.Shutdown] is called. Then it drains: it stops
@@ -156,6 +149,8 @@ func (p *Poller) Run(ctx context.Context) error {
 	if p.begun.Swap(true) {
 		return ErrRunTwice
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	defer close(p.over)
 	if p.stopping.Err() != nil || ctx.Err() != nil {
 		p.phase = stopped
@@ -168,8 +163,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	p.beat, p.endBeat = context.WithCancel(p.base)
 	p.flushing, p.endFlush = context.WithCancel(p.base)
 	p.runner = p.engine.NewRunner(p.base, runner.Options{
-		Single:      true,
-		AsksOwner:   true,
+		Lock: &p.mu, Single: true, Finished: p.finished, Decide: p.decide,
 		LastAttempt: func(r *batch.Record) bool { return p.policy.LastAttempt(r) }, // the queue's own policy comes later
 	})
 	p.intake.open(p.base)
@@ -180,16 +174,16 @@ func (p *Poller) Run(ctx context.Context) error {
 	return p.fatal
 }
 
-// loop handles events until the poller has stopped.
+// loop makes a step whenever something has changed or is due, until the poller has stopped.
 func (p *Poller) loop() {
 	stop, force := p.stopping.Done(), p.forced.Done()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for now := time.Now(); ; {
+	for now := time.Now(); !p.step(now); now = time.Now() {
 		timer.Reset(time.Until(p.due(now)))
+		p.mu.Unlock()
 		select {
-		case f := <-p.events:
-			f()
+		case <-p.changed:
 		case <-p.runner.Wake():
 		case <-timer.C:
 		case <-stop: // step begins it
@@ -197,16 +191,19 @@ func (p *Poller) loop() {
 		case <-force:
 			force = nil
 		}
-		p.collect()
-		now = time.Now()
-		if p.step(now) {
-			return
-		}
+		p.mu.Lock()
 	}
 }
 
 // step does everything that is due, and reports whether the poller has stopped.
 func (p *Poller) step(now time.Time) (over bool) {
+	if p.phase == stopped {
+		return true
+	}
+	if n := p.runner.Count().Abandoned; n > p.cfg.MaxAbandoned {
+		p.fail(fmt.Errorf("%w: %d abandoned handlers still run, more than MaxAbandoned allows (%d; with package handler: SQSBATCH_MAX_ABANDONED). The process ends, so that the platform starts a new one",
+			ErrAbandoned, n, p.cfg.MaxAbandoned))
+	}
 	if p.fatal != nil || p.stopping.Err() != nil {
 		p.beginStop()
 	}
@@ -262,34 +259,20 @@ func (p *Poller) endsReceives() bool { return p.phase != polling || p.pausing }
 
 // startOrPause sets how many records, or FIFO groups, the runner may run.
 func (p *Poller) startOrPause(now time.Time) {
-	slots := p.concurrency()
 	switch {
 	case !p.mayStart(now):
-		slots = 0
-	case p.aborts.trial(now):
-		slots = 1
-	}
-	if slots == p.slots {
-		return
-	}
-	p.slots = slots
-	if slots > 0 {
-		p.runner.Resume(slots)
-	} else {
 		p.runner.Pause()
+	case p.aborts.trial(now):
+		p.runner.Resume(1)
+	default:
+		p.runner.Resume(p.most)
 	}
 }
-
-// concurrency returns how many records, or FIFO groups, may run at the same time.
-func (p *Poller) concurrency() int { return int(p.most.Load()) }
 
 // SetConcurrency changes how many records, or FIFO groups, are handled at the same time
 // (Config.Engine.Concurrency). If more are running, they go on. Prefetch and MaxAbandoned stay
 // as they are, even if their defaults were derived from it.
-func (p *Poller) SetConcurrency(n int) {
-	p.most.Store(int64(n))
-	p.onLoop(func() {})
-}
+func (p *Poller) SetConcurrency(n int) { p.do(func() { p.most = n }) }
 
 // fail ends Run with an error.
 func (p *Poller) fail(err error) { p.fatal = cmp.Or(p.fatal, err) }
@@ -308,7 +291,6 @@ func (p *Poller) end() {
 		late = p.phaseEnds
 	}
 	p.serve(late.Add(lastWords), p.noCalls, nil) // calls that end with the contexts
-	p.collect()
 	p.giveBackWaiting(time.Now())
 	p.reportLeft()
 	for _, hooks := range []*notify.Queue{&p.outcomes, &p.notices} {
@@ -321,21 +303,25 @@ func (p *Poller) noCalls() bool {
 	return p.callsOpen == 0 && (p.settler == nil || p.settler.Calls() == 0)
 }
 
-// serve calls what the loop is asked for until over returns true or told is closed. It ends
-// at late, or a moment after the stop was forced.
+// serve lets others have the lock until over returns true or told is closed. It ends at late, or
+// a moment after the stop was forced.
 func (p *Poller) serve(late time.Time, over func() bool, told <-chan struct{}) {
 	timer := time.NewTimer(time.Until(late))
 	defer timer.Stop()
 	for force := p.forced.Done(); !over(); {
+		p.mu.Unlock()
+		ends := false
 		select {
-		case f := <-p.events:
-			f()
+		case <-p.changed:
 		case <-told:
-			return
+			ends = true
 		case <-force:
 			force = nil
 			timer.Reset(min(lastWords, time.Until(late)))
 		case <-timer.C:
+			ends = true
+		}
+		if p.mu.Lock(); ends {
 			return
 		}
 	}
@@ -366,27 +352,20 @@ func (p *Poller) Shutdown(ctx context.Context) error {
 // down. Running handlers go on. Records that were not started are released as soon as no
 // open receive could take them again: after 0.2 s at most, or 2 s if a receive may be about
 // to return messages. Pause has no effect while the Poller stops.
-func (p *Poller) Pause() {
-	p.paused.Store(true)
-	p.onLoop(func() {})
-}
+func (p *Poller) Pause() { p.do(func() { p.paused = true }) }
 
 // Resume starts receiving again after [Poller.Pause].
-func (p *Poller) Resume() {
-	p.paused.Store(false)
-	p.onLoop(func() {})
-}
+func (p *Poller) Resume() { p.do(func() { p.paused = false }) }
 
 // heedPause applies the latest Pause or Resume.
 func (p *Poller) heedPause(now time.Time) {
-	paused := p.paused.Load()
-	if paused == p.pausing || !paused && p.intake.ctx.Err() != nil && p.intake.ending(now) {
+	if p.paused == p.pausing || !p.paused && p.intake.ctx.Err() != nil && p.intake.ending(now) {
 		return // or SQS may not have noticed yet that receives were abandoned
 	}
-	p.pausing = paused
+	p.pausing = p.paused
 	switch {
 	case p.phase != polling:
-	case paused: // also if no record waits: an open receive must not return messages now
+	case p.pausing: // also if no record waits: an open receive must not return messages now
 		p.intake.endSoon(now)
 	default:
 		p.intake.open(p.base)

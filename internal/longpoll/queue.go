@@ -59,7 +59,7 @@ func (p *Poller) lookUp(ctx context.Context) error {
 			return c
 		}
 		var delay time.Duration
-		p.onLoop(func() {
+		p.do(func() {
 			if ctx.Err() == nil { // otherwise Run may have returned
 				p.failed(&p.trouble.receiving, false, "the queue cannot be looked up", err, "trying again")
 				delay = p.trouble.receiving.delay()
@@ -91,7 +91,7 @@ func (p *Poller) askQueue(ctx context.Context) error {
 	} else if q.arn, err = arnOf(q.url, q.region); err != nil {
 		return err
 	}
-	p.onLoop(func() { p.queue, p.policy = q, p.newPolicy(q.url) })
+	p.do(func() { p.queue, p.policy = q, p.newPolicy(q.url) })
 	if attributes != nil {
 		p.policy.Know(q.arn, attributes)
 	}

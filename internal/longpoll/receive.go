@@ -61,7 +61,7 @@ func (p *Poller) requested() int {
 	case p.aborts.trial(now):
 		return max(0, 1-p.load.held-p.intake.calls)
 	}
-	slots, l := p.runner.Usable(p.concurrency()), p.runner.Count()
+	slots, l := p.runner.Usable(p.most), p.runner.Count()
 	space := slots - p.load.held - p.intake.reserved
 	idle := slots - l.Running - l.Ready
 	more := idle > p.intake.reserved // the open receives cannot fill all idle slots
@@ -94,7 +94,7 @@ const quickPace = 20 * time.Millisecond
 // quick reports whether all slots were free at some time in the last second, and will be
 // again soon.
 func (p *Poller) quick() bool {
-	slots := p.runner.Usable(p.concurrency())
+	slots := p.runner.Usable(p.most)
 	return p.load.pace <= quickPace && p.cfg.Prefetch >= max(maxReceive, slots) && p.load.ahead(time.Now(), slots, slots) >= slots
 }
 

@@ -229,7 +229,7 @@ func (p *Poller) deleted(list []*settle.Entry, errs []error) {
 // deletesHold reports whether receiving and starting must wait because of records that
 // could not be deleted.
 func (p *Poller) deletesHold() bool {
-	switch t, slots := &p.trouble, p.concurrency(); {
+	switch t, slots := &p.trouble, p.most; {
 	case t.refused:
 		return p.undeleted > 0
 	case t.deleting.tries > 0:

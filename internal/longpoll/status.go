@@ -18,18 +18,13 @@ func (p *Poller) Status() batch.Status {
 
 // report returns the state of the Poller, and whether it works: SQS answers, and no hook hangs.
 func (p *Poller) report() (s batch.Status, live bool) {
-	if !p.onLoop(func() { s, live = p.status() }) {
-		s, live = batch.Status{Queue: p.cfg.Queue, State: "created", Concurrency: p.concurrency()}, true
-	}
-	return s, live
-}
-
-func (p *Poller) status() (s batch.Status, live bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	now := time.Now()
 	s = batch.Status{
 		Queue:       p.cfg.Queue,
 		State:       p.state(),
-		Concurrency: p.concurrency(),
+		Concurrency: p.most,
 		Undeleted:   p.undeleted,
 		LastReceive: p.intake.answered,
 		LastError:   p.trouble.last,

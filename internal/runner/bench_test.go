@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -54,7 +55,7 @@ func benchEngine(b *testing.B, records []batch.Record, cfg config) {
 	b.ReportAllocs()
 	for b.Loop() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		engine.Run(ctx, records, engine.Times(ctx), nil)
+		engine.Run(ctx, records, runner.Options{Times: engine.Times(ctx)})
 		cancel()
 	}
 }

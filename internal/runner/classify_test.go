@@ -16,7 +16,7 @@ import (
 func classifying(t *testing.T, classify func(error) error, h batch.HandlerFunc) error {
 	t.Helper()
 	e := newEngine(t, config{Classify: classify}, h)
-	results := e.Run(t.Context(), standard(1), runner.Times{}, nil)
+	results := e.Run(t.Context(), standard(1), runner.Options{})
 	return results[0].Err
 }
 
@@ -59,7 +59,7 @@ func TestClassifyIsNotAskedAboutTheEnd(t *testing.T) {
 		<-ctx.Done()
 		return &url.Error{Op: "Get", URL: "x", Err: ctx.Err()}
 	})
-	if r := e.Run(t.Context(), standard(1), runner.Times{}, nil); batch.VerdictOf(r[0].Err).Permanent || r[0].Err == nil {
+	if r := e.Run(t.Context(), standard(1), runner.Options{}); batch.VerdictOf(r[0].Err).Permanent || r[0].Err == nil {
 		t.Errorf("%v", r[0].Err)
 	}
 }

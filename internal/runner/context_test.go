@@ -20,7 +20,7 @@ func inRecord(t *testing.T, cfg config, f func(t *testing.T, ctx context.Context
 		ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), ctxKey{}, "value"), 10*time.Second)
 		defer cancel()
 		engine := newEngine(t, cfg, func(ctx context.Context, _ batch.Record) error { return f(t, ctx) })
-		result = engine.Run(ctx, []batch.Record{{MessageID: "m-0", Attempt: 3}}, engine.Times(ctx), nil)[0]
+		result = engine.Run(ctx, []batch.Record{{MessageID: "m-0", Attempt: 3}}, runner.Options{Times: engine.Times(ctx)})[0]
 	})
 	return result
 }
@@ -125,7 +125,7 @@ func TestContextEndsWithTheInvocation(t *testing.T) {
 			cancel()
 			return ctx.Err()
 		})
-		r := engine.Run(ctx, standard(1), runner.Times{}, nil)[0]
+		r := engine.Run(ctx, standard(1), runner.Options{})[0]
 		if !errors.Is(r.Err, context.Canceled) {
 			t.Errorf("Err right after the invocation's end: %v", r.Err)
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/testhooks"
 )
 
@@ -62,7 +63,7 @@ func (c *contexts) run(t *testing.T, timeout time.Duration, records []batch.Reco
 	defer cancel()
 	engine := newEngine(t, config{Concurrency: 1, Hooks: testhooks.Of(append([]any{c}, more...)...)}, f)
 	info := batch.BatchInfo{Records: len(records)}
-	return engine.Run(engine.Hooks.BatchContext(ctx, info, records), records, engine.Times(ctx), nil)
+	return engine.Run(engine.Hooks.BatchContext(ctx, info, records), records, runner.Options{Times: engine.Times(ctx)})
 }
 
 func TestHooksGiveContextsTheirValues(t *testing.T) {

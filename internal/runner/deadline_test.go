@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/testhooks"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -180,7 +181,7 @@ func TestExpiredOrCanceledContext_StartsNothing(t *testing.T) {
 			if times := engine.Times(ctx); times.Cutoff.After(times.Deadline) {
 				t.Errorf("%s: the cutoff is %v after the deadline", name, times.Cutoff.Sub(times.Deadline))
 			}
-			for _, r := range engine.Run(ctx, standard(3), engine.Times(ctx), nil) {
+			for _, r := range engine.Run(ctx, standard(3), runner.Options{Times: engine.Times(ctx)}) {
 				if r.Outcome != batch.NotStarted || r.Record == nil {
 					t.Errorf("%s: %v", name, r.Outcome)
 				}
@@ -196,7 +197,7 @@ func TestContextCanceledWhileRunning_EndsTheBatch(t *testing.T) {
 		engine := newEngine(t, config{Concurrency: 2}, func(ctx context.Context, r batch.Record) error {
 			return wait(ctx, time.Hour, r.MessageID == "m-0")
 		})
-		results := engine.Run(ctx, standard(3), engine.Times(ctx), nil)
+		results := engine.Run(ctx, standard(3), runner.Options{Times: engine.Times(ctx)})
 		if got, want := outcomes(results), []batch.Outcome{batch.Retry, batch.Abandoned, batch.NotStarted}; !slices.Equal(got, want) {
 			t.Errorf("%v, want %v", got, want)
 		}

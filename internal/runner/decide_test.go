@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,33 +20,39 @@ type settler struct {
 	send func(r *batch.Result) bool // on a goroutine of its own; nil for never
 	last func(r *batch.Record) bool
 
-	events chan func()
+	mu     sync.Mutex
 	asked  []string
 	groups []int // sizes of those that failed
+	failed map[*batch.Result]bool
 }
 
 func newSettler(send func(r *batch.Result) bool) *settler {
-	return &settler{send: send, events: make(chan func(), 10)}
+	return &settler{send: send, failed: map[*batch.Result]bool{}}
 }
 
-func (s *settler) Failed(d *runner.Delivery) { s.groups = append(s.groups, len(resultsOf(d))) }
-func (s *settler) Events() <-chan func()     { return s.events }
+func (s *settler) options(times runner.Times) runner.Options {
+	o := failed(times, func(group []*batch.Result) {
+		s.groups = append(s.groups, len(group))
+		s.failed[group[0]] = true
+	})
+	o.Lock, o.Decide = &s.mu, s.deadLetter
+	o.LastAttempt = func(r *batch.Record) bool { return s.last != nil && s.last(r) }
+	return o
+}
 
-func (s *settler) DeadLetter(d *runner.Delivery, done func(bool)) {
+func (s *settler) deadLetter(d *runner.Delivery) {
 	r := *d.Result
 	s.asked = append(s.asked, r.Record.MessageID)
 	go func() {
 		gone := s.send != nil && s.send(&r)
-		s.events <- func() {
-			if gone && d.Deciding() {
-				*d.Result = r
-			}
-			done(gone)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if gone && !s.failed[d.Result] {
+			*d.Result = r
 		}
+		d.Resolve(gone)
 	}()
 }
-
-func (s *settler) LastAttempt(r *batch.Record) bool { return s.last != nil && s.last(r) }
 
 func toDeadLetters(r *batch.Result) bool {
 	r.Outcome, r.DeadLetterQueue = batch.DeadLettered, "dead"
@@ -78,7 +85,7 @@ func TestHeadDeadLetteredInPlace_GroupContinues(t *testing.T) {
 			time.Sleep(time.Minute) // of which the handler's duration has nothing
 			return toDeadLetters(r)
 		})
-		results := engine.Run(t.Context(), group(4), runner.Times{}, u)
+		results := engine.Run(t.Context(), group(4), u.options(runner.Times{}))
 		if !slices.Equal(order, []string{"a0", "a1", "a2", "a3"}) {
 			t.Errorf("handled in the order %v", order)
 		}
@@ -106,7 +113,7 @@ func TestHeadNotDeadLettered_RestOfGroupIsSkipped(t *testing.T) {
 		"no record behind it": {group(1), toDeadLetters, 0},
 	} {
 		u := newSettler(test.send)
-		for i, r := range newEngine(t, config{}, fails).Run(t.Context(), test.records, runner.Times{}, u) {
+		for i, r := range newEngine(t, config{}, fails).Run(t.Context(), test.records, u.options(runner.Times{})) {
 			want := batch.Retry
 			if i > 0 && r.Record.FIFO() {
 				want = batch.Skipped
@@ -133,7 +140,7 @@ func TestDeadLetteringInPlace_EndsAtTheCutoff(t *testing.T) {
 			time.Sleep(time.Hour)
 			return toDeadLetters(r)
 		})
-		results := engine.Run(ctx, group(2), times, u)
+		results := engine.Run(ctx, group(2), u.options(times))
 		if took := time.Until(times.Deadline); took <= 0 {
 			t.Error("the batch took longer than the invocation has")
 		}
@@ -163,7 +170,7 @@ func TestDeadlinePassesAtReturn_DeadLetteringContinues(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				return toDeadLetters(r)
 			})
-			if r := engine.Run(t.Context(), group(2), runner.Times{}, u)[0]; r.Outcome != batch.DeadLettered {
+			if r := engine.Run(t.Context(), group(2), u.options(runner.Times{}))[0]; r.Outcome != batch.DeadLettered {
 				t.Fatalf("%v, want dead-letter", r.Outcome)
 			}
 			time.Sleep(time.Minute)
@@ -178,7 +185,7 @@ func TestGoexitOfHead_IsDeadLetteredInPlace(t *testing.T) {
 		}
 		return nil
 	})
-	results := engine.Run(t.Context(), group(3), runner.Times{}, newSettler(toDeadLetters))
+	results := engine.Run(t.Context(), group(3), newSettler(toDeadLetters).options(runner.Times{}))
 	if results[0].Outcome != batch.DeadLettered || !errors.Is(results[0].Err, batch.ErrGoexit) ||
 		results[1].Outcome != batch.Succeeded || results[2].Outcome != batch.Succeeded {
 		t.Errorf("%v (%v), %v and %v; want dead-letter and two that succeeded", results[0].Outcome, results[0].Err, results[1].Outcome, results[2].Outcome)
@@ -201,7 +208,7 @@ func TestAbortBeforeTheBurial(t *testing.T) {
 		})
 		records := append(group(2), batch.Record{MessageID: "b0", GroupID: "b", QueueARN: group(1)[0].QueueARN},
 			batch.Record{MessageID: "b1", GroupID: "b", QueueARN: group(1)[0].QueueARN}, batch.Record{MessageID: "c0", GroupID: "c", QueueARN: group(1)[0].QueueARN})
-		results := engine.Run(t.Context(), records, runner.Times{}, u)
+		results := engine.Run(t.Context(), records, u.options(runner.Times{}))
 		for i, want := range []batch.Outcome{batch.DeadLettered, batch.NotStarted, batch.Succeeded, batch.NotStarted, batch.NotStarted} {
 			if r := results[i]; r.Outcome != want && (i != 2 || r.Outcome != batch.NotStarted) { // b0 may not have begun yet
 				t.Errorf("%s: %v, want %v", r.Record.MessageID, r.Outcome, want)

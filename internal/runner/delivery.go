@@ -12,11 +12,9 @@ import (
 
 // Delivery is a record that a runner handles, from [Runner.Add] until it is finished.
 //
-// Its owner sets Record, Result and other fields before it adds the delivery, and does not
-// touch it until [Runner.Finished] returns it. In between the runner's lock guards it, and
-// the runner writes Result and Verdict. There are two exceptions: the owner may read
-// Record, which only its own Renew replaces; and it may read all fields of a delivery that
-// is deciding, and write its Result, since only the owner ends that.
+// Its owner sets Record, Result and other fields before it adds the delivery. From then on the
+// runner's lock guards it, and the runner writes Result and Verdict until it is finished.
+// Exception: Record may be read without the lock by the owner, whose Renew alone replaces it.
 //
 // There is one for each record in flight, so keep it small.
 type Delivery struct {
@@ -66,12 +64,9 @@ type state uint8
 const (
 	waiting  state = iota // for a slot, or for those before it in its group
 	running               // its handler runs, or is about to
-	deciding              // it failed, and its group waits for [Runner.Resolve]
+	deciding              // it failed, and its group waits for [Delivery.Resolve]
 	finished
 )
-
-// Deciding reports whether d failed and waits for [Runner.Resolve], and so is not finished.
-func (d *Delivery) Deciding() bool { return d.state == deciding }
 
 // Group yields d, which is finished, and the records that were skipped because of it.
 func (d *Delivery) Group() iter.Seq[*Delivery] {

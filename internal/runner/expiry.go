@@ -137,7 +137,9 @@ func (w *worker) giveUp() {
 	w.givenUp = true
 	r.abandoned++
 	now := time.Now()
-	r.failOrDecide(d, batch.Abandoned, fmt.Errorf("%w: its handler was still running after %v and ignores the end of its context",
-		batch.ErrAbandoned, now.Sub(d.Result.Started).Round(time.Millisecond)), now)
-	r.notifyAside(d)
+	err := fmt.Errorf("%w: its handler was still running after %v and ignores the end of its context",
+		batch.ErrAbandoned, now.Sub(d.Result.Started).Round(time.Millisecond))
+	if !r.failOrDecide(d, batch.Abandoned, err, now) {
+		r.notifyAside(d)
+	}
 }

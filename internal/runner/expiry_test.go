@@ -36,7 +36,7 @@ func TestGraceAtCutoff_IsShortestOfThreeLimits(t *testing.T) {
 				engine := newEngine(t, config{Grace: c.grace}, func(ctx context.Context, _ batch.Record) error {
 					return wait(ctx, time.Hour, false)
 				})
-				r := engine.Run(t.Context(), standard(1), times, nil)[0]
+				r := engine.Run(t.Context(), standard(1), runner.Options{Times: times})[0]
 				if took := time.Since(begin); took != c.want || r.Outcome != batch.Abandoned || r.Duration != c.want {
 					t.Errorf("the batch took %v, its record %v (%v), want %v", took, r.Duration, r.Outcome, c.want)
 				}

@@ -55,7 +55,7 @@ func TestFIFOGroups_RunInOrderAndSkipAfterFailure(t *testing.T) {
 			return nil
 		})
 		begin := time.Now()
-		results := engine.Run(t.Context(), records, runner.Times{}, failed(func(unit []*batch.Result) {
+		results := engine.Run(t.Context(), records, failed(runner.Times{}, func(unit []*batch.Result) {
 			var ids []string
 			for _, r := range unit {
 				ids = append(ids, r.Record.MessageID)

@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,7 +64,7 @@ func invoke(t testing.TB, timeout time.Duration, records []batch.Record, cfg con
 		defer cancel()
 	}
 	engine := newEngine(t, cfg, f)
-	return engine.Run(ctx, records, engine.Times(ctx), nil)
+	return engine.Run(ctx, records, runner.Options{Times: engine.Times(ctx)})
 }
 
 func outcomes(results []batch.Result) []batch.Outcome {
@@ -96,13 +97,63 @@ func wait(ctx context.Context, d time.Duration, heed bool) error {
 	}
 }
 
-// failed is a settling that is notified of failures only.
-type failed func([]*batch.Result)
+// failed are options whose owner is notified of failures only.
+func failed(times runner.Times, f func([]*batch.Result)) runner.Options {
+	return runner.Options{Times: times, Finished: func(d *runner.Delivery) {
+		if d.Result.Outcome != batch.NotStarted {
+			f(resultsOf(d))
+		}
+	}}
+}
 
-func (f failed) Failed(d *runner.Delivery)                    { f(resultsOf(d)) }
-func (failed) LastAttempt(*batch.Record) bool                 { return false }
-func (failed) DeadLetter(_ *runner.Delivery, done func(bool)) { done(false) }
-func (failed) Events() <-chan func()                          { return nil }
+// owned is a runner whose owner remembers what has finished, or waits for a decision.
+type owned struct {
+	mu                 sync.Mutex
+	r                  *runner.Runner
+	finished, deciding []*runner.Delivery
+}
+
+func own(ctx context.Context, e *runner.Engine) *owned {
+	o := &owned{}
+	o.r = e.NewRunner(ctx, runner.Options{
+		Lock:     &o.mu,
+		Finished: func(d *runner.Delivery) { o.finished = append(o.finished, d) },
+		Decide:   func(d *runner.Delivery) { o.deciding = append(o.deciding, d) },
+	})
+	return o
+}
+
+// locked calls f with the lock.
+func locked[T any](o *owned, f func() T) T {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return f()
+}
+
+func (o *owned) do(f func()) { locked(o, func() bool { f(); return true }) }
+
+func (o *owned) Add(list ...*runner.Delivery)           { o.do(func() { o.r.Add(list...) }) }
+func (o *owned) Pause()                                 { o.do(o.r.Pause) }
+func (o *owned) Resume(slots int)                       { o.do(func() { o.r.Resume(slots) }) }
+func (o *owned) Cancel(err error)                       { o.do(func() { o.r.Cancel(err) }) }
+func (o *owned) Leave()                                 { o.do(o.r.Leave) }
+func (o *owned) Revoke(d *runner.Delivery)              { o.do(func() { o.r.Revoke(d) }) }
+func (o *owned) Renew(d, again *runner.Delivery)        { o.do(func() { o.r.Renew(d, again) }) }
+func (o *owned) Extend(d *runner.Delivery, t time.Time) { o.do(func() { o.r.Extend(d, t) }) }
+func (o *owned) Resolve(d *runner.Delivery, gone bool)  { o.do(func() { d.Resolve(gone) }) }
+func (o *owned) Count() runner.Load                     { return locked(o, o.r.Count) }
+func (o *owned) Idle() bool                             { return locked(o, o.r.Idle) }
+func (o *owned) Withdraw(why error) []*runner.Delivery {
+	return locked(o, func() []*runner.Delivery { return o.r.Withdraw(why) })
+}
+
+// Finished returns what has finished since the last call.
+func (o *owned) Finished() []*runner.Delivery {
+	return locked(o, func() (list []*runner.Delivery) {
+		list, o.finished = o.finished, nil
+		return list
+	})
+}
 
 // resultsOf are those of a failure and of the records that were skipped because of it.
 func resultsOf(d *runner.Delivery) (list []*batch.Result) {

@@ -20,7 +20,7 @@ func lastAttempts(t *testing.T, n int, left time.Duration, cfg config, send func
 	engine := newEngine(t, cfg, h)
 	u := newSettler(send)
 	u.last = func(*batch.Record) bool { return true }
-	return engine.Run(ctx, group(n), engine.Times(ctx), u)
+	return engine.Run(ctx, group(n), u.options(engine.Times(ctx)))
 }
 
 func TestHangAtLastAttempt_OnlyThatRecordIsDeadLettered(t *testing.T) {
@@ -120,7 +120,7 @@ func TestLastAttempt_KnownTooLate_StartsNothing(t *testing.T) {
 			time.Sleep(4900 * time.Millisecond) // beyond the cutoff
 			return false
 		}
-		results := engine.Run(ctx, group(2), engine.Times(ctx), u)
+		results := engine.Run(ctx, group(2), u.options(engine.Times(ctx)))
 		if got, want := outcomes(results), []batch.Outcome{batch.NotStarted, batch.NotStarted}; !slices.Equal(got, want) {
 			t.Errorf("%v, want %v", got, want)
 		}

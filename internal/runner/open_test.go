@@ -32,23 +32,25 @@ func chain(ids ...string) (list []*runner.Delivery) {
 }
 
 // open runs script with a runner that deliveries are added to, in virtual time.
-func open(t *testing.T, cfg config, h batch.HandlerFunc, script func(*runner.Runner)) {
+func open(t *testing.T, cfg config, h batch.HandlerFunc, script func(*owned)) {
 	t.Helper()
 	virtual(t, func(t *testing.T) {
-		script(newEngine(t, cfg, h).NewRunner(t.Context(), runner.Options{AsksOwner: true}))
+		script(own(t.Context(), newEngine(t, cfg, h)))
 	})
 }
 
 // soon returns, a moment later, what has finished or waits for a decision, by id.
-func soon(r *runner.Runner) (finished, deciding []string) {
+func soon(r *owned) (finished, deciding []string) {
 	synctest.Wait()
-	for _, d := range r.Finished(nil) {
-		if d.Deciding() {
-			deciding = append(deciding, d.Record.MessageID)
-		} else {
-			finished = append(finished, d.Record.MessageID+" "+d.Result.Outcome.String())
-		}
+	for _, d := range r.Finished() {
+		finished = append(finished, d.Record.MessageID+" "+d.Result.Outcome.String())
 	}
+	r.do(func() {
+		for _, d := range r.deciding {
+			deciding = append(deciding, d.Record.MessageID)
+		}
+		r.deciding = nil
+	})
 	slices.Sort(finished) // those of one moment are in no order
 	return finished, deciding
 }
@@ -59,7 +61,7 @@ func TestAddJoinsTheGroupThatRuns(t *testing.T) {
 		order <- r.MessageID
 		time.Sleep(time.Second)
 		return nil
-	}, func(r *runner.Runner) {
+	}, func(r *owned) {
 		r.Add(chain("a", "b")...)
 		time.Sleep(1500 * time.Millisecond)
 		r.Add(chain("c")...)
@@ -83,7 +85,7 @@ func TestResolveDecidesWhatBecomesOfTheGroup(t *testing.T) {
 		}
 		return nil
 	}
-	open(t, config{Concurrency: 1, RecordTimeout: time.Second}, fails, func(r *runner.Runner) {
+	open(t, config{Concurrency: 1, RecordTimeout: time.Second}, fails, func(r *owned) {
 		group := chain("bad", "b")
 		r.Add(group...)
 		if _, deciding := soon(r); !slices.Equal(deciding, []string{"bad"}) || r.Count().Slots != 0 {
@@ -111,7 +113,7 @@ func TestALeaseThatExpiredStartsNothing(t *testing.T) {
 	open(t, config{}, func(context.Context, batch.Record) error {
 		time.Sleep(time.Second)
 		return nil
-	}, func(r *runner.Runner) {
+	}, func(r *owned) {
 		group := chain("a", "b", "c")
 		r.Add(group...)
 		r.Extend(group[1], time.Now().Add(time.Second))
@@ -130,7 +132,7 @@ func TestPauseAndWithdrawLeaveOnlyWhatRuns(t *testing.T) {
 	open(t, config{Concurrency: 2}, func(context.Context, batch.Record) error {
 		time.Sleep(time.Second)
 		return nil
-	}, func(r *runner.Runner) {
+	}, func(r *owned) {
 		var single []*runner.Delivery
 		for _, record := range standard(3) {
 			h := &held{record: record}
@@ -168,18 +170,18 @@ func TestPauseAndWithdrawLeaveOnlyWhatRuns(t *testing.T) {
 func TestGivesUpWhatIgnoresItsEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg   config
-		end   func(*runner.Runner, *runner.Delivery)
+		end   func(*owned, *runner.Delivery)
 		after time.Duration
 	}{
-		"Cancel":         {config{}, func(r *runner.Runner, _ *runner.Delivery) { r.Cancel(context.Canceled); r.Cancel(context.Canceled) }, time.Second},
-		"Revoke":         {config{}, func(r *runner.Runner, d *runner.Delivery) { r.Revoke(d) }, time.Second},
-		"record timeout": {config{RecordTimeout: 10 * time.Second}, func(*runner.Runner, *runner.Delivery) {}, 11 * time.Second},
+		"Cancel":         {config{}, func(r *owned, _ *runner.Delivery) { r.Cancel(context.Canceled); r.Cancel(context.Canceled) }, time.Second},
+		"Revoke":         {config{}, func(r *owned, d *runner.Delivery) { r.Revoke(d) }, time.Second},
+		"record timeout": {config{RecordTimeout: 10 * time.Second}, func(*owned, *runner.Delivery) {}, 11 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			open(t, c.cfg, func(context.Context, batch.Record) error {
 				time.Sleep(time.Minute)
 				return nil
-			}, func(r *runner.Runner) {
+			}, func(r *owned) {
 				d := chain("a")[0]
 				r.Add(d)
 				synctest.Wait()
@@ -212,7 +214,7 @@ func TestEachDeadlineCounts(t *testing.T) {
 		err := wait(ctx, takes[r.MessageID], true)
 		ended <- r.MessageID + " after " + time.Since(began).String()
 		return err
-	}, func(r *runner.Runner) {
+	}, func(r *owned) {
 		began = time.Now()
 		add := func(ids ...string) {
 			for _, id := range ids {
@@ -241,7 +243,7 @@ func TestRevoke_StartsNothingThatWaits(t *testing.T) {
 	open(t, config{Concurrency: 1}, func(context.Context, batch.Record) error {
 		time.Sleep(time.Second)
 		return nil
-	}, func(r *runner.Runner) {
+	}, func(r *owned) {
 		group := chain("a", "b")
 		r.Add(group...)
 		r.Revoke(group[1]) // at the moment of its receipt
@@ -265,7 +267,7 @@ func TestLeaseEndsDuringHook_RecordIsNotHandled(t *testing.T) {
 	open(t, config{Hooks: testhooks.Of(slowStart(6 * time.Second))}, func(context.Context, batch.Record) error {
 		handled++
 		return nil
-	}, func(r *runner.Runner) {
+	}, func(r *owned) {
 		group := chain("a", "b")
 		for _, d := range group {
 			d.Record.ReceivedAt, d.Lease = time.Now(), 5*time.Second
@@ -273,9 +275,8 @@ func TestLeaseEndsDuringHook_RecordIsNotHandled(t *testing.T) {
 		r.Add(group...)
 		time.Sleep(6 * time.Second)
 		synctest.Wait()
-		list := r.Finished(nil)
-		if handled != 0 || len(list) != 1 || !errors.Is(list[0].Result.Err, runner.ErrLost) {
-			t.Errorf("handled %d, finished %v", handled, list)
+		if len(r.deciding) != 1 || handled != 0 || !errors.Is(r.deciding[0].Result.Err, runner.ErrLost) {
+			t.Errorf("handled %d, deciding %v", handled, r.deciding)
 		}
 	})
 }
@@ -285,7 +286,7 @@ func TestRenew_ExtendsTheLease(t *testing.T) {
 	open(t, config{}, func(context.Context, batch.Record) error {
 		time.Sleep(12 * time.Second)
 		return nil
-	}, func(r *runner.Runner) {
+	}, func(r *owned) {
 		received := func() []*runner.Delivery {
 			group := chain("a", "b", "c")
 			for _, d := range group {

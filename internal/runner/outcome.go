@@ -40,38 +40,34 @@ func (r *Runner) leave(d *Delivery) {
 // failOrDecide finishes a delivery that failed, or has its owner decide whether it can be
 // put out of the way of those behind it. Without that they would share its attempts, and
 // its end: SQS gives up on each of them after the same number of deliveries, whether a
-// handler saw it or not.
-func (r *Runner) failOrDecide(d *Delivery, outcome batch.Outcome, err error, now time.Time) {
+// handler saw it or not. It reports whether the owner decides, or has decided.
+func (r *Runner) failOrDecide(d *Delivery, outcome batch.Outcome, err error, now time.Time) (decides bool) {
 	d.Result.Outcome, d.Result.Err = outcome, err
 	d.Result.Duration = now.Sub(d.Result.Started)
 	cutoff := r.cutoff(d)
-	decides := r.options.AsksOwner && d.next != nil && !r.paused && (cutoff.IsZero() || now.Before(cutoff))
+	decides = r.options.Decide != nil && d.next != nil && !r.paused && (cutoff.IsZero() || now.Before(cutoff))
 	if d.Verdict.Aborts { // all others would fail
-		r.pause()
+		r.Pause()
 	}
 	if !decides {
 		r.fail(d)
-		return
+		return false
 	}
 	r.enter(d, deciding)
 	r.deciding = append(r.deciding, d)
-	r.report(d)
+	r.options.Decide(d)
+	r.signal()
+	return true
 }
 
-// Resolve ends the decision about a delivery, if it is still deciding. If the record is gone, its
-// group goes on, and its result has its new outcome. Else it has failed.
-func (r *Runner) Resolve(d *Delivery, gone bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if d.state == deciding {
-		r.resolve(d, gone)
+// Resolve ends the decision about d, if it is still deciding. If the record is gone, its group
+// goes on, and its result has its new outcome. Else it has failed.
+func (d *Delivery) Resolve(gone bool) {
+	r := d.runner
+	if d.state != deciding {
+		return
 	}
-}
-
-func (r *Runner) resolve(d *Delivery, gone bool) {
-	isIt := func(other *Delivery) bool { return other == d }
-	r.deciding = slices.DeleteFunc(r.deciding, isIt)
-	r.finished = slices.DeleteFunc(r.finished, isIt) // if the owner has not taken it yet
+	r.deciding = slices.DeleteFunc(r.deciding, func(other *Delivery) bool { return other == d })
 	if gone {
 		r.leave(d)
 		r.report(d)
@@ -81,6 +77,14 @@ func (r *Runner) resolve(d *Delivery, gone bool) {
 	r.notifyAside(d)
 	r.grow()
 	r.checkIdle()
+}
+
+// report has the owner take a delivery that has finished.
+func (r *Runner) report(d *Delivery) {
+	if r.options.Finished != nil {
+		r.options.Finished(d)
+	}
+	r.signal()
 }
 
 // fail finishes a delivery that has failed, and skips the records that wait for it.
@@ -123,9 +127,9 @@ func (r *Runner) notify(d *Delivery, results []batch.Result) {
 	}
 }
 
-// notifyAside notifies the hooks of a delivery that has no goroutine, if it has finished.
+// notifyAside notifies the hooks of a delivery that has finished and has no goroutine.
 func (r *Runner) notifyAside(d *Delivery) {
-	if d.state != finished || !r.Hooks.Outcomes {
+	if !r.Hooks.Outcomes {
 		return
 	}
 	r.notifying++

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/testhooks"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -104,7 +105,7 @@ func TestSomeStartedOrContextCanceled_NoMinRemainingWarning(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		cancel()
 		engine := newEngine(t, cfg, func(context.Context, batch.Record) error { return nil })
-		engine.Run(ctx, standard(2), engine.Times(ctx), nil)
+		engine.Run(ctx, standard(2), runner.Options{Times: engine.Times(ctx)})
 		if len(warned.warnings) > 0 {
 			t.Errorf("cancelled before the start: warned %v", warned.warnings)
 		}

@@ -132,7 +132,7 @@ func (w *world) check(t *testing.T) string {
 	engine := newEngine(t, w.cfg, w.handle)
 	times := engine.Times(ctx)
 	told := map[string]int{}
-	results := engine.Run(ctx, w.records, times, failed(func(unit []*batch.Result) {
+	results := engine.Run(ctx, w.records, failed(times, func(unit []*batch.Result) {
 		for _, r := range unit {
 			told[r.Record.MessageID]++
 		}

@@ -150,7 +150,7 @@ func TestConcurrentRuns_ShareNothing(t *testing.T) {
 			for i := range records {
 				records[i].Attempt = 1 + i%2
 			}
-			for i, r := range engine.Run(t.Context(), records, runner.Times{}, nil) {
+			for i, r := range engine.Run(t.Context(), records, runner.Options{}) {
 				if want := []batch.Outcome{batch.Succeeded, batch.Retry}[i%2]; r.Outcome != want {
 					t.Errorf("record %d: %v, want %v", i, r.Outcome, want)
 				}

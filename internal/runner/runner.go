@@ -17,9 +17,10 @@
 // The worker examines its handler's error in verdict.go. Slots that runners share are in
 // slots.go. The view of package bulk is in view.go.
 //
-// A runner calls the handler, hooks and [Options].LastAttempt without its lock. With its
-// lock it calls only the functions that bulk shares, make and Idle, see [View.Shared]. The
-// lock of [Slots] is taken after a runner's lock, never before it.
+// A runner and its owner share one lock: what a worker finds out is applied at once by the
+// owner's functions, see [Options]. Exported methods need the lock. Without it the runner calls
+// the handler, hooks and [Options].LastAttempt. The lock of [Slots] is taken after it, never
+// before.
 package runner
 
 import (
@@ -32,23 +33,30 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// Options are the settings in which the runners of an engine differ.
+// Options are what an owner gives its runner. Functions are called with the lock, and must
+// neither block nor release it.
 type Options struct {
 	// Times are an invocation's time limits. Zero in a container.
 	Times Times
-	// LastAttempt returns the value of [Delivery].Last if that is not set. It is called
-	// before a record starts for which other records of its group wait. Nil means never the
-	// last. It may block for a moment.
+	// Lock guards the runner, its deliveries, and what their owner knows of them. Nil means one
+	// of the runner's own.
+	Lock *sync.Mutex
+	// Finished is called with each delivery that has finished; on Lambda ([Engine.Run]) only
+	// with those that are not done. Its [Delivery.Group] are the records of its FIFO group that
+	// were skipped because of it. Nil means nothing.
+	Finished func(d *Delivery)
+	// Decide is called with a delivery that failed while others of its FIFO group wait for it.
+	// The owner then calls [Delivery.Resolve]. Nil means that the delivery has failed.
+	Decide func(d *Delivery)
+	// LastAttempt returns the value of [Delivery].Last if that is not set. It is called, without
+	// the lock, before a record starts for which other records of its group wait. It may block
+	// for a moment. Nil means never the last.
 	LastAttempt func(*batch.Record) bool
 	// Single means that hooks see each record as a batch, as in a container.
 	Single bool
-	// AsksOwner means that the owner calls [Runner.Resolve] for each delivery that failed
-	// while other records of its FIFO group wait for it.
-	AsksOwner bool
 }
 
-// Runner handles deliveries. Make it with [Engine.NewRunner]. Its methods are safe for
-// concurrent use. Unexported methods, and the fields from mu on, need its lock.
+// Runner handles deliveries. Make it with [Engine.NewRunner].
 type Runner struct {
 	*Engine
 	options  Options
@@ -56,7 +64,7 @@ type Runner struct {
 	parent   context.Context
 	wake     chan struct{}
 
-	mu         sync.Mutex
+	mu         *sync.Mutex
 	ready      queue                  // heads of groups, and records of standard queues
 	prehandled queue                  // those that were handled together with one before them, see View
 	groups     map[groupKey]*Delivery // the last of each FIFO group
@@ -72,7 +80,6 @@ type Runner struct {
 	deciding   []*Delivery
 	notifying  int // calls of hooks about deliveries that are finished
 	abandoned  int // handlers that were given up and still run
-	finished   []*Delivery
 	pace       pace
 	shared     map[any]any // what handlers keep, see View
 	joining    int         // running deliveries that wait for others to join them
@@ -85,7 +92,10 @@ func keyOf(d *Delivery) groupKey { return groupKey{d.Record.QueueARN, d.Record.G
 // NewRunner returns a runner. The contexts of its handlers have ctx's values, and end when
 // ctx does.
 func (e *Engine) NewRunner(ctx context.Context, o Options) *Runner {
-	r := &Runner{Engine: e, options: o, contexts: e.Hooks.Contexts || e.Hooks.Batches && o.Single, parent: ctx, wake: make(chan struct{}, 1), slots: e.cfg.Concurrency}
+	r := &Runner{
+		Engine: e, options: o, contexts: e.Hooks.Contexts || e.Hooks.Batches && o.Single, parent: ctx,
+		mu: cmp.Or(o.Lock, new(sync.Mutex)), wake: make(chan struct{}, 1), slots: e.cfg.Concurrency,
+	}
 	if e.Slots != nil {
 		r.share = e.Slots.join(e.Priority, r.granted, r.signal)
 	}
@@ -110,8 +120,6 @@ func (r *Runner) Usable(most int) int {
 
 // Add adds deliveries, in order.
 func (r *Runner) Add(list ...*Delivery) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.counts[waiting] += len(list)
 	for _, d := range list {
 		d.runner, d.Result.Record = r, d.Record
@@ -155,35 +163,24 @@ func (r *Runner) requeue(d *Delivery) {
 // Pause starts nothing more until [Runner.Resume]. A runner pauses by itself after an abort
 // ([batch.Abort]).
 func (r *Runner) Pause() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pause()
-}
-
-func (r *Runner) pause() {
-	r.paused = true
-	r.idleShared() // no other record will come soon
-}
-
-// Resume ends a pause, and sets the number of slots. It does nothing if the runner paused
-// because of a delivery that its owner has not taken yet.
-func (r *Runner) Resume(slots int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.slots = slots
-	if slices.ContainsFunc(r.finished, func(d *Delivery) bool { return d.Verdict.Aborts }) {
-		return
+	if !r.paused {
+		r.paused = true
+		r.idleShared() // no other record will come soon
 	}
-	r.paused = false
-	r.grow()
+}
+
+// Resume ends a pause, and sets the number of slots.
+func (r *Runner) Resume(slots int) {
+	if r.paused || r.slots != slots {
+		r.slots, r.paused = slots, false
+		r.grow()
+	}
 }
 
 // Withdraw takes back, in order, the deliveries that were not started. Exception: if the
 // running delivery of a group may handle others as well (see [View.Behind]), those others
 // finish as not started, with the error why, unless it handled them.
 func (r *Runner) Withdraw(why error) (list []*Delivery) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	list = r.withdrawReady(func(*Delivery) bool { return true })
 	for _, w := range r.active {
 		switch d := w.delivery; {
@@ -202,8 +199,6 @@ func (r *Runner) Withdraw(why error) (list []*Delivery) {
 
 // WithdrawOlder takes back the waiting deliveries that were received before since.
 func (r *Runner) WithdrawOlder(since time.Time) []*Delivery {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	return r.withdrawReady(func(d *Delivery) bool { return !d.Record.ReceivedAt.After(since) })
 }
 
@@ -248,16 +243,12 @@ func (r *Runner) withdrawBehind(d *Delivery) (list []*Delivery) {
 // Extend sets the Lease of a delivery. Later than that, neither the delivery nor those
 // behind it in its group are started.
 func (r *Runner) Extend(d *Delivery, until time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	d.Lease = cmp.Or(until.Sub(d.Record.ReceivedAt), -1)
 }
 
 // Renew is Extend for a delivery that was received again. If it was not started, its record
 // is replaced by the new one.
 func (r *Runner) Renew(d, again *Delivery) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	d.Lease = again.Lease + again.Record.ReceivedAt.Sub(d.Record.ReceivedAt)
 	if d.state == waiting {
 		d.Record, d.Lease, d.Within, d.Last = again.Record, again.Lease, again.Within, again.Last
@@ -268,8 +259,6 @@ func (r *Runner) Renew(d, again *Delivery) {
 // Revoke ends the context of a delivery, since others may have it, and takes back the
 // deliveries that wait for it. If it was not started, it will not be.
 func (r *Runner) Revoke(d *Delivery) (behind []*Delivery) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	switch d.state {
 	case waiting:
 		d.Lease = -1
@@ -290,9 +279,8 @@ func (r *Runner) Revoke(d *Delivery) (behind []*Delivery) {
 // Cancel pauses the runner, and ends the contexts of all running deliveries with err.
 // Handlers that do not return within the grace are abandoned.
 func (r *Runner) Cancel(err error) (running int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pause()
+	r.paused = true
+	r.idleShared()
 	r.checkIdle()
 	for _, w := range r.active {
 		if w.delivery != nil {
@@ -305,8 +293,6 @@ func (r *Runner) Cancel(err error) (running int) {
 
 // GiveUp abandons all running handlers. Nothing is started any more.
 func (r *Runner) GiveUp() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.paused = true
 	for k := len(r.active) - 1; k >= 0; k-- {
 		if w := r.active[k]; w.delivery != nil {
@@ -314,7 +300,7 @@ func (r *Runner) GiveUp() {
 		}
 	}
 	for _, d := range slices.Clone(r.deciding) {
-		r.resolve(d, false)
+		d.Resolve(false)
 	}
 	for d := r.prehandled.pop(); d != nil; d = r.prehandled.pop() {
 		r.ready.pushBack(d)
@@ -322,25 +308,7 @@ func (r *Runner) GiveUp() {
 	r.checkIdle()
 }
 
-// Finished appends the deliveries that have finished, or wait for a decision, since the
-// last call.
-func (r *Runner) Finished(into []*Delivery) []*Delivery {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	into = append(into, r.finished...)
-	clear(r.finished)
-	r.finished = r.finished[:0]
-	return into
-}
-
-// report has [Runner.Finished] return d.
-func (r *Runner) report(d *Delivery) {
-	r.finished = append(r.finished, d)
-	r.signal()
-}
-
-// Wake has a value when [Runner.Finished] has new deliveries, or when the last one has
-// finished.
+// Wake has a value after the owner was called, and when the runner is idle.
 func (r *Runner) Wake() <-chan struct{} { return r.wake }
 
 func (r *Runner) signal() {
@@ -353,19 +321,13 @@ func (r *Runner) signal() {
 // Idle reports whether nothing runs, no hook is being called, and no added delivery will be
 // started.
 func (r *Runner) Idle() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.idle()
-}
-
-func (r *Runner) idle() bool {
 	return r.counts[running]+r.counts[deciding]+r.notifying == 0 &&
 		(r.counts[waiting] == 0 || r.paused && r.prehandled.n == 0)
 }
 
 // checkIdle wakes the owner when nothing runs any more.
 func (r *Runner) checkIdle() {
-	if r.idle() {
+	if r.Idle() {
 		r.signal()
 	}
 }
@@ -383,8 +345,6 @@ type Load struct {
 // Load returns the runner's state. It looks at each worker.
 func (r *Runner) Load() Load {
 	l, now := r.Count(), time.Now()
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for _, w := range r.active {
 		if w.delivery != nil {
 			l.Oldest = max(l.Oldest, now.Sub(w.delivery.Result.Started))
@@ -398,8 +358,6 @@ func (r *Runner) Load() Load {
 
 // Count is Load without the values that need a look at each worker.
 func (r *Runner) Count() Load {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	return Load{
 		Waiting: r.counts[waiting], Running: r.counts[running], Deciding: r.counts[deciding],
 		Ready: r.ready.n + r.prehandled.n, Slots: len(r.active), Abandoned: r.abandoned,

@@ -28,7 +28,7 @@ func newSharing(total int) *sharing {
 }
 
 // add begins a runner whose handler takes so long, with n records of a standard queue.
-func (s *sharing) add(t *testing.T, name string, priority, n int, takes func() time.Duration) *runner.Runner {
+func (s *sharing) add(t *testing.T, name string, priority, n int, takes func() time.Duration) *owned {
 	t.Helper()
 	served := new(atomic.Int64)
 	s.served[name] = served
@@ -41,7 +41,7 @@ func (s *sharing) add(t *testing.T, name string, priority, n int, takes func() t
 		return nil
 	})
 	e.Slots, e.Priority = s.slots, priority
-	r := e.NewRunner(t.Context(), runner.Options{})
+	r := own(t.Context(), e)
 	r.Add(many(n)...)
 	return r
 }
@@ -109,15 +109,15 @@ func TestSlots_PriorityStarvesTheLowOne(t *testing.T) {
 		if got := s.part("high"); got < 0.99 {
 			t.Errorf("the high one has %.3f of the slots, want 0.99", got)
 		}
-		if u := low.Usable(50); u != 0 {
+		if u := low.r.Usable(50); u != 0 {
 			t.Errorf("the low one may count on %d slots, want none", u)
 		}
 		time.Sleep(10 * time.Second) // the high one has no more records
 		if got := s.part("low"); got < 0.45 {
 			t.Errorf("the low one has %.3f of the slots after both had the same time, want nearly half", got)
 		}
-		if u := low.Usable(50); u != 4 || high.Usable(50) != 4 {
-			t.Errorf("usable: %d and %d, want 4 each", u, high.Usable(50))
+		if u := low.r.Usable(50); u != 4 || high.r.Usable(50) != 4 {
+			t.Errorf("usable: %d and %d, want 4 each", u, high.r.Usable(50))
 		}
 		low.Withdraw(batch.ErrStopped)
 		time.Sleep(time.Minute)
@@ -152,7 +152,7 @@ func TestSlots_RunnersComeAndGo(t *testing.T) {
 			total := 1 + random.IntN(5)
 			slots := runner.NewSlots(total)
 			var running, most atomic.Int32 // of those that were not given up
-			var all []*runner.Runner
+			var all []*owned
 			records, finished := 0, 0
 			for range 20 {
 				kind, takes := random.IntN(6), time.Duration(random.IntN(50))*time.Millisecond
@@ -175,7 +175,7 @@ func TestSlots_RunnersComeAndGo(t *testing.T) {
 					return nil
 				})
 				e.Slots, e.Priority = slots, random.IntN(1+int(seed%3))
-				r, n := e.NewRunner(t.Context(), runner.Options{}), random.IntN(30)
+				r, n := own(t.Context(), e), random.IntN(30)
 				r.Add(many(n)...)
 				all, records = append(all, r), records+n
 				switch r := all[random.IntN(len(all))]; random.IntN(6) {
@@ -193,12 +193,12 @@ func TestSlots_RunnersComeAndGo(t *testing.T) {
 			}
 			time.Sleep(10 * time.Minute)
 			for _, r := range all {
-				finished += len(r.Withdraw(batch.ErrStopped)) + len(r.Finished(nil))
+				finished += len(r.Withdraw(batch.ErrStopped)) + len(r.Finished())
 			}
 			if finished != records || int(most.Load()) > total {
 				t.Errorf("seed %d: %d of %d records finished, %d ran at a time on %d slots", seed, finished, records, most.Load(), total)
 			}
-			if n := all[0].Usable(1000); n != total {
+			if n := all[0].r.Usable(1000); n != total {
 				t.Errorf("seed %d: %d of %d slots are free in the end", seed, n, total)
 			}
 		})
@@ -214,14 +214,14 @@ func TestSlots_AbandonedHandlerGivesItsSlotBack(t *testing.T) {
 			return nil
 		})
 		hang.Slots = slots
-		a := hang.NewRunner(t.Context(), runner.Options{})
+		a := own(t.Context(), hang)
 		a.Add(many(1)...)
 		quick := newEngine(t, config{}, func(context.Context, batch.Record) error { return nil })
 		quick.Slots = slots
-		b := quick.NewRunner(t.Context(), runner.Options{})
+		b := own(t.Context(), quick)
 		b.Add(many(3)...)
 		time.Sleep(3 * time.Second)
-		if n := len(b.Finished(nil)); n != 3 {
+		if n := len(b.Finished()); n != 3 {
 			t.Errorf("%d of 3 were handled next to a handler that hangs", n)
 		}
 		time.Sleep(2 * time.Hour)
@@ -234,7 +234,7 @@ func TestSlots_NoMoreThanSlowQueues_QuickOneGetsItsPart(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSharing(n)
-			list := []*runner.Runner{s.add(t, "quick", 1, 100_000, constant(time.Millisecond))}
+			list := []*owned{s.add(t, "quick", 1, 100_000, constant(time.Millisecond))}
 			for i := range n {
 				list = append(list, s.add(t, fmt.Sprint("slow", i), 1, 10_000, constant(100*time.Millisecond)))
 			}

@@ -27,7 +27,7 @@ func TestViewAnswer_AnswersOnlyWhatWasThere(t *testing.T) {
 		time.Sleep(500 * time.Millisecond) // less than the grace
 		v.Answer("outcome of b")
 		return nil
-	}, func(r *runner.Runner) {
+	}, func(r *owned) {
 		list := chain("a", "b", "d")
 		r.Add(list[:2]...)
 		synctest.Wait()

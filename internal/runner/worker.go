@@ -160,7 +160,7 @@ func (r *Runner) admit(d *Delivery, now time.Time) bool {
 		return true
 	case d.Within == 0: // time only gets shorter
 		r.requeue(d)
-		r.pause()
+		r.Pause()
 	default:
 		r.notStart(d, errTooLate)
 	}
@@ -245,12 +245,12 @@ func (w *worker) finish(f failure) (more bool) {
 		return w.start(now)
 	}
 	r.stopJoining(d)
-	outcome := batch.Succeeded
+	outcome, decides := batch.Succeeded, false
 	if f.err != nil {
 		outcome = outcomeOf(f.verdict)
 	}
 	if d.Verdict = f.verdict; !outcome.Done() {
-		r.failOrDecide(d, outcome, f.err, now)
+		decides = r.failOrDecide(d, outcome, f.err, now)
 	} else {
 		d.Result.Outcome, d.Result.Duration = outcome, now.Sub(d.Result.Started)
 		if outcome == batch.Succeeded && !d.isPrehandled() && !r.cutoff(d).IsZero() {
@@ -261,7 +261,7 @@ func (w *worker) finish(f failure) (more bool) {
 			r.report(d)
 		}
 	}
-	if d.state == finished && r.Hooks.Outcomes {
+	if !decides && r.Hooks.Outcomes {
 		r.notifying++
 		w.inHook = now
 		r.notify(d, d.copies())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -19,24 +20,24 @@ const (
 	batchTimeout = 10 * time.Second
 )
 
-// Batch is the settler of an invocation. It is a runner.Settling. Its owner is the
-// goroutine of the invocation, which calls the functions of [Batch.Events].
+// Batch is the settler of an invocation. One lock guards the settler and the runner.
 type Batch struct {
-	settler  *Settler
-	cancel   context.CancelFunc // of calls
-	events   chan func()
-	over     chan struct{} // closed when the results stand
-	notices  notify.Queue
-	warnings []batch.Warning
-	aborted  batch.Verdict            // of the failure that asked to wait the longest
-	apart    map[string]time.Duration // from Apart, counted from apartAt
-	apartAt  time.Time
+	mu         sync.Mutex
+	settler    *Settler
+	cancel     context.CancelFunc // of calls
+	changed    chan struct{}      // has a value when a call was answered, or one may be due
+	over       bool               // the results stand
+	notices    notify.Queue
+	warnings   []batch.Warning
+	notStarted []*Entry
+	apart      map[string]time.Duration // from Apart, counted from apartAt
+	apartAt    time.Time
 }
 
 // Begin returns the settler of a batch. Calls end with settleBy; the end of ctx does
 // not end them, so that a backoff is still set after a handler ran into its deadline.
 func (p *Policy) Begin(ctx context.Context, settleBy time.Time) *Batch {
-	b := &Batch{events: make(chan func()), over: make(chan struct{})}
+	b := &Batch{changed: make(chan struct{}, 1)}
 	ctx = context.WithoutCancel(ctx)
 	if settleBy.IsZero() {
 		ctx, b.cancel = context.WithCancel(ctx)
@@ -47,6 +48,11 @@ func (p *Policy) Begin(ctx context.Context, settleBy time.Time) *Batch {
 		Do: b.do, Called: b.called, Warn: b.warn, Deleted: func([]*Entry, []error) {}, Settled: func(*Entry) {},
 	}, batchTuning)
 	return b
+}
+
+// Options are those of the runner whose failures b settles.
+func (b *Batch) Options(times runner.Times) runner.Options {
+	return runner.Options{Times: times, Lock: &b.mu, Finished: b.finished, Decide: b.decide, LastAttempt: b.lastAttempt}
 }
 
 // Apart is [Policy.Apart], for a batch whose handlers have not started. It asks for the queue's
@@ -62,24 +68,22 @@ func (b *Batch) Apart(records []batch.Record) {
 	if again < 2 {
 		return
 	}
-	apart := false
-	s.aside(func() {
-		s.learn(records[0].QueueARN, time.Now())
-		a, _ := s.queues.known(records[0].QueueARN)
-		// An error costs only attempts, after a crash.
-		b.apart, _ = s.Policy.Apart(s.ctx, records, a.visibility, b.called)
-		b.apartAt = time.Now()
-	}, func() { apart = true })
-	for !apart {
-		(<-b.events)()
-	}
+	s.learn(records[0].QueueARN, time.Now())
+	a, _ := s.queues.known(records[0].QueueARN)
+	// An error costs only attempts, after a crash.
+	b.apart, _ = s.Policy.Apart(s.ctx, records, a.visibility, b.called)
+	b.apartAt = time.Now()
 }
 
-// Events has functions for the owner to call.
-func (b *Batch) Events() <-chan func() { return b.events }
-
-// Failed settles a failure, and the records skipped because of it, while the batch runs.
-func (b *Batch) Failed(d *runner.Delivery) {
+// finished settles a failure, and the records skipped because of it, while the batch runs.
+func (b *Batch) finished(d *runner.Delivery) {
+	if d.Result.Outcome == batch.NotStarted {
+		b.notStarted = append(b.notStarted, entryOf(d.Result, d.Verdict.Verdict))
+		return
+	}
+	if d.Result.Outcome.Done() {
+		return
+	}
 	var list []*Entry
 	var hiddenUntil time.Time
 	for d := range d.Group() {
@@ -96,29 +100,24 @@ func entryOf(r *batch.Result, v batch.Verdict) *Entry {
 	return &Entry{Result: r, Verdict: v, Latest: r.Record}
 }
 
-// DeadLetter is [Settler.DeadLetter].
-func (b *Batch) DeadLetter(d *runner.Delivery, done func(gone bool)) {
-	b.settler.DeadLetter(b.entry(d), done)
+// decide has a record dead-lettered in place.
+func (b *Batch) decide(d *runner.Delivery) {
+	b.settler.DeadLetter(b.entry(d), d.Resolve)
 	b.settler.Flush(false)
 }
 
-// entry returns the entry of a delivery, and notes whether the batch was aborted by it.
+// entry returns the entry of a delivery.
 func (b *Batch) entry(d *runner.Delivery) *Entry {
-	v := d.Verdict.Verdict
-	if v.Aborts && (!b.aborted.Aborts || v.After > b.aborted.After) {
-		b.aborted = v
-	}
 	if d.Owner == nil {
-		d.Owner = entryOf(d.Result, v)
+		d.Owner = entryOf(d.Result, d.Verdict.Verdict)
 	}
 	return d.Owner.(*Entry)
 }
 
-// LastAttempt reports whether SQS will move a record to the dead-letter queue instead of
+// lastAttempt reports whether SQS will move a record to the dead-letter queue instead of
 // delivering it again. If necessary it asks the queue for its RedrivePolicy, and waits for
 // the answer for 1 s at most. It does not ask for a first attempt, which may well succeed.
-// The owner must not call it.
-func (b *Batch) LastAttempt(r *batch.Record) bool {
+func (b *Batch) lastAttempt(r *batch.Record) bool {
 	s := b.settler
 	if r.Attempt > 1 && s.cfg.MaxReceiveCount == 0 {
 		s.learn(r.QueueARN, time.Now())
@@ -136,12 +135,14 @@ func (b *Batch) LastAttempt(r *batch.Record) bool {
 // answer. Call it exactly once. It reads results, and writes MaxReceiveCount into those of
 // failures.
 //
-// results must be what Engine.Run returned for this Batch.
+// results must be what Engine.Run returned with this Batch's Options.
 func (b *Batch) Settle(results []batch.Result) (warn func()) {
 	s := b.settler
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer func() { b.over = true }()
 	failed := func(r batch.Result) bool { return !r.Outcome.OK() }
 	if s.Calls() == 0 && len(b.warnings) == 0 && !slices.ContainsFunc(results, failed) {
-		close(b.over)
 		return b.cancel
 	}
 	if _, ok := s.ctx.Deadline(); !ok {
@@ -151,12 +152,11 @@ func (b *Batch) Settle(results []batch.Result) (warn func()) {
 	defer time.AfterFunc(patience, s.stopAsks).Stop()
 	b.delete(results, batch.Outcome.OK)
 	s.Flush(true)
-	b.releaseNotStarted(results)
+	b.release(len(b.notStarted) == len(results))
 	b.wait()
 	// Even if there is no time left: a record that is not deleted then has a DeleteErr.
 	b.delete(results, func(o batch.Outcome) bool { return o.Done() && !o.OK() })
 	b.wait()
-	close(b.over)
 	return func() {
 		defer s.Stop()
 		defer b.cancel()
@@ -184,19 +184,15 @@ func (b *Batch) delete(results []batch.Result, such func(batch.Outcome) bool) {
 // errNoTime is the error of a delete that SQS has not answered.
 var errNoTime = errors.New("there was no time left to delete it")
 
-// releaseNotStarted has records that were not started come back at once, or, if their
+// release has records that were not started come back at once, or, if their
 // batch was aborted, when that said. If none of the batch was, and that not for the first
 // time, something is wrong with the configuration, and they come back with backoff:
 // released at once they would be in the dead-letter queue within seconds.
-func (b *Batch) releaseNotStarted(results []batch.Result) {
-	stuck := !slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome != batch.NotStarted })
-	for i := range results {
-		if r := &results[i]; r.Outcome == batch.NotStarted {
-			e := entryOf(r, b.aborted)
-			g := &group{entries: []*Entry{e}, failedAt: time.Now()}
-			e.tries = &tries{group: g}
-			b.settler.comeBack(g, b.aborted.Aborts || stuck && r.Record.Attempt > 1)
-		}
+func (b *Batch) release(stuck bool) {
+	for _, e := range b.notStarted {
+		g := &group{entries: []*Entry{e}, failedAt: time.Now()}
+		e.tries = &tries{group: g}
+		b.settler.comeBack(g, e.Verdict.Aborts || stuck && e.Result.Record.Attempt > 1)
 	}
 }
 
@@ -204,14 +200,14 @@ func (b *Batch) releaseNotStarted(results []batch.Result) {
 // others (a visibility after a send that failed).
 func (b *Batch) wait() {
 	s := b.settler
-	for s.Flush(true); !s.Idle(); s.Flush(true) {
+	for s.Flush(true); !s.Idle() && !s.late; s.Flush(true) {
+		b.mu.Unlock()
 		select {
-		case f := <-b.events:
-			f()
+		case <-b.changed:
 		case <-s.ctx.Done():
-			s.late = true
-			return
 		}
+		b.mu.Lock()
+		s.late = s.late || s.ctx.Err() != nil && !s.Idle()
 	}
 }
 
@@ -243,9 +239,16 @@ func (b *Batch) AwaitHooks() { <-b.notices.Last() }
 
 // do is [Callbacks].Do.
 func (b *Batch) do(f func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over {
+		return
+	}
+	f()
+	b.settler.Flush(false)
 	select {
-	case b.events <- func() { f(); b.settler.Flush(false) }:
-	case <-b.over:
+	case b.changed <- struct{}{}:
+	default:
 	}
 }
 

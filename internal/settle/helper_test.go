@@ -104,7 +104,7 @@ func (f *fixture) invoke(records []batch.Record, handle batch.HandlerFunc) []bat
 	}
 	times := engine.Times(ctx)
 	settlement := f.settler.Begin(ctx, times.SettleBy)
-	results := engine.Run(ctx, records, times, settlement)
+	results := engine.Run(ctx, records, settlement.Options(times))
 	settlement.Settle(results)()
 	return results
 }

@@ -60,7 +60,7 @@ func (f *fixture) settle(l *listener, handle batch.HandlerFunc) (settled, told t
 	defer cancel()
 	times := engine.Times(ctx)
 	st := settler.Begin(ctx, times.SettleBy)
-	results := engine.Run(ctx, f.Receive(100), times, st)
+	results := engine.Run(ctx, f.Receive(100), st.Options(times))
 	ran := time.Now()
 	st.Settle(results)()
 	finished := time.Now()
@@ -151,7 +151,7 @@ func TestWarningsAreToldAfterTheResultsStand(t *testing.T) {
 		defer cancel()
 		times := engine.Times(ctx)
 		st := settler.Begin(ctx, times.SettleBy)
-		results := engine.Run(ctx, f.Receive(10), times, st)
+		results := engine.Run(ctx, f.Receive(10), st.Options(times))
 		began := time.Now()
 		warn := st.Settle(results)
 		if took := time.Since(began); took > 200*time.Millisecond || !results[0].VisibilitySet || len(told) > 0 {

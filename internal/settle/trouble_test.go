@@ -159,7 +159,7 @@ func TestOtherBatchTimesOut_BatchRequestsRedrivePolicy(t *testing.T) {
 			defer cancel()
 			times := engine.Times(ctx)
 			settlement := settler.Begin(ctx, times.SettleBy)
-			results := engine.Run(ctx, []batch.Record{r}, times, settlement)
+			results := engine.Run(ctx, []batch.Record{r}, settlement.Options(times))
 			settlement.Settle(results)()
 			return results[0].Outcome
 		}

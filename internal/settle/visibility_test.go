@@ -198,7 +198,7 @@ func TestContextCanceled_FailuresAreStillSettled(t *testing.T) {
 			return errors.New("no")
 		}), runner.Config{}, &hooks.Set{})
 		settlement := settler.Begin(ctx, time.Time{})
-		results := engine.Run(ctx, records, runner.Times{}, settlement)
+		results := engine.Run(ctx, records, settlement.Options(runner.Times{}))
 		settlement.Settle(results)()
 		if !results[0].VisibilitySet {
 			t.Error("the visibility was not set")

@@ -30,7 +30,7 @@ func inRecord(t *testing.T, f func(ctx context.Context)) {
 		}), runner.Config{RecordTimeout: time.Minute}, &hooks.Set{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		e.Run(ctx, []batch.Record{{MessageID: "m-1"}}, e.Times(ctx), nil)
+		e.Run(ctx, []batch.Record{{MessageID: "m-1"}}, runner.Options{Times: e.Times(ctx)})
 	})
 }
 

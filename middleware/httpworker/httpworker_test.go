@@ -125,7 +125,7 @@ func TestTheEndOfTheContext(t *testing.T) {
 func TestPanicsAreTheEngines(t *testing.T) {
 	engine := runner.New(inProcess(func(http.ResponseWriter, *http.Request) { findMe() }), runner.Config{}, &hooks.Set{})
 	records := []batch.Record{{MessageID: "m-1"}}
-	got := engine.Run(t.Context(), records, runner.Times{}, nil)[0]
+	got := engine.Run(t.Context(), records, runner.Options{})[0]
 	if panicked, ok := errors.AsType[*batch.PanicError](got.Err); !ok || panicked.Value != "oops" || !strings.Contains(string(panicked.Stack), "findMe") {
 		t.Errorf("%v", got.Err)
 	}

@@ -325,7 +325,7 @@ func TestAnEngineByItself(t *testing.T) {
 		engine := runner.New(batch.HandlerFunc(byBody), runner.Config{}, hooks.New(w.hook.Hooks()))
 		records := numberedRecords(2)
 		records[1].Body = "fail"
-		engine.Run(context.Background(), records, runner.Times{}, nil)
+		engine.Run(context.Background(), records, runner.Options{})
 		spans, others := w.byID()
 		if len(spans) != 2 || len(others) != 0 {
 			t.Errorf("%d spans, and %d others", len(spans), len(others))

@@ -48,7 +48,7 @@ func (w *world) deliverChunk(f fate, attempt int, ids []string) (back []string) 
 	}
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 	defer cancel()
-	for _, r := range e.Run(ctx, records, e.Times(ctx), nil) {
+	for _, r := range e.Run(ctx, records, runner.Options{Times: e.Times(ctx)}) {
 		if p.isDead() || r.Outcome != batch.Succeeded && r.Outcome != batch.Duplicate {
 			back = append(back, r.Record.MessageID)
 		}
