@@ -1,11 +1,10 @@
 package longpoll
 
 import (
-	"context"
 	"slices"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
@@ -45,8 +44,8 @@ func (p *Poller) extendDue(now time.Time) {
 // extension returns the new visibility timeout of m, or 0 if m is not due. It is due once a
 // third of its timeout is over. SQS allows 12 hours from receipt in total.
 func (p *Poller) extension(m *message, now time.Time) time.Duration {
-	left := m.entry.Latest.ReceivedAt.Add(settle.MaxVisibility - settleMargin).Sub(now)
-	longest := m.entry.Latest.ReceivedAt.Add(m.extended).Sub(now) // after an answer that is missing
+	left := m.Latest.ReceivedAt.Add(settle.MaxVisibility - settleMargin).Sub(now)
+	longest := m.Latest.ReceivedAt.Add(m.extended).Sub(now) // after an answer that is missing
 	d := min(max(p.queue.visibility, settle.WholeSeconds(longest)), left.Truncate(time.Second))
 	if m.visibleAt().Sub(now) > p.queue.visibility*2/3 || !now.Add(d).After(m.visibleAt()) {
 		return 0
@@ -56,32 +55,27 @@ func (p *Poller) extension(m *message, now time.Time) time.Duration {
 
 // extend makes a call that extends the visibility of up to ten messages.
 func (p *Poller) extend(list []*message, now time.Time) {
-	entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, len(list))
+	records, timeouts := make([]*batch.Record, len(list)), make([]time.Duration, len(list))
 	for i, m := range list {
-		d := p.extension(m, now)
-		m.extending, m.extended = true, now.Add(d).Sub(m.entry.Latest.ReceivedAt)
-		entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{
-			ReceiptHandle: &m.entry.Latest.ReceiptHandle, VisibilityTimeout: int32(d / time.Second),
-		}
+		records[i], timeouts[i] = m.Latest, p.extension(m, now)
+		m.extending, m.extended = true, now.Add(timeouts[i]).Sub(records[i].ReceivedAt)
 	}
 	p.counts.Extensions++
 	p.call(func() func() {
-		ctx, cancel := context.WithTimeout(p.beat, requestTimeout)
-		defer cancel()
-		errs := p.policy.SetVisibility(ctx, p.queue.arn, entries, p.called)
-		return func() { p.extended(list, entries, errs) }
+		errs := p.policy.SetVisibility(p.beat, p.queue.arn, records, timeouts, p.called)
+		return func() { p.extended(list, records, errs) }
 	})
 }
 
 // extended handles the answer to an extension. While SQS does not answer, handlers go on,
 // even after their visibility timeout: only SQS's first answer shows whether a record was
 // lost.
-func (p *Poller) extended(list []*message, entries []types.ChangeMessageVisibilityBatchRequestEntry, errs []error) {
+func (p *Poller) extended(list []*message, records []*batch.Record, errs []error) {
 	now := time.Now()
 	for i, m := range list {
 		m.extending = false
 		switch err := errs[i]; {
-		case &m.entry.Latest.ReceiptHandle != entries[i].ReceiptHandle: // it was delivered again before the answer
+		case m.Latest != records[i]: // it was delivered again before the answer
 		case err != nil && !sqserror.Gone(err): // the next sweep tries again
 		// A standard queue accepts the change even after the timeout is over. It does not
 		// say who has the message then.
@@ -92,7 +86,7 @@ func (p *Poller) extended(list []*message, entries []types.ChangeMessageVisibili
 		default:
 			m.hiddenFor = m.extended
 			if m.state == held {
-				p.runner.Extend(&m.Delivery, m.visibleAt())
+				p.runner.Extend(m.Delivery, m.visibleAt())
 			}
 		}
 	}

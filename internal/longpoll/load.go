@@ -89,9 +89,9 @@ func (p *Poller) known(again types.Message, at time.Time, a apart) bool {
 		p.enqueueDelete(latest)
 		return true
 	}
-	m.entry.Latest, m.hiddenFor, m.extended, m.lost = latest.Record, latest.hiddenFor, latest.extended, false
+	m.Latest, m.hiddenFor, m.extended, m.lost = latest.Record, latest.hiddenFor, latest.extended, false
 	if m.state == held {
-		p.runner.Renew(&m.Delivery, &latest.Delivery)
+		p.runner.Renew(m.Delivery, latest.Delivery)
 	}
 	return true
 }
@@ -106,7 +106,7 @@ func (p *Poller) hold(messages []message) {
 			p.load.replaced = append(p.load.replaced, old)
 		}
 		p.load.byID[m.Record.MessageID] = m
-		deliveries[i] = &m.Delivery
+		deliveries[i] = m.Delivery
 	}
 	p.load.held += len(deliveries)
 	p.runner.Add(deliveries...)
@@ -150,12 +150,6 @@ func (p *Poller) failedGroup(m *message) {
 	switch r := m.Result; {
 	case r.Outcome == batch.NotStarted: // too little of its time was left, or it was taken back behind others of its chunk
 		p.load.held -= len(group)
-		if r.Err == batch.ErrStopped { // the poller's own, not one that a handler returned
-			why := p.aborts.reason(time.Now())
-			for _, m := range group {
-				m.Result.Err = why
-			}
-		}
 		p.release(group)
 		return
 	case m.Verdict.Lost:
@@ -183,8 +177,7 @@ func (p *Poller) decide(d *runner.Delivery) {
 		d.Resolve(false)
 		return
 	}
-	m.entry.Verdict = m.Verdict.Verdict
-	p.settler.DeadLetter(&m.entry, d.Resolve)
+	p.settler.DeadLetter(&m.Entry, d.Resolve)
 }
 
 // call calls f on a goroutine of its own, and what f returns with the lock.
@@ -256,8 +249,8 @@ func (p *Poller) revoke(m *message) {
 	p.counts.Lost++
 	p.warn(batch.Warning{MessageID: m.Record.MessageID, Message: "SQS did not extend the record's visibility, " +
 		"so others may receive it. Its handler here is cancelled, or not started. Possible causes: this process was suspended, the message was deleted, or an SQS emulator restarted"})
-	p.giveBack(p.runner.Revoke(&m.Delivery), errGroupLost)
-	if p.settler.Withdraw(&m.entry) { // others may succeed with it, so it must not go to the dead-letter queue
+	p.giveBack(p.runner.Revoke(m.Delivery), errGroupLost)
+	if p.settler.Withdraw(&m.Entry) { // others may succeed with it, so it must not go to the dead-letter queue
 		m.Resolve(false)
 	}
 }

@@ -11,15 +11,14 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
 
-// message is a delivery that this poller holds. The runner owns its Delivery until the
-// delivery has finished or is deciding. The loop owns the rest.
+// message is a delivery that this poller holds. SQS may deliver it again: Latest is how it did
+// last.
 type message struct {
-	runner.Delivery
-	record batch.Record
-	result batch.Result
-	first  *batch.Record // of those that were received together
-
-	entry settle.Entry // use its Latest, since SQS may deliver a message twice
+	settle.Entry
+	delivery runner.Delivery
+	record   batch.Record
+	result   batch.Result
+	first    *batch.Record // of those that were received together
 
 	// Both count from when it was received last.
 	hiddenFor time.Duration // for how long SQS hides it from others, without an extension
@@ -32,7 +31,7 @@ type message struct {
 }
 
 // visibleAt is when SQS shows m to others, unless it is extended.
-func (m *message) visibleAt() time.Time { return m.entry.Latest.ReceivedAt.Add(m.hiddenFor) }
+func (m *message) visibleAt() time.Time { return m.Latest.ReceivedAt.Add(m.hiddenFor) }
 
 // state is what a message waits for.
 type state uint8
@@ -50,9 +49,8 @@ func (p *Poller) messagesOf(received []types.Message, at time.Time, a apart) []m
 	for i := range received {
 		m := &list[i]
 		m.record, m.first = p.recordOf(&received[i], at), &list[0].record
-		m.Owner, m.entry.Owner = m, m
-		m.Record, m.Result = &m.record, &m.result
-		m.Result.Record, m.entry.Result, m.entry.Latest = m.Record, m.Result, m.Record
+		m.Delivery, m.Latest = &m.delivery, &m.record
+		m.Owner, m.Record, m.Result, m.result.Record = m, &m.record, &m.result, &m.record
 		m.Lease, m.Within = p.queue.visibility, settle.MaxVisibility-settleMargin
 		if m.extended = a.timeouts[m.Record.ReceiptHandle]; a.confirmed {
 			m.Lease = max(m.Lease, m.extended)

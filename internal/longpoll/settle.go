@@ -31,19 +31,19 @@ func (c returning) extending() bool {
 // enqueueDelete has the settler delete a message.
 func (p *Poller) enqueueDelete(m *message) {
 	p.undeleted++
-	p.settler.Delete(&m.entry)
+	p.settler.Delete(&m.Entry)
 }
 
 // settleFailed settles a failure, and the messages that were skipped because of it.
 func (p *Poller) settleFailed(group []*message) {
 	switch first := group[0]; {
-	case !p.settler.Withdraw(&first.entry):
+	case !p.settler.Withdraw(&first.Entry):
 		// It is being sent, and a stop gives that up: SQS's answer to the send decides. No
 		// extension has to end first, because settleLast ends all of them in this step of
 		// the loop.
 		p.settleGroup(group)
 	case first.lost: // others may have it already: the messages after it must wait for them
-		p.settler.Leave(&first.entry)
+		p.settler.Leave(&first.Entry)
 		p.release(group[1:])
 	case p.cutOff(first):
 		p.release(group)
@@ -88,7 +88,7 @@ func (p *Poller) handOver(now time.Time) {
 			if p.phase == polling && p.aborts.on(now) {
 				at = p.aborts.until
 			}
-			p.settler.Release(&first.entry, at, first.first, first.visibleAt())
+			p.settler.Release(&first.Entry, at, first.first, first.visibleAt())
 		}
 		return true
 	})
@@ -98,8 +98,7 @@ func (p *Poller) handOver(now time.Time) {
 func (p *Poller) settleGroup(group []*message) {
 	var hiddenUntil time.Time
 	for _, m := range group {
-		m.entry.Verdict = m.Verdict.Verdict
-		if until := m.entry.Latest.ReceivedAt.Add(max(m.hiddenFor, m.extended)); until.After(hiddenUntil) {
+		if until := m.Latest.ReceivedAt.Add(max(m.hiddenFor, m.extended)); until.After(hiddenUntil) {
 			hiddenUntil = until
 		}
 	}
@@ -108,7 +107,7 @@ func (p *Poller) settleGroup(group []*message) {
 
 func entriesOf(group []*message) (list []*settle.Entry) {
 	for _, m := range group {
-		list = append(list, &m.entry)
+		list = append(list, &m.Entry)
 	}
 	return list
 }

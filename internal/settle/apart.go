@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
@@ -59,15 +58,14 @@ func (p *Policy) Apart(ctx context.Context, records []batch.Record, visibility t
 	}
 	first, within := rand.Float64(), min(2*visibility, apartWithin)
 	timeouts = make(map[string]time.Duration, len(records))
-	var entries []types.ChangeMessageVisibilityBatchRequestEntry
+	var list []*batch.Record
+	var durations []time.Duration
 	for i := range records {
 		if place, ok := places[alone(i)]; ok {
 			longer := time.Duration((float64(place) + first) / float64(len(places)) * float64(within))
 			timeout := min(visibility+longer, MaxVisibility-time.Minute).Truncate(time.Second)
 			timeouts[records[i].ReceiptHandle] = timeout
-			entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{
-				ReceiptHandle: &records[i].ReceiptHandle, VisibilityTimeout: int32(timeout / time.Second),
-			})
+			list, durations = append(list, &records[i]), append(durations, timeout)
 		}
 	}
 	wait := apartTimeout
@@ -76,9 +74,9 @@ func (p *Policy) Apart(ctx context.Context, records []batch.Record, visibility t
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	for k, callErr := range p.SetVisibility(ctx, arn, entries, called) {
+	for k, callErr := range p.SetVisibility(ctx, arn, list, durations, called) {
 		if _, refused := errors.AsType[*sqserror.EntryError](callErr); refused {
-			delete(timeouts, *entries[k].ReceiptHandle)
+			delete(timeouts, list[k].ReceiptHandle)
 		} else {
 			err = cmp.Or(err, callErr)
 		}

@@ -78,7 +78,7 @@ func (b *Batch) Apart(records []batch.Record) {
 // finished settles a failure, and the records skipped because of it, while the batch runs.
 func (b *Batch) finished(d *runner.Delivery) {
 	if d.Result.Outcome == batch.NotStarted {
-		b.notStarted = append(b.notStarted, entryOf(d.Result, d.Verdict.Verdict))
+		b.notStarted = append(b.notStarted, entryOf(d))
 		return
 	}
 	if d.Result.Outcome.Done() {
@@ -96,9 +96,7 @@ func (b *Batch) finished(d *runner.Delivery) {
 	b.settler.Flush(false)
 }
 
-func entryOf(r *batch.Result, v batch.Verdict) *Entry {
-	return &Entry{Result: r, Verdict: v, Latest: r.Record}
-}
+func entryOf(d *runner.Delivery) *Entry { return &Entry{Delivery: d, Latest: d.Result.Record} }
 
 // decide has a record dead-lettered in place.
 func (b *Batch) decide(d *runner.Delivery) {
@@ -109,7 +107,7 @@ func (b *Batch) decide(d *runner.Delivery) {
 // entry returns the entry of a delivery.
 func (b *Batch) entry(d *runner.Delivery) *Entry {
 	if d.Owner == nil {
-		d.Owner = entryOf(d.Result, d.Verdict.Verdict)
+		d.Owner = entryOf(d)
 	}
 	return d.Owner.(*Entry)
 }
@@ -174,7 +172,7 @@ func (b *Batch) delete(results []batch.Result, such func(batch.Outcome) bool) {
 	for i := range results {
 		if r := &results[i]; such(r.Outcome) {
 			r.DeleteErr = errNoTime // until there is an answer
-			e := entryOf(r, batch.Verdict{})
+			e := entryOf(&runner.Delivery{Result: r})
 			e.tries = &tries{} // it is not patient
 			s.enqueue(opDelete, e)
 		}

@@ -33,17 +33,19 @@ const (
 // call is one call for up to ten entries. It works on copies of them, since it runs on a
 // goroutine of its own.
 type call struct {
-	*Settler // only the fields that do not change
-	op       operation
-	arn      string
-	target   string // the queue that is called: URL or ARN
-	queue    queue
-	began    time.Time
-	entries  []*Entry // the owner's
-	jobs     []job    // their copies
-	errs     []error  // by position, nil where SQS confirmed it
-	worked   bool     // SQS has answered
-	givenUp  bool     // it is not made, and its entries are finished
+	*Policy
+	ctx     context.Context
+	called  func(batch.Call)
+	op      operation
+	arn     string
+	target  string // the queue that is called: URL or ARN
+	queue   queue
+	began   time.Time
+	entries []*Entry // the owner's
+	jobs    []job    // their copies
+	errs    []error  // by position, nil where SQS confirmed it
+	worked  bool     // SQS has answered
+	givenUp bool     // it is not made, and its entries are finished
 }
 
 // job is an entry of a call.
@@ -51,7 +53,8 @@ type job struct {
 	result    batch.Result
 	latest    *batch.Record
 	tries     tries
-	visibleIn time.Duration // counted from the failure
+	visibleIn time.Duration // counted from the failure; for SetVisibility from the call
+	received  time.Time     // when it may have been received at the earliest; zero for SetVisibility
 	noOrigin  error         // why its dead letter has no origin
 }
 
@@ -59,6 +62,7 @@ type job struct {
 func (c *call) make() {
 	left := make([]int, 0, len(c.jobs))
 	for k := range c.jobs {
+		c.errs[k] = errNoAnswer // until there is one
 		if j := &c.jobs[k]; j.tries.unsure && j.visibleIn > 0 && !time.Now().Before(j.tries.group.failedAt.Add(j.visibleIn)) {
 			// A try may have made it visible, so others may have it.
 			c.errs[k] = fmt.Errorf("%w: %w", errTooLate, j.tries.err)
@@ -82,7 +86,9 @@ func (c *call) make() {
 		}
 		return
 	}
-	sqserror.Divide(left, c.try)
+	for ten := range slices.Chunk(left, maxEntries) {
+		sqserror.Divide(ten, c.try)
+	}
 }
 
 // try makes the call once for the entries at some positions. The positions are also their
@@ -106,7 +112,7 @@ func (c *call) try(list []int) (left []int, err error) {
 	}
 	throttled := sqserror.ReadAnswer(c.errs, confirmed, failed)
 	c.worked = c.worked || !sqserror.Passing(err)
-	c.owner.Called(batch.Call{
+	c.called(batch.Call{
 		Operation: string(c.op) + "Batch", QueueARN: c.arn, URL: c.queue.url, Started: began, Duration: time.Since(began), Err: err,
 		Entries: len(list), Failed: len(list) - len(confirmed), Throttled: throttled,
 	})
@@ -129,7 +135,7 @@ func (c *call) changeVisibility(ctx context.Context, list []int, now time.Time) 
 	in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &c.queue.url}
 	for _, k := range list {
 		in.Entries = append(in.Entries, types.ChangeMessageVisibilityBatchRequestEntry{
-			Id: idOf(k), ReceiptHandle: &c.jobs[k].latest.ReceiptHandle, VisibilityTimeout: c.timeout(&c.jobs[k], now),
+			Id: idOf(k), ReceiptHandle: &c.jobs[k].latest.ReceiptHandle, VisibilityTimeout: int32(c.jobs[k].timeout(now) / time.Second),
 		})
 	}
 	out, err := c.queue.client.ChangeMessageVisibilityBatch(ctx, in, c.queue.options)
@@ -151,34 +157,18 @@ func (c *call) send(ctx context.Context, list []int) ([]*string, []types.BatchRe
 	return idsOf(out.Successful, func(e types.SendMessageBatchResultEntry) *string { return e.Id }), out.Failed, nil
 }
 
-// SetVisibility sets the visibility timeouts of messages by one call for ten, or by several if SQS
-// refuses it as a whole. It returns an error for each entry, nil if SQS confirmed it.
-func (p *Policy) SetVisibility(ctx context.Context, arn string, entries []types.ChangeMessageVisibilityBatchRequestEntry, called func(batch.Call)) []error {
-	errs, positions := make([]error, len(entries)), make([]int, len(entries))
-	for i := range entries {
-		positions[i], entries[i].Id = i, idOf(i) // message ids repeat
+// SetVisibility sets the visibility timeouts of records by one call for ten, or by several if SQS
+// refuses it as a whole. It returns an error for each record, nil if SQS confirmed it.
+func (p *Policy) SetVisibility(ctx context.Context, arn string, records []*batch.Record, timeouts []time.Duration, called func(batch.Call)) []error {
+	c := &call{
+		Policy: p, ctx: ctx, called: called, op: opVisibility, arn: arn, target: cmp.Or(p.cfg.QueueURL, arn),
+		jobs: make([]job, len(records)), errs: make([]error, len(records)),
 	}
-	q, err := p.queueAt(ctx, cmp.Or(p.cfg.QueueURL, arn))
-	if err != nil {
-		return slices.Repeat([]error{err}, len(entries))
+	for k, r := range records {
+		c.jobs[k] = job{latest: r, visibleIn: timeouts[k]}
 	}
-	for ten := range slices.Chunk(positions, maxEntries) {
-		sqserror.Divide(ten, func(part []int) ([]int, error) {
-			c := batch.Call{Operation: string(opVisibility) + "Batch", QueueARN: arn, URL: q.url, Started: time.Now(), Entries: len(part), Failed: len(part)}
-			in := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url, Entries: entries[part[0] : part[len(part)-1]+1]}
-			out, err := q.client.ChangeMessageVisibilityBatch(ctx, in, q.options)
-			for _, k := range part {
-				errs[k] = err
-			}
-			if err == nil {
-				c.Failed, c.Throttled = len(out.Failed), sqserror.ReadAnswer(errs, nil, out.Failed)
-			}
-			c.Err, c.Duration = err, time.Since(c.Started)
-			called(c)
-			return part, err
-		})
-	}
-	return errs
+	c.make()
+	return c.errs
 }
 
 // idOf is the id of the entry at a position.

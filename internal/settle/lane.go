@@ -234,15 +234,18 @@ func (s *Settler) Calls() int { return int(s.calls.Load()) }
 
 func (s *Settler) newCall(l *lane, list []*Entry) *call {
 	c := &call{
-		Settler: s, op: l.op, arn: l.arn, target: cmp.Or(s.cfg.QueueURL, l.arn), began: time.Now(),
+		Policy: s.Policy, ctx: s.ctx, called: s.owner.Called, op: l.op, arn: l.arn, target: cmp.Or(s.cfg.QueueURL, l.arn), began: time.Now(),
 		entries: list, jobs: make([]job, len(list)), errs: make([]error, len(list)),
 	}
 	for k, e := range list {
-		c.jobs[k] = job{result: *e.Result, latest: e.Latest, tries: *e.tries}
-		if l.op == opVisibility {
-			c.jobs[k].visibleIn = e.tries.group.visibleIn
+		j := &c.jobs[k]
+		*j = job{result: *e.Result, latest: e.Latest, tries: *e.tries, received: e.Latest.ReceivedAt}
+		if j.received.IsZero() { // only in a container is it known exactly
+			j.received = s.began.Add(-maxWindow)
 		}
-		c.errs[k] = errNoAnswer // until there is one
+		if l.op == opVisibility {
+			j.visibleIn = e.tries.group.visibleIn
+		}
 	}
 	return c
 }

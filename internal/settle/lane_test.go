@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	emulator "github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 )
@@ -64,7 +65,8 @@ func (o *owner) stop() {
 }
 
 func entryFor(r *batch.Record, v batch.Verdict) *settle.Entry {
-	return &settle.Entry{Result: &batch.Result{Record: r, Outcome: batch.Retry, Started: time.Now()}, Verdict: v, Latest: r}
+	return &settle.Entry{Latest: r, Delivery: &runner.Delivery{
+		Result: &batch.Result{Record: r, Outcome: batch.Retry, Started: time.Now()}, Verdict: runner.Verdict{Verdict: v}}}
 }
 
 // A delete that failed is tried again soon, however many new ones are always there.

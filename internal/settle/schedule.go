@@ -209,22 +209,16 @@ const maxWindow = 5*time.Minute + 30*time.Second
 // callMargin is left of the 12 hours for the call itself and for clocks that differ.
 const callMargin = 5 * time.Second
 
-// timeout returns the visibility timeout, in seconds, that makes a record visible at the
-// right time: SQS counts it from the call, the backoff counts from the failure.
-func (c *call) timeout(j *job, now time.Time) int32 {
+// timeout returns the visibility timeout that makes a record visible at the right time: SQS
+// counts it from the call, the backoff counts from the failure.
+func (j *job) timeout(now time.Time) time.Duration {
+	if j.received.IsZero() {
+		return j.visibleIn
+	}
 	elapsed := now.Sub(j.tries.group.failedAt)
 	left := WholeSeconds(max(0, j.visibleIn-elapsed))
-	if most := max(0, (MaxVisibility - now.Sub(c.received(j)) - callMargin).Truncate(time.Second)); left > most {
+	if most := max(0, (MaxVisibility - now.Sub(j.received) - callMargin).Truncate(time.Second)); left > most {
 		left, j.visibleIn = most, most+elapsed.Truncate(time.Second)
 	}
-	return int32(left / time.Second)
-}
-
-// received returns the earliest time at which the message may have been received. Only in a
-// container is it known exactly.
-func (c *call) received(j *job) time.Time {
-	if j.latest.ReceivedAt.IsZero() {
-		return c.Settler.began.Add(-maxWindow)
-	}
-	return j.latest.ReceivedAt
+	return left
 }

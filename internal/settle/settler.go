@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -29,19 +30,13 @@ type Callbacks struct {
 	Settled func(e *Entry)
 }
 
-// Entry is a record to be settled. Its owner sets the exported fields before it passes the
-// entry to the settler.
+// Entry is a delivery to be settled. Its Result is updated with what happened to the record.
 type Entry struct {
-	// Result is updated with what happened to the record. Its Record is the record.
-	Result *batch.Result
-	// Verdict is what the record's error asks for.
-	Verdict batch.Verdict
+	*runner.Delivery
 	// Latest is the record as SQS delivered it last. Calls use its receipt handle, and
 	// count the 12 hours that SQS allows from its time. It may be replaced while a delete
 	// waits: the delete is then made, or repeated, with the new handle.
 	Latest *batch.Record
-	// Owner is for the owner's data about the entry. The settler does not use it.
-	Owner any
 
 	tries   *tries   // nil until the settler is given the entry: what is in flight does not have to hold it
 	inPlace *inPlace // nil unless its FIFO group waits for it
@@ -202,7 +197,7 @@ func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
 		}
 		return
 	}
-	switch s.onPermanent(first.Verdict) {
+	switch s.onPermanent(first.Verdict.Verdict) {
 	case partialfailure.DeadLetter:
 		s.send(first)
 	case partialfailure.Drop:
@@ -218,7 +213,7 @@ func (s *Settler) comeBack(g *group, backoff bool) {
 	r, abandoned := first.Result.Record, first.Result.Outcome == batch.Abandoned
 	show := func() {
 		if backoff {
-			g.visibleIn = s.backoff(r, first.Verdict, g.failedAt)
+			g.visibleIn = s.backoff(r, first.Verdict.Verdict, g.failedAt)
 		}
 		if abandoned && s.hiddenAnyway(g) {
 			s.Leave(g.entries...)
@@ -302,7 +297,7 @@ func (s *Settler) gone(e *Entry, outcome batch.Outcome, queue string) {
 // if the record has failed. It is not called if the entry is passed to [Settler.Fail] first.
 func (s *Settler) DeadLetter(e *Entry, done func(gone bool)) {
 	r := e.Result.Record
-	policy := s.onPermanent(e.Verdict)
+	policy := s.onPermanent(e.Verdict.Verdict)
 	if policy == partialfailure.Drop {
 		e.Result.Outcome = batch.Dropped
 		done(true)
