@@ -26,19 +26,18 @@ const (
 // half of the time to the deadline at most, since a hook that blocks must not make the
 // response late. The other hooks are then called later, in the background.
 func (q *queueHandler) notify(ctx context.Context, info batch.BatchInfo, call func()) {
-	deadline := info.Deadline
-	if deadline.IsZero() {
-		notify.Within(nil, call) // on a goroutine that a hook may end
-		return
-	}
 	began := time.Now()
-	if notify.Within(time.After(time.Until(deadline)/2), call) {
+	var late <-chan time.Time
+	if !info.Deadline.IsZero() {
+		late = time.After(time.Until(info.Deadline) / 2)
+	}
+	if notify.Within(late, call) { // on a goroutine that a hook may end
 		return
 	}
 	w := batch.Warning{Queue: batch.QueueName(info.QueueARN), Message: fmt.Sprintf(
 		"a BatchSettled, Called or Warned hook still runs %v after the batch was settled, and the response does not wait for it: hooks must not block",
 		time.Since(began).Round(time.Millisecond))}
-	notify.Within(time.After(min(timeoutNotice, time.Until(deadline)/4)), func() { q.engine.Hooks.Warn(ctx, w) })
+	notify.Within(time.After(min(timeoutNotice, time.Until(info.Deadline)/4)), func() { q.engine.Hooks.Warn(ctx, w) })
 }
 
 // flush has the hooks write or send what they have buffered, before Lambda freezes the

@@ -150,21 +150,15 @@ func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]b
 		notify.Within(nil, func() { own = hooks.BatchContext(own, info, records) }) // a goroutine that a hook may end
 		ctx = own
 	}
-	settlement := q.policy.Begin(ctx, times.SettleBy)
-	settlement.Apart(records)
+	settlement := q.policy.Begin(ctx, records, times.SettleBy)
 	results := q.engine.Run(ctx, records, settlement.Options(times))
-	warn := settlement.Settle(results)
+	settlement.Settle(results)
 	response, failed := sqsevent.Response(results)
 	someDone := slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome.Done() || r.Outcome == batch.InProgress })
 	fail := failed > 0 && (q.cfg.NoReportBatchItemFailures || q.cfg.ErrorIfAllFail && !someDone)
 	q.notify(ctx, info, func() { // from here on the results belong to the hooks
-		defer func() { // also if a hook ends the goroutine
-			if hooks.Calls {
-				settlement.AwaitHooks()
-			}
-			hooks.BatchSettled(ctx, info, results)
-		}()
-		warn()
+		defer hooks.BatchSettled(ctx, info, results) // also if a hook ends the goroutine
+		settlement.AwaitHooks()
 		if q.cfg.samLocal() {
 			q.warnWouldBe(ctx, info, results)
 		}

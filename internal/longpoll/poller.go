@@ -282,9 +282,6 @@ func (p *Poller) end() {
 	p.phase = stopped
 	p.runner.Pause()
 	p.runner.Leave()
-	if p.settler != nil {
-		p.settler.Stop()
-	}
 	p.endBase()
 	late := time.Now()
 	if p.phaseEnds.After(late) {

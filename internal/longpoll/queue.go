@@ -10,7 +10,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
@@ -42,7 +41,7 @@ func (p *Poller) startPolling(ctx context.Context) {
 			p.settler = p.policy.NewSettler(p.flushing, settle.Callbacks{
 				Do: p.do, Called: p.called, Warn: p.warn, Deleted: p.deleted,
 				Settled: func(e *settle.Entry) { p.settled(e.Owner.(*message)) },
-			}, failureTimeout)
+			})
 		}
 	})
 }
@@ -81,7 +80,7 @@ func (p *Poller) askQueue(ctx context.Context) error {
 	if q.url, err = p.queueURL(ctx); err != nil {
 		return err
 	}
-	attributes, err := p.queueAttributes(ctx, q.url)
+	attributes, err := p.policy.QueueAttributes(ctx, q.url, "", p.called)
 	if err != nil && sqserror.Of(err) != sqserror.Denied {
 		return err
 	}
@@ -121,21 +120,6 @@ func (p *Poller) queueURL(ctx context.Context) (string, error) {
 		err = errors.New("the answer to GetQueueUrl has no URL")
 	}
 	return url, err
-}
-
-// queueAttributes returns the attributes that this package and the settler need.
-func (p *Poller) queueAttributes(ctx context.Context, url string) (attributes map[string]string, err error) {
-	err = p.observe("GetQueueAttributes", func(c *batch.Call) error {
-		c.URL = url
-		out, err := p.cfg.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{
-			types.QueueAttributeNameQueueArn, types.QueueAttributeNameVisibilityTimeout,
-			types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameMessageRetentionPeriod}}, sqscall.Once)
-		if err == nil {
-			attributes = out.Attributes
-		}
-		return err
-	})
-	return attributes, err
 }
 
 // arnOf derives an ARN from a queue's URL, https://HOST/ACCOUNT/NAME.

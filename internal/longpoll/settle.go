@@ -12,9 +12,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
-// failureTimeout limits how long the settler retries calls about a failure.
-const failureTimeout = 10 * time.Second
-
 // returning holds messages that come back together: a failure with the messages that were
 // skipped because of it, or one message that was not started.
 type returning struct {
@@ -84,11 +81,7 @@ func (p *Poller) handOver(now time.Time) {
 		case c.failed:
 			p.settleGroup(c.list)
 		default:
-			var at time.Time
-			if p.phase == polling && p.aborts.on(now) {
-				at = p.aborts.until
-			}
-			p.settler.Release(&first.Entry, at, first.first, first.visibleAt())
+			p.settler.Release(&first.Entry, first.first, first.visibleAt())
 		}
 		return true
 	})

@@ -36,7 +36,11 @@ func (q *Queue) Last() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	done := make(chan struct{})
-	q.add(func() { close(done) })
+	if q.since.IsZero() {
+		close(done)
+	} else {
+		q.add(func() { close(done) })
+	}
 	return done
 }
 

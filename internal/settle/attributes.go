@@ -176,33 +176,39 @@ func (s *Settler) ask(arn string) {
 
 // attributes asks SQS about a queue until it has answered.
 func (s *Settler) attributes(ctx context.Context, arn string) (a attributes, err error) {
-	q, err := s.queueAt(ctx, cmp.Or(s.cfg.QueueURL, arn))
-	if err != nil {
-		return a, err
-	}
 	for failures := 1; ; failures++ {
-		a, err = s.askOnce(ctx, q, arn)
-		if !sqserror.Passing(err) || !sleep.For(ctx, sleep.Backoff(failures, firstDelay, lastDelay)) {
+		values, err := s.QueueAttributes(ctx, cmp.Or(s.cfg.QueueURL, arn), arn, s.owner.Called)
+		if err == nil {
+			return readAttributes(values)
+		}
+		if errors.Is(err, errNoClient) || !sqserror.Passing(err) || !sleep.For(ctx, sleep.Backoff(failures, firstDelay, lastDelay)) {
 			return a, err
 		}
 	}
 }
 
-func (s *Settler) askOnce(ctx context.Context, q queue, arn string) (attributes, error) {
+// QueueAttributes asks SQS once for what this package and a poller need to know of a queue, which
+// is called by its URL or ARN. arn is "" if it is not known.
+func (p *Policy) QueueAttributes(ctx context.Context, urlOrARN, arn string, called func(batch.Call)) (map[string]string, error) {
+	q, err := p.queueAt(ctx, urlOrARN)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	began := time.Now()
+	c := batch.Call{Operation: string(opAttributes), QueueARN: arn, URL: q.url, Started: time.Now()}
 	out, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 		QueueUrl: &q.url,
 		AttributeNames: []types.QueueAttributeName{
-			types.QueueAttributeNameRedrivePolicy, types.QueueAttributeNameMessageRetentionPeriod, types.QueueAttributeNameVisibilityTimeout,
+			types.QueueAttributeNameQueueArn, types.QueueAttributeNameRedrivePolicy,
+			types.QueueAttributeNameMessageRetentionPeriod, types.QueueAttributeNameVisibilityTimeout,
 		},
 	}, q.options)
-	s.owner.Called(batch.Call{Operation: string(opAttributes), QueueARN: arn, URL: q.url, Started: began, Duration: time.Since(began), Err: err})
-	if err != nil {
-		return attributes{}, err
+	c.Duration, c.Err = time.Since(c.Started), err
+	if called(c); err != nil {
+		return nil, err
 	}
-	return readAttributes(out.Attributes)
+	return out.Attributes, nil
 }
 
 func readAttributes(values map[string]string) (a attributes, err error) {

@@ -94,7 +94,7 @@ func TestMaxReceiveCountConfigured_NeedsNoCall(t *testing.T) {
 		records := f.failures(3)
 		f.Send("ok")
 		records = append(records, f.Receive(1)...)
-		for i, attempt := range []int{6, 7, 2, 9} { // the last one succeeds
+		for i, attempt := range []int{6, 7, 2, 7} { // the last one succeeds
 			records[i].Attempt = attempt
 		}
 		f.ForgetCalls()

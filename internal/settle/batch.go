@@ -27,18 +27,20 @@ type Batch struct {
 	cancel     context.CancelFunc // of calls
 	changed    chan struct{}      // has a value when a call was answered, or one may be due
 	over       bool               // the results stand
-	notices    notify.Queue
-	warnings   []batch.Warning
+	ctx        context.Context    // of hooks
+	notices    notify.Queue       // their notifications
+	queue      string             // its name
 	notStarted []*Entry
-	apart      map[string]time.Duration // from Apart, counted from apartAt
+	apart      map[string]time.Duration // from keepApart, counted from apartAt
 	apartAt    time.Time
 }
 
-// Begin returns the settler of a batch. Calls end with settleBy; the end of ctx does
-// not end them, so that a backoff is still set after a handler ran into its deadline.
-func (p *Policy) Begin(ctx context.Context, settleBy time.Time) *Batch {
-	b := &Batch{changed: make(chan struct{}, 1)}
+// Begin returns the settler of a batch of records whose handlers have not started. Calls end
+// with settleBy; the end of ctx does not end them, so that a backoff is still set after a handler
+// ran into its deadline.
+func (p *Policy) Begin(ctx context.Context, records []batch.Record, settleBy time.Time) *Batch {
 	ctx = context.WithoutCancel(ctx)
+	b := &Batch{ctx: ctx, queue: batch.QueueName(records[0].QueueARN), changed: make(chan struct{}, 1)}
 	if settleBy.IsZero() {
 		ctx, b.cancel = context.WithCancel(ctx)
 	} else {
@@ -47,6 +49,7 @@ func (p *Policy) Begin(ctx context.Context, settleBy time.Time) *Batch {
 	b.settler = p.settler(ctx, Callbacks{
 		Do: b.do, Called: b.called, Warn: b.warn, Deleted: func([]*Entry, []error) {}, Settled: func(*Entry) {},
 	}, batchTuning)
+	b.keepApart(records)
 	return b
 }
 
@@ -55,9 +58,9 @@ func (b *Batch) Options(times runner.Times) runner.Options {
 	return runner.Options{Times: times, Lock: &b.mu, Finished: b.finished, Decide: b.decide, LastAttempt: b.lastAttempt}
 }
 
-// Apart is [Policy.Apart], for a batch whose handlers have not started. It asks for the queue's
-// visibility timeout first. Both together take 2 s at most, or half of the time that is left.
-func (b *Batch) Apart(records []batch.Record) {
+// keepApart is [Policy.Apart]. It asks for the queue's visibility timeout first. Both together
+// take 2 s at most, or half of the time that is left.
+func (b *Batch) keepApart(records []batch.Record) {
 	s, again := b.settler, 0
 	_, known := s.maxReceiveCount(records[0].QueueARN)
 	for i := range records {
@@ -129,19 +132,17 @@ func (b *Batch) lastAttempt(r *batch.Record) bool {
 // settleBy at the latest, or after 10 s without one. Calls that are still open then
 // are abandoned, and count as failed.
 //
-// It returns a function that passes the warnings to the hooks, so that no hook delays the
-// answer. Call it exactly once. It reads results, and writes MaxReceiveCount into those of
-// failures.
+// The hooks of calls and warnings do not delay it, see [Batch.AwaitHooks].
 //
 // results must be what Engine.Run returned with this Batch's Options.
-func (b *Batch) Settle(results []batch.Result) (warn func()) {
+func (b *Batch) Settle(results []batch.Result) {
 	s := b.settler
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	defer func() { b.over = true }()
+	defer func() { b.over = true; b.cancel() }()
 	failed := func(r batch.Result) bool { return !r.Outcome.OK() }
-	if s.Calls() == 0 && len(b.warnings) == 0 && !slices.ContainsFunc(results, failed) {
-		return b.cancel
+	if s.Calls() == 0 && !slices.ContainsFunc(results, failed) {
+		return
 	}
 	if _, ok := s.ctx.Deadline(); !ok {
 		defer time.AfterFunc(batchTimeout, b.cancel).Stop()
@@ -155,11 +156,7 @@ func (b *Batch) Settle(results []batch.Result) (warn func()) {
 	// Even if there is no time left: a record that is not deleted then has a DeleteErr.
 	b.delete(results, func(o batch.Outcome) bool { return o.Done() && !o.OK() })
 	b.wait()
-	return func() {
-		defer s.Stop()
-		defer b.cancel()
-		b.report(results)
-	}
+	b.report(results)
 }
 
 // delete deletes the records with such an outcome, see [Config].DeleteIfOthersFail.
@@ -209,7 +206,7 @@ func (b *Batch) wait() {
 	}
 }
 
-// report passes the warnings of the batch to the hooks.
+// report warns of what became of the batch.
 func (b *Batch) report(results []batch.Result) {
 	s := b.settler
 	arn := results[0].Record.QueueARN
@@ -225,15 +222,7 @@ func (b *Batch) report(results []batch.Result) {
 	if text := s.Schedule(arn); text != "" {
 		b.warn(batch.Warning{Message: text, Info: true})
 	}
-	for _, w := range b.warnings {
-		w.Queue = batch.QueueName(arn)
-		s.cfg.Hooks.Warn(s.ctx, w)
-	}
 }
-
-// AwaitHooks waits, after [Batch.Settle], until the hooks have been notified of every call.
-// A hook that blocks keeps it waiting.
-func (b *Batch) AwaitHooks() { <-b.notices.Last() }
 
 // do is [Callbacks].Do.
 func (b *Batch) do(f func()) {
@@ -253,9 +242,16 @@ func (b *Batch) do(f func()) {
 // called is [Callbacks].Called.
 func (b *Batch) called(c batch.Call) {
 	if hooks := b.settler.cfg.Hooks; hooks.Calls {
-		b.notices.Notify(func() { hooks.Called(b.settler.ctx, c) })
+		b.notices.Notify(func() { hooks.Called(b.ctx, c) })
 	}
 }
 
-// warn implements [Callbacks].Warn. The hooks get the warnings at the end.
-func (b *Batch) warn(w batch.Warning) { b.warnings = append(b.warnings, w) }
+// warn is [Callbacks].Warn.
+func (b *Batch) warn(w batch.Warning) {
+	w.Queue = b.queue
+	b.notices.Notify(func() { b.settler.cfg.Hooks.Warn(b.ctx, w) })
+}
+
+// AwaitHooks waits, after [Batch.Settle], until the hooks have been notified of every call and
+// warning. A hook that blocks keeps it waiting.
+func (b *Batch) AwaitHooks() { <-b.notices.Last() }

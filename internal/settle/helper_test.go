@@ -103,9 +103,10 @@ func (f *fixture) invoke(records []batch.Record, handle batch.HandlerFunc) []bat
 		f.settler = settle.New(cfg)
 	}
 	times := engine.Times(ctx)
-	settlement := f.settler.Begin(ctx, times.SettleBy)
+	settlement := f.settler.Begin(ctx, records, times.SettleBy)
 	results := engine.Run(ctx, records, settlement.Options(times))
-	settlement.Settle(results)()
+	settlement.Settle(results)
+	settlement.AwaitHooks()
 	return results
 }
 

@@ -244,7 +244,7 @@ func (s *Settler) newCall(l *lane, list []*Entry) *call {
 			j.received = s.began.Add(-maxWindow)
 		}
 		if l.op == opVisibility {
-			j.visibleIn = e.tries.group.visibleIn
+			j.visibleIn = s.visibleIn(e.tries.group)
 		}
 	}
 	return c

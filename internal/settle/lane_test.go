@@ -39,7 +39,7 @@ func newOwner(t *testing.T, q *testqueue.Queue, cfg settle.Config) *owner {
 			}
 		},
 		Called: func(batch.Call) {}, Warn: func(batch.Warning) {}, Deleted: func([]*settle.Entry, []error) {}, Settled: func(*settle.Entry) {},
-	}, 10*time.Second)
+	})
 	o.ended.Go(func() {
 		for {
 			select {
@@ -47,7 +47,6 @@ func newOwner(t *testing.T, q *testqueue.Queue, cfg settle.Config) *owner {
 				f()
 				o.Flush(false)
 			case <-ctx.Done():
-				o.Stop()
 				return
 			}
 		}

@@ -59,10 +59,11 @@ func (f *fixture) settle(l *listener, handle batch.HandlerFunc) (settled, told t
 	ctx, cancel := context.WithTimeout(context.Background(), f.timeout)
 	defer cancel()
 	times := engine.Times(ctx)
-	st := settler.Begin(ctx, times.SettleBy)
-	results := engine.Run(ctx, f.Receive(100), st.Options(times))
+	records := f.Receive(100)
+	st := settler.Begin(ctx, records, times.SettleBy)
+	results := engine.Run(ctx, records, st.Options(times))
 	ran := time.Now()
-	st.Settle(results)()
+	st.Settle(results)
 	finished := time.Now()
 	st.AwaitHooks()
 	return finished.Sub(ran), time.Since(finished)
@@ -121,7 +122,7 @@ func TestHooksAreToldOfThrottledEntries(t *testing.T) {
 	})
 }
 
-// A hook that takes long delays no settling. AwaitHooks waits for it; package handler limits that.
+// A hook that takes long delays no settling. Package handler limits how long it is waited for.
 func TestAHookForCallsDelaysNoSettling(t *testing.T) {
 	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("1:fail")
@@ -136,8 +137,8 @@ func TestAHookForCallsDelaysNoSettling(t *testing.T) {
 	})
 }
 
-// A hook that is warned and blocks delays no settling: the results are final before it is called.
-func TestWarningsAreToldAfterTheResultsStand(t *testing.T) {
+// A hook that is warned and blocks delays no settling.
+func TestHookForWarningsDelaysNoSettling(t *testing.T) {
 	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("3:fail")
 		f.settling.MaxReceiveCount = 1
@@ -150,14 +151,15 @@ func TestWarningsAreToldAfterTheResultsStand(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), f.timeout)
 		defer cancel()
 		times := engine.Times(ctx)
-		st := settler.Begin(ctx, times.SettleBy)
-		results := engine.Run(ctx, f.Receive(10), st.Options(times))
+		records := f.Receive(10)
+		st := settler.Begin(ctx, records, times.SettleBy)
+		results := engine.Run(ctx, records, st.Options(times))
 		began := time.Now()
-		warn := st.Settle(results)
-		if took := time.Since(began); took > 200*time.Millisecond || !results[0].VisibilitySet || len(told) > 0 {
-			t.Errorf("settled after %v, the backoff is set: %v, %d warnings before", took, results[0].VisibilitySet, len(told))
+		st.Settle(results)
+		if took := time.Since(began); took > 200*time.Millisecond || !results[0].VisibilitySet {
+			t.Errorf("settled after %v, the backoff is set: %v", took, results[0].VisibilitySet)
 		}
-		warn()
+		st.AwaitHooks()
 		if len(told) != 1 || !strings.Contains(<-told, "left before the dead-letter queue") {
 			t.Errorf("%d warnings more", len(told))
 		}

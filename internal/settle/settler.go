@@ -61,9 +61,8 @@ type group struct {
 	entries     []*Entry
 	failedAt    time.Time     // or released
 	hiddenUntil time.Time     // when SQS shows it by itself at the latest; zero if that is not known
-	visibleIn   time.Duration // counted from failedAt
+	visibleIn   time.Duration // counted from failedAt; of a failure
 	released    *batch.Record // nil for a failure
-	showAt      time.Time     // of a release
 }
 
 // inPlace is what an entry has for which its FIFO group waits.
@@ -81,6 +80,7 @@ type Settler struct {
 	asks     context.Context // of questions about queues
 	stopAsks context.CancelFunc
 	lastTry  time.Time     // no try begins later; zero for never
+	showAt   time.Time     // when releases come back; zero for at once
 	longest  time.Duration // between two tries
 	began    time.Time
 
@@ -106,6 +106,18 @@ type tuning struct {
 // 10,000 records are released within the reserve of a long function.
 var batchTuning = tuning{linger: 50 * time.Millisecond, maxCalls: 16, refusedFor: MaxVisibility, placeFor: 12 * time.Second}
 
+// failureTimeout limits how long a poller retries calls about a failure.
+const failureTimeout = 10 * time.Second
+
+var pollTuning = tuning{
+	linger: 100 * time.Millisecond, maxCalls: 32, refusedFor: 5 * time.Second, placeFor: failureTimeout, failureFor: failureTimeout, reports: true,
+}
+
+// NewSettler returns the settler of a poller, whose calls end with ctx.
+func (p *Policy) NewSettler(ctx context.Context, owner Callbacks) *Settler {
+	return p.settler(ctx, owner, pollTuning)
+}
+
 // settler makes one for an owner whose calls end with ctx.
 func (p *Policy) settler(ctx context.Context, owner Callbacks, t tuning) *Settler {
 	s := &Settler{
@@ -121,52 +133,31 @@ func (p *Policy) settler(ctx context.Context, owner Callbacks, t tuning) *Settle
 	return s
 }
 
-// NewSettler returns the settler of a poller, whose calls end with ctx. A failure is
-// retried for as long as patience allows.
-func (p *Policy) NewSettler(ctx context.Context, owner Callbacks, patience time.Duration) *Settler {
-	return p.settler(ctx, owner, tuning{
-		linger: 100 * time.Millisecond, maxCalls: 32, refusedFor: 5 * time.Second, placeFor: patience, failureFor: patience, reports: true,
-	})
-}
-
 // Delete deletes a record. It is retried until SQS has answered that the record is gone.
 func (s *Settler) Delete(e *Entry) {
 	e.tries = &tries{patient: true}
 	s.enqueue(opDelete, e)
 }
 
-// Release makes a record visible that was not started: at the time at, or at once if that
-// is zero. It does so no sooner than after a failure, if that is later, since this delivery
-// counts as an attempt. first is the first record of those that were received together: the
-// records of a FIFO group come back together. It is retried until hiddenUntil, when SQS
-// itself shows the record.
-func (s *Settler) Release(e *Entry, at time.Time, first *batch.Record, hiddenUntil time.Time) {
-	e.tries = &tries{group: s.released(at, first), until: hiddenUntil, patient: true}
+// Release makes a record visible that was not started: at once, or later after
+// [Settler.Postpone]. first is the first record of those that were received together: the
+// records of a FIFO group come back together. It is retried until hiddenUntil, when SQS itself
+// shows the record.
+func (s *Settler) Release(e *Entry, first *batch.Record, hiddenUntil time.Time) {
+	e.tries = &tries{group: &group{failedAt: time.Now(), released: first}, until: hiddenUntil, patient: true}
 	s.enqueue(opVisibility, e)
 }
 
-// released is the group of a release.
-func (s *Settler) released(at time.Time, first *batch.Record) *group {
-	g := &group{failedAt: time.Now(), released: first, showAt: at}
-	if at.After(g.failedAt) {
-		g.visibleIn = WholeSeconds(max(at.Sub(g.failedAt), s.Backoff(first, g.failedAt)))
-	}
-	return g
-}
+// Postpone has records that are released before at come back then. They come back no sooner than
+// after a failure, since this delivery counts as an attempt.
+func (s *Settler) Postpone(at time.Time) { s.showAt = at }
 
-// Postpone delays until at the records that were passed to [Settler.Release] and have no
-// open call. An abort may come while a release waits for others to share its call.
-func (s *Settler) Postpone(at time.Time) {
-	for _, l := range s.lanes {
-		if l.op != opVisibility {
-			continue
-		}
-		for _, e := range l.entries {
-			if g := e.tries.group; g.released != nil && g.showAt.Before(at) {
-				e.tries.group = s.released(at, g.released)
-			}
-		}
+// visibleIn is when a group comes back, counted from its failedAt.
+func (s *Settler) visibleIn(g *group) time.Duration {
+	if g.released == nil || !s.showAt.After(g.failedAt) {
+		return g.visibleIn
 	}
+	return WholeSeconds(max(s.showAt.Sub(g.failedAt), s.Backoff(g.released, g.failedAt)))
 }
 
 // Fail settles a failure, and the records that were skipped because of it: they are sent to
@@ -408,10 +399,4 @@ func (s *Settler) Withdraw(e *Entry) (ok bool) {
 	}
 	e.inPlace = nil
 	return true
-}
-
-// Stop stops the timers of entries that wait.
-func (s *Settler) Stop() {
-	s.stopAsks()
-	s.arm(time.Time{})
 }

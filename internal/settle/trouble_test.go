@@ -158,9 +158,10 @@ func TestOtherBatchTimesOut_BatchRequestsRedrivePolicy(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), timeout)
 			defer cancel()
 			times := engine.Times(ctx)
-			settlement := settler.Begin(ctx, times.SettleBy)
+			settlement := settler.Begin(ctx, []batch.Record{r}, times.SettleBy)
 			results := engine.Run(ctx, []batch.Record{r}, settlement.Options(times))
-			settlement.Settle(results)()
+			settlement.Settle(results)
+			settlement.AwaitHooks()
 			return results[0].Outcome
 		}
 		short := make(chan batch.Outcome)

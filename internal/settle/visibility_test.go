@@ -197,9 +197,10 @@ func TestContextCanceled_FailuresAreStillSettled(t *testing.T) {
 			cancel()
 			return errors.New("no")
 		}), runner.Config{}, &hooks.Set{})
-		settlement := settler.Begin(ctx, time.Time{})
+		settlement := settler.Begin(ctx, records, time.Time{})
 		results := engine.Run(ctx, records, settlement.Options(runner.Times{}))
-		settlement.Settle(results)()
+		settlement.Settle(results)
+		settlement.AwaitHooks()
 		if !results[0].VisibilitySet {
 			t.Error("the visibility was not set")
 		}
