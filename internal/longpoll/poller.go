@@ -287,11 +287,13 @@ func (p *Poller) end() {
 	if p.phaseEnds.After(late) {
 		late = p.phaseEnds
 	}
-	p.serve(late.Add(lastWords), p.noCalls, nil) // calls that end with the contexts
+	p.await(late.Add(lastWords), p.noCalls) // calls that end with the contexts
 	p.giveBackWaiting(time.Now())
 	p.reportLeft()
 	for _, hooks := range []*notify.Queue{&p.outcomes, &p.notices} {
-		p.serve(late.Add(2*lastWords), func() bool { return false }, hooks.Last())
+		called := false
+		hooks.Notify(func() { p.do(func() { called = true }) })
+		p.await(late.Add(2*lastWords), func() bool { return called })
 	}
 }
 
@@ -300,27 +302,19 @@ func (p *Poller) noCalls() bool {
 	return p.callsOpen == 0 && (p.settler == nil || p.settler.Calls() == 0)
 }
 
-// serve lets others have the lock until over returns true or told is closed. It ends at late, or
-// a moment after the stop was forced.
-func (p *Poller) serve(late time.Time, over func() bool, told <-chan struct{}) {
-	timer := time.NewTimer(time.Until(late))
-	defer timer.Stop()
-	for force := p.forced.Done(); !over(); {
+// await lets others have the lock until over returns true. It ends at late, or a moment after the
+// stop was forced.
+func (p *Poller) await(late time.Time, over func() bool) {
+	for force := p.forced.Done(); !over() && time.Now().Before(late); {
 		p.mu.Unlock()
-		ends := false
 		select {
 		case <-p.changed:
-		case <-told:
-			ends = true
 		case <-force:
 			force = nil
-			timer.Reset(min(lastWords, time.Until(late)))
-		case <-timer.C:
-			ends = true
+			late = late.Add(min(0, lastWords-time.Until(late)))
+		case <-time.After(time.Until(late)):
 		}
-		if p.mu.Lock(); ends {
-			return
-		}
+		p.mu.Lock()
 	}
 }
 
