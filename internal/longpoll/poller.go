@@ -56,7 +56,7 @@ type Poller struct {
 	// following fields are set before the poller polls; from then on they are read without it.
 	mu       sync.Mutex
 	queue    queue
-	policy   *settle.Policy // from New until the queue's URL is known
+	policy   *settle.Policy
 	runner   *runner.Runner
 	settler  *settle.Settler // nil before it polls
 	base     context.Context // context of handlers and calls; ends when Run does
@@ -107,16 +107,8 @@ func New(h batch.Handler, cfg Config) *Poller {
 	p.load.byID = make(map[string]*message)
 	p.engine = runner.New(h, cfg.Engine, p.hooks)
 	p.engine.Slots, p.engine.Priority = cfg.Slots, cfg.Priority
-	p.policy = p.newPolicy("")
+	p.policy = settle.New(settle.Config{Config: cfg.Failures, Client: func(context.Context) (*sqs.Client, error) { return cfg.SQS, nil }})
 	return p
-}
-
-// newPolicy makes the policy for the queue, once its URL is known.
-func (p *Poller) newPolicy(queueURL string) *settle.Policy {
-	return settle.New(settle.Config{
-		Config: p.cfg.Failures, QueueURL: queueURL,
-		Client: func(context.Context) (*sqs.Client, error) { return p.cfg.SQS, nil },
-	})
 }
 
 // do calls f with the lock, and makes a step. It does nothing after Run has returned.
@@ -164,7 +156,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	p.flushing, p.endFlush = context.WithCancel(p.base)
 	p.runner = p.engine.NewRunner(p.base, runner.Options{
 		Lock: &p.mu, Single: true, Finished: p.finished, Decide: p.decide,
-		LastAttempt: func(r *batch.Record) bool { return p.policy.LastAttempt(r) }, // the queue's own policy comes later
+		LastAttempt: p.policy.LastAttempt,
 	})
 	p.intake.open(p.base)
 	p.phase = starting

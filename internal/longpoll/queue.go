@@ -90,10 +90,8 @@ func (p *Poller) askQueue(ctx context.Context) error {
 	} else if q.arn, err = arnOf(q.url, q.region); err != nil {
 		return err
 	}
-	p.do(func() { p.queue, p.policy = q, p.newPolicy(q.url) })
-	if attributes != nil {
-		p.policy.Know(q.arn, attributes)
-	}
+	p.do(func() { p.queue = q })
+	p.policy.Know(q.arn, q.url, attributes)
 	return nil
 }
 

@@ -114,12 +114,14 @@ func (c *queueCache) keep(arn string, a attributes, err error) {
 	}
 }
 
-// Know stores the attributes of a queue with an ARN, as returned by GetQueueAttributes, so
-// that SQS is not asked for them again soon. It uses RedrivePolicy, MessageRetentionPeriod
-// and VisibilityTimeout, if they are there.
-func (p *Policy) Know(arn string, values map[string]string) {
-	a, err := readAttributes(values)
-	p.queues.keep(arn, a, err)
+// Know stores the URL of the records' queue, which has an ARN, and its attributes as returned by
+// [Policy.QueueAttributes], so that SQS is not asked for them again soon. values is nil if they
+// are not known. Call it before the policy has a settler.
+func (p *Policy) Know(arn, url string, values map[string]string) {
+	if p.arn, p.url = arn, url; values != nil {
+		a, err := readAttributes(values)
+		p.queues.keep(arn, a, err)
+	}
 }
 
 // askTimeout is how long SQS is asked about a queue without an answer.
@@ -177,7 +179,7 @@ func (s *Settler) ask(arn string) {
 // attributes asks SQS about a queue until it has answered.
 func (s *Settler) attributes(ctx context.Context, arn string) (a attributes, err error) {
 	for failures := 1; ; failures++ {
-		values, err := s.QueueAttributes(ctx, cmp.Or(s.cfg.QueueURL, arn), arn, s.owner.Called)
+		values, err := s.QueueAttributes(ctx, arn, arn, s.owner.Called)
 		if err == nil {
 			return readAttributes(values)
 		}

@@ -161,7 +161,7 @@ func (c *call) send(ctx context.Context, list []int) ([]*string, []types.BatchRe
 // refuses it as a whole. It returns an error for each record, nil if SQS confirmed it.
 func (p *Policy) SetVisibility(ctx context.Context, arn string, records []*batch.Record, timeouts []time.Duration, called func(batch.Call)) []error {
 	c := &call{
-		Policy: p, ctx: ctx, called: called, op: opVisibility, arn: arn, target: cmp.Or(p.cfg.QueueURL, arn),
+		Policy: p, ctx: ctx, called: called, op: opVisibility, arn: arn, target: arn,
 		jobs: make([]job, len(records)), errs: make([]error, len(records)),
 	}
 	for k, r := range records {

@@ -234,7 +234,7 @@ func (s *Settler) Calls() int { return int(s.calls.Load()) }
 
 func (s *Settler) newCall(l *lane, list []*Entry) *call {
 	c := &call{
-		Policy: s.Policy, ctx: s.ctx, called: s.owner.Called, op: l.op, arn: l.arn, target: cmp.Or(s.cfg.QueueURL, l.arn), began: time.Now(),
+		Policy: s.Policy, ctx: s.ctx, called: s.owner.Called, op: l.op, arn: l.arn, target: l.arn, began: time.Now(),
 		entries: list, jobs: make([]job, len(list)), errs: make([]error, len(list)),
 	}
 	for k, e := range list {

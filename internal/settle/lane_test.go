@@ -141,7 +141,7 @@ func TestQueueHasNotSaidLately_FirstAttemptDoesNotWait(t *testing.T) {
 			q := testqueue.New(t, fifoQueue)
 			o := newOwner(t, q, settle.Config{})
 			defer o.stop()
-			o.Know(q.ARN, map[string]string{"RedrivePolicy": `{"maxReceiveCount":5,"deadLetterTargetArn":"` + q.DeadLetterARN + `"}`})
+			o.Know(q.ARN, q.URL, map[string]string{"RedrivePolicy": `{"maxReceiveCount":5,"deadLetterTargetArn":"` + q.DeadLetterARN + `"}`})
 			time.Sleep(time.Hour)
 			if err := q.Server().Inject(emulator.Fault{Kind: emulator.Hang, Operation: "GetQueueAttributes"}); err != nil {
 				t.Fatal(err)
@@ -186,7 +186,7 @@ func TestQueueDoesNotAnswer_RecordIsNotSentOnceItIsShown(t *testing.T) {
 				q := testqueue.New(t, fifoQueue)
 				o := newOwner(t, q, settle.Config{})
 				defer o.stop()
-				o.Know(q.ARN, map[string]string{"RedrivePolicy": `{"maxReceiveCount":5,"deadLetterTargetArn":"` + q.DeadLetterARN + `"}`})
+				o.Know(q.ARN, q.URL, map[string]string{"RedrivePolicy": `{"maxReceiveCount":5,"deadLetterTargetArn":"` + q.DeadLetterARN + `"}`})
 				time.Sleep(time.Hour)
 				var sends atomic.Int32
 				silent(q, &sends)

@@ -3,7 +3,6 @@ package settle
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -26,10 +25,6 @@ type Config struct {
 	// should then return the same client every time.
 	Client func(context.Context) (*sqs.Client, error)
 
-	// QueueURL is the URL of the records' queue. By default it is derived from the records'
-	// ARN and the client's endpoint.
-	QueueURL string
-
 	// DeleteIfOthersFail deletes the finished records of a batch if others are not
 	// finished. It is for event source mappings without ReportBatchItemFailures. The
 	// function must fail there to keep the failed records, and without this would keep
@@ -45,6 +40,7 @@ type Config struct {
 // process, and is safe for concurrent use.
 type Policy struct {
 	cfg      Config
+	arn, url string // of the records' queue, from Know; otherwise its URL is derived from its ARN
 	queues   queueCache
 	schedule schedule
 	aged     atomic.Int64 // when it was last warned of a record's age, in Unix nanoseconds
@@ -106,6 +102,9 @@ func (p *Policy) queueAt(ctx context.Context, arnOrURL string) (queue, error) {
 	if err != nil {
 		return queue{}, fmt.Errorf("%w: %w", errNoClient, err)
 	}
+	if arnOrURL == p.arn {
+		arnOrURL = p.url
+	}
 	q := queue{client: client, url: strings.TrimSuffix(arnOrURL, "/")}
 	region := ""
 	if u, err := url.Parse(arnOrURL); err == nil && u.Host != "" {
@@ -127,18 +126,5 @@ func (p *Policy) queueAt(ctx context.Context, arnOrURL string) (queue, error) {
 	return q, nil
 }
 
-// Client calls Config.Client, which is the user's code. Handlers find the Policy by ctxkey.Client.
-func (p *Policy) Client(ctx context.Context) (client *sqs.Client, err error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	defer func() {
-		if v := recover(); v != nil {
-			client, err = nil, fmt.Errorf("Config.Client panicked: %v", v)
-		}
-	}()
-	client, err = p.cfg.Client(ctx)
-	if err == nil && client == nil {
-		err = errors.New("Config.Client returned nil")
-	}
-	return client, err
-}
+// Client is Config.Client. Handlers find the Policy by ctxkey.Client.
+func (p *Policy) Client(ctx context.Context) (*sqs.Client, error) { return p.cfg.Client(ctx) }

@@ -55,16 +55,14 @@ func (p *Policy) Backoff(r *batch.Record, failedAt time.Time) time.Duration {
 	return jittered(d, r)
 }
 
-// configured calls Config.Backoff on its own goroutine, which that function may end or
-// panic on.
-func (p *Policy) configured(attempt int) time.Duration {
-	answer := make(chan time.Duration, 1)
-	go func() {
-		defer close(answer)
-		defer func() { _ = recover() }()
-		answer <- p.cfg.Backoff(attempt)
+// configured calls Config.Backoff, which may panic.
+func (p *Policy) configured(attempt int) (d time.Duration) {
+	defer func() {
+		if recover() != nil {
+			d = leastBackoff
+		}
 	}()
-	return max(leastBackoff, <-answer)
+	return max(leastBackoff, p.cfg.Backoff(attempt))
 }
 
 // WholeSeconds rounds up to whole seconds, and down to SQS's limit.

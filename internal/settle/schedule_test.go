@@ -29,9 +29,9 @@ func newSettler(t *testing.T, outage time.Duration, most int) *settle.Policy {
 	s := settle.New(settle.Config{Client: noClient, Config: partialfailure.Config{Outage: outage}})
 	switch {
 	case most == 0:
-		s.Know(standardARN, map[string]string{})
+		s.Know(standardARN, "", map[string]string{})
 	case most > 0:
-		s.Know(standardARN, map[string]string{"RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:eu-west-1:123456789012:dead","maxReceiveCount":` + strconv.Itoa(most) + `}`})
+		s.Know(standardARN, "", map[string]string{"RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:eu-west-1:123456789012:dead","maxReceiveCount":` + strconv.Itoa(most) + `}`})
 	}
 	return s
 }

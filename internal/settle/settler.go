@@ -337,16 +337,15 @@ func (s *Settler) whenKnown(arn string, f func()) {
 	})
 }
 
-// aside calls f on a goroutine of its own, and then has the owner call then, also if the user's
-// code ends the goroutine.
+// aside calls f on a goroutine of its own, and then has the owner call then.
 func (s *Settler) aside(f, then func()) {
 	s.calls.Add(1)
 	go func() {
-		defer s.owner.Do(func() {
+		f()
+		s.owner.Do(func() {
 			s.calls.Add(-1)
 			then()
 		})
-		f()
 	}()
 }
 

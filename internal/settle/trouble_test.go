@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
-	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
 func TestSameDeduplicationID_BothAreDeadLettered(t *testing.T) {
@@ -58,40 +56,28 @@ func TestQueueAsItsOwnDeadLetterQueue_RecordIsRetried(t *testing.T) {
 	}
 }
 
-func TestClientsThatPanicOrAreNil(t *testing.T) {
-	for words, client := range map[string]func(context.Context) (*awssqs.Client, error){
-		"Config.Client panicked: oops": func(context.Context) (*awssqs.Client, error) { panic("oops") },
-		"Config.Client returned nil":   func(context.Context) (*awssqs.Client, error) { return nil, nil },
-	} {
-		inBubble(t, standardQueue, func(f *fixture) {
-			f.Send("fail", "never", "ok")
-			records := f.Receive(10)
-			f.settling.Client = client
-			results := f.invoke(records, byBody)
-			if got := failedOf(results); len(got) != 2 {
-				t.Errorf("reported %v", got)
-			}
-			f.warnedOnce(words)
-		})
-	}
+func TestNoClient_RecordsAreReportedAndOneWarningSaysWhy(t *testing.T) {
+	inBubble(t, standardQueue, func(f *fixture) {
+		f.Send("fail", "never", "ok")
+		records := f.Receive(10)
+		f.settling.Client = func(context.Context) (*awssqs.Client, error) { return nil, errors.New("no configuration") }
+		results := f.invoke(records, byBody)
+		if got := failedOf(results); len(got) != 2 {
+			t.Errorf("reported %v", got)
+		}
+		f.warnedOnce("no configuration")
+	})
 }
 
-func TestBackoffsThatPanicOrExit(t *testing.T) {
-	for name, backoff := range map[string]partialfailure.Backoff{
-		"panic": func(int) time.Duration { panic("oops") }, "Goexit": func(int) time.Duration { runtime.Goexit(); return 0 },
-	} {
-		inBubble(t, standardQueue, func(f *fixture) {
-			f.Send("fail", "ok")
-			f.settling.Backoff = backoff
-			results := f.invoke(f.Receive(10), byBody)
-			if got, want := fmt.Sprint(outcomes(results)), "map[fail:retry ok:succeeded]"; got != want {
-				t.Errorf("%s: %v, want %v", name, got, want)
-			}
-			if name == "panic" && results[0].VisibleIn != time.Second {
-				t.Errorf("visible in %v, want the least", results[0].VisibleIn)
-			}
-		})
-	}
+func TestBackoffThatPanics_IsTheLeast(t *testing.T) {
+	inBubble(t, standardQueue, func(f *fixture) {
+		f.Send("fail", "ok")
+		f.settling.Backoff = func(int) time.Duration { panic("oops") }
+		results := f.invoke(f.Receive(10), byBody)
+		if got, want := fmt.Sprint(outcomes(results)), "map[fail:retry ok:succeeded]"; got != want || results[0].VisibleIn != time.Second {
+			t.Errorf("%v, visible in %v; want %v", got, results[0].VisibleIn, want)
+		}
+	})
 }
 
 func TestRedrivePolicyRefused_EveryBatchWarns(t *testing.T) {
