@@ -29,7 +29,7 @@ func (p *Poller) extendDue(now time.Time) {
 	}
 	var due []*message
 	for _, m := range p.load.byID {
-		if m.state != toReturn && !m.lost && !m.extending && p.extension(m, now) > 0 {
+		if m.state != toReturn && !m.Lost && !m.extending && p.extension(m, now) > 0 {
 			due = append(due, m)
 		}
 	}
@@ -45,9 +45,9 @@ func (p *Poller) extendDue(now time.Time) {
 // third of its timeout is over. SQS allows 12 hours from receipt in total.
 func (p *Poller) extension(m *message, now time.Time) time.Duration {
 	left := m.Latest.ReceivedAt.Add(settle.MaxVisibility - settleMargin).Sub(now)
-	longest := m.Latest.ReceivedAt.Add(m.extended).Sub(now) // after an answer that is missing
-	d := min(max(p.queue.visibility, settle.WholeSeconds(longest)), left.Truncate(time.Second))
-	if m.visibleAt().Sub(now) > p.queue.visibility*2/3 || !now.Add(d).After(m.visibleAt()) {
+	longest := settle.WholeSeconds(m.extended.Sub(now)) // after an answer that is missing
+	d := min(max(p.queue.visibility, longest), left.Truncate(time.Second))
+	if m.HiddenUntil.Sub(now) > p.queue.visibility*2/3 || !now.Add(d).After(m.HiddenUntil) {
 		return 0
 	}
 	return d
@@ -58,7 +58,7 @@ func (p *Poller) extend(list []*message, now time.Time) {
 	records, timeouts := make([]*batch.Record, len(list)), make([]time.Duration, len(list))
 	for i, m := range list {
 		records[i], timeouts[i] = m.Latest, p.extension(m, now)
-		m.extending, m.extended = true, now.Add(timeouts[i]).Sub(records[i].ReceivedAt)
+		m.extending, m.extended = true, now.Add(timeouts[i])
 	}
 	p.counts.Extensions++
 	p.call(func() func() {
@@ -79,15 +79,12 @@ func (p *Poller) extended(list []*message, records []*batch.Record, errs []error
 		case err != nil && !sqserror.Gone(err): // the next sweep tries again
 		// A standard queue accepts the change even after the timeout is over. It does not
 		// say who has the message then.
-		case err != nil, !p.fifo() && !now.Before(m.visibleAt()):
+		case err != nil, !p.fifo() && !now.Before(m.HiddenUntil):
 			if m.state != toReturn && p.load.byID[m.Record.MessageID] == m {
 				p.revoke(m)
 			}
 		default:
-			m.hiddenFor = m.extended
-			if m.state == held {
-				p.runner.Extend(m.Delivery, m.visibleAt())
-			}
+			m.HiddenUntil = m.extended
 		}
 	}
 	p.extensionsFare(errs)

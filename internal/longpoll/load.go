@@ -89,10 +89,8 @@ func (p *Poller) known(again types.Message, at time.Time, a apart) bool {
 		p.enqueueDelete(latest)
 		return true
 	}
-	m.Latest, m.hiddenFor, m.extended, m.lost = latest.Record, latest.hiddenFor, latest.extended, false
-	if m.state == held {
-		p.runner.Renew(m.Delivery, latest.Delivery)
-	}
+	m.Latest, m.extended = latest.Record, latest.extended
+	p.runner.Renew(m.Delivery, latest.Delivery)
 	return true
 }
 
@@ -154,7 +152,7 @@ func (p *Poller) failedGroup(m *message) {
 		return
 	case m.Verdict.Lost:
 		m.checkLapsed(p, time.Now())
-		m.lost = true
+		m.Lost = true
 	default:
 		if r.Outcome != batch.InProgress { // it only waits
 			p.counts.Failed++
@@ -208,7 +206,7 @@ func (p *Poller) giveBack(list []*runner.Delivery, why error) {
 		m := d.Owner.(*message)
 		m.state = toReturn
 		m.Result.Outcome, m.Result.Err = batch.NotStarted, why
-		if m.checkLapsed(p, now); m.visibleAt().After(now) {
+		if m.checkLapsed(p, now); m.HiddenUntil.After(now) {
 			back = append(back, m)
 		} else {
 			p.settled(m)
@@ -221,11 +219,11 @@ func (p *Poller) giveBack(list []*runner.Delivery, why error) {
 // checkLapsed reports whether others may have received m, and counts the record as lost the
 // first time.
 func (m *message) checkLapsed(p *Poller, now time.Time) bool {
-	if !m.lost && !m.visibleAt().After(now) {
-		m.lost = true
+	if !m.Lost && !m.HiddenUntil.After(now) {
+		m.Lost = true
 		p.counts.Lost++
 	}
-	return m.lost
+	return m.Lost
 }
 
 // maxWaiting is how long a record of a standard queue may wait for a slot.
@@ -243,13 +241,14 @@ func (p *Poller) giveUpWaiting(now time.Time) {
 // revoke gives up a message whose extension SQS refused. A handled message may be gone
 // because a delete worked although its answer was lost.
 func (p *Poller) revoke(m *message) {
-	if m.lost = true; m.state != held {
+	behind := p.runner.Revoke(m.Delivery)
+	if m.state != held {
 		return
 	}
 	p.counts.Lost++
 	p.warn(batch.Warning{MessageID: m.Record.MessageID, Message: "SQS did not extend the record's visibility, " +
 		"so others may receive it. Its handler here is cancelled, or not started. Possible causes: this process was suspended, the message was deleted, or an SQS emulator restarted"})
-	p.giveBack(p.runner.Revoke(m.Delivery), errGroupLost)
+	p.giveBack(behind, errGroupLost)
 	if p.settler.Withdraw(&m.Entry) { // others may succeed with it, so it must not go to the dead-letter queue
 		m.Resolve(false)
 	}

@@ -20,18 +20,11 @@ type message struct {
 	result   batch.Result
 	first    *batch.Record // of those that were received together
 
-	// Both count from when it was received last.
-	hiddenFor time.Duration // for how long SQS hides it from others, without an extension
-	extended  time.Duration // the longest that SQS may hide it, if the answer to an extension is missing
-
+	extended  time.Time // when SQS shows it at the latest, if the answer to an extension is missing
 	state     state
-	lost      bool // others may have it: SQS refused to extend it, or its visibility timeout is over
 	extending bool // a call that extends it is open
 	notified  bool // the hooks know its result
 }
-
-// visibleAt is when SQS shows m to others, unless it is extended.
-func (m *message) visibleAt() time.Time { return m.Latest.ReceivedAt.Add(m.hiddenFor) }
 
 // state is what a message waits for.
 type state uint8
@@ -51,11 +44,11 @@ func (p *Poller) messagesOf(received []types.Message, at time.Time, a apart) []m
 		m.record, m.first = p.recordOf(&received[i], at), &list[0].record
 		m.Delivery, m.Latest = &m.delivery, &m.record
 		m.Owner, m.Record, m.Result, m.result.Record = m, &m.record, &m.result, &m.record
-		m.Lease, m.Within = p.queue.visibility, settle.MaxVisibility-settleMargin
-		if m.extended = a.timeouts[m.Record.ReceiptHandle]; a.confirmed {
-			m.Lease = max(m.Lease, m.extended)
+		m.HiddenUntil, m.Within = at.Add(p.queue.visibility), settle.MaxVisibility-settleMargin
+		m.extended = at.Add(a.timeouts[m.Record.ReceiptHandle])
+		if a.confirmed && m.extended.After(m.HiddenUntil) {
+			m.HiddenUntil = m.extended
 		}
-		m.hiddenFor = m.Lease
 	}
 	return list
 }

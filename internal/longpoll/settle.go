@@ -39,7 +39,7 @@ func (p *Poller) settleFailed(group []*message) {
 		// extension has to end first, because settleLast ends all of them in this step of
 		// the loop.
 		p.settleGroup(group)
-	case first.lost: // others may have it already: the messages after it must wait for them
+	case first.Lost: // others may have it already: the messages after it must wait for them
 		p.settler.Leave(&first.Entry)
 		p.release(group[1:])
 	case p.cutOff(first):
@@ -81,7 +81,7 @@ func (p *Poller) handOver(now time.Time) {
 		case c.failed:
 			p.settleGroup(c.list)
 		default:
-			p.settler.Release(&first.Entry, first.first, first.visibleAt())
+			p.settler.Release(&first.Entry, first.first, first.HiddenUntil)
 		}
 		return true
 	})
@@ -91,8 +91,10 @@ func (p *Poller) handOver(now time.Time) {
 func (p *Poller) settleGroup(group []*message) {
 	var hiddenUntil time.Time
 	for _, m := range group {
-		if until := m.Latest.ReceivedAt.Add(max(m.hiddenFor, m.extended)); until.After(hiddenUntil) {
-			hiddenUntil = until
+		for _, until := range []time.Time{m.HiddenUntil, m.extended} {
+			if until.After(hiddenUntil) {
+				hiddenUntil = until
+			}
 		}
 	}
 	p.settler.Fail(hiddenUntil, entriesOf(group)...)

@@ -26,9 +26,11 @@ type Delivery struct {
 	// Within is the time after Record.ReceivedAt in which its handler must be done. Zero if
 	// only the runner's cutoff counts.
 	Within time.Duration
-	// Lease is how long after Record.ReceivedAt the record belongs to this process. 0 if
-	// that is not tracked, below 0 if the record is lost. See [Runner.Extend].
-	Lease time.Duration
+	// HiddenUntil is when SQS shows the record to others, unless its owner extends that. Later
+	// than that it is not started. Zero if that is not tracked.
+	HiddenUntil time.Time
+	// Lost means that others may have the record: it is not started.
+	Lost bool
 	// Owner is for the owner's data about the record. The runner does not use it.
 	Owner any
 	// Last is true if SQS gives up on the record after this delivery. It then leaves time
@@ -53,9 +55,9 @@ type Delivery struct {
 	ending   *ending                         // nil until someone asks for it
 }
 
-// leaseLeft is for how long others do not have d; it counts if d has a Lease.
-func (d *Delivery) leaseLeft(now time.Time) time.Duration {
-	return d.Lease - now.Sub(d.Record.ReceivedAt)
+// gone reports whether others may have d.
+func (d *Delivery) gone(now time.Time) bool {
+	return d.Lost || !d.HiddenUntil.IsZero() && !now.Before(d.HiddenUntil)
 }
 
 // state is how far a delivery has come.

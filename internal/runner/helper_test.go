@@ -139,7 +139,7 @@ func (o *owned) Cancel(err error)                       { o.do(func() { o.r.Canc
 func (o *owned) Leave()                                 { o.do(o.r.Leave) }
 func (o *owned) Revoke(d *runner.Delivery)              { o.do(func() { o.r.Revoke(d) }) }
 func (o *owned) Renew(d, again *runner.Delivery)        { o.do(func() { o.r.Renew(d, again) }) }
-func (o *owned) Extend(d *runner.Delivery, t time.Time) { o.do(func() { o.r.Extend(d, t) }) }
+func (o *owned) Extend(d *runner.Delivery, t time.Time) { o.do(func() { d.HiddenUntil = t }) }
 func (o *owned) Resolve(d *runner.Delivery, gone bool)  { o.do(func() { d.Resolve(gone) }) }
 func (o *owned) Count() runner.Load                     { return locked(o, o.r.Count) }
 func (o *owned) Idle() bool                             { return locked(o, o.r.Idle) }

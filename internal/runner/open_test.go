@@ -270,7 +270,7 @@ func TestLeaseEndsDuringHook_RecordIsNotHandled(t *testing.T) {
 	}, func(r *owned) {
 		group := chain("a", "b")
 		for _, d := range group {
-			d.Record.ReceivedAt, d.Lease = time.Now(), 5*time.Second
+			d.HiddenUntil = time.Now().Add(5 * time.Second)
 		}
 		r.Add(group...)
 		time.Sleep(6 * time.Second)
@@ -290,7 +290,7 @@ func TestRenew_ExtendsTheLease(t *testing.T) {
 		received := func() []*runner.Delivery {
 			group := chain("a", "b", "c")
 			for _, d := range group {
-				d.Lease = 10 * time.Second
+				d.HiddenUntil = time.Now().Add(10 * time.Second)
 			}
 			return group
 		}

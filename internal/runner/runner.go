@@ -240,38 +240,25 @@ func (r *Runner) withdrawBehind(d *Delivery) (list []*Delivery) {
 	return list
 }
 
-// Extend sets the Lease of a delivery. Later than that, neither the delivery nor those
-// behind it in its group are started.
-func (r *Runner) Extend(d *Delivery, until time.Time) {
-	d.Lease = cmp.Or(until.Sub(d.Record.ReceivedAt), -1)
-}
-
-// Renew is Extend for a delivery that was received again. If it was not started, its record
-// is replaced by the new one.
+// Renew applies that a delivery was received again. If it was not started, its record is replaced
+// by the new one.
 func (r *Runner) Renew(d, again *Delivery) {
-	d.Lease = again.Lease + again.Record.ReceivedAt.Sub(d.Record.ReceivedAt)
-	if d.state == waiting {
-		d.Record, d.Lease, d.Within, d.Last = again.Record, again.Lease, again.Within, again.Last
-		d.Result.Record = d.Record
+	if d.HiddenUntil, d.Lost = again.HiddenUntil, false; d.state == waiting {
+		d.Record, d.Result.Record, d.Within, d.Last = again.Record, again.Record, again.Within, again.Last
 	}
 }
 
-// Revoke ends the context of a delivery, since others may have it, and takes back the
-// deliveries that wait for it. If it was not started, it will not be.
+// Revoke means that others may have a delivery, which is Lost from now on. It ends the
+// delivery's context, and takes back the deliveries that wait for it.
 func (r *Runner) Revoke(d *Delivery) (behind []*Delivery) {
-	switch d.state {
-	case waiting:
-		d.Lease = -1
+	d.Lost = true
+	if d.state == waiting || d.state == finished {
 		return nil
-	case running:
-		d.Lease = -1 // also where it is not handled yet
-		for _, w := range r.active {
-			if w.delivery == d {
-				w.end(context.Canceled)
-			}
+	}
+	for _, w := range r.active {
+		if w.delivery == d {
+			w.end(context.Canceled)
 		}
-	case finished:
-		return nil
 	}
 	return r.withdrawBehind(d)
 }

@@ -118,8 +118,8 @@ func (v View) LastAttempt() bool {
 // that. It is 0 on Lambda, where nothing does.
 func (v View) HiddenFor() (left time.Duration) {
 	v.whileRunning(func(_ *Runner, d *Delivery) {
-		if d.Lease > 0 {
-			left = d.leaseLeft(time.Now())
+		if !d.HiddenUntil.IsZero() {
+			left = time.Until(d.HiddenUntil)
 		}
 	})
 	return left

@@ -153,7 +153,7 @@ func (r *Runner) nextReady(now time.Time) *Delivery {
 // becomes ready again.
 func (r *Runner) admit(d *Delivery, now time.Time) bool {
 	switch {
-	case d.Lease != 0 && d.leaseLeft(now) <= 0:
+	case d.gone(now):
 		d.Result.Outcome, d.Result.Err, d.Verdict = batch.Retry, expired.err, expired.verdict
 		r.fail(d)
 	case d.isPrehandled(), r.enoughTime(d, now):
@@ -213,7 +213,7 @@ func (w *worker) handle() failure {
 		// A record that another one handled still fetches its outcome, unless it was given
 		// up while a hook blocked: then it would be handled again.
 		over := w.givenUp || !d.isPrehandled()
-		lost := d.Lease != 0 && d.leaseLeft(time.Now()) <= 0
+		lost := d.gone(time.Now())
 		r.mu.Unlock()
 		switch err := ctx.Err(); {
 		case err != nil && over:
