@@ -20,7 +20,7 @@ type message struct {
 	result   batch.Result
 	first    *batch.Record // of those that were received together
 
-	extended  time.Time // when SQS shows it at the latest, if the answer to an extension is missing
+	extended  time.Time // when SQS shows it at the latest: the answer to an extension may be missing
 	state     state
 	extending bool // a call that extends it is open
 	notified  bool // the hooks know its result
@@ -45,8 +45,8 @@ func (p *Poller) messagesOf(received []types.Message, at time.Time, a apart) []m
 		m.Delivery, m.Latest = &m.delivery, &m.record
 		m.Owner, m.Record, m.Result, m.result.Record = m, &m.record, &m.result, &m.record
 		m.HiddenUntil, m.Within = at.Add(p.queue.visibility), settle.MaxVisibility-settleMargin
-		m.extended = at.Add(a.timeouts[m.Record.ReceiptHandle])
-		if a.confirmed && m.extended.After(m.HiddenUntil) {
+		m.extended = at.Add(max(p.queue.visibility, a.timeouts[m.Record.ReceiptHandle]))
+		if a.confirmed {
 			m.HiddenUntil = m.extended
 		}
 	}

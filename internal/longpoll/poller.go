@@ -155,7 +155,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	p.beat, p.endBeat = context.WithCancel(p.base)
 	p.flushing, p.endFlush = context.WithCancel(p.base)
 	p.runner = p.engine.NewRunner(p.base, runner.Options{
-		Lock: &p.mu, Single: true, Finished: p.finished, Decide: p.decide,
+		Lock: &p.mu, Wake: p.changed, Single: true, Finished: p.finished, Decide: p.decide,
 		LastAttempt: p.policy.LastAttempt,
 	})
 	p.intake.open(p.base)
@@ -176,7 +176,6 @@ func (p *Poller) loop() {
 		p.mu.Unlock()
 		select {
 		case <-p.changed:
-		case <-p.runner.Wake():
 		case <-timer.C:
 		case <-stop: // step begins it
 			stop = nil

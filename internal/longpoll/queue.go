@@ -59,10 +59,8 @@ func (p *Poller) lookUp(ctx context.Context) error {
 		}
 		var delay time.Duration
 		p.do(func() {
-			if ctx.Err() == nil { // otherwise Run may have returned
-				p.failed(&p.trouble.receiving, false, "the queue cannot be looked up", err, "trying again")
-				delay = p.trouble.receiving.delay()
-			}
+			p.failed(&p.trouble.receiving, false, "the queue cannot be looked up", err, "trying again")
+			delay = p.trouble.receiving.delay()
 		})
 		if !sleep.For(ctx, delay) {
 			return ctx.Err()

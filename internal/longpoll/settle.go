@@ -91,10 +91,8 @@ func (p *Poller) handOver(now time.Time) {
 func (p *Poller) settleGroup(group []*message) {
 	var hiddenUntil time.Time
 	for _, m := range group {
-		for _, until := range []time.Time{m.HiddenUntil, m.extended} {
-			if until.After(hiddenUntil) {
-				hiddenUntil = until
-			}
+		if m.extended.After(hiddenUntil) {
+			hiddenUntil = m.extended
 		}
 	}
 	p.settler.Fail(hiddenUntil, entriesOf(group)...)

@@ -69,7 +69,7 @@ func (i *invocation) waitIdle(late <-chan time.Time, ended <-chan struct{}) (idl
 	for over := false; !over && !i.Idle(); {
 		i.mu.Unlock()
 		select {
-		case <-i.wake:
+		case <-i.options.Wake:
 		case <-late:
 			over = true
 		case <-ended:

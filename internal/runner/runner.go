@@ -41,6 +41,9 @@ type Options struct {
 	// Lock guards the runner, its deliveries, and what their owner knows of them. Nil means one
 	// of the runner's own.
 	Lock *sync.Mutex
+	// Wake gets a value after the owner was called, and when the runner is idle. It must have room
+	// for one. Nil means one of the runner's own.
+	Wake chan struct{}
 	// Finished is called with each delivery that has finished; on Lambda ([Engine.Run]) only
 	// with those that are not done. Its [Delivery.Group] are the records of its FIFO group that
 	// were skipped because of it. Nil means nothing.
@@ -62,7 +65,6 @@ type Runner struct {
 	options  Options
 	contexts bool // hooks add values to the contexts of records
 	parent   context.Context
-	wake     chan struct{}
 
 	mu         *sync.Mutex
 	ready      queue                  // heads of groups, and records of standard queues
@@ -94,8 +96,9 @@ func keyOf(d *Delivery) groupKey { return groupKey{d.Record.QueueARN, d.Record.G
 func (e *Engine) NewRunner(ctx context.Context, o Options) *Runner {
 	r := &Runner{
 		Engine: e, options: o, contexts: e.Hooks.Contexts || e.Hooks.Batches && o.Single, parent: ctx,
-		mu: cmp.Or(o.Lock, new(sync.Mutex)), wake: make(chan struct{}, 1), slots: e.cfg.Concurrency,
+		mu: cmp.Or(o.Lock, new(sync.Mutex)), slots: e.cfg.Concurrency,
 	}
+	r.options.Wake = cmp.Or(o.Wake, make(chan struct{}, 1))
 	if e.Slots != nil {
 		r.share = e.Slots.join(e.Priority, r.granted, r.signal)
 	}
@@ -295,12 +298,9 @@ func (r *Runner) GiveUp() {
 	r.checkIdle()
 }
 
-// Wake has a value after the owner was called, and when the runner is idle.
-func (r *Runner) Wake() <-chan struct{} { return r.wake }
-
 func (r *Runner) signal() {
 	select {
-	case r.wake <- struct{}{}:
+	case r.options.Wake <- struct{}{}:
 	default:
 	}
 }

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,11 +26,6 @@ type Verdict struct {
 type failure struct {
 	err     error
 	verdict Verdict
-}
-
-// outcomeOf is the outcome of a record whose handler returned an error.
-func outcomeOf(v Verdict) batch.Outcome {
-	return cmp.Or(v.Outcome, batch.Retry)
 }
 
 // judge finds out everything about an error.

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -16,7 +17,7 @@ type worker struct {
 	due      time.Time // when to end the context of its delivery, then when to give up on it; zero for never
 	inHook   time.Time // since when it has been calling hooks; zero if it does not
 	slot     int       // its place among Runner.active
-	fresh    bool      // it has not asked for a delivery yet
+	fresh    bool      // it has a slot for its first delivery
 	ended    bool      // the context of its delivery was ended
 	givenUp  bool      // its slot is another's, and what it handles is finished
 }
@@ -38,15 +39,11 @@ func (r *Runner) newWorker() *worker {
 	return w
 }
 
-// granted uses a slot that other runners have left.
+// granted uses a slot that other runners have left, or gives it back.
 func (r *Runner) granted() {
 	r.mu.Lock()
-	if len(r.active) >= r.slots || !r.startable() {
-		r.mu.Unlock()
-		r.share.release()
-		return
-	}
 	w := r.newWorker()
+	w.fresh = false
 	r.mu.Unlock()
 	w.work()
 }
@@ -84,17 +81,14 @@ func (w *worker) work() {
 			go w.work() // the handler ended this goroutine: another goes on
 		}
 	}()
-	for more := w.startFirst(); more; {
+	for more := w.delivery != nil || w.startFirst(); more; {
 		more = w.finish(w.handle())
 	}
 	returned = true
 }
 
-// startFirst starts w's first delivery, unless w goes on for a goroutine that ended.
+// startFirst starts w's first delivery.
 func (w *worker) startFirst() bool {
-	if w.delivery != nil {
-		return true
-	}
 	w.runner.mu.Lock()
 	defer w.runner.mu.Unlock()
 	w.runner.growing = false
@@ -188,10 +182,7 @@ func (w *worker) addValues(ctx *recordContext) {
 		info := batch.BatchInfo{Records: 1, QueueARN: ctx.Record.QueueARN, Started: ctx.Result.Started}
 		values := r.Hooks.BatchContext(r.parent, info, []batch.Record{*ctx.Record})
 		ctx.batch.Store(&values)
-		r.mu.Lock()
-		over := w.givenUp
-		r.mu.Unlock()
-		if over {
+		if ctx.Err() != nil { // meanwhile
 			return
 		}
 	}
@@ -247,7 +238,7 @@ func (w *worker) finish(f failure) (more bool) {
 	r.stopJoining(d)
 	outcome, decides := batch.Succeeded, false
 	if f.err != nil {
-		outcome = outcomeOf(f.verdict)
+		outcome = cmp.Or(f.verdict.Outcome, batch.Retry)
 	}
 	if d.Verdict = f.verdict; !outcome.Done() {
 		decides = r.failOrDecide(d, outcome, f.err, now)

@@ -140,8 +140,7 @@ func (b *Batch) Settle(results []batch.Result) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	defer func() { b.over = true; b.cancel() }()
-	failed := func(r batch.Result) bool { return !r.Outcome.OK() }
-	if s.Calls() == 0 && !slices.ContainsFunc(results, failed) {
+	if s.Calls() == 0 && !slices.ContainsFunc(results, func(r batch.Result) bool { return !r.Outcome.OK() }) {
 		return
 	}
 	if _, ok := s.ctx.Deadline(); !ok {
@@ -209,17 +208,12 @@ func (b *Batch) wait() {
 // report warns of what became of the batch.
 func (b *Batch) report(results []batch.Result) {
 	s := b.settler
-	arn := results[0].Record.QueueARN
 	if s.late {
 		b.warn(batch.Warning{Message: "there was no time left before SQS had answered all calls: records whose backoff was not set come back when their visibility timeout is over, " +
 			"records that were not deleted will be delivered again. Raise the reserve (Reserve; with package handler: SQSBATCH_RESERVE) or the function's timeout, or find out why SQS is slow to answer"})
 	}
-	list := make([]*batch.Result, len(results))
-	for i := range results {
-		list[i] = &results[i]
-	}
-	s.NoteAttempts(list)
-	if text := s.Schedule(arn); text != "" {
+	s.note(len(results), func(i int) *batch.Result { return &results[i] })
+	if text := s.Schedule(results[0].Record.QueueARN); text != "" {
 		b.warn(batch.Warning{Message: text, Info: true})
 	}
 }

@@ -271,7 +271,7 @@ func (s *Settler) answered(l *lane, c *call) {
 	case opDelete:
 		s.owner.Deleted(c.entries, c.errs)
 	case opVisibility:
-		s.note(list)
+		s.noteEntries(list)
 	}
 	for _, k := range over {
 		s.finish(c, k)

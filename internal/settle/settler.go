@@ -219,7 +219,7 @@ func (s *Settler) comeBack(g *group, backoff bool) {
 	}
 	show()
 	if asks {
-		s.whenKnown(r.QueueARN, func() {}) // for NoteAttempts
+		s.whenKnown(r.QueueARN, func() {}) // for note
 	}
 }
 
@@ -235,22 +235,17 @@ func (s *Settler) hiddenAnyway(g *group) bool {
 
 // Leave leaves failures to SQS, which shows them when their visibility timeout ends.
 func (s *Settler) Leave(list ...*Entry) {
-	s.note(list)
+	s.noteEntries(list)
 	for _, e := range list {
 		s.owner.Settled(e)
 	}
 }
 
-// note is [Settler.NoteAttempts], unless a batch does that at its end.
-func (s *Settler) note(list []*Entry) {
-	if !s.reports {
-		return
+// noteEntries is note, unless a batch does that at its end.
+func (s *Settler) noteEntries(list []*Entry) {
+	if s.reports {
+		s.note(len(list), func(i int) *batch.Result { return list[i].Result })
 	}
-	results := make([]*batch.Result, len(list))
-	for i, e := range list {
-		results[i] = e.Result
-	}
-	s.NoteAttempts(results)
 }
 
 // show has failures made visible.

@@ -81,12 +81,13 @@ func (s *Settler) tells(cause string) bool {
 	return true
 }
 
-// NoteAttempts sets MaxReceiveCount, if it is known, in the results of unfinished records.
-// It warns of the records on which SQS is about to give up.
-func (s *Settler) NoteAttempts(results []*batch.Result) {
+// note sets MaxReceiveCount, if it is known, in those results that are of unfinished
+// records. It warns of the records on which SQS is about to give up.
+func (s *Settler) note(results int, at func(i int) *batch.Result) {
 	var last, oldest *batch.Result
 	n := 0 // at their last attempt, or the one before
-	for _, r := range results {
+	for i := range results {
+		r := at(i)
 		if r.Outcome.Done() {
 			continue
 		}
