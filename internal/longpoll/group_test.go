@@ -16,6 +16,7 @@ import (
 func TestPermanentErrorInGroup_GroupContinues(t *testing.T) {
 	h := func(_ context.Context, r batch.Record) error {
 		if r.Body == "g:1" {
+			time.Sleep(300 * time.Millisecond) // until nothing else happens
 			return batch.Permanent(errors.New("boom"))
 		}
 		return nil
@@ -23,8 +24,9 @@ func TestPermanentErrorInGroup_GroupContinues(t *testing.T) {
 	inWorld(t, fifoQueue, h, nil, func(w *world) {
 		w.Send("g:1", "g:2", "g:3")
 		w.start()
-		w.after(2 * time.Second)
+		w.after(300 * time.Millisecond)
 		w.wantHandled("g:1", "g:2", "g:3")
+		w.after(2 * time.Second)
 		if dead := w.DeadLetters(); len(dead) != 1 || *dead[0].Body != "g:1" || w.deleted() != 3 {
 			t.Errorf("dead letters %v, %d deleted", dead, w.deleted())
 		}

@@ -36,8 +36,7 @@ func (p *Poller) settleFailed(group []*message) {
 	switch first := group[0]; {
 	case !p.settler.Withdraw(&first.Entry):
 		// It is being sent, and a stop gives that up: SQS's answer to the send decides. No
-		// extension has to end first, because settleLast ends all of them in this step of
-		// the loop.
+		// extension has to end first, because settleLast ends all of them in this step.
 		p.settleGroup(group)
 	case first.Lost: // others may have it already: the messages after it must wait for them
 		p.settler.Leave(&first.Entry)

@@ -129,7 +129,7 @@ const askTimeout = 10 * time.Second
 
 // learn returns when SQS has said what the attributes of a queue are, or when policyWait is over
 // since the wait began, or a quarter of the time that was left then. It asks, unless there is a
-// recent answer or another goroutine asks already. The owner must not call it.
+// recent answer or another goroutine asks already. Call it without the owner's lock.
 func (s *Settler) learn(arn string, began time.Time) {
 	wait := policyWait
 	if end, ok := s.ctx.Deadline(); ok {

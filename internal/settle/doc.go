@@ -2,9 +2,8 @@
 // sends those that failed for good to the dead-letter queue.
 //
 // A [Policy] is made once and serves the process. Each owner gets a settler: an invocation
-// a [Batch], a poller a [Settler] for its life. A settler belongs to its owner's goroutine,
-// and has no lock. Its calls run on goroutines that have copies ([call]), and pass SQS's
-// answers to the owner.
+// a [Batch], a poller a [Settler] for its life. A settler is used with its owner's lock. Its
+// calls run on goroutines that have copies ([call]), and pass SQS's answers to the owner.
 //
 //	Fail, Release, Delete, DeadLetter → enqueue → a lane → Flush → a call → answered → Settled
 //

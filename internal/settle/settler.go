@@ -10,16 +10,14 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// Callbacks are the functions that a settler calls. Its owner is the goroutine of an
-// invocation, or a poller's loop. The settler and its entries belong to that goroutine, on
-// which Warn, Deleted and Settled are called.
+// Callbacks are the functions that a settler calls. Its owner is an invocation or a poller. Its
+// methods need the owner's lock, with which it calls Warn, Deleted and Settled.
 type Callbacks struct {
-	// Do has the owner's goroutine call f, unless that goroutine has ended. Other
-	// goroutines call Do.
+	// Do calls f with the owner's lock, unless the owner has ended. It is called without it.
 	Do func(f func())
-	// Called is called after each call to SQS, by other goroutines. It must not block.
+	// Called is called after each call to SQS, without the lock. It must not block.
 	Called func(c batch.Call)
-	// Warn is called with warnings, by the owner's goroutine. It must not block.
+	// Warn is called with warnings. It must not block.
 	Warn func(w batch.Warning)
 	// Deleted is called with the result of a call that deletes: errs has each entry's
 	// error, nil if SQS confirmed the delete. Entries that will be retried are not settled
@@ -56,7 +54,7 @@ type tries struct {
 
 // group is a set of records that come back together, so that a FIFO group is not blocked by
 // some of its records: a failure with the records that were skipped because of it, or one
-// record that was not started. The owner's goroutine writes it before its first call.
+// record that was not started. It is written before its first call.
 type group struct {
 	entries     []*Entry
 	failedAt    time.Time     // or released
@@ -279,7 +277,7 @@ func (s *Settler) gone(e *Entry, outcome batch.Outcome, queue string) {
 // were delivered as often as it was, so SQS would move them with the next delivery,
 // although no handler has seen them.
 //
-// done is called by the owner's goroutine: with true when SQS has confirmed it, or with false
+// done is called with the lock: with true when SQS has confirmed it, or with false
 // if the record has failed. It is not called if the entry is passed to [Settler.Fail] first.
 func (s *Settler) DeadLetter(e *Entry, done func(gone bool)) {
 	r := e.Result.Record
