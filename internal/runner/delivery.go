@@ -14,7 +14,6 @@ import (
 //
 // Its owner sets Record, Result and other fields before it adds the delivery. From then on the
 // runner's lock guards it, and the runner writes Result and Verdict until it is finished.
-// Exception: Record may be read without the lock by the owner, whose Renew alone replaces it.
 //
 // There is one for each record in flight, so keep it small.
 type Delivery struct {

@@ -40,7 +40,7 @@ func (e *Engine) Run(ctx context.Context, records []batch.Record, o Options) []b
 	return i.results
 }
 
-// invocation is a runner with all of its deliveries. The goroutine of Run has the lock, but for
+// invocation is a runner with all of its deliveries. The goroutine of Run has the lock, except
 // while it waits.
 type invocation struct {
 	*Runner

@@ -1,16 +1,16 @@
 // Package runner calls a handler for deliveries. A [Runner] applies slots, FIFO groups and
 // deadlines, and abandons handlers that ignore the end of their context. On Lambda there is
 // one for each invocation, in a container one for the life of a poller. Its owner adds
-// deliveries, and takes those that are finished:
+// deliveries, and is called when they have finished:
 //
 //	Waiting → Running → Finished
 //	             └→ Deciding ┘   a FIFO record that failed, while others wait for it
 //
 // Where to find each step of a record:
 //
-//   - It is added, withdrawn, and returned to the owner in runner.go.
+//   - It is added and withdrawn in runner.go.
 //   - A goroutine starts, handles and finishes it in worker.go.
-//   - It succeeds, fails or waits for a decision in outcome.go.
+//   - It succeeds, fails or waits for a decision, and its owner is called, in outcome.go.
 //   - Its deadline is set, and its handler abandoned, in expiry.go.
 //   - The parts for Lambda only are in invocation.go.
 //

@@ -73,7 +73,7 @@ func TestInTx_WarnsOfASmallPool(t *testing.T) {
 		}), idempotency.New(store, idempotency.Config{Key: idempotency.MessageID, Prefix: "k"}))
 		hook := &warned{}
 		e := runner.New(h, runner.Config{Concurrency: 3}, hooks.New(testhooks.Of(hook)))
-		results := e.Run(t.Context(), []batch.Record{{MessageID: "1"}, {MessageID: "2"}}, e.Times(t.Context()), nil)
+		results := e.Run(t.Context(), []batch.Record{{MessageID: "1"}, {MessageID: "2"}}, runner.Options{Times: e.Times(t.Context())})
 		if got := len(hook.texts) == 1 && strings.Contains(hook.texts[0], "Set MaxOpenConns to 4 at least"); got != want || len(hook.texts) > 1 || results[0].Outcome != batch.Succeeded {
 			t.Errorf("%d connections: warnings %q, %v", connections, hook.texts, results[0].Err)
 		}
