@@ -101,10 +101,10 @@ const (
 // SQS; Run does.
 func New(h batch.Handler, cfg Config) *Poller {
 	cfg.setDefaults(h)
-	p := &Poller{cfg: cfg, hooks: hooks.New(cfg.Hooks), started: make(chan struct{}), over: make(chan struct{}), changed: make(chan struct{}, 1), most: cfg.Engine.Concurrency}
+	p := &Poller{cfg: cfg, hooks: hooks.New(cfg.Hooks), started: make(chan struct{}), over: make(chan struct{}), changed: make(chan struct{}, 1),
+		most: cfg.Engine.Concurrency, load: load{byID: map[string]*message{}}}
 	p.stopping, p.stop = context.WithCancel(context.Background())
 	p.forced, p.force = context.WithCancel(context.Background())
-	p.load.byID = make(map[string]*message)
 	p.engine = runner.New(h, cfg.Engine, p.hooks)
 	p.engine.Slots, p.engine.Priority = cfg.Slots, cfg.Priority
 	p.policy = settle.New(settle.Config{Config: cfg.Failures, Client: func(context.Context) (*sqs.Client, error) { return cfg.SQS, nil }})

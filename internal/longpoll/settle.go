@@ -73,14 +73,15 @@ func (p *Poller) release(list []*message) {
 // to an extension, or for the end of open receives, stay.
 func (p *Poller) handOver(now time.Time) {
 	p.returning = slices.DeleteFunc(p.returning, func(c returning) bool {
-		first := c.list[0]
-		switch {
+		switch m := c.list[0]; {
 		case c.extending() || !c.failed && p.intake.ending(now):
 			return false
 		case c.failed:
 			p.settleGroup(c.list)
-		default:
-			p.settler.Release(&first.Entry, first.first, first.HiddenUntil)
+		case p.phase == polling:
+			p.settler.Release(&m.Entry, m.first, m.HiddenUntil)
+		default: // at once, although an abort may go on
+			p.settler.Release(&m.Entry, nil, m.HiddenUntil)
 		}
 		return true
 	})

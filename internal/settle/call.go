@@ -70,9 +70,6 @@ func (c *call) make() {
 			left = append(left, k)
 		}
 	}
-	if len(left) == 0 {
-		return
-	}
 	err := error(nil)
 	if c.op == opSend {
 		c.target, err = c.deadLetterQueue(c.arn)

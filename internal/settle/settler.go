@@ -60,7 +60,7 @@ type group struct {
 	failedAt    time.Time     // or released
 	hiddenUntil time.Time     // when SQS shows it by itself at the latest; zero if that is not known
 	visibleIn   time.Duration // counted from failedAt; of a failure
-	released    *batch.Record // nil for a failure
+	released    *batch.Record // which Postpone delays; nil for none
 }
 
 // inPlace is what an entry has for which its FIFO group waits.
@@ -139,8 +139,8 @@ func (s *Settler) Delete(e *Entry) {
 
 // Release makes a record visible that was not started: at once, or later after
 // [Settler.Postpone]. first is the first record of those that were received together: the
-// records of a FIFO group come back together. It is retried until hiddenUntil, when SQS itself
-// shows the record.
+// records of a FIFO group come back together; nil means at once in any case. It is retried until
+// hiddenUntil, when SQS itself shows the record.
 func (s *Settler) Release(e *Entry, first *batch.Record, hiddenUntil time.Time) {
 	e.tries = &tries{group: &group{failedAt: time.Now(), released: first}, until: hiddenUntil, patient: true}
 	s.enqueue(opVisibility, e)
