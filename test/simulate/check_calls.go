@@ -189,7 +189,7 @@ func (c *checker) needs(i *Invocation, operation string) int {
 // last. Invocations of one process may wait for the question of one of them.
 func (c *checker) waitsForPolicy(i *Invocation) bool {
 	return slices.ContainsFunc(c.Invocations, func(other *Invocation) bool {
-		return other.Queue == i.Queue && other.Began.At.Before(i.Answered.At) && !other.Answered.At.Before(i.Began.At) &&
+		return other.Function == i.Function && other.Environment == i.Environment && other.Queue == i.Queue && other.Began.At.Before(i.Answered.At) && !other.Answered.At.Before(i.Began.At) &&
 			slices.ContainsFunc(other.Calls, func(call *Call) bool {
 				return call.Operation == "GetQueueAttributes" && (!call.clean() || call.Ended.At.After(call.Began.At))
 			})

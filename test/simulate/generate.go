@@ -149,6 +149,8 @@ func (g generator) wide(p *Plan) {
 		p.Messages = append(p.Messages, m)
 	}
 	slices.SortStableFunc(p.Messages, func(a, b Message) int { return cmp.Compare(a.At, b.At) })
+	// So many that fail once a second would be more than a history may have.
+	p.Heal = min(p.Heal, tooMany*3/4/time.Duration(len(p.Messages))*time.Second)
 }
 
 // slowHook has a hook block. On Lambda nothing bounds BatchContext.

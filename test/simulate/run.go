@@ -28,12 +28,15 @@ const (
 	// settled is how long nothing must have happened before polling is interrupted to skip a long wait.
 	settled  = 10 * time.Second
 	longWait = 40 * time.Second
+	// tooMany is how many invocations, or records of processes, a history may have until its
+	// troubles end: one with more will never be over.
+	tooMany = 5000
 )
 
 // Run carries out a plan and returns what happened. It must be called in a
 // bubble of testing/synctest. The error is for plans that cannot be carried out.
 func Run(p Plan, mutant Mutant) (*History, error) {
-	w := &world{plan: p, mutant: mutant, rec: newRecorder(p), over: make(chan struct{}), tooMany: 5000}
+	w := &world{plan: p, mutant: mutant, rec: newRecorder(p), over: make(chan struct{}), tooMany: tooMany}
 	w.server = sqs.New(sqs.Config{Seed: p.Seed, History: 5000, Observe: w.rec.observe})
 	defer func() { _ = w.server.Close() }() // without a socket it never fails
 	w.store = mutated[idempotency.Store](mutant.Store, idempotency.NewMemory())
@@ -79,7 +82,7 @@ type world struct {
 	sent    atomic.Bool
 	sendErr error
 	store   idempotency.Store
-	tooMany int // invocations: a history with more will never be over
+	tooMany int // as the constant; some more than there were once it has healed
 
 	// Calls that each of the plan's breaks, store faults and kills could have struck; guarded
 	// by the recorder's lock.
@@ -128,10 +131,9 @@ func (w *world) live(d driver) {
 	go w.send()
 	d.enable()
 	defer d.disable()
-	for heal := time.Now().Add(w.plan.Heal); ; time.Sleep(time.Second) {
-		// It heals sooner if so much has happened that the rest would only take time.
-		if now := time.Now(); !w.healed.Load() && (!now.Before(heal) || w.rec.steps() > w.tooMany) {
-			heal = now
+	for begin := time.Now(); ; time.Sleep(time.Second) {
+		heal := begin.Add(w.plan.Heal)
+		if !w.healed.Load() && !time.Now().Before(heal) {
 			w.healed.Store(true)
 			close(w.over)
 			w.server.ClearFaults()
