@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/webguard"
 )
 
@@ -198,10 +199,7 @@ func (api *runtimeAPI) next(w http.ResponseWriter, r *http.Request) {
 		forbidden(w, fmt.Sprintf("of %d invocations at a time, none was answered yet", api.fn.perEnvironment()))
 		return
 	}
-	select {
-	case api.ready <- struct{}{}:
-	default:
-	}
+	sleep.Wake(api.ready)
 	inv := api.await(r)
 	if inv == nil {
 		return

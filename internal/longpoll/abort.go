@@ -32,8 +32,8 @@ func (a *aborts) reason(now time.Time) error {
 	return batch.ErrStopped
 }
 
-// applyAbort applies the abort of a record, if that asked for one. Until the time that its handler asked for,
-// nothing is received, and waiting records are released. Running handlers go on.
+// applyAbort applies the abort of a record, if its handler asked for one. Until the time that it
+// asked for, nothing is received, and waiting records are released. Running handlers go on.
 //
 // The time is rounded to what SQS can hide a message for: whole seconds, 12 hours at most.
 // If it is 0, waiting records stay: SQS would deliver them again at once, which costs each

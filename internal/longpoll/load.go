@@ -219,7 +219,7 @@ func (p *Poller) giveBack(list []*runner.Delivery, why error) {
 // checkLapsed reports whether others may have received m, and counts the record as lost the
 // first time.
 func (m *message) checkLapsed(p *Poller, now time.Time) bool {
-	if !m.Lost && !m.HiddenUntil.After(now) {
+	if !m.Lost && m.Lapsed(now) {
 		m.Lost = true
 		p.counts.Lost++
 	}

@@ -46,7 +46,7 @@ type Poller struct {
 	force    context.CancelFunc
 	started  chan struct{} // closed when SQS has answered the first receive
 	over     chan struct{} // closed when Run has returned
-	changed  chan struct{} // has a value when the loop has something to do
+	changed  chan struct{} // has a value when a worker has news, or the poller has stopped
 	outcomes notify.Queue  // notifications of BatchSettled
 	notices  notify.Queue  // notifications of the other hooks that workers do not call
 
@@ -67,13 +67,14 @@ type Poller struct {
 	endFlush context.CancelFunc
 
 	phase     phase
-	phaseEnds time.Time // when the next phase of a stop begins; zero before the stop
-	fatal     error     // the error that ends Run
-	callsOpen int       // calls that are open, see call
-	most      int       // records, or FIFO groups, at the same time
-	paused    bool      // set by Pause and Resume
-	pausing   bool      // paused, as the loop has seen it
-	sweepAt   time.Time // when sweep is due
+	phaseEnds time.Time   // when the next phase of a stop begins; zero before the stop
+	fatal     error       // the error that ends Run
+	callsOpen int         // calls that are open, see call
+	most      int         // records, or FIFO groups, at the same time
+	paused    bool        // set by Pause and Resume
+	pausing   bool        // paused, as the loop has seen it
+	timer     *time.Timer // wakes the loop when something is due
+	sweepAt   time.Time   // when sweep is due
 
 	returning []returning // messages to be released or to back off, see handOver
 	undeleted int         // messages handled but not deleted
@@ -111,7 +112,8 @@ func New(h batch.Handler, cfg Config) *Poller {
 	return p
 }
 
-// do calls f with the lock, and makes a step. It does nothing after Run has returned.
+// do calls f with the lock, and makes a step; the loop need know only that the poller has stopped.
+// It does nothing after Run has returned.
 func (p *Poller) do(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -120,12 +122,8 @@ func (p *Poller) do(f func()) {
 		return
 	default:
 	}
-	if f(); p.phase != created {
-		p.step(time.Now())
-	}
-	select {
-	case p.changed <- struct{}{}:
-	default:
+	if f(); p.phase != created && p.step() {
+		sleep.Wake(p.changed)
 	}
 }
 
@@ -159,6 +157,7 @@ func (p *Poller) Run(ctx context.Context) error {
 		LastAttempt: p.policy.LastAttempt,
 	})
 	p.intake.open(p.base)
+	p.timer = time.NewTimer(0)
 	p.phase = starting
 	go p.startPolling(p.base)
 	p.loop()
@@ -169,14 +168,12 @@ func (p *Poller) Run(ctx context.Context) error {
 // loop makes a step whenever something has changed or is due, until the poller has stopped.
 func (p *Poller) loop() {
 	stop, force := p.stopping.Done(), p.forced.Done()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for now := time.Now(); !p.step(now); now = time.Now() {
-		timer.Reset(time.Until(p.due(now)))
+	defer p.timer.Stop()
+	for !p.step() {
 		p.mu.Unlock()
 		select {
 		case <-p.changed:
-		case <-timer.C:
+		case <-p.timer.C:
 		case <-stop: // step begins it
 			stop = nil
 		case <-force:
@@ -187,7 +184,8 @@ func (p *Poller) loop() {
 }
 
 // step does everything that is due, and reports whether the poller has stopped.
-func (p *Poller) step(now time.Time) (over bool) {
+func (p *Poller) step() (over bool) {
+	now := time.Now()
 	if p.phase == stopped {
 		return true
 	}
@@ -206,6 +204,7 @@ func (p *Poller) step(now time.Time) (over bool) {
 	p.giveBackWaiting(now)
 	p.drain(now)
 	p.flush(now)
+	p.timer.Reset(time.Until(p.due(now)))
 	return p.phase == stopped || p.phase == settling && p.settledAll(now)
 }
 

@@ -78,7 +78,7 @@ func (p *Poller) askQueue(ctx context.Context) error {
 	if q.url, err = p.queueURL(ctx); err != nil {
 		return err
 	}
-	attributes, err := p.policy.QueueAttributes(ctx, q.url, "", p.called)
+	attributes, err := p.policy.QueueAttributes(ctx, q.url, p.called)
 	if err != nil && sqserror.Of(err) != sqserror.Denied {
 		return err
 	}

@@ -54,8 +54,8 @@ type Delivery struct {
 	ending   *ending                         // nil until someone asks for it
 }
 
-// gone reports whether others may have d.
-func (d *Delivery) gone(now time.Time) bool {
+// Lapsed reports whether others may have d.
+func (d *Delivery) Lapsed(now time.Time) bool {
 	return d.Lost || !d.HiddenUntil.IsZero() && !now.Before(d.HiddenUntil)
 }
 

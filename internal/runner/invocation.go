@@ -23,12 +23,12 @@ func (e *Engine) Run(ctx context.Context, records []batch.Record, o Options) []b
 	if len(records) == 0 {
 		return nil
 	}
-	i := invocation{Runner: e.NewRunner(ctx, o), results: make([]batch.Result, len(records)), list: make([]Delivery, len(records))}
+	i, results := invocation{e.NewRunner(ctx, o), make([]Delivery, len(records))}, make([]batch.Result, len(records))
 	i.active = make([]*worker, 0, min(len(records), e.cfg.Concurrency))
 	added := make([]*Delivery, len(records))
 	for k := range records {
 		added[k] = &i.list[k]
-		added[k].Record, added[k].Result = &records[k], &i.results[k]
+		added[k].Record, added[k].Result = &records[k], &results[k]
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -37,15 +37,14 @@ func (e *Engine) Run(ctx context.Context, records []batch.Record, o Options) []b
 	i.wait()
 	i.end()
 	i.Leave()
-	return i.results
+	return results
 }
 
 // invocation is a runner with all of its deliveries. The goroutine of Run has the lock, except
 // while it waits.
 type invocation struct {
 	*Runner
-	results []batch.Result
-	list    []Delivery
+	list []Delivery
 }
 
 // wait returns when no handler runs any more. It abandons handlers that ignore the end of
@@ -115,7 +114,7 @@ func (i *invocation) end() {
 			i.report(d)
 		}
 	}
-	if notStarted == len(i.results) && i.parent.Err() == nil {
+	if notStarted == len(i.list) && i.parent.Err() == nil {
 		i.warn(fmt.Sprintf(
 			"no record was started, because only %v was left before the cutoff. If this happens on every invocation, lower MinRemaining (%v) or raise the function's timeout",
 			time.Until(i.options.Times.Cutoff).Round(time.Millisecond), max(i.cfg.MinRemaining, minStart)))
@@ -127,7 +126,7 @@ func (i *invocation) warn(message string) {
 	i.mu.Unlock()
 	defer i.mu.Lock()
 	notify.Within(i.halfOfTheRest(), func() {
-		i.Hooks.Warn(i.parent, batch.Warning{Queue: batch.QueueName(i.results[0].Record.QueueARN), Message: message})
+		i.Hooks.Warn(i.parent, batch.Warning{Queue: batch.QueueName(i.list[0].Record.QueueARN), Message: message})
 	})
 }
 

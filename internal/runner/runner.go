@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // Options are what an owner gives its runner. Functions are called with the lock, and must
@@ -298,12 +299,7 @@ func (r *Runner) GiveUp() {
 	r.checkIdle()
 }
 
-func (r *Runner) signal() {
-	select {
-	case r.options.Wake <- struct{}{}:
-	default:
-	}
-}
+func (r *Runner) signal() { sleep.Wake(r.options.Wake) }
 
 // Idle reports whether nothing runs, no hook is being called, and no added delivery will be
 // started.

@@ -147,7 +147,7 @@ func (r *Runner) nextReady(now time.Time) *Delivery {
 // becomes ready again.
 func (r *Runner) admit(d *Delivery, now time.Time) bool {
 	switch {
-	case d.gone(now):
+	case d.Lapsed(now):
 		d.Result.Outcome, d.Result.Err, d.Verdict = batch.Retry, expired.err, expired.verdict
 		r.fail(d)
 	case d.isPrehandled(), r.enoughTime(d, now):
@@ -204,7 +204,7 @@ func (w *worker) handle() failure {
 		// A record that another one handled still fetches its outcome, unless it was given
 		// up while a hook blocked: then it would be handled again.
 		over := w.givenUp || !d.isPrehandled()
-		lost := d.gone(time.Now())
+		lost := d.Lapsed(time.Now())
 		r.mu.Unlock()
 		switch err := ctx.Err(); {
 		case err != nil && over:

@@ -177,25 +177,32 @@ func (s *Settler) ask(arn string) {
 }
 
 // attributes asks SQS about a queue until it has answered.
-func (s *Settler) attributes(ctx context.Context, arn string) (a attributes, err error) {
+func (s *Settler) attributes(ctx context.Context, arn string) (attributes, error) {
+	q, err := s.queueAt(ctx, arn)
+	if err != nil {
+		return attributes{}, err
+	}
 	for failures := 1; ; failures++ {
-		values, err := s.QueueAttributes(ctx, arn, arn, s.owner.Called)
-		if err == nil {
-			return readAttributes(values)
-		}
-		if errors.Is(err, errNoClient) || !sqserror.Passing(err) || !sleep.For(ctx, sleep.Backoff(failures, firstDelay, lastDelay)) {
-			return a, err
+		values, err := q.attributes(ctx, arn, s.owner.Called)
+		if !sqserror.Passing(err) || !sleep.For(ctx, sleep.Backoff(failures, firstDelay, lastDelay)) {
+			a, unreadable := readAttributes(values)
+			return a, cmp.Or(err, unreadable)
 		}
 	}
 }
 
-// QueueAttributes asks SQS once for what this package and a poller need to know of a queue, which
-// is called by its URL or ARN. arn is "" if it is not known.
-func (p *Policy) QueueAttributes(ctx context.Context, urlOrARN, arn string, called func(batch.Call)) (map[string]string, error) {
-	q, err := p.queueAt(ctx, urlOrARN)
+// QueueAttributes asks SQS once for what this package and a poller need to know of the queue with
+// a URL.
+func (p *Policy) QueueAttributes(ctx context.Context, url string, called func(batch.Call)) (map[string]string, error) {
+	q, err := p.queueAt(ctx, url)
 	if err != nil {
 		return nil, err
 	}
+	return q.attributes(ctx, "", called)
+}
+
+// attributes asks once. arn is for called; "" if it is not known.
+func (q queue) attributes(ctx context.Context, arn string, called func(batch.Call)) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	c := batch.Call{Operation: string(opAttributes), QueueARN: arn, URL: q.url, Started: time.Now()}

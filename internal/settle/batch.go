@@ -10,6 +10,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/notify"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 const (
@@ -227,10 +228,7 @@ func (b *Batch) do(f func()) {
 	}
 	f()
 	b.settler.Flush(false)
-	select {
-	case b.changed <- struct{}{}:
-	default:
-	}
+	sleep.Wake(b.changed)
 }
 
 // called is [Callbacks].Called.

@@ -53,8 +53,8 @@ type job struct {
 	result    batch.Result
 	latest    *batch.Record
 	tries     tries
-	visibleIn time.Duration // counted from the failure; for SetVisibility from the call
-	received  time.Time     // when it may have been received at the earliest; zero for SetVisibility
+	visibleIn time.Duration // counted from the failure
+	received  time.Time     // when it may have been received at the earliest
 	noOrigin  error         // why its dead letter has no origin
 }
 
@@ -154,15 +154,16 @@ func (c *call) send(ctx context.Context, list []int) ([]*string, []types.BatchRe
 	return idsOf(out.Successful, func(e types.SendMessageBatchResultEntry) *string { return e.Id }), out.Failed, nil
 }
 
-// SetVisibility sets the visibility timeouts of records by one call for ten, or by several if SQS
+// SetVisibility sets visibility timeouts of records, which count from now, by one call for ten, or by several if SQS
 // refuses it as a whole. It returns an error for each record, nil if SQS confirmed it.
 func (p *Policy) SetVisibility(ctx context.Context, arn string, records []*batch.Record, timeouts []time.Duration, called func(batch.Call)) []error {
 	c := &call{
 		Policy: p, ctx: ctx, called: called, op: opVisibility, arn: arn, target: arn,
 		jobs: make([]job, len(records)), errs: make([]error, len(records)),
 	}
+	g := &group{failedAt: time.Now()}
 	for k, r := range records {
-		c.jobs[k] = job{latest: r, visibleIn: timeouts[k]}
+		c.jobs[k] = job{latest: r, visibleIn: timeouts[k], received: g.failedAt, tries: tries{group: g}}
 	}
 	c.make()
 	return c.errs

@@ -210,9 +210,6 @@ const callMargin = 5 * time.Second
 // timeout returns the visibility timeout that makes a record visible at the right time: SQS
 // counts it from the call, the backoff counts from the failure.
 func (j *job) timeout(now time.Time) time.Duration {
-	if j.received.IsZero() {
-		return j.visibleIn
-	}
 	elapsed := now.Sub(j.tries.group.failedAt)
 	left := WholeSeconds(max(0, j.visibleIn-elapsed))
 	if most := max(0, (MaxVisibility - now.Sub(j.received) - callMargin).Truncate(time.Second)); left > most {

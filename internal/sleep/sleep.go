@@ -1,5 +1,6 @@
-// Package sleep has waits that end with a context, and how long to wait before a call is
-// made again. It imports the standard library only, so that every package may use it.
+// Package sleep has waits that end with a context, how long to wait before a call is made
+// again, and how to wake another goroutine. It imports the standard library only, so that
+// every package may use it.
 //
 //	if !sleep.For(ctx, 200*time.Millisecond) {
 //		return ctx.Err()
@@ -44,6 +45,14 @@ func Closed(ctx context.Context, done <-chan struct{}) bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// Wake puts a value into a channel that has room for one, unless it has one.
+func Wake(waits chan<- struct{}) {
+	select {
+	case waits <- struct{}{}:
+	default:
 	}
 }
 

@@ -98,3 +98,13 @@ func TestBackoff_DoublesUpToItsLimit(t *testing.T) {
 		}
 	}
 }
+
+func TestWake_NeverBlocks(t *testing.T) {
+	waits := make(chan struct{}, 1)
+	for range 3 {
+		sleep.Wake(waits)
+	}
+	if <-waits; len(waits) != 0 {
+		t.Error("there is a second value")
+	}
+}

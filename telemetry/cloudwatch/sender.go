@@ -195,10 +195,7 @@ func (s *sender) flush(ctx context.Context) {
 	}
 	s.flushing++
 	s.notBefore = time.Time{}
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	sleep.Wake(s.wake)
 	for len(s.queue)+s.calling > 0 && ctx.Err() == nil {
 		if s.lambda && s.failures > failed && (failed > 0 || s.hopeless) {
 			break

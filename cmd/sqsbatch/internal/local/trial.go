@@ -23,6 +23,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // A Trial runs messages through a function, each once, and returns what became of each.
@@ -339,10 +340,7 @@ func (c *trialCourse) result(i int, r TrialResult) {
 
 // news wakes the sending goroutine.
 func (c *trialCourse) news() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
+	sleep.Wake(c.wake)
 }
 
 // remove deletes a message. SQS refuses that if the message was visible in the meantime.

@@ -21,6 +21,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // Options configures a Tracker.
@@ -145,10 +147,7 @@ func (t *Tracker) post(f func()) {
 	t.inboxMu.Lock()
 	t.inbox = append(t.inbox, f)
 	t.inboxMu.Unlock()
-	select {
-	case t.wake <- struct{}{}:
-	default:
-	}
+	sleep.Wake(t.wake)
 }
 
 // handle works off the inbox and finishes invocations whose grace is over at
