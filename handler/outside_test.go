@@ -49,7 +49,7 @@ func TestSAMLocalMakesNoCallForLaterAttemptsOrDeletes(t *testing.T) {
 		}
 		for _, word := range []string{"GetQueueAttributes", "DeleteMessage", "ChangeMessageVisibility", "cannot be called", "credentials"} {
 			if strings.Contains(log.String(), word) {
-				t.Errorf("the log tells of %s: %s", word, log.String())
+				t.Errorf("the log has %s: %s", word, log.String())
 			}
 		}
 	})

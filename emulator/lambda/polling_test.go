@@ -127,7 +127,7 @@ func TestReceiveBacksOff(t *testing.T) {
 		w.after(6 * time.Minute)
 		stop()
 		if len(w.pollErrors) != calls {
-			t.Fatalf("%d errors told of %d", len(w.pollErrors), calls)
+			t.Fatalf("%d errors reported of %d", len(w.pollErrors), calls)
 		}
 		first, last := w.pollErrors[0], w.pollErrors[calls-1]
 		if first.RetryIn > 200*time.Millisecond || last.RetryIn < 10*time.Second || !strings.Contains(last.Error(), "connection refused") {

@@ -154,7 +154,7 @@ func TestMalformedEnvelope_IsRefusedAndNotQuoted(t *testing.T) {
 	}
 }
 
-// Two envelopes, one in another, can be opened; From tells of the inner one.
+// Two envelopes, one in another, can be opened; From shows the inner one.
 func TestTwoEnvelopes(t *testing.T) {
 	body := `{"Type":"Notification","MessageId":"outer",` + topic + `,"Message":"{\"Type\":\"Notification\",\"MessageId\":\"inner\",\"TopicArn\":\"arn:aws:sns:eu-west-1:1:u\",\"Message\":\"hello\"}"}`
 	var g got

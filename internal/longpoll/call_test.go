@@ -80,7 +80,7 @@ func TestHooksAreToldOfEachCall(t *testing.T) {
 		for _, operation := range []string{"GetQueueAttributes", "ReceiveMessage", "ChangeMessageVisibilityBatch", "DeleteMessageBatch"} {
 			n, _, _, _ := o.of(operation)
 			if made := w.count(operation); n != made || n == 0 {
-				t.Errorf("told of %d calls of %s, %d were made", n, operation, made)
+				t.Errorf("the hook got %d calls of %s, %d were made", n, operation, made)
 			}
 		}
 		if _, entries, _, errs := o.of("ReceiveMessage"); entries != 3 || errs != 2 { // one failed, one was given up
@@ -91,14 +91,14 @@ func TestHooksAreToldOfEachCall(t *testing.T) {
 			refused += c.Failed
 		}
 		if _, _, failed, _ := o.of("ChangeMessageVisibilityBatch"); failed != refused || refused != 2 {
-			t.Errorf("told of %d entries that failed, %d did", failed, refused)
+			t.Errorf("the hook got %d entries that failed, %d did", failed, refused)
 		}
 		throttled := 0
 		for _, c := range o.calls {
 			throttled += c.Throttled
 		}
 		if throttled != 1 {
-			t.Errorf("told of %d entries that were throttled, one was", throttled)
+			t.Errorf("the hook got %d entries that were throttled, one was", throttled)
 		}
 		if _, entries, failed, errs := o.of("DeleteMessageBatch"); entries != 2 || failed != 0 || errs != 0 {
 			t.Errorf("deletes of %d messages, %d failed, %d errors", entries, failed, errs)

@@ -69,7 +69,7 @@ func TestFIFOGroups_RunInOrderAndSkipAfterFailure(t *testing.T) {
 			t.Errorf("handled %v, want %v", got, want)
 		}
 		if got, want := fmt.Sprint(units), "[[m-2 m-4]]"; got != want {
-			t.Errorf("told of the failures %v, want %v", got, want)
+			t.Errorf("reported the failures %v, want %v", got, want)
 		}
 		if !errors.Is(results[4].Err, batch.ErrSkipped) || !strings.Contains(results[4].Err.Error(), "m-2") {
 			t.Errorf("the skipped record's error is %v", results[4].Err)

@@ -123,7 +123,7 @@ func TestALeaseThatExpiredStartsNothing(t *testing.T) {
 			t.Errorf("%q, %+v", finished, group[1].Result)
 		}
 		if len(resultsOf(group[1])) != 2 {
-			t.Errorf("what was behind it is not told of: %v", resultsOf(group[1]))
+			t.Errorf("what was behind it is not reported: %v", resultsOf(group[1]))
 		}
 	})
 }

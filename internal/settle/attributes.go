@@ -138,7 +138,7 @@ func (s *Settler) learn(arn string, began time.Time) {
 	late := time.After(time.Until(began.Add(wait)))
 	for s.asks.Err() == nil {
 		ask, answered, err := s.queues.question(arn)
-		if err != nil { // it was the answer to an earlier batch, and this one must tell of it as well
+		if err != nil { // it was the answer to an earlier batch, and this one must warn of it as well
 			s.owner.Do(func() { s.warnOf(opAttributes, arn, err) })
 		}
 		if answered == nil {

@@ -87,12 +87,12 @@ func TestHooksAreToldOfCalls(t *testing.T) {
 		for _, want := range []string{"ChangeMessageVisibilityBatch of Q at Q: 2, 1 failed", "ChangeMessageVisibilityBatch of Q at Q: 1, 0 failed",
 			"DeleteMessageBatch of Q at Q: 1, 1 failed by an error", "GetQueueAttributes of Q at Q: 0, 0 failed"} {
 			if !slices.Contains(got, want) {
-				t.Errorf("told of\n%s\nwant %s", strings.Join(got, "\n"), want)
+				t.Errorf("called for\n%s\nwant %s", strings.Join(got, "\n"), want)
 			}
 		}
 		sent := slices.IndexFunc(got, func(s string) bool { return strings.HasPrefix(s, "SendMessageBatch of Q at ") })
 		if sent < 0 || strings.Contains(got[sent], "at Q:") || !strings.HasSuffix(got[sent], ": 1, 0 failed") {
-			t.Errorf("told of\n%s\nwant one to the dead-letter queue", strings.Join(got, "\n"))
+			t.Errorf("called for\n%s\nwant one to the dead-letter queue", strings.Join(got, "\n"))
 		}
 		for _, c := range l.calls {
 			if c.Started.IsZero() || c.Started.After(time.Now()) {
@@ -117,7 +117,7 @@ func TestHooksAreToldOfThrottledEntries(t *testing.T) {
 			failed, throttled = failed+c.Failed, throttled+c.Throttled
 		}
 		if failed != 3 || throttled != 2 {
-			t.Errorf("told of %d entries that failed, %d of them throttled; want 3 and 2", failed, throttled)
+			t.Errorf("called for %d entries that failed, %d of them throttled; want 3 and 2", failed, throttled)
 		}
 	})
 }
@@ -132,7 +132,7 @@ func TestAHookForCallsDelaysNoSettling(t *testing.T) {
 			t.Errorf("settling took %v next to a hook that takes an hour", settled)
 		}
 		if n := len(l.lines()); n != 1 || told < 59*time.Minute {
-			t.Errorf("told of %d calls after %v", n, told)
+			t.Errorf("called for %d calls after %v", n, told)
 		}
 	})
 }

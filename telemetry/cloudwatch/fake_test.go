@@ -265,7 +265,7 @@ func silent(ctx context.Context, _ int) (int, string, error) {
 
 const orders = "arn:aws:sqs:eu-west-1:123456789012:orders"
 
-// settle tells of a batch whose records took these times.
+// settle reports a batch whose records took these times.
 func settle(h *cloudwatch.Exporter, arn string, took ...time.Duration) {
 	var results []batch.Result
 	for _, d := range took {

@@ -126,7 +126,7 @@ func TestABatchOnLambda(t *testing.T) {
 	})
 }
 
-// What is not handed to the handler has no span; the batch's tells of it.
+// What is not handed to the handler has no span; the batch's shows it.
 func TestRecordsThatAreNotHandled(t *testing.T) {
 	inWorldRun(t, "not started", false, otel.Config{}, func(w *world) {
 		w.Send("hang", "ok", "ok")

@@ -56,7 +56,7 @@ func want(t *testing.T, got, want map[string]string) {
 	}
 }
 
-// What a container tells of its records: while they run, and when they are done.
+// What a container reports of its records: while they run, and when they are done.
 func TestAPollAsItIsScraped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, metrics := testqueue.New(t, testqueue.Standard), prometheus.New(prometheus.Config{})

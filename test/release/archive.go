@@ -22,7 +22,7 @@ type member struct {
 }
 
 // writeArchive writes a zip or a tar.gz, as the path ends. The same files and time give
-// the same bytes: nothing in it tells of the machine, the user or the day.
+// the same bytes: nothing in it depends on the machine, the user or the day.
 func writeArchive(path string, files []member, when time.Time) (err error) {
 	defer must.Return(&err)
 	out := must.Get(os.Create(path))

@@ -91,7 +91,7 @@ func (c *checker) outcome(i *Invocation, o Outcome) {
 	case o.Outcome == batch.NotStarted && told != 0, told > 1:
 		c.violated(Once, i.Answered, "RecordFinished was called %d times for %v, which is %v", told, d.story, o.Outcome)
 	case o.Outcome != batch.NotStarted && told == 0 && d.function.SlowHook == "":
-		c.violated(Once, i.Answered, "RecordFinished was not told of %v, which is %v", d.story, o.Outcome)
+		c.violated(Once, i.Answered, "RecordFinished was not called for %v, which is %v", d.story, o.Outcome)
 	}
 }
 

@@ -40,7 +40,7 @@ type Line struct {
 	Lasted  time.Duration // of a Stall, which ended at At
 }
 
-// Kind is what a line tells of.
+// Kind is what a line is about.
 type Kind string
 
 const (

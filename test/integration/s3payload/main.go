@@ -248,7 +248,7 @@ func typed(attributes map[string]string) map[string]batch.MessageAttribute {
 	return all
 }
 
-// extended runs the library, and returns the messages that it tells of.
+// extended runs the library, and returns the messages that it prints.
 func (w *world) extended(ctx context.Context, args ...string) (all []message) {
 	script := filepath.Join(w.stage.Root, "test", "integration", "s3payload", "python", "extended.py")
 	out := must.Get(w.stage.Log.Run(w.python.Command(ctx, append([]string{script}, args...)...)))

@@ -74,7 +74,7 @@ func TestPollKilled(t *testing.T) {
 		}
 	}
 	if cut == 0 || cut != told || s.Retried != cut {
-		t.Errorf("%d records cut off, the process's end tells of %d, the summary of %d that came back", cut, told, s.Retried)
+		t.Errorf("%d records cut off, the process's end shows %d, the summary %d that came back", cut, told, s.Retried)
 	}
 }
 

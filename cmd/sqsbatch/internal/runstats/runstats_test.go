@@ -82,7 +82,7 @@ func TestCalls(t *testing.T) {
 		early := time.Now()
 		time.Sleep(time.Second)
 		stats.Begin()
-		stats.Call(sqs.Call{Began: early, Operation: "CreateQueue"}) // told of late
+		stats.Call(sqs.Call{Began: early, Operation: "CreateQueue"}) // reported late
 		stats.Own("ReceiveMessage", early)
 		call("SendMessage", 1, 0, "")
 		stats.Own("SendMessage", time.Now())

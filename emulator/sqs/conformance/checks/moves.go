@@ -123,7 +123,7 @@ var moveChecks = []Check{
 		dead.move(toQueue(destination.arn()))
 		destination.inOrder("a", "b", "c")
 	}),
-	check("moves/list", api("ListMessageMoveTasks"), "ListMessageMoveTasks tells of a task's state, queues, rate, start and messages moved.", func(e *env) {
+	check("moves/list", api("ListMessageMoveTasks"), "ListMessageMoveTasks shows a task's state, queues, rate, start and messages moved.", func(e *env) {
 		source, dead := e.pair(false, 1)
 		dead.bury(source, "poison")
 		destination := e.queue("VisibilityTimeout", "600")
