@@ -38,8 +38,10 @@ type Config struct {
 	// Combine several with batch.Chain. It must pass its context on, and must call its
 	// handler only once for a record. Defaults to none.
 	//
-	// On a FIFO queue, it runs twice for a record that joins the chunk of an earlier
-	// record. The first run only decodes the body, and the handler then returns an error.
+	// On a FIFO queue, it begins before a record's turn if the record joins the chunk of an
+	// earlier one. Its context then has the record, but no values and no end of the record's
+	// own. If the record's turn does not come, because an earlier one failed, the handler
+	// returns an error, and the middleware runs again when the record has its turn.
 	Unwrap func(batch.Handler) batch.Handler
 }
 
@@ -75,8 +77,7 @@ func JSON[T any](fn func(ctx context.Context, items []Item[T]) error, cfg Config
 
 // New is [JSON] with a decoder of your own. An error of decode fails its record. decode may
 // be called several times for a record, and on a FIFO queue also before the record's turn.
-// Its ctx may then be the context of an earlier record of the group, but [batch.RecordFrom]
-// returns the right record.
+// Its ctx then has the record ([batch.RecordFrom]), but no values and no end of the record's own.
 func New[T any](decode func(ctx context.Context, r batch.Record) (T, error), fn func(ctx context.Context, items []Item[T]) error, cfg Config) batch.Handler {
 	if decode == nil || fn == nil {
 		return nil

@@ -154,7 +154,7 @@ func (s *scope[T]) tell(tickets []*ticket[T]) {
 	s.mu.Unlock()
 	for _, t := range told {
 		if t.runner != nil {
-			t.runner.Answer(t.answers()...)
+			t.runner.SetJoining(false)
 		}
 	}
 	for _, t := range told { // all are awake now, so none of them counts as waiting
@@ -177,17 +177,6 @@ func (c *chunk[T]) abort() error {
 func aborts(err error) (aborts bool) {
 	defer func() { _ = recover() }()
 	return batch.VerdictOf(err).Aborts
-}
-
-// answers returns the tickets of the records behind t, up to the first that failed. Records
-// behind that one are not done, whatever the function did with them. A record of another
-// half may have no outcome yet, see follow.
-func (t *ticket[T]) answers() (list []any) {
-	for t.verdict.get() == nil && t.next != nil {
-		t = t.next
-		list = append(list, t)
-	}
-	return list
 }
 
 // values is a context without its end and without what belongs to a single record, for work

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -13,169 +13,169 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/valuectx"
 )
 
-// Handle adds a record to a chunk and waits for the record's outcome.
-func (h *handler[T]) Handle(ctx context.Context, r batch.Record) error {
-	switch {
-	case h.wrong != nil: // middleware hid Validate from the code that starts handlers
+// Handle adds a record to a chunk and waits for the record's outcome. On a FIFO queue it then goes
+// on with the records behind it that are in the chunk, too: each gets its outcome when the record
+// before it has succeeded.
+func (h *handler[T]) Handle(ctx context.Context, r batch.Record) (err error) {
+	if h.wrong != nil { // middleware hid Validate from the code that starts handlers
 		return h.wrong
-	case h.unwrap == nil:
-		return h.join(ctx, r)
 	}
-	return h.unwrap.Handle(valuectx.With(ctx, turnKey{}, &turn[T]{single: r.FIFO()}), r)
+	t := &turn[T]{handler: h, fifo: r.FIFO()}
+	t.view, t.engine = runner.From(ctx)
+	defer func() {
+		if t.end != nil {
+			t.end()
+		}
+	}()
+	for err = t.run(ctx, r); err == nil && t.goesOn(); err = <-t.result {
+		own, ok := t.view.Next()
+		if !ok {
+			return nil
+		}
+		next := t.next
+		next.view, _ = runner.From(own)
+		next.begin <- own
+		t = next
+	}
+	return err
 }
 
-// turn is one call of the middleware of Config.Unwrap.
+// turn is one record's way through the middleware of Config.Unwrap into a chunk and back. That of a
+// record behind another one of its FIFO group begins before the record's turn has come, on a
+// goroutine of its own.
 type turn[T any] struct {
-	peek   bool // only decode the record: it is not its turn yet
-	single bool // a second call of inner would break the order
+	*handler[T]
+	fifo   bool
+	engine bool // there is one, and view is its
+	view   runner.View
+	calls  atomic.Int32 // of inner
 
-	mu    sync.Mutex
-	calls int
-	found *ticket[T]
+	ticket *ticket[T]
+	next   *turn[T] // behind it
+	end    func()   // ends those behind it
+
+	// Only for a record behind another one.
+	found  chan *ticket[T]
+	begin  chan context.Context // gets the record's own context when its turn has come
+	result chan error
 }
 
 type turnKey struct{}
 
 var (
-	errPeeked  = errors.New("bulk: the record is only decoded, since its turn has not come")
-	errContext = errors.New("bulk: the middleware of Config.Unwrap does not pass its context on")
-	errTwice   = errors.New("bulk: the middleware of Config.Unwrap calls its handler twice for a record of a FIFO queue, which breaks the order: put it around the bulk handler instead")
+	errNotBegun = errors.New("bulk: the record was only decoded, since its turn did not come")
+	errContext  = errors.New("bulk: the middleware of Config.Unwrap does not pass its context on")
+	errTwice    = errors.New("bulk: the middleware of Config.Unwrap calls its handler twice for a record of a FIFO queue, which breaks the order: put it around the bulk handler instead")
 )
+
+// run calls the middleware, and that calls inner.
+func (t *turn[T]) run(ctx context.Context, r batch.Record) error {
+	if t.unwrap == nil {
+		return t.inner(ctx, r)
+	}
+	return t.unwrap.Handle(valuectx.With(ctx, turnKey{}, t), r)
+}
 
 // inner is the handler that the middleware of Config.Unwrap calls.
 func (h *handler[T]) inner(ctx context.Context, r batch.Record) error {
-	t, _ := ctx.Value(turnKey{}).(*turn[T])
-	if t == nil {
-		return errContext
+	if t, ok := ctx.Value(turnKey{}).(*turn[T]); ok {
+		return t.inner(ctx, r)
 	}
-	t.mu.Lock()
-	t.calls++
-	calls := t.calls
-	t.mu.Unlock()
-	switch {
-	case t.peek:
-		if found, err := h.newTicket(ctx, r); err == nil {
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			t.found = found
-		}
-		return errPeeked
-	case t.single && calls > 1:
-		return errTwice
-	}
-	return h.join(ctx, r)
+	return errContext
 }
 
-// join puts a record into a chunk and returns its outcome. The record may have one already,
-// since a chunk includes the records behind another one of a FIFO group.
-func (h *handler[T]) join(ctx context.Context, r batch.Record) error {
-	e, in := runner.From(ctx)
-	if in {
-		if t, ok := e.Outcome().(*ticket[T]); ok {
-			return e.Shared(h, nil).(*scope[T]).follow(ctx, t)
-		}
+// inner puts the record into a chunk, and returns its outcome.
+func (t *turn[T]) inner(ctx context.Context, r batch.Record) error {
+	if t.calls.Add(1) > 1 && t.fifo { // a second call would break the order
+		return errTwice
 	}
-	t, err := h.newTicket(ctx, r)
+	v, err := t.decode(ctx, r)
 	if err != nil {
 		return err
 	}
-	t.ctx, t.verdict.ctx = ctx, ctx
-	if !in {
-		s := newScope(h, nil)
-		s.join(t)
-		return s.await(ctx, t)
-	}
-	t.runner = &e
-	// Middleware around h would see the records behind this one only after they were
-	// written.
-	if r.FIFO() && e.HandledBy(h) {
-		t.next = h.behind(ctx, e, len(t.item.Record.Body))
-	}
-	s, ok := e.Shared(h, nil).(*scope[T])
-	if !ok {
-		fresh := newScope(h, &e)
-		s = e.Shared(h, func() any { return fresh }).(*scope[T])
-	}
-	s.join(t)
-	e.SetJoining()
-	return s.await(ctx, t)
-}
-
-func (h *handler[T]) newTicket(ctx context.Context, r batch.Record) (*ticket[T], error) {
-	v, err := h.decode(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	t := &ticket[T]{item: Item[T]{Value: v, Record: r}, done: make(chan struct{})}
-	t.item.verdict = &t.verdict
-	return t, nil
-}
-
-// behind returns tickets for the records that wait behind ctx's record in its FIFO group.
-// Each ticket links to the next. The list ends before a record that cannot be decoded, or
-// when the chunk has no room. behind works on a goroutine of its own, so that a record
-// behind cannot delay or end ctx's record.
-func (h *handler[T]) behind(ctx context.Context, e runner.View, bytes int) (first *ticket[T]) {
-	if h.cfg.MaxItems == 1 || bytes >= h.cfg.MaxBytes {
-		return nil
-	}
-	records := e.Behind(h.cfg.MaxItems - 1)
-	if len(records) == 0 {
-		return nil
-	}
-	var enough atomic.Bool
-	defer enough.Store(true)
-	found := make(chan *ticket[T], len(records))
-	go func() {
-		defer close(found)
-		for _, r := range records {
-			t := h.peek(batch.WithRecord(ctx, *r), *r)
-			if t == nil || enough.Load() {
-				return
-			}
-			if bytes += len(t.item.Record.Body); bytes > h.cfg.MaxBytes {
-				return // Unwrap may turn a few bytes into many
-			}
-			found <- t
-		}
-	}()
-	late := time.NewTimer(h.cfg.Linger)
-	defer late.Stop()
-	for last := &first; ; {
+	k := &ticket[T]{item: Item[T]{Value: v, Record: r}, done: make(chan struct{})}
+	k.item.verdict = &k.verdict
+	if t.found != nil {
+		t.found <- k
 		select {
-		case t, ok := <-found:
-			if !ok {
-				return first
-			}
-			*last, last = t, &t.next
-		case <-late.C:
-			return first
+		case own := <-t.begin:
+			return t.view.Shared(t.handler, nil).(*scope[T]).follow(own, k)
 		case <-ctx.Done():
-			return first
+			return errNotBegun
 		}
+	}
+	t.ticket, k.ctx, k.verdict.ctx = k, ctx, ctx
+	if !t.engine {
+		s := newScope(t.handler, nil)
+		s.join(k)
+		return s.await(ctx, k)
+	}
+	k.runner = &t.view
+	// Middleware around the bulk handler would see the records behind this one only after they were
+	// written.
+	if t.fifo && t.view.HandledBy(t.handler) {
+		t.gather(len(r.Body))
+	}
+	s, ok := t.view.Shared(t.handler, nil).(*scope[T])
+	if !ok {
+		fresh := newScope(t.handler, &t.view)
+		s = t.view.Shared(t.handler, func() any { return fresh }).(*scope[T])
+	}
+	s.join(k)
+	t.view.SetJoining(true)
+	return s.await(ctx, k)
+}
+
+// gather begins the turns of the records that wait behind t's in its FIFO group, one after another.
+// It ends before a record that cannot be decoded, or when the chunk has no room. The turns have
+// goroutines of their own, so that a record behind cannot delay or end t's record.
+func (t *turn[T]) gather(bytes int) {
+	if t.cfg.MaxItems == 1 || bytes >= t.cfg.MaxBytes {
+		return
+	}
+	var ctx context.Context
+	ctx, t.end = context.WithCancel(t.view.Inherited())
+	late := time.NewTimer(t.cfg.Linger)
+	defer late.Stop()
+	last := t
+	for _, r := range t.view.Behind(t.cfg.MaxItems - 1) {
+		next := &turn[T]{
+			handler: t.handler, fifo: true, engine: true,
+			found: make(chan *ticket[T], 1), begin: make(chan context.Context, 1), result: make(chan error, 1),
+		}
+		go next.behind(batch.WithRecord(ctx, *r), *r)
+		select {
+		case next.ticket = <-next.found:
+		case <-next.result:
+			return
+		case <-late.C:
+			return
+		case <-t.ticket.ctx.Done():
+			return
+		}
+		if bytes += len(next.ticket.item.Record.Body); bytes > t.cfg.MaxBytes {
+			return // Unwrap may turn a few bytes into many
+		}
+		last.next, last.ticket.next = next, next.ticket
+		last = next
 	}
 }
 
-// peek returns a ticket for a record before its turn. It returns nil if the record has to
-// wait for its turn.
-func (h *handler[T]) peek(ctx context.Context, r batch.Record) (found *ticket[T]) {
+// behind is run for a record whose turn has not come.
+func (t *turn[T]) behind(ctx context.Context, r batch.Record) {
+	err := error(batch.ErrGoexit)
 	defer func() {
-		if recover() != nil {
-			found = nil // it will panic again in its turn
+		if v := recover(); v != nil {
+			err = &batch.PanicError{Value: v, Stack: debug.Stack()}
 		}
+		t.result <- err
 	}()
-	if h.unwrap == nil {
-		found, _ = h.newTicket(ctx, r)
-		return found
-	}
-	t := &turn[T]{peek: true}
-	err := h.unwrap.Handle(valuectx.With(ctx, turnKey{}, t), r)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.calls != 1 || !errors.Is(err, errPeeked) {
-		return nil
-	}
-	return t.found
+	err = t.run(ctx, r)
+}
+
+// goesOn reports whether the record succeeded, and the one behind it is in the chunk, too.
+func (t *turn[T]) goesOn() bool {
+	return t.next != nil && t.ticket.next != nil && t.ticket.verdict.get() == nil
 }
 
 // follow returns the outcome of a record that is in the chunk of an earlier record of its

@@ -51,7 +51,7 @@ type ticket[T any] struct {
 
 	// Only for records whose own Handle waits.
 	ctx    context.Context
-	runner *runner.View // gets the outcomes of the records behind; may be nil
+	runner *runner.View // nil if there is no engine
 }
 
 // heads reports whether the record's own Handle waits for the chunk.

@@ -39,10 +39,12 @@ type Delivery struct {
 
 	state   state
 	joining bool // it waits for others to join it, see View
+	follows bool // it was handled together with the one before it, see View.Next
+	alone   bool // those behind it were taken back, but for what it handles as well
 	runner  *Runner
 	next    *Delivery // behind it in its FIFO group
+	claims  int       // so many of those it may handle as well
 	queued  *Delivery // behind it in its queue
-	bulk    *bulkPart // nil unless package bulk uses it, see View
 
 	// Used by its handler's context, see recordContext, which reads them without the
 	// runner's lock.

@@ -68,7 +68,7 @@ func (r *Runner) leaving(remaining time.Duration, d *Delivery) time.Duration {
 // give up on those as well. The answer may take a moment: the lock is not held meanwhile,
 // and other workers start.
 func (r *Runner) askLast(d *Delivery) (asked bool) {
-	if r.options.LastAttempt == nil || d.Last || d.next == nil || d.isPrehandled() || r.cutoff(d).IsZero() {
+	if r.options.LastAttempt == nil || d.Last || d.next == nil || r.cutoff(d).IsZero() {
 		return false
 	}
 	r.grow()

@@ -27,13 +27,11 @@ func (r *Runner) leave(d *Delivery) {
 	switch {
 	case next == nil:
 		delete(r.groups, keyOf(d))
-	case d.bulk == nil || d.bulk.withdrawn == nil:
-		r.requeue(next)
-	case next.isPrehandled():
-		next.bulk.withdrawn = d.bulk.withdrawn
-		r.requeue(next)
+	case next.follows: // its worker goes on with it
+	case d.alone:
+		r.notStart(next, r.withdrawn)
 	default:
-		r.notStart(next, d.bulk.withdrawn)
+		r.ready.pushFront(next) // its worker is there for it
 	}
 }
 

@@ -67,25 +67,26 @@ type Runner struct {
 	contexts bool // hooks add values to the contexts of records
 	parent   context.Context
 
-	mu         *sync.Mutex
-	ready      queue                  // heads of groups, and records of standard queues
-	prehandled queue                  // those that were handled together with one before them, see View
-	groups     map[groupKey]*Delivery // the last of each FIFO group
-	counts     [finished]int          // deliveries by state
-	active     []*worker              // those that were not given up
-	slots      int
-	share      *share      // of slots that others have as well; nil without such
-	timer      *time.Timer // calls expire; nil before the first
-	due        time.Time   // when it does; zero for not at all
-	growing    bool        // a worker was started and has not taken its first delivery
-	paused     bool        // nothing is started, except what is prehandled
-	closed     bool        // nothing more is added
-	deciding   []*Delivery
-	notifying  int // calls of hooks about deliveries that are finished
-	abandoned  int // handlers that were given up and still run
-	pace       pace
-	shared     map[any]any // what handlers keep, see View
-	joining    int         // running deliveries that wait for others to join them
+	mu        *sync.Mutex
+	ready     queue                  // heads of groups, and records of standard queues
+	groups    map[groupKey]*Delivery // the last of each FIFO group
+	counts    [finished]int          // deliveries by state
+	active    []*worker              // those that were not given up
+	slots     int
+	share     *share      // of slots that others have as well; nil without such
+	timer     *time.Timer // calls expire; nil before the first
+	due       time.Time   // when it does; zero for not at all
+	growing   bool        // a worker was started and has not taken its first delivery
+	paused    bool        // nothing is started
+	closed    bool        // nothing more is added
+	over      bool        // nothing that is handled changes an outcome any more
+	deciding  []*Delivery
+	notifying int // calls of hooks about deliveries that are finished
+	abandoned int // handlers that were given up and still run
+	pace      pace
+	shared    map[any]any // what handlers keep, see View
+	joining   int         // running deliveries that wait for others to join them
+	withdrawn error       // of the latest Withdraw
 }
 
 type groupKey struct{ queue, id string }
@@ -155,15 +156,6 @@ func (r *Runner) enter(d *Delivery, s state) {
 	}
 }
 
-// requeue has a delivery start before others: a worker is there for it.
-func (r *Runner) requeue(d *Delivery) {
-	if d.isPrehandled() {
-		r.prehandled.pushFront(d)
-	} else {
-		r.ready.pushFront(d)
-	}
-}
-
 // Pause starts nothing more until [Runner.Resume]. A runner pauses by itself after an abort
 // ([batch.Abort]).
 func (r *Runner) Pause() {
@@ -189,8 +181,8 @@ func (r *Runner) Withdraw(why error) (list []*Delivery) {
 	for _, w := range r.active {
 		switch d := w.delivery; {
 		case d == nil || d.next == nil:
-		case d.claims() > 0:
-			d.bulk.withdrawn = why
+		case d.claims > 0:
+			d.alone, r.withdrawn = true, why
 		default:
 			list = append(list, r.withdrawBehind(d)...)
 		}
@@ -220,27 +212,19 @@ func (r *Runner) withdrawReady(which func(*Delivery) bool) (list []*Delivery) {
 	return list
 }
 
-// withdrawBehind takes what waits for d out of its group, except records that were handled
-// together with d: their work is done.
+// withdrawBehind takes what waits for d out of its group.
 func (r *Runner) withdrawBehind(d *Delivery) (list []*Delivery) {
-	last := d
-	for last.next != nil && last.next.isPrehandled() {
-		last = last.next
-	}
-	if last.next == nil {
+	if d.claims = 0; d.next == nil {
 		return nil
 	}
-	for behind := range last.next.Group() {
+	for behind := range d.next.Group() {
 		r.enter(behind, finished)
 		list = append(list, behind)
 	}
 	for _, behind := range list {
 		behind.next = nil
 	}
-	last.next, r.groups[keyOf(d)] = nil, last
-	if last == d && d.bulk != nil {
-		d.bulk.claims = 0
-	}
+	d.next, r.groups[keyOf(d)] = nil, d
 	return list
 }
 
@@ -284,7 +268,7 @@ func (r *Runner) Cancel(err error) (running int) {
 
 // GiveUp abandons all running handlers. Nothing is started any more.
 func (r *Runner) GiveUp() {
-	r.paused = true
+	r.paused, r.over = true, true
 	for k := len(r.active) - 1; k >= 0; k-- {
 		if w := r.active[k]; w.delivery != nil {
 			w.giveUp()
@@ -292,9 +276,6 @@ func (r *Runner) GiveUp() {
 	}
 	for _, d := range slices.Clone(r.deciding) {
 		d.Resolve(false)
-	}
-	for d := r.prehandled.pop(); d != nil; d = r.prehandled.pop() {
-		r.ready.pushBack(d)
 	}
 	r.checkIdle()
 }
@@ -305,7 +286,7 @@ func (r *Runner) signal() { sleep.Wake(r.options.Wake) }
 // started.
 func (r *Runner) Idle() bool {
 	return r.counts[running]+r.counts[deciding]+r.notifying == 0 &&
-		(r.counts[waiting] == 0 || r.paused && r.prehandled.n == 0)
+		(r.counts[waiting] == 0 || r.paused)
 }
 
 // checkIdle wakes the owner when nothing runs any more.
@@ -343,6 +324,6 @@ func (r *Runner) Load() Load {
 func (r *Runner) Count() Load {
 	return Load{
 		Waiting: r.counts[waiting], Running: r.counts[running], Deciding: r.counts[deciding],
-		Ready: r.ready.n + r.prehandled.n, Slots: len(r.active), Abandoned: r.abandoned,
+		Ready: r.ready.n, Slots: len(r.active), Abandoned: r.abandoned,
 	}
 }

@@ -13,35 +13,6 @@ import (
 // lock that Idle takes (see [View.Shared]).
 type View struct{ delivery *Delivery }
 
-// bulkPart is what a delivery has only where package bulk handles several of its FIFO
-// group together. The runner's lock guards it.
-type bulkPart struct {
-	claims     int   // so many of those behind it are handled together with it
-	withdrawn  error // why the owner took those back, unless they are prehandled; nil if it did not
-	prehandled bool  // it was handled together with one before it
-	outcome    any   // that was given with it, until it is asked for
-}
-
-// part is d's part for package bulk.
-func (d *Delivery) part() *bulkPart {
-	if d.bulk == nil {
-		d.bulk = &bulkPart{}
-	}
-	return d.bulk
-}
-
-// claims is how many of those behind d it handles as well.
-func (d *Delivery) claims() int {
-	if d.bulk == nil {
-		return 0
-	}
-	return d.bulk.claims
-}
-
-// isPrehandled reports whether d was handled together with one before it: only its
-// outcome is still to be given.
-func (d *Delivery) isPrehandled() bool { return d.bulk != nil && d.bulk.prehandled }
-
 // From returns the view of the record whose context ctx is, and false if ctx is not from a
 // runner.
 func From(ctx context.Context) (View, bool) {
@@ -67,16 +38,14 @@ func (v View) Inherited() context.Context { return v.delivery.BatchContext() }
 func (v View) HandledBy(h batch.Handler) bool { return v.delivery.runner.handler == h }
 
 // Behind returns the records that wait for this one in its FIFO group, in order, up to
-// most. They are not taken back until this record has finished, since it may handle them as
-// well.
+// most. They are not taken back until this record has finished, since its handler may handle
+// them as well, see [View.Next].
 func (v View) Behind(most int) (list []*batch.Record) {
 	v.whileRunning(func(_ *Runner, d *Delivery) {
 		for behind := d.next; behind != nil && len(list) < most; behind = behind.next {
 			list = append(list, behind.Record)
 		}
-		if len(list) > 0 {
-			d.part().claims = len(list)
-		}
+		d.claims = len(list)
 	})
 	return list
 }
@@ -145,10 +114,10 @@ func (v View) Permanent(err error) bool {
 	return batch.VerdictOf(d.runner.classify((*recordContext)(d), err)).Permanent
 }
 
-// SetJoining marks the record as waiting for others to join it.
-func (v View) SetJoining() {
+// SetJoining notes whether the record waits for others to join it.
+func (v View) SetJoining(joining bool) {
 	v.whileRunning(func(r *Runner, d *Delivery) {
-		if !d.joining {
+		if r.stopJoining(d); joining {
 			d.joining = true
 			r.joining++
 			r.checkJoining()
@@ -156,29 +125,15 @@ func (v View) SetJoining() {
 	})
 }
 
-// Answer ends the wait of the record, and stores the outcomes of the records behind it, in
-// order. Those records fetch them in their turn. They are started and waited for however
-// little time is left, because their work is done. The outcomes are dropped if this record
-// fails now.
-func (v View) Answer(outcomes ...any) {
-	v.whileRunning(func(r *Runner, d *Delivery) {
-		r.stopJoining(d)
-		behind := d.next
-		for _, outcome := range outcomes[:min(len(outcomes), d.claims())] { // not what joined the group since
-			behind.part().prehandled, behind.bulk.outcome = true, outcome
-			behind = behind.next
-		}
-	})
-}
-
-// Outcome returns the value that was passed to [View.Answer] for this record, once, or nil.
-func (v View) Outcome() (outcome any) {
-	v.whileRunning(func(_ *Runner, d *Delivery) {
-		if d.isPrehandled() {
-			outcome, d.bulk.outcome = d.bulk.outcome, nil
-		}
-	})
-	return outcome
+// Next finishes the record as a success, and begins the next one of [View.Behind], which was handled
+// together with it, however little time is left. The handler's error is then that record's. Next
+// returns the record's context; ok is false if the record was taken back, or if nothing waits for
+// the handler any more. Call it on the handler's goroutine.
+func (v View) Next() (ctx context.Context, ok bool) {
+	if next := v.delivery.runner.next(v.delivery); next != nil {
+		return (*recordContext)(next), true
+	}
+	return nil, false
 }
 
 // stopJoining counts d as a delivery after which others may come again.

@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,36 +14,45 @@ import (
 )
 
 // What joined the group after a chunk was made is not in it.
-func TestViewAnswer_AnswersOnlyWhatWasThere(t *testing.T) {
-	var got any
-	open(t, config{}, func(ctx context.Context, r batch.Record) error {
-		v, _ := runner.From(ctx)
-		if r.MessageID != "a" {
-			got = v.Outcome()
+func TestViewNext_GoesOnOnlyWithWhatWasThere(t *testing.T) {
+	for _, revoked := range []bool{true, false} {
+		var went []bool
+		open(t, config{}, func(ctx context.Context, r batch.Record) error {
+			v, _ := runner.From(ctx)
+			if r.MessageID != "a" {
+				return nil
+			}
+			if n := len(v.Behind(9)); n != 1 {
+				t.Errorf("%d are behind it, want 1", n)
+			}
+			time.Sleep(500 * time.Millisecond) // less than the grace
+			for range 2 {
+				own, ok := v.Next()
+				if went = append(went, ok); ok {
+					v, _ = runner.From(own)
+				}
+			}
 			return nil
-		}
-		if n := len(v.Behind(9)); n != 1 {
-			t.Errorf("%d are behind it, want 1", n)
-		}
-		time.Sleep(500 * time.Millisecond) // less than the grace
-		v.Answer("outcome of b")
-		return nil
-	}, func(r *owned) {
-		list := chain("a", "b", "d")
-		r.Add(list[:2]...)
-		synctest.Wait()
-		r.Revoke(list[0]) // which takes b back
-		r.Add(list[2])
-		time.Sleep(time.Second)
-		synctest.Wait()
-		if finished, _ := soon(r); len(finished) != 2 || got != nil {
-			t.Errorf("finished %q; d is answered with %v", finished, got)
-		}
-	})
+		}, func(r *owned) {
+			list := chain("a", "b", "d")
+			r.Add(list[:2]...)
+			synctest.Wait()
+			if revoked {
+				r.Revoke(list[0]) // which takes b back
+			}
+			r.Add(list[2])
+			time.Sleep(time.Second)
+			synctest.Wait()
+			finished, _ := soon(r)
+			if want := []bool{!revoked, false}; !slices.Equal(went, want) || len(finished) != map[bool]int{true: 2, false: 3}[revoked] {
+				t.Errorf("revoked %v: finished %q, went on %v, want %v", revoked, finished, went, want)
+			}
+		})
+	}
 }
 
-// A hook that returns after the grace is noticed when it does, also where what was
-// behind its record has an answer.
+// A hook that returns after the grace is noticed when it does, also where records were handled
+// together with the one before them.
 func TestRun_NoticesAHookThatReturnsLate(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		hook := onFinish(func(_ context.Context, r batch.Result) {
@@ -55,7 +65,11 @@ func TestRun_NoticesAHookThatReturnsLate(t *testing.T) {
 			func(ctx context.Context, _ batch.Record) error {
 				v, _ := runner.From(ctx)
 				v.Behind(9)
-				v.Answer("of the second", "of the third")
+				for ok := true; ok; {
+					if ctx, ok = v.Next(); ok {
+						v, _ = runner.From(ctx)
+					}
+				}
 				return nil
 			})
 		if took := time.Since(began); took > 3400*time.Millisecond {

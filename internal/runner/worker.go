@@ -3,6 +3,7 @@ package runner
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -51,13 +52,11 @@ func (r *Runner) granted() {
 // mayGoOn reports whether w may start another delivery in its slot.
 func (w *worker) mayGoOn() bool {
 	r := w.runner
-	return r.prehandled.first != nil || len(r.active) <= r.slots && (r.share == nil || !r.startable() || !r.share.yields())
+	return len(r.active) <= r.slots && (r.share == nil || !r.startable() || !r.share.yields())
 }
 
 // startable reports whether a delivery may start.
-func (r *Runner) startable() bool {
-	return r.prehandled.first != nil || !r.paused && r.ready.first != nil
-}
+func (r *Runner) startable() bool { return !r.paused && r.ready.first != nil }
 
 // free takes w's slot away.
 func (r *Runner) free(w *worker) {
@@ -106,7 +105,7 @@ func (w *worker) start(now time.Time) bool {
 	w.fresh = false
 	if d != nil && r.askLast(d) {
 		if now = time.Now(); r.paused { // meanwhile
-			r.requeue(d)
+			r.ready.pushFront(d)
 			d = nil
 		} else if !r.admit(d, now) {
 			d = nil
@@ -119,24 +118,26 @@ func (w *worker) start(now time.Time) bool {
 		r.checkJoining()
 		return false
 	}
+	w.run(d, now)
+	r.grow()
+	return true
+}
+
+// run gives w a delivery that starts now.
+func (w *worker) run(d *Delivery, now time.Time) {
+	r := w.runner
 	w.delivery, w.due, w.ended, d.Result.Started = d, time.Time{}, false, now
 	r.enter(d, running)
-	r.grow()
 	if r.contexts {
 		w.inHook = now
 	}
 	w.setDeadline(d)
-	return true
 }
 
 // nextReady removes and returns the ready delivery that is to start next.
 func (r *Runner) nextReady(now time.Time) *Delivery {
 	for r.startable() {
-		d := r.prehandled.pop()
-		if d == nil {
-			d = r.ready.pop()
-		}
-		if r.admit(d, now) {
+		if d := r.ready.pop(); r.admit(d, now) {
 			return d
 		}
 	}
@@ -150,10 +151,10 @@ func (r *Runner) admit(d *Delivery, now time.Time) bool {
 	case d.Lapsed(now):
 		d.Result.Outcome, d.Result.Err, d.Verdict = batch.Retry, expired.err, expired.verdict
 		r.fail(d)
-	case d.isPrehandled(), r.enoughTime(d, now):
+	case r.enoughTime(d, now):
 		return true
 	case d.Within == 0: // time only gets shorter
-		r.requeue(d)
+		r.ready.pushFront(d)
 		r.Pause()
 	default:
 		r.notStart(d, errTooLate)
@@ -169,7 +170,7 @@ func (w *worker) setDeadline(d *Delivery) {
 		return
 	}
 	d.deadline = deadline
-	d.Result.Allowed = max(0, deadline.Sub(d.Result.Started)) // less for what is prehandled
+	d.Result.Allowed = max(0, deadline.Sub(d.Result.Started)) // less for one that follows another
 	if !deadline.Equal(w.runner.options.Times.Cutoff) {
 		w.setDue(deadline)
 	}
@@ -178,6 +179,11 @@ func (w *worker) setDeadline(d *Delivery) {
 // addValues calls the hooks that add values to the context of a record.
 func (w *worker) addValues(ctx *recordContext) {
 	r := w.runner
+	defer func() {
+		r.mu.Lock()
+		w.inHook = time.Time{}
+		r.mu.Unlock()
+	}()
 	if r.Hooks.Batches && r.options.Single {
 		info := batch.BatchInfo{Records: 1, QueueARN: ctx.Record.QueueARN, Started: ctx.Result.Started}
 		values := r.Hooks.BatchContext(r.parent, info, []batch.Record{*ctx.Record})
@@ -200,16 +206,12 @@ func (w *worker) handle() failure {
 	if r.contexts {
 		w.addValues(ctx)
 		r.mu.Lock()
-		w.inHook = time.Time{}
-		// A record that another one handled still fetches its outcome, unless it was given
-		// up while a hook blocked: then it would be handled again.
-		over := w.givenUp || !d.isPrehandled()
 		lost := d.Lapsed(time.Now())
 		r.mu.Unlock()
 		switch err := ctx.Err(); {
-		case err != nil && over:
+		case err != nil:
 			return judge(err)
-		case lost && over: // while a hook blocked
+		case lost: // while a hook blocked
 			return expired
 		}
 	}
@@ -235,22 +237,15 @@ func (w *worker) finish(f failure) (more bool) {
 	case d == nil:
 		return w.start(now)
 	}
-	r.stopJoining(d)
 	outcome, decides := batch.Succeeded, false
 	if f.err != nil {
 		outcome = cmp.Or(f.verdict.Outcome, batch.Retry)
 	}
-	if d.Verdict = f.verdict; !outcome.Done() {
-		decides = r.failOrDecide(d, outcome, f.err, now)
+	if d.Verdict = f.verdict; outcome.Done() {
+		w.done(d, outcome, now)
 	} else {
-		d.Result.Outcome, d.Result.Duration = outcome, now.Sub(d.Result.Started)
-		if outcome == batch.Succeeded && !d.isPrehandled() && !r.cutoff(d).IsZero() {
-			r.pace.add(d.Result.Duration)
-		}
-		r.leave(d)
-		if !r.closed { // on Lambda the owner need know of no success before all is over
-			r.report(d)
-		}
+		r.stopJoining(d)
+		decides = r.failOrDecide(d, outcome, f.err, now)
 	}
 	if !decides && r.Hooks.Outcomes {
 		r.notifying++
@@ -259,4 +254,57 @@ func (w *worker) finish(f failure) (more bool) {
 		now, w.inHook = time.Now(), time.Time{}
 	}
 	return w.start(now)
+}
+
+// done finishes a delivery that was handled.
+func (w *worker) done(d *Delivery, outcome batch.Outcome, now time.Time) {
+	r := w.runner
+	r.stopJoining(d)
+	d.Result.Outcome, d.Result.Duration = outcome, now.Sub(d.Result.Started)
+	if outcome == batch.Succeeded && !d.follows && !r.cutoff(d).IsZero() {
+		r.pace.add(d.Result.Duration)
+	}
+	r.leave(d)
+	if !r.closed { // on Lambda the owner need know of no success before all is over
+		r.report(d)
+	}
+}
+
+// next finishes d as a success, and has its worker go on with the one behind it. It returns nil if
+// none was handled together with d, or if nothing is to go on any more.
+func (r *Runner) next(d *Delivery) (next *Delivery) {
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := slices.IndexFunc(r.active, func(w *worker) bool { return w.delivery == d })
+	if at < 0 || d.claims == 0 || d.next == nil {
+		return nil
+	}
+	w, behind := r.active[at], d.next
+	behind.claims, behind.alone, behind.follows = d.claims-1, d.alone, true
+	(*recordContext)(d).end(context.Canceled)
+	w.delivery = nil
+	w.done(d, batch.Succeeded, now)
+	defer func() {
+		if next == nil && behind.state == waiting && !r.over { // a hook ended the goroutine
+			r.ready.pushFront(behind)
+			r.grow()
+		}
+	}()
+	if r.Hooks.Outcomes {
+		r.notifying++
+		w.inHook = now
+		r.notify(d, d.copies())
+		now, w.inHook = time.Now(), time.Time{}
+	}
+	if r.over || behind.state != waiting {
+		return nil
+	}
+	w.run(behind, now)
+	if r.contexts {
+		r.mu.Unlock()
+		defer r.mu.Lock()
+		w.addValues((*recordContext)(behind))
+	}
+	return behind
 }

@@ -40,16 +40,13 @@ var wrong = map[order]Promise{
 	{"encoded", "s3payload"}:     NothingLost,  // the pointer is not encoded, what it leads to is
 	{"reply", "s3payload"}:       Answered,     // the object is deleted before the answer is confirmed
 	{"breaker", "reply"}:         BreakerOpens, // an error that is answered counts as a success
-	{"bulk", "breaker"}:          BreakerFair,  // in Unwrap: a record whose turn has not come counts as a failure
-	{"bulk", "idempotency"}:      Drained,      // in Unwrap: claims of a FIFO group end before their chunk, whose transaction then fails
+	{"bulk", "idempotency"}:      Drained,      // in Unwrap: what is behind another record of a FIFO group has no claim, and its transaction fails
 }
 
 // useless are the other orders that are not drawn. Outside of the rate limit, the breaker takes a
-// record without a token for a failure. Unwrap only decodes records, and a record of a FIFO group
-// twice. A handler has one function.
-var useless = []order{
-	{"breaker", "ratelimit"}, {"bulk", "sender"}, {"bulk", "ratelimit"}, {"bulk", "reply"}, {"reply", "bulk"},
-}
+// record without a token for a failure. In Unwrap, a function of many has no messages of a record. A
+// handler has one function.
+var useless = []order{{"breaker", "ratelimit"}, {"bulk", "sender"}, {"bulk", "reply"}, {"reply", "bulk"}}
 
 func refused(outer, inner string) bool {
 	_, is := wrong[order{outer, inner}]

@@ -306,8 +306,8 @@ func (c *checker) mayHide(d *delivery, until time.Time) bool {
 
 // cutOff reports whether a handler failed because its process stopped, or found that it has to.
 func (h *Handling) cutOff() bool {
-	p := h.Process
-	return h.End == Failed && !h.TakenOver && errors.Is(h.Err, context.Canceled) && (p.Stopping.Before(h.Canceled) || p.Err != nil)
+	p, found := h.Process, earliest(h.Canceled, h.Ended) // it may have returned first
+	return h.End == Failed && !h.TakenOver && errors.Is(h.Err, context.Canceled) && (p.Stopping.Before(found) || p.Err != nil)
 }
 
 // lostInStop reports whether a handler lost its claim in a stop: it was cut off, or failed, by which came first.

@@ -82,7 +82,12 @@ func (u *user) worked(next batch.Handler) batch.Handler {
 			})
 		})()
 		return handle(ctx, r, next, func(end End, _ error) {
-			u.env.alive(func() { t.Ended, t.End = u.moment(), end })
+			u.env.alive(func() {
+				t.Ended, t.End = u.moment(), end
+				if end == Failed && errors.Is(context.Cause(ctx), idempotency.ErrTakenOver) { // it may have returned first
+					t.Handling.TakenOver = true
+				}
+			})
 		})
 	})
 }

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
 // user is the function of a user: it does what the plan says.
@@ -54,6 +54,9 @@ func (u *user) single(f Function) batch.Handler {
 // watch is middleware that notes each call.
 func (u *user) watch(next batch.Handler) batch.Handler {
 	return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+		if _, own := runner.From(ctx); !own {
+			return u.watchBehind(ctx, r, next)
+		}
 		h := u.start(ctx, r)
 		if h == nil {
 			return errDead
@@ -73,16 +76,35 @@ func (u *user) watch(next batch.Handler) batch.Handler {
 			u.locked(func() { delete(u.running, h.Receipt) })
 			u.env.alive(func() { h.Ended, h.End, h.Err = u.moment(), end, err })
 		})
-		peeked := peeked(err)
 		u.locked(func() {
-			if peeked { // it was no call
-				u.h.Handlings = slices.DeleteFunc(u.h.Handlings, func(other *Handling) bool { return other == h })
-			}
 			h.Told = before > 0 && u.acts[r.MessageID] == before
 			delete(u.acts, r.MessageID)
 		})
 		return err
 	})
+}
+
+// watchBehind is watch for a record that a bulk handler begins before its turn: its outcome is there
+// as soon as its turn comes.
+func (u *user) watchBehind(ctx context.Context, r batch.Record, next batch.Handler) error {
+	err := next.Handle(ctx, r)
+	written := false
+	if u.locked(func() { written = u.acts[r.MessageID] > 0 }); !written || fmt.Sprint(err) == "bulk: the record was only decoded, since its turn did not come" { // an error's own method may panic
+		return err
+	}
+	h := u.start(ctx, r)
+	if h == nil {
+		return errDead
+	}
+	end := endOf(err)
+	u.locked(func() {
+		delete(u.running, h.Receipt)
+		h.Ended, h.End, h.Err = u.moment(), end, err
+		h.Allowed, u.behind[h.Receipt] = h.Ended.At, h // the hook RecordFinished has the right one
+		h.Told = u.acts[r.MessageID] > 0
+		delete(u.acts, r.MessageID)
+	})
+	return err
 }
 
 // handle calls a handler, and tells how it ends, also if it does not return.
@@ -256,9 +278,4 @@ func doAll[T any](u *user, items []bulk.Item[T], do func(i int) error) error {
 	}
 	all.Wait()
 	return nil
-}
-
-// peeked reports whether a call was only a bulk handler's look at what is behind a record of a FIFO group.
-func peeked(err error) bool {
-	return fmt.Sprint(err) == "bulk: the record is only decoded, since its turn has not come" // an error's own method may panic
 }
