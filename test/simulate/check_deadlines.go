@@ -52,7 +52,7 @@ func (c *checker) deadlines() {
 // allowed: Limited. It returns when a handling of an invocation holds its slot.
 func (c *checker) allowed(i *Invocation, h *Handling) span {
 	c.limited(h, c.Plan.Functions[i.Function].RecordTimeout)
-	if h.Allowed.After(c.before(i, c.reserve(i))) {
+	if !h.Behind && h.Allowed.After(c.before(i, c.reserve(i))) {
 		c.violated(Limited, h.Started, "message %d may take until %v before the invocation's deadline, %v are reserved", h.Number, i.Deadline.Sub(h.Allowed), c.reserve(i))
 	}
 	end := h.Allowed // it may be given up after that

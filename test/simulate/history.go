@@ -96,6 +96,9 @@ type Handling struct {
 	Told bool
 	// TakenOver: its guard ended its function's context, since the claim could not be renewed.
 	TakenOver bool
+	// Behind: it was done together with a record before it in its FIFO group. Its own deadline is not
+	// known, and Allowed is when it ended.
+	Behind bool
 
 	delivery *delivery // of the checker
 }

@@ -23,7 +23,6 @@ type recorder struct {
 	byID      map[string]*Invocation // by request id
 	byReceipt map[string]int         // numbers of messages, by receipt handle
 	running   map[string]bool        // receipt handles that are being handled
-	behind    map[string]*Handling   // the latest of each receipt handle that began before its turn
 	busy      int                    // invocations under way
 	sources   map[string]bool        // names of the source queues
 	left      int                    // messages that are in them
@@ -39,7 +38,6 @@ func newRecorder(p Plan) *recorder {
 		byID:      map[string]*Invocation{},
 		byReceipt: map[string]int{},
 		running:   map[string]bool{},
-		behind:    map[string]*Handling{},
 		sources:   map[string]bool{},
 	}
 	for _, m := range p.Messages {
@@ -216,11 +214,6 @@ func (h *hooks) hooks() batch.Hooks {
 }
 
 func (h *hooks) RecordFinished(ctx context.Context, r batch.Result) {
-	h.note(ctx, func(*Work) {
-		if g := h.behind[r.Record.ReceiptHandle]; g != nil {
-			g.Allowed = r.Started.Add(r.Allowed)
-		}
-	})
 	h.block("RecordFinished", r.Record.ReceiptHandle)
 	h.note(ctx, func(w *Work) { w.Finished[r.Record.ReceiptHandle]++ })
 }

@@ -100,7 +100,7 @@ func (u *user) watchBehind(ctx context.Context, r batch.Record, next batch.Handl
 	u.locked(func() {
 		delete(u.running, h.Receipt)
 		h.Ended, h.End, h.Err = u.moment(), end, err
-		h.Allowed, u.behind[h.Receipt] = h.Ended.At, h // the hook RecordFinished has the right one
+		h.Allowed, h.Behind = h.Ended.At, true
 		h.Told = u.acts[r.MessageID] > 0
 		delete(u.acts, r.MessageID)
 	})
