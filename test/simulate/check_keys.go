@@ -120,7 +120,7 @@ func (c *checker) blameless(d *delivery, h *Handling, calls []*StoreCall) {
 	if last == nil || last.Err != nil || !last.Ended.Came() || last.State != idempotency.InProgress || !h.Ended.Came() {
 		return
 	}
-	if h.End != Waited {
+	if h.End != Waited && (h.Process == nil || !h.cutOff()) { // a stop may end it while it asks again
 		c.violated(Blameless, h.Ended, "%v was in progress elsewhere, and %s", d.story, h.End)
 	}
 }
