@@ -12,26 +12,6 @@ import (
 // longer does not show that a dependency is down.
 const maxTrial = 10 * time.Second
 
-// aborts is the state that handlers set with [batch.Abort]: nothing is received or started
-// until a time. After it, one record at a time is tried, until a trial succeeds or fails
-// without another abort. If the dependency is still down, a trial costs one record a
-// delivery, instead of as many records as there are slots.
-type aborts struct {
-	until, trialUntil time.Time
-	why               error // the error of records that are not started until then
-}
-
-func (a *aborts) on(now time.Time) bool    { return now.Before(a.until) }
-func (a *aborts) trial(now time.Time) bool { return now.Before(a.trialUntil) && !a.on(now) }
-
-// reason returns the error of a record that is not started now.
-func (a *aborts) reason(now time.Time) error {
-	if a.on(now) {
-		return a.why
-	}
-	return batch.ErrStopped
-}
-
 // applyAbort applies the abort of a record, if its handler asked for one. Until the time that it
 // asked for, nothing is received, and waiting records are released. Running handlers go on.
 //

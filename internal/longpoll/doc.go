@@ -14,4 +14,13 @@
 // A busy queue costs 0.1 requests per record for receiving and 0.1 for deleting. For ten
 // records, each 20 s of handling costs one request to extend their visibility. Ten failures
 // cost one request. An idle queue costs one request in 20 s.
+//
+// A file calls those below it in this list. Exception: do makes a step.
+//
+//   - poller.go: the loop, its steps, and what users call; heartbeat.go: extensions, due now and then
+//   - queue.go: finding the queue; receive.go: receives; drain.go: a stop
+//   - load.go: what this poller holds, from its receipt until the handler has returned; abort.go
+//   - settle.go: what becomes of it
+//   - message.go, status.go, intake.go, config.go: one message, what users see, the state of receives
+//   - trouble.go: calls that fail; state.go: what may be done now, and the ways to the lock, SQS and hooks
 package longpoll

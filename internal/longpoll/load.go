@@ -178,18 +178,6 @@ func (p *Poller) decide(d *runner.Delivery) {
 	p.settler.DeadLetter(&m.Entry, d.Resolve)
 }
 
-// call calls f on a goroutine of its own, and what f returns with the lock.
-func (p *Poller) call(f func() func()) {
-	p.callsOpen++
-	go func() {
-		took := f()
-		p.do(func() {
-			p.callsOpen--
-			took()
-		})
-	}()
-}
-
 // giveBackWaiting releases waiting records if they must not wait here.
 func (p *Poller) giveBackWaiting(now time.Time) {
 	if p.load.held > 0 && p.givesBack(now) && p.runner.Count().Waiting > 0 {

@@ -1,7 +1,6 @@
 package longpoll
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,19 +84,6 @@ type Poller struct {
 	counts    batch.Counts
 }
 
-// phase is the current part of a Poller's life cycle.
-type phase int
-
-const (
-	created phase = iota
-	starting
-	polling
-	draining  // running handlers may go on until DrainLimit is over
-	canceling // running handlers were cancelled and have Engine.Grace to return
-	settling  // no handler runs any more; the settler makes its last calls
-	stopped
-)
-
 // New returns a Poller that passes each record to h. It makes no call to
 // SQS; Run does.
 func New(h batch.Handler, cfg Config) *Poller {
@@ -110,21 +96,6 @@ func New(h batch.Handler, cfg Config) *Poller {
 	p.engine.Slots, p.engine.Priority = cfg.Slots, cfg.Priority
 	p.policy = settle.New(settle.Config{Config: cfg.Failures, Client: func(context.Context) (*sqs.Client, error) { return cfg.SQS, nil }})
 	return p
-}
-
-// do calls f with the lock, and makes a step; the loop need know only that the poller has stopped.
-// It does nothing after Run has returned.
-func (p *Poller) do(f func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	select {
-	case <-p.over:
-		return
-	default:
-	}
-	if f(); p.phase != created && p.step() {
-		sleep.Wake(p.changed)
-	}
 }
 
 // Run polls until ctx ends or [Poller.Shutdown] is called. Then it drains: it stops
@@ -224,48 +195,10 @@ func (p *Poller) due(now time.Time) time.Time {
 	return next
 }
 
-// What the poller does depends on its phase, a pause, an abort, and on deletes that fail:
-//
-//	                     starts, receives   gives back waiting      ends open receives
-//	polling              yes                no                      no
-//	paused               no                 yes                     yes
-//	aborted              no                 yes                     no
-//	too many undeleted   no                 no                      no
-//	deletes refused      no                 yes                     no
-//	stopping             no                 yes                     yes
-
-// mayStart reports whether records may be started, and received.
-func (p *Poller) mayStart(now time.Time) bool {
-	return p.phase == polling && !p.pausing && !p.aborts.on(now) && !p.deletesHold()
-}
-
-// givesBack reports whether waiting records must go back to SQS.
-func (p *Poller) givesBack(now time.Time) bool {
-	return p.endsReceives() || p.aborts.on(now) || p.trouble.refused && p.deletesHold()
-}
-
-// endsReceives reports whether receiving has ended, because of a stop or until Resume.
-func (p *Poller) endsReceives() bool { return p.phase != polling || p.pausing }
-
-// startOrPause sets how many records, or FIFO groups, the runner may run.
-func (p *Poller) startOrPause(now time.Time) {
-	switch {
-	case !p.mayStart(now):
-		p.runner.Pause()
-	case p.aborts.trial(now):
-		p.runner.Resume(1)
-	default:
-		p.runner.Resume(p.most)
-	}
-}
-
 // SetConcurrency changes how many records, or FIFO groups, are handled at the same time
 // (Config.Engine.Concurrency). If more are running, they go on. Prefetch and MaxAbandoned stay
 // as they are, even if their defaults were derived from it.
 func (p *Poller) SetConcurrency(n int) { p.do(func() { p.most = n }) }
-
-// fail ends Run with an error.
-func (p *Poller) fail(err error) { p.fatal = cmp.Or(p.fatal, err) }
 
 // end ends everything that belongs to Run.
 func (p *Poller) end() {
@@ -358,17 +291,4 @@ func (p *Poller) heedPause(now time.Time) {
 // settling.
 func (p *Poller) StopTakes() time.Duration {
 	return p.cfg.DrainLimit + p.cfg.Engine.Grace + flushTimeout
-}
-
-// warn passes a warning to the hooks.
-func (p *Poller) warn(w batch.Warning) {
-	w.Queue = batch.QueueName(p.cfg.Queue)
-	p.notices.Notify(func() { p.hooks.Warn(context.WithoutCancel(p.base), w) })
-}
-
-// called passes a call to the hooks.
-func (p *Poller) called(c batch.Call) {
-	if p.hooks.Calls {
-		p.notices.Notify(func() { p.hooks.Called(context.WithoutCancel(p.base), c) })
-	}
 }

@@ -129,15 +129,6 @@ func arnOf(queueURL, region string) (string, error) {
 	return "", &ConfigError{Queue: queueURL, Err: fmt.Errorf("%q is not a queue's URL (https://HOST/ACCOUNT/NAME)", queueURL)}
 }
 
-// observe makes a call to SQS and notifies the hooks of it.
-func (p *Poller) observe(operation string, call func(*batch.Call) error) error {
-	c := batch.Call{Operation: operation, QueueARN: p.queue.arn, URL: p.queue.url, Started: time.Now()}
-	c.Err = call(&c)
-	c.Duration = time.Since(c.Started)
-	p.called(c)
-	return c.Err
-}
-
 // announce notifies the hooks that polling begins. It waits for them for at most a second,
 // and not after a stop.
 func (p *Poller) announce(ctx context.Context) {

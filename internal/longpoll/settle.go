@@ -186,14 +186,6 @@ func (p *Poller) reportLeft() {
 	}
 }
 
-// Limits of the messages that are handled and wait for their deletion, in addition to the
-// number of slots. Above them nothing is received or started, since records that cannot be
-// deleted are handled again.
-const (
-	maxDeleting    = 400 // while deletes work; more than fit into the settler's open calls
-	maxUndeletable = 100 // while deletes fail
-)
-
 // deleted handles the answer to a call that deletes. Hooks are notified of a record when
 // its first delete fails, although the settler retries the delete.
 func (p *Poller) deleted(list []*settle.Entry, errs []error) {
@@ -215,18 +207,5 @@ func (p *Poller) deleted(list []*settle.Entry, errs []error) {
 			m.Result.DeleteErr = errs[k]
 			p.notifySettled(m)
 		}
-	}
-}
-
-// deletesHold reports whether receiving and starting must wait because of records that
-// could not be deleted.
-func (p *Poller) deletesHold() bool {
-	switch t, slots := &p.trouble, p.most; {
-	case t.refused:
-		return p.undeleted > 0
-	case t.deleting.tries > 0:
-		return p.undeleted >= maxUndeletable+slots
-	default:
-		return p.undeleted >= maxDeleting+slots
 	}
 }

@@ -56,11 +56,6 @@ func (p *Poller) state() string {
 	return [...]string{"created", "starting", "polling", "draining", "draining", "draining", "stopped"}[p.phase]
 }
 
-// answersInTime reports whether SQS answers the open receives in time.
-func (in *intake) answersInTime(now time.Time, wait time.Duration) bool {
-	return in.calls == 0 || now.Sub(in.begun) < wait+2*receiveMargin || now.Sub(in.answered) < wait+2*receiveMargin
-}
-
 // Health returns an HTTP handler for the health checks of orchestrators. It covers any
 // number of pollers:
 //

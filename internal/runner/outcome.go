@@ -3,7 +3,6 @@ package runner
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -56,25 +55,6 @@ func (r *Runner) failOrDecide(d *Delivery, outcome batch.Outcome, err error, now
 	r.options.Decide(d)
 	r.signal()
 	return true
-}
-
-// Resolve ends the decision about d, if it is still deciding. If the record is gone, its group
-// goes on, and its result has its new outcome. Else it has failed.
-func (d *Delivery) Resolve(gone bool) {
-	r := d.runner
-	if d.state != deciding {
-		return
-	}
-	r.deciding = slices.DeleteFunc(r.deciding, func(other *Delivery) bool { return other == d })
-	if gone {
-		r.leave(d)
-		r.report(d)
-	} else {
-		r.fail(d)
-	}
-	r.notifyAside(d)
-	r.grow()
-	r.checkIdle()
 }
 
 // report has the owner take a delivery that has finished.

@@ -6,16 +6,15 @@
 //	Waiting → Running → Finished
 //	             └→ Deciding ┘   a FIFO record that failed, while others wait for it
 //
-// Where to find each step of a record:
+// A file calls those below it in this list. Exception: setDue has a timer call expire.
 //
-//   - It is added and withdrawn in runner.go.
-//   - A goroutine starts, handles and finishes it in worker.go.
-//   - It succeeds, fails or waits for a decision, and its owner is called, in outcome.go.
-//   - Its deadline is set, and its handler abandoned, in expiry.go.
-//   - The parts for Lambda only are in invocation.go.
-//
-// The worker examines its handler's error in verdict.go. Slots that runners share are in
-// slots.go. The view of package bulk is in view.go.
+//   - engine.go: a handler with its configuration; invocation.go: Lambda's owner
+//   - runner.go: what an owner does, such as adding and withdrawing deliveries
+//   - expiry.go: contexts end, and handlers are abandoned; view.go: what packages bulk and idempotency see
+//   - worker.go: a goroutine starts, handles and finishes deliveries
+//   - outcome.go: a delivery succeeds, fails or waits for a decision, and its owner is called
+//   - state.go: the runner's counts, and what follows from them; delivery.go, verdict.go, context.go
+//   - deadline.go, pace.go: how much time a record has; slots.go: slots that runners share
 //
 // A runner and its owner share one lock: what a worker finds out is applied at once by the
 // owner's functions, see [Options]. Exported methods need the lock. Without it the runner calls
@@ -31,7 +30,6 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // Options are what an owner gives its runner. Functions are called with the lock, and must
@@ -89,10 +87,6 @@ type Runner struct {
 	withdrawn error       // of the latest Withdraw
 }
 
-type groupKey struct{ queue, id string }
-
-func keyOf(d *Delivery) groupKey { return groupKey{d.Record.QueueARN, d.Record.GroupID} }
-
 // NewRunner returns a runner. The contexts of its handlers have ctx's values, and end when
 // ctx does.
 func (e *Engine) NewRunner(ctx context.Context, o Options) *Runner {
@@ -146,23 +140,6 @@ func (r *Runner) firstOfGroup(d *Delivery) bool {
 		last.next = d
 	}
 	return last == nil
-}
-
-// enter brings a delivery into another state.
-func (r *Runner) enter(d *Delivery, s state) {
-	r.counts[d.state]--
-	if d.state = s; s != finished {
-		r.counts[s]++
-	}
-}
-
-// Pause starts nothing more until [Runner.Resume]. A runner pauses by itself after an abort
-// ([batch.Abort]).
-func (r *Runner) Pause() {
-	if !r.paused {
-		r.paused = true
-		r.idleShared() // no other record will come soon
-	}
 }
 
 // Resume ends a pause, and sets the number of slots.
@@ -280,50 +257,21 @@ func (r *Runner) GiveUp() {
 	r.checkIdle()
 }
 
-func (r *Runner) signal() { sleep.Wake(r.options.Wake) }
-
-// Idle reports whether nothing runs, no hook is being called, and no added delivery will be
-// started.
-func (r *Runner) Idle() bool {
-	return r.counts[running]+r.counts[deciding]+r.notifying == 0 &&
-		(r.counts[waiting] == 0 || r.paused)
-}
-
-// checkIdle wakes the owner when nothing runs any more.
-func (r *Runner) checkIdle() {
-	if r.Idle() {
-		r.signal()
+// Resolve ends the decision about d, if it is still deciding. If the record is gone, its group
+// goes on, and its result has its new outcome. Else it has failed.
+func (d *Delivery) Resolve(gone bool) {
+	r := d.runner
+	if d.state != deciding {
+		return
 	}
-}
-
-// Load is the state of a runner at one moment.
-type Load struct {
-	Waiting, Running, Deciding int // deliveries
-	Ready                      int // those of Waiting that wait for a slot only
-	Slots                      int // in use
-	Abandoned                  int // handlers that were given up and still run
-	Oldest                     time.Duration
-	InHook                     time.Duration // the longest that a hook has been running
-}
-
-// Load returns the runner's state. It looks at each worker.
-func (r *Runner) Load() Load {
-	l, now := r.Count(), time.Now()
-	for _, w := range r.active {
-		if w.delivery != nil {
-			l.Oldest = max(l.Oldest, now.Sub(w.delivery.Result.Started))
-		}
-		if !w.inHook.IsZero() {
-			l.InHook = max(l.InHook, now.Sub(w.inHook))
-		}
+	r.deciding = slices.DeleteFunc(r.deciding, func(other *Delivery) bool { return other == d })
+	if gone {
+		r.leave(d)
+		r.report(d)
+	} else {
+		r.fail(d)
 	}
-	return l
-}
-
-// Count is Load without the values that need a look at each worker.
-func (r *Runner) Count() Load {
-	return Load{
-		Waiting: r.counts[waiting], Running: r.counts[running], Deciding: r.counts[deciding],
-		Ready: r.ready.n, Slots: len(r.active), Abandoned: r.abandoned,
-	}
+	r.notifyAside(d)
+	r.grow()
+	r.checkIdle()
 }

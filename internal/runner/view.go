@@ -135,29 +135,3 @@ func (v View) Next() (ctx context.Context, ok bool) {
 	}
 	return nil, false
 }
-
-// stopJoining counts d as a delivery after which others may come again.
-func (r *Runner) stopJoining(d *Delivery) {
-	if d.joining {
-		d.joining = false
-		r.joining--
-	}
-}
-
-// checkJoining notifies what handlers share when records wait for others to join them,
-// and none can.
-func (r *Runner) checkJoining() {
-	none := r.joining > 0 && r.closed && r.joining >= len(r.active)
-	if none && (r.paused || r.ready.first == nil || len(r.active) >= r.slots || r.share != nil && r.share.full()) {
-		r.idleShared()
-	}
-}
-
-// idleShared notifies what handlers share that no record will join.
-func (r *Runner) idleShared() {
-	for _, v := range r.shared {
-		if v, ok := v.(interface{ Idle() }); ok {
-			v.Idle()
-		}
-	}
-}

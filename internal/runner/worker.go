@@ -308,3 +308,35 @@ func (r *Runner) next(d *Delivery) (next *Delivery) {
 	}
 	return behind
 }
+
+// askLast finds out whether d is delivered for the last time, if it does not know, and
+// reports whether it had to ask. It asks only if other records wait for d, since SQS would
+// give up on those as well. The answer may take a moment: the lock is not held meanwhile,
+// and other workers start.
+func (r *Runner) askLast(d *Delivery) (asked bool) {
+	if r.options.LastAttempt == nil || d.Last || d.next == nil || r.cutoff(d).IsZero() {
+		return false
+	}
+	r.grow()
+	r.mu.Unlock()
+	last := r.options.LastAttempt(d.Record)
+	r.mu.Lock()
+	d.Last = last
+	return true
+}
+
+// setDue has w looked at when t has come. There is one timer for all workers: it is set
+// to the earliest of these times, or to that of a delivery that has finished since.
+func (w *worker) setDue(t time.Time) {
+	r := w.runner
+	w.due = t
+	switch {
+	case !r.due.IsZero() && !t.Before(r.due):
+		return
+	case r.timer == nil:
+		r.timer = time.AfterFunc(time.Until(t), r.expire)
+	default:
+		r.timer.Reset(time.Until(t))
+	}
+	r.due = t
+}

@@ -3,11 +3,7 @@ package settle
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"strconv"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -16,103 +12,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
-
-// How long an answer about a queue's attributes is used.
-const (
-	attributesKept = 5 * time.Minute
-	errorKept      = time.Minute
-)
-
-// attributes are the queue attributes that settling needs: its RedrivePolicy (zero if it
-// has none), how long it keeps messages, and how long it hides them. Times are 0 if SQS did
-// not return them.
-type attributes struct {
-	deadLetterARN   string
-	maxReceiveCount int
-	retention       time.Duration
-	visibility      time.Duration
-}
-
-// queueCache remembers attributes by queue ARN.
-type queueCache struct {
-	mu   sync.Mutex
-	list map[string]*queueState
-}
-
-// queueState is what is known of a queue. The cache's lock guards it.
-type queueState struct {
-	asking chan struct{} // closed when there is an answer; nil where no call is under way
-	last   *attributes   // what SQS said last, however long ago; nil for nothing
-	err    error         // of the latest answer
-	until  time.Time     // when the latest answer is no longer believed
-}
-
-// of returns a queue's. The caller holds the lock.
-func (c *queueCache) of(arn string) *queueState {
-	q := c.list[arn]
-	if q == nil {
-		q = &queueState{}
-		c.list[arn] = q
-	}
-	return q
-}
-
-// known returns what SQS has said already, however long ago.
-func (c *queueCache) known(arn string) (a attributes, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if q := c.of(arn); q.last != nil {
-		return *q.last, true
-	}
-	return a, false
-}
-
-// latest reports whether SQS has answered lately, and the error of that answer.
-func (c *queueCache) latest(arn string) (answered bool, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	q := c.of(arn)
-	return time.Now().Before(q.until), q.err
-}
-
-// question reports whether the caller must ask SQS about a queue. answered is closed when
-// there is an answer. It is nil if there is a recent answer; err is then that answer's
-// error.
-func (c *queueCache) question(arn string) (ask bool, answered chan struct{}, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	q := c.of(arn)
-	switch {
-	case time.Now().Before(q.until):
-		return false, nil, q.err
-	case q.asking != nil: // another batch does
-		return false, q.asking, nil
-	}
-	q.asking = make(chan struct{})
-	return true, q.asking, nil
-}
-
-// keep stores an answer. It does not store an error without an answer of SQS, so that the
-// next batch asks again.
-func (c *queueCache) keep(arn string, a attributes, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	q, kept := c.of(arn), attributesKept
-	q.err = err
-	switch {
-	case err == nil:
-		q.last = &a
-	case sqserror.Passing(err):
-		kept = 0
-	default:
-		kept = errorKept
-	}
-	q.until = time.Now().Add(kept)
-	if q.asking != nil {
-		close(q.asking)
-		q.asking = nil
-	}
-}
 
 // Know stores the URL of the records' queue, which has an ARN, and its attributes as returned by
 // [Policy.QueueAttributes], so that SQS is not asked for them again soon. values is nil if they
@@ -220,30 +119,23 @@ func (q queue) attributes(ctx context.Context, arn string, called func(batch.Cal
 	return out.Attributes, nil
 }
 
-func readAttributes(values map[string]string) (a attributes, err error) {
-	seconds := func(name string) time.Duration {
-		n, _ := strconv.Atoi(values[name])
-		return time.Duration(n) * time.Second
+// whenKnown has the owner call f when the attributes of a queue are known, or a moment later
+// although SQS has not said them.
+func (s *Settler) whenKnown(arn string, f func()) {
+	if answered, err := s.queues.latest(arn); answered && err == nil && s.waiting[arn] == nil {
+		f()
+		return
 	}
-	a.retention, a.visibility = seconds("MessageRetentionPeriod"), seconds("VisibilityTimeout")
-	text := cmp.Or(values["RedrivePolicy"], "{}")
-	var policy struct {
-		DeadLetterTargetArn string
-		MaxReceiveCount     json.Number // SQS writes a number, older policies have a string
+	s.waiting[arn] = append(s.waiting[arn], f)
+	if len(s.waiting[arn]) > 1 {
+		return // they go on together, and share calls
 	}
-	if err := json.Unmarshal([]byte(text), &policy); err != nil {
-		return a, fmt.Errorf("%w: %q: %w", errPolicy, text, err)
-	}
-	n, _ := policy.MaxReceiveCount.Int64()
-	a.deadLetterARN, a.maxReceiveCount = policy.DeadLetterTargetArn, int(n)
-	return a, nil
-}
-
-// maxReceiveCount is a queue's, 0 without a RedrivePolicy, and whether it is known.
-func (p *Policy) maxReceiveCount(arn string) (most int, known bool) {
-	if p.cfg.MaxReceiveCount > 0 {
-		return p.cfg.MaxReceiveCount, true
-	}
-	a, known := p.queues.known(arn)
-	return a.maxReceiveCount, known
+	began := time.Now()
+	s.aside(func() { s.learn(arn, began) }, func() {
+		list := s.waiting[arn]
+		delete(s.waiting, arn)
+		for _, f := range list {
+			f()
+		}
+	})
 }

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -168,9 +166,6 @@ func (p *Policy) SetVisibility(ctx context.Context, arn string, records []*batch
 	c.make()
 	return c.errs
 }
-
-// idOf is the id of the entry at a position.
-func idOf(k int) *string { return aws.String(strconv.Itoa(k)) }
 
 // idsOf returns the ids of the entries that an answer confirms.
 func idsOf[E any](confirmed []E, id func(E) *string) []*string {

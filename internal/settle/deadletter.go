@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -141,3 +142,6 @@ func (p *Policy) origin(r *batch.Result) (none types.MessageAttributeValue, err 
 	}
 	return types.MessageAttributeValue{DataType: aws.String(originType), StringValue: &value}, nil
 }
+
+// idOf is the id of the entry at a position.
+func idOf(k int) *string { return aws.String(strconv.Itoa(k)) }

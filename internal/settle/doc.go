@@ -11,8 +11,13 @@
 // when its visibility timeout ends. If a record could not be deleted, it is delivered
 // again.
 //
-// Read the files in this order: settler.go (from a failure to requests), lane.go (batches
-// of ten, lingering, retries), call.go and deadletter.go (the contents of a call),
-// schedule.go and attributes.go (when records come back), batch.go (Lambda), policy.go
-// (state that outlives a batch), warnings.go.
+// A file calls those below it in this list.
+//
+//   - batch.go: the settler of an invocation
+//   - flush.go: calls are begun, and SQS's answers applied
+//   - settler.go: what becomes of a record; apart.go: records that may have ended their process
+//   - call.go, deadletter.go: a call, and its contents
+//   - attributes.go: questions about a queue; schedule.go: when records come back
+//   - lane.go: what waits for a call; warnings.go
+//   - queues.go: what is known of queues; policy.go: what outlives a batch
 package settle

@@ -67,14 +67,6 @@ func (p *Policy) onPermanent(v batch.Verdict) partialfailure.OnPermanent {
 	return partialfailure.Retry
 }
 
-// LastAttempt reports whether SQS will move a record to the dead-letter queue instead of
-// delivering it again, as far as the queue is known already. It returns false if last
-// failures are not dead-lettered here (OnPermanent is Retry).
-func (p *Policy) LastAttempt(r *batch.Record) bool {
-	most, _ := p.maxReceiveCount(r.QueueARN)
-	return most > 0 && r.Attempt >= most && p.cfg.OnPermanent != partialfailure.Retry
-}
-
 // sameQueue reports whether a URL or ARN names the queue with an ARN.
 func sameQueue(arnOrURL, arn string) bool {
 	if arnOrURL == arn {

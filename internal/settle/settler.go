@@ -309,39 +309,6 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone bool)) {
 	}
 }
 
-// whenKnown has the owner call f when the attributes of a queue are known, or a moment later
-// although SQS has not said them.
-func (s *Settler) whenKnown(arn string, f func()) {
-	if answered, err := s.queues.latest(arn); answered && err == nil && s.waiting[arn] == nil {
-		f()
-		return
-	}
-	s.waiting[arn] = append(s.waiting[arn], f)
-	if len(s.waiting[arn]) > 1 {
-		return // they go on together, and share calls
-	}
-	began := time.Now()
-	s.aside(func() { s.learn(arn, began) }, func() {
-		list := s.waiting[arn]
-		delete(s.waiting, arn)
-		for _, f := range list {
-			f()
-		}
-	})
-}
-
-// aside calls f on a goroutine of its own, and then has the owner call then.
-func (s *Settler) aside(f, then func()) {
-	s.calls.Add(1)
-	go func() {
-		f()
-		s.owner.Do(func() {
-			s.calls.Add(-1)
-			then()
-		})
-	}()
-}
-
 // sent handles the result of a send. A record leaves its queue only if SQS confirmed the send.
 func (s *Settler) sent(e *Entry, queue string, err error) {
 	p := e.inPlace

@@ -1,0 +1,102 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
+)
+
+// enter brings a delivery into another state.
+func (r *Runner) enter(d *Delivery, s state) {
+	r.counts[d.state]--
+	if d.state = s; s != finished {
+		r.counts[s]++
+	}
+}
+
+type groupKey struct{ queue, id string }
+
+func keyOf(d *Delivery) groupKey { return groupKey{d.Record.QueueARN, d.Record.GroupID} }
+
+// Pause starts nothing more until [Runner.Resume]. A runner pauses by itself after an abort
+// ([batch.Abort]).
+func (r *Runner) Pause() {
+	if !r.paused {
+		r.paused = true
+		r.idleShared() // no other record will come soon
+	}
+}
+
+func (r *Runner) signal() { sleep.Wake(r.options.Wake) }
+
+// Idle reports whether nothing runs, no hook is being called, and no added delivery will be
+// started.
+func (r *Runner) Idle() bool {
+	return r.counts[running]+r.counts[deciding]+r.notifying == 0 &&
+		(r.counts[waiting] == 0 || r.paused)
+}
+
+// checkIdle wakes the owner when nothing runs any more.
+func (r *Runner) checkIdle() {
+	if r.Idle() {
+		r.signal()
+	}
+}
+
+// Load is the state of a runner at one moment.
+type Load struct {
+	Waiting, Running, Deciding int // deliveries
+	Ready                      int // those of Waiting that wait for a slot only
+	Slots                      int // in use
+	Abandoned                  int // handlers that were given up and still run
+	Oldest                     time.Duration
+	InHook                     time.Duration // the longest that a hook has been running
+}
+
+// Load returns the runner's state. It looks at each worker.
+func (r *Runner) Load() Load {
+	l, now := r.Count(), time.Now()
+	for _, w := range r.active {
+		if w.delivery != nil {
+			l.Oldest = max(l.Oldest, now.Sub(w.delivery.Result.Started))
+		}
+		if !w.inHook.IsZero() {
+			l.InHook = max(l.InHook, now.Sub(w.inHook))
+		}
+	}
+	return l
+}
+
+// Count is Load without the values that need a look at each worker.
+func (r *Runner) Count() Load {
+	return Load{
+		Waiting: r.counts[waiting], Running: r.counts[running], Deciding: r.counts[deciding],
+		Ready: r.ready.n, Slots: len(r.active), Abandoned: r.abandoned,
+	}
+}
+
+// stopJoining counts d as a delivery after which others may come again.
+func (r *Runner) stopJoining(d *Delivery) {
+	if d.joining {
+		d.joining = false
+		r.joining--
+	}
+}
+
+// checkJoining notifies what handlers share when records wait for others to join them,
+// and none can.
+func (r *Runner) checkJoining() {
+	none := r.joining > 0 && r.closed && r.joining >= len(r.active)
+	if none && (r.paused || r.ready.first == nil || len(r.active) >= r.slots || r.share != nil && r.share.full()) {
+		r.idleShared()
+	}
+}
+
+// idleShared notifies what handlers share that no record will join.
+func (r *Runner) idleShared() {
+	for _, v := range r.shared {
+		if v, ok := v.(interface{ Idle() }); ok {
+			v.Idle()
+		}
+	}
+}
