@@ -303,8 +303,11 @@ func (r *Runner) next(d *Delivery) (next *Delivery) {
 	w.run(behind, now)
 	if r.contexts {
 		r.mu.Unlock()
-		defer r.mu.Lock()
 		w.addValues((*recordContext)(behind))
+		r.mu.Lock()
+	}
+	if w.givenUp { // while a hook blocked
+		return nil
 	}
 	return behind
 }

@@ -192,7 +192,7 @@ func (c *checker) heldUntil(d *delivery) time.Time {
 	for _, e := range d.set {
 		// An abort that comes before the call puts off what was to be released by it.
 		if e.hidden == 0 || c.putOff(d, e.at.At.Add(e.hidden)) {
-			e.at.At = maxTime(d.got.At, e.at.At.Add(-sharesCall))
+			e.at.At = maxTime(d.got.At, e.at.At.Add(-sharesCall-slow)) // an extension may have been open
 			earlier(e.at)
 		}
 	}
