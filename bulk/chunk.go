@@ -124,15 +124,15 @@ func (s *scope[T]) finish(c *chunk[T], err error) {
 	}
 	s.mu.Unlock()
 	for _, c := range over {
-		s.tell(c.tickets)
+		s.wake(c.tickets)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.write()
 }
 
-// tell wakes the Handle calls of records that have their outcome.
-func (s *scope[T]) tell(tickets []*ticket[T]) {
+// wake wakes the Handle calls of records that have their outcome.
+func (s *scope[T]) wake(tickets []*ticket[T]) {
 	var told []*ticket[T]
 	s.mu.Lock()
 	for _, t := range tickets {
@@ -260,7 +260,7 @@ func (w *writer[T]) over(tickets []*ticket[T], err error) {
 	for _, t := range tickets {
 		t.verdict.set(err, true)
 	}
-	w.tell(tickets)
+	w.wake(tickets)
 }
 
 // late reports whether the chunk's context has ended. It also compares the clock, since a

@@ -19,7 +19,7 @@
 //
 //   - poller.go: the loop, its steps, and what users call; heartbeat.go: extensions, due now and then
 //   - queue.go: finding the queue; receive.go: receives; drain.go: a stop
-//   - load.go: what this poller holds, from its receipt until the handler has returned; abort.go
+//   - load.go: what this poller holds, from its receipt until the handler has returned
 //   - settle.go: what becomes of it
 //   - message.go, status.go, intake.go, config.go: one message, what users see, the state of receives
 //   - trouble.go: calls that fail; state.go: what may be done now, and the ways to the lock, SQS and hooks

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
 
 // load is the set of messages that this poller holds.
@@ -69,12 +70,12 @@ func (l *load) done(n, most int, took time.Duration) {
 	}
 }
 
-// known handles a message that is already held, or was handled here. It returns false for
+// repeats handles a message that is already held, or was handled here. It returns false for
 // any other message. SQS delivers a message again if its visibility could not be extended,
 // and standard queues sometimes without a reason. A held message goes on with the new
 // receipt handle. A handled message is deleted with the new receipt handle and is not
 // handled again.
-func (p *Poller) known(again types.Message, at time.Time, a apart) bool {
+func (p *Poller) repeats(again types.Message, at time.Time, a apart) bool {
 	id := aws.ToString(again.MessageId)
 	m := p.load.byID[id]
 	if m == nil && !p.load.recent.has(id) || m != nil && m.state == toReturn {
@@ -245,3 +246,40 @@ func (p *Poller) revoke(m *message) {
 // errGroupLost is the error of a record that was not started because an earlier record of
 // its group was lost.
 var errGroupLost = fmt.Errorf("%w: others may have received it, or an earlier record of its group", batch.ErrNotStarted)
+
+// maxTrial is the longest time for which one record is tried alone. A record that takes
+// longer does not show that a dependency is down.
+const maxTrial = 10 * time.Second
+
+// applyAbort applies the abort of a record, if its handler asked for one. Until the time that it
+// asked for, nothing is received, and waiting records are released. Running handlers go on.
+//
+// The time is rounded to what SQS can hide a message for: whole seconds, 12 hours at most.
+// If it is 0, waiting records stay: SQS would deliver them again at once, which costs each
+// of them an attempt.
+func (p *Poller) applyAbort(m *message) {
+	if !m.Verdict.Aborts {
+		return
+	}
+	r, now, a := m.Result, time.Now(), &p.aborts
+	after := settle.WholeSeconds(m.Verdict.After)
+	until := r.Started.Add(r.Duration + after) // counted from the failure, however long it took to dead-letter the record
+	if p.phase != polling || !until.After(now) || !until.After(a.until) {
+		return
+	}
+	if !a.on(now) {
+		p.warn(batch.Warning{Err: r.Err, Message: fmt.Sprintf(
+			"queue %s: a handler asks to wait (batch.Abort): nothing is received or started for %v", p.cfg.Queue, after)})
+	}
+	a.until, a.trialUntil = until, until.Add(min(after, maxTrial))
+	p.settler.Postpone(until)
+	a.why = fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, batch.Abort(after, r.Err))
+}
+
+// endTrial ends the trial if m was started after the abort and has ended without another
+// one.
+func (a *aborts) endTrial(m *message) {
+	if !m.Result.Started.Before(a.until) && !m.Verdict.Lost {
+		a.trialUntil = time.Time{}
+	}
+}

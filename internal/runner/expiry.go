@@ -27,7 +27,7 @@ func (r *Runner) expire() {
 			w.end(context.DeadlineExceeded)
 		}
 	}
-	r.grow()
+	r.addWorker()
 	r.checkJoining()
 }
 

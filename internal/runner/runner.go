@@ -14,7 +14,7 @@
 //   - worker.go: a goroutine starts, handles and finishes deliveries
 //   - outcome.go: a delivery succeeds, fails or waits for a decision, and its owner is called
 //   - state.go: the runner's counts, and what follows from them; delivery.go, verdict.go, context.go
-//   - deadline.go, pace.go: how much time a record has; slots.go: slots that runners share
+//   - deadline.go: how much time a record has; slots.go: slots that runners share
 //
 // A runner and its owner share one lock: what a worker finds out is applied at once by the
 // owner's functions, see [Options]. Exported methods need the lock. Without it the runner calls
@@ -74,10 +74,9 @@ type Runner struct {
 	share     *share      // of slots that others have as well; nil without such
 	timer     *time.Timer // calls expire; nil before the first
 	due       time.Time   // when it does; zero for not at all
-	growing   bool        // a worker was started and has not taken its first delivery
+	starting  bool        // a worker was started and has not taken its first delivery
 	paused    bool        // nothing is started
 	closed    bool        // nothing more is added
-	over      bool        // nothing that is handled changes an outcome any more
 	deciding  []*Delivery
 	notifying int // calls of hooks about deliveries that are finished
 	abandoned int // handlers that were given up and still run
@@ -126,7 +125,7 @@ func (r *Runner) Add(list ...*Delivery) {
 			r.ready.pushBack(d)
 		}
 	}
-	r.grow()
+	r.addWorker()
 }
 
 // firstOfGroup adds d to its FIFO group, and reports whether it is the only one there.
@@ -146,7 +145,7 @@ func (r *Runner) firstOfGroup(d *Delivery) bool {
 func (r *Runner) Resume(slots int) {
 	if r.paused || r.slots != slots {
 		r.slots, r.paused = slots, false
-		r.grow()
+		r.addWorker()
 	}
 }
 
@@ -245,7 +244,7 @@ func (r *Runner) Cancel(err error) (running int) {
 
 // GiveUp abandons all running handlers. Nothing is started any more.
 func (r *Runner) GiveUp() {
-	r.paused, r.over = true, true
+	r.paused = true
 	for k := len(r.active) - 1; k >= 0; k-- {
 		if w := r.active[k]; w.delivery != nil {
 			w.giveUp()
@@ -272,6 +271,6 @@ func (d *Delivery) Resolve(gone bool) {
 		r.fail(d)
 	}
 	r.notifyAside(d)
-	r.grow()
+	r.addWorker()
 	r.checkIdle()
 }

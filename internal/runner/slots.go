@@ -61,7 +61,7 @@ func (a *share) acquire() bool {
 	s := a.slots
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a.begin()
+	a.catchUp()
 	if s.used == s.total {
 		a.wants = true
 		return false
@@ -152,9 +152,9 @@ func (a *share) before(b *share) bool {
 	return a.passed < b.passed
 }
 
-// begin starts a share that has used nothing for a while at the level of the others. It
+// catchUp starts a share that has used nothing for a while at the level of the others. It
 // does not get the slots that it has not used.
-func (a *share) begin() {
+func (a *share) catchUp() {
 	if a.inUse > 0 || a.wants {
 		return
 	}

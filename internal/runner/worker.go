@@ -23,14 +23,14 @@ type worker struct {
 	givenUp  bool      // its slot is another's, and what it handles is finished
 }
 
-// grow starts a worker if there is a delivery for it and a slot. Each worker
+// addWorker starts a worker if there is a delivery for it and a slot. Each worker
 // starts the next one when it has taken its first delivery: a batch whose records
 // take no time is done before ten goroutines have been made for it.
-func (r *Runner) grow() {
-	if r.growing || len(r.active) >= r.slots || !r.startable() || r.share != nil && !r.share.acquire() {
+func (r *Runner) addWorker() {
+	if r.starting || len(r.active) >= r.slots || !r.startable() || r.share != nil && !r.share.acquire() {
 		return
 	}
-	r.growing = true
+	r.starting = true
 	go r.newWorker().work()
 }
 
@@ -90,7 +90,7 @@ func (w *worker) work() {
 func (w *worker) startFirst() bool {
 	w.runner.mu.Lock()
 	defer w.runner.mu.Unlock()
-	w.runner.growing = false
+	w.runner.starting = false
 	return w.start(time.Now())
 }
 
@@ -113,13 +113,13 @@ func (w *worker) start(now time.Time) bool {
 	}
 	if d == nil {
 		r.free(w)
-		r.grow() // later, in a slot that others leave
+		r.addWorker() // later, in a slot that others leave
 		r.checkIdle()
 		r.checkJoining()
 		return false
 	}
 	w.run(d, now)
-	r.grow()
+	r.addWorker()
 	return true
 }
 
@@ -271,35 +271,21 @@ func (w *worker) done(d *Delivery, outcome batch.Outcome, now time.Time) {
 }
 
 // next finishes d as a success, and has its worker go on with the one behind it. It returns nil if
-// none was handled together with d, or if nothing is to go on any more.
-func (r *Runner) next(d *Delivery) (next *Delivery) {
+// none was handled together with d, or if the worker was given up.
+func (r *Runner) next(d *Delivery) *Delivery {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := slices.IndexFunc(r.active, func(w *worker) bool { return w.delivery == d })
-	if at < 0 || d.claims == 0 || d.next == nil {
+	behind := d.next
+	if at < 0 || d.claims == 0 || behind == nil {
 		return nil
 	}
-	w, behind := r.active[at], d.next
 	behind.claims, behind.alone, behind.follows = d.claims-1, d.alone, true
 	(*recordContext)(d).end(context.Canceled)
-	w.delivery = nil
+	w := r.active[at]
 	w.done(d, batch.Succeeded, now)
-	defer func() {
-		if next == nil && behind.state == waiting && !r.over { // a hook ended the goroutine
-			r.ready.pushFront(behind)
-			r.grow()
-		}
-	}()
-	if r.Hooks.Outcomes {
-		r.notifying++
-		w.inHook = now
-		r.notify(d, d.copies())
-		now, w.inHook = time.Now(), time.Time{}
-	}
-	if r.over || behind.state != waiting {
-		return nil
-	}
+	r.notifyAside(d)
 	w.run(behind, now)
 	if r.contexts {
 		r.mu.Unlock()
@@ -320,7 +306,7 @@ func (r *Runner) askLast(d *Delivery) (asked bool) {
 	if r.options.LastAttempt == nil || d.Last || d.next == nil || r.cutoff(d).IsZero() {
 		return false
 	}
-	r.grow()
+	r.addWorker()
 	r.mu.Unlock()
 	last := r.options.LastAttempt(d.Record)
 	r.mu.Lock()

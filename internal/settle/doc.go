@@ -19,5 +19,5 @@
 //   - call.go, deadletter.go: a call, and its contents
 //   - attributes.go: questions about a queue; schedule.go: when records come back
 //   - lane.go: what waits for a call; warnings.go
-//   - queues.go: what is known of queues; policy.go: what outlives a batch
+//   - policy.go: what outlives a batch, such as what is known of queues
 package settle

@@ -88,7 +88,7 @@ func Delays(outage time.Duration, maxReceiveCount int) []time.Duration {
 type schedule struct {
 	outage time.Duration
 	tried  sync.Map // delays by maxReceiveCount
-	told   sync.Map // queues, see Schedule
+	said   sync.Map // queues, see Schedule
 }
 
 // delay is the least time until a record comes back that failed at an attempt,
@@ -175,7 +175,7 @@ func (p *Policy) Schedule(arn string) string {
 	if !known || p.cfg.Backoff != nil {
 		return ""
 	}
-	if _, told := p.schedule.told.LoadOrStore(arn, true); told {
+	if _, said := p.schedule.said.LoadOrStore(arn, true); said {
 		return ""
 	}
 	switch most {

@@ -58,7 +58,7 @@ func (s *Settler) warnOf(op operation, target string, err error) {
 	if code := sqserror.Code(err); code != "" { // SQS's answer is about this operation
 		cause += code + string(op)
 	}
-	if !s.tells(cause) {
+	if !s.shouldWarn(cause) {
 		return
 	}
 	cost := costs[op]
@@ -71,10 +71,10 @@ func (s *Settler) warnOf(op operation, target string, err error) {
 // remindAfter is the time after which a poller repeats a warning.
 const remindAfter = 5 * time.Minute
 
-// tells reports whether a warning about a cause is due, and notes that it is given.
-func (s *Settler) tells(cause string) bool {
-	told, now := s.causes[cause], time.Now()
-	if now.Sub(told) < remindAfter {
+// shouldWarn reports whether a warning about a cause is due, and notes that it is given.
+func (s *Settler) shouldWarn(cause string) bool {
+	warned, now := s.causes[cause], time.Now()
+	if now.Sub(warned) < remindAfter {
 		return false
 	}
 	s.causes[cause] = now
