@@ -16,26 +16,22 @@ import (
 // Handle adds a record to a chunk and waits for the record's outcome. On a FIFO queue it then goes
 // on with the records behind it that are in the chunk, too: each gets its outcome when the record
 // before it has succeeded.
-func (h *handler[T]) Handle(ctx context.Context, r batch.Record) (err error) {
+func (h *handler[T]) Handle(ctx context.Context, r batch.Record) error {
 	if h.wrong != nil { // middleware hid Validate from the code that starts handlers
 		return h.wrong
 	}
-	t := &turn[T]{handler: h, fifo: r.FIFO()}
-	t.view, t.engine = runner.From(ctx)
-	defer func() {
-		if t.end != nil {
-			t.end()
-		}
-	}()
-	for err = t.run(ctx, r); err == nil && t.goesOn(); err = <-t.result {
+	first := &turn[T]{handler: h, fifo: r.FIFO(), end: func() {}}
+	first.view, first.engine = runner.From(ctx)
+	defer func() { first.end() }()
+	err := first.run(ctx, r)
+	for t := first; err == nil && t.goesOn(); t = t.next {
 		own, ok := t.view.Next()
 		if !ok {
-			return nil
+			break
 		}
-		next := t.next
-		next.view, _ = runner.From(own)
-		next.begin <- own
-		t = next
+		t.next.view, _ = runner.From(own)
+		t.next.begin <- own
+		err = <-t.next.result
 	}
 	return err
 }

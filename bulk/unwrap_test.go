@@ -62,6 +62,25 @@ func TestUnwrapKnowsTheOutcome(t *testing.T) {
 	})
 }
 
+// What is behind a record that fails does not wait for the end of the poll.
+func TestUnwrapEndsWithTheRecordThatFails(t *testing.T) {
+	inWorld(t, true, func(w *world) {
+		var ended []string
+		w.cfg.Unwrap = around(func(ctx context.Context, r batch.Record, h batch.Handler) error {
+			err := h.Handle(ctx, r)
+			if time.Since(w.began) < time.Second {
+				ended = append(ended, r.Body)
+			}
+			return err
+		})
+		w.do = failing(errNo, "a:1")
+		w.run.Failures.Backoff = func(int) time.Duration { return time.Hour }
+		w.Send("a:0", "a:1", "a:2")
+		w.poll(time.Minute)
+		wantChunks(t, [][]string{ended}, []string{"a:0", "a:1", "a:2"})
+	})
+}
+
 // Middleware that fails, or hangs, after the chunk was written: the rest of the
 // group comes back with its record, and nothing waits for what it might have been.
 func TestUnwrapThatFailsAfterwards(t *testing.T) {
