@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -68,6 +69,8 @@ func TestUnwrapEndsWithTheRecordThatFails(t *testing.T) {
 		var ended []string
 		w.cfg.Unwrap = around(func(ctx context.Context, r batch.Record, h batch.Handler) error {
 			err := h.Handle(ctx, r)
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			if time.Since(w.began) < time.Second {
 				ended = append(ended, r.Body)
 			}
@@ -77,6 +80,9 @@ func TestUnwrapEndsWithTheRecordThatFails(t *testing.T) {
 		w.run.Failures.Backoff = func(int) time.Duration { return time.Hour }
 		w.Send("a:0", "a:1", "a:2")
 		w.poll(time.Minute)
+		synctest.Wait()
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		wantChunks(t, [][]string{ended}, []string{"a:0", "a:1", "a:2"})
 	})
 }
