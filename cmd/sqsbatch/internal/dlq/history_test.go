@@ -33,7 +33,7 @@ func faults() []sqs.Fault {
 
 // A history is a replay under faults, killed a few times and resumed to its end: nothing is
 // lost, what was not selected stays as it is, and each message that was sent twice is
-// named. On a FIFO queue none is sent twice, and order is kept.
+// named. On a FIFO queue none is sent twice within five minutes, and order is kept.
 func history(b *bench, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	suffix, group := "", func(int) string { return "" }
@@ -54,6 +54,7 @@ func history(b *bench, seed uint64) {
 		}
 	}
 	b.inject(faults()...)
+	began := time.Now()
 	named := map[string]bool{}
 	args := []string{"replay", "orders-dead" + suffix, "--where", ".body.n % 17 < 11", "--by", "send", "--yes", "--output", "json", "--parallel", fmt.Sprint(1 + r.IntN(8))}
 	for tries := 0; ; tries++ {
@@ -76,12 +77,13 @@ func history(b *bench, seed uint64) {
 			b.Fatalf("seed %d: no end: %s", seed, end)
 		}
 	}
+	drops := suffix != "" && time.Since(began) < 5*time.Minute // SQS drops what is sent again
 	b.server.ClearFaults()
 	time.Sleep(2*time.Minute + time.Second) // what receives without an answer have hidden
 	twice := b.judge(seed, suffix, selected, others)
 	for _, body := range twice {
-		if suffix != "" || !named[ids[body]] {
-			b.Errorf("seed %d: %s was sent twice, and is not named", seed, body)
+		if drops || !named[ids[body]] {
+			b.Errorf("seed %d: %s was sent twice, named: %v", seed, body, named[ids[body]])
 		}
 	}
 	if b.Failed() {
