@@ -131,16 +131,16 @@ func (s *scope[T]) finish(c *chunk[T], err error) {
 	s.write()
 }
 
-// wake wakes the Handle calls of records that have their outcome.
+// wake has Handle return the outcomes of records.
 func (s *scope[T]) wake(tickets []*ticket[T]) {
-	var told []*ticket[T]
+	var woken []*ticket[T]
 	s.mu.Lock()
 	for _, t := range tickets {
 		if t.over {
 			continue
 		}
 		t.over = true
-		told = append(told, t)
+		woken = append(woken, t)
 		switch {
 		case !t.heads():
 			continue
@@ -152,12 +152,12 @@ func (s *scope[T]) wake(tickets []*ticket[T]) {
 		t.chunk.heads--
 	}
 	s.mu.Unlock()
-	for _, t := range told {
+	for _, t := range woken {
 		if t.runner != nil {
 			t.runner.SetJoining(false)
 		}
 	}
-	for _, t := range told { // all are awake now, so none of them counts as waiting
+	for _, t := range woken { // all are awake now, so none of them counts as waiting
 		close(t.done)
 	}
 }

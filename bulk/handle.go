@@ -20,9 +20,14 @@ func (h *handler[T]) Handle(ctx context.Context, r batch.Record) error {
 	if h.wrong != nil { // middleware hid Validate from the code that starts handlers
 		return h.wrong
 	}
-	first := &turn[T]{handler: h, fifo: r.FIFO(), end: func() {}}
+	first := &turn[T]{handler: h, fifo: r.FIFO()}
 	first.view, first.engine = runner.From(ctx)
-	defer func() { first.end() }()
+	// Middleware around h would see the records behind this one only after they were written.
+	if first.fifo && first.engine && first.view.HandledBy(h) {
+		var end context.CancelFunc
+		first.others, end = context.WithCancel(first.view.Inherited())
+		defer end()
+	}
 	err := first.run(ctx, r)
 	for t := first; err == nil && t.goesOn(); t = t.next {
 		own, ok := t.view.Next()
@@ -46,9 +51,9 @@ type turn[T any] struct {
 	view   runner.View
 	calls  atomic.Int32 // of inner
 
-	ticket *ticket[T]
-	next   *turn[T] // behind it
-	end    func()   // ends those behind it
+	others context.Context // of those behind it; nil if they do not join it
+	ticket *ticket[T]      // nil until others join it
+	next   *turn[T]        // behind it
 
 	// Only for a record behind another one.
 	found  chan *ticket[T]
@@ -100,17 +105,15 @@ func (t *turn[T]) inner(ctx context.Context, r batch.Record) error {
 			return errNotBegun
 		}
 	}
-	t.ticket, k.ctx, k.verdict.ctx = k, ctx, ctx
+	k.ctx, k.verdict.ctx = ctx, ctx
 	if !t.engine {
 		s := newScope(t.handler, nil)
 		s.join(k)
 		return s.await(ctx, k)
 	}
 	k.runner = &t.view
-	// Middleware around the bulk handler would see the records behind this one only after they were
-	// written.
-	if t.fifo && t.view.HandledBy(t.handler) {
-		t.gather(len(r.Body))
+	if t.others != nil {
+		t.gather(k)
 	}
 	s, ok := t.view.Shared(t.handler, nil).(*scope[T])
 	if !ok {
@@ -125,12 +128,12 @@ func (t *turn[T]) inner(ctx context.Context, r batch.Record) error {
 // gather begins the turns of the records that wait behind t's in its FIFO group, one after another.
 // It ends before a record that cannot be decoded, or when the chunk has no room. The turns have
 // goroutines of their own, so that a record behind cannot delay or end t's record.
-func (t *turn[T]) gather(bytes int) {
+func (t *turn[T]) gather(k *ticket[T]) {
+	bytes := len(k.item.Record.Body)
 	if t.cfg.MaxItems == 1 || bytes >= t.cfg.MaxBytes {
 		return
 	}
-	var ctx context.Context
-	ctx, t.end = context.WithCancel(t.view.Inherited())
+	t.ticket = k
 	late := time.NewTimer(t.cfg.Linger)
 	defer late.Stop()
 	last := t
@@ -139,14 +142,14 @@ func (t *turn[T]) gather(bytes int) {
 			handler: t.handler, fifo: true, engine: true,
 			found: make(chan *ticket[T], 1), begin: make(chan context.Context, 1), result: make(chan error, 1),
 		}
-		go next.behind(batch.WithRecord(ctx, *r), *r)
+		go next.behind(batch.WithRecord(t.others, *r), *r)
 		select {
 		case next.ticket = <-next.found:
 		case <-next.result:
 			return
 		case <-late.C:
 			return
-		case <-t.ticket.ctx.Done():
+		case <-k.ctx.Done():
 			return
 		}
 		if bytes += len(next.ticket.item.Record.Body); bytes > t.cfg.MaxBytes {

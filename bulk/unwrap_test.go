@@ -148,6 +148,14 @@ func twice(h batch.Handler) batch.Handler {
 	})
 }
 
+func twiceAtOnce(h batch.Handler) batch.Handler {
+	return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
+		other := make(chan error)
+		go func() { other <- h.Handle(ctx, r) }()
+		return errors.Join(h.Handle(ctx, r), <-other)
+	})
+}
+
 func forgetful(h batch.Handler) batch.Handler {
 	return batch.HandlerFunc(func(_ context.Context, r batch.Record) error { return h.Handle(context.Background(), r) })
 }
@@ -161,6 +169,7 @@ func TestUnwrapThatCannotBe(t *testing.T) {
 		want   string // in the error; empty if it can be
 	}{
 		{"calls twice", false, twice, ""},
+		{"calls twice at the same time", false, twiceAtOnce, ""},
 		{"calls twice, FIFO", true, twice, "calls its handler twice"},
 		{"drops the context", false, forgetful, "does not pass its context on"},
 		{"drops the context, FIFO", true, forgetful, "does not pass its context on"},
