@@ -45,7 +45,6 @@ func (w *worker) end(err error) {
 // for as long as it likes.
 func (w *worker) giveUp() {
 	r, d := w.runner, w.delivery
-	r.stopJoining(d)
 	r.free(w)
 	w.givenUp = true
 	r.abandoned++

@@ -8,6 +8,7 @@ import (
 
 // enter brings a delivery into another state.
 func (r *Runner) enter(d *Delivery, s state) {
+	r.stopJoining(d)
 	r.counts[d.state]--
 	if d.state = s; s != finished {
 		r.counts[s]++

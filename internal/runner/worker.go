@@ -179,11 +179,6 @@ func (w *worker) setDeadline(d *Delivery) {
 // addValues calls the hooks that add values to the context of a record.
 func (w *worker) addValues(ctx *recordContext) {
 	r := w.runner
-	defer func() {
-		r.mu.Lock()
-		w.inHook = time.Time{}
-		r.mu.Unlock()
-	}()
 	if r.Hooks.Batches && r.options.Single {
 		info := batch.BatchInfo{Records: 1, QueueARN: ctx.Record.QueueARN, Started: ctx.Result.Started}
 		values := r.Hooks.BatchContext(r.parent, info, []batch.Record{*ctx.Record})
@@ -206,6 +201,7 @@ func (w *worker) handle() failure {
 	if r.contexts {
 		w.addValues(ctx)
 		r.mu.Lock()
+		w.inHook = time.Time{}
 		lost := d.Lapsed(time.Now())
 		r.mu.Unlock()
 		switch err := ctx.Err(); {
@@ -244,7 +240,6 @@ func (w *worker) finish(f failure) (more bool) {
 	if d.Verdict = f.verdict; outcome.Done() {
 		w.done(d, outcome, now)
 	} else {
-		r.stopJoining(d)
 		decides = r.failOrDecide(d, outcome, f.err, now)
 	}
 	if !decides && r.Hooks.Outcomes {
@@ -259,7 +254,6 @@ func (w *worker) finish(f failure) (more bool) {
 // done finishes a delivery that was handled.
 func (w *worker) done(d *Delivery, outcome batch.Outcome, now time.Time) {
 	r := w.runner
-	r.stopJoining(d)
 	d.Result.Outcome, d.Result.Duration = outcome, now.Sub(d.Result.Started)
 	if outcome == batch.Succeeded && !d.follows && !r.cutoff(d).IsZero() {
 		r.pace.add(d.Result.Duration)
@@ -291,6 +285,7 @@ func (r *Runner) next(d *Delivery) *Delivery {
 		r.mu.Unlock()
 		w.addValues((*recordContext)(behind))
 		r.mu.Lock()
+		w.inHook = time.Time{}
 	}
 	if w.givenUp { // while a hook blocked
 		return nil
