@@ -31,7 +31,8 @@ import (
 // blocks, the record is abandoned.
 //
 // In a container, BatchContext, RecordContext and RecordFinished run on the record's
-// goroutine and take its place. BatchSettled is called on another goroutine, and the other
+// goroutine and take its place. Exception: RecordFinished of a record that package bulk wrote
+// together with the one behind it runs on a goroutine of its own. BatchSettled is called on another goroutine, and the other
 // hooks on a third one. A hook that blocks delays the calls behind it on its goroutine, but
 // no record, and a stop only within the stop's time limit. While 10,000 calls wait, further
 // ones are dropped. /livez fails when a hook takes more than 30 s.

@@ -8,6 +8,7 @@ import (
 	"go/types"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -65,7 +66,7 @@ func TestFilesAreLayers(t *testing.T) {
 					}
 					seen++
 					to := filepath.Base(set.Position(called.Pos()).Filename)
-					if call := from + ": " + caller.Name.Name + " calls " + called.Name(); place[to] < place[from] && !strings.Contains(strings.Join(upwards, "; "), call) {
+					if call := from + ": " + caller.Name.Name + " calls " + called.Name(); place[to] < place[from] && !slices.Contains(upwards, call) {
 						t.Errorf("%s/%s in %s, which is above", dir, call, to)
 					}
 					return true

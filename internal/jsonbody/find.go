@@ -196,7 +196,7 @@ func (f *finder) object(i int, t reflect.Type) (end int, bad *Fault) {
 		end, value, _ := nameEnd(f.text, i)
 		name := f.text[i:end]
 		if t.Kind() == reflect.Map {
-			if i, bad = f.value(value, t.Elem()); bad == nil && !goesInto(name, t.Key()) {
+			if i, bad = f.value(value, t.Elem()); bad == nil && !f.goesInto(name, t.Key()) {
 				bad = &Fault{what: "a key does not go into " + short(t.Key().String()), at: nameAt}
 			}
 		} else {
@@ -251,8 +251,8 @@ func (f *finder) isKey(t reflect.Type) bool {
 }
 
 // goesInto asks encoding/json, which takes "+1" for an int as a key, and not as a value.
-func goesInto(key string, t reflect.Type) bool {
-	return takes("{"+key+":null}", reflect.MapOf(t, reflect.TypeFor[any]())) == nil
+func (f *finder) goesInto(key string, t reflect.Type) bool {
+	return t.Kind() == reflect.String && !f.shape(t).text || takes("{"+key+":null}", reflect.MapOf(t, reflect.TypeFor[any]())) == nil
 }
 
 // end returns where the value ends that the text has next, from i on.
