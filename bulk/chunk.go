@@ -152,11 +152,6 @@ func (s *scope[T]) wake(tickets []*ticket[T]) {
 		t.chunk.heads--
 	}
 	s.mu.Unlock()
-	for _, t := range woken {
-		if t.runner != nil {
-			t.runner.SetJoining(false)
-		}
-	}
 	for _, t := range woken { // all are awake now, so none of them counts as waiting
 		close(t.done)
 	}

@@ -115,13 +115,9 @@ func (t *turn[T]) inner(ctx context.Context, r batch.Record) error {
 	if t.others != nil {
 		t.gather(k)
 	}
-	s, ok := t.view.Shared(t.handler, nil).(*scope[T])
-	if !ok {
-		fresh := newScope(t.handler, &t.view)
-		s = t.view.Shared(t.handler, func() any { return fresh }).(*scope[T])
-	}
+	s := t.view.Shared(t.handler, func() runner.Shared { return newScope(t.handler, &t.view) }).(*scope[T])
 	s.join(k)
-	t.view.SetJoining(true)
+	t.view.Joined()
 	return s.await(ctx, k)
 }
 

@@ -123,6 +123,13 @@ func (s *scope[T]) close() {
 	s.open = nil
 }
 
+// Waiting returns the number of records whose Handle waits here.
+func (s *scope[T]) Waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting
+}
+
 // Idle is called by the engine when no further record can join.
 func (s *scope[T]) Idle() {
 	s.mu.Lock()

@@ -47,7 +47,7 @@ type Queue struct {
 	// Priority decides which queue has its next record handled, where Config.Concurrency
 	// limits all of them together: the queue with the highest Priority that has records. It
 	// starves the queues below it while it is busy. Queues of the same Priority get the same
-	// share. Defaults to 0.
+	// number of slots, and take turns where there are fewer slots than queues. Defaults to 0.
 	Priority int
 
 	// Set changes the configuration for this queue. It is called after Config and the

@@ -31,26 +31,22 @@ type ending struct {
 
 // asked returns the context that ends with c. Most handlers never need it.
 func (c *recordContext) asked() *ending {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ending == nil {
+	if c.ending.Load() == nil {
 		ctx, cancel := context.WithCancel(context.Background())
-		c.ending = &ending{ctx, cancel}
-		if c.err != nil {
-			cancel()
-		}
+		c.ending.CompareAndSwap(nil, &ending{ctx, cancel})
 	}
-	return c.ending
+	asked := c.ending.Load()
+	if c.err.Load() != nil { // see end
+		asked.cancel()
+	}
+	return asked
 }
 
 // Err also compares the clock, so that a handler which only polls Err sees the end in time
 // even if the runner's timer is late.
 func (c *recordContext) Err() error {
-	c.mu.Lock()
-	err := c.err
-	c.mu.Unlock()
-	if err != nil {
-		return err
+	if err := c.err.Load(); err != nil {
+		return *err
 	}
 	if err := c.runner.parent.Err(); err != nil {
 		return c.end(err)
@@ -96,14 +92,15 @@ func (c *recordContext) AfterFunc(f func()) (stop func() bool) {
 // end ends the context with err, unless it has ended. It returns the error with which the
 // context ended.
 func (c *recordContext) end(err error) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		return c.err
+	kept := &canceled
+	if err != canceled {
+		kept = new(err)
 	}
-	c.err = err
-	if c.ending != nil {
-		c.ending.cancel()
+	c.err.CompareAndSwap(nil, kept)
+	if asked := c.ending.Load(); asked != nil { // else asked sees the error
+		asked.cancel()
 	}
-	return err
+	return *c.err.Load()
 }
+
+var canceled = context.Canceled // most contexts end with it: no allocation

@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"iter"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,7 +37,6 @@ type Delivery struct {
 	Last bool
 
 	state   state
-	joining bool // it waits for others to join it, see View
 	follows bool // it was handled together with the one before it, see View.Next
 	alone   bool // those behind it were taken back, but for what it handles as well
 	runner  *Runner
@@ -51,9 +49,8 @@ type Delivery struct {
 	deadline time.Time                       // set before the handler is called; zero: the parent's
 	batch    atomic.Pointer[context.Context] // values from BatchContext; nil: the parent's
 	values   atomic.Pointer[context.Context] // from RecordContext; nil: the batch's
-	mu       sync.Mutex                      // guards what follows
-	err      error                           // what it ended with
-	ending   *ending                         // nil until someone asks for it
+	err      atomic.Pointer[error]           // what it ended with; nil before
+	ending   atomic.Pointer[ending]          // nil until someone asks for it
 }
 
 // Lapsed reports whether others may have d.

@@ -81,8 +81,7 @@ type Runner struct {
 	notifying int // calls of hooks about deliveries that are finished
 	abandoned int // handlers that were given up and still run
 	pace      pace
-	shared    map[any]any // what handlers keep, see View
-	joining   int         // running deliveries that wait for others to join them
+	shared    map[any]Shared // see View.Shared
 	withdrawn error       // of the latest Withdraw
 }
 

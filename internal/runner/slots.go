@@ -3,18 +3,17 @@ package runner
 import (
 	"slices"
 	"sync"
-	"time"
 )
 
 // Slots limit how many deliveries several runners handle at the same time in total. A free
-// slot goes to a runner with the highest priority, and of several to the one that has used
-// slots least. Running deliveries are never interrupted for that.
+// slot goes to a runner with the highest priority, and of several to the one that has the
+// fewest slots. Running deliveries are never interrupted for that.
 type Slots struct {
 	total int
 
 	mu     sync.Mutex
 	used   int
-	shares []*share // of those that may want slots
+	shares []*share // the one that got its latest slot first is the first
 }
 
 // NewSlots returns a number of slots.
@@ -29,20 +28,13 @@ type share struct {
 
 	inUse int
 	wants bool // it was refused one since it got the last
-	// passed is the total time for which it has used slots, up to since. It decides who is
-	// next.
-	passed time.Duration
-	since  time.Time
 }
-
-// startCost is what a start counts for, so that handlers which take no time take turns, too.
-const startCost = 10 * time.Microsecond
 
 // join returns a share of the slots. grant is called by a goroutine of its own.
 func (s *Slots) join(priority int, grant, wake func()) *share {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := &share{slots: s, priority: priority, grant: grant, wake: wake, since: time.Now()}
+	a := &share{slots: s, priority: priority, grant: grant, wake: wake}
 	s.shares = append(s.shares, a)
 	return a
 }
@@ -61,28 +53,30 @@ func (a *share) acquire() bool {
 	s := a.slots
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a.catchUp()
-	if s.used == s.total {
-		a.wants = true
+	if a.wants = s.used == s.total; a.wants {
 		return false
 	}
 	s.used++
-	a.count(1)
+	a.take()
 	return true
+}
+
+// take gives the share one of the used slots.
+func (a *share) take() {
+	a.inUse++
+	a.wants = false
+	if i := slices.Index(a.slots.shares, a); i >= 0 {
+		a.slots.shares = append(slices.Delete(a.slots.shares, i, i+1), a)
+	}
 }
 
 // yields reports whether another share is to have the slot in which a delivery of this
 // one has finished. If so, it is to be given back.
 func (a *share) yields() bool {
-	s := a.slots
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if next := s.next(); next != nil && next.before(a) {
-		return true
-	}
-	a.count(0)
-	a.passed += startCost
-	return false
+	a.slots.mu.Lock()
+	defer a.slots.mu.Unlock()
+	next := a.slots.next()
+	return next != nil && (next.priority > a.priority || next.priority == a.priority && next.inUse < a.inUse)
 }
 
 // release gives a slot back: another share that wants one gets it.
@@ -90,10 +84,9 @@ func (a *share) release() {
 	s := a.slots
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a.count(-1)
+	a.inUse--
 	if next := s.next(); next != nil {
-		next.wants = false
-		next.count(1)
+		next.take()
 		go next.grant()
 		return
 	}
@@ -131,55 +124,12 @@ func (a *share) full() bool {
 	return a.slots.used == a.slots.total
 }
 
-// next is the share that gets the next slot, nil if none wants one.
+// next returns the share that gets the next slot, nil if none wants one.
 func (s *Slots) next() (next *share) {
 	for _, b := range s.shares {
-		if b.wants {
-			if b.count(0); next == nil || b.before(next) {
-				next = b
-			}
+		if b.wants && (next == nil || b.priority > next.priority || b.priority == next.priority && b.inUse < next.inUse) {
+			next = b
 		}
 	}
 	return next
-}
-
-// before reports whether a gets a slot rather than b. Both have been counted.
-func (a *share) before(b *share) bool {
-	if a.priority != b.priority {
-		return a.priority > b.priority
-	}
-	b.count(0)
-	return a.passed < b.passed
-}
-
-// catchUp starts a share that has used nothing for a while at the level of the others. It
-// does not get the slots that it has not used.
-func (a *share) catchUp() {
-	if a.inUse > 0 || a.wants {
-		return
-	}
-	first := true
-	var least time.Duration
-	for _, b := range a.slots.shares {
-		if b.inUse > 0 || b.wants {
-			b.count(0)
-			if first || b.passed < least {
-				first, least = false, b.passed
-			}
-		}
-	}
-	if !first {
-		a.passed = max(a.passed, least)
-	}
-}
-
-// count adds up what the share has used until now, and changes how many slots it has.
-func (a *share) count(change int) {
-	now := time.Now()
-	a.passed += now.Sub(a.since) * time.Duration(a.inUse)
-	a.since = now
-	a.inUse += change
-	if change > 0 {
-		a.passed += startCost
-	}
 }

@@ -8,7 +8,6 @@ import (
 
 // enter brings a delivery into another state.
 func (r *Runner) enter(d *Delivery, s state) {
-	r.stopJoining(d)
 	r.counts[d.state]--
 	if d.state = s; s != finished {
 		r.counts[s]++
@@ -76,19 +75,26 @@ func (r *Runner) Count() Load {
 	}
 }
 
-// stopJoining counts d as a delivery after which others may come again.
-func (r *Runner) stopJoining(d *Delivery) {
-	if d.joining {
-		d.joining = false
-		r.joining--
-	}
+// Shared is a value that handlers of a runner share, see [View.Shared]. Its methods are called with
+// the runner's lock.
+type Shared interface {
+	// Waiting returns the number of running records that wait for others to join them.
+	Waiting() int
+	// Idle is called when no record will join.
+	Idle()
 }
 
-// checkJoining notifies what handlers share when records wait for others to join them,
-// and none can.
-func (r *Runner) checkJoining() {
-	none := r.joining > 0 && r.closed && r.joining >= len(r.active)
-	if none && (r.paused || r.ready.first == nil || len(r.active) >= r.slots || r.share != nil && r.share.full()) {
+// checkShared notifies what handlers share if all running records wait for others to join them, and
+// none can start.
+func (r *Runner) checkShared() {
+	if len(r.shared) == 0 || !r.closed || r.startable() && len(r.active) < r.slots && (r.share == nil || !r.share.full()) {
+		return
+	}
+	n := 0
+	for _, v := range r.shared {
+		n += v.Waiting()
+	}
+	if n >= len(r.active) {
 		r.idleShared()
 	}
 }
@@ -96,8 +102,6 @@ func (r *Runner) checkJoining() {
 // idleShared notifies what handlers share that no record will join.
 func (r *Runner) idleShared() {
 	for _, v := range r.shared {
-		if v, ok := v.(interface{ Idle() }); ok {
-			v.Idle()
-		}
+		v.Idle()
 	}
 }

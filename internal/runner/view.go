@@ -10,7 +10,7 @@ import (
 
 // View is what packages bulk and idempotency see of a runner through a record's context.
 // After its record has finished, it has no effect. Do not call its methods while holding a
-// lock that Idle takes (see [View.Shared]).
+// lock that a [Shared] takes.
 type View struct{ delivery *Delivery }
 
 // From returns the view of the record whose context ctx is, and false if ctx is not from a
@@ -50,31 +50,28 @@ func (v View) Behind(most int) (list []*batch.Record) {
 	return list
 }
 
-// Shared returns the value that make has made for key, one for each runner. It returns nil
-// if there is none and make is nil. make must not call methods of View. If the value has a
-// method Idle(), that is called when no further record of the runner can join those that
-// wait for others, or when nothing is started any more. Both run with the runner's lock, so
-// they must not block.
-func (v View) Shared(key any, make func() any) any {
+// Shared returns the value for key, one for each runner. fresh is that value if there is none. The
+// runner calls the value's methods with its lock, so they must not block.
+func (v View) Shared(key any, fresh func() Shared) Shared {
 	r := v.delivery.runner
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.shared[key] == nil && make != nil {
+	if r.shared[key] == nil {
 		if r.shared == nil {
-			r.shared = map[any]any{}
+			r.shared = map[any]Shared{}
 		}
-		r.shared[key] = make()
+		r.shared[key] = fresh()
 	}
 	return r.shared[key]
 }
 
-// More reports whether further records may be added.
-func (v View) More() bool {
-	r := v.delivery.runner
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return !r.closed
+// Joined has the runner look whether further records can join those that wait.
+func (v View) Joined() {
+	v.whileRunning(func(r *Runner, _ *Delivery) { r.checkShared() })
 }
+
+// More reports whether further records may be added.
+func (v View) More() bool { return !v.delivery.runner.closed }
 
 // LastAttempt reports whether SQS gives up on the record after this delivery. On Lambda it
 // may ask SQS, which takes one second at most.
@@ -112,17 +109,6 @@ func (v View) Config() Config { return v.delivery.runner.cfg }
 func (v View) Permanent(err error) bool {
 	d := v.delivery
 	return batch.VerdictOf(d.runner.classify((*recordContext)(d), err)).Permanent
-}
-
-// SetJoining notes whether the record waits for others to join it.
-func (v View) SetJoining(joining bool) {
-	v.whileRunning(func(r *Runner, d *Delivery) {
-		if r.stopJoining(d); joining {
-			d.joining = true
-			r.joining++
-			r.checkJoining()
-		}
-	})
 }
 
 // Next finishes the record as a success, and begins the next one of [View.Behind], which was handled

@@ -44,7 +44,7 @@ func (r *Runner) newWorker() *worker {
 func (r *Runner) granted() {
 	r.mu.Lock()
 	w := r.newWorker()
-	w.fresh = false
+	w.fresh = len(r.active) <= r.slots
 	r.mu.Unlock()
 	w.work()
 }
@@ -115,7 +115,7 @@ func (w *worker) start(now time.Time) bool {
 		r.free(w)
 		r.addWorker() // later, in a slot that others leave
 		r.checkIdle()
-		r.checkJoining()
+		r.checkShared()
 		return false
 	}
 	w.run(d, now)
