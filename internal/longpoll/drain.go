@@ -31,7 +31,7 @@ func (p *Poller) beginStop() {
 	if p.phase != polling {
 		return
 	}
-	p.stop() // handlers see it, see batch.Stopping
+	p.stop()                        // handlers see it, see batch.Stopping
 	now := time.Now()
 	p.phase, p.phaseEnds = draining, now.Add(p.cfg.DrainLimit)
 	p.startOrPause(now)
@@ -92,6 +92,6 @@ func (p *Poller) settledAll(now time.Time) bool {
 	if !now.Before(p.phaseEnds.Add(-lastAnswers)) {
 		p.endFlush()
 	}
-	nothingLeft := p.settler.Idle() && len(p.returning) == 0 && p.intake.calls == 0
+	nothingLeft := p.settler.Idle() && len(p.releases) == 0 && p.intake.calls == 0
 	return nothingLeft || !now.Before(p.phaseEnds) || p.flushing.Err() != nil && p.settler.Calls() == 0
 }

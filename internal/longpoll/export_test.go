@@ -30,7 +30,7 @@ func (p *Poller) drift() string {
 		check("abandoned", r.Abandoned, 0, 0)
 	}
 	check("backlog", p.undeleted, 0, 0)
-	check("waiting to come back", len(p.returning), 0, 0)
+	check("waiting to come back", len(p.releases), 0, 0)
 	if p.settler != nil && !p.settler.Idle() {
 		drift += " the settler is not idle;"
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
@@ -27,10 +28,10 @@ func (p *Poller) extendDue(now time.Time) {
 	if p.beat.Err() != nil || now.Before(p.load.noExtension) {
 		return
 	}
-	var due []*message
-	for _, m := range p.load.byID {
-		if m.state != toReturn && !m.Lost && !m.extending && p.extension(m, now) > 0 {
-			due = append(due, m)
+	var due []*runner.Delivery
+	for _, d := range p.load.byID {
+		if d.State != runner.Returning && !d.Lost && !d.Extending && p.extension(d, now) > 0 {
+			due = append(due, d)
 		}
 	}
 	if p.trouble.extending.tries > 0 {
@@ -41,24 +42,24 @@ func (p *Poller) extendDue(now time.Time) {
 	}
 }
 
-// extension returns the new visibility timeout of m, or 0 if m is not due. It is due once a
+// extension returns the new visibility timeout of d, or 0 if d is not due. It is due once a
 // third of its timeout is over. SQS allows 12 hours from receipt in total.
-func (p *Poller) extension(m *message, now time.Time) time.Duration {
-	left := m.Latest.ReceivedAt.Add(settle.MaxVisibility - settleMargin).Sub(now)
-	longest := settle.WholeSeconds(m.extended.Sub(now)) // after an answer that is missing
-	d := min(max(p.queue.visibility, longest), left.Truncate(time.Second))
-	if m.HiddenUntil.Sub(now) > p.queue.visibility*2/3 || !now.Add(d).After(m.HiddenUntil) {
+func (p *Poller) extension(d *runner.Delivery, now time.Time) time.Duration {
+	left := d.Latest.ReceivedAt.Add(settle.MaxVisibility - settleMargin).Sub(now)
+	longest := settle.WholeSeconds(d.ShownBy.Sub(now)) // after an answer that is missing
+	timeout := min(max(p.queue.visibility, longest), left.Truncate(time.Second))
+	if d.HiddenUntil.Sub(now) > p.queue.visibility*2/3 || !now.Add(timeout).After(d.HiddenUntil) {
 		return 0
 	}
-	return d
+	return timeout
 }
 
 // extend makes a call that extends the visibility of up to ten messages.
-func (p *Poller) extend(list []*message, now time.Time) {
+func (p *Poller) extend(list []*runner.Delivery, now time.Time) {
 	records, timeouts := make([]*batch.Record, len(list)), make([]time.Duration, len(list))
-	for i, m := range list {
-		records[i], timeouts[i] = m.Latest, p.extension(m, now)
-		m.extending, m.extended = true, now.Add(timeouts[i])
+	for i, d := range list {
+		records[i], timeouts[i] = d.Latest, p.extension(d, now)
+		d.Extending, d.ShownBy = true, now.Add(timeouts[i])
 	}
 	p.counts.Extensions++
 	p.call(func() func() {
@@ -70,21 +71,21 @@ func (p *Poller) extend(list []*message, now time.Time) {
 // extended handles the answer to an extension. While SQS does not answer, handlers go on,
 // even after their visibility timeout: only SQS's first answer shows whether a record was
 // lost.
-func (p *Poller) extended(list []*message, records []*batch.Record, errs []error) {
+func (p *Poller) extended(list []*runner.Delivery, records []*batch.Record, errs []error) {
 	now := time.Now()
-	for i, m := range list {
-		m.extending = false
+	for i, d := range list {
+		d.Extending = false
 		switch err := errs[i]; {
-		case m.Latest != records[i]: // it was delivered again before the answer
+		case d.Latest != records[i]: // it was delivered again before the answer
 		case err != nil && !sqserror.Gone(err): // the next sweep tries again
 		// A standard queue accepts the change even after the timeout is over. It does not
 		// say who has the message then.
-		case err != nil, !p.fifo() && !now.Before(m.HiddenUntil):
-			if m.state != toReturn && p.load.byID[m.Record.MessageID] == m {
-				p.revoke(m)
+		case err != nil, !p.fifo() && !now.Before(d.HiddenUntil):
+			if d.State != runner.Returning && p.load.byID[d.Record.MessageID] == d {
+				p.revoke(d)
 			}
 		default:
-			m.HiddenUntil = m.extended
+			d.HiddenUntil = d.ShownBy
 		}
 	}
 	p.extensionsFare(errs)

@@ -16,11 +16,11 @@ import (
 type load struct {
 	held int // messages in the runner
 	// byID has every message that is held, or is handled and not deleted yet.
-	byID   map[string]*message
+	byID   map[string]*runner.Delivery
 	recent recent
 	// replaced are messages that were received again while SQS had not answered their
 	// release.
-	replaced []*message
+	replaced []*runner.Delivery
 	// noExtension is the time until which extending waits after a failure.
 	noExtension time.Time
 
@@ -77,83 +77,77 @@ func (l *load) done(n, most int, took time.Duration) {
 // handled again.
 func (p *Poller) repeats(again types.Message, at time.Time, a apart) bool {
 	id := aws.ToString(again.MessageId)
-	m := p.load.byID[id]
-	if m == nil && !p.load.recent.has(id) || m != nil && m.state == toReturn {
+	d := p.load.byID[id]
+	if d == nil && !p.load.recent.has(id) || d != nil && d.State == runner.Returning {
 		return false
 	}
 	p.counts.Repeated++
-	latest := &p.messagesOf([]types.Message{again}, at, a)[0]
-	if m == nil {
-		latest.state, latest.notified = toDelete, true // the hooks have not seen this delivery
-		latest.Result.Outcome = batch.Succeeded
-		p.load.byID[id] = latest
-		p.enqueueDelete(latest)
+	latest := p.messagesOf([]types.Message{again}, at, a)[0]
+	if d != nil {
+		p.runner.Renew(d, latest)
 		return true
 	}
-	m.Latest, m.extended = latest.Record, latest.extended
-	p.runner.Renew(m.Delivery, latest.Delivery)
+	latest.State, latest.Notified = runner.Deleting, true // the hooks have not seen this delivery
+	latest.Result.Outcome = batch.Succeeded
+	p.load.byID[id] = latest
+	p.enqueueDelete(latest)
 	return true
 }
 
 // hold gives received messages to the runner. If none may start now, the runner is paused,
 // and the same step of the loop gives them back.
-func (p *Poller) hold(messages []message) {
-	deliveries := make([]*runner.Delivery, len(messages))
-	for i := range messages {
-		m := &messages[i]
-		if old := p.load.byID[m.Record.MessageID]; old != nil { // it is being released, and was visible already
+func (p *Poller) hold(list []*runner.Delivery) {
+	for _, d := range list {
+		if old := p.load.byID[d.Record.MessageID]; old != nil { // it is being released, and was visible already
 			p.load.replaced = append(p.load.replaced, old)
 		}
-		p.load.byID[m.Record.MessageID] = m
-		deliveries[i] = m.Delivery
+		p.load.byID[d.Record.MessageID] = d
 	}
-	p.load.held += len(deliveries)
-	p.runner.Add(deliveries...)
+	p.load.held += len(list)
+	p.runner.Add(list...)
 }
 
 // finished settles a delivery that the runner has finished.
 func (p *Poller) finished(d *runner.Delivery) {
-	m := d.Owner.(*message)
-	p.applyAbort(m)
+	p.applyAbort(d)
 	if d.Result.Outcome.Done() {
-		p.succeeded(m)
+		p.succeeded(d)
 	} else {
-		p.failedGroup(m)
+		p.failedGroup(d)
 	}
 	if p.aborts.trial(time.Now()) {
-		p.aborts.endTrial(m)
+		p.aborts.endTrial(d)
 	}
 }
 
 // succeeded deletes a record that was handled, dropped or dead-lettered.
-func (p *Poller) succeeded(m *message) {
-	m.state = toDelete
-	if m.Result.Outcome.OK() {
+func (p *Poller) succeeded(d *runner.Delivery) {
+	d.State = runner.Deleting
+	if d.Result.Outcome.OK() {
 		p.counts.Succeeded++
 	} else {
 		p.counts.Failed++
 	}
-	p.load.done(1, p.cfg.Prefetch, m.Result.Duration)
-	p.enqueueDelete(m)
+	p.load.done(1, p.cfg.Prefetch, d.Result.Duration)
+	p.enqueueDelete(d)
 }
 
 // failedGroup settles a failed record, and the records of its group that were skipped
 // because of it.
-func (p *Poller) failedGroup(m *message) {
-	var group []*message
-	for d := range m.Group() {
-		one := d.Owner.(*message)
-		one.state = toReturn
-		group = append(group, one)
+func (p *Poller) failedGroup(head *runner.Delivery) {
+	n := 0
+	for d := range head.Group() {
+		d.State = runner.Returning
+		n++
 	}
-	switch r := m.Result; {
+	switch r := head.Result; {
 	case r.Outcome == batch.NotStarted: // too little of its time was left, or it was taken back behind others of its chunk
-		p.load.held -= len(group)
-		p.release(group)
+		p.load.held -= n
+		p.release(slices.Collect(head.Group()))
 		return
-	case m.Verdict.Lost:
-		m.checkLapsed(p, time.Now())
-		m.Lost = true
+	case head.Verdict.Lost:
+		p.checkLapsed(head, time.Now())
+		head.Lost = true
 	default:
 		if r.Outcome != batch.InProgress { // it only waits
 			p.counts.Failed++
@@ -162,21 +156,20 @@ func (p *Poller) failedGroup(m *message) {
 			p.counts.Abandoned++
 		}
 	}
-	p.load.done(len(group), p.cfg.Prefetch, m.Result.Duration)
-	p.settleFailed(group)
+	p.load.done(n, p.cfg.Prefetch, head.Result.Duration)
+	p.settleFailed(head)
 }
 
 // decide asks the settler to dead-letter a failed record, so that its group can go
 // on. During a stop the record and its group fail at once, because the stop may have caused
 // the failure.
 func (p *Poller) decide(d *runner.Delivery) {
-	m := d.Owner.(*message)
-	p.applyAbort(m)
-	if p.stopping.Err() != nil || m.checkLapsed(p, time.Now()) { // SQS may have moved it itself
+	p.applyAbort(d)
+	if p.stopping.Err() != nil || p.checkLapsed(d, time.Now()) { // SQS may have moved it itself
 		d.Resolve(false)
 		return
 	}
-	p.settler.DeadLetter(&m.Entry, d.Resolve)
+	p.settler.DeadLetter(d)
 }
 
 // giveBackWaiting releases waiting records if they must not wait here.
@@ -189,30 +182,29 @@ func (p *Poller) giveBackWaiting(now time.Time) {
 
 // giveBack releases records that were not started. Their error is why.
 func (p *Poller) giveBack(list []*runner.Delivery, why error) {
-	var back []*message
+	var back []*runner.Delivery
 	now := time.Now()
 	for _, d := range list {
-		m := d.Owner.(*message)
-		m.state = toReturn
-		m.Result.Outcome, m.Result.Err = batch.NotStarted, why
-		if m.checkLapsed(p, now); m.HiddenUntil.After(now) {
-			back = append(back, m)
+		d.State = runner.Returning
+		d.Result.Outcome, d.Result.Err = batch.NotStarted, why
+		if p.checkLapsed(d, now); d.HiddenUntil.After(now) {
+			back = append(back, d)
 		} else {
-			p.settled(m)
+			p.settled(d)
 		}
 	}
 	p.load.held -= len(list)
 	p.release(back)
 }
 
-// checkLapsed reports whether others may have received m, and counts the record as lost the
+// checkLapsed reports whether others may have received d, and counts the record as lost the
 // first time.
-func (m *message) checkLapsed(p *Poller, now time.Time) bool {
-	if !m.Lost && m.Lapsed(now) {
-		m.Lost = true
+func (p *Poller) checkLapsed(d *runner.Delivery, now time.Time) bool {
+	if !d.Lost && d.Lapsed(now) {
+		d.Lost = true
 		p.counts.Lost++
 	}
-	return m.Lost
+	return d.Lost
 }
 
 // maxWaiting is how long a record of a standard queue may wait for a slot.
@@ -229,17 +221,17 @@ func (p *Poller) giveUpWaiting(now time.Time) {
 
 // revoke gives up a message whose extension SQS refused. A handled message may be gone
 // because a delete worked although its answer was lost.
-func (p *Poller) revoke(m *message) {
-	behind := p.runner.Revoke(m.Delivery)
-	if m.state != held {
+func (p *Poller) revoke(d *runner.Delivery) {
+	behind := p.runner.Revoke(d)
+	if d.State >= runner.Finished {
 		return
 	}
 	p.counts.Lost++
-	p.warn(batch.Warning{MessageID: m.Record.MessageID, Message: "SQS did not extend the record's visibility, " +
+	p.warn(batch.Warning{MessageID: d.Record.MessageID, Message: "SQS did not extend the record's visibility, " +
 		"so others may receive it. Its handler here is cancelled, or not started. Possible causes: this process was suspended, the message was deleted, or an SQS emulator restarted"})
 	p.giveBack(behind, errGroupLost)
-	if p.settler.Withdraw(&m.Entry) { // others may succeed with it, so it must not go to the dead-letter queue
-		m.Resolve(false)
+	if p.settler.Withdraw(d) { // others may succeed with it, so it must not go to the dead-letter queue
+		d.Resolve(false)
 	}
 }
 
@@ -257,12 +249,12 @@ const maxTrial = 10 * time.Second
 // The time is rounded to what SQS can hide a message for: whole seconds, 12 hours at most.
 // If it is 0, waiting records stay: SQS would deliver them again at once, which costs each
 // of them an attempt.
-func (p *Poller) applyAbort(m *message) {
-	if !m.Verdict.Aborts {
+func (p *Poller) applyAbort(d *runner.Delivery) {
+	if !d.Verdict.Aborts {
 		return
 	}
-	r, now, a := m.Result, time.Now(), &p.aborts
-	after := settle.WholeSeconds(m.Verdict.After)
+	r, now, a := d.Result, time.Now(), &p.aborts
+	after := settle.WholeSeconds(d.Verdict.After)
 	until := r.Started.Add(r.Duration + after) // counted from the failure, however long it took to dead-letter the record
 	if p.phase != polling || !until.After(now) || !until.After(a.until) {
 		return
@@ -276,10 +268,10 @@ func (p *Poller) applyAbort(m *message) {
 	a.why = fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, batch.Abort(after, r.Err))
 }
 
-// endTrial ends the trial if m was started after the abort and has ended without another
+// endTrial ends the trial if d was started after the abort and has ended without another
 // one.
-func (a *aborts) endTrial(m *message) {
-	if !m.Result.Started.Before(a.until) && !m.Verdict.Lost {
+func (a *aborts) endTrial(d *runner.Delivery) {
+	if !d.Result.Started.Before(a.until) && !d.Verdict.Lost {
 		a.trialUntil = time.Time{}
 	}
 }

@@ -11,44 +11,25 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
 
-// message is a delivery that this poller holds. SQS may deliver it again: Latest is how it did
-// last.
-type message struct {
-	settle.Entry
-	delivery runner.Delivery
-	record   batch.Record
-	result   batch.Result
-	first    *batch.Record // of those that were received together
-
-	extended  time.Time // when SQS shows it at the latest: the answer to an extension may be missing
-	state     state
-	extending bool // a call that extends it is open
-	notified  bool // the hooks know its result
-}
-
-// state is what a message waits for.
-type state uint8
-
-const (
-	held     state = iota // for its handler
-	toDelete              // handled; waits to be deleted
-	toReturn              // failed, skipped or not started; its visibility has to be set
-)
-
-// messagesOf makes messages of those that were received together: one of a standard queue, or
+// messagesOf makes deliveries of messages that were received together: one of a standard queue, or
 // those of a FIFO group.
-func (p *Poller) messagesOf(received []types.Message, at time.Time, a apart) []message {
-	list := make([]message, len(received))
+func (p *Poller) messagesOf(received []types.Message, at time.Time, a apart) []*runner.Delivery {
+	type message struct { // one allocation for all
+		runner.Delivery
+		record batch.Record
+		result batch.Result
+	}
+	messages, list := make([]message, len(received)), make([]*runner.Delivery, len(received))
 	for i := range received {
-		m := &list[i]
-		m.record, m.first = p.recordOf(&received[i], at), &list[0].record
-		m.Delivery, m.Latest = &m.delivery, &m.record
-		m.Owner, m.Record, m.Result, m.result.Record = m, &m.record, &m.result, &m.record
+		m := &messages[i]
+		m.record, m.result.Record = p.recordOf(&received[i], at), &m.record
+		m.Record, m.Latest, m.First, m.Result = &m.record, &m.record, &messages[0].record, &m.result
 		m.HiddenUntil, m.Within = at.Add(p.queue.visibility), settle.MaxVisibility-settleMargin
-		m.extended = at.Add(max(p.queue.visibility, a.timeouts[m.Record.ReceiptHandle]))
+		m.ShownBy = at.Add(max(p.queue.visibility, a.timeouts[m.Record.ReceiptHandle]))
 		if a.confirmed {
-			m.HiddenUntil = m.extended
+			m.HiddenUntil = m.ShownBy
 		}
+		list[i] = &m.Delivery
 	}
 	return list
 }

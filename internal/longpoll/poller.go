@@ -75,8 +75,8 @@ type Poller struct {
 	timer     *time.Timer // wakes the loop when something is due
 	sweepAt   time.Time   // when sweep is due
 
-	returning []returning // messages to be released or to back off, see handOver
-	undeleted int         // messages handled but not deleted
+	releases  []*runner.Delivery // to be given to the settler, see handOver
+	undeleted int                // messages handled but not deleted
 	intake    intake
 	load      load
 	aborts    aborts
@@ -89,7 +89,7 @@ type Poller struct {
 func New(h batch.Handler, cfg Config) *Poller {
 	cfg.setDefaults(h)
 	p := &Poller{cfg: cfg, hooks: hooks.New(cfg.Hooks), started: make(chan struct{}), over: make(chan struct{}), changed: make(chan struct{}, 1),
-		most: cfg.Engine.Concurrency, load: load{byID: map[string]*message{}}}
+		most: cfg.Engine.Concurrency, load: load{byID: map[string]*runner.Delivery{}}}
 	p.stopping, p.stop = context.WithCancel(context.Background())
 	p.forced, p.force = context.WithCancel(context.Background())
 	p.engine = runner.New(h, cfg.Engine, p.hooks)

@@ -40,7 +40,7 @@ func (p *Poller) startPolling(ctx context.Context) {
 			p.phase = polling
 			p.settler = p.policy.NewSettler(p.flushing, settle.Callbacks{
 				Do: p.do, Called: p.called, Warn: p.warn, Deleted: p.deleted,
-				Settled: func(e *settle.Entry) { p.settled(e.Owner.(*message)) },
+				Settled: p.settled,
 			})
 		}
 	})

@@ -8,101 +8,60 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/settle"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
-// returning holds messages that come back together: a failure with the messages that were
-// skipped because of it, or one message that was not started.
-type returning struct {
-	list   []*message
-	failed bool
-}
-
-// extending reports whether an extension of one of the messages is open. A visibility that
-// is set before SQS has answered the extension could be undone by it.
-func (c returning) extending() bool {
-	return slices.ContainsFunc(c.list, func(m *message) bool { return m.extending })
-}
-
 // enqueueDelete has the settler delete a message.
-func (p *Poller) enqueueDelete(m *message) {
+func (p *Poller) enqueueDelete(d *runner.Delivery) {
 	p.undeleted++
-	p.settler.Delete(&m.Entry)
+	p.settler.Delete(d)
 }
 
 // settleFailed settles a failure, and the messages that were skipped because of it.
-func (p *Poller) settleFailed(group []*message) {
-	switch first := group[0]; {
-	case !p.settler.Withdraw(&first.Entry):
-		// It is being sent, and a stop gives that up: SQS's answer to the send decides. No
-		// extension has to end first, because settleLast ends all of them in this step.
-		p.settleGroup(group)
-	case first.Lost: // others may have it already: the messages after it must wait for them
-		p.settler.Leave(&first.Entry)
+func (p *Poller) settleFailed(head *runner.Delivery) {
+	switch group := slices.Collect(head.Group()); {
+	case !p.settler.Withdraw(head): // it is being sent, and a stop gives that up: SQS's answer to the send decides
+		p.settler.Fail(head)
+	case head.Lost: // others may have it already: the messages after it must wait for them
+		p.settler.Leave(head)
 		p.release(group[1:])
-	case p.cutOff(first):
+	case p.cutOff(head):
 		p.release(group)
-	case p.phase > draining && first.Result.Outcome == batch.Abandoned: // its handler may still be running: leave it until its visibility timeout ends
-		p.settler.Leave(entriesOf(group)...)
+	case p.phase > draining && head.Result.Outcome == batch.Abandoned: // its handler may still be running: leave it until its visibility timeout ends
+		p.settler.Leave(group...)
 	default:
-		p.returning = append(p.returning, returning{group, true})
+		p.settler.Fail(head)
 	}
 }
 
 // cutOff reports whether a record failed because the poller stopped. Such a record becomes
 // visible at once, without backoff, unless its error has a verb.
-func (p *Poller) cutOff(m *message) bool {
-	if p.stopping.Err() == nil || m.Verdict.Permanent || m.Verdict.HasAfter {
+func (p *Poller) cutOff(d *runner.Delivery) bool {
+	if p.stopping.Err() == nil || d.Verdict.Permanent || d.Verdict.HasAfter {
 		return false
 	}
-	return m.Verdict.Stopped || p.phase > draining && m.Verdict.Canceled
+	return d.Verdict.Stopped || p.phase > draining && d.Verdict.Canceled
 }
 
 // release makes messages visible at once, or when an abort is over.
-func (p *Poller) release(list []*message) {
-	for _, m := range list {
-		p.returning = append(p.returning, returning{list: []*message{m}})
-	}
+func (p *Poller) release(list []*runner.Delivery) {
+	p.releases = append(p.releases, list...)
 	if len(list) > 0 && p.endsReceives() {
 		p.intake.endSoon(time.Now())
 	}
 }
 
-// handOver gives returning messages to the settler. Messages that must wait for the answer
-// to an extension, or for the end of open receives, stay.
+// handOver gives releases to the settler. A release that must wait for the end of open receives, or
+// for the answer to an extension, stays.
 func (p *Poller) handOver(now time.Time) {
-	p.returning = slices.DeleteFunc(p.returning, func(c returning) bool {
-		switch m := c.list[0]; {
-		case c.extending() || !c.failed && p.intake.ending(now):
-			return false
-		case c.failed:
-			p.settleGroup(c.list)
-		case p.phase == polling:
-			p.settler.Release(&m.Entry, m.first, m.HiddenUntil)
-		default: // at once, although an abort may go on
-			p.settler.Release(&m.Entry, nil, m.HiddenUntil)
+	p.releases = slices.DeleteFunc(p.releases, func(d *runner.Delivery) bool {
+		goes := !d.Extending && !p.intake.ending(now)
+		if goes {
+			p.settler.Release(d)
 		}
-		return true
+		return goes
 	})
-}
-
-// settleGroup gives the settler a failure, and the messages that were skipped because of it.
-func (p *Poller) settleGroup(group []*message) {
-	var hiddenUntil time.Time
-	for _, m := range group {
-		if m.extended.After(hiddenUntil) {
-			hiddenUntil = m.extended
-		}
-	}
-	p.settler.Fail(hiddenUntil, entriesOf(group)...)
-}
-
-func entriesOf(group []*message) (list []*settle.Entry) {
-	for _, m := range group {
-		list = append(list, &m.Entry)
-	}
-	return list
 }
 
 // flush has the settler start its calls. A call starts when it has ten entries or a moment
@@ -117,58 +76,58 @@ func (p *Poller) flush(now time.Time) {
 
 // settled forgets a message with which the settler is finished. A record that was
 // dead-lettered or dropped is deleted first.
-func (p *Poller) settled(m *message) {
-	r, id := m.Result, m.Record.MessageID
+func (p *Poller) settled(d *runner.Delivery) {
+	r, id := d.Result, d.Record.MessageID
 	switch {
-	case m.state == toDelete:
+	case d.State == runner.Deleting:
 		p.undeleted--
 		p.load.recent.add(id)
 	case r.Outcome.Done(): // it went to the dead-letter queue, or was dropped
-		m.state = toDelete
+		d.State = runner.Deleting
 		if p.load.byID[id] == nil { // otherwise it was received again, and is held
-			p.load.byID[id] = m
+			p.load.byID[id] = d
 		}
-		p.enqueueDelete(m)
+		p.enqueueDelete(d)
 		return
 	case r.Outcome == batch.NotStarted && r.VisibilitySet:
 		p.counts.Released++
 	}
-	if p.load.byID[id] == m {
+	if p.load.byID[id] == d {
 		delete(p.load.byID, id)
 	} else {
-		p.load.replaced = slices.DeleteFunc(p.load.replaced, func(other *message) bool { return other == m })
+		p.load.replaced = slices.DeleteFunc(p.load.replaced, func(other *runner.Delivery) bool { return other == d })
 	}
-	p.notifySettled(m)
+	p.notifySettled(d)
 }
 
 // notifySettled notifies the hooks of a message that is settled, or whose call failed although it
 // is tried again.
-func (p *Poller) notifySettled(m *message) {
-	if m.notified {
+func (p *Poller) notifySettled(d *runner.Delivery) {
+	if d.Notified {
 		return // its delete was retried, or the hooks have not seen it
 	}
-	m.notified = true
-	r := *m.Result
-	r.Record = m.Record
-	if m.Verdict.Lost {
+	d.Notified = true
+	r := *d.Result
+	r.Record = d.Record
+	if d.Verdict.Lost {
 		r.Started, r.Duration, r.Allowed = time.Time{}, 0, 0
 	}
 	p.outcomes.Notify(func() {
 		info := batch.BatchInfo{Records: 1, QueueARN: r.Record.QueueARN, Started: r.Started}
-		p.hooks.BatchSettled(context.WithoutCancel(m.BatchContext()), info, []batch.Result{r})
+		p.hooks.BatchSettled(context.WithoutCancel(d.BatchContext()), info, []batch.Result{r})
 	})
 }
 
 // reportLeft warns of the records that a stop could not settle, including those whose calls
 // were open at its end.
 func (p *Poller) reportLeft() {
-	var done, back []*message
-	for _, m := range p.load.byID {
-		switch m.state {
-		case toDelete:
-			done = append(done, m)
-		case toReturn:
-			back = append(back, m)
+	var done, back []*runner.Delivery
+	for _, d := range p.load.byID {
+		switch d.State {
+		case runner.Deleting:
+			done = append(done, d)
+		case runner.Returning:
+			back = append(back, d)
 		}
 	}
 	var parts []string
@@ -178,8 +137,8 @@ func (p *Poller) reportLeft() {
 	if n := len(back); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d records could not be made visible (one is %s): they come back when their visibility timeout is over", n, back[0].Record.MessageID))
 	}
-	for _, m := range slices.Concat(done, back, p.load.replaced) {
-		p.notifySettled(m)
+	for _, d := range slices.Concat(done, back, p.load.replaced) {
+		p.notifySettled(d)
 	}
 	if len(parts) > 0 {
 		p.warn(batch.Warning{Message: fmt.Sprintf("queue %s: stopped, but %s", p.cfg.Queue, strings.Join(parts, ", and "))})
@@ -188,7 +147,7 @@ func (p *Poller) reportLeft() {
 
 // deleted handles the answer to a call that deletes. Hooks are notified of a record when
 // its first delete fails, although the settler retries the delete.
-func (p *Poller) deleted(list []*settle.Entry, errs []error) {
+func (p *Poller) deleted(list []*runner.Delivery, errs []error) {
 	t := &p.trouble
 	switch err := failure(errs); {
 	case err == nil:
@@ -202,10 +161,10 @@ func (p *Poller) deleted(list []*settle.Entry, errs []error) {
 		}
 		p.failed(&t.deleting, t.refused, "deleting fails", err, consequence)
 	}
-	for k, e := range list {
-		if m := e.Owner.(*message); errs[k] != nil && !m.notified {
-			m.Result.DeleteErr = errs[k]
-			p.notifySettled(m)
+	for k, d := range list {
+		if errs[k] != nil && !d.Notified {
+			d.Result.DeleteErr = errs[k]
+			p.notifySettled(d)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (e *Engine) Run(ctx context.Context, records []batch.Record, o Options) []b
 	added := make([]*Delivery, len(records))
 	for k := range records {
 		added[k] = &i.list[k]
-		added[k].Record, added[k].Result = &records[k], &results[k]
+		added[k].Record, added[k].Latest, added[k].Result = &records[k], &records[k], &results[k]
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -97,7 +97,7 @@ func (i *invocation) end() {
 		i.warn(fmt.Sprintf("a RecordFinished hook still runs %v after the cutoff, and the response does not wait for it: hooks must not block",
 			time.Since(i.options.Times.Cutoff).Round(time.Millisecond)))
 	}
-	notStarted := i.counts[waiting]
+	notStarted := i.counts[Waiting]
 	if notStarted == 0 {
 		return
 	}
@@ -110,7 +110,7 @@ func (i *invocation) end() {
 	}
 	for k := range i.list {
 		if d := &i.list[k]; d.Result.Outcome == batch.Pending {
-			d.Result.Outcome, d.Result.Err, d.Verdict = batch.NotStarted, why, verdict
+			d.Result.Outcome, d.Result.Err, d.Verdict, d.next = batch.NotStarted, why, verdict, nil
 			i.report(d)
 		}
 	}

@@ -17,7 +17,7 @@ var expired = failure{ErrLost, Verdict{Lost: true}}
 // leave finishes a delivery that is done with, and lets the next of its group have its
 // turn.
 func (r *Runner) leave(d *Delivery) {
-	r.enter(d, finished)
+	r.enter(d, Finished)
 	if !d.Record.FIFO() {
 		return
 	}
@@ -50,7 +50,7 @@ func (r *Runner) failOrDecide(d *Delivery, outcome batch.Outcome, err error, now
 		r.fail(d)
 		return false
 	}
-	r.enter(d, deciding)
+	r.enter(d, Deciding)
 	r.deciding = append(r.deciding, d)
 	r.options.Decide(d)
 	r.signal()
@@ -67,12 +67,12 @@ func (r *Runner) report(d *Delivery) {
 
 // fail finishes a delivery that has failed, and skips the records that wait for it.
 func (r *Runner) fail(d *Delivery) {
-	r.enter(d, finished)
+	r.enter(d, Finished)
 	if d.Record.FIFO() {
 		delete(r.groups, keyOf(d))
 	}
 	for behind := d.next; behind != nil; behind = behind.next {
-		r.enter(behind, finished)
+		r.enter(behind, Finished)
 		behind.Result.Outcome, behind.Result.Err = batch.NotStarted, d.Result.Err
 		if d.Result.Outcome != batch.NotStarted {
 			behind.Result.Outcome = batch.Skipped

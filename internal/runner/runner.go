@@ -68,7 +68,7 @@ type Runner struct {
 	mu        *sync.Mutex
 	ready     queue                  // heads of groups, and records of standard queues
 	groups    map[groupKey]*Delivery // the last of each FIFO group
-	counts    [finished]int          // deliveries by state
+	counts    [Finished]int          // deliveries by state
 	active    []*worker              // those that were not given up
 	slots     int
 	share     *share      // of slots that others have as well; nil without such
@@ -82,7 +82,7 @@ type Runner struct {
 	abandoned int // handlers that were given up and still run
 	pace      pace
 	shared    map[any]Shared // see View.Shared
-	withdrawn error       // of the latest Withdraw
+	withdrawn error          // of the latest Withdraw
 }
 
 // NewRunner returns a runner. The contexts of its handlers have ctx's values, and end when
@@ -117,7 +117,7 @@ func (r *Runner) Usable(most int) int {
 
 // Add adds deliveries, in order.
 func (r *Runner) Add(list ...*Delivery) {
-	r.counts[waiting] += len(list)
+	r.counts[Waiting] += len(list)
 	for _, d := range list {
 		d.runner, d.Result.Record = r, d.Record
 		if !d.Record.FIFO() || r.firstOfGroup(d) {
@@ -156,7 +156,7 @@ func (r *Runner) Withdraw(why error) (list []*Delivery) {
 	for _, w := range r.active {
 		switch d := w.delivery; {
 		case d == nil || d.next == nil:
-		case d.claims > 0:
+		case d.together > 0:
 			d.alone, r.withdrawn = true, why
 		default:
 			list = append(list, r.withdrawBehind(d)...)
@@ -189,11 +189,11 @@ func (r *Runner) withdrawReady(which func(*Delivery) bool) (list []*Delivery) {
 
 // withdrawBehind takes what waits for d out of its group.
 func (r *Runner) withdrawBehind(d *Delivery) (list []*Delivery) {
-	if d.claims = 0; d.next == nil {
+	if d.together = 0; d.next == nil {
 		return nil
 	}
 	for behind := range d.next.Group() {
-		r.enter(behind, finished)
+		r.enter(behind, Finished)
 		list = append(list, behind)
 	}
 	for _, behind := range list {
@@ -206,7 +206,8 @@ func (r *Runner) withdrawBehind(d *Delivery) (list []*Delivery) {
 // Renew applies that a delivery was received again. If it was not started, its record is replaced
 // by the new one.
 func (r *Runner) Renew(d, again *Delivery) {
-	if d.HiddenUntil, d.Lost = again.HiddenUntil, false; d.state == waiting {
+	d.Latest, d.ShownBy = again.Record, again.ShownBy
+	if d.HiddenUntil, d.Lost = again.HiddenUntil, false; d.State == Waiting {
 		d.Record, d.Result.Record, d.Within, d.Last = again.Record, again.Record, again.Within, again.Last
 	}
 }
@@ -215,7 +216,7 @@ func (r *Runner) Renew(d, again *Delivery) {
 // delivery's context, and takes back the deliveries that wait for it.
 func (r *Runner) Revoke(d *Delivery) (behind []*Delivery) {
 	d.Lost = true
-	if d.state == waiting || d.state == finished {
+	if d.State == Waiting || d.State >= Finished {
 		return nil
 	}
 	for _, w := range r.active {
@@ -259,7 +260,7 @@ func (r *Runner) GiveUp() {
 // goes on, and its result has its new outcome. Else it has failed.
 func (d *Delivery) Resolve(gone bool) {
 	r := d.runner
-	if d.state != deciding {
+	if d.State != Deciding {
 		return
 	}
 	r.deciding = slices.DeleteFunc(r.deciding, func(other *Delivery) bool { return other == d })

@@ -7,9 +7,9 @@ import (
 )
 
 // enter brings a delivery into another state.
-func (r *Runner) enter(d *Delivery, s state) {
-	r.counts[d.state]--
-	if d.state = s; s != finished {
+func (r *Runner) enter(d *Delivery, s State) {
+	r.counts[d.State]--
+	if d.State = s; s != Finished {
 		r.counts[s]++
 	}
 }
@@ -27,13 +27,16 @@ func (r *Runner) Pause() {
 	}
 }
 
+// startable reports whether a delivery may start.
+func (r *Runner) startable() bool { return !r.paused && r.ready.first != nil }
+
 func (r *Runner) signal() { sleep.Wake(r.options.Wake) }
 
 // Idle reports whether nothing runs, no hook is being called, and no added delivery will be
 // started.
 func (r *Runner) Idle() bool {
-	return r.counts[running]+r.counts[deciding]+r.notifying == 0 &&
-		(r.counts[waiting] == 0 || r.paused)
+	return r.counts[Running]+r.counts[Deciding]+r.notifying == 0 &&
+		(r.counts[Waiting] == 0 || r.paused)
 }
 
 // checkIdle wakes the owner when nothing runs any more.
@@ -70,7 +73,7 @@ func (r *Runner) Load() Load {
 // Count is Load without the values that need a look at each worker.
 func (r *Runner) Count() Load {
 	return Load{
-		Waiting: r.counts[waiting], Running: r.counts[running], Deciding: r.counts[deciding],
+		Waiting: r.counts[Waiting], Running: r.counts[Running], Deciding: r.counts[Deciding],
 		Ready: r.ready.n, Slots: len(r.active), Abandoned: r.abandoned,
 	}
 }

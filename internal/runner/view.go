@@ -25,7 +25,7 @@ func (v View) whileRunning(f func(*Runner, *Delivery)) {
 	r, d := v.delivery.runner, v.delivery
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if d.state == running {
+	if d.State == Running {
 		f(r, d)
 	}
 }
@@ -45,7 +45,7 @@ func (v View) Behind(most int) (list []*batch.Record) {
 		for behind := d.next; behind != nil && len(list) < most; behind = behind.next {
 			list = append(list, behind.Record)
 		}
-		d.claims = len(list)
+		d.together = len(list)
 	})
 	return list
 }

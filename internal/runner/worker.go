@@ -55,9 +55,6 @@ func (w *worker) mayGoOn() bool {
 	return len(r.active) <= r.slots && (r.share == nil || !r.startable() || !r.share.yields())
 }
 
-// startable reports whether a delivery may start.
-func (r *Runner) startable() bool { return !r.paused && r.ready.first != nil }
-
 // free takes w's slot away.
 func (r *Runner) free(w *worker) {
 	if r.share != nil {
@@ -127,7 +124,7 @@ func (w *worker) start(now time.Time) bool {
 func (w *worker) run(d *Delivery, now time.Time) {
 	r := w.runner
 	w.delivery, w.due, w.ended, d.Result.Started = d, time.Time{}, false, now
-	r.enter(d, running)
+	r.enter(d, Running)
 	if r.contexts {
 		w.inHook = now
 	}
@@ -272,10 +269,10 @@ func (r *Runner) next(d *Delivery) *Delivery {
 	defer r.mu.Unlock()
 	at := slices.IndexFunc(r.active, func(w *worker) bool { return w.delivery == d })
 	behind := d.next
-	if at < 0 || d.claims == 0 || behind == nil {
+	if at < 0 || d.together == 0 || behind == nil {
 		return nil
 	}
-	behind.claims, behind.alone, behind.follows = d.claims-1, d.alone, true
+	behind.together, behind.alone, behind.follows = d.together-1, d.alone, true
 	(*recordContext)(d).end(context.Canceled)
 	w := r.active[at]
 	w.done(d, batch.Succeeded, now)

@@ -31,7 +31,7 @@ type Batch struct {
 	ctx        context.Context    // of hooks
 	notices    notify.Queue       // their notifications
 	queue      string             // its name
-	notStarted []*Entry
+	notStarted []*runner.Delivery
 	apart      map[string]time.Duration // from keepApart, counted from apartAt
 	apartAt    time.Time
 }
@@ -48,7 +48,7 @@ func (p *Policy) Begin(ctx context.Context, records []batch.Record, settleBy tim
 		ctx, b.cancel = context.WithDeadline(ctx, settleBy)
 	}
 	b.settler = p.settler(ctx, Callbacks{
-		Do: b.do, Called: b.called, Warn: b.warn, Deleted: func([]*Entry, []error) {}, Settled: func(*Entry) {},
+		Do: b.do, Called: b.called, Warn: b.warn, Deleted: func([]*runner.Delivery, []error) {}, Settled: func(*runner.Delivery) {},
 	}, batchTuning)
 	b.keepApart(records)
 	return b
@@ -82,38 +82,25 @@ func (b *Batch) keepApart(records []batch.Record) {
 // finished settles a failure, and the records skipped because of it, while the batch runs.
 func (b *Batch) finished(d *runner.Delivery) {
 	if d.Result.Outcome == batch.NotStarted {
-		b.notStarted = append(b.notStarted, entryOf(d))
+		b.notStarted = append(b.notStarted, d)
 		return
 	}
 	if d.Result.Outcome.Done() {
 		return
 	}
-	var list []*Entry
-	var hiddenUntil time.Time
 	for d := range d.Group() {
-		list = append(list, b.entry(d))
-		if timeout, ok := b.apart[d.Result.Record.ReceiptHandle]; ok {
-			hiddenUntil = later(hiddenUntil, b.apartAt.Add(timeout))
+		if timeout, ok := b.apart[d.Record.ReceiptHandle]; ok {
+			d.ShownBy = b.apartAt.Add(timeout)
 		}
 	}
-	b.settler.Fail(hiddenUntil, list...)
+	b.settler.Fail(d)
 	b.settler.Flush(false)
 }
-
-func entryOf(d *runner.Delivery) *Entry { return &Entry{Delivery: d, Latest: d.Result.Record} }
 
 // decide has a record dead-lettered in place.
 func (b *Batch) decide(d *runner.Delivery) {
-	b.settler.DeadLetter(b.entry(d), d.Resolve)
+	b.settler.DeadLetter(d)
 	b.settler.Flush(false)
-}
-
-// entry returns the entry of a delivery.
-func (b *Batch) entry(d *runner.Delivery) *Entry {
-	if d.Owner == nil {
-		d.Owner = entryOf(d)
-	}
-	return d.Owner.(*Entry)
 }
 
 // lastAttempt reports whether SQS will move a record to the dead-letter queue instead of
@@ -168,10 +155,8 @@ func (b *Batch) delete(results []batch.Result, such func(batch.Outcome) bool) {
 	}
 	for i := range results {
 		if r := &results[i]; such(r.Outcome) {
-			r.DeleteErr = errNoTime // until there is an answer
-			e := entryOf(&runner.Delivery{Result: r})
-			e.tries = &tries{} // it is not patient
-			s.enqueue(opDelete, e)
+			r.DeleteErr = errNoTime                                                                          // until there is an answer
+			s.enqueue(opDelete, &runner.Delivery{Result: r, Latest: r.Record, Settling: &runner.Settling{}}) // it is not patient
 		}
 	}
 }
@@ -184,10 +169,9 @@ var errNoTime = errors.New("there was no time left to delete it")
 // time, something is wrong with the configuration, and they come back with backoff:
 // released at once they would be in the dead-letter queue within seconds.
 func (b *Batch) release(stuck bool) {
-	for _, e := range b.notStarted {
-		g := &group{entries: []*Entry{e}, failedAt: time.Now()}
-		e.tries = &tries{group: g}
-		b.settler.comeBack(g, e.Verdict.Aborts || stuck && e.Result.Record.Attempt > 1)
+	for _, d := range b.notStarted {
+		d.Settling = &runner.Settling{Head: d, FailedAt: time.Now()}
+		b.settler.comeBack(d, d.Verdict.Aborts || stuck && d.Record.Attempt > 1)
 	}
 }
 

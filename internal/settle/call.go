@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
@@ -28,7 +29,7 @@ const (
 	opAttributes operation = "GetQueueAttributes"
 )
 
-// call is one call for up to ten entries. It works on copies of them, since it runs on a
+// call is one call for up to ten deliveries. It works on copies of them, since it runs on a
 // goroutine of its own.
 type call struct {
 	*Policy
@@ -39,20 +40,22 @@ type call struct {
 	target  string // the queue that is called: URL or ARN
 	queue   queue
 	began   time.Time
-	entries []*Entry // the owner's
-	jobs    []job    // their copies
-	errs    []error  // by position, nil where SQS confirmed it
-	worked  bool     // SQS has answered
-	givenUp bool     // it is not made, and its entries are finished
+	list    []*runner.Delivery // the owner's
+	jobs    []job              // their copies
+	errs    []error            // by position, nil where SQS confirmed it
+	worked  bool               // SQS has answered
+	givenUp bool               // it is not made, and its deliveries are finished
 }
 
 // job is an entry of a call.
 type job struct {
 	result    batch.Result
 	latest    *batch.Record
-	tries     tries
-	visibleIn time.Duration // counted from the failure
+	failedAt  time.Time     // or released
+	visibleIn time.Duration // counted from failedAt
 	received  time.Time     // when it may have been received at the earliest
+	unsure    bool          // an earlier try may have had its effect
+	err       error         // of the latest try
 	noOrigin  error         // why its dead letter has no origin
 }
 
@@ -61,9 +64,9 @@ func (c *call) make() {
 	left := make([]int, 0, len(c.jobs))
 	for k := range c.jobs {
 		c.errs[k] = errNoAnswer // until there is one
-		if j := &c.jobs[k]; j.tries.unsure && j.visibleIn > 0 && !time.Now().Before(j.tries.group.failedAt.Add(j.visibleIn)) {
+		if j := &c.jobs[k]; j.unsure && j.visibleIn > 0 && !time.Now().Before(j.failedAt.Add(j.visibleIn)) {
 			// A try may have made it visible, so others may have it.
-			c.errs[k] = fmt.Errorf("%w: %w", errTooLate, j.tries.err)
+			c.errs[k] = fmt.Errorf("%w: %w", errTooLate, j.err)
 		} else {
 			left = append(left, k)
 		}
@@ -159,9 +162,9 @@ func (p *Policy) SetVisibility(ctx context.Context, arn string, records []*batch
 		Policy: p, ctx: ctx, called: called, op: opVisibility, arn: arn, target: arn,
 		jobs: make([]job, len(records)), errs: make([]error, len(records)),
 	}
-	g := &group{failedAt: time.Now()}
+	now := time.Now()
 	for k, r := range records {
-		c.jobs[k] = job{latest: r, visibleIn: timeouts[k], received: g.failedAt, tries: tries{group: g}}
+		c.jobs[k] = job{latest: r, failedAt: now, visibleIn: timeouts[k], received: now}
 	}
 	c.make()
 	return c.errs

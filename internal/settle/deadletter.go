@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/attribute"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -18,21 +19,21 @@ import (
 // new answer soon, the previous answer is used. Without any answer a poller does not wait for
 // long: the record comes back, and the question is asked again then. A batch waits for as long
 // as it can.
-func (s *Settler) send(e *Entry) {
-	arn := e.Result.Record.QueueARN
+func (s *Settler) send(d *runner.Delivery) {
+	arn := d.Result.Record.QueueARN
 	if s.cfg.DeadLetterQueue != "" {
-		s.enqueue(opSend, e)
+		s.enqueue(opSend, d)
 		return
 	}
 	s.whenKnown(arn, func() {
 		_, known := s.queues.known(arn)
 		answered, _ := s.queues.latest(arn)
-		until := sooner(e.tries.until, s.lastTry)
+		until := sooner(d.Settling.Until, s.lastTry)
 		over := s.asks.Err() != nil || !until.IsZero() && !time.Now().Before(until)
 		if known || answered || over || s.failureFor > 0 {
-			s.enqueue(opSend, e)
+			s.enqueue(opSend, d)
 		} else {
-			s.send(e)
+			s.send(d)
 		}
 	})
 }
@@ -85,11 +86,11 @@ func (c *call) deadLetter(k int, fifo bool) types.SendMessageBatchRequestEntry {
 	return e
 }
 
-// fitting is how many entries fit into one call to the dead-letter queue.
-func fitting(entries []*Entry) (n int) {
+// fitting is how many records fit into one call to the dead-letter queue.
+func fitting(list []*runner.Delivery) (n int) {
 	size := 0
-	for _, e := range entries {
-		if size += messageSize(e.Result.Record) + maxOrigin; n > 0 && size > maxPayload {
+	for _, d := range list {
+		if size += messageSize(d.Result.Record) + maxOrigin; n > 0 && size > maxPayload {
 			break
 		}
 		n++

@@ -6,12 +6,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
-// Flush starts a call for every ten entries that wait for the same operation. It does so
-// for fewer entries if they have lingered, or if all is set and no others wait for their
+// Flush starts a call for every ten deliveries that wait for the same operation. It does so
+// for fewer if they have lingered, or if all is set and no others wait for their
 // queue's answer. The owner calls it after everything else.
 func (s *Settler) Flush(all bool) {
 	if s.ctx.Err() != nil {
@@ -19,7 +20,7 @@ func (s *Settler) Flush(all bool) {
 	}
 	now := time.Now()
 	all = all && len(s.waiting) == 0
-	for again := true; again; { // a send that is given up puts entries in another lane
+	for again := true; again; { // a send that is given up puts deliveries in another lane
 		again = false
 		for _, l := range s.lanes {
 			again = s.giveUp(l, now) || again
@@ -47,13 +48,13 @@ func (s *Settler) Hurry() {
 	s.longest = hurriedDelay
 	for _, l := range s.lanes {
 		l.pause, l.failing, l.refused = time.Time{}, 0, false
-		for _, e := range l.entries {
-			e.tries.due = now
+		for _, d := range l.list {
+			d.Settling.Due = now
 		}
 	}
 }
 
-// giveUp finishes the entries of a lane that are not to be tried any longer, and reports whether
+// giveUp finishes the deliveries of a lane that are not to be tried any longer, and reports whether
 // there were any.
 func (s *Settler) giveUp(l *lane, now time.Time) bool {
 	l.refused = l.refused && l.pause.After(now)
@@ -65,14 +66,14 @@ func (s *Settler) giveUp(l *lane, now time.Time) bool {
 		return false
 	}
 	l.until = time.Time{}
-	var list []*Entry
-	l.entries = slices.DeleteFunc(l.entries, func(e *Entry) bool {
-		until := sooner(e.tries.until, lastTry)
-		if l.refused && !e.tries.patient || !until.IsZero() && !now.Before(until) {
-			list = append(list, e)
+	var list []*runner.Delivery
+	l.list = slices.DeleteFunc(l.list, func(d *runner.Delivery) bool {
+		until := sooner(d.Settling.Until, lastTry)
+		if l.refused && !d.Settling.Patient || !until.IsZero() && !now.Before(until) {
+			list = append(list, d)
 			return true
 		}
-		l.until = sooner(l.until, e.tries.until)
+		l.until = sooner(l.until, d.Settling.Until)
 		return false
 	})
 	if len(list) == 0 {
@@ -80,8 +81,8 @@ func (s *Settler) giveUp(l *lane, now time.Time) bool {
 	}
 	c := s.newCall(l, list)
 	c.givenUp = true
-	for k, e := range list {
-		c.errs[k] = cmp.Or(e.tries.err, errRefused)
+	for k, d := range list {
+		c.errs[k] = cmp.Or(d.Settling.Err, errRefused)
 	}
 	s.answered(l, c)
 	return true
@@ -98,31 +99,31 @@ func (s *Settler) arm(next time.Time) {
 
 // Idle reports whether there is nothing left to do.
 func (s *Settler) Idle() bool {
-	return s.calls.Load() == 0 && !slices.ContainsFunc(s.lanes, func(l *lane) bool { return len(l.entries) > 0 })
+	return s.calls.Load() == 0 && !slices.ContainsFunc(s.lanes, func(l *lane) bool { return len(l.list) > 0 })
 }
 
 // Calls returns the number of open calls.
 func (s *Settler) Calls() int { return int(s.calls.Load()) }
 
-func (s *Settler) newCall(l *lane, list []*Entry) *call {
+func (s *Settler) newCall(l *lane, list []*runner.Delivery) *call {
 	c := &call{
 		Policy: s.Policy, ctx: s.ctx, called: s.owner.Called, op: l.op, arn: l.arn, target: l.arn, began: time.Now(),
-		entries: list, jobs: make([]job, len(list)), errs: make([]error, len(list)),
+		list: list, jobs: make([]job, len(list)), errs: make([]error, len(list)),
 	}
-	for k, e := range list {
-		j := &c.jobs[k]
-		*j = job{result: *e.Result, latest: e.Latest, tries: *e.tries, received: e.Latest.ReceivedAt}
+	for k, d := range list {
+		j, t := &c.jobs[k], d.Settling
+		*j = job{result: *d.Result, latest: d.Latest, unsure: t.Unsure, err: t.Err, received: d.Latest.ReceivedAt}
 		if j.received.IsZero() { // only in a container is it known exactly
 			j.received = s.began.Add(-maxWindow)
 		}
 		if l.op == opVisibility {
-			j.visibleIn = s.visibleIn(e.tries.group)
+			j.failedAt, j.visibleIn = t.Head.Settling.FailedAt, s.visibleIn(t.Head)
 		}
 	}
 	return c
 }
 
-// answered handles the end of a call: each entry is tried again, or finished.
+// answered handles the end of a call: each delivery is tried again, or finished.
 func (s *Settler) answered(l *lane, c *call) {
 	now := time.Now()
 	if !c.givenUp {
@@ -130,30 +131,30 @@ func (s *Settler) answered(l *lane, c *call) {
 		s.noteResult(l, c, now)
 	}
 	var over []int
-	var list []*Entry
-	for k, e := range c.entries {
-		e.Result.VisibleIn = c.jobs[k].visibleIn
+	var list []*runner.Delivery
+	for k, d := range c.list {
+		d.Result.VisibleIn = c.jobs[k].visibleIn
 		if s.goesOn(l, c, k, now) {
-			s.enqueue(c.op, e)
+			s.enqueue(c.op, d)
 		} else {
-			over, list = append(over, k), append(list, e)
+			over, list = append(over, k), append(list, d)
 		}
 	}
 	switch c.op {
 	case opDelete:
-		s.owner.Deleted(c.entries, c.errs)
+		s.owner.Deleted(c.list, c.errs)
 	case opVisibility:
-		s.noteEntries(list)
+		s.noteAll(list)
 	}
 	for _, k := range over {
 		s.finish(c, k)
 	}
 }
 
-// goesOn reports whether another call is made for an entry of c.
+// goesOn reports whether another call is made for a delivery of c.
 func (s *Settler) goesOn(l *lane, c *call, k int, now time.Time) bool {
-	e, err := c.entries[k], c.errs[k]
-	if c.op == opDelete && e.Latest != c.jobs[k].latest {
+	d, err := c.list[k], c.errs[k]
+	if c.op == opDelete && d.Latest != c.jobs[k].latest {
 		// It was delivered again before the answer. A delete with the earlier handle has no
 		// effect, although SQS may confirm it.
 		if sqserror.Gone(err) {
@@ -164,21 +165,21 @@ func (s *Settler) goesOn(l *lane, c *call, k int, now time.Time) bool {
 	if err == nil || c.givenUp || sqserror.Gone(err) || errors.Is(err, errTooLate) {
 		return false
 	}
-	t := e.tries
-	if !t.patient && (!sqserror.Passing(err) || l.refused) {
+	t := d.Settling
+	if !t.Patient && (!sqserror.Passing(err) || l.refused) {
 		return false
 	}
-	t.err, t.unsure = err, t.unsure || sqserror.Unsure(err)
-	t.lingers, t.due = false, now // or after the lane's pause
+	t.Err, t.Unsure = err, t.Unsure || sqserror.Unsure(err)
+	t.Lingers, t.Due = false, now // or after the lane's pause
 	if c.worked || l.failing == 0 {
-		t.count++
-		t.due = now.Add(min(retryDelay<<min(t.count-1, 10), s.longest))
+		t.Count++
+		t.Due = now.Add(min(retryDelay<<min(t.Count-1, 10), s.longest))
 	}
-	if t.count >= maxTries && c.worked && !t.patient {
+	if t.Count >= maxTries && c.worked && !t.Patient {
 		return false
 	}
-	until := sooner(t.until, s.lastTry)
-	return until.IsZero() || later(t.due, l.pause).Before(until)
+	until := sooner(t.Until, s.lastTry)
+	return until.IsZero() || later(t.Due, l.pause).Before(until)
 }
 
 // noteResult notes whether SQS answers the calls of a lane.
@@ -203,18 +204,18 @@ func (s *Settler) noteResult(l *lane, c *call, now time.Time) {
 	}
 }
 
-// take removes and returns the entries of a call: ten, or fewer if all is set or one is due; nil
-// if there is no call to make. Entries that are tried again are behind the others, so that
+// take removes and returns the deliveries of a call: ten, or fewer if all is set or one is due; nil
+// if there is no call to make. Those that are tried again are behind the others, so that
 // those do not wait for one that always fails.
-func (l *lane) take(now time.Time, all bool) (list []*Entry) {
+func (l *lane) take(now time.Time, all bool) (list []*runner.Delivery) {
 	most := maxEntries
 	if l.failing >= oneByOne { // it may be one of the ten for which SQS does not answer
 		most = 1
 	}
-	for _, e := range l.entries {
-		due := !e.tries.due.After(now)
-		if due || e.tries.lingers {
-			list = append(list, e)
+	for _, d := range l.list {
+		due := !l.waits(d) && !d.Settling.Due.After(now)
+		if due || d.Settling.Lingers && !l.waits(d) {
+			list = append(list, d)
 		}
 		all = all || due || len(list) == most
 		if len(list) == most {
@@ -228,8 +229,8 @@ func (l *lane) take(now time.Time, all bool) (list []*Entry) {
 		list = list[:fitting(list)]
 	}
 	n := 0
-	l.entries = slices.DeleteFunc(l.entries, func(e *Entry) bool {
-		taken := n < len(list) && e == list[n]
+	l.list = slices.DeleteFunc(l.list, func(d *runner.Delivery) bool {
+		taken := n < len(list) && d == list[n]
 		if taken {
 			n++
 		}

@@ -3,6 +3,8 @@ package settle
 import (
 	"slices"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
 // maxEntries is the limit of a batch call, see "Amazon SQS batch actions" in the Developer
@@ -27,35 +29,35 @@ const (
 	lastWord = 20 * time.Millisecond
 )
 
-// lane holds the entries that wait for calls of one operation on one queue, and the state
+// lane holds the deliveries that wait for calls of one operation on one queue, and the state
 // of those calls. While SQS answers none of them, they are made one at a time, with pauses,
 // so that an endpoint that cannot be reached is tried rarely.
 type lane struct {
 	op       operation
 	arn      string
-	entries  []*Entry  // in the order in which they were added, or failed
-	until    time.Time // until then none of them is given up; zero for never
-	calls    int       // under way
-	answered time.Time // when SQS last answered
-	failing  int       // calls in a row that were not answered
-	pause    time.Time // until then no call is made
-	refused  bool      // until then nothing is tried that is not patient
+	list     []*runner.Delivery // in the order in which they were added, or failed
+	until    time.Time          // until then none of them is given up; zero for never
+	calls    int                // under way
+	answered time.Time          // when SQS last answered
+	failing  int                // calls in a row that were not answered
+	pause    time.Time          // until then no call is made
+	refused  bool               // until then nothing is tried that is not patient
 }
 
-// enqueue adds an entry to the lane of an operation and the entry's queue.
-func (s *Settler) enqueue(op operation, e *Entry) {
-	arn := e.Result.Record.QueueARN
+// enqueue adds a delivery to the lane of an operation and the record's queue.
+func (s *Settler) enqueue(op operation, d *runner.Delivery) {
+	arn := d.Result.Record.QueueARN
 	k := slices.IndexFunc(s.lanes, func(l *lane) bool { return l.op == op && l.arn == arn })
 	if k < 0 {
 		k = len(s.lanes)
 		s.lanes = append(s.lanes, &lane{op: op, arn: arn})
 	}
 	l := s.lanes[k]
-	l.until = sooner(l.until, e.tries.until)
-	if e.tries.due.IsZero() {
-		e.tries.lingers, e.tries.due = true, time.Now().Add(s.linger)
+	l.until = sooner(l.until, d.Settling.Until)
+	if d.Settling.Due.IsZero() {
+		d.Settling.Lingers, d.Settling.Due = true, time.Now().Add(s.linger)
 	}
-	l.entries = append(l.entries, e)
+	l.list = append(l.list, d)
 }
 
 // hasRoom reports whether another call may be under way.
@@ -66,7 +68,7 @@ func (s *Settler) hasRoom(l *lane) bool {
 // due is when the next call of a lane begins, or something of it is to be given up, if SQS
 // answers nothing before; zero for never.
 func (s *Settler) due(l *lane) (next time.Time) {
-	if len(l.entries) == 0 {
+	if len(l.list) == 0 {
 		return next
 	}
 	over := l.until
@@ -76,11 +78,16 @@ func (s *Settler) due(l *lane) (next time.Time) {
 	if !s.hasRoom(l) {
 		return over
 	}
-	for _, e := range l.entries {
-		next = sooner(next, e.tries.due)
+	for _, d := range l.list {
+		if !l.waits(d) {
+			next = sooner(next, later(d.Settling.Due, l.pause))
+		}
 	}
-	return sooner(later(next, l.pause), over)
+	return sooner(next, over)
 }
+
+// waits reports whether a call would be undone by an extension of d that is open.
+func (l *lane) waits(d *runner.Delivery) bool { return d.Extending && l.op == opVisibility }
 
 // later is the later of two times.
 func later(a, b time.Time) time.Time {

@@ -2,6 +2,7 @@ package settle_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	emulator "github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/testqueue"
@@ -20,6 +22,7 @@ import (
 // owner is a goroutine with a poller's settler.
 type owner struct {
 	*settle.Settler
+	mu     sync.Mutex // the owner's lock
 	events chan func()
 	end    context.CancelFunc
 	ended  sync.WaitGroup
@@ -38,14 +41,16 @@ func newOwner(t *testing.T, q *testqueue.Queue, cfg settle.Config) *owner {
 			case <-ctx.Done():
 			}
 		},
-		Called: func(batch.Call) {}, Warn: func(batch.Warning) {}, Deleted: func([]*settle.Entry, []error) {}, Settled: func(*settle.Entry) {},
+		Called: func(batch.Call) {}, Warn: func(batch.Warning) {}, Deleted: func([]*runner.Delivery, []error) {}, Settled: func(*runner.Delivery) {},
 	})
 	o.ended.Go(func() {
 		for {
 			select {
 			case f := <-o.events:
+				o.mu.Lock()
 				f()
 				o.Flush(false)
+				o.mu.Unlock()
 			case <-ctx.Done():
 				return
 			}
@@ -63,9 +68,10 @@ func (o *owner) stop() {
 	synctest.Wait()
 }
 
-func entryFor(r *batch.Record, v batch.Verdict) *settle.Entry {
-	return &settle.Entry{Latest: r, Delivery: &runner.Delivery{
-		Result: &batch.Result{Record: r, Outcome: batch.Retry, Started: time.Now()}, Verdict: runner.Verdict{Verdict: v}}}
+// failure is a delivery that failed, and that SQS shows at the latest then.
+func failure(r *batch.Record, v batch.Verdict, shownBy time.Time) *runner.Delivery {
+	return &runner.Delivery{Record: r, Latest: r, State: runner.Finished, ShownBy: shownBy,
+		Result: &batch.Result{Record: r, Outcome: batch.Retry, Started: time.Now()}, Verdict: runner.Verdict{Verdict: v}}
 }
 
 // A delete that failed is tried again soon, however many new ones are always there.
@@ -82,12 +88,12 @@ func TestManyFreshEntries_RetriesGetTheirTurn(t *testing.T) {
 		); err != nil {
 			t.Fatal(err)
 		}
-		o.do(func() { o.Delete(entryFor(&records[0], batch.Verdict{})) })
+		o.do(func() { o.Delete(failure(&records[0], batch.Verdict{}, time.Time{})) })
 		time.Sleep(150 * time.Millisecond) // it has failed
 		for range 50 {                     // more than calls can take
 			o.do(func() {
 				for range 50 {
-					o.Delete(entryFor(&records[1], batch.Verdict{}))
+					o.Delete(failure(&records[1], batch.Verdict{}, time.Time{}))
 				}
 			})
 			time.Sleep(100 * time.Millisecond)
@@ -120,14 +126,15 @@ func TestGivenUpWhileSent_IsNotSentLater(t *testing.T) {
 		}
 		q.SendTo("a", "a:never")
 		record := q.Receive(1)[0]
-		permanent := batch.Verdict{Permanent: true}
-		entry := entryFor(&record, permanent)
-		o.do(func() { o.DeadLetter(entry, func(bool) {}) })
+		d := failure(&record, batch.Verdict{Permanent: true}, time.Time{})
+		d.State = runner.Deciding
+		o.do(func() { o.DeadLetter(d) })
 		time.Sleep(6 * time.Second) // the pauses between its tries are long by now
 		synctest.Wait()
 		o.do(func() {
 			late = time.Now().Add(100 * time.Millisecond)
-			o.Fail(late, entry)
+			d.State, d.ShownBy = runner.Finished, late
+			o.Fail(d)
 		})
 		time.Sleep(time.Minute)
 	})
@@ -146,10 +153,16 @@ func TestQueueHasNotSaidLately_FirstAttemptDoesNotWait(t *testing.T) {
 			if err := q.Server().Inject(emulator.Fault{Kind: emulator.Hang, Operation: "GetQueueAttributes"}); err != nil {
 				t.Fatal(err)
 			}
-			record := batch.Record{MessageID: "m", QueueARN: q.ARN, GroupID: "a", Attempt: attempt}
 			failed := make(chan time.Time, 1)
+			engine := runner.New(batch.HandlerFunc(func(context.Context, batch.Record) error { return errors.New("no") }), runner.Config{}, &hooks.Set{})
+			r := engine.NewRunner(t.Context(), runner.Options{Lock: &o.mu, Decide: o.DeadLetter, Finished: func(*runner.Delivery) { failed <- time.Now() }})
 			began := time.Now()
-			o.do(func() { o.DeadLetter(entryFor(&record, batch.Verdict{}), func(bool) { failed <- time.Now() }) })
+			o.do(func() {
+				for _, id := range []string{"m", "behind it"} {
+					record := &batch.Record{MessageID: id, QueueARN: q.ARN, GroupID: "a", Attempt: attempt}
+					r.Add(&runner.Delivery{Record: record, Latest: record, Result: new(batch.Result)})
+				}
+			})
 			if took := (<-failed).Sub(began); took != want {
 				t.Errorf("after attempt %d the group waited for %v, want %v", attempt, took, want)
 			}
@@ -174,11 +187,20 @@ func silent(q *testqueue.Queue, sends *atomic.Int32) {
 // What SQS said of a queue is old, and it does not answer now: a record is not sent once SQS has
 // shown it to others.
 func TestQueueDoesNotAnswer_RecordIsNotSentOnceItIsShown(t *testing.T) {
-	for name, fail := range map[string]func(*owner, *settle.Entry){
-		"a failure": func(o *owner, e *settle.Entry) { o.Fail(time.Now().Add(500*time.Millisecond), e) },
-		"while its group waits": func(o *owner, e *settle.Entry) {
-			o.DeadLetter(e, func(bool) {})
-			time.AfterFunc(100*time.Millisecond, func() { o.do(func() { o.Fail(time.Now().Add(100*time.Millisecond), e) }) })
+	for name, fail := range map[string]func(*owner, *runner.Delivery){
+		"a failure": func(o *owner, d *runner.Delivery) {
+			d.ShownBy = time.Now().Add(500 * time.Millisecond)
+			o.Fail(d)
+		},
+		"while its group waits": func(o *owner, d *runner.Delivery) {
+			d.State = runner.Deciding
+			o.DeadLetter(d)
+			time.AfterFunc(100*time.Millisecond, func() {
+				o.do(func() {
+					d.State, d.ShownBy = runner.Finished, time.Now().Add(100*time.Millisecond)
+					o.Fail(d)
+				})
+			})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +214,7 @@ func TestQueueDoesNotAnswer_RecordIsNotSentOnceItIsShown(t *testing.T) {
 				silent(q, &sends)
 				q.SendTo("a", "a:never")
 				record := q.Receive(1)[0]
-				o.do(func() { fail(o, entryFor(&record, batch.Verdict{Permanent: true})) })
+				o.do(func() { fail(o, failure(&record, batch.Verdict{Permanent: true}, time.Time{})) })
 				time.Sleep(time.Minute)
 				if n := sends.Load(); n > 0 {
 					t.Errorf("%d sends", n)
@@ -224,12 +246,12 @@ func TestSendsGivenUp_NoVisibilityIsSetOnceTheyAreShown(t *testing.T) {
 			}
 			return nil, nil
 		}
-		o.do(func() { o.Fail(time.Now().Add(time.Minute), entryFor(&records[0], batch.Verdict{})) }) // the lane of visibilities is the first
+		o.do(func() { o.Fail(failure(&records[0], batch.Verdict{}, time.Now().Add(time.Minute))) }) // the lane of visibilities is the first
 		time.Sleep(time.Second)
 		fail := func(list []batch.Record) {
 			o.do(func() {
 				for k := range list {
-					o.Fail(until, entryFor(&list[k], batch.Verdict{Permanent: true}))
+					o.Fail(failure(&list[k], batch.Verdict{Permanent: true}, until))
 				}
 			})
 		}

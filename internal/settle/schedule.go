@@ -210,7 +210,7 @@ const callMargin = 5 * time.Second
 // timeout returns the visibility timeout that makes a record visible at the right time: SQS
 // counts it from the call, the backoff counts from the failure.
 func (j *job) timeout(now time.Time) time.Duration {
-	elapsed := now.Sub(j.tries.group.failedAt)
+	elapsed := now.Sub(j.failedAt)
 	left := WholeSeconds(max(0, j.visibleIn-elapsed))
 	if most := max(0, (MaxVisibility - now.Sub(j.received) - callMargin).Truncate(time.Second)); left > most {
 		left, j.visibleIn = most, most+elapsed.Truncate(time.Second)

@@ -2,6 +2,7 @@ package settle
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -19,54 +20,13 @@ type Callbacks struct {
 	Called func(c batch.Call)
 	// Warn is called with warnings. It must not block.
 	Warn func(w batch.Warning)
-	// Deleted is called with the result of a call that deletes: errs has each entry's
-	// error, nil if SQS confirmed the delete. Entries that will be retried are not settled
+	// Deleted is called with the result of a call that deletes: errs has each delivery's
+	// error, nil if SQS confirmed the delete. Deliveries that will be retried are not settled
 	// yet.
-	Deleted func(list []*Entry, errs []error)
-	// Settled is called when the settler is finished with an entry. A poller then deletes
+	Deleted func(list []*runner.Delivery, errs []error)
+	// Settled is called when the settler is finished with a delivery. A poller then deletes
 	// records that went to the dead-letter queue.
-	Settled func(e *Entry)
-}
-
-// Entry is a delivery to be settled. Its Result is updated with what happened to the record.
-type Entry struct {
-	*runner.Delivery
-	// Latest is the record as SQS delivered it last. Calls use its receipt handle, and
-	// count the 12 hours that SQS allows from its time. It may be replaced while a delete
-	// waits: the delete is then made, or repeated, with the new handle.
-	Latest *batch.Record
-
-	tries   *tries   // nil until the settler is given the entry: what is in flight does not have to hold it
-	inPlace *inPlace // nil unless its FIFO group waits for it
-}
-
-// tries says how long an entry is retried, and has the results of its calls.
-type tries struct {
-	group   *group    // that it comes back with, the owner's; nil for a delete, and while its FIFO group waits for it
-	until   time.Time // no try begins later; zero for the settler's
-	patient bool      // it is tried until it is settled, whatever SQS answers
-	due     time.Time // when it is tried; zero for when it has lingered
-	lingers bool      // it may be tried sooner, with others
-	count   int       // that SQS answered with a failure
-	unsure  bool      // a try may have had its effect, although it failed
-	err     error     // of the latest try
-}
-
-// group is a set of records that come back together, so that a FIFO group is not blocked by
-// some of its records: a failure with the records that were skipped because of it, or one
-// record that was not started. It is written before its first call.
-type group struct {
-	entries     []*Entry
-	failedAt    time.Time     // or released
-	hiddenUntil time.Time     // when SQS shows it by itself at the latest; zero if that is not known
-	visibleIn   time.Duration // counted from failedAt; of a failure
-	released    *batch.Record // which Postpone delays; nil for none
-}
-
-// inPlace is what an entry has for which its FIFO group waits.
-type inPlace struct {
-	done    func(gone bool)
-	sending bool // else its queue is asked whether it is to be sent
+	Settled func(d *runner.Delivery)
 }
 
 // Settler reports to SQS the outcomes of one owner's records.
@@ -92,7 +52,7 @@ type Settler struct {
 
 // tuning is in what a poller's settler differs from a batch's.
 type tuning struct {
-	linger     time.Duration // for which an entry waits for nine others to share its call
+	linger     time.Duration // for which a delivery waits for nine others to share its call
 	maxCalls   int           // under way in a lane
 	refusedFor time.Duration // for which no call is made after an error that lasts, such as a missing permission
 	placeFor   time.Duration // for which a FIFO group waits for one of it to be dead-lettered
@@ -132,82 +92,89 @@ func (p *Policy) settler(ctx context.Context, owner Callbacks, t tuning) *Settle
 }
 
 // Delete deletes a record. It is retried until SQS has answered that the record is gone.
-func (s *Settler) Delete(e *Entry) {
-	e.tries = &tries{patient: true}
-	s.enqueue(opDelete, e)
+func (s *Settler) Delete(d *runner.Delivery) {
+	d.Settling = &runner.Settling{Patient: true}
+	s.enqueue(opDelete, d)
 }
 
 // Release makes a record visible that was not started: at once, or later after
-// [Settler.Postpone]. first is the first record of those that were received together: the
-// records of a FIFO group come back together; nil means at once in any case. It is retried until
-// hiddenUntil, when SQS itself shows the record.
-func (s *Settler) Release(e *Entry, first *batch.Record, hiddenUntil time.Time) {
-	e.tries = &tries{group: &group{failedAt: time.Now(), released: first}, until: hiddenUntil, patient: true}
-	s.enqueue(opVisibility, e)
+// [Settler.Postpone], but not after [Settler.Hurry]. It is retried until d.HiddenUntil, when SQS
+// itself shows the record.
+func (s *Settler) Release(d *runner.Delivery) {
+	d.Settling = &runner.Settling{Head: d, FailedAt: time.Now(), Postponed: s.longest != hurriedDelay, Until: d.HiddenUntil, Patient: true}
+	s.enqueue(opVisibility, d)
 }
 
 // Postpone has records that are released before at come back then. They come back no sooner than
 // after a failure, since this delivery counts as an attempt.
 func (s *Settler) Postpone(at time.Time) { s.showAt = at }
 
-// visibleIn is when a group comes back, counted from its failedAt.
-func (s *Settler) visibleIn(g *group) time.Duration {
-	if g.released == nil || !s.showAt.After(g.failedAt) {
-		return g.visibleIn
+// visibleIn returns when a record comes back, counted from its head's FailedAt.
+func (s *Settler) visibleIn(head *runner.Delivery) time.Duration {
+	t := head.Settling
+	if !t.Postponed || !s.showAt.After(t.FailedAt) {
+		return t.VisibleIn
 	}
-	return WholeSeconds(max(s.showAt.Sub(g.failedAt), s.Backoff(g.released, g.failedAt)))
+	return WholeSeconds(max(s.showAt.Sub(t.FailedAt), s.Backoff(head.First, t.FailedAt)))
 }
 
-// Fail settles a failure, and the records that were skipped because of it: they are sent to
-// the dead-letter queue, dropped, or made visible again after their backoff.
+// Fail settles a failure, and the records of its [runner.Delivery.Group], which were skipped because
+// of it: they are sent to the dead-letter queue, dropped, or made visible again after their backoff.
 //
-// hiddenUntil is when SQS itself shows an abandoned record at the latest. Such a record is
-// not shown sooner, since its handler may still be running. In a poller no failure is
-// retried later than that. Zero means the queue's visibility timeout, counted from when the
-// settler began.
-func (s *Settler) Fail(hiddenUntil time.Time, list ...*Entry) {
-	first := list[0]
-	g := &group{entries: list, failedAt: first.Result.Started.Add(first.Result.Duration), hiddenUntil: hiddenUntil}
-	if first.Result.Outcome == batch.NotStarted {
-		g.failedAt = time.Now()
+// The record of an abandoned handler is not shown before SQS shows it itself (ShownBy, or else the
+// queue's visibility timeout, counted from when the settler began), since its handler may still be
+// running. A poller tries no failure later than that.
+func (s *Settler) Fail(head *runner.Delivery) {
+	failedAt := head.Result.Started.Add(head.Result.Duration)
+	if head.Result.Outcome == batch.NotStarted {
+		failedAt = time.Now()
 	}
-	sending := !s.Withdraw(first)
-	first.inPlace = nil
-	for _, e := range list {
-		if t := s.failureTries(g); sending && e == first {
-			e.tries.group, e.tries.until = g, t.until
-		} else {
-			e.tries = t
+	var until time.Time
+	if s.failureFor > 0 {
+		until = sooner(time.Now().Add(s.failureFor), shownBy(head))
+	}
+	sending := !s.Withdraw(head)
+	for d := range head.Group() {
+		if d != head || !sending {
+			d.Settling = &runner.Settling{}
 		}
+		d.Settling.Head, d.Settling.FailedAt, d.Settling.Until = head, failedAt, until
 	}
 	if sending { // SQS's answer decides
-		for _, l := range s.lanes { // the entry is in one of them, or waits for its queue's answer
-			l.until = sooner(l.until, first.tries.until)
+		for _, l := range s.lanes { // the record is in one of them, or waits for its queue's answer
+			l.until = sooner(l.until, until)
 		}
 		return
 	}
-	switch s.onPermanent(first.Verdict.Verdict) {
+	switch s.onPermanent(head.Verdict.Verdict) {
 	case partialfailure.DeadLetter:
-		s.send(first)
+		s.send(head)
 	case partialfailure.Drop:
-		s.gone(first, batch.Dropped, "")
+		s.gone(head, batch.Dropped, "")
 	default:
-		s.comeBack(g, true)
+		s.comeBack(head, true)
 	}
 }
 
-// comeBack has the whole group come back, at once or after its backoff.
-func (s *Settler) comeBack(g *group, backoff bool) {
-	first := g.entries[0]
-	r, abandoned := first.Result.Record, first.Result.Outcome == batch.Abandoned
+// shownBy returns when SQS shows the records of a group at the latest; zero if that is not known.
+func shownBy(head *runner.Delivery) (latest time.Time) {
+	for d := range head.Group() {
+		latest = later(latest, d.ShownBy)
+	}
+	return latest
+}
+
+// comeBack has a group come back, at once or after its backoff.
+func (s *Settler) comeBack(head *runner.Delivery, backoff bool) {
+	r, abandoned := head.Result.Record, head.Result.Outcome == batch.Abandoned
 	show := func() {
 		if backoff {
-			g.visibleIn = s.backoff(r, first.Verdict.Verdict, g.failedAt)
+			head.Settling.VisibleIn = s.backoff(r, head.Verdict.Verdict, head.Settling.FailedAt)
 		}
-		if abandoned && s.hiddenAnyway(g) {
-			s.Leave(g.entries...)
+		if abandoned && s.hiddenAnyway(head) {
+			s.Leave(slices.Collect(head.Group())...)
 		} else {
-			s.show(g.entries)
+			s.show(head)
 		}
 	}
 	asks := s.cfg.MaxReceiveCount == 0 && (backoff && s.cfg.Backoff == nil || r.Attempt > 1) || abandoned
@@ -223,52 +190,52 @@ func (s *Settler) comeBack(g *group, backoff bool) {
 
 // hiddenAnyway reports whether SQS hides a group for longer than its backoff, so that no call is
 // made: the handler of its first record was abandoned and may still be at work.
-func (s *Settler) hiddenAnyway(g *group) bool {
-	until := g.hiddenUntil
-	if queue, _ := s.queues.known(g.entries[0].Result.Record.QueueARN); until.IsZero() && queue.visibility > 0 {
+func (s *Settler) hiddenAnyway(head *runner.Delivery) bool {
+	until := shownBy(head)
+	if queue, _ := s.queues.known(head.Result.Record.QueueARN); until.IsZero() && queue.visibility > 0 {
 		until = s.began.Add(queue.visibility) // it was received before that
 	}
-	return until.IsZero() || !g.failedAt.Add(g.visibleIn).After(until)
+	return until.IsZero() || !head.Settling.FailedAt.Add(head.Settling.VisibleIn).After(until)
 }
 
 // Leave leaves failures to SQS, which shows them when their visibility timeout ends.
-func (s *Settler) Leave(list ...*Entry) {
-	s.noteEntries(list)
-	for _, e := range list {
-		s.owner.Settled(e)
+func (s *Settler) Leave(list ...*runner.Delivery) {
+	s.noteAll(list)
+	for _, d := range list {
+		s.owner.Settled(d)
 	}
 }
 
-// noteEntries is note, unless a batch does that at its end.
-func (s *Settler) noteEntries(list []*Entry) {
+// noteAll is note, unless a batch does that at its end.
+func (s *Settler) noteAll(list []*runner.Delivery) {
 	if s.reports {
 		s.note(len(list), func(i int) *batch.Result { return list[i].Result })
 	}
 }
 
-// show has failures made visible.
-func (s *Settler) show(list []*Entry) {
-	for _, e := range list {
-		e.tries = s.failureTries(e.tries.group)
-		s.enqueue(opVisibility, e)
+// show has the records of a group made visible, but for a head that is gone. A poller does not try
+// once others may have a record.
+func (s *Settler) show(head *runner.Delivery) {
+	var until time.Time
+	if s.failureFor > 0 {
+		until = sooner(time.Now().Add(s.failureFor), shownBy(head))
 	}
-}
-
-// failureTries returns new tries for a failure. A poller does not try once others may have
-// the record.
-func (s *Settler) failureTries(g *group) *tries {
-	if s.failureFor == 0 {
-		return &tries{group: g}
+	for d := range head.Group() {
+		if d.Result.Outcome.Done() {
+			continue
+		}
+		t := d.Settling
+		d.Settling = &runner.Settling{Head: head, FailedAt: t.FailedAt, VisibleIn: t.VisibleIn, Until: until}
+		s.enqueue(opVisibility, d)
 	}
-	return &tries{group: g, until: sooner(time.Now().Add(s.failureFor), g.hiddenUntil)}
 }
 
 // gone finishes a failure that was dead-lettered or dropped. The records that were skipped
 // because of it come back at once.
-func (s *Settler) gone(e *Entry, outcome batch.Outcome, queue string) {
-	e.Result.Outcome, e.Result.DeadLetterQueue = outcome, queue
-	s.show(e.tries.group.entries[1:])
-	s.owner.Settled(e)
+func (s *Settler) gone(head *runner.Delivery, outcome batch.Outcome, queue string) {
+	head.Result.Outcome, head.Result.DeadLetterQueue = outcome, queue
+	s.show(head)
+	s.owner.Settled(head)
 }
 
 // DeadLetter dead-letters a record of a FIFO group in place: it sends the record to the
@@ -277,28 +244,23 @@ func (s *Settler) gone(e *Entry, outcome batch.Outcome, queue string) {
 // were delivered as often as it was, so SQS would move them with the next delivery,
 // although no handler has seen them.
 //
-// done is called with the lock: with true when SQS has confirmed it, or with false
-// if the record has failed. It is not called if the entry is passed to [Settler.Fail] first.
-func (s *Settler) DeadLetter(e *Entry, done func(gone bool)) {
-	r := e.Result.Record
-	policy := s.onPermanent(e.Verdict.Verdict)
+// It then calls [runner.Delivery.Resolve], unless the record is passed to [Settler.Fail] first.
+func (s *Settler) DeadLetter(d *runner.Delivery) {
+	r := d.Result.Record
+	policy := s.onPermanent(d.Verdict.Verdict)
 	if policy == partialfailure.Drop {
-		e.Result.Outcome = batch.Dropped
-		done(true)
+		d.Result.Outcome = batch.Dropped
+		d.Resolve(true)
 		return
 	}
-	p := &inPlace{done: done}
-	e.inPlace = p
 	decide := func() {
 		switch {
-		case e.inPlace != p: // it was given to Fail
+		case d.State != runner.Deciding: // it was given to Fail
 		case policy == partialfailure.DeadLetter || s.LastAttempt(r):
-			p.sending = true
-			e.tries = &tries{until: time.Now().Add(s.placeFor), due: time.Now()} // it does not linger: a group waits
-			s.send(e)
+			d.Settling = &runner.Settling{Sending: true, Until: time.Now().Add(s.placeFor), Due: time.Now()} // it does not linger: a group waits
+			s.send(d)
 		default:
-			e.inPlace = nil
-			done(false)
+			d.Resolve(false)
 		}
 	}
 	_, known := s.maxReceiveCount(r.QueueARN)
@@ -310,25 +272,24 @@ func (s *Settler) DeadLetter(e *Entry, done func(gone bool)) {
 }
 
 // sent handles the result of a send. A record leaves its queue only if SQS confirmed the send.
-func (s *Settler) sent(e *Entry, queue string, err error) {
-	p := e.inPlace
-	e.inPlace = nil
-	switch {
-	case p != nil && err != nil:
-		p.done(false)
-	case p != nil:
-		e.Result.Outcome, e.Result.DeadLetterQueue = batch.DeadLettered, queue
-		p.done(true)
+func (s *Settler) sent(d *runner.Delivery, queue string, err error) {
+	d.Settling.Sending = false
+	switch deciding := d.State == runner.Deciding; {
+	case deciding && err != nil:
+		d.Resolve(false)
+	case deciding:
+		d.Result.Outcome, d.Result.DeadLetterQueue = batch.DeadLettered, queue
+		d.Resolve(true)
 	case err != nil:
-		s.comeBack(e.tries.group, true)
+		s.comeBack(d, true)
 	default:
-		s.gone(e, batch.DeadLettered, queue)
+		s.gone(d, batch.DeadLettered, queue)
 	}
 }
 
-// finish handles the result of the last call for an entry.
+// finish handles the result of the last call for a delivery.
 func (s *Settler) finish(c *call, k int) {
-	e, j, err := c.entries[k], &c.jobs[k], c.errs[k]
+	d, j, err := c.list[k], &c.jobs[k], c.errs[k]
 	if err != nil {
 		s.warnOf(c.op, c.target, err)
 	}
@@ -336,26 +297,22 @@ func (s *Settler) finish(c *call, k int) {
 	case opSend:
 		if err == nil && j.noOrigin != nil {
 			s.owner.Warn(batch.Warning{
-				MessageID: e.Result.Record.MessageID, Err: j.noOrigin,
+				MessageID: d.Result.Record.MessageID, Err: j.noOrigin,
 				Message: "the record's dead letter has no attribute " + partialfailure.OriginAttribute + ": only its body shows which record it was",
 			})
 		}
-		s.sent(e, c.queue.url, err)
+		s.sent(d, c.queue.url, err)
 	case opVisibility:
-		e.Result.VisibilitySet = err == nil
-		s.owner.Settled(e)
+		d.Result.VisibilitySet = err == nil
+		s.owner.Settled(d)
 	case opDelete:
-		e.Result.Deleted, e.Result.DeleteErr = err == nil, err
-		s.owner.Settled(e)
+		d.Result.Deleted, d.Result.DeleteErr = err == nil, err
+		s.owner.Settled(d)
 	}
 }
 
-// Withdraw takes back an entry that was passed to [Settler.DeadLetter]. It returns false if
+// Withdraw takes back a delivery that was passed to [Settler.DeadLetter]. It returns false if
 // that is too late, because the record is being sent.
-func (s *Settler) Withdraw(e *Entry) (ok bool) {
-	if e.inPlace != nil && e.inPlace.sending {
-		return false
-	}
-	e.inPlace = nil
-	return true
+func (s *Settler) Withdraw(d *runner.Delivery) (ok bool) {
+	return d.Settling == nil || !d.Settling.Sending
 }
