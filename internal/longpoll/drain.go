@@ -31,7 +31,7 @@ func (p *Poller) beginStop() {
 	if p.phase != polling {
 		return
 	}
-	p.stop()                        // handlers see it, see batch.Stopping
+	p.stop() // handlers see it, see batch.Stopping
 	now := time.Now()
 	p.phase, p.phaseEnds = draining, now.Add(p.cfg.DrainLimit)
 	p.startOrPause(now)

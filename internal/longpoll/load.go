@@ -109,27 +109,23 @@ func (p *Poller) hold(list []*runner.Delivery) {
 
 // finished settles a delivery that the runner has finished.
 func (p *Poller) finished(d *runner.Delivery) {
-	p.applyAbort(d)
-	if d.Result.Outcome.Done() {
-		p.succeeded(d)
-	} else {
+	if d.Verdict.Aborts {
+		p.applyAbort(d)
+	}
+	if !d.Result.Outcome.Done() {
 		p.failedGroup(d)
+	} else { // handled, dropped or dead-lettered
+		if d.State = runner.Deleting; d.Result.Outcome.OK() {
+			p.counts.Succeeded++
+		} else {
+			p.counts.Failed++
+		}
+		p.load.done(1, p.cfg.Prefetch, d.Result.Duration)
+		p.enqueueDelete(d)
 	}
 	if p.aborts.trial(time.Now()) {
 		p.aborts.endTrial(d)
 	}
-}
-
-// succeeded deletes a record that was handled, dropped or dead-lettered.
-func (p *Poller) succeeded(d *runner.Delivery) {
-	d.State = runner.Deleting
-	if d.Result.Outcome.OK() {
-		p.counts.Succeeded++
-	} else {
-		p.counts.Failed++
-	}
-	p.load.done(1, p.cfg.Prefetch, d.Result.Duration)
-	p.enqueueDelete(d)
 }
 
 // failedGroup settles a failed record, and the records of its group that were skipped
@@ -164,7 +160,9 @@ func (p *Poller) failedGroup(head *runner.Delivery) {
 // on. During a stop the record and its group fail at once, because the stop may have caused
 // the failure.
 func (p *Poller) decide(d *runner.Delivery) {
-	p.applyAbort(d)
+	if d.Verdict.Aborts {
+		p.applyAbort(d)
+	}
 	if p.stopping.Err() != nil || p.checkLapsed(d, time.Now()) { // SQS may have moved it itself
 		d.Resolve(false)
 		return
@@ -243,16 +241,13 @@ var errGroupLost = fmt.Errorf("%w: others may have received it, or an earlier re
 // longer does not show that a dependency is down.
 const maxTrial = 10 * time.Second
 
-// applyAbort applies the abort of a record, if its handler asked for one. Until the time that it
+// applyAbort applies the abort that the handler of a record asked for. Until the time that it
 // asked for, nothing is received, and waiting records are released. Running handlers go on.
 //
 // The time is rounded to what SQS can hide a message for: whole seconds, 12 hours at most.
 // If it is 0, waiting records stay: SQS would deliver them again at once, which costs each
 // of them an attempt.
 func (p *Poller) applyAbort(d *runner.Delivery) {
-	if !d.Verdict.Aborts {
-		return
-	}
 	r, now, a := d.Result, time.Now(), &p.aborts
 	after := settle.WholeSeconds(d.Verdict.After)
 	until := r.Started.Add(r.Duration + after) // counted from the failure, however long it took to dead-letter the record

@@ -13,12 +13,6 @@ func (r *Runner) cutoff(d *Delivery) time.Time {
 	return r.options.Times.Cutoff
 }
 
-// enoughTime reports whether enough time is left to start d.
-func (r *Runner) enoughTime(d *Delivery, now time.Time) bool {
-	cutoff := r.cutoff(d)
-	return cutoff.IsZero() || r.pace.enough(cutoff.Sub(now), r.cfg.MinRemaining)
-}
-
 // deadlineOf is the deadline of d, which starts now; zero if it has none.
 func (r *Runner) deadlineOf(d *Delivery, now time.Time) time.Time {
 	cutoff := r.cutoff(d)

@@ -28,7 +28,7 @@ func (r *Runner) expire() {
 		}
 	}
 	r.addWorker()
-	r.checkShared()
+	r.checkIdle()
 }
 
 // end ends the context of w's delivery, unless it has ended. w is given up a grace later.

@@ -39,10 +39,21 @@ func (r *Runner) Idle() bool {
 		(r.counts[Waiting] == 0 || r.paused)
 }
 
-// checkIdle wakes the owner when nothing runs any more.
+// checkIdle wakes the owner when nothing runs any more. It notifies what handlers share if all
+// running records wait for others to join them, and none can start.
 func (r *Runner) checkIdle() {
 	if r.Idle() {
 		r.signal()
+	}
+	if len(r.shared) == 0 || !r.closed || r.startable() && len(r.active) < r.slots && (r.share == nil || !r.share.full()) {
+		return
+	}
+	n := 0
+	for _, v := range r.shared {
+		n += v.Waiting()
+	}
+	if n >= len(r.active) {
+		r.idleShared()
 	}
 }
 
@@ -85,21 +96,6 @@ type Shared interface {
 	Waiting() int
 	// Idle is called when no record will join.
 	Idle()
-}
-
-// checkShared notifies what handlers share if all running records wait for others to join them, and
-// none can start.
-func (r *Runner) checkShared() {
-	if len(r.shared) == 0 || !r.closed || r.startable() && len(r.active) < r.slots && (r.share == nil || !r.share.full()) {
-		return
-	}
-	n := 0
-	for _, v := range r.shared {
-		n += v.Waiting()
-	}
-	if n >= len(r.active) {
-		r.idleShared()
-	}
 }
 
 // idleShared notifies what handlers share that no record will join.

@@ -67,7 +67,7 @@ func (v View) Shared(key any, fresh func() Shared) Shared {
 
 // Joined has the runner look whether further records can join those that wait.
 func (v View) Joined() {
-	v.whileRunning(func(r *Runner, _ *Delivery) { r.checkShared() })
+	v.whileRunning(func(r *Runner, _ *Delivery) { r.checkIdle() })
 }
 
 // More reports whether further records may be added.

@@ -49,12 +49,6 @@ func (r *Runner) granted() {
 	w.work()
 }
 
-// mayGoOn reports whether w may start another delivery in its slot.
-func (w *worker) mayGoOn() bool {
-	r := w.runner
-	return len(r.active) <= r.slots && (r.share == nil || !r.startable() || !r.share.yields())
-}
-
 // free takes w's slot away.
 func (r *Runner) free(w *worker) {
 	if r.share != nil {
@@ -95,24 +89,11 @@ func (w *worker) startFirst() bool {
 // no slot any more. The caller has the lock.
 func (w *worker) start(now time.Time) bool {
 	r := w.runner
-	var d *Delivery
-	if w.fresh || w.mayGoOn() {
-		d = r.nextReady(now)
-	}
-	w.fresh = false
-	if d != nil && r.askLast(d) {
-		if now = time.Now(); r.paused { // meanwhile
-			r.ready.pushFront(d)
-			d = nil
-		} else if !r.admit(d, now) {
-			d = nil
-		}
-	}
+	d, now := w.next(now)
 	if d == nil {
 		r.free(w)
 		r.addWorker() // later, in a slot that others leave
 		r.checkIdle()
-		r.checkShared()
 		return false
 	}
 	w.run(d, now)
@@ -120,7 +101,29 @@ func (w *worker) start(now time.Time) bool {
 	return true
 }
 
-// run gives w a delivery that starts now.
+// next removes and returns the ready delivery that starts next in w's slot, and the time.
+func (w *worker) next(now time.Time) (*Delivery, time.Time) {
+	r := w.runner
+	goesOn := w.fresh || len(r.active) <= r.slots && (r.share == nil || !r.share.yields())
+	for w.fresh = false; goesOn && r.startable(); {
+		d := r.ready.pop()
+		if !r.admit(d, now) {
+			continue
+		}
+		if !r.askLast(d) {
+			return d, now
+		}
+		if now = time.Now(); r.paused { // meanwhile
+			r.ready.pushFront(d)
+		} else if r.admit(d, now) {
+			return d, now
+		}
+	}
+	return nil, now
+}
+
+// run gives w a delivery that starts now. Its owner ends all deliveries at the runner's cutoff, so
+// that the usual record of an invocation needs no timer.
 func (w *worker) run(d *Delivery, now time.Time) {
 	r := w.runner
 	w.delivery, w.due, w.ended, d.Result.Started = d, time.Time{}, false, now
@@ -128,27 +131,25 @@ func (w *worker) run(d *Delivery, now time.Time) {
 	if r.contexts {
 		w.inHook = now
 	}
-	w.setDeadline(d)
-}
-
-// nextReady removes and returns the ready delivery that is to start next.
-func (r *Runner) nextReady(now time.Time) *Delivery {
-	for r.startable() {
-		if d := r.ready.pop(); r.admit(d, now) {
-			return d
-		}
+	d.deadline = r.deadlineOf(d, now)
+	if d.deadline.IsZero() {
+		return
 	}
-	return nil
+	d.Result.Allowed = max(0, d.deadline.Sub(now)) // less for one that follows another
+	if !d.deadline.Equal(r.options.Times.Cutoff) {
+		w.setDue(d.deadline)
+	}
 }
 
 // admit reports whether d may start now. If its time is too short, it gets its outcome, or
 // becomes ready again.
 func (r *Runner) admit(d *Delivery, now time.Time) bool {
+	cutoff := r.cutoff(d)
 	switch {
 	case d.Lapsed(now):
 		d.Result.Outcome, d.Result.Err, d.Verdict = batch.Retry, expired.err, expired.verdict
 		r.fail(d)
-	case r.enoughTime(d, now):
+	case cutoff.IsZero(), r.pace.enough(cutoff.Sub(now), r.cfg.MinRemaining):
 		return true
 	case d.Within == 0: // time only gets shorter
 		r.ready.pushFront(d)
@@ -157,20 +158,6 @@ func (r *Runner) admit(d *Delivery, now time.Time) bool {
 		r.notStart(d, errTooLate)
 	}
 	return false
-}
-
-// setDeadline gives d, which starts now, until its deadline. At the runner's cutoff the
-// owner ends all at once, so that the usual record of an invocation needs no timer.
-func (w *worker) setDeadline(d *Delivery) {
-	deadline := w.runner.deadlineOf(d, d.Result.Started)
-	if deadline.IsZero() {
-		return
-	}
-	d.deadline = deadline
-	d.Result.Allowed = max(0, deadline.Sub(d.Result.Started)) // less for one that follows another
-	if !deadline.Equal(w.runner.options.Times.Cutoff) {
-		w.setDue(deadline)
-	}
 }
 
 // addValues calls the hooks that add values to the context of a record.
