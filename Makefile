@@ -139,6 +139,10 @@ gocloud: ## gocloud.dev's conformance tests of its driver for SQS, against the e
 ci: ## everything that a change must pass
 	.ci/run
 
+.PHONY: nightly
+nightly: ## what is random in it, many times over: histories, fuzz targets, kills (hours)
+	NIGHTLY=1 .ci/run $(or $(STAGES),fuzz simulate other_go stores chaos deadletters)
+
 # What "sam build" calls for OrdersFunction. Everything that decides what comes
 # out is on the line: without CGO_ENABLED=0 the binary would want the build
 # machine's C library, and -buildvcs=false makes the same source the same file.

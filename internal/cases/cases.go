@@ -1,5 +1,5 @@
 // Package cases decides how many cases this module's tests run: few in "go test", so that
-// it is quick, and many in the stage simulate of .ci/run.
+// it is quick, and many in make nightly.
 package cases
 
 import "os"

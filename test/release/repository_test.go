@@ -59,7 +59,7 @@ func TestWorkflow_IsPinned(t *testing.T) {
 	golang := ciVariable(t, "GO_VERSIONS")[0]
 	_, goreleaser, _ := strings.Cut(ciVariable(t, "GORELEASER")[0], "@")
 	pinned := regexp.MustCompile(`^[\w.-]+/[\w./-]+@[0-9a-f]{40}$`)
-	for _, name := range []string{"ci.yml", "release.yml"} {
+	for _, name := range []string{"ci.yml", "nightly.yml", "release.yml"} {
 		var w workflow
 		readYAML(t, ".github/workflows/"+name, &w)
 		if len(w.Permissions) != 1 || w.Permissions["contents"] != "read" {
