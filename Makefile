@@ -39,7 +39,7 @@ cover: ## run the tests and show what they cover (cover.out)
 
 .PHONY: record
 record: ## draw README.md's terminal anew, from a run of make demo's command
-	go run ./internal/docpage/record
+	go run ./cmd/sqsbatch/internal/record
 
 .PHONY: bench
 bench: ## run the benchmarks, six times each, for benchstat

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
-	"github.com/sqsbatch/sqsbatch/internal/valuectx"
 )
 
 // Record is one SQS message, received on Lambda or by a long poll. It is passed by value,
@@ -99,7 +98,7 @@ func RecordFrom(ctx context.Context) (Record, bool) {
 // every record. Call it in middleware that passes on a changed record, and in tests of
 // functions that call RecordFrom.
 func WithRecord(ctx context.Context, r Record) context.Context {
-	return valuectx.With(ctx, ctxkey.Record{}, &r)
+	return ctxkey.With(ctx, ctxkey.Record{}, &r)
 }
 
 // Stopping returns a channel that is closed when the process begins to stop. Use it in a

@@ -218,7 +218,7 @@ func (c *itemsContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// AfterFunc is for contexts derived from c, as in package valuectx: they need no goroutine.
+// AfterFunc is for contexts derived from c, see ctxkey.With: they need no goroutine.
 func (c *itemsContext) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(c.Context, f) }
 
 var errFailed = errors.New("bulk: the item was failed without an error")

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
-	"github.com/sqsbatch/sqsbatch/internal/valuectx"
 )
 
 // Handle adds a record to a chunk and waits for the record's outcome. On a FIFO queue it then goes
@@ -74,7 +74,7 @@ func (t *turn[T]) run(ctx context.Context, r batch.Record) error {
 	if t.unwrap == nil {
 		return t.inner(ctx, r)
 	}
-	return t.unwrap.Handle(valuectx.With(ctx, turnKey{}, t), r)
+	return t.unwrap.Handle(ctxkey.With(ctx, turnKey{}, t), r)
 }
 
 // inner is the handler that the middleware of Config.Unwrap calls.

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+	"github.com/sqsbatch/sqsbatch/test/testhooks"
 
 	"github.com/aws/aws-lambda-go/events"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -24,8 +24,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/bulk"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
-	"github.com/sqsbatch/sqsbatch/internal/cases"
-	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/test/cases"
+	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
 func TestMain(m *testing.M) {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
-	"github.com/sqsbatch/sqsbatch/internal/valuectx"
+	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 )
 
 func TestABatchIsWrittenInChunksWithoutWaiting(t *testing.T) {
@@ -267,7 +267,7 @@ func TestTheChunksContext(t *testing.T) {
 				if r.Body == "later" {
 					time.Sleep(time.Second)
 				}
-				cut, cancel := context.WithTimeout(valuectx.With(ctx, tenant{}, r.Body), 5*time.Second)
+				cut, cancel := context.WithTimeout(ctxkey.With(ctx, tenant{}, r.Body), 5*time.Second)
 				defer cancel()
 				return h.Handle(cut, r)
 			})

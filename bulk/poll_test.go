@@ -10,7 +10,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
-	"github.com/sqsbatch/sqsbatch/internal/cases"
+	"github.com/sqsbatch/sqsbatch/test/cases"
 )
 
 func TestAChunkGathersAcrossReceives(t *testing.T) {

@@ -4,10 +4,6 @@ package deploy_test
 
 import (
 	"context"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,34 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
-
-// sources are the files of a package of this module, without its tests.
-func sources(t *testing.T, dir string) []*ast.File {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var files []*ast.File
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, file)
-	}
-	if len(files) == 0 {
-		t.Fatalf("no package in %s", dir)
-	}
-	return files
-}
 
 // stopTakes is the longest that a stop takes with a drain limit, 0 for the default.
 func stopTakes(t *testing.T, limit time.Duration) time.Duration {

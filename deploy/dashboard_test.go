@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 	"github.com/sqsbatch/sqsbatch/telemetry/prometheus"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 const onlySenders = "only programs that use package sender have it"

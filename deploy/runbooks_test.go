@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 const (

@@ -11,11 +11,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/sqsbatch/sqsbatch/internal/docpage"
-	"github.com/sqsbatch/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
-	"github.com/sqsbatch/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 // load reads a file's first document as plain values: !Ref X is {"Ref": X}.
@@ -190,47 +188,6 @@ func TestServiceHealthCheckIsInTheImage(t *testing.T) {
 	if len(command) != 2 || command[0] != "CMD" || !strings.Contains(docpage.Read(t, "../Dockerfile"), "-o /out"+command[1].(string)+" ") {
 		t.Errorf("the health check is %v", command)
 	}
-}
-
-// What neither parameters nor conditions change: the rules of lint find nothing.
-// template.yaml is held against them in internal/lint.
-func TestTemplates_HaveNoFinding(t *testing.T) {
-	for _, c := range []struct {
-		file       string
-		parameters map[string]string
-	}{
-		{"queue.yaml", nil}, {"queue.yaml", map[string]string{"Fifo": "true"}}, {"monitoring.yaml", nil},
-		{"ecs/service.yaml", containerParameters}, {"kubernetes/role.yaml", containerParameters},
-	} {
-		found, err := findings(t, docpage.Read(t, c.file), c.parameters)
-		if err != nil || len(found) > 0 {
-			t.Errorf("%s: %v, %v", c.file, found, err)
-		}
-	}
-	short := strings.Replace(docpage.Read(t, "queue.yaml"), "Default: 1800", "Default: 240", 1) // 60 s × 5 receives
-	if found, err := findings(t, short, nil); err != nil || len(found) != 1 || found[0].ID != "SB501" {
-		t.Errorf("a short alarm on age: %v, %v", found, err)
-	}
-}
-
-// stack is a template as lint reads it.
-func stack(t *testing.T, text string, parameters map[string]string) *template.Stack {
-	t.Helper()
-	tmpl, err := template.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	st, err := tmpl.Stack(template.Options{Parameters: parameters})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return st
-}
-
-func findings(t *testing.T, text string, parameters map[string]string) ([]lint.Finding, error) {
-	t.Helper()
-	result, err := lint.Check(stack(t, text, parameters))
-	return result.Findings, err
 }
 
 // A record that keeps failing sets off no alarm on age by itself (SB501), and each

@@ -18,7 +18,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/events"
-	"github.com/sqsbatch/sqsbatch/internal/docpage"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 func names(t *testing.T, pattern string) []string {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/settings"
-	"github.com/sqsbatch/sqsbatch/internal/spelling"
+	"github.com/sqsbatch/sqsbatch/internal/words"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -113,7 +113,7 @@ func unknownVariables() error {
 			continue
 		}
 		text := name + " is not a variable of sqsbatch and has no effect"
-		if nearest := spelling.Nearest(own, names); nearest != "" {
+		if nearest := words.Nearest(own, names); nearest != "" {
 			text += ": is " + settings.Prefix + nearest + " meant?"
 		}
 		unknown = append(unknown, text)

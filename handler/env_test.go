@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+	"github.com/sqsbatch/sqsbatch/test/testhooks"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/settings"

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
-	"github.com/sqsbatch/sqsbatch/internal/notify"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
@@ -31,13 +30,13 @@ func (q *queueHandler) notify(ctx context.Context, info batch.BatchInfo, call fu
 	if !info.Deadline.IsZero() {
 		late = time.After(time.Until(info.Deadline) / 2)
 	}
-	if notify.Within(late, call) { // on a goroutine that a hook may end
+	if hooks.Within(late, call) { // on a goroutine that a hook may end
 		return
 	}
 	w := batch.Warning{Queue: batch.QueueName(info.QueueARN), Message: fmt.Sprintf(
 		"a BatchSettled, Called or Warned hook still runs %v after the batch was settled, and the response does not wait for it: hooks must not block",
 		time.Since(began).Round(time.Millisecond))}
-	notify.Within(time.After(min(timeoutNotice, time.Until(info.Deadline)/4)), func() { q.engine.Hooks.Warn(ctx, w) })
+	hooks.Within(time.After(min(timeoutNotice, time.Until(info.Deadline)/4)), func() { q.engine.Hooks.Warn(ctx, w) })
 }
 
 // flush has the hooks write or send what they have buffered, before Lambda freezes the
@@ -57,5 +56,5 @@ func (q *queueHandler) flush(ctx context.Context, times runner.Times) {
 func flushHooks(ctx context.Context, set *hooks.Set, limit, notice time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	notify.Within(time.After(limit+notice), func() { set.Flush(ctx) })
+	hooks.Within(time.After(limit+notice), func() { set.Flush(ctx) })
 }

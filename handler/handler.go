@@ -14,7 +14,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/handler/internal/sqsevent"
 	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
-	"github.com/sqsbatch/sqsbatch/internal/notify"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
@@ -144,10 +143,10 @@ func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]b
 		Records: len(records), QueueARN: records[0].QueueARN, Started: time.Now(),
 		Deadline: times.Deadline, Cutoff: times.Cutoff, SettleBy: times.SettleBy,
 	}
-	hooks := q.engine.Hooks
-	if hooks.Batches {
+	set := q.engine.Hooks
+	if set.Batches {
 		own := ctx
-		notify.Within(nil, func() { own = hooks.BatchContext(own, info, records) }) // a goroutine that a hook may end
+		hooks.Within(nil, func() { own = set.BatchContext(own, info, records) }) // a goroutine that a hook may end
 		ctx = own
 	}
 	settlement := q.policy.Begin(ctx, records, times.SettleBy)
@@ -157,7 +156,7 @@ func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]b
 	someDone := slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome.Done() || r.Outcome == batch.InProgress })
 	fail := failed > 0 && (q.cfg.NoReportBatchItemFailures || q.cfg.ErrorIfAllFail && !someDone)
 	q.notify(ctx, info, func() { // from here on the results belong to the hooks
-		defer hooks.BatchSettled(ctx, info, results) // also if a hook ends the goroutine
+		defer set.BatchSettled(ctx, info, results) // also if a hook ends the goroutine
 		settlement.AwaitHooks()
 		if q.cfg.samLocal() {
 			q.warnWouldBe(ctx, info, results)

@@ -20,7 +20,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	samples "github.com/sqsbatch/sqsbatch/events"
 	"github.com/sqsbatch/sqsbatch/handler"
-	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
 var _ lambda.Handler = (*handler.LambdaHandler)(nil)

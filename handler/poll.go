@@ -16,7 +16,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/longpoll"
-	"github.com/sqsbatch/sqsbatch/internal/notify"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
@@ -116,7 +115,7 @@ func (p *Poller) Run(ctx context.Context) error {
 
 // writeLine waits only a moment for a line of the log: a log that blocks must not delay the
 // stop.
-func writeLine(write func()) { notify.Within(time.After(200*time.Millisecond), write) }
+func writeLine(write func()) { hooks.Within(time.After(200*time.Millisecond), write) }
 
 // runAll runs the pollers until ctx ends, one of them fails, or all have emptied their
 // queues (Poll.UntilEmpty). It returns when the stop began.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
-	"github.com/sqsbatch/sqsbatch/internal/shorten"
+	"github.com/sqsbatch/sqsbatch/internal/words"
 )
 
 // MaxResult is the size of the largest result that is kept, in bytes of JSON. Larger ones
@@ -72,7 +72,7 @@ const maxFailure = 1000
 
 // kept returns what the store has of f.
 func (f failure) kept() []byte {
-	f.Text = shorten.To(f.Text, maxFailure)
+	f.Text = words.Shorten(f.Text, maxFailure)
 	text, _ := json.Marshal(f) // two strings
 	return append([]byte(" "), text...)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
-	"github.com/sqsbatch/sqsbatch/internal/valuectx"
 )
 
 // work is the work of a record whose key is claimed.
@@ -32,7 +31,7 @@ type work struct {
 
 // do calls the handler, and completes or releases the claim.
 func (w *work) do(ctx context.Context, r batch.Record) error {
-	own := valuectx.With(ctx, ctxkey.Claim{}, w)
+	own := ctxkey.With(ctx, ctxkey.Claim{}, w)
 	if !w.lasts(ctx) {
 		var cancel context.CancelCauseFunc
 		own, cancel = context.WithCancelCause(own)

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/sqsbatch/sqsbatch/internal/shorten"
+	"github.com/sqsbatch/sqsbatch/internal/words"
 )
 
 // OriginAttribute is the message attribute that sqsbatch adds to a message that it sends to
@@ -84,7 +84,7 @@ func (o Origin) Value(room int) (value string, ok bool) {
 		}
 		// JSON takes at most two bytes for each of these bytes, so this never cuts too
 		// much.
-		o.Reason = shorten.To(o.Reason, len(o.Reason)-(over+1)/2)
+		o.Reason = words.Shorten(o.Reason, len(o.Reason)-(over+1)/2)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 // docs/observability/dead-letters.md shows an attribute as it is written, and explains

@@ -16,10 +16,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
-	"github.com/sqsbatch/sqsbatch/internal/shorten"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
-	"github.com/sqsbatch/sqsbatch/internal/valuectx"
+	"github.com/sqsbatch/sqsbatch/internal/words"
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 	"github.com/sqsbatch/sqsbatch/sender"
 )
@@ -165,7 +164,7 @@ func (a *answerer) Handle(ctx context.Context, r batch.Record) error {
 	waited, cancel := context.WithDeadline(ctx, req.Deadline)
 	defer cancel()
 	got := result{messageID: r.MessageID}
-	err = a.next.Handle(valuectx.With(waited, resultKey{}, &got), r)
+	err = a.next.Handle(ctxkey.With(waited, resultKey{}, &got), r)
 	if gaveUp := ctx.Err() == nil && waited.Err() != nil; gaveUp {
 		if err != nil && !errors.Is(err, waited.Err()) {
 			runner.Warn(ctx, batch.Warning{Message: "the caller has given up, and does not hear of the error of its request", Err: err})
@@ -188,7 +187,7 @@ func (a *answerer) Handle(ctx context.Context, r batch.Record) error {
 		if failedBefore { // by another delivery of the request, whose answer may be lost
 			text = before.Text
 		}
-		reply.Error = &Error{Text: shorten.To(text, maxText), Permanent: v.Permanent, RetryAfter: v.After}
+		reply.Error = &Error{Text: words.Shorten(text, maxText), Permanent: v.Permanent, RetryAfter: v.After}
 		got.body = []byte("null")
 		runner.Warn(ctx, batch.Warning{Message: "the request was answered with an error", Err: err, Info: v.Permanent})
 		err = nil

@@ -17,10 +17,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/idempotency"
-	"github.com/sqsbatch/sqsbatch/internal/cases"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 	"github.com/sqsbatch/sqsbatch/reply"
 	"github.com/sqsbatch/sqsbatch/sqstest"
+	"github.com/sqsbatch/sqsbatch/test/cases"
 )
 
 var (

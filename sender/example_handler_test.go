@@ -10,8 +10,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/bulk"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
-	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/sender"
+	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
 // invoke has a handler handle an event of Lambda, with 3 s of time. In a program, handler.Run

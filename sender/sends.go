@@ -15,7 +15,6 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
-	"github.com/sqsbatch/sqsbatch/internal/valuectx"
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
@@ -60,7 +59,7 @@ func (s *Sender) Wrap(next batch.Handler) batch.Handler {
 	return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
 		u := s.newSends(ctx, r)
 		defer u.Withdraw() // after an error or a panic
-		if err := next.Handle(valuectx.With(ctx, ctxkey.Sends{Sender: s}, u), r); err != nil {
+		if err := next.Handle(ctxkey.With(ctx, ctxkey.Sends{Sender: s}, u), r); err != nil {
 			return err
 		}
 		return u.Wait()

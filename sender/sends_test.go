@@ -13,15 +13,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+	"github.com/sqsbatch/sqsbatch/test/testhooks"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/internal/longpoll"
-	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/sender"
+	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
 const sourceARN = "arn:aws:sqs:eu-west-1:123456789012:source"

@@ -10,18 +10,18 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/internal/testhooks"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
+	"github.com/sqsbatch/sqsbatch/test/testhooks"
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
-	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/telemetry/emf"
 	"github.com/sqsbatch/sqsbatch/telemetry/otel"
 	"github.com/sqsbatch/sqsbatch/telemetry/prometheus"
+	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
 // hostile is a user's error with a method that panics, blocks or gives a false answer.

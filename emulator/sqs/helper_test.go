@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/internal/cases"
+	"github.com/sqsbatch/sqsbatch/test/cases"
 )
 
 func TestMain(m *testing.M) {

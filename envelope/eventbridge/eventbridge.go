@@ -26,8 +26,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
-	"github.com/sqsbatch/sqsbatch/internal/valuectx"
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
@@ -102,7 +102,7 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 		return &batch.MalformedError{Reason: reason, Err: err}
 	}
 	r.Body, r.MD5OfBody = string(opened.Detail), ""
-	return u.next.Handle(batch.WithRecord(valuectx.With(ctx, key{}, opened), r), r)
+	return u.next.Handle(batch.WithRecord(ctxkey.With(ctx, key{}, opened), r), r)
 }
 
 func (u *unwrapper) Validate() error { return wrapped.Validate(u.next) }
@@ -121,7 +121,7 @@ func From(ctx context.Context) (events.EventBridgeEvent, bool) {
 
 // With returns a context from which [From] returns e, for tests of functions.
 func With(ctx context.Context, e events.EventBridgeEvent) context.Context {
-	return valuectx.With(ctx, key{}, &e)
+	return ctxkey.With(ctx, key{}, &e)
 }
 
 type key struct{}

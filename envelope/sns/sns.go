@@ -30,9 +30,9 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
-	"github.com/sqsbatch/sqsbatch/internal/jsontext"
-	"github.com/sqsbatch/sqsbatch/internal/valuectx"
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
@@ -90,7 +90,7 @@ type key struct{}
 
 // With returns a context from which [From] returns n, for tests of functions.
 func With(ctx context.Context, n Notification) context.Context {
-	return valuectx.With(ctx, key{}, &n)
+	return ctxkey.With(ctx, key{}, &n)
 }
 
 type unwrapper struct {
@@ -215,7 +215,7 @@ var confirmations = map[string]string{
 // looks reports whether body contains the names of an envelope's fields. Otherwise it does
 // not have to be decoded.
 func looks(body string) bool {
-	i := jsontext.SpaceEnd(body, 0)
+	i := plainjson.SpaceEnd(body, 0)
 	return i < len(body) && body[i] == '{' &&
 		strings.Contains(body, `"TopicArn"`) && strings.Contains(body, `"MessageId"`) && strings.Contains(body, `"Type"`)
 }
@@ -225,11 +225,11 @@ func looks(body string) bool {
 func begins(body string) bool {
 	for _, token := range []string{"{", `"Type"`, ":"} {
 		var ok bool
-		if body, ok = strings.CutPrefix(body[jsontext.SpaceEnd(body, 0):], token); !ok {
+		if body, ok = strings.CutPrefix(body[plainjson.SpaceEnd(body, 0):], token); !ok {
 			return false
 		}
 	}
-	body = body[jsontext.SpaceEnd(body, 0):]
+	body = body[plainjson.SpaceEnd(body, 0):]
 	return strings.HasPrefix(body, `"`+notification+`"`) || strings.HasPrefix(body, `"`+subscription+`"`) ||
 		strings.HasPrefix(body, `"`+unsubscription+`"`)
 }

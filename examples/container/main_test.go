@@ -8,7 +8,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
-	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
 // A report of 20 pages takes 20 minutes, and is stopped in the middle by a deployment. It

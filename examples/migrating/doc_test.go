@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqsbatch/sqsbatch/internal/docpage"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 const (

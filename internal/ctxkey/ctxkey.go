@@ -1,5 +1,5 @@
 // Package ctxkey has the keys of the values in a record's context, for the packages that
-// set them and those that read them. It imports package context only.
+// set them and those that read them, and [With], which adds values. It imports package context only.
 package ctxkey
 
 import "context"

@@ -1,4 +1,5 @@
-// Package hooks calls hooks; [batch.Hooks] describes each of them. It catches panics of hooks.
+// Package hooks calls hooks; [batch.Hooks] describes each of them. It catches panics of hooks. Callers
+// that must not wait for hooks use a [Queue], or [Within].
 package hooks
 
 import (

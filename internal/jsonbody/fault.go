@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqsbatch/sqsbatch/internal/shorten"
+	"github.com/sqsbatch/sqsbatch/internal/words"
 )
 
 // Fault says what is wrong with a body, in this package's words. Those of encoding/json
@@ -65,7 +65,7 @@ func short(s string) string {
 	if len(s) <= maxReason {
 		return s
 	}
-	return shorten.To(s, maxReason) + "…"
+	return words.Shorten(s, maxReason) + "…"
 }
 
 // Offset returns where a value begins in body, which must be valid JSON. path has names and

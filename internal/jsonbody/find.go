@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/sqsbatch/sqsbatch/internal/jsontext"
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 // find looks for the part of body that encoding/json refused with the error err: first for
@@ -75,7 +75,7 @@ func (s *shape) field(name string) *field {
 
 // value examines the next value from i on, and returns its end or what is wrong with it.
 func (f *finder) value(i int, t reflect.Type) (end int, bad *Fault) {
-	i = jsontext.SpaceEnd(f.text, i)
+	i = plainjson.SpaceEnd(f.text, i)
 	if f.text[i] == 'n' && t.Kind() == reflect.Pointer {
 		return f.end(i), nil
 	}
@@ -178,7 +178,7 @@ func (f *finder) own(i int, t reflect.Type) (end int, bad *Fault) {
 
 // quoted looks at a value for a field whose tag has ",string".
 func (f *finder) quoted(i int, t reflect.Type) (end int, bad *Fault) {
-	i = jsontext.SpaceEnd(f.text, i)
+	i = plainjson.SpaceEnd(f.text, i)
 	end = f.end(i)
 	one := reflect.StructOf([]reflect.StructField{{Name: "F", Type: t, Tag: `json:"f,string"`}})
 	if takes(`{"f":`+f.text[i:end]+`}`, one) != nil {

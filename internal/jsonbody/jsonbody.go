@@ -8,7 +8,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/sqsbatch/sqsbatch/internal/jsontext"
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 // Decode decodes body into v, and calls v's method Validate() error, if it has one. With
@@ -38,7 +38,7 @@ func Where(body string, v any) string {
 
 // isNull reports whether a body, which is valid JSON, is null.
 func isNull(body string) bool {
-	return strings.HasPrefix(body[jsontext.SpaceEnd(body, 0):], "n")
+	return strings.HasPrefix(body[plainjson.SpaceEnd(body, 0):], "n")
 }
 
 // takesNull reports whether null is a valid T. encoding/json leaves a struct unchanged, so

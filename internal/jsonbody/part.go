@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/sqsbatch/sqsbatch/internal/jsontext"
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 // Find returns the text of the value at a path of names, "" if there is none, in a body that
@@ -14,7 +14,7 @@ import (
 // A name on the path that occurs again in its object, ignoring case, is a fault: decoders
 // differ in which member they take, so this one may not be the one that is decoded later.
 func Find(body string, path ...string) (value string, bad *Fault) {
-	at, end := jsontext.SpaceEnd(body, 0), len(strings.TrimRight(body, " \t\r\n"))
+	at, end := plainjson.SpaceEnd(body, 0), len(strings.TrimRight(body, " \t\r\n"))
 	if len(path) == 0 || at == len(body) || body[at] != '{' {
 		if bad = check(body); bad == nil && len(path) == 0 {
 			value = body[at:end]

@@ -1,6 +1,6 @@
 package jsonbody
 
-import "github.com/sqsbatch/sqsbatch/internal/jsontext"
+import "github.com/sqsbatch/sqsbatch/internal/plainjson"
 
 // Kinds of syntax errors.
 const (
@@ -16,7 +16,7 @@ const maxDepth = 10_000
 
 // check returns the first syntax error of a body, nil if it is valid JSON.
 func check(body string) *Fault {
-	if jsontext.SpaceEnd(body, 0) == len(body) {
+	if plainjson.SpaceEnd(body, 0) == len(body) {
 		return nowhere("it is empty", nil)
 	}
 	end, bad := valueEnd(body, 0, 0)
@@ -28,7 +28,7 @@ func check(body string) *Fault {
 
 // nothingFrom returns a fault if anything but white space is in body from i on.
 func nothingFrom(body string, i int) *Fault {
-	if i = jsontext.SpaceEnd(body, i); i < len(body) {
+	if i = plainjson.SpaceEnd(body, i); i < len(body) {
 		return &Fault{what: notJSON, at: i, after: ", behind the value"}
 	}
 	return nil
@@ -44,7 +44,7 @@ func wrong(text string, i int) *Fault {
 
 // valueEnd returns where the next value of text from i on ends.
 func valueEnd(text string, i, depth int) (end int, bad *Fault) {
-	i = jsontext.SpaceEnd(text, i)
+	i = plainjson.SpaceEnd(text, i)
 	if i == len(text) {
 		return i, wrong(text, i)
 	}
@@ -90,7 +90,7 @@ func listEnd(text string, i, depth int) (end int, bad *Fault) {
 // first returns where the first member or element of the object or array at i begins. If
 // there is none, it returns the end of the object or array, and false.
 func first(text string, i int) (at int, more bool) {
-	if at = jsontext.SpaceEnd(text, i+1); at < len(text) && text[at] == text[i]+2 {
+	if at = plainjson.SpaceEnd(text, i+1); at < len(text) && text[at] == text[i]+2 {
 		return at + 1, false
 	}
 	return at, true
@@ -98,14 +98,14 @@ func first(text string, i int) (at int, more bool) {
 
 // next returns the same as first for what follows a value that ends at i.
 func next(text string, i int, closing byte) (at int, more bool, bad *Fault) {
-	i = jsontext.SpaceEnd(text, i)
+	i = plainjson.SpaceEnd(text, i)
 	switch {
 	case i < len(text) && text[i] == closing:
 		return i + 1, false, nil
 	case i == len(text) || text[i] != ',':
 		return i, false, wrong(text, i)
 	}
-	return jsontext.SpaceEnd(text, i+1), true, nil
+	return plainjson.SpaceEnd(text, i+1), true, nil
 }
 
 // nameEnd returns where the name of the member at i ends, and where its value begins.
@@ -116,15 +116,15 @@ func nameEnd(text string, i int) (end, value int, bad *Fault) {
 	if end, bad = stringEnd(text, i); bad != nil {
 		return end, end, bad
 	}
-	if value = jsontext.SpaceEnd(text, end); value == len(text) || text[value] != ':' {
+	if value = plainjson.SpaceEnd(text, end); value == len(text) || text[value] != ':' {
 		return end, value, wrong(text, value)
 	}
-	return end, jsontext.SpaceEnd(text, value+1), nil
+	return end, plainjson.SpaceEnd(text, value+1), nil
 }
 
 func stringEnd(text string, i int) (end int, bad *Fault) {
 	for i++; ; i++ {
-		i = jsontext.PlainEnd(text, i)
+		i = plainjson.PlainEnd(text, i)
 		switch {
 		case i == len(text) || text[i] < ' ':
 			return i, wrong(text, i)
@@ -137,11 +137,11 @@ func stringEnd(text string, i int) (end int, bad *Fault) {
 		switch {
 		case i < len(text) && text[i] == 'u':
 			for range 4 {
-				if i++; i == len(text) || jsontext.Hex4("000"+text[i:i+1]) < 0 {
+				if i++; i == len(text) || plainjson.Hex4("000"+text[i:i+1]) < 0 {
 					return i, wrong(text, i)
 				}
 			}
-		case i == len(text) || jsontext.Unescape(text[i]) == 0:
+		case i == len(text) || plainjson.Unescape(text[i]) == 0:
 			return i, wrong(text, i)
 		}
 	}

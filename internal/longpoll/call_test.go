@@ -10,7 +10,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/longpoll"
-	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+	"github.com/sqsbatch/sqsbatch/test/testhooks"
 )
 
 // operator is a hook for calls and gauges; it asks for the status each time, as

@@ -12,7 +12,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
-	"github.com/sqsbatch/sqsbatch/internal/notify"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
@@ -46,8 +45,8 @@ type Poller struct {
 	started  chan struct{} // closed when SQS has answered the first receive
 	over     chan struct{} // closed when Run has returned
 	changed  chan struct{} // has a value when a worker has news, or the poller has stopped
-	outcomes notify.Queue  // notifications of BatchSettled
-	notices  notify.Queue  // notifications of the other hooks that workers do not call
+	outcomes hooks.Queue   // notifications of BatchSettled
+	notices  hooks.Queue   // notifications of the other hooks that workers do not call
 
 	// mu guards all fields from here on, the runner and the settler. Those with news take it:
 	// workers that have finished a record, and goroutines with SQS's answers (see do). The loop
@@ -213,7 +212,7 @@ func (p *Poller) end() {
 	p.await(late.Add(lastWords), p.noCalls) // calls that end with the contexts
 	p.giveBackWaiting(time.Now())
 	p.reportLeft()
-	for _, hooks := range []*notify.Queue{&p.outcomes, &p.notices} {
+	for _, hooks := range []*hooks.Queue{&p.outcomes, &p.notices} {
 		called := false
 		hooks.Notify(func() { p.do(func() { called = true }) })
 		p.await(late.Add(2*lastWords), func() bool { return called })

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/notify"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 )
 
 // Status returns the state of the Poller. It looks at each running record.
@@ -35,7 +35,7 @@ func (p *Poller) report() (s batch.Status, live bool) {
 	if p.runner != nil {
 		l := p.runner.Load()
 		s.Running, s.Waiting, s.AbandonedRunning, s.OldestSeconds = l.Running, l.Waiting, l.Abandoned, l.Oldest.Seconds()
-		live = live && l.InHook <= notify.HungAfter
+		live = live && l.InHook <= hooks.HungAfter
 	}
 	if p.phase == stopped {
 		live = p.fatal == nil // the process may continue with other queues

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/longpoll"
-	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
 // SQS that answers again soon after a stop began finds what was handled deleted.

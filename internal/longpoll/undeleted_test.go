@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/internal/cases"
 	"github.com/sqsbatch/sqsbatch/internal/longpoll"
+	"github.com/sqsbatch/sqsbatch/test/cases"
 )
 
 // Without the permission to delete, all that is handled is handled for nothing.

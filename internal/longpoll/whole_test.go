@@ -19,8 +19,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/longpoll"
-	"github.com/sqsbatch/sqsbatch/internal/testhooks"
-	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/test/testhooks"
+	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
 // poison has SQS refuse every call of an operation, as a whole, that has the

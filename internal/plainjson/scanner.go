@@ -17,8 +17,6 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
-
-	"github.com/sqsbatch/sqsbatch/internal/jsontext"
 )
 
 // Scanner reads one JSON text. When a method returns false, the text is unusual or not
@@ -48,7 +46,7 @@ func (s *Scanner) End() bool { return s.Peek() == 0 && s.Pos == len(s.text) }
 
 // Peek skips white space and returns the next byte, or 0 at the end.
 func (s *Scanner) Peek() byte {
-	s.Pos = jsontext.SpaceEnd(s.text, s.Pos)
+	s.Pos = SpaceEnd(s.text, s.Pos)
 	if s.Pos == len(s.text) {
 		return 0
 	}
@@ -103,7 +101,7 @@ func (s *Scanner) Text() (text string, ok bool) {
 		return "", false
 	}
 	start := s.Pos
-	s.Pos = jsontext.PlainEnd(s.text, s.Pos)
+	s.Pos = PlainEnd(s.text, s.Pos)
 	if s.Pos < len(s.text) && s.text[s.Pos] == '"' {
 		s.Pos++
 		return s.text[start : s.Pos-1], true
@@ -114,7 +112,7 @@ func (s *Scanner) Text() (text string, ok bool) {
 // unplain reads on in a string that began at start and has more than plain characters.
 func (s *Scanner) unplain(start int) (text string, ok bool) {
 	unescaped := s.unescaped.Len()
-	for from := start; s.Pos < len(s.text); s.Pos = jsontext.PlainEnd(s.text, s.Pos) {
+	for from := start; s.Pos < len(s.text); s.Pos = PlainEnd(s.text, s.Pos) {
 		switch c := s.text[s.Pos]; {
 		case c == '"':
 			rest := s.text[from:s.Pos]
@@ -154,14 +152,14 @@ func (s *Scanner) escape() bool {
 	}
 	c := s.text[s.Pos]
 	s.Pos++
-	if plain := jsontext.Unescape(c); plain != 0 {
+	if plain := Unescape(c); plain != 0 {
 		s.unescaped.WriteByte(plain)
 		return true
 	}
 	if c != 'u' {
 		return false
 	}
-	r := jsontext.Hex4(s.text[s.Pos:])
+	r := Hex4(s.text[s.Pos:])
 	if r < 0 {
 		return false
 	}
@@ -177,7 +175,7 @@ func (s *Scanner) escape() bool {
 // encoding/json has it.
 func (s *Scanner) surrogate(first rune) rune {
 	if strings.HasPrefix(s.text[s.Pos:], `\u`) {
-		if r := utf16.DecodeRune(first, jsontext.Hex4(s.text[s.Pos+2:])); r != utf8.RuneError {
+		if r := utf16.DecodeRune(first, Hex4(s.text[s.Pos+2:])); r != utf8.RuneError {
 			s.Pos += 6
 			return r
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/runner"
-	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+	"github.com/sqsbatch/sqsbatch/test/testhooks"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 )

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/notify"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 )
 
 // Run handles the records of an invocation and returns their results in the same order.
@@ -125,7 +125,7 @@ func (i *invocation) end() {
 func (i *invocation) warn(message string) {
 	i.mu.Unlock()
 	defer i.mu.Lock()
-	notify.Within(i.halfOfTheRest(), func() {
+	hooks.Within(i.halfOfTheRest(), func() {
 		i.Hooks.Warn(i.parent, batch.Warning{Queue: batch.QueueName(i.list[0].Record.QueueARN), Message: message})
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 var update = flag.Bool("update", false, "write the deadlines into docs/how-it-works.md")

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/runner"
-	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+	"github.com/sqsbatch/sqsbatch/test/testhooks"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"

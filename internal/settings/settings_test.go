@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 // The page has a row for each setting, which says where it counts, what it may be, and its default.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/notify"
+	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
@@ -29,7 +29,7 @@ type Batch struct {
 	changed    chan struct{}      // has a value when a call was answered, or one may be due
 	over       bool               // the results stand
 	ctx        context.Context    // of hooks
-	notices    notify.Queue       // their notifications
+	notices    hooks.Queue        // their notifications
 	queue      string             // its name
 	notStarted []*runner.Delivery
 	apart      map[string]time.Duration // from keepApart, counted from apartAt

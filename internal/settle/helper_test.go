@@ -14,8 +14,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
-	"github.com/sqsbatch/sqsbatch/internal/testhooks"
-	"github.com/sqsbatch/sqsbatch/internal/testqueue"
+	"github.com/sqsbatch/sqsbatch/test/testhooks"
+	"github.com/sqsbatch/sqsbatch/test/testqueue"
 	"go.uber.org/goleak"
 )
 

@@ -14,7 +14,7 @@ import (
 	emulator "github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
-	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+	"github.com/sqsbatch/sqsbatch/test/testhooks"
 )
 
 // listener notes the calls that it is notified of.

@@ -15,8 +15,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	sqsemu "github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
-	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
+	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
 const second = time.Second

@@ -18,9 +18,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/classify/httpstatus"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
-	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/middleware/breaker"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
+	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -17,8 +17,8 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
-	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/middleware/ratelimit"
+	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -15,7 +15,7 @@ import (
 	"sync"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/base64text"
+	"github.com/sqsbatch/sqsbatch/payload/internal/base64text"
 )
 
 type coding byte

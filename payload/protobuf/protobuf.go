@@ -25,9 +25,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/base64text"
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
+	"github.com/sqsbatch/sqsbatch/payload/internal/base64text"
 )
 
 // Handler makes a handler of a function that takes the record's body as a message M, a

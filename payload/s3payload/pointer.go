@@ -10,7 +10,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
-	"github.com/sqsbatch/sqsbatch/internal/jsontext"
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 // The two generations of the libraries: the class with which a pointer begins, and the
@@ -69,11 +69,11 @@ func claimOf(attributes map[string]batch.MessageAttribute) (claim string, claime
 // looksLikePointer reports whether body is an array that begins with one of the classes. No
 // other body does so by chance.
 func looksLikePointer(body string) bool {
-	i := jsontext.SpaceEnd(body, 0)
+	i := plainjson.SpaceEnd(body, 0)
 	if i >= len(body) || body[i] != '[' {
 		return false
 	}
-	rest, quoted := strings.CutPrefix(body[jsontext.SpaceEnd(body, i+1):], `"`)
+	rest, quoted := strings.CutPrefix(body[plainjson.SpaceEnd(body, i+1):], `"`)
 	if !quoted {
 		return false
 	}

@@ -21,10 +21,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
-	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/payload/encoded"
 	"github.com/sqsbatch/sqsbatch/payload/s3payload"
 	"github.com/sqsbatch/sqsbatch/sender"
+	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
 func newUploader(t testing.TB, f *fakeS3, cfg s3payload.UploaderConfig) *s3payload.Uploader {

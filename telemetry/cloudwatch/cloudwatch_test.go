@@ -18,9 +18,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go/encoding/cbor"
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/telemetry/cloudwatch"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 // A minute is put once, with names, units, dimensions and its time.

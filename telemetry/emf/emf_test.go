@@ -17,17 +17,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+	"github.com/sqsbatch/sqsbatch/test/testhooks"
 
 	"go.uber.org/goleak"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
-	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/telemetry/emf"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 	"github.com/sqsbatch/sqsbatch/telemetry/prometheus"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

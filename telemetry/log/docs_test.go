@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/docpage"
 	"github.com/sqsbatch/sqsbatch/telemetry/log"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 const page = "../../docs/observability/log.md"

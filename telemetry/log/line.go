@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/shorten"
+	"github.com/sqsbatch/sqsbatch/internal/words"
 )
 
 // countName returns the name of the number of records with an outcome, such as notStarted.
@@ -81,7 +81,7 @@ func (h *writer) appendBody(line []slog.Attr, r *batch.Result, room int) []slog.
 	if h.opts.BodyBytes <= 0 {
 		return line
 	}
-	begin := shorten.To(r.Record.Body, h.opts.BodyBytes)
+	begin := words.Shorten(r.Record.Body, h.opts.BodyBytes)
 	body := visible(begin)
 	end, _ := fits(body, room)
 	line = append(line, slog.String("body", body[:end]))
@@ -173,7 +173,7 @@ func shortened(s string, n int) (short string, size int) {
 // visible replaces controls above U+001F, changes of direction and ends of lines by their numbers.
 // Those below are escaped by slog's handlers.
 func visible(s string) string {
-	obeyed := func(r rune) bool { return r >= 0x7f && shorten.Hidden(r) }
+	obeyed := func(r rune) bool { return r >= 0x7f && words.Hidden(r) }
 	if !strings.ContainsFunc(s, obeyed) {
 		return s
 	}
@@ -239,7 +239,7 @@ func (c *chained) walk(err error, secret bool) {
 	if err == nil || c.visits > maxVisits || len(c.links) == maxLinks || c.full {
 		return
 	}
-	l := link{Type: shorten.To(fmt.Sprintf("%T", err), maxType)}
+	l := link{Type: words.Shorten(fmt.Sprintf("%T", err), maxType)}
 	size := len(`{"type":"","text":""},`) + len(l.Type)
 	if !secret {
 		text, n := c.news(err.Error())

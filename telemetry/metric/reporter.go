@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/sharedcall"
+	"github.com/sqsbatch/sqsbatch/telemetry/internal/sharedcall"
 )
 
 // Reporter adds observations up and reports them: at the end of each interval with

@@ -14,9 +14,9 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
-	"github.com/sqsbatch/sqsbatch/internal/testhooks"
 	"github.com/sqsbatch/sqsbatch/sender"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
+	"github.com/sqsbatch/sqsbatch/test/testhooks"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -15,8 +15,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/telemetry/otel"
+	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
 func (w *world) collect() map[string]metricdata.Metrics {

@@ -40,7 +40,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/sharedcall"
+	"github.com/sqsbatch/sqsbatch/telemetry/internal/sharedcall"
 )
 
 // Config configures the spans and metrics. The zero value uses the global providers.

@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/shorten"
+	"github.com/sqsbatch/sqsbatch/internal/words"
 )
 
 // Attributes for which no convention has a name.
@@ -162,7 +162,7 @@ const (
 func short(text string, most int) string {
 	const ellipsis = "…"
 	if len(text) > most {
-		text = shorten.To(text, most-len(ellipsis)) + ellipsis
+		text = words.Shorten(text, most-len(ellipsis)) + ellipsis
 	}
 	return strings.ToValidUTF8(text, "?")
 }

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/internal/testhooks"
+	"github.com/sqsbatch/sqsbatch/test/testhooks"
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"go.opentelemetry.io/otel/codes"

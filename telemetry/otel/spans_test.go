@@ -22,8 +22,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
-	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/telemetry/otel"
+	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
 // Every outcome of an invocation, on the record's span.

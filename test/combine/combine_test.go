@@ -9,8 +9,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/sqsbatch/sqsbatch/internal/cases"
-	"github.com/sqsbatch/sqsbatch/internal/docpage"
+	"github.com/sqsbatch/sqsbatch/test/cases"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 var (

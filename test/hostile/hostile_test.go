@@ -19,8 +19,8 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/sqsbatch/sqsbatch/internal/testhooks"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
+	"github.com/sqsbatch/sqsbatch/test/testhooks"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -39,7 +39,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/envelope/sns"
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/idempotency"
-	"github.com/sqsbatch/sqsbatch/internal/testqueue"
 	"github.com/sqsbatch/sqsbatch/payload/encoded"
 	"github.com/sqsbatch/sqsbatch/payload/protobuf"
 	"github.com/sqsbatch/sqsbatch/payload/s3payload"
@@ -49,6 +48,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/emf"
 	"github.com/sqsbatch/sqsbatch/telemetry/otel"
 	"github.com/sqsbatch/sqsbatch/telemetry/prometheus"
+	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
 // secret is in everything that the sender writes, and quoted is in the function's error.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/sqsbatch/sqsbatch/internal/jsontext"
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 // AppendString appends a string as encoding/json writes it without HTML escaping. A byte
@@ -13,7 +13,7 @@ import (
 func AppendString(b []byte, text string) []byte {
 	b = append(b, '"')
 	from := 0 // of what is not copied yet
-	for i := jsontext.PlainEnd(text, 0); i < len(text); i = jsontext.PlainEnd(text, i) {
+	for i := plainjson.PlainEnd(text, 0); i < len(text); i = plainjson.PlainEnd(text, i) {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		if escaped := escape(r, size); escaped != "" {
 			b = append(append(b, text[from:i]...), escaped...)

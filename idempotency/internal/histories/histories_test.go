@@ -7,7 +7,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/idempotency/internal/histories"
-	"github.com/sqsbatch/sqsbatch/internal/cases"
+	"github.com/sqsbatch/sqsbatch/test/cases"
 )
 
 // virtual are histories in virtual time.

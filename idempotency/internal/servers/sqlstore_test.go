@@ -12,7 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/idempotency/internal/histories"
 	"github.com/sqsbatch/sqsbatch/idempotency/sqlstore"
 	"github.com/sqsbatch/sqsbatch/idempotency/storetest"
-	"github.com/sqsbatch/sqsbatch/internal/cases"
+	"github.com/sqsbatch/sqsbatch/test/cases"
 )
 
 const table = "idempotency"

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqsbatch/sqsbatch/internal/docpage"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/awscli"
 )
 

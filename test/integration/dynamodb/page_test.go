@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqsbatch/sqsbatch/internal/docpage"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 // The functions of docs/powertools.md are those that the check calls: Python's word for word,

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sqsbatch/sqsbatch/internal/spelling"
+	"github.com/sqsbatch/sqsbatch/internal/words"
 )
 
 // A UsageError is a command line that is wrong.
@@ -48,7 +48,7 @@ func unknownCommand(parent *cobra.Command, written string) error {
 		}
 	}
 	meant := ""
-	if nearest := spelling.Nearest(written, names); nearest != "" {
+	if nearest := words.Nearest(written, names); nearest != "" {
 		meant = fmt.Sprintf(" (is %s meant?)", nearest)
 	}
 	return &UsageError{
@@ -88,7 +88,7 @@ func unknownFlag(known *pflag.FlagSet, err *pflag.NotExistError) string {
 		}
 	})
 	text := "unknown flag " + dashes + written
-	if nearest := spelling.Nearest(written, names); nearest != "" {
+	if nearest := words.Nearest(written, names); nearest != "" {
 		text += ": is --" + nearest + " meant?"
 	}
 	return text

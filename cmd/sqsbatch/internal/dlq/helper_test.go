@@ -25,9 +25,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/internal/cases"
 	"github.com/sqsbatch/sqsbatch/internal/sqscall"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
+	"github.com/sqsbatch/sqsbatch/test/cases"
 )
 
 func TestMain(m *testing.M) {

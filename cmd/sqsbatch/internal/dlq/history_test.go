@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/internal/cases"
+	"github.com/sqsbatch/sqsbatch/test/cases"
 )
 
 // faults are what a queue, a network and a busy account do to a run.

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	rules "github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
-	rules "github.com/sqsbatch/sqsbatch/internal/lint"
-	"github.com/sqsbatch/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 )
 
 // A file is a template with what the rules say of it.

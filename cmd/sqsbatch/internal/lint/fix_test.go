@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
-	rules "github.com/sqsbatch/sqsbatch/internal/lint"
+	rules "github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 )
 
 const fewAttempts = `Resources:

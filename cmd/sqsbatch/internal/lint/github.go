@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
-	rules "github.com/sqsbatch/sqsbatch/internal/lint"
-	"github.com/sqsbatch/sqsbatch/internal/template"
+	rules "github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 )
 
 // writeGitHub writes annotations ("Workflow commands for GitHub Actions"), and a summary

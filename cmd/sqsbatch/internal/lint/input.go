@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqsbatch/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 )
 
 // An input is a template file that is checked.

@@ -5,8 +5,8 @@ import (
 	"io"
 	"slices"
 
-	rules "github.com/sqsbatch/sqsbatch/internal/lint"
-	"github.com/sqsbatch/sqsbatch/internal/template"
+	rules "github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 )
 
 // The lines of --output json. A [tally] is the last one.

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
-	"github.com/sqsbatch/sqsbatch/internal/spelling"
+	"github.com/sqsbatch/sqsbatch/internal/words"
 )
 
 // samconfigs are the names of SAM's configuration file, in SAM's order of preference
@@ -57,7 +57,7 @@ func parseSamconfig(data []byte, isTOML bool, env string) (map[string]string, er
 	if !ok && env != defaultEnv {
 		names := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return name == "version" })
 		meant := ""
-		if nearest := spelling.Nearest(env, names); nearest != "" {
+		if nearest := words.Nearest(env, names); nearest != "" {
 			meant = "; is " + nearest + " meant?"
 		}
 		return nil, cli.Usagef(command, "--config-env is %q, and the file has %s%s", env, strings.Join(names, ", "), meant)

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	rules "github.com/sqsbatch/sqsbatch/internal/lint"
-	"github.com/sqsbatch/sqsbatch/internal/template"
+	rules "github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 )
 
 // An object is one of JSON. Which of them SARIF has is in "Static Analysis Results Interchange

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
-	"github.com/sqsbatch/sqsbatch/internal/lint"
-	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
 // maxFindings is how many findings a run prints. `sqsbatch lint` prints all, with reasons and
@@ -16,12 +16,12 @@ const maxFindings = 4
 
 // lint returns what the rules find in the settings that the run uses, errors first. The
 // function has the environment of the run. A template that cannot be checked has no findings.
-func (p *plan) lint() (found []lint.Finding) {
+func (p *plan) lint() (found []rules.Finding) {
 	st, err := p.template.Stack(template.Options{Parameters: p.o.parameters, Environment: p.o.env})
 	if err != nil {
 		return nil
 	}
-	result, err := lint.Check(st)
+	result, err := rules.Check(st)
 	if err != nil {
 		return nil
 	}
@@ -30,8 +30,8 @@ func (p *plan) lint() (found []lint.Finding) {
 			found = append(found, f)
 		}
 	}
-	isError := func(f lint.Finding) bool { return f.Severity == lint.Error }
-	errors := slices.DeleteFunc(slices.Clone(found), func(f lint.Finding) bool { return !isError(f) })
+	isError := func(f rules.Finding) bool { return f.Severity == rules.Error }
+	errors := slices.DeleteFunc(slices.Clone(found), func(f rules.Finding) bool { return !isError(f) })
 	return append(errors, slices.DeleteFunc(found, isError)...)
 }
 
@@ -39,13 +39,13 @@ func (p *plan) lint() (found []lint.Finding) {
 // about the function, a queue that it polls, or the mapping that invokes it. Alarms,
 // permissions and encryption have no effect here, and in a container (--mode poll) what
 // Lambda does with mappings has none either.
-func (p *plan) uses(f lint.Finding) bool {
+func (p *plan) uses(f rules.Finding) bool {
 	const encryption, variables = "SB214", "SB119"
-	if f.Severity == lint.Note || f.ID == encryption || p.o.mode == modePoll && strings.HasPrefix(f.ID, "SB1") && f.ID != variables {
+	if f.Severity == rules.Note || f.ID == encryption || p.o.mode == modePoll && strings.HasPrefix(f.ID, "SB1") && f.ID != variables {
 		return false
 	}
 	d := p.deployment
-	return slices.ContainsFunc(f.About, func(s lint.Subject) bool {
+	return slices.ContainsFunc(f.About, func(s rules.Subject) bool {
 		if s.Function != "" || s.Event != "" {
 			return s.Function == d.Function.LogicalID && (s.Event == "" || s.Event == d.Event.Name)
 		}

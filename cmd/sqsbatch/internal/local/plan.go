@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
-	"github.com/sqsbatch/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 )
 
 // examplePackage is built when neither argument nor template names a package.

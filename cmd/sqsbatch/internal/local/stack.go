@@ -18,14 +18,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
-	"github.com/sqsbatch/sqsbatch/internal/template"
 )
 
 // defaultEnvironments is how many processes run side by side when the template
@@ -39,7 +39,7 @@ const region = "us-east-1"
 type stack struct {
 	*plan
 	stats   *runstats.Stats
-	found   []lint.Finding
+	found   []rules.Finding
 	server  *sqs.Server
 	client  *awssqs.Client
 	fn      *lambda.Deployment
@@ -291,7 +291,7 @@ func (s *stack) connect(tracker *track.Tracker) error {
 	if err := probe.Validate(); err != nil {
 		return fmt.Errorf("%s: event %s: %w", e.Pos, e.Name, err)
 	}
-	if i := slices.IndexFunc(s.found, func(f lint.Finding) bool { return f.ID == shortVisibility }); i >= 0 {
+	if i := slices.IndexFunc(s.found, func(f rules.Finding) bool { return f.ID == shortVisibility }); i >= 0 {
 		return errors.New(s.found[i].String())
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/sqsbatch/sqsbatch/internal/shorten"
+	"github.com/sqsbatch/sqsbatch/internal/words"
 )
 
 // Out is where a command writes to: standard output or standard error. It is the only way to
@@ -107,7 +107,7 @@ func (o *Out) escape(text []byte) (rest []byte) {
 // appendVisible appends r, or its escape if it has no shape of its own.
 func appendVisible(b []byte, r rune) []byte {
 	switch {
-	case r == '\n', r == '\t', !shorten.Hidden(r):
+	case r == '\n', r == '\t', !words.Hidden(r):
 		return utf8.AppendRune(b, r)
 	case r > 0xffff:
 		high, low := utf16.EncodeRune(r)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/sqsbatch/sqsbatch/internal/shorten"
+	"github.com/sqsbatch/sqsbatch/internal/words"
 )
 
 // Body is a message's body in one line: a JSON object as "key=value key=value",
@@ -129,7 +129,7 @@ func scalar(raw json.RawMessage) string {
 // Clean returns s in one line: white space that ends or moves lines becomes a space. [Out] would make
 // the rest visible; Clean does it here, where columns are counted.
 func Clean(s string) string {
-	if utf8.ValidString(s) && !strings.ContainsFunc(s, shorten.Hidden) {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, words.Hidden) {
 		return s
 	}
 	var b []byte

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/linediff"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
-	"github.com/sqsbatch/sqsbatch/internal/linediff"
 )
 
 // Bounds of a difference, so that it stays short for large bodies.

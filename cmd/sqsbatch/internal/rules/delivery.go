@@ -1,0 +1,193 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+)
+
+// A delivery is a place in the template that makes a service send to a queue.
+type delivery struct {
+	service string
+	from    template.Value // the subscription, the notification or the target
+	queue   template.Value // what names the queue
+	fifo    *bool          // whether the topic is a FIFO topic, nil if it is none or not known
+	allowed bool           // SAM adds the permission, or a role sends
+}
+
+// sending are the principals of the services that the templates' deliveries are of.
+var sending = []string{"sns.amazonaws.com", "s3.amazonaws.com", "events.amazonaws.com"}
+
+// senders are the types of resources that make a service send to queues: where they list what is
+// sent, nil if they are one themselves, and what names the queue in it.
+var senders = map[string]struct {
+	service string
+	list    []string
+	queue   []string
+}{
+	"AWS::SNS::Subscription":    {"sns.amazonaws.com", nil, []string{"Endpoint"}},
+	"AWS::SNS::Topic":           {"sns.amazonaws.com", []string{"Subscription"}, []string{"Endpoint"}},
+	"AWS::S3::Bucket":           {"s3.amazonaws.com", []string{"NotificationConfiguration", "QueueConfigurations"}, []string{"Queue"}},
+	"AWS::Events::Rule":         {"events.amazonaws.com", []string{"Targets"}, []string{"Arn"}},
+	"AWS::Serverless::Function": {"sns.amazonaws.com", []string{"Events"}, []string{"Properties", "SqsSubscription", "QueueArn"}},
+}
+
+// deliveriesTo lists what makes services send to queues, by the queue's ARN. What may not be
+// created is left out.
+func deliveriesTo(st *template.Stack) map[string][]delivery {
+	all, created := map[string][]delivery{}, creation(st)
+	for _, r := range st.All() {
+		sender, ok := senders[r.Type]
+		if !ok {
+			continue
+		}
+		items := []template.Value{r.Get()}
+		if sender.list != nil {
+			items, _ = r.Get(sender.list...).List()
+			for _, event := range r.Get(sender.list...).Entries() {
+				items = append(items, event)
+			}
+		}
+		for _, item := range items {
+			queue := item.Get(sender.queue...)
+			arn, err := queue.Str()
+			if err != nil || !strings.Contains(arn, ":sqs:") || !created(r) {
+				continue
+			}
+			d := delivery{service: sender.service, from: item, queue: queue}
+			d.allowed = r.Type == template.SAMFunction || !item.Get("RoleArn").Absent()
+			switch r.Type {
+			case "AWS::SNS::Topic":
+				d.fifo = fifoTopic(r)
+			case "AWS::SNS::Subscription":
+				d.fifo = topicOf(st, item.Get("TopicArn"))
+			case template.SAMFunction:
+				d.fifo = topicOf(st, item.Get("Properties", "Topic"))
+			}
+			all[arn] = append(all[arn], d)
+		}
+	}
+	return all
+}
+
+// creation returns a function that reports whether a resource is surely created. Types that it
+// is not asked for add nothing to what is not known.
+func creation(st *template.Stack) func(template.Resource) bool {
+	created := map[string][]template.Resource{}
+	return func(r template.Resource) bool {
+		if created[r.Type] == nil {
+			created[r.Type], _ = st.Resources(r.Type)
+		}
+		return slices.ContainsFunc(created[r.Type], func(c template.Resource) bool { return c.ID == r.ID })
+	}
+}
+
+// topicOf reports whether a topic is a FIFO topic, nil if that is not known.
+func topicOf(st *template.Stack, v template.Value) *bool {
+	name, _ := nameOf(v)
+	if r, ok := st.Resource(name); ok {
+		if r.Type != "AWS::SNS::Topic" {
+			return nil
+		}
+		return fifoTopic(r)
+	}
+	if !strings.HasPrefix(name, "arn:") {
+		return nil
+	}
+	fifo := strings.HasSuffix(name, ".fifo") // as the names of all FIFO topics
+	return &fifo
+}
+
+func fifoTopic(r template.Resource) *bool {
+	fifo, err := r.Get("FifoTopic").Bool(false)
+	if err != nil {
+		return nil
+	}
+	return &fifo
+}
+
+// fed are the rules of a queue that services send to.
+var fed = []Rule[Source]{
+	{
+		Info: Info{ID: "SB219", Severity: Warning, Page: "Basic examples of Amazon SQS policies",
+			Title: "No policy lets a service send to the queue",
+			Why:   "SNS, S3 and EventBridge need sqs:SendMessage in the queue's own policy. Without it the messages of SNS and EventBridge are lost, unless a policy outside of the template allows them. It is an error with S3, which refuses the notification. SAM adds the policy for an SqsSubscription, and a target of EventBridge with a RoleArn needs none."},
+		check: func(s Source, r *reporter) {
+			for _, d := range s.deliveries {
+				if d.allowed || s.policies.allow(s.Queue, d.service) {
+					continue
+				}
+				f := r.report(d.queue.Pos, "%s sends to queue %s, and no policy of the template allows it sqs:SendMessage there", d.service, title(s.Queue))
+				if d.service == "s3.amazonaws.com" {
+					f.Severity = Error
+				}
+			}
+		},
+	},
+	{
+		Info: Info{ID: "SB220", Severity: Error, Page: "Amazon SNS message delivery for FIFO topics",
+			Title: "The sender cannot send to a FIFO queue",
+			Why:   "AWS refuses it: a standard topic and a bucket send to standard queues only, and a target of EventBridge needs SqsParameters with a MessageGroupId."},
+		check: func(s Source, r *reporter) {
+			for _, d := range s.deliveries {
+				group := d.from.Get("SqsParameters", "MessageGroupId")
+				says := ""
+				switch {
+				case !s.FIFO:
+				case d.service == "s3.amazonaws.com":
+					says = "S3 sends to standard queues only"
+				case d.service == "events.amazonaws.com" && r.known(d.from.Get("SqsParameters"), group) && group.Absent():
+					says = "the target needs SqsParameters with a MessageGroupId"
+				case d.fifo != nil && !*d.fifo:
+					says = "a standard topic sends to standard queues only"
+				}
+				if says != "" && r.known(s.Resource.Get("FifoQueue")) {
+					r.report(d.queue.Pos, "queue %s is a FIFO queue: %s", title(s.Queue), says)
+				}
+			}
+		},
+	},
+}
+
+// queuePolicies are the template's policies of queues, with what else may let a service send.
+type queuePolicies struct {
+	list   []template.Resource
+	unsure bool // there may be more
+}
+
+func queuePoliciesOf(st *template.Stack) *queuePolicies {
+	types := []string{"AWS::SQS::QueuePolicy", "AWS::SQS::QueueInlinePolicy"}
+	p := &queuePolicies{unsure: st.Unsure(types...) || attachmentsOf(st).others != ""}
+	p.list, _ = st.Resources(types...)
+	return p
+}
+
+// allow reports whether a policy lets a service send to a queue, or may do so.
+func (p *queuePolicies) allow(q template.Queue, service string) bool {
+	return p.unsure || slices.ContainsFunc(p.list, func(policy template.Resource) bool {
+		queues, err := texts(policy.Get("Queues"))
+		one, bad := policy.Get("Queue").Str()
+		if err == nil && bad == nil && !slices.Contains(append(queues, one), q.URL) {
+			return false
+		}
+		statements, err := statementsOf(policy.Get("PolicyDocument"))
+		return err != nil || slices.ContainsFunc(statements, func(s template.Value) bool { return mayAllow(s, q.ARN, service) })
+	})
+}
+
+// mayAllow reports whether a statement lets a service send to a queue, as far as it is known.
+func mayAllow(s template.Value, arn, service string) bool {
+	if effect, err := s.Get("Effect").Str(); err == nil && effect != "Allow" {
+		return false
+	}
+	named := func(name string, fits func(string) bool) bool {
+		list, err := texts(s.Get(name))
+		return err != nil || list == nil || slices.ContainsFunc(list, func(text string) bool { return strings.HasPrefix(text, "${") || fits(text) })
+	}
+	services, err := texts(s.Get("Principal", "Service"))
+	principal := s.Get("Principal")
+	return (err != nil || principal.Err != nil || principal.Absent() || everyone(principal) || slices.Contains(services, service)) &&
+		named("Action", func(a string) bool { return matches(a, "sqs:SendMessage") }) &&
+		named("Resource", func(on string) bool { return matches(on, arn) })
+}

@@ -1,0 +1,128 @@
+package rules_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
+)
+
+var update = flag.Bool("update", false, "write the rules into docs/lint.md and testdata/findings.txt")
+
+// example reads testdata/ID/NAME.yaml.
+func example(t testing.TB, id, name string) string {
+	t.Helper()
+	return read(t, filepath.Join(id, name+".yaml"))
+}
+
+// marked is the line of bad.yaml that ends with the rule's id as a comment.
+func marked(text, id string) int {
+	return 1 + slices.IndexFunc(strings.Split(text, "\n"), func(line string) bool { return strings.HasSuffix(line, "# "+id) })
+}
+
+// For each rule, bad.yaml has one finding, where it is marked, and good.yaml has none. The
+// fix, if the rule has one, makes the finding go away and leaves a template. findings.txt has
+// what is said.
+func TestRules_Examples(t *testing.T) {
+	var said strings.Builder
+	ran := 0 // -run may choose some, and a rule may fail
+	for _, rule := range rules.Rules() {
+		t.Run(rule.ID, func(t *testing.T) {
+			if got := checkText(t, example(t, rule.ID, "good")).Findings; len(got) > 0 {
+				t.Errorf("good.yaml: %s %v", got[0].ID, got)
+			}
+			bad := example(t, rule.ID, "bad")
+			found := checkText(t, bad).Findings
+			if len(found) != 1 || found[0].ID != rule.ID || found[0].Pos.Line != marked(bad, rule.ID) || found[0].Severity != rule.Severity {
+				t.Fatalf("bad.yaml: %+v, want %s in line %d", found, rule.ID, marked(bad, rule.ID))
+			}
+			f := found[0]
+			line := []rune(strings.Split(bad, "\n")[f.Pos.Line-1])
+			fmt.Fprintf(&said, "%s `%s`: %s\n", rule.ID, string(line[f.Pos.Col-1:f.EndCol-1]), f.Message)
+			if f.Fix != nil {
+				fmt.Fprintln(&said, "  fix:", f.Fix.Says)
+				fixed, err := f.Fix.Apply([]byte(bad))
+				ok(t, err)
+				if left := checkText(t, string(fixed)).Findings; slices.ContainsFunc(left, func(f rules.Finding) bool { return f.ID == rule.ID }) {
+					t.Errorf("after the fix: %v", left)
+				}
+			}
+			ran++
+		})
+	}
+	if ran < len(rules.Rules()) {
+		return
+	}
+	const file = "testdata/findings.txt"
+	docpage.RequireCurrent(t, file, docpage.Read(t, file), said.String(), *update)
+}
+
+// Ids, titles and reasons are complete, and each rule has its directory of examples.
+func TestRules_AreDescribed(t *testing.T) {
+	var ids []string
+	for _, r := range rules.Rules() {
+		if slices.Contains(ids, r.ID) || r.Title == "" || r.Page == "" && r.ID > "SB1" || !strings.HasSuffix(r.Why, ".") || strings.HasSuffix(r.Title, ".") {
+			t.Errorf("%+v", r)
+		}
+		ids = append(ids, r.ID)
+	}
+	dirs, err := os.ReadDir("testdata")
+	ok(t, err)
+	for _, d := range dirs {
+		if strings.HasPrefix(d.Name(), "SB") && !slices.Contains(ids, d.Name()) {
+			t.Errorf("testdata/%s is of no rule", d.Name())
+		}
+	}
+}
+
+// docs/lint.md lists the rules as they are, and the pages of docs/lint describe each, with the
+// change from bad.yaml to good.yaml.
+func TestThePagesHaveTheRules(t *testing.T) {
+	var table strings.Builder
+	table.WriteString("| rule | severity | what is wrong | fix |\n| --- | --- | --- | --- |\n")
+	sections := map[string]*strings.Builder{}
+	for _, r := range rules.Rules() {
+		fix := "–"
+		if fixable(t, r) {
+			fix = "yes"
+		}
+		fmt.Fprintf(&table, "| [%s](%s) | %s | %s | %s |\n", r.ID, r.Document(), r.Severity, r.Title, fix)
+		page, _, _ := strings.Cut(r.Document(), "#")
+		if sections[page] == nil {
+			sections[page] = &strings.Builder{}
+		}
+		section(t, sections[page], r)
+	}
+	docpage.RequireSection(t, "../../../../docs/lint.md", "rules", table.String(), *update)
+	for page, text := range sections {
+		docpage.RequireSection(t, "../../../../docs/"+page, "rules", text.String(), *update)
+	}
+}
+
+func fixable(t *testing.T, r rules.Info) bool {
+	return find(t, example(t, r.ID, "bad"), r.ID).Fix != nil
+}
+
+func section(t *testing.T, out *strings.Builder, r rules.Info) {
+	fmt.Fprintf(out, "\n## %s\n\n**%s** (%s). %s\n", r.ID, r.Title, r.Severity, r.Why)
+	if r.Page != "" {
+		fmt.Fprintf(out, "AWS: \"%s\".\n", r.Page)
+	}
+	if fixable(t, r) {
+		out.WriteString("There is a fix.\n")
+	}
+	bad := strings.ReplaceAll(example(t, r.ID, "bad"), " # "+r.ID, "") // the mark of the finding
+	diff := rules.Diff(r.ID, []byte(bad), []byte(example(t, r.ID, "good")))
+	_, diff, _ = strings.Cut(diff, "@@\n") // without the names of the files and the line numbers
+	diff = hunk.ReplaceAllString(diff, " …\n")
+	fmt.Fprintf(out, "\n```diff\n%s```\n", diff)
+}
+
+var hunk = regexp.MustCompile(`(?m)^@@.*@@\n`)
