@@ -52,8 +52,9 @@ type Hooks struct {
 	// when the record was skipped. It is not called for records that were not started.
 	//
 	// The outcome is the handler's: a permanent failure is Retry here, and DeadLettered in
-	// BatchSettled if it was sent to the dead-letter queue. Exception: a FIFO record that was
-	// dead-lettered while its group waited is DeadLettered here.
+	// BatchSettled if it was sent to the dead-letter queue. Exception: a record that the
+	// configuration drops is Dropped here, and a FIFO record that was dead-lettered while its
+	// group waited is DeadLettered.
 	RecordFinished func(ctx context.Context, r Result)
 
 	// BatchSettled is called when a batch is over: every record has its outcome, and the

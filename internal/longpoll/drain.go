@@ -52,7 +52,7 @@ func (p *Poller) drain(now time.Time) {
 	case p.phase == draining && (late || p.forced.Err() != nil):
 		p.cancelAll(now)
 	case p.phase == canceling && late:
-		p.runner.GiveUp() // records that a hook keeps from ending
+		p.runner.GiveUp() // records that a hook or a send still holds
 		p.giveBackWaiting(now)
 		p.settleLast(now)
 	}

@@ -15,11 +15,10 @@ import (
 // load is the set of messages that this poller holds.
 type load struct {
 	held int // messages in the runner
-	// byID has every message that is held, or is handled and not deleted yet.
+	// byID has every message from its receipt until it is settled.
 	byID   map[string]*runner.Delivery
 	recent recent
-	// replaced are messages that were received again while SQS had not answered their
-	// release.
+	// replaced are messages that were received again while they were Returning.
 	replaced []*runner.Delivery
 	// noExtension is the time until which extending waits after a failure.
 	noExtension time.Time
@@ -82,7 +81,7 @@ func (p *Poller) repeats(again types.Message, at time.Time, a apart) bool {
 		return false
 	}
 	p.counts.Repeated++
-	latest := p.messagesOf([]types.Message{again}, at, a)[0]
+	latest := p.deliveriesOf([]types.Message{again}, at, a)[0]
 	if d != nil {
 		p.runner.Renew(d, latest)
 		return true
@@ -98,7 +97,7 @@ func (p *Poller) repeats(again types.Message, at time.Time, a apart) bool {
 // and the same step of the loop gives them back.
 func (p *Poller) hold(list []*runner.Delivery) {
 	for _, d := range list {
-		if old := p.load.byID[d.Record.MessageID]; old != nil { // it is being released, and was visible already
+		if old := p.load.byID[d.Record.MessageID]; old != nil { // it is Returning, and SQS shows it already
 			p.load.replaced = append(p.load.replaced, old)
 		}
 		p.load.byID[d.Record.MessageID] = d
@@ -228,7 +227,7 @@ func (p *Poller) revoke(d *runner.Delivery) {
 	p.warn(batch.Warning{MessageID: d.Record.MessageID, Message: "SQS did not extend the record's visibility, " +
 		"so others may receive it. Its handler here is cancelled, or not started. Possible causes: this process was suspended, the message was deleted, or an SQS emulator restarted"})
 	p.giveBack(behind, errGroupLost)
-	if p.settler.Withdraw(d) { // others may succeed with it, so it must not go to the dead-letter queue
+	if !p.settler.Sending(d) { // others may succeed with it, so it must not go to the dead-letter queue
 		d.Resolve(false)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
 
-// messagesOf makes deliveries of messages that were received together: one of a standard queue, or
-// those of a FIFO group.
-func (p *Poller) messagesOf(received []types.Message, at time.Time, a apart) []*runner.Delivery {
+// deliveriesOf returns deliveries of messages that were received together: one of a standard queue,
+// or several of a FIFO group.
+func (p *Poller) deliveriesOf(received []types.Message, at time.Time, a apart) []*runner.Delivery {
 	type message struct { // one allocation for all
 		runner.Delivery
 		record batch.Record

@@ -70,7 +70,7 @@ type Poller struct {
 	callsOpen int         // calls that are open, see call
 	most      int         // records, or FIFO groups, at the same time
 	paused    bool        // set by Pause and Resume
-	pausing   bool        // paused, as the loop has seen it
+	pausing   bool        // the pause is in effect, see heedPause
 	timer     *time.Timer // wakes the loop when something is due
 	sweepAt   time.Time   // when sweep is due
 

@@ -184,7 +184,7 @@ func (p *Poller) received(messages []types.Message, n int, now time.Time, a apar
 	for _, together := range p.grouped(messages) {
 		fresh := slices.DeleteFunc(together, func(m types.Message) bool { return p.repeats(m, now, a) })
 		if len(fresh) > 0 {
-			p.hold(p.messagesOf(fresh, now, a))
+			p.hold(p.deliveriesOf(fresh, now, a))
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
-// enqueueDelete has the settler delete a message.
+// enqueueDelete passes a message to the settler to be deleted.
 func (p *Poller) enqueueDelete(d *runner.Delivery) {
 	p.undeleted++
 	p.settler.Delete(d)
@@ -21,7 +21,7 @@ func (p *Poller) enqueueDelete(d *runner.Delivery) {
 // settleFailed settles a failure, and the messages that were skipped because of it.
 func (p *Poller) settleFailed(head *runner.Delivery) {
 	switch group := slices.Collect(head.Group()); {
-	case !p.settler.Withdraw(head): // it is being sent, and a stop gives that up: SQS's answer to the send decides
+	case p.settler.Sending(head): // it is being sent, and a stop gives that up: SQS's answer to the send decides
 		p.settler.Fail(head)
 	case head.Lost: // others may have it already: the messages after it must wait for them
 		p.settler.Leave(head)
@@ -64,8 +64,8 @@ func (p *Poller) handOver(now time.Time) {
 	})
 }
 
-// flush has the settler start its calls. A call starts when it has ten entries or a moment
-// later, but at once if no running record could join it.
+// flush starts the settler's calls: one when ten deliveries wait for it, or a moment later, but at
+// once if no running record could join it.
 func (p *Poller) flush(now time.Time) {
 	if p.settler == nil {
 		return

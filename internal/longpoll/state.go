@@ -100,7 +100,7 @@ func (a *aborts) reason(now time.Time) error {
 	return batch.ErrStopped
 }
 
-// do calls f with the lock, and makes a step; the loop need know only that the poller has stopped.
+// do calls f with the lock, and makes a step. It wakes the loop only when the poller has stopped.
 // It does nothing after Run has returned.
 func (p *Poller) do(f func()) {
 	p.mu.Lock()

@@ -111,7 +111,7 @@ type incident struct {
 
 const (
 	quietFor     = time.Minute
-	goesOn       = 5 * time.Second
+	lasting      = 5 * time.Second
 	seriousAfter = time.Minute
 	remindEvery  = 5 * time.Minute
 )
@@ -124,7 +124,7 @@ func (i *incident) fails(now time.Time) (warn bool) {
 	i.tries++
 	switch {
 	case !i.reported:
-		warn = now.Sub(i.at) >= quietFor || now.Sub(i.since) >= goesOn
+		warn = now.Sub(i.at) >= quietFor || now.Sub(i.since) >= lasting
 	case i.serious(now):
 		warn = i.at.Before(i.since.Add(seriousAfter)) || now.Sub(i.at) >= remindEvery
 	}

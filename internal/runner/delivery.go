@@ -30,11 +30,11 @@ type Delivery struct {
 	// Verdict is what Result.Err asks for.
 	Verdict Verdict
 	State   State
-	// Within is the time after Record.ReceivedAt in which its handler must be done. Zero if
+	// Within limits the handler to this time after Record.ReceivedAt. Zero if
 	// only the runner's cutoff counts.
 	Within time.Duration
-	// HiddenUntil is when SQS shows the record to others, unless its owner extends that. Later
-	// than that it is not started. Zero if that is not tracked.
+	// HiddenUntil is the end of the visibility timeout that SQS confirmed last. The record is not
+	// started after it. Zero on Lambda.
 	HiddenUntil time.Time
 	// ShownBy is when SQS shows the record at the latest: HiddenUntil, or the end of an extension
 	// that SQS has not confirmed. Zero if that is not known.
@@ -44,20 +44,19 @@ type Delivery struct {
 	// Extending is true while a call that extends its visibility is open. The settler then makes
 	// no call that the extension could undo.
 	Extending bool
-	// Notified means that the hooks of a container know the result.
+	// Notified is true if a container's BatchSettled hook needs no further call.
 	Notified bool
-	// Last is true if SQS gives up on the record after this delivery. It then leaves time
-	// for the records of its group that wait for it. The runner sets it if the owner has
-	// not.
+	// Last is true if SQS gives up on the record after this delivery. Its deadline then leaves
+	// time for the records behind it. The runner sets Last if the owner has not.
 	Last bool
 	// Settling is nil until a settler has the delivery.
 	Settling *Settling
 
 	follows  bool // it was handled together with the one before it, see View.Next
-	alone    bool // those behind it were taken back, but for what it handles as well
+	alone    bool // after Withdraw: deliveries behind it start only if View.Next begins them
 	runner   *Runner
 	next     *Delivery // behind it in its FIFO group
-	together int       // so many of those behind it may be handled together with it
+	together int       // number of deliveries behind it that its handler may handle as well
 	queued   *Delivery // behind it in its queue
 
 	// Used by its handler's context, see recordContext, which reads them without the
@@ -65,18 +64,14 @@ type Delivery struct {
 	deadline time.Time                       // set before the handler is called; zero: the parent's
 	batch    atomic.Pointer[context.Context] // values from BatchContext; nil: the parent's
 	values   atomic.Pointer[context.Context] // from RecordContext; nil: the batch's
-	err      atomic.Pointer[error]           // what it ended with; nil before
+	err      atomic.Pointer[error]           // of the context; nil before its end
 	ending   atomic.Pointer[ending]          // nil until someone asks for it
 }
 
-// Settling is what a settler knows of a delivery.
+// Settling is the settler's state of a delivery.
 type Settling struct {
-	// Head is the delivery with which it comes back: the failure because of which it was skipped,
-	// or itself. Nil for a delete, and while its FIFO group waits for it.
-	Head *Delivery
-
-	// Of a Head, written before its first call:
-	FailedAt  time.Time     // or released
+	// Of a call that sets the visibility, written before it:
+	FailedAt  time.Time     // when the record, or the one before it in its group, failed or was released
 	VisibleIn time.Duration // counted from FailedAt
 	Postponed bool          // a release that waits for the end of an abort, see Settler.Postpone
 
@@ -85,7 +80,7 @@ type Settling struct {
 	Due     time.Time // when it is tried; zero for when it has lingered
 	Lingers bool      // it may be tried sooner, with others
 	Patient bool      // it is tried until it is settled, whatever SQS answers
-	Sending bool      // its FIFO group waits for a send; else, while Deciding, for its queue's answer
+	Sending bool      // Settler.DeadLetter sends it; if false while Deciding, the queue is being asked
 	Unsure  bool      // a try may have had its effect, although it failed
 	Count   int       // tries that SQS answered with a failure
 	Err     error     // of the latest try
@@ -110,7 +105,7 @@ const (
 	Returning // failed, skipped or not started; its visibility has to be set
 )
 
-// Group yields d, which is finished, and the records that were skipped because of it.
+// Group yields d and the deliveries behind it in its FIFO group. If d failed, those were skipped.
 func (d *Delivery) Group() iter.Seq[*Delivery] {
 	return func(yield func(*Delivery) bool) {
 		for ; d != nil && yield(d); d = d.next {
@@ -118,7 +113,7 @@ func (d *Delivery) Group() iter.Seq[*Delivery] {
 	}
 }
 
-// copies are of the results of [Delivery.Group].
+// copies returns copies of the results of [Delivery.Group].
 func (d *Delivery) copies() (list []batch.Result) {
 	for d := range d.Group() {
 		list = append(list, *d.Result)

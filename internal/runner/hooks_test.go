@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/test/testhooks"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -147,6 +148,26 @@ func TestGoexitInWhatUsersSupply(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A hook that ends the goroutine for a record behind another one fails that record.
+func TestGoexitInRecordContextBehind_FailsOnlyThatRecord(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		cfg := config{Hooks: testhooks.Of(onStart(func(_ context.Context, r *batch.Record) {
+			if r.MessageID == "m-1" {
+				runtime.Goexit()
+			}
+		}))}
+		results := invoke(t, 3*time.Second, fifo("a", "a", "b"), cfg, func(ctx context.Context, _ batch.Record) error {
+			if v, ok := runner.From(ctx); ok && len(v.Behind(1)) == 1 {
+				v.Next()
+			}
+			return nil
+		})
+		if got, want := outcomes(results), []batch.Outcome{batch.Succeeded, batch.Retry, batch.Succeeded}; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	})
 }
 
 func TestStartHookOutlastsBatch_HandlerIsNotCalled(t *testing.T) {

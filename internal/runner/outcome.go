@@ -14,9 +14,8 @@ var ErrLost = errors.New("not started, the record's visibility timeout is over")
 
 var expired = failure{ErrLost, Verdict{Lost: true}}
 
-// leave finishes a delivery that is done with, and lets the next of its group have its
-// turn.
-func (r *Runner) leave(d *Delivery) {
+// advance finishes a delivery that is gone or taken back, and makes the next of its group ready.
+func (r *Runner) advance(d *Delivery) {
 	r.enter(d, Finished)
 	if !d.Record.FIFO() {
 		return
@@ -34,10 +33,9 @@ func (r *Runner) leave(d *Delivery) {
 	}
 }
 
-// failOrDecide finishes a delivery that failed, or has its owner decide whether it can be
-// put out of the way of those behind it. Without that they would share its attempts, and
-// its end: SQS gives up on each of them after the same number of deliveries, whether a
-// handler saw it or not. It reports whether the owner decides, or has decided.
+// failOrDecide finishes a delivery that failed, or asks the owner whether it can be dead-lettered, so
+// that those behind it go on: SQS gives up on all of them after the same number of deliveries, whether
+// a handler saw them or not. It reports whether the owner was asked.
 func (r *Runner) failOrDecide(d *Delivery, outcome batch.Outcome, err error, now time.Time) (decides bool) {
 	d.Result.Outcome, d.Result.Err = outcome, err
 	d.Result.Duration = now.Sub(d.Result.Started)
@@ -57,7 +55,7 @@ func (r *Runner) failOrDecide(d *Delivery, outcome batch.Outcome, err error, now
 	return true
 }
 
-// report has the owner take a delivery that has finished.
+// report passes a finished delivery to the owner.
 func (r *Runner) report(d *Delivery) {
 	if r.options.Finished != nil {
 		r.options.Finished(d)

@@ -6,9 +6,9 @@
 //	Waiting → Running → Finished
 //	             └→ Deciding ┘   a FIFO record that failed, while others wait for it
 //
-// A file calls those below it in this list. Exception: setDue has a timer call expire.
+// A file calls those below it in this list. Exception: setDue sets a timer that calls expire.
 //
-//   - engine.go: a handler with its configuration; invocation.go: Lambda's owner
+//   - engine.go: a handler with its configuration; invocation.go: the records of an invocation
 //   - runner.go: what an owner does, such as adding and withdrawing deliveries
 //   - expiry.go: contexts end, and handlers are abandoned; view.go: what packages bulk and idempotency see
 //   - worker.go: a goroutine starts, handles and finishes deliveries
@@ -43,8 +43,8 @@ type Options struct {
 	// Wake gets a value after the owner was called, and when the runner is idle. It must have room
 	// for one. Nil means one of the runner's own.
 	Wake chan struct{}
-	// Finished is called with each delivery that has finished; on Lambda ([Engine.Run]) only
-	// with those that are not done. Its [Delivery.Group] are the records of its FIFO group that
+	// Finished is called with each delivery that has finished; on Lambda ([Engine.Run]) not with
+	// successes. Its [Delivery.Group] are the records of its FIFO group that
 	// were skipped because of it. Nil means nothing.
 	Finished func(d *Delivery)
 	// Decide is called with a delivery that failed while others of its FIFO group wait for it.
@@ -69,11 +69,11 @@ type Runner struct {
 	ready     queue                  // heads of groups, and records of standard queues
 	groups    map[groupKey]*Delivery // the last of each FIFO group
 	counts    [Finished]int          // deliveries by state
-	active    []*worker              // those that were not given up
+	active    []*worker              // workers with a slot
 	slots     int
-	share     *share      // of slots that others have as well; nil without such
-	timer     *time.Timer // calls expire; nil before the first
-	due       time.Time   // when it does; zero for not at all
+	share     *share      // part of shared slots; nil if they are not shared
+	timer     *time.Timer // calls expire; nil before its first use
+	due       time.Time   // when timer fires; zero if it is stopped
 	starting  bool        // a worker was started and has not taken its first delivery
 	paused    bool        // nothing is started
 	closed    bool        // nothing more is added
@@ -99,7 +99,7 @@ func (e *Engine) NewRunner(ctx context.Context, o Options) *Runner {
 	return r
 }
 
-// Leave means that nothing more will be started: other runners do not have to share slots with r.
+// Leave gives up r's share of the slots: nothing more is started.
 func (r *Runner) Leave() {
 	if r.share != nil {
 		r.share.leave()
@@ -182,7 +182,7 @@ func (r *Runner) withdrawReady(which func(*Delivery) bool) (list []*Delivery) {
 			continue
 		}
 		list = append(append(list, d), r.withdrawBehind(d)...)
-		r.leave(d)
+		r.advance(d)
 	}
 	return list
 }
@@ -203,8 +203,8 @@ func (r *Runner) withdrawBehind(d *Delivery) (list []*Delivery) {
 	return list
 }
 
-// Renew applies that a delivery was received again. If it was not started, its record is replaced
-// by the new one.
+// Renew gives d the receipt handle and times of a later delivery of its record. If d was not started,
+// it gets the new record as well.
 func (r *Runner) Renew(d, again *Delivery) {
 	d.Latest, d.ShownBy = again.Record, again.ShownBy
 	if d.HiddenUntil, d.Lost = again.HiddenUntil, false; d.State == Waiting {
@@ -212,8 +212,8 @@ func (r *Runner) Renew(d, again *Delivery) {
 	}
 }
 
-// Revoke means that others may have a delivery, which is Lost from now on. It ends the
-// delivery's context, and takes back the deliveries that wait for it.
+// Revoke marks d as Lost, since others may have its record. It ends d's context, and takes back the
+// deliveries behind d.
 func (r *Runner) Revoke(d *Delivery) (behind []*Delivery) {
 	d.Lost = true
 	if d.State == Waiting || d.State >= Finished {
@@ -256,8 +256,8 @@ func (r *Runner) GiveUp() {
 	r.checkIdle()
 }
 
-// Resolve ends the decision about d, if it is still deciding. If the record is gone, its group
-// goes on, and its result has its new outcome. Else it has failed.
+// Resolve ends the decision about d, if d is still Deciding. If the record is gone, the caller has set
+// its outcome, and its group goes on. Otherwise d fails.
 func (d *Delivery) Resolve(gone bool) {
 	r := d.runner
 	if d.State != Deciding {
@@ -265,7 +265,7 @@ func (d *Delivery) Resolve(gone bool) {
 	}
 	r.deciding = slices.DeleteFunc(r.deciding, func(other *Delivery) bool { return other == d })
 	if gone {
-		r.leave(d)
+		r.advance(d)
 		r.report(d)
 	} else {
 		r.fail(d)

@@ -39,8 +39,8 @@ func (r *Runner) Idle() bool {
 		(r.counts[Waiting] == 0 || r.paused)
 }
 
-// checkIdle wakes the owner when nothing runs any more. It notifies what handlers share if all
-// running records wait for others to join them, and none can start.
+// checkIdle wakes the owner when nothing runs any more. It calls idleShared if all running records
+// wait for others to join them, and no other record can start.
 func (r *Runner) checkIdle() {
 	if r.Idle() {
 		r.signal()

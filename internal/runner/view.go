@@ -65,7 +65,7 @@ func (v View) Shared(key any, fresh func() Shared) Shared {
 	return r.shared[key]
 }
 
-// Joined has the runner look whether further records can join those that wait.
+// Joined makes the runner check whether more records can join those that wait.
 func (v View) Joined() {
 	v.whileRunning(func(r *Runner, _ *Delivery) { r.checkIdle() })
 }

@@ -20,7 +20,7 @@ type worker struct {
 	slot     int       // its place among Runner.active
 	fresh    bool      // it has a slot for its first delivery
 	ended    bool      // the context of its delivery was ended
-	givenUp  bool      // its slot is another's, and what it handles is finished
+	givenUp  bool      // it lost its slot, and its delivery is finished
 }
 
 // addWorker starts a worker if there is a delivery for it and a slot. Each worker
@@ -122,8 +122,8 @@ func (w *worker) next(now time.Time) (*Delivery, time.Time) {
 	return nil, now
 }
 
-// run gives w a delivery that starts now. Its owner ends all deliveries at the runner's cutoff, so
-// that the usual record of an invocation needs no timer.
+// run gives w a delivery that starts now. A deadline that is the cutoff needs no timer: the owner then
+// ends all deliveries.
 func (w *worker) run(d *Delivery, now time.Time) {
 	r := w.runner
 	w.delivery, w.due, w.ended, d.Result.Started = d, time.Time{}, false, now
@@ -242,8 +242,8 @@ func (w *worker) done(d *Delivery, outcome batch.Outcome, now time.Time) {
 	if outcome == batch.Succeeded && !d.follows && !r.cutoff(d).IsZero() {
 		r.pace.add(d.Result.Duration)
 	}
-	r.leave(d)
-	if !r.closed { // on Lambda the owner need know of no success before all is over
+	r.advance(d)
+	if !r.closed { // on Lambda, Run returns the successes
 		r.report(d)
 	}
 }
@@ -266,9 +266,11 @@ func (r *Runner) next(d *Delivery) *Delivery {
 	r.notifyAside(d)
 	w.run(behind, now)
 	if r.contexts {
-		r.mu.Unlock()
-		w.addValues((*recordContext)(behind))
-		r.mu.Lock()
+		func() {
+			r.mu.Unlock()
+			defer r.mu.Lock() // also after a Goexit
+			w.addValues((*recordContext)(behind))
+		}()
 		w.inHook = time.Time{}
 	}
 	if w.givenUp { // while a hook blocked
@@ -277,10 +279,9 @@ func (r *Runner) next(d *Delivery) *Delivery {
 	return behind
 }
 
-// askLast finds out whether d is delivered for the last time, if it does not know, and
-// reports whether it had to ask. It asks only if other records wait for d, since SQS would
-// give up on those as well. The answer may take a moment: the lock is not held meanwhile,
-// and other workers start.
+// askLast sets d.Last if the owner has not, and reports whether it had to ask. It asks only if other
+// records wait for d, since SQS would give up on those as well. The answer may take a moment, for
+// which it releases the lock: other workers start.
 func (r *Runner) askLast(d *Delivery) (asked bool) {
 	if r.options.LastAttempt == nil || d.Last || d.next == nil || r.cutoff(d).IsZero() {
 		return false
@@ -293,8 +294,8 @@ func (r *Runner) askLast(d *Delivery) (asked bool) {
 	return true
 }
 
-// setDue has w looked at when t has come. There is one timer for all workers: it is set
-// to the earliest of these times, or to that of a delivery that has finished since.
+// setDue schedules a check of w at t. All workers share one timer. It is set to the earliest of their
+// times, or to that of a delivery that has finished since.
 func (w *worker) setDue(t time.Time) {
 	r := w.runner
 	w.due = t

@@ -119,8 +119,8 @@ func (q queue) attributes(ctx context.Context, arn string, called func(batch.Cal
 	return out.Attributes, nil
 }
 
-// whenKnown has the owner call f when the attributes of a queue are known, or a moment later
-// although SQS has not said them.
+// whenKnown calls f, with the owner's lock, when the attributes of a queue are known, or after
+// policyWait without them.
 func (s *Settler) whenKnown(arn string, f func()) {
 	if answered, err := s.queues.latest(arn); answered && err == nil && s.waiting[arn] == nil {
 		f()

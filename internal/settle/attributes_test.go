@@ -102,7 +102,7 @@ func TestMaxReceiveCountConfigured_NeedsNoCall(t *testing.T) {
 		if n := f.asks(); n != 0 {
 			t.Errorf("asked %d times", n)
 		}
-		f.warnedOnce("2 records have one attempt left, or none. This one: no attempt left before the dead-letter queue (7 of 7 used)")
+		f.warnedOnce("2 records near maxReceiveCount; the closest: no attempt left before the dead-letter queue (7 of 7 used)")
 	})
 }
 

@@ -170,7 +170,7 @@ var errNoTime = errors.New("there was no time left to delete it")
 // released at once they would be in the dead-letter queue within seconds.
 func (b *Batch) release(stuck bool) {
 	for _, d := range b.notStarted {
-		d.Settling = &runner.Settling{Head: d, FailedAt: time.Now()}
+		d.Settling = &runner.Settling{FailedAt: time.Now()}
 		b.settler.comeBack(d, d.Verdict.Aborts || stuck && d.Record.Attempt > 1)
 	}
 }

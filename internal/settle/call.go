@@ -189,7 +189,7 @@ var (
 	errTooLate = errors.New("too late for another try")
 	// errNoAnswer is the error of an entry that SQS did not mention.
 	errNoAnswer = errors.New("SQS's answer does not mention the entry")
-	errRefused  = errors.New("not called: SQS refused the same before")
+	errRefused  = errors.New("call skipped: SQS refused the previous one")
 	// errUnknown is the error of a send while the queue does not say where to.
 	errUnknown = errors.New("the dead-letter queue is not known")
 )

@@ -117,7 +117,7 @@ func (s *Settler) newCall(l *lane, list []*runner.Delivery) *call {
 			j.received = s.began.Add(-maxWindow)
 		}
 		if l.op == opVisibility {
-			j.failedAt, j.visibleIn = t.Head.Settling.FailedAt, s.visibleIn(t.Head)
+			j.failedAt, j.visibleIn = t.FailedAt, s.visibleIn(d)
 		}
 	}
 	return c
@@ -205,8 +205,8 @@ func (s *Settler) noteResult(l *lane, c *call, now time.Time) {
 }
 
 // take removes and returns the deliveries of a call: ten, or fewer if all is set or one is due; nil
-// if there is no call to make. Those that are tried again are behind the others, so that
-// those do not wait for one that always fails.
+// if there is no call to make. Retries come last, so that the
+// others do not wait for one that always fails.
 func (l *lane) take(now time.Time, all bool) (list []*runner.Delivery) {
 	most := maxEntries
 	if l.failing >= oneByOne { // it may be one of the ten for which SQS does not answer

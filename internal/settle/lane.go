@@ -36,12 +36,12 @@ type lane struct {
 	op       operation
 	arn      string
 	list     []*runner.Delivery // in the order in which they were added, or failed
-	until    time.Time          // until then none of them is given up; zero for never
+	until    time.Time          // no Until of list is earlier; zero for never
 	calls    int                // under way
 	answered time.Time          // when SQS last answered
 	failing  int                // calls in a row that were not answered
 	pause    time.Time          // until then no call is made
-	refused  bool               // until then nothing is tried that is not patient
+	refused  bool               // SQS refuses the calls: before pause only patient deliveries stay
 }
 
 // enqueue adds a delivery to the lane of an operation and the record's queue.
@@ -105,7 +105,7 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
-// aside calls f on a goroutine of its own, and then has the owner call then.
+// aside calls f on a goroutine of its own, and after that calls then with the owner's lock.
 func (s *Settler) aside(f, then func()) {
 	s.calls.Add(1)
 	go func() {

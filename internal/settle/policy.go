@@ -155,7 +155,7 @@ type queueState struct {
 	until  time.Time     // when the latest answer is no longer believed
 }
 
-// of returns a queue's. The caller holds the lock.
+// of returns the state of the queue arn. The caller holds the lock.
 func (c *queueCache) of(arn string) *queueState {
 	q := c.list[arn]
 	if q == nil {
@@ -241,7 +241,7 @@ func readAttributes(values map[string]string) (a attributes, err error) {
 	return a, nil
 }
 
-// maxReceiveCount is a queue's, 0 without a RedrivePolicy, and whether it is known.
+// maxReceiveCount returns the queue's limit, 0 without a RedrivePolicy, and whether it is known.
 func (p *Policy) maxReceiveCount(arn string) (most int, known bool) {
 	if p.cfg.MaxReceiveCount > 0 {
 		return p.cfg.MaxReceiveCount, true

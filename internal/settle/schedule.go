@@ -182,7 +182,7 @@ func (p *Policy) Schedule(arn string) string {
 	case 0:
 		return fmt.Sprintf("the queue has no RedrivePolicy: a record that fails is retried until it expires, with at most %v between attempts", longest(p.cfg.Outage))
 	case 1:
-		return fmt.Sprintf("maxReceiveCount is 1: a record that fails is not retried; AWS advises %d at least", AdvisedReceives)
+		return fmt.Sprintf("maxReceiveCount is 1: a record that fails is not retried; AWS recommends at least %d", AdvisedReceives)
 	}
 	var sum time.Duration
 	for _, d := range p.schedule.delays(most) {
@@ -190,7 +190,7 @@ func (p *Policy) Schedule(arn string) string {
 	}
 	text := fmt.Sprintf("a record that fails gets %d attempts over at least %v", most, sum)
 	if most < AdvisedReceives {
-		text += fmt.Sprintf("; AWS advises a maxReceiveCount of %d at least", AdvisedReceives)
+		text += fmt.Sprintf("; AWS recommends a maxReceiveCount of at least %d", AdvisedReceives)
 	}
 	return text
 }

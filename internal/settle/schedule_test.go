@@ -257,7 +257,7 @@ func TestRetrySchedule_IsReportedOnce(t *testing.T) {
 		}
 	})
 	for most, want := range map[int]string{
-		0: "no RedrivePolicy", 1: "is not retried; AWS advises 5 at least", 3: "3 attempts over at least 15m0s; AWS advises a maxReceiveCount of 5 at least", 5: "5 attempts over at least 15m1s", 1000: "1000 attempts over at least 16m39s",
+		0: "no RedrivePolicy", 1: "is not retried; AWS recommends at least 5", 3: "3 attempts over at least 15m0s; AWS recommends a maxReceiveCount of at least 5", 5: "5 attempts over at least 15m1s", 1000: "1000 attempts over at least 16m39s",
 	} {
 		if text := newSettler(t, 0, most).Schedule(standardARN); !strings.Contains(text, want) {
 			t.Errorf("maxReceiveCount %d: %q, want %q", most, text, want)

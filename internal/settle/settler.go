@@ -76,7 +76,7 @@ func (p *Policy) NewSettler(ctx context.Context, owner Callbacks) *Settler {
 	return p.settler(ctx, owner, pollTuning)
 }
 
-// settler makes one for an owner whose calls end with ctx.
+// settler returns a Settler; ctx bounds its calls.
 func (p *Policy) settler(ctx context.Context, owner Callbacks, t tuning) *Settler {
 	s := &Settler{
 		timer:  time.AfterFunc(time.Hour, func() { owner.Do(func() {}) }), // see arm
@@ -97,25 +97,24 @@ func (s *Settler) Delete(d *runner.Delivery) {
 	s.enqueue(opDelete, d)
 }
 
-// Release makes a record visible that was not started: at once, or later after
-// [Settler.Postpone], but not after [Settler.Hurry]. It is retried until d.HiddenUntil, when SQS
-// itself shows the record.
+// Release makes a record visible: at once, or at the time of [Settler.Postpone], unless
+// [Settler.Hurry] was called. It is retried until d.HiddenUntil, when SQS itself shows the record.
 func (s *Settler) Release(d *runner.Delivery) {
-	d.Settling = &runner.Settling{Head: d, FailedAt: time.Now(), Postponed: s.longest != hurriedDelay, Until: d.HiddenUntil, Patient: true}
+	d.Settling = &runner.Settling{FailedAt: time.Now(), Postponed: s.longest != hurriedDelay, Until: d.HiddenUntil, Patient: true}
 	s.enqueue(opVisibility, d)
 }
 
-// Postpone has records that are released before at come back then. They come back no sooner than
+// Postpone delays records that are released before at until then. They come back no sooner than
 // after a failure, since this delivery counts as an attempt.
 func (s *Settler) Postpone(at time.Time) { s.showAt = at }
 
-// visibleIn returns when a record comes back, counted from its head's FailedAt.
-func (s *Settler) visibleIn(head *runner.Delivery) time.Duration {
-	t := head.Settling
+// visibleIn returns when a record comes back, counted from its FailedAt.
+func (s *Settler) visibleIn(d *runner.Delivery) time.Duration {
+	t := d.Settling
 	if !t.Postponed || !s.showAt.After(t.FailedAt) {
 		return t.VisibleIn
 	}
-	return WholeSeconds(max(s.showAt.Sub(t.FailedAt), s.Backoff(head.First, t.FailedAt)))
+	return WholeSeconds(max(s.showAt.Sub(t.FailedAt), s.Backoff(d.First, t.FailedAt)))
 }
 
 // Fail settles a failure, and the records of its [runner.Delivery.Group], which were skipped because
@@ -125,21 +124,12 @@ func (s *Settler) visibleIn(head *runner.Delivery) time.Duration {
 // queue's visibility timeout, counted from when the settler began), since its handler may still be
 // running. A poller tries no failure later than that.
 func (s *Settler) Fail(head *runner.Delivery) {
-	failedAt := head.Result.Started.Add(head.Result.Duration)
-	if head.Result.Outcome == batch.NotStarted {
-		failedAt = time.Now()
+	sending := s.Sending(head)
+	if !sending {
+		head.Settling = &runner.Settling{}
 	}
-	var until time.Time
-	if s.failureFor > 0 {
-		until = sooner(time.Now().Add(s.failureFor), shownBy(head))
-	}
-	sending := !s.Withdraw(head)
-	for d := range head.Group() {
-		if d != head || !sending {
-			d.Settling = &runner.Settling{}
-		}
-		d.Settling.Head, d.Settling.FailedAt, d.Settling.Until = head, failedAt, until
-	}
+	until := s.tryUntil(head)
+	head.Settling.FailedAt, head.Settling.Until = head.Result.Started.Add(head.Result.Duration), until
 	if sending { // SQS's answer decides
 		for _, l := range s.lanes { // the record is in one of them, or waits for its queue's answer
 			l.until = sooner(l.until, until)
@@ -154,6 +144,14 @@ func (s *Settler) Fail(head *runner.Delivery) {
 	default:
 		s.comeBack(head, true)
 	}
+}
+
+// tryUntil returns when calls for a failed group end: no call is made once others may have it.
+func (s *Settler) tryUntil(head *runner.Delivery) (until time.Time) {
+	if s.failureFor > 0 {
+		until = sooner(time.Now().Add(s.failureFor), shownBy(head))
+	}
+	return until
 }
 
 // shownBy returns when SQS shows the records of a group at the latest; zero if that is not known.
@@ -184,7 +182,7 @@ func (s *Settler) comeBack(head *runner.Delivery, backoff bool) {
 	}
 	show()
 	if asks {
-		s.whenKnown(r.QueueARN, func() {}) // for note
+		s.whenKnown(r.QueueARN, func() {}) // note tells the attempts that are left
 	}
 }
 
@@ -206,27 +204,21 @@ func (s *Settler) Leave(list ...*runner.Delivery) {
 	}
 }
 
-// noteAll is note, unless a batch does that at its end.
+// noteAll calls note. A batch calls it at its end instead.
 func (s *Settler) noteAll(list []*runner.Delivery) {
 	if s.reports {
 		s.note(len(list), func(i int) *batch.Result { return list[i].Result })
 	}
 }
 
-// show has the records of a group made visible, but for a head that is gone. A poller does not try
-// once others may have a record.
+// show makes the records of a group visible, except a head that is gone.
 func (s *Settler) show(head *runner.Delivery) {
-	var until time.Time
-	if s.failureFor > 0 {
-		until = sooner(time.Now().Add(s.failureFor), shownBy(head))
-	}
+	t, until := head.Settling, s.tryUntil(head)
 	for d := range head.Group() {
-		if d.Result.Outcome.Done() {
-			continue
+		if !d.Result.Outcome.Done() {
+			d.Settling = &runner.Settling{FailedAt: t.FailedAt, VisibleIn: t.VisibleIn, Until: until}
+			s.enqueue(opVisibility, d)
 		}
-		t := d.Settling
-		d.Settling = &runner.Settling{Head: head, FailedAt: t.FailedAt, VisibleIn: t.VisibleIn, Until: until}
-		s.enqueue(opVisibility, d)
 	}
 }
 
@@ -311,8 +303,5 @@ func (s *Settler) finish(c *call, k int) {
 	}
 }
 
-// Withdraw takes back a delivery that was passed to [Settler.DeadLetter]. It returns false if
-// that is too late, because the record is being sent.
-func (s *Settler) Withdraw(d *runner.Delivery) (ok bool) {
-	return d.Settling == nil || !d.Settling.Sending
-}
+// Sending reports whether [Settler.DeadLetter] sends d, and SQS has not answered.
+func (s *Settler) Sending(d *runner.Delivery) bool { return d.Settling != nil && d.Settling.Sending }

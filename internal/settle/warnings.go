@@ -47,7 +47,7 @@ func diagnose(err error, op operation, target string) (advice string, lasts bool
 // warnOf warns of an error of an operation, once for each cause.
 func (s *Settler) warnOf(op operation, target string, err error) {
 	if s.ctx.Err() != nil {
-		s.late = true // Batch.Settle tells that, Poller.reportLeft what is left
+		s.late = true // Batch.report or Poller.reportLeft warns
 		return
 	}
 	if errors.Is(err, errRefused) || errors.Is(err, errUnknown) {
@@ -119,7 +119,7 @@ func (s *Settler) warnAttempts(last *batch.Result, n int) {
 	}
 	text := fmt.Sprintf("%s left before the dead-letter queue (%d of %d used)", left, last.Record.Attempt, last.MaxReceiveCount)
 	if n > 1 {
-		text = fmt.Sprintf("%d records have one attempt left, or none. This one: %s", n, text)
+		text = fmt.Sprintf("%d records near maxReceiveCount; the closest: %s", n, text)
 	}
 	s.owner.Warn(batch.Warning{MessageID: last.Record.MessageID, Message: text})
 }

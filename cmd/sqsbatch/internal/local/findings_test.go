@@ -20,7 +20,7 @@ func TestFindings_OfWhatRuns(t *testing.T) {
 		unreported  = "20: event Work of function Orders has no ReportBatchItemFailures: if the function returns batchItemFailures, as the toolkit does, Lambda ignores them and deletes those records with the rest of the batch (SB101)"
 		retention   = "2: queue Dead keeps dead letters for 345600 seconds, no longer than messages stay in Work (SB204)"
 		visibility  = "6: queue Work has a VisibilityTimeout of 50 seconds; set it to 60 (6 × Timeout + window) (SB106)"
-		receives    = "10: queue Work has a maxReceiveCount of 2; AWS advises 5 at least (SB202)"
+		receives    = "10: queue Work has a maxReceiveCount of 2; AWS recommends at least 5 (SB202)"
 		concurrency = "24: event Work has a MaximumConcurrency of 10, above the 5 that function Orders reserves (SB109)"
 		four        = "`sqsbatch lint TEMPLATE` shows all 4, with reasons and fixes"
 	)

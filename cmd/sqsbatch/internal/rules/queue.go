@@ -90,10 +90,10 @@ var Queues = []Rule[Source]{
 				return
 			}
 			if n := s.MaxReceiveCount; n > 0 && n < settle.AdvisedReceives {
-				f := r.report(v.Pos, "queue %s has a maxReceiveCount of %d; AWS advises %d at least", title(s.Queue), n, settle.AdvisedReceives)
+				f := r.report(v.Pos, "queue %s has a maxReceiveCount of %d; AWS recommends at least %d", title(s.Queue), n, settle.AdvisedReceives)
 				f.Fix = setting(s.Resource.Get("RedrivePolicy"), "maxReceiveCount", settle.AdvisedReceives)
 				if n == 1 {
-					f.Message = fmt.Sprintf("queue %s has a maxReceiveCount of 1, so that one failure or one throttled invocation makes a dead letter; AWS advises %d at least", title(s.Queue), settle.AdvisedReceives)
+					f.Message = fmt.Sprintf("queue %s has a maxReceiveCount of 1, so that one failure or one throttled invocation makes a dead letter; AWS recommends at least %d", title(s.Queue), settle.AdvisedReceives)
 				}
 			}
 		},
