@@ -35,7 +35,7 @@ func (p *Poller) beginStop() {
 	now := time.Now()
 	p.phase, p.phaseEnds = draining, now.Add(p.cfg.DrainLimit)
 	p.startOrPause(now)
-	p.giveBackWaiting(now)
+	p.releaseWaiting(now)
 	p.settler.Hurry() // settle now, since there is no time later
 }
 
@@ -53,7 +53,7 @@ func (p *Poller) drain(now time.Time) {
 		p.cancelAll(now)
 	case p.phase == canceling && late:
 		p.runner.GiveUp() // records that a hook or a send still holds
-		p.giveBackWaiting(now)
+		p.releaseWaiting(now)
 		p.settleLast(now)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 const maxEntries = 10 // entries of a batch call
 
-// sweep extends held messages that are due, and gives back messages that have waited too
+// sweep extends held messages that are due, and releases messages that have waited too
 // long.
 func (p *Poller) sweep(now time.Time) {
 	if p.phase < polling || now.Before(p.sweepAt) {
@@ -20,7 +20,7 @@ func (p *Poller) sweep(now time.Time) {
 	}
 	p.sweepAt = now.Add(min(time.Second, p.queue.visibility/12))
 	p.extendDue(now)
-	p.giveUpWaiting(now)
+	p.releaseOld(now)
 }
 
 // extendDue extends the visibility of held messages that are due, ten in a call.

@@ -94,7 +94,7 @@ func (p *Poller) repeats(again types.Message, at time.Time, a apart) bool {
 }
 
 // hold gives received messages to the runner. If none may start now, the runner is paused,
-// and the same step of the loop gives them back.
+// and the same step of the loop releases them.
 func (p *Poller) hold(list []*runner.Delivery) {
 	for _, d := range list {
 		if old := p.load.byID[d.Record.MessageID]; old != nil { // it is Returning, and SQS shows it already
@@ -169,16 +169,16 @@ func (p *Poller) decide(d *runner.Delivery) {
 	p.settler.DeadLetter(d)
 }
 
-// giveBackWaiting releases waiting records if they must not wait here.
-func (p *Poller) giveBackWaiting(now time.Time) {
-	if p.load.held > 0 && p.givesBack(now) && p.runner.Count().Waiting > 0 {
+// releaseWaiting releases waiting records if they must not wait here.
+func (p *Poller) releaseWaiting(now time.Time) {
+	if p.load.held > 0 && p.mustRelease(now) && p.runner.Count().Waiting > 0 {
 		why := p.aborts.reason(now)
-		p.giveBack(p.runner.Withdraw(why), why)
+		p.releaseUnstarted(p.runner.Withdraw(why), why)
 	}
 }
 
-// giveBack releases records that were not started. Their error is why.
-func (p *Poller) giveBack(list []*runner.Delivery, why error) {
+// releaseUnstarted releases records that were not started. Their error is why.
+func (p *Poller) releaseUnstarted(list []*runner.Delivery, why error) {
 	var back []*runner.Delivery
 	now := time.Now()
 	for _, d := range list {
@@ -207,12 +207,12 @@ func (p *Poller) checkLapsed(d *runner.Delivery, now time.Time) bool {
 // maxWaiting is how long a record of a standard queue may wait for a slot.
 const maxWaiting = 20 * time.Second
 
-// giveUpWaiting releases records that have waited too long behind slow ones, since another
+// releaseOld releases records that have waited too long behind slow ones, since another
 // task may have a free slot. Records of FIFO queues stay, because running records lock
 // their groups.
-func (p *Poller) giveUpWaiting(now time.Time) {
+func (p *Poller) releaseOld(now time.Time) {
 	if !p.fifo() && p.runner.Count().Ready > 0 {
-		p.giveBack(p.runner.WithdrawOlder(now.Add(-maxWaiting)), batch.ErrStopped)
+		p.releaseUnstarted(p.runner.WithdrawOlder(now.Add(-maxWaiting)), batch.ErrStopped)
 	}
 }
 
@@ -226,7 +226,7 @@ func (p *Poller) revoke(d *runner.Delivery) {
 	p.counts.Lost++
 	p.warn(batch.Warning{MessageID: d.Record.MessageID, Message: "SQS did not extend the record's visibility, " +
 		"so others may receive it. Its handler here is cancelled, or not started. Possible causes: this process was suspended, the message was deleted, or an SQS emulator restarted"})
-	p.giveBack(behind, errGroupLost)
+	p.releaseUnstarted(behind, errGroupLost)
 	if !p.settler.Sending(d) { // others may succeed with it, so it must not go to the dead-letter queue
 		d.Resolve(false)
 	}

@@ -74,7 +74,7 @@ type Poller struct {
 	timer     *time.Timer // wakes the loop when something is due
 	sweepAt   time.Time   // when sweep is due
 
-	releases  []*runner.Delivery // to be given to the settler, see handOver
+	releases  []*runner.Delivery // to be given to the settler, see settleReleases
 	undeleted int                // messages handled but not deleted
 	intake    intake
 	load      load
@@ -171,7 +171,7 @@ func (p *Poller) step() (over bool) {
 	p.intake.abandonLate(now)
 	p.receiveMore()
 	p.startOrPause(now)
-	p.giveBackWaiting(now)
+	p.releaseWaiting(now)
 	p.drain(now)
 	p.flush(now)
 	p.timer.Reset(time.Until(p.due(now)))
@@ -210,7 +210,7 @@ func (p *Poller) end() {
 		late = p.phaseEnds
 	}
 	p.await(late.Add(lastWords), p.noCalls) // calls that end with the contexts
-	p.giveBackWaiting(time.Now())
+	p.releaseWaiting(time.Now())
 	p.reportLeft()
 	for _, hooks := range []*hooks.Queue{&p.outcomes, &p.notices} {
 		called := false

@@ -52,9 +52,9 @@ func (p *Poller) release(list []*runner.Delivery) {
 	}
 }
 
-// handOver gives releases to the settler. A release that must wait for the end of open receives, or
+// settleReleases gives releases to the settler. A release that must wait for the end of open receives, or
 // for the answer to an extension, stays.
-func (p *Poller) handOver(now time.Time) {
+func (p *Poller) settleReleases(now time.Time) {
 	p.releases = slices.DeleteFunc(p.releases, func(d *runner.Delivery) bool {
 		goes := !d.Extending && !p.intake.ending(now)
 		if goes {
@@ -70,8 +70,8 @@ func (p *Poller) flush(now time.Time) {
 	if p.settler == nil {
 		return
 	}
-	p.handOver(now)
-	p.settler.Flush(p.phase == settling || p.load.held == 0 && !p.givesBack(now))
+	p.settleReleases(now)
+	p.settler.Flush(p.phase == settling || p.load.held == 0 && !p.mustRelease(now))
 }
 
 // settled forgets a message with which the settler is finished. A record that was

@@ -25,7 +25,7 @@ const (
 
 // What the poller does depends on its phase, a pause, an abort, and on deletes that fail:
 //
-//	                     starts, receives   gives back waiting      ends open receives
+//	                     starts, receives   releases waiting        ends open receives
 //	polling              yes                no                      no
 //	paused               no                 yes                     yes
 //	aborted              no                 yes                     no
@@ -38,8 +38,8 @@ func (p *Poller) mayStart(now time.Time) bool {
 	return p.phase == polling && !p.pausing && !p.aborts.on(now) && !p.deletesHold()
 }
 
-// givesBack reports whether waiting records must go back to SQS.
-func (p *Poller) givesBack(now time.Time) bool {
+// mustRelease reports whether waiting records must go back to SQS.
+func (p *Poller) mustRelease(now time.Time) bool {
 	return p.endsReceives() || p.aborts.on(now) || p.trouble.refused && p.deletesHold()
 }
 
