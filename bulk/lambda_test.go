@@ -57,6 +57,24 @@ func TestABatchIsWrittenInChunksWithoutWaiting(t *testing.T) {
 	}
 }
 
+// The records of a batch may go to several bulk handlers: none of their chunks waits for more.
+func TestTwoBulkHandlers_NoChunkWaits(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		note := func(_ context.Context, items []bulk.Item[string]) error { w.note(items); return nil }
+		other := bulk.New(text, note, bulk.Config{})
+		w.wrap = around(func(ctx context.Context, r batch.Record, h batch.Handler) error {
+			if strings.HasPrefix(r.Body, "other") {
+				return other.Handle(ctx, r)
+			}
+			return h.Handle(ctx, r)
+		})
+		w.lambda("1", "2", "other 1", "other 2", "other 3")
+		if len(w.times) != 2 || w.times[0] != 0 || w.times[1] != 0 || len(w.items()) != 5 {
+			t.Errorf("%q at %v, want two chunks at once", w.seen(), w.times)
+		}
+	})
+}
+
 // A chunk does not wait for records that cannot be decoded or never reach the handler.
 func TestRecordsThatDoNotJoin_AreNotWaitedFor(t *testing.T) {
 	inWorld(t, false, func(w *world) {
