@@ -1,5 +1,5 @@
-// Command classify shows the result of moving a function that decides by a helper what is
-// worth a retry to sqsbatch.
+// Command retries shows the result of moving a function that decides by itself which failures
+// to retry, and that sleeps while a dependency is down, to sqsbatch.
 package main
 
 import (
@@ -7,15 +7,29 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"time"
+
+	"github.com/sony/gobreaker/v2"
+	"golang.org/x/time/rate"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/classify/httpstatus"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/middleware/breaker"
+	"github.com/sqsbatch/sqsbatch/middleware/ratelimit"
 )
 
 var (
-	consumer = batch.JSON(shipOrder)
-	config   = handler.Config{Classify: batch.FirstOf(ours, httpstatus.Classify)}
+	classify = batch.FirstOf(ours, httpstatus.Classify)
+	consumer = batch.Chain(batch.JSON(shipOrder),
+		ratelimit.New(rate.NewLimiter(50, 10)), // the carrier takes 50 calls a second
+		breaker.New(gobreaker.Settings{
+			Name:        "carrier",
+			ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= 3 },
+			Timeout:     2 * time.Minute,
+			MaxRequests: 5,
+		}, breaker.Config{Classify: classify}))
+	config = handler.Config{Concurrency: 2, Classify: classify}
 )
 
 func main() { handler.RunWith(consumer, config) }
