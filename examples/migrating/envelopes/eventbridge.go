@@ -1,5 +1,3 @@
-// Command eventbridge shows the result of moving a function that decodes EventBridge's
-// events by hand to sqsbatch.
 package main
 
 import (
@@ -7,19 +5,10 @@ import (
 	"log/slog"
 
 	"github.com/sqsbatch/sqsbatch/envelope/eventbridge"
-	"github.com/sqsbatch/sqsbatch/handler"
 )
 
-var consumer = eventbridge.JSON(onOrder)
-
-func main() { handler.Run(consumer) }
-
-// Order is the detail of an event.
-type Order struct {
-	ID       string `json:"id"`
-	SKU      string `json:"sku"`
-	Quantity int    `json:"quantity"`
-}
+// placed is the consumer of a rule's events.
+var placed = eventbridge.JSON(onOrder)
 
 func onOrder(ctx context.Context, e eventbridge.Event[Order]) error {
 	if e.DetailType != "OrderPlaced" {

@@ -1,5 +1,5 @@
-// Command sns shows the result of moving a function that takes messages out of SNS's
-// envelopes by hand to sqsbatch.
+// Command envelopes shows the result of moving functions that take messages out of the
+// envelopes of SNS, S3 and EventBridge by hand to sqsbatch.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 
 var consumer = sns.Unwrap(batch.JSON(shipOrder))
 
-func main() { handler.Run(consumer) }
+func main() { handler.Run(consumer) } // or notifications, or placed
 
 // Order is what was published to the topic.
 type Order struct {

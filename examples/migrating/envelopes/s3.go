@@ -1,5 +1,3 @@
-// Command s3 shows the result of moving a function that reads S3's notifications by hand to
-// sqsbatch.
 package main
 
 import (
@@ -12,12 +10,11 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/envelope/s3event"
-	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/envelope/sns"
 )
 
-var consumer = s3event.Each(importObject)
-
-func main() { handler.Run(consumer) }
+// notifications is the consumer of what a bucket sends, by way of a topic or not.
+var notifications = sns.Unwrap(s3event.Each(importObject))
 
 // importObject is called for one record of a notification after another. The key
 // is the object's, no longer URL-encoded.
