@@ -1,5 +1,3 @@
-// Command other shows the result of moving a function that is invoked for its queue, by a
-// schedule and directly to sqsbatch.
 package main
 
 import (
@@ -11,26 +9,12 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 
-	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
 )
 
-var (
-	consumer = batch.JSON(shipOrder)
-	config   = handler.Config{Other: lambda.NewHandler(nightly)}
-)
-
-func main() { handler.RunWith(consumer, config) }
-
-// Order is a message.
-type Order struct {
-	ID string `json:"id"`
-}
-
-func shipOrder(ctx context.Context, o Order) error {
-	slog.InfoContext(ctx, "shipped", "order", o.ID)
-	return nil
-}
+// config is for a function that is also invoked by a schedule, or directly:
+// handler.RunWith(consumer, config).
+var config = handler.Config{Other: lambda.NewHandler(nightly)}
 
 // nightly gets every invocation that is not an event of SQS. What it returns is
 // the result of the invocation.
