@@ -49,7 +49,6 @@ func TestClassifiersAndMiddlewareLinkWhatTheyAreMadeOf(t *testing.T) {
 		"classify/awserr":       {own + "classify/", "github.com/aws/smithy-go", "github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/aws-sdk-go-v2/internal/"},
 		"middleware/ratelimit":  {"golang.org/x/time/rate"},
 		"middleware/breaker":    {"github.com/sony/gobreaker/v2"},
-		"middleware/httpworker": {own + "classify/"},
 		"idempotency":           {"github.com/aws/aws-lambda-go/events"},
 		"idempotency/storetest": {own + "idempotency", "github.com/aws/aws-lambda-go/events"},
 	} {

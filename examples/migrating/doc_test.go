@@ -16,7 +16,7 @@ const (
 )
 
 // Every example is shown by a page and is in a command, and every event of another
-// shape is in a command. test/integration runs the commands.
+// shape is in the test of an example. test/integration runs the commands.
 func TestThePagesRunEveryExample(t *testing.T) {
 	var text strings.Builder
 	for _, page := range pages(t) {
@@ -30,9 +30,13 @@ func TestThePagesRunEveryExample(t *testing.T) {
 			}
 		}
 	}
+	var tests strings.Builder
+	for _, test := range glob(t, "*/main_test.go") {
+		tests.WriteString(docpage.Read(t, test))
+	}
 	for _, event := range glob(t, root+"/events/shapes/*.json") {
-		if want := " --event events/shapes/" + filepath.Base(event) + " "; !strings.Contains(text.String(), want) {
-			t.Errorf("no command has %q", want)
+		if want := `, "shapes/` + filepath.Base(event) + `"`; !strings.Contains(tests.String(), want) {
+			t.Errorf("no test has %s", want)
 		}
 	}
 }

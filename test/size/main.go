@@ -57,8 +57,6 @@ var adapters = []program{
 	{"classify", "classify/awserr classify/httpstatus", "handler.RunWith(h, handler.Config{Classify: batch.FirstOf(awserr.New(awserr.Config{}), httpstatus.Classify)})"},
 	{"middleware/ratelimit", "golang.org/x/time/rate middleware/ratelimit", "handler.Run(batch.Chain(h, ratelimit.New(rate.NewLimiter(50, 10))))"},
 	{"middleware/breaker", "github.com/sony/gobreaker/v2 middleware/breaker", "handler.Run(batch.Chain(h, breaker.New(gobreaker.Settings{})))"},
-	{"middleware/httpworker", "net/http middleware/httpworker", `_ = h
-	handler.Run(httpworker.New(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), httpworker.Config{}))`},
 	{"bulk", "bulk", `_ = h
 	handler.Run(bulk.New(func(_ context.Context, r batch.Record) (string, error) { return r.Body, nil },
 		func(context.Context, []bulk.Item[string]) error { return nil }, bulk.Config{}))`},

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -16,13 +17,22 @@ var consumer = router.New(router.Field("type"), router.Routes{
 	"order.cancelled": router.Part(batch.JSON(refund), "data"),
 })
 
-func main() { handler.Run(consumer) }
+func main() { handler.Run(consumer) } // or byAttribute, or byFormat
 
 // Order is the data of "order.placed".
 type Order struct {
 	ID       string `json:"id"`
 	SKU      string `json:"sku"`
 	Quantity int    `json:"quantity"`
+}
+
+// Validate is called by batch.JSON. Its error is logged, so it names the field and not the
+// value.
+func (o Order) Validate() error {
+	if o.SKU == "" {
+		return errors.New("no sku")
+	}
+	return nil
 }
 
 // Cancellation is the data of "order.cancelled".
