@@ -29,14 +29,14 @@ const (
 	settled  = 10 * time.Second
 	longWait = 40 * time.Second
 	// tooMany is how many invocations, or records of processes, a history may have until its
-	// troubles end: one with more will never be over.
+	// troubles end, besides one a second for each message: one with more will never be over.
 	tooMany = 5000
 )
 
 // Run carries out a plan and returns what happened. It must be called in a
 // bubble of testing/synctest. The error is for plans that cannot be carried out.
 func Run(p Plan, mutant Mutant) (*History, error) {
-	w := &world{plan: p, mutant: mutant, rec: newRecorder(p), over: make(chan struct{}), tooMany: tooMany}
+	w := &world{plan: p, mutant: mutant, rec: newRecorder(p), over: make(chan struct{}), tooMany: tooMany + len(p.Messages)*int(p.Heal/time.Second)}
 	w.server = sqs.New(sqs.Config{Seed: p.Seed, History: 5000, Observe: w.rec.observe})
 	defer func() { _ = w.server.Close() }() // without a socket it never fails
 	w.store = mutated[idempotency.Store](mutant.Store, idempotency.NewMemory())
