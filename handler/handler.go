@@ -37,7 +37,7 @@ type queueHandler struct {
 // New returns a handler that passes each record to h. It returns an error that names every
 // field or environment variable whose value is out of its bounds. It makes no call to AWS.
 // Nor does an invocation in which all records succeed, unless two of them or more are at their
-// third attempt or later: https://github.com/sqsbatch/sqsbatch/blob/main/docs/crashes.md.
+// third attempt or later: https://github.com/sqsbatch/sqsbatch/blob/main/docs/failures.md#a-message-that-kills-its-process.
 func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 	lines, warnings, wrong := cfg.setUp(lambdaLogger, 0)
 	flushes := cfg.Hooks.Flush != nil

@@ -54,7 +54,7 @@ func TestMadeFromTheModulesOwn(t *testing.T) {
 			`"go run ./cmd/sqsbatch local"`, `"go tool sqsbatch local"`,
 		},
 		"deploy/monitoring.yaml": {
-			"# It is a stack of its own, in addition to that of template.yaml or deploy/queue.yaml: docs/observability/dashboards.md says how to deploy it.",
+			"# It is a stack of its own, in addition to that of template.yaml or deploy/queue.yaml: docs/observability/README.md says how to deploy it.",
 			"# It is a stack of its own, in addition to that of template.yaml: README.md says how to deploy it.",
 		},
 		"samconfig.toml": {

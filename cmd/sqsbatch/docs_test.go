@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -84,14 +85,21 @@ func TestThePageHasTheFieldsOfEvents(t *testing.T) {
 	}
 }
 
-// The pages of docs/tools are the help of the commands.
+// The pages of docs/tools are the help of the commands: one page for a command and those
+// below it.
 func TestPages_AreTheHelpOfTheCommands(t *testing.T) {
 	dir := filepath.Join("..", "..", "docs", "tools")
 	pages := map[string]string{}
 	rows := "\n| command | what it does |\n| --- | --- |\n"
 	for _, cmd := range documented(root(cli.IO{})) {
-		pages[page(cmd)] = cli.Markdown(cmd)
-		rows += fmt.Sprintf("| [`%s`](%s) | %s |\n", cmd.CommandPath(), page(cmd), cmd.Short)
+		file, anchor := page(cmd), ""
+		if cmd.HasParent() && cmd.Parent().HasParent() {
+			anchor = "#" + strings.ReplaceAll(cmd.CommandPath(), " ", "-")
+			pages[file] += "\n" + below(pages[file], pages["local.md"], cli.Markdown(cmd))
+		} else {
+			pages[file] = strings.TrimRight(listed.ReplaceAllString(cli.Markdown(cmd), ""), "\n") + "\n"
+		}
+		rows += fmt.Sprintf("| [`%s`](%s%s) | %s |\n", cmd.CommandPath(), file, anchor, cmd.Short)
 	}
 	docpage.RequireSection(t, filepath.Join(dir, "README.md"), "commands", rows+"\n", *golden.Update)
 	for name, want := range pages {
@@ -110,6 +118,54 @@ func TestPages_AreTheHelpOfTheCommands(t *testing.T) {
 	}
 }
 
+var (
+	listed = regexp.MustCompile(`(?s)## Commands\n\n.*? explains a command and its flags\.\n\n?`) // they follow on the page
+	titles = regexp.MustCompile(`(?m)^#`)
+	flags  = regexp.MustCompile("(?m)^- `(--[a-z0-9-]+).*\n(?:  .*\n)*")
+)
+
+// below returns the help of a command as a part of the page of the command above it. A
+// section that the page has already is left out, and so are the examples, which other pages
+// have. Flags that this page or that of sqsbatch local has already are only named.
+func below(page, local, help string) string {
+	var out strings.Builder
+	for i, part := range strings.SplitAfter(titles.ReplaceAllString(help, "##"), "\n\n###") {
+		title, text, _ := strings.Cut(part, "\n\n")
+		text = strings.TrimSuffix(text, "###")
+		switch {
+		case title == " Examples" || i > 0 && strings.Contains(page, "##"+title+"\n\n"+strings.TrimSpace(text)):
+			continue
+		case title == " Usage":
+			out.WriteString("`" + strings.Trim(strings.TrimPrefix(text, "```sh"), "`\n") + "`\n\n")
+			continue
+		case i > 0:
+			out.WriteString("###")
+		}
+		var above, there []string
+		text = flags.ReplaceAllStringFunc(text, func(row string) string {
+			name := "`" + flags.FindStringSubmatch(row)[1] + "`"
+			switch {
+			case strings.Contains(page, row):
+				above = append(above, name)
+			case strings.Contains(local, row):
+				there = append(there, name)
+			default:
+				return row
+			}
+			return ""
+		})
+		text = strings.Trim(text, "\n") + "\n"
+		if len(there) > 0 {
+			text += "- " + strings.Join(there, ", ") + ": as for [`sqsbatch local`](local.md)\n"
+		}
+		if len(above) > 0 {
+			text += "- " + strings.Join(above, ", ") + ": as above\n"
+		}
+		out.WriteString(title + "\n\n" + strings.TrimLeft(text, "\n") + "\n")
+	}
+	return strings.TrimRight(out.String(), "\n") + "\n"
+}
+
 // documented are the commands with a page of their own.
 func documented(root *cobra.Command) []*cobra.Command {
 	return slices.DeleteFunc(commands(root), func(c *cobra.Command) bool {
@@ -118,11 +174,8 @@ func documented(root *cobra.Command) []*cobra.Command {
 	})
 }
 
-// page is the name of a command's page, as in "dlq-list.md".
-func page(cmd *cobra.Command) string {
-	path := strings.Fields(cmd.CommandPath())
-	return strings.Join(path[1:], "-") + ".md"
-}
+// page is the name of the page with a command, as in "dlq.md" for sqsbatch dlq list.
+func page(cmd *cobra.Command) string { return strings.Fields(cmd.CommandPath())[1] + ".md" }
 
 // The manual pages name every command and every flag.
 func TestMan_HasAPageForEachCommand(t *testing.T) {

@@ -166,7 +166,7 @@ func TestTheWarningsAreReal(t *testing.T) {
 			real[general(l)] = true
 		}
 	}
-	_, block, _ := strings.Cut(docpage.Read(t, docs+"container-log.md"), "```text\n")
+	_, block, _ := strings.Cut(docpage.Read(t, docs+"observability/log.md"), "```text\n")
 	block, _, _ = strings.Cut(block, "```")
 	if block == "" {
 		t.Fatal("the page shows no warnings")
@@ -189,7 +189,7 @@ func TestTheLogIsReal(t *testing.T) {
 	for _, l := range lines {
 		real[shape(l)] = true
 	}
-	for text := range strings.Lines(block(t, "container-log.md", `{"timestamp"`)) {
+	for text := range strings.Lines(block(t, "observability/log.md", `{"timestamp":"2026-11-21T15:01:0`)) {
 		var l map[string]any
 		if parse(t, text, &l); !real[shape(l)] {
 			t.Errorf("no process writes a line like\n%s%s\nbut\n%s", text, shape(l), strings.Join(slices.Sorted(maps.Keys(real)), "\n"))

@@ -97,20 +97,25 @@ const orders = "type Order struct{ ID string }\n"
 var programs = []program{
 	{"CONTRIBUTING.md", "func TestRetryAfter", `"context"; "errors"; "testing"; "time"; "M/batch"; "M/sqstest"`, "", "", ""},
 	{"README.md", "package main", `"context"; "errors"`, orders + "func ship(context.Context, Order) error { return nil }\nvar ErrUnknownSKU, ErrRateLimited = errors.New(``), errors.New(``)\n", "", ""},
+	{"docs/containers.md", "handler.RunWith", `"context"; "time"; "M/batch"; "M/handler"`, "type Report struct{}\nfunc makeReport(context.Context, Report) error { return nil }\n", "func _()", ""},
 	{"docs/combining.md", "h := batch.Chain(", `"context"; "github.com/sony/gobreaker/v2"; "golang.org/x/time/rate"; "M/batch"; "M/handler"; "M/idempotency"; "M/middleware/breaker"; "M/middleware/ratelimit"; "M/payload/encoded"; "M/payload/s3payload"; "M/sender"`, orders + "func shipOrder(context.Context, Order) error { return nil }\n", "func _(store idempotency.Store, claims idempotency.Config, mails *sender.Sender, settings gobreaker.Settings, limiter *rate.Limiter, bodies s3payload.Config)", ""},
 	{"docs/combining.md", "err := store.InTx", `"context"; "database/sql"; "M/idempotency/sqlstore"; "M/sender"`, orders + "func ship(context.Context, *sql.Tx, Order) error { return nil }\n", "func _(ctx context.Context, store *sqlstore.Store, mails *sender.Sender, order, mail Order)", "_ = err"},
 	{"docs/functions.md", "handler.Run(router", `"context"; "M/batch"; "M/handler"; "M/router"`, orders + "func shipOrder(context.Context, Order) error { return nil }\nfunc refund(context.Context, Order) error { return nil }\n", "func _()", ""},
 	{"docs/functions.md", "handler.Run(bulk", `"context"; "M/bulk"; "M/handler"`, orders + "func insertOrders(context.Context, []bulk.Item[Order]) error { return nil }\n", "func _()", ""},
-	{"docs/idempotency.md", "package main", `"context"`, orders + "func shipOrder(context.Context, Order) error { return nil }\n", "", ""},
-	{"docs/idempotency.md", "func quote", `"context"; "M/idempotency"`, "type Request struct{}\ntype Quote struct{}\nfunc price(context.Context, Request) (Quote, error) { return Quote{}, nil }\nfunc reply(context.Context, Quote) error { return nil }\n", "", ""},
+	{"docs/idempotency.md", "store := dynamostore", `"context"; "github.com/aws/aws-sdk-go-v2/aws"; "github.com/aws/aws-sdk-go-v2/service/dynamodb"; "M/batch"; "M/handler"; "M/idempotency"; "M/idempotency/dynamostore"`, orders + "func shipOrder(context.Context, Order) error { return nil }\n", "func _(cfg aws.Config)", ""},
+	{"docs/idempotency.md", "shipOrder := ", `"context"; "database/sql"; "M/idempotency/sqlstore"`, orders, "func _(store *sqlstore.Store)", "_ = shipOrder"},
+	{"docs/idempotency.md", "var config", `"context"; "M/idempotency"`, "type Request struct{}\ntype Quote struct{}\nfunc price(context.Context, Request) (Quote, error) { return Quote{}, nil }\nfunc reply(context.Context, Quote) error { return nil }\n", "", ""},
 	{"docs/powertools.md", "store := ", `"context"; "github.com/aws/aws-sdk-go-v2/aws"; "github.com/aws/aws-sdk-go-v2/service/dynamodb"; "M/batch"; "M/handler"; "M/idempotency"; "M/idempotency/dynamostore"`, orders + "func shipOrder(context.Context, Order) error { return nil }\n", "func _(cfg aws.Config)", ""},
 	{"docs/lifecycles.md", "p, err := handler.NewPoller", `"context"; "M/batch"; "M/handler"`, orders + "func ship(context.Context, Order) error { return nil }\n", "func _(ctx context.Context)", "_ = err"},
 	{"docs/observability/cloudwatch.md", "handler.RunWith", `"context"; "M/batch"; "M/handler"; "M/telemetry/cloudwatch"`, orders + "func shipOrder(context.Context, Order) error { return nil }\n", "func _()", ""},
-	{"docs/observability/emf.md", "package main", "", "", "", ""},
-	{"docs/observability/prometheus.md", "package main", "", "", "", ""},
-	{"docs/several-queues.md", "package main", "", "", "", ""},
-	{"docs/request-response.md", "handler.Run(reply", `"context"; "M/batch"; "M/handler"; "M/idempotency"; "M/reply"`, "type Request struct{}\ntype Quote struct{}\nfunc quote(context.Context, Request) (Quote, error) { return Quote{}, nil }\n", "func _(store idempotency.Store)", ""},
+	{"docs/observability/emf.md", "handler.RunWith", `"context"; "M/batch"; "M/handler"; "M/telemetry/emf"`, orders + "func shipOrder(context.Context, Order) error { return nil }\n", "func _()", ""},
+	{"docs/observability/prometheus.md", "metrics := ", `"context"; "net/http"; "M/batch"; "M/handler"; "M/telemetry/prometheus"`, orders + "func shipOrder(context.Context, Order) error { return nil }\n", "func _()", ""},
+	{"docs/several-queues.md", "handler.RunWith(handler.Queues", `"context"; "os"; "time"; "M/batch"; "M/handler"`, orders + "func ship(context.Context, Order) error { return nil }\nvar refund, mail, report = ship, ship, ship\n", "func _()", ""},
+	{"docs/request-response.md", "client, err := reply", `"context"; "github.com/aws/aws-sdk-go-v2/service/sqs"; "M/reply"`, "type Request struct{ Product string }\ntype Quote struct{}\n", "func _(ctx context.Context, sqsClient *sqs.Client) error", "_ = quote; return err"},
+	{"docs/request-response.md", "handler.Run(reply.Handler(func", `"context"; "errors"; "M/batch"; "M/handler"; "M/reply"`, "type Request struct{ Product string }\ntype Quote struct{ Product string; Cents int }\nvar prices map[string]int\n", "func _()", ""},
+	{"docs/request-response.md", "handler.Run(reply.Handler(quote", `"context"; "M/batch"; "M/handler"; "M/idempotency"; "M/reply"`, "type Request struct{}\ntype Quote struct{}\nfunc quote(context.Context, Request) (Quote, error) { return Quote{}, nil }\n", "func _(store idempotency.Store)", ""},
 	{"docs/sending.md", "s, err := sender.New(client", `"context"; "github.com/aws/aws-sdk-go-v2/service/sqs"; "M/sender"`, orders, "func _(ctx context.Context, client *sqs.Client, order Order) error", ""},
+	{"docs/sending.md", "ship := ", `"context"; "M/batch"; "M/handler"; "M/sender"`, orders + "type Mail struct{ To, Text string }\n", "func _(mails *sender.Sender)", ""},
 	{"docs/sending.md", "func insertOrders", `"context"; "M/bulk"; "M/sender"`, orders + "var mails *sender.Sender\n", "", ""},
 	{"docs/sending.md", "traces := sqsotel.New", `"github.com/aws/aws-sdk-go-v2/service/sqs"; "M/sender"; sqsotel "M/telemetry/otel"`, "", "func _(client *sqs.Client)", "_, _ = s, err"},
 	{"docs/sending.md", "store, err := s3payload", `"context"; "github.com/aws/aws-sdk-go-v2/service/sqs"; "M/payload/encoded"; "M/payload/s3payload"; "M/sender"`, "", "func _(client *sqs.Client) error", "_ = s; return err"},
@@ -121,7 +126,7 @@ var programs = []program{
 // the code that the pages of docs/migrating call today's, which is made up.
 func compiledElsewhere(b codeBlock) bool {
 	return b.file || strings.HasPrefix(b.page, "docs/migrating/") ||
-		b.page == "docs/observability/traces.md" && strings.HasPrefix(b.text, "func main()")
+		b.page == "docs/observability/traces.md" && strings.HasPrefix(b.text, "traces := ")
 }
 
 // source are the files of a package with the block.

@@ -1,5 +1,5 @@
 // Command pausing stops receiving while the service that the handler needs is down.
-// docs/pausing.md explains it.
+// docs/outages.md explains it.
 package main
 
 import (

@@ -69,7 +69,7 @@ func queueCommands(docs string) (found []pageCommands) {
 	return found
 }
 
-// deadLetter has the id that docs/observability/dead-letters.md looks for.
+// deadLetter is an attribute as docs/observability/dead-letters.md shows it.
 const deadLetter = `{"v":1,"reason":"no such customer","messageId":"059f36b4-87a3-44ab-83d2-661975830a7d","attempts":1}`
 
 // fillQueues makes the queues of the template, with a dead letter.

@@ -1,4 +1,4 @@
-// Command function is what docs/observability/traces.md shows: a function, for Lambda
+// Command function is what docs/observability/traces.md is about: a function, for Lambda
 // or a container, whose spans and metrics go to a collector.
 package main
 

@@ -14,7 +14,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
-var update = flag.Bool("update", false, "write the rules into docs/lint.md and testdata/findings.txt")
+var update = flag.Bool("update", false, "write the rules into the pages of docs/lint and testdata/findings.txt")
 
 // example reads testdata/ID/NAME.yaml.
 func example(t testing.TB, id, name string) string {
@@ -82,25 +82,16 @@ func TestRules_AreDescribed(t *testing.T) {
 	}
 }
 
-// docs/lint.md lists the rules as they are, and the pages of docs/lint describe each, with the
-// change from bad.yaml to good.yaml.
+// The pages of docs/lint describe each rule, with the change from bad.yaml to good.yaml.
 func TestThePagesHaveTheRules(t *testing.T) {
-	var table strings.Builder
-	table.WriteString("| rule | severity | what is wrong | fix |\n| --- | --- | --- | --- |\n")
 	sections := map[string]*strings.Builder{}
 	for _, r := range rules.Rules() {
-		fix := "–"
-		if fixable(t, r) {
-			fix = "yes"
-		}
-		fmt.Fprintf(&table, "| [%s](%s) | %s | %s | %s |\n", r.ID, r.Document(), r.Severity, r.Title, fix)
 		page, _, _ := strings.Cut(r.Document(), "#")
 		if sections[page] == nil {
 			sections[page] = &strings.Builder{}
 		}
 		section(t, sections[page], r)
 	}
-	docpage.RequireSection(t, "../../../../docs/lint.md", "rules", table.String(), *update)
 	for page, text := range sections {
 		docpage.RequireSection(t, "../../../../docs/"+page, "rules", text.String(), *update)
 	}
@@ -111,18 +102,33 @@ func fixable(t *testing.T, r rules.Info) bool {
 }
 
 func section(t *testing.T, out *strings.Builder, r rules.Info) {
-	fmt.Fprintf(out, "\n## %s\n\n**%s** (%s). %s\n", r.ID, r.Title, r.Severity, r.Why)
+	fix := ""
+	if fixable(t, r) {
+		fix = ", with a fix"
+	}
+	fmt.Fprintf(out, "\n## %s\n\n**%s** (%s%s). %s\n", r.ID, r.Title, r.Severity, fix, r.Why)
 	if r.Page != "" {
 		fmt.Fprintf(out, "AWS: \"%s\".\n", r.Page)
 	}
-	if fixable(t, r) {
-		out.WriteString("There is a fix.\n")
+	if fix != "" {
+		return // the command shows it
 	}
 	bad := strings.ReplaceAll(example(t, r.ID, "bad"), " # "+r.ID, "") // the mark of the finding
 	diff := rules.Diff(r.ID, []byte(bad), []byte(example(t, r.ID, "good")))
 	_, diff, _ = strings.Cut(diff, "@@\n") // without the names of the files and the line numbers
 	diff = hunk.ReplaceAllString(diff, " …\n")
+	diff = behind.ReplaceAllString(diff, "$1$2") // what stands above a change says where it is
+	diff = above.ReplaceAllString(diff, "$1$2")
+	if strings.Count(diff, "\n") > 9 {
+		fmt.Fprintf(out, "[A template that is right](../../cmd/sqsbatch/internal/rules/testdata/%s/good.yaml).\n", r.ID)
+		return
+	}
 	fmt.Fprintf(out, "\n```diff\n%s```\n", diff)
 }
+
+// above are lines over those that stand next to a change.
+var above = regexp.MustCompile(`(?m)(\A|^ …\n)(?: .*\n)+?( .*\n[+-])`)
+
+var behind = regexp.MustCompile(`(?m)(^[+-].*\n)(?:^ (?:[^…\n].*)?\n)+(\z|^ …\n)`)
 
 var hunk = regexp.MustCompile(`(?m)^@@.*@@\n`)
