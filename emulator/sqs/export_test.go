@@ -27,7 +27,7 @@ func FillInFlight(s *Server, name string, n int) error {
 		}
 	}
 	r := &receiver{call: &call{ctx: context.Background()}, max: n}
-	if got := len(s.take(q, r, now)); got != n {
+	if got := len(s.dequeue(q, r, now)); got != n {
 		return fmt.Errorf("took %d messages, want %d", got, n)
 	}
 	return nil

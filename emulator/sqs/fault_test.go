@@ -178,7 +178,7 @@ func TestInvalidFaults(t *testing.T) {
 		"is \"arn:aws:sqs":                 {Kind: sqs.Hang, Queue: "arn:aws:sqs:us-east-1:000000000000:orders"},
 		"a standard queue":                 {Kind: sqs.DuplicateDelivery, Queue: "orders.fifo"},
 		"is orders.fifo":                   {Kind: sqs.OutOfOrder, Queue: "orders.fifo"},
-		"it can strike no other":           {Kind: sqs.EmptyReceive, Queue: "orders.fifo"},
+		"the kind affects no others":       {Kind: sqs.EmptyReceive, Queue: "orders.fifo"},
 	} {
 		server := sqs.New(sqs.Config{})
 		if err := server.Inject(sqs.Fault{Kind: sqs.Hang}, f); err == nil || !strings.Contains(err.Error(), want) {

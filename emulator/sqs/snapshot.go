@@ -59,7 +59,7 @@ type MessageAttribute struct {
 }
 
 // Snapshot returns the current state of the queues, sorted by name, with their messages. It
-// does not receive messages: it neither hides nor counts them.
+// does not receive messages: visibility and receive counts do not change.
 func (s *Server) Snapshot() []QueueSnapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,10 +77,10 @@ func (s *Server) catchUp() {
 		return
 	}
 	now := time.Now()
-	s.move(now)
+	s.advanceMoves(now)
 	for _, q := range s.queues {
 		q.advance(now)
-		s.settle(q, now)
+		s.serveTouched(q, now)
 	}
 }
 
