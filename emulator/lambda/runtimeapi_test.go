@@ -236,7 +236,7 @@ func TestSharedRuntimeAPI(t *testing.T) {
 		}
 	}
 	gone, three := newInvocation([]byte("given up")), newInvocation([]byte("3"))
-	if !gone.giveUp() {
+	if !gone.abandon() {
 		t.Error("it cannot be given up")
 	}
 	offered := make(chan struct{})
@@ -263,7 +263,7 @@ func TestNextOfAClientThatHasLeft(t *testing.T) {
 	e := newEnvironment(&Deployment{fn: api.fn, ctx: t.Context()}, 1)
 	inv, taken := newInvocation(nil), make(chan bool)
 	go func() {
-		ok, _ := e.hand(&process{api: api}, inv, false, nil)
+		ok, _ := e.deliver(&process{api: api}, inv, false, nil)
 		taken <- ok
 	}()
 	ctx, leave := context.WithCancel(t.Context())
