@@ -104,7 +104,7 @@ func TestWrongEvents(t *testing.T) {
 	dir := golden.Files(t, map[string]string{"a.json": `{"id":1}`, "b.json": `{"secret": [`})
 	empty := golden.Files(t, map[string]string{"c.txt": "a"})
 	for event, want := range map[string][]string{
-		dir:                             {"--event " + filepath.Join(dir, "b.json") + ": it begins like JSON, and is not", "a file must be an SQS event"},
+		dir:                             {"--event " + filepath.Join(dir, "b.json") + ": it begins like JSON, but is not", "a file must be an SQS event"},
 		empty:                           {"has no file *.json", "a file must be an SQS event"},
 		filepath.Join(dir, "none.json"): {"there is no " + filepath.Join(dir, "none.json")},
 		"-":                             {"--event standard input: it is empty"},
