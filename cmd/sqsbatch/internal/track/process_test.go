@@ -70,7 +70,7 @@ func TestProcessEnds(t *testing.T) {
 			track.Process{Change: container.Change{Process: 1, PID: 77, Ended: "signal: killed", Again: time.Second}, CutOff: 1},
 			track.Record{Process: 1, MessageID: "held", Body: body("held"), Attempt: 1, Outcome: track.CutOff, Reason: "its process ended (signal: killed)",
 				Duration: -1, Allowed: -1, Age: 20 * time.Second, VisibleIn: 40 * time.Second, Final: true},
-			track.Record{MessageID: "done", Body: body("done"), Attempt: 1, Outcome: track.Succeeded, Reason: "it was deleted; nothing was logged of it",
+			track.Record{MessageID: "done", Body: body("done"), Attempt: 1, Outcome: track.Succeeded, Reason: "it was deleted, but the function logged no outcome",
 				Duration: -1, Allowed: -1, Age: 20 * time.Second, VisibleIn: -1, Final: true},
 		})
 		p := b.Progress()
