@@ -34,7 +34,7 @@ func sample() attributes {
 	}
 }
 
-// sameAttributes ends the check unless got is exactly what was sent.
+// sameAttributes ends the check unless got equals the sent attributes.
 func (e *env) sameAttributes(got, sent attributes) {
 	for name, s := range sent {
 		g, ok := got[name]
@@ -58,7 +58,7 @@ func attributeNames(names ...string) attributes {
 	return all
 }
 
-// keeps is a check of attributes that are received as they were sent.
+// keeps returns a check that attributes are received as they were sent.
 func keeps(id, must string, sent attributes) Check {
 	return check("attributes-of-messages/"+id, pageMetadata, must, func(e *env) {
 		q := e.queue()
@@ -88,7 +88,7 @@ var messageAttributeChecks = []Check{
 		attributeNames(strings.Repeat("n", 256), "aZ_09-b.c.d")),
 }
 
-// refuses is a check of attributes that SendMessage must refuse, each on its own.
+// refuses returns a check that SendMessage refuses each of the attributes.
 func refuses(id, must string, bad map[string]attributes) Check {
 	return check("attributes-of-messages/"+id, pageMetadata, must, func(e *env) {
 		q := e.queue()
@@ -157,9 +157,8 @@ func md5Of(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// digest is the MD5 of message attributes as the developer guide defines it:
-// by name, the length and bytes of name, type and value, and between the last
-// two a byte for how the value travels.
+// digest returns the MD5 of message attributes by the developer guide: sorted by name, the length and
+// bytes of name, type and value, with a byte for the transport type before the value.
 func digest(attributes map[string]types.MessageAttributeValue) string {
 	var text []byte
 	add := func(part []byte) {
@@ -181,7 +180,7 @@ func digest(attributes map[string]types.MessageAttributeValue) string {
 	return md5Of(text)
 }
 
-// digestCheck sends one kind of attribute and compares both answers' digests.
+// digestCheck returns a check of the digests in the answers to a send and a receive.
 func digestCheck(kind string, attributes map[string]types.MessageAttributeValue) Check {
 	return check("digests/attributes-"+kind, pageMetadata,
 		"MD5OfMessageAttributes, when sent and when received, is the digest of attributes of kind "+kind+".", func(e *env) {
