@@ -242,8 +242,8 @@ func (m Message) String() string {
 	return strings.Join(words, ", ")
 }
 
-// Messages returns all messages that were sent to the queue, by the methods of Queue or otherwise, in
-// the order of the sends.
+// Messages returns all messages that were sent to the queue, by the methods of Queue or
+// otherwise, in the order of the sends.
 func (q *Queue) Messages() []Message {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -267,8 +267,8 @@ func (q *Queue) Messages() []Message {
 	return list
 }
 
-// deadLetter sets DeadLetter of the message that the handler sent to the dead-letter queue. It compares
-// bodies, because the sent message has another id.
+// deadLetter sets DeadLetter of the message that the handler sent to the dead-letter queue.
+// It compares bodies, because the sent message has another id.
 func deadLetter(list []Message, sent sqs.Event) {
 	for i := range list {
 		if m := &list[i]; m.Body == sent.Body && m.DeadLetter.IsZero() && slices.ContainsFunc(m.Attempts, func(r batch.Result) bool { return r.Outcome == batch.DeadLettered }) {
@@ -278,8 +278,8 @@ func deadLetter(list []Message, sent sqs.Event) {
 	}
 }
 
-// Want fails the test unless the messages have these outcomes: one string for each message, in the order
-// of the sends, in the form of [Message.String].
+// Want fails the test unless the messages have these outcomes: one string for each message,
+// in the order of the sends, in the form of [Message.String].
 func (q *Queue) Want(outcomes ...string) {
 	q.t.Helper()
 	list := q.Messages()

@@ -88,7 +88,8 @@ func (e *environment) run(inv *invocation) (r Result, late func()) {
 	}
 }
 
-// ensure returns the running process, or boots one. If that fails, it returns inv's answer instead.
+// ensure returns the running process, or boots one. If that fails, it returns inv's answer
+// instead.
 func (e *environment) ensure(inv *invocation) (p *process, cold bool, a *answer) {
 	e.starting.Lock()
 	defer e.starting.Unlock()
@@ -99,8 +100,8 @@ func (e *environment) ensure(inv *invocation) (p *process, cold bool, a *answer)
 	return p, true, a
 }
 
-// boot starts a process and waits until it asks for an invocation. If that fails, it returns inv's
-// answer at once, and the next boot waits (bootBackoff).
+// boot starts a process and waits until it asks for an invocation. If that fails, it
+// returns inv's answer at once, and the next boot waits (bootBackoff).
 func (e *environment) boot(inv *invocation) (*process, *answer) {
 	if !e.d.boot.wait(e.d.ctx) {
 		return nil, closedAnswer()
@@ -150,8 +151,8 @@ func (e *environment) bootFailed(ferr *FunctionError) *answer {
 	return failure(ferr)
 }
 
-// bootBackoff delays the next boot after failed ones, so that a broken bootstrap and a full queue
-// do not make a busy loop.
+// bootBackoff delays the next boot after failed ones, so that a broken bootstrap and a full
+// queue do not make a busy loop.
 type bootBackoff struct {
 	mu       sync.Mutex
 	failures int
@@ -260,7 +261,8 @@ func (e *environment) deliver(p *process, inv *invocation, cold bool, timeout <-
 	}
 }
 
-// timedOut ends the process. It returns the timeout, or the answer if that came before the deadline.
+// timedOut ends the process. It returns the timeout, or the answer if that came before the
+// deadline.
 func (e *environment) timedOut(p *process, inv *invocation) *answer {
 	answered := !inv.claim()
 	e.discard(p)
@@ -276,8 +278,8 @@ func (e *environment) timedOut(p *process, inv *invocation) *answer {
 	return failure(timedOut(inv.id, e.d.fn.Timeout))
 }
 
-// crashed returns the answer of an invocation whose process is gone: the answer before the exit, if
-// there is one, since aws-lambda-go reports a panic and then exits.
+// crashed returns the answer of an invocation whose process is gone: the answer before the
+// exit, if there is one, since aws-lambda-go reports a panic and then exits.
 func (e *environment) crashed(p *process, inv *invocation) *answer {
 	e.forget(p)
 	select {
@@ -288,8 +290,8 @@ func (e *environment) crashed(p *process, inv *invocation) *answer {
 	}
 }
 
-// awaitNext waits until the runtime asks for its next invocation, up to the deadline of this one,
-// after which it kills the process. It does not wait in a shared environment.
+// awaitNext waits until the runtime asks for its next invocation, up to the deadline of
+// this one, after which it kills the process. It does not wait in a shared environment.
 func (e *environment) awaitNext(p *process, timer *time.Timer) {
 	if e.d.fn.shared() {
 		return

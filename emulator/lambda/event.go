@@ -108,8 +108,8 @@ type sqsAttribute struct {
 	DataType         string   `json:"dataType"`
 }
 
-// encode returns a record of an SQS event, in the order and with the names of "Using
-// Lambda with Amazon SQS", Example Amazon SQS message event. Records are written by hand, because
+// encode returns a record of an SQS event, in the order and with the names of "Using Lambda
+// with Amazon SQS", Example Amazon SQS message event. Records are written by hand, because
 // encoding/json takes several times as long.
 func encode(m types.Message, arn, region string) []byte {
 	const fixed = 512 // names, punctuation and the usual attributes

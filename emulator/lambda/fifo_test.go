@@ -109,7 +109,8 @@ func TestFIFOFailureKeepsOrder(t *testing.T) {
 	})
 }
 
-// A message beyond the 6 MB waits for its group. It returns to the queue if the message before it failed.
+// A message beyond the 6 MB waits for its group. It returns to the queue if the message
+// before it failed.
 func TestFIFOPayloadCut(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		virtualRun(t, fmt.Sprintf("fails=%v", fails), func(w *world) {

@@ -125,8 +125,8 @@ type node struct {
 
 const or = "$or"
 
-// reserved are the names of operators. If an object within "$or" has a field of such a name, "$or"
-// is an ordinary field name ("And and Or With Ruler", Event Ruler).
+// reserved are the names of operators. If an object within "$or" has a field of such a
+// name, "$or" is an ordinary field name ("And and Or With Ruler", Event Ruler).
 var reserved = []string{"exact", "prefix", "suffix", "equals-ignore-case", "anything-but", "numeric", "exists", "wildcard", "cidr"}
 
 func parseObject(path string, raw json.RawMessage) (object, error) {
@@ -230,8 +230,8 @@ func (o object) notBody() string {
 	return ""
 }
 
-// match reports whether a parsed JSON value matches. A value that is not an object has no fields.
-// In a list, one element has to match as a whole.
+// match reports whether a parsed JSON value matches. A value that is not an object has no
+// fields. In a list, one element has to match as a whole.
 func (o object) match(value any) bool {
 	switch v := value.(type) {
 	case parsed:

@@ -113,8 +113,8 @@ func TestFilterMatch(t *testing.T) {
 	}
 }
 
-// The table of "Using event filtering with an Amazon SQS event source": the formats of a body and of a
-// pattern. Its rows without a pattern of body are in the test of errors.
+// The table of "Using event filtering with an Amazon SQS event source": the formats of a
+// body and of a pattern. Its rows without a pattern of body are in the test of errors.
 func TestFilterFormats(t *testing.T) {
 	const (
 		plain  = `{"body": [{"prefix": "order"}, "42", {"exists": true}]}`
@@ -218,8 +218,8 @@ func TestFilterErrors(t *testing.T) {
 	}
 }
 
-// Every pattern and body give an error or a result. A pattern for JSON never passes plain text, not even with
-// {"exists": false}.
+// Every pattern and body give an error or a result. A pattern for JSON never passes plain
+// text, not even with {"exists": false}.
 func FuzzFilter(f *testing.F) {
 	for _, seed := range []struct{ pattern, body string }{
 		{`{"body": {"a": [{"numeric": [">", 1, "<=", 2]}]}}`, `{"a": [1, 2]}`},
@@ -244,8 +244,8 @@ func FuzzFilter(f *testing.F) {
 	})
 }
 
-// A message that matches no filter is deleted without an invocation, does not count in a batch, and is
-// reported.
+// A message that matches no filter is deleted without an invocation, does not count in a
+// batch, and is reported.
 func TestMappingFilters(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 30)
@@ -278,7 +278,8 @@ func TestMappingFilters(t *testing.T) {
 	})
 }
 
-// A filtered message that cannot be deleted is reported with the reason. Run waits for the delete.
+// A filtered message that cannot be deleted is reported with the reason. Run waits for the
+// delete.
 func TestFilteredAndNotDeleted(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 30)
@@ -301,7 +302,8 @@ func TestFilteredAndNotDeleted(t *testing.T) {
 	})
 }
 
-// A queue that is slow to delete delays polling, so that the number of waiting deletions is limited.
+// A queue that is slow to delete delays polling, so that the number of waiting deletions is
+// limited.
 func TestFilteredFasterThanDeleted(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 30)

@@ -41,8 +41,8 @@ func FuzzItemFailures(f *testing.F) {
 	})
 }
 
-// ambiguous reports whether a response has two names that differ only in case, which encoding/json does not
-// distinguish.
+// ambiguous reports whether a response has two names that differ only in case, which
+// encoding/json does not distinguish.
 func ambiguous(response []byte) bool {
 	var doc map[string]json.RawMessage
 	_ = json.Unmarshal(response, &doc)

@@ -12,8 +12,9 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 )
 
-// runHandler runs Function.Handler. The context ends at the deadline, and an answer at the deadline
-// or later is replaced by the timeout. If late is not nil, it waits until inv's place is free.
+// runHandler runs Function.Handler. The context ends at the deadline, and an answer at the
+// deadline or later is replaced by the timeout. If late is not nil, it waits until inv's
+// place is free.
 func (e *environment) runHandler(inv *invocation) (r Result, late func()) {
 	fn := e.d.fn
 	inv.deliver(fn.Timeout)
@@ -73,9 +74,9 @@ func (e *environment) setWarm(warm bool) (was bool) {
 	return was
 }
 
-// callHandler calls the handler and sends its answer to done: a response, an error or a panic, in
-// the form of aws-lambda-go. A deferred function answers, because runtime.Goexit runs nothing
-// else. On Lambda, Goexit ends the process.
+// callHandler calls the handler and sends its answer to done: a response, an error or a
+// panic, in the form of aws-lambda-go. A deferred function answers, because runtime.Goexit
+// runs nothing else. On Lambda, Goexit ends the process.
 func callHandler(ctx context.Context, fn Function, inv *invocation, done chan<- *answer) {
 	a := failure(&FunctionError{
 		Type:    "Runtime.ExitError",
@@ -114,8 +115,8 @@ func errorAnswer(err error) *answer {
 	return &answer{payload: doc, err: &FunctionError{Type: own.Type, Message: own.Message}}
 }
 
-// panicError returns the error of a panic with its stack. Only the deferred function that recovered
-// may call it, while the panicking frames are still on the stack.
+// panicError returns the error of a panic with its stack. Only the deferred function that
+// recovered may call it, while the panicking frames are still on the stack.
 func panicError(v any) *FunctionError {
 	const skip = 3 // Callers, this function and the deferred one
 	callers := make([]uintptr, 32)

@@ -107,8 +107,8 @@ func TestHandlerContext(t *testing.T) {
 	})
 }
 
-// The answer at the deadline is the timeout, whether the handler respects its context, answers at the same
-// moment, or hangs.
+// The answer at the deadline is the timeout, whether the handler respects its context,
+// answers at the same moment, or hangs.
 func TestHandlerTimeout(t *testing.T) {
 	for name, handler := range map[string]func(ctx context.Context, _ []byte) ([]byte, error){
 		"hangs":    func(context.Context, []byte) ([]byte, error) { time.Sleep(time.Hour); return nil, nil },

@@ -17,7 +17,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 )
 
-// TestMain runs the test binary as a bootstrap, built with aws-lambda-go, if TEST_BOOTSTRAP is set.
+// TestMain runs the test binary as a bootstrap, built with aws-lambda-go, if TEST_BOOTSTRAP
+// is set.
 func TestMain(m *testing.M) {
 	switch mode := os.Getenv("TEST_BOOTSTRAP"); mode {
 	case "":

@@ -29,7 +29,7 @@ const (
 )
 
 // Mapping is an event source mapping: it feeds a function from an SQS queue, by the rules
-// of the real service. Call Run in a goroutine of its own.
+// of the real service. Call Run in its own goroutine.
 type Mapping struct {
 	// Function is the function to invoke. Required.
 	Function *Deployment

@@ -119,12 +119,13 @@ func textTest(name, want string) func(string) bool {
 	}
 }
 
-// maxNumeric is the largest absolute value of numbers that are compared, in patterns and messages.
+// maxNumeric is the largest absolute value of numbers that are compared, in patterns and
+// messages.
 const maxNumeric = 5e9
 
-// parseAnythingBut returns the test of anything-but. The operand is a literal, a list of literals
-// of one kind, or an operator on strings with one operand or a list. A field passes if at least
-// one of its values is not excluded, so an absent field does not pass.
+// parseAnythingBut returns the test of anything-but. The operand is a literal, a list of
+// literals of one kind, or an operator on strings with one operand or a list. A field
+// passes if at least one of its values is not excluded, so an absent field does not pass.
 func parseAnythingBut(path string, operand json.RawMessage) (test, error) {
 	if bytes.TrimSpace(operand)[0] == '{' {
 		return parseNoneOf(path, operand)

@@ -114,8 +114,8 @@ func (p *poller) collect(ctx context.Context) *batch {
 	return b
 }
 
-// fill adds messages to b that fit, first p.carry, then got, and carries over the rest. It reports
-// whether b is full.
+// fill adds messages to b that fit, first p.carry, then got, and carries over the rest. It
+// reports whether b is full.
 func (p *poller) fill(b *batch, got []message) (full bool) {
 	queue := got
 	if len(p.carry) > 0 {
@@ -190,9 +190,9 @@ func (p *poller) backOff(ctx context.Context, b *batch, err error) {
 	sleep.Until(ctx, until)
 }
 
-// environment reserves an environment for b, and waits while the function is throttled. Meanwhile
-// it drops messages whose visibility timeout ends. It returns nil if no message is left, or at
-// ctx's end.
+// environment reserves an environment for b, and waits while the function is throttled.
+// Meanwhile it drops messages whose visibility timeout ends. It returns nil if no message
+// is left, or at ctx's end.
 func (p *poller) environment(ctx context.Context, b *batch) *environment {
 	for throttled := false; ; throttled = true {
 		// After the visibility timeout a FIFO group is no longer locked, and invoking its
@@ -250,8 +250,8 @@ type groupRun struct {
 	failed map[string]int // by group: the receive of a failed message; read after done
 }
 
-// lockGroups registers b's invocation in p.runs. The caller must end the returned run. It returns
-// nil on standard queues.
+// lockGroups registers b's invocation in p.runs. The caller must end the returned run. It
+// returns nil on standard queues.
 func (p *poller) lockGroups(b *batch) *groupRun {
 	if !p.isFIFO {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// The batches and times of a mapping's invocations. Each message is delivered once, and only an environment's
-// first invocation is a cold start.
+// The batches and times of a mapping's invocations. Each message is delivered once, and
+// only an environment's first invocation is a cold start.
 func TestBatching(t *testing.T) {
 	type send struct {
 		at time.Duration
@@ -89,8 +89,8 @@ func TestBatching(t *testing.T) {
 	}
 }
 
-// A batch ends before its payload exceeds 6 MB. The window of the remaining messages counts from their
-// receive.
+// A batch ends before its payload exceeds 6 MB. The window of the remaining messages counts
+// from their receive.
 func TestPayloadCut(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 300)
@@ -137,7 +137,8 @@ func TestReceiveBacksOff(t *testing.T) {
 	})
 }
 
-// Messages that are throttled until their visibility timeout ends return to the queue, and come back later.
+// Messages that are throttled until their visibility timeout ends return to the queue, and
+// come back later.
 func TestThrottledTooLong(t *testing.T) {
 	virtual(t, func(w *world) {
 		slow := 2
@@ -170,8 +171,8 @@ func TestThrottledTooLong(t *testing.T) {
 	})
 }
 
-// At the end the mapping abandons the open receive, releases messages that were not invoked, and settles
-// running invocations.
+// At the end the mapping abandons the open receive, releases messages that were not
+// invoked, and settles running invocations.
 func TestStop(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 300)
@@ -195,8 +196,8 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// A mapping that is disabled settles running invocations, releases held messages, and receives nothing until
-// it is enabled again.
+// A mapping that is disabled settles running invocations, releases held messages, and
+// receives nothing until it is enabled again.
 func TestDisableAndEnable(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 60)

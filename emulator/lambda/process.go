@@ -106,8 +106,8 @@ func environ(fn Function, runtimeAPI, dir, logStream string) []string {
 	return subprocess.Environ(vars)
 }
 
-// attribute sets the invocation of the lines that are printed from now on. On Windows, where Drain
-// does nothing, earlier lines may get it, too.
+// attribute sets the invocation of the lines that are printed from now on. On Windows,
+// where Drain does nothing, earlier lines may get it, too.
 func (p *process) attribute(requestID string) {
 	p.mu.Lock()
 	p.requestID = requestID

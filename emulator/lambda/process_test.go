@@ -194,8 +194,8 @@ func TestInitFailures(t *testing.T) {
 	}
 }
 
-// Two invocations run at a time, a third is throttled. Several goroutines may call Close, and no process
-// remains.
+// Two invocations run at a time, a third is throttled. Several goroutines may call Close,
+// and no process remains.
 func TestConcurrencyLimitAndClose(t *testing.T) {
 	do := "child" // would outlive its parent
 	if !canTerminate {
@@ -423,8 +423,8 @@ func TestOutputKeepsItsInvocation(t *testing.T) {
 	}
 }
 
-// No line is lost if a process prints and ends before a slow reader has read it. A child that escapes with the
-// pipes does not delay the end.
+// No line is lost if a process prints and ends before a slow reader has read it. A child
+// that escapes with the pipes does not delay the end.
 func TestOutputAfterTheEnd(t *testing.T) {
 	if !canTerminate {
 		t.Skip("no sessions here")
@@ -501,8 +501,8 @@ func raw() {
 	}
 }
 
-// A process with two places that hangs in the first invocation accepts no others: every later invocation times
-// out, and Close ends it.
+// A process with two places that hangs in the first invocation accepts no others: every
+// later invocation times out, and Close ends it.
 func TestSharedProcessThatHangs(t *testing.T) {
 	d := deploy(t, "raw", func(f *lambda.Function) {
 		f.Concurrency, f.ConcurrencyPerEnvironment, f.Timeout = 1, 2, 300*time.Millisecond
@@ -530,7 +530,8 @@ func TestSharedProcessThatHangsClosed(t *testing.T) {
 	both.Wait()
 }
 
-// A process that asks for an invocation and loses that connection is killed at the next invocation's timeout.
+// A process that asks for an invocation and loses that connection is killed at the next
+// invocation's timeout.
 func TestProcessThatNeverAsksAgain(t *testing.T) {
 	lines := newRecorder()
 	d := deploy(t, "raw", func(f *lambda.Function) { f.Timeout, f.Output = 2*time.Second, lines.add })
@@ -544,8 +545,8 @@ func TestProcessThatNeverAsksAgain(t *testing.T) {
 	}
 }
 
-// An incomplete response at the timeout is a timeout, and not an error about the connection, which the timeout
-// has ended.
+// An incomplete response at the timeout is a timeout, and not an error about the
+// connection, which the timeout has ended.
 func TestTimeoutInAResponse(t *testing.T) {
 	d := deploy(t, "raw", func(f *lambda.Function) { f.Timeout = time.Second })
 	r := send(t, d, "hang in a response")

@@ -115,8 +115,8 @@ func (api *runtimeAPI) close() {
 	api.served.Wait()
 }
 
-// claim claims the invocation of the request's path and returns it. If that is not allowed, claim
-// answers the request with the reason and returns nil.
+// claim claims the invocation of the request's path and returns it. If that is not allowed,
+// claim answers the request with the reason and returns nil.
 func (api *runtimeAPI) claim(w http.ResponseWriter, r *http.Request) *invocation {
 	api.mu.Lock()
 	inv := api.invocations[r.PathValue("id")]
@@ -210,8 +210,8 @@ func (api *runtimeAPI) next(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(inv.payload) // if the client is gone, the process's end or the timeout follows
 }
 
-// await waits for an invocation, delivers it to r and returns it. It returns nil if r's client is
-// gone or the API is closed.
+// await waits for an invocation, delivers it to r and returns it. It returns nil if r's
+// client is gone or the API is closed.
 func (api *runtimeAPI) await(r *http.Request) *invocation {
 	for {
 		select {
@@ -323,8 +323,8 @@ func (api *runtimeAPI) registered() string {
 	return api.extension
 }
 
-// readBody returns up to limit bytes of a body, and the body's size. It reads a larger body to the
-// end, because clients read the answer only after sending the whole request.
+// readBody returns up to limit bytes of a body, and the body's size. It reads a larger body
+// to the end, because clients read the answer only after sending the whole request.
 func readBody(r io.Reader, limit int64) (body []byte, size int64, err error) {
 	body, err = io.ReadAll(io.LimitReader(r, limit+1))
 	size = int64(len(body))

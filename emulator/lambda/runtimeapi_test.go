@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// The tests of this file send the requests of a runtime, without a process: requests of broken or hostile
-// programs.
+// The tests of this file send the requests of a runtime, without a process: requests of
+// broken or hostile programs.
 
 func startAPI(t *testing.T, concurrency int) *runtimeAPI {
 	t.Helper()
@@ -90,8 +90,8 @@ func TestNextHeaders(t *testing.T) {
 	}
 }
 
-// Every invalid request is answered with a 4xx and an error document with the reason, and has no effect on the
-// invocation.
+// Every invalid request is answered with a 4xx and an error document with the reason, and
+// has no effect on the invocation.
 func TestRuntimeAPIRefusals(t *testing.T) {
 	api := startAPI(t, 1)
 	inv, _ := api.take(t, "{}")

@@ -154,8 +154,8 @@ func (p *poller) deleteSucceeded(ctx context.Context, b *batch, left []bool) []V
 	return verdicts
 }
 
-// deletePart deletes up to ten messages. It retries failed entries up to deleteTries times, except
-// after a sender's fault.
+// deletePart deletes up to ten messages. It retries failed entries up to deleteTries times,
+// except after a sender's fault.
 func (p *poller) deletePart(ctx context.Context, b *batch, part []int, verdicts []Verdict) {
 	for try := 0; ; try++ {
 		part = p.deleteOnce(ctx, b, part, verdicts)
@@ -219,8 +219,8 @@ func (p *poller) reportUndeleted(verdicts []Verdict) {
 	}
 }
 
-// release makes messages visible again that were not invoked. A message whose release fails comes
-// back when its visibility timeout ends.
+// release makes messages visible again that were not invoked. A message whose release fails
+// comes back when its visibility timeout ends.
 func (p *poller) release(ctx context.Context, messages []message) {
 	ctx, cancel := outliving(ctx, releaseTimeout)
 	defer cancel()

@@ -17,8 +17,8 @@ import (
 
 var errFunction = errors.New("the warehouse is down")
 
-// The messages, of a, b and c, that are deleted for each response, by AWS's documentation. «x» in a response
-// stands for the message id of body x.
+// The messages, of a, b and c, that are deleted for each response, by AWS's documentation.
+// «x» in a response stands for the message id of body x.
 func TestSettling(t *testing.T) {
 	const all, none = "abc", ""
 	cases := []struct {

@@ -71,8 +71,8 @@ func TestSharedProcessCrash(t *testing.T) {
 	}
 }
 
-// In-process: an invocation without a free place gets ErrThrottled. A handler that ignores its context keeps
-// its place until it returns, and the environment stays warm.
+// In-process: an invocation without a free place gets ErrThrottled. A handler that ignores
+// its context keeps its place until it returns, and the environment stays warm.
 func TestSharedHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := inProcess(t, lambda.Function{Concurrency: 2, ConcurrencyPerEnvironment: 2}, func(_ context.Context, payload []byte) ([]byte, error) {

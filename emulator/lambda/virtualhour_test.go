@@ -34,8 +34,9 @@ var producers = []producer{
 	{"OneEvery100ms", 1, 100 * time.Millisecond},
 }
 
-// BenchmarkVirtualHour runs an hour of a queue, its mapping and the toolkit's handler, at ten messages a
-// second, in a synctest bubble. h/s is the number of such hours in a second of real time.
+// BenchmarkVirtualHour runs an hour of a queue, its mapping and the toolkit's handler, at
+// ten messages a second, in a synctest bubble. h/s is the number of such hours in a second
+// of real time.
 func BenchmarkVirtualHour(b *testing.B) {
 	for _, p := range producers {
 		b.Run(p.name, func(b *testing.B) {
@@ -73,7 +74,8 @@ func TestVirtualMinute(t *testing.T) {
 	}
 }
 
-// hour sends messages and fails unless each was handled and deleted exactly once, in the time of the sends.
+// hour sends messages and fails unless each was handled and deleted exactly once, in the
+// time of the sends.
 func (p producer) hour(t *testing.T, messages int) {
 	var handled, deleted atomic.Int64
 	server := sqs.New(sqs.Config{Observe: func(e sqs.Event) {

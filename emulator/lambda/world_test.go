@@ -106,8 +106,8 @@ func note[E any](w *world, list *[]E) func(E) {
 	}
 }
 
-// run starts the mapping and returns a function that stops it and waits. Function defaults to one that succeeds
-// at once.
+// run starts the mapping and returns a function that stops it and waits. Function defaults
+// to one that succeeds at once.
 func (w *world) run(m lambda.Mapping) (stop func()) {
 	w.Helper()
 	m.SQS = w.client

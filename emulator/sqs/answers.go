@@ -89,7 +89,7 @@ func (d *delivery) appendJSON(b []byte, in *receiveRequest) []byte {
 	b = appendMember(b, "Body", d.content.body)
 	b = d.appendSystemAttributes(b, in)
 	if chosen := chooseAttributes(d.content.attributes, in.MessageAttributeNames); len(chosen) > 0 {
-		// The digest is that of the returned attributes, so that the client can verify it.
+		// The digest of the returned attributes, which the client verifies.
 		b = appendMember(b, "MD5OfMessageAttributes", attributesMD5(chosen))
 		text, _ := encode(chosen) // decoded from JSON, so it encodes
 		b = append(appendName(b, "MessageAttributes"), text...)

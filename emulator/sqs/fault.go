@@ -72,12 +72,12 @@ type Fault struct {
 	Probability float64
 	// Skip is the number of candidates that pass before the first one that can be affected.
 	Skip int
-	// Times is how often the fault has its effect before it is over. If several faults
+	// Times is the number of times that the fault has its effect. If several faults
 	// would affect a call before it is carried out, Latency has its effect and then one of
 	// the others, in the order Refused, Hang, Throttled, Failure. The others do not use up
 	// one of their Times. Zero means no limit.
 	Times int
-	// Latency is how long calls wait, for the kind Latency.
+	// Latency is the wait of calls, for the kind Latency.
 	Latency time.Duration
 	// Code is the error of Failure and EntryFailure. It is the error's name in the API
 	// reference, such as "QueueDoesNotExist", or the code that clients see, such as

@@ -227,8 +227,8 @@ func TestDuplicateDelivery(t *testing.T) {
 	})
 }
 
-// A consumer that deletes each batch before the next receive gets every message twice. The second delete
-// has effect.
+// A consumer that deletes each batch before the next receive gets every message twice. The
+// second delete has effect.
 func TestDuplicateDeliveryAfterTheDelete(t *testing.T) {
 	withOrders(t, func(b *bench, queue *string) {
 		b.inject(sqs.Fault{Kind: sqs.DuplicateDelivery})
@@ -412,8 +412,8 @@ func TestWhichCallsAreStruck(t *testing.T) {
 	equal(t, "calls struck with Times 3", strings.Count(times, "x"), 3)
 }
 
-// The calls that a fault affects do not depend on other faults, even if these were injected before or
-// affect the same calls first.
+// The calls that a fault affects do not depend on other faults, even if these were injected
+// before or affect the same calls first.
 func TestFaultsAreIndependent(t *testing.T) {
 	const n = 100
 	struck := func(faults ...sqs.Fault) string { return struck(t, 7, n, false, faults...) }

@@ -10,8 +10,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// FuzzRequest sends any body to any operation of a server with a few messages and a move task. Every
-// answer must be JSON, and the server must continue.
+// FuzzRequest sends any body to any operation of a server with a few messages and a move
+// task. Every answer must be JSON, and the server must continue.
 func FuzzRequest(f *testing.F) {
 	const url, fifo = `"QueueUrl":"http://x/000000000000/orders"`, `"QueueUrl":"http://x/000000000000/orders.fifo"`
 	const dead = `"SourceArn":"arn:aws:sqs:us-east-1:000000000000:dead"`
@@ -59,8 +59,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzPolicies sets the three attributes that contain JSON. An accepted value must read back as a value
-// that is accepted and does not change again.
+// FuzzPolicies sets the three attributes that contain JSON. An accepted value must read
+// back as a value that is accepted and does not change again.
 func FuzzPolicies(f *testing.F) {
 	names := []string{"Policy", "RedrivePolicy", "RedriveAllowPolicy"}
 	for i, values := range [][]string{

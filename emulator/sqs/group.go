@@ -60,10 +60,11 @@ func (q *queue) refresh(g *group) {
 	}
 }
 
-// isNoisy applies the rule of the developer guide, "How Amazon SQS fair queues work". A tenant is
-// noisy with at least 30 messages and more than a tenth of all messages in flight, or with more
-// than a tenth of the recent processing time, unless it sent nothing for five minutes. Each
-// message without a group is a tenant of its own, so these are never noisy.
+// isNoisy applies the rule of the developer guide, "How Amazon SQS fair queues work". A
+// tenant is noisy with at least 30 messages and more than a tenth of all messages in
+// flight, or with more than a tenth of the recent processing time, unless it sent nothing
+// for five minutes. Each message without a group is a tenant of its own, so these are never
+// noisy.
 func (q *queue) isNoisy(g *group, now time.Time) bool {
 	if q.fifo || g == q.groups[""] || now.Sub(g.sent) >= quietAfter {
 		return false

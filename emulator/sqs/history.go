@@ -190,7 +190,7 @@ func (s *Server) observer() func(Event, *content) {
 	}
 }
 
-// Kind is what happened to a message.
+// Kind is the kind of an [Event].
 type Kind string
 
 const (

@@ -137,8 +137,8 @@ var parameters = strings.Fields(`QueueUrl QueueName QueueOwnerAWSAccountId Queue
 	MaxNumberOfMessages VisibilityTimeout WaitTimeSeconds MessageAttributeNames MessageSystemAttributeNames ReceiveRequestAttemptId
 	ReceiptHandle MaxResults NextToken Label Actions AWSAccountIds SourceArn DestinationArn MaxNumberOfMessagesPerSecond TaskHandle`)
 
-// TestEveryOperationTakesAbsurdParameters sends absurd values to every operation. Each call must succeed or
-// return an error with a message, and the server must continue.
+// TestEveryOperationTakesAbsurdParameters sends absurd values to every operation. Each call
+// must succeed or return an error with a message, and the server must continue.
 func TestEveryOperationTakesAbsurdParameters(t *testing.T) {
 	server := newServer(t, sqs.Config{History: -1})
 	url := server.QueueURL("orders")

@@ -27,7 +27,8 @@ func with(name string, value types.MessageAttributeValue) awssqs.SendMessageInpu
 	return awssqs.SendMessageInput{MessageBody: aws.String("a"), MessageAttributes: map[string]types.MessageAttributeValue{name: value}}
 }
 
-// Cases without a conformance check, because AWS does not document enough, or only the code matters.
+// Cases without a conformance check, because AWS does not document enough, or only the code
+// matters.
 func TestSendMessageRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		in   awssqs.SendMessageInput

@@ -16,8 +16,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// model is a simple implementation of a queue and its dead-letter queue: lists that are sorted and searched
-// for every operation. It shares no code with the emulator.
+// model is a simple implementation of a queue and its dead-letter queue: lists that are
+// sorted and searched for every operation. It shares no code with the emulator.
 type model struct {
 	fifo          bool
 	delay, retain time.Duration
@@ -34,8 +34,8 @@ type modelQueue struct {
 type modelMessage struct {
 	body, group string
 	sent        time.Time
-	// order is the place among the visible messages: by the time of the send on FIFO queues, else
-	// by the time at which the message became visible.
+	// order is the place among the visible messages: by the time of the send on FIFO
+	// queues, else by the time at which the message became visible.
 	order int
 	// shown counts up when messages become visible: the order of groups.
 	shown    int
@@ -78,8 +78,8 @@ func (d *model) advance(now time.Time) {
 	}
 }
 
-// visible returns the messages that may be received, in order. A message in flight blocks later messages of
-// its group.
+// visible returns the messages that may be received, in order. A message in flight blocks
+// later messages of its group.
 func (d *model) visible(q *modelQueue) (list []*modelMessage) {
 	for _, m := range q.messages {
 		locked := d.fifo && slices.ContainsFunc(q.messages, func(o *modelMessage) bool { return o.inFlight && o.group == m.group && o.order < m.order })
@@ -135,8 +135,8 @@ func (d *model) receive(q *modelQueue, limit int, now time.Time, timeout time.Du
 	return got
 }
 
-// move moves all messages back to the source, like a task with one message each 2 ms, while nothing else
-// happens and none is in flight.
+// move moves all messages back to the source, like a task with one message each 2 ms, while
+// nothing else happens and none is in flight.
 func (d *model) move(now time.Time) (ends time.Time) {
 	for list := d.visible(&d.dead); len(list) > 0; list = d.visible(&d.dead) {
 		group := firstGroup(list)
@@ -219,8 +219,8 @@ var plans = rapid.Custom(func(t *rapid.T) plan {
 	}
 })
 
-// TestModel compares the emulator with the model for random histories of operations: every receive, every
-// refusal and every count.
+// TestModel compares the emulator with the model for random histories of operations: every
+// receive, every refusal and every count.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := plans.Draw(rt, "plan")

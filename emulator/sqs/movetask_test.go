@@ -12,7 +12,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// deadLetters creates a queue and its dead-letter queue, and dead-letters messages with these bodies.
+// deadLetters creates a queue and its dead-letter queue, and dead-letters messages with
+// these bodies.
 func (b *bench) deadLetters(suffix string, letters ...string) (queue, dead *string) {
 	b.Helper()
 	queue, dead = b.pair(suffix, 1, "VisibilityTimeout", "1")

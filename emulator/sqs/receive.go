@@ -202,8 +202,8 @@ func (s *Server) serve(q *queue, now time.Time) {
 	}
 }
 
-// dequeue puts up to r.max messages in flight and returns them. On a FIFO queue it returns as many
-// messages of a group as possible before the next group.
+// dequeue puts up to r.max messages in flight and returns them. On a FIFO queue it returns
+// as many messages of a group as possible before the next group.
 func (s *Server) dequeue(q *queue, r *receiver, now time.Time) (taken []delivery) {
 	timeout := r.timeout(q)
 	var anyOrder *drawn
@@ -301,8 +301,8 @@ func (q *queue) shut(err *apiError) {
 	}
 }
 
-// attempt is a receive of a FIFO queue that may be repeated with its ReceiveRequestAttemptId, for
-// clients that did not get the answer.
+// attempt is a receive of a FIFO queue that may be repeated with its
+// ReceiveRequestAttemptId, for clients that did not get the answer.
 type attempt struct {
 	messages   []attemptedMessage
 	deliveries []delivery

@@ -2,9 +2,9 @@ package sqs
 
 import "time"
 
-// recentWindow is SQS's deduplication interval, and the lifetime of a ReceiveRequestAttemptId. It
-// starts with the first send or receive. A duplicate, or the message's deletion, does not change
-// it.
+// recentWindow is SQS's deduplication interval, and the lifetime of a
+// ReceiveRequestAttemptId. It starts with the first send or receive. A duplicate, or the
+// message's deletion, does not change it.
 const recentWindow = 5 * time.Minute
 
 // recent has the sends or receives of the last five minutes by their ids. The zero

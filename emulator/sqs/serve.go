@@ -80,8 +80,8 @@ func (s *Server) guarded(w http.ResponseWriter, r *http.Request) {
 	s.ServeHTTP(w, r)
 }
 
-// close ends all connections and waits for their goroutines. The server is closed before, so that
-// no goroutine waits.
+// close ends all connections and waits for their goroutines. The server is closed before,
+// so that no goroutine waits.
 func (l *listener) close() error {
 	err := l.http.Close()
 	if served := <-l.served; !errors.Is(served, http.ErrServerClosed) {

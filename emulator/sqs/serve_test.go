@@ -119,8 +119,8 @@ func TestCloseEndsLongPollsOverASocket(t *testing.T) {
 	}
 }
 
-// Serve uses package webguard, whose tests have the refused requests, and answers in the request's
-// protocol.
+// Serve uses package webguard, whose tests have the refused requests, and answers in the
+// request's protocol.
 func TestServeRefusesWebPages(t *testing.T) {
 	b := serve(t, sqs.Config{AllowedHosts: []string{"host.docker.internal"}})
 	list := func(host string) error {

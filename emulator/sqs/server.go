@@ -59,7 +59,8 @@ var (
 	accountPattern = regexp.MustCompile(`^[0-9]{12}$`)
 )
 
-// complete returns o with its defaults, or an error that names the field, its value and its bounds.
+// complete returns o with its defaults, or an error that names the field, its value and its
+// bounds.
 func (o Config) complete() (Config, error) {
 	o.Region = cmp.Or(o.Region, "us-east-1")
 	o.AccountID = cmp.Or(o.AccountID, "000000000000")

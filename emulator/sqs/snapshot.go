@@ -34,7 +34,7 @@ type MessageSnapshot struct {
 	MessageID string
 	Body      string
 	State     MessageState
-	// VisibleAt is when a message in flight or delayed can be received (again). Zero for
+	// VisibleAt is the time at which a message in flight or delayed becomes visible. Zero for
 	// others.
 	VisibleAt time.Time
 	// ReceiveCount is the message's ApproximateReceiveCount, which includes receives from

@@ -16,8 +16,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// TestAllOperationsAtOnce runs all operations concurrently. Afterwards every message must be deleted or in
-// one of the queues.
+// TestAllOperationsAtOnce runs all operations concurrently. Afterwards every message must
+// be deleted or in one of the queues.
 func TestAllOperationsAtOnce(t *testing.T) {
 	const clients, rounds = 6, 25
 	var mu sync.Mutex
@@ -103,8 +103,8 @@ func (b *bench) sendTen(queue *string, name string) {
 	}
 }
 
-// everything calls some of the other operations, in random order. It ignores errors, such as old handles and
-// running tasks.
+// everything calls some of the other operations, in random order. It ignores errors, such
+// as old handles and running tasks.
 func everything(b *bench, queue *string, random *rand.Rand, client int) {
 	for range 12 {
 		switch random.IntN(14) {

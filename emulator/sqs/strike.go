@@ -33,8 +33,8 @@ func breakConnection(w http.ResponseWriter, err error) {
 	panic(http.ErrAbortHandler) // net/http ends the connection and logs nothing
 }
 
-// strikes returns the due fault of a kind that affects the call, nil if there is none, and counts
-// it.
+// strikes returns the due fault of a kind that affects the call, nil if there is none, and
+// counts it.
 func (s *Server) strikes(c *call, due []drawn, kind FaultKind) *drawn {
 	f := s.faults.strike(due, kind)
 	if f != nil {

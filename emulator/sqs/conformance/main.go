@@ -1,18 +1,19 @@
-// Command conformance compares an SQS-compatible service with AWS's documentation of SQS, through the
-// real SDK:
+// Command conformance compares an SQS-compatible service with AWS's documentation of SQS,
+// through the real SDK:
 //
 //	go run github.com/sqsbatch/sqsbatch/emulator/sqs/conformance -endpoint http://127.0.0.1:9324
 //
-// It prints a line for each check. For failed checks it also prints the expected and the actual result,
-// and the page of the documentation. The exit status is 0 if all documented checks pass, 1 if some do
-// not, and 2 if the command could not run.
+// It prints a line for each check. For failed checks it also prints the expected and the
+// actual result, and the page of the documentation. The exit status is 0 if all documented
+// checks pass, 1 if some do not, and 2 if the command could not run.
 //
-// Without -endpoint it runs against AWS, with the credentials and the region of the SDK's default
-// chain. It then creates about 300 queues, whose names begin with "conformance-" and eight random
-// digits, makes some 3,000 requests, and deletes the queues, also after Ctrl-C.
+// Without -endpoint it runs against AWS, with the credentials and the region of the SDK's
+// default chain. It then creates about 300 queues, whose names begin with "conformance-"
+// and eight random digits, makes some 3,000 requests, and deletes the queues, also after
+// Ctrl-C.
 //
-// For other servers, use the same flag. ElasticMQ needs -region elasticmq, which is the region in its
-// ARNs. LocalStack runs without a container, from PyPI:
+// For other servers, use the same flag. ElasticMQ needs -region elasticmq, which is the
+// region in its ARNs. LocalStack runs without a container, from PyPI:
 //
 //	pip install 'localstack-core[runtime]==4.7.*' 'cbor2<5.8' 'pyopenssl==24.3.0' 'cryptography==44.0.3' 'service_identity==24.2.0'
 //	SERVICES=sqs EAGER_SERVICE_LOADING=1 DISABLE_EVENTS=1 SKIP_SSL_CERT_DOWNLOAD=1 DNS_ADDRESS=0 \
@@ -21,9 +22,9 @@
 //	python -m localstack.runtime.main
 //	go run github.com/sqsbatch/sqsbatch/emulator/sqs/conformance -endpoint http://127.0.0.1:4566 -parallel 16
 //
-// With GATEWAY_SERVER's default, LocalStack listens on all addresses. It does not start with newer
-// versions of the pinned packages. The SQS variables enable behavior of AWS that LocalStack leaves out
-// by default.
+// With GATEWAY_SERVER's default, LocalStack listens on all addresses. It does not start
+// with newer versions of the pinned packages. The SQS variables enable behavior of AWS that
+// LocalStack leaves out by default.
 //
 // Package checks has the checks, for use in tests.
 package main
@@ -153,8 +154,8 @@ func (o options) run(ctx context.Context, stdout, stderr io.Writer) (failed bool
 	return report.end(results)
 }
 
-// client returns the SDK's client. With an endpoint it uses made-up credentials and does not retry, so
-// that checks get every error.
+// client returns the SDK's client. With an endpoint it uses made-up credentials and does
+// not retry, so that checks get every error.
 func (o options) client(ctx context.Context, transport *http.Client) (*awssqs.Client, error) {
 	if o.endpoint != "" {
 		return awssqs.New(awssqs.Options{

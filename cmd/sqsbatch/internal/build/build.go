@@ -7,8 +7,8 @@
 //	}
 //	binary, err := goCommand.Build(ctx, pkg, dir)
 //
-// It builds with the tags of a deployment and without cgo, but always for the operating system and
-// processor of this machine: it ignores GOOS and GOARCH.
+// It builds with the tags of a deployment and without cgo, but always for the operating
+// system and processor of this machine: it ignores GOOS and GOARCH.
 package build
 
 import (
@@ -67,8 +67,8 @@ func (e *Error) Error() string {
 // Unwrap returns Err, the go command's exit.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Find returns the main package arg: a directory, an import path or a Go file. It returns an error
-// if arg is not exactly one main package.
+// Find returns the main package arg: a directory, an import path or a Go file. It returns
+// an error if arg is not exactly one main package.
 func (Go) Find(ctx context.Context, arg string) (*Package, error) {
 	p := &Package{pattern: arg}
 	if info, err := os.Stat(arg); err == nil && info.IsDir() {
@@ -141,7 +141,8 @@ func (p *Package) run(ctx context.Context, args ...string) (stdout, stderr strin
 	return out.String(), messages.String(), err
 }
 
-// fromHere returns out with the file names at the start of lines relative to the working directory.
+// fromHere returns out with the file names at the start of lines relative to the working
+// directory.
 func (p *Package) fromHere(out string) string {
 	if p.workDir == "" || filepath.Clean(p.workDir) == "." {
 		return out

@@ -62,7 +62,8 @@ func TestNoFunction(t *testing.T) {
 	}
 }
 
-// TestCompilersWords: the error has the compiler's text, with file names relative to the working directory.
+// TestCompilersWords: the error has the compiler's text, with file names relative to the
+// working directory.
 func TestCompilersWords(t *testing.T) {
 	module(t, map[string]string{"cmd/f/main.go": "package main\n\nfunc main() { x := 1 }\n"})
 	p, err := (build.Go{}).Find(t.Context(), "cmd/f")

@@ -1,5 +1,5 @@
-// Package cli is shared by the commands of sqsbatch: the root of the tree, the form of help, kinds of
-// flags, and usage errors.
+// Package cli is shared by the commands of sqsbatch: the root of the tree, the form of
+// help, kinds of flags, and usage errors.
 //
 //	func Command(tio cli.IO) *cobra.Command {
 //		o := options{output: "text"}
@@ -10,8 +10,8 @@
 //		return cmd
 //	}
 //
-// [Root] adds to every command the help, the completions, and usage errors that name the flag, its
-// value and the expected value.
+// [Root] adds to every command the help, the completions, and usage errors that name the
+// flag, its value and the expected value.
 package cli
 
 import (
@@ -89,8 +89,8 @@ func Root(tio IO, commands ...*cobra.Command) *cobra.Command {
 	return root
 }
 
-// Run runs root and returns the exit status: 2 for a [UsageError], Status for a [StatusError], and 1
-// for any other error.
+// Run runs root and returns the exit status: 2 for a [UsageError], Status for a
+// [StatusError], and 1 for any other error.
 func Run(ctx context.Context, root *cobra.Command) int {
 	defer func() { // incomplete marks and characters
 		for _, w := range []io.Writer{root.OutOrStdout(), root.ErrOrStderr()} {

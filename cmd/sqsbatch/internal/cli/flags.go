@@ -36,8 +36,8 @@ func (v *value) String() string     { return v.text() }
 func (v *value) Set(s string) error { return v.set(s) }
 func (v *value) Type() string       { return v.placeholder }
 
-// Text returns a flag's value, which is placeholder in the help. Shells complete FILE and PATH with
-// the names of files, and complete no others.
+// Text returns a flag's value, which is placeholder in the help. Shells complete FILE and
+// PATH with the names of files, and complete no others.
 func Text(p *string, placeholder string) pflag.Value {
 	return &value{placeholder, func() string { return *p }, func(s string) error { *p = s; return nil }, nil}
 }

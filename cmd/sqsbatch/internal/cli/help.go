@@ -163,8 +163,8 @@ func writeRow(out *strings.Builder, r row) {
 	out.WriteString(start + "\n" + text.String())
 }
 
-// writeLines writes a paragraph in indented lines. A paragraph that begins with white space is code
-// and keeps its lines.
+// writeLines writes a paragraph in indented lines. A paragraph that begins with white space
+// is code and keeps its lines.
 func writeLines(out *strings.Builder, indent, paragraph string) {
 	if strings.HasPrefix(paragraph, " ") || strings.HasPrefix(paragraph, "\t") {
 		out.WriteString(strings.ReplaceAll(paragraph, "\t", "  ") + "\n")

@@ -81,8 +81,8 @@ func Man(cmd *cobra.Command) string {
 	return out.String()
 }
 
-// roff returns text with roff's special characters escaped: backslashes, hyphens, and dots and quotes
-// at the start of a line.
+// roff returns text with roff's special characters escaped: backslashes, hyphens, and dots
+// and quotes at the start of a line.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	var out strings.Builder

@@ -3,8 +3,8 @@
 //
 //	err := container.Run(ctx, kill, container.Options{Command: path, StopTimeout: 30 * time.Second})
 //
-// A program that ends before it has done any work is not started again, because its configuration
-// is probably wrong: Run returns the error.
+// A program that ends before it has done any work is not started again, because its
+// configuration is probably wrong: Run returns the error.
 package container
 
 import (
@@ -53,7 +53,8 @@ type Change struct {
 	Again time.Duration `json:"-"`
 }
 
-// A StartError is returned when a process cannot start, or ended before any process had done work.
+// A StartError is returned when a process cannot start, or ended before any process had
+// done work.
 type StartError struct {
 	Err    error    // the error of the start, or the exit
 	Output []string // last lines of the output
@@ -65,17 +66,18 @@ func (e *StartError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *StartError) Unwrap() error { return e.Err }
 
-// The pause before a process is started again doubles from firstPause to lastPause. It is firstPause
-// again for a process that ran longer than steady. Kubernetes and Amazon ECS do the same.
+// The pause before a process is started again doubles from firstPause to lastPause. It is
+// firstPause again for a process that ran longer than steady. Kubernetes and Amazon ECS do
+// the same.
 const (
 	firstPause = 500 * time.Millisecond
 	lastPause  = 10 * time.Second
 	steady     = 10 * time.Second
 )
 
-// Run runs the program until ctx ends. Then it stops the processes, and kills them after StopTimeout
-// or at kill's end. It returns a [*StartError], or an error if a process was killed after
-// StopTimeout.
+// Run runs the program until ctx ends. Then it stops the processes, and kills them after
+// StopTimeout or at kill's end. It returns a [*StartError], or an error if a process was
+// killed after StopTimeout.
 func Run(ctx, kill context.Context, o Options) error {
 	ctx, stopAll := context.WithCancel(ctx)
 	defer stopAll()

@@ -75,8 +75,8 @@ func options(t *testing.T, w *watch, do string) container.Options {
 	}
 }
 
-// TestStartError: a program that never worked is not started again, also if other processes run, and the error
-// has its last lines.
+// TestStartError: a program that never worked is not started again, also if other processes
+// run, and the error has its last lines.
 func TestStartError(t *testing.T) {
 	t.Setenv("SECRET", "of this process")
 	w := &watch{}
@@ -159,8 +159,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestKill: a process that does not end is killed after the stop timeout, which is an error, or at kill's end,
-// which is not.
+// TestKill: a process that does not end is killed after the stop timeout, which is an
+// error, or at kill's end, which is not.
 func TestKill(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the words for a killed process differ")

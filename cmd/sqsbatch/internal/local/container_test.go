@@ -108,8 +108,8 @@ func TestPollStopped(t *testing.T) {
 	}
 }
 
-// TestPollSeveralQueues: the process polls the queues of all of the function's events, and --queue selects one.
-// A warning says that filters have no effect.
+// TestPollSeveralQueues: the process polls the queues of all of the function's events, and
+// --queue selects one. A warning says that filters have no effect.
 func TestPollSeveralQueues(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -174,8 +174,8 @@ func TestPollCannotStart(t *testing.T) {
 	}
 }
 
-// TestPollLateEvent: receive counts of an event are reproduced before the process polls, and this tool's own
-// receives are not attempts.
+// TestPollLateEvent: receive counts of an event are reproduced before the process polls,
+// and this tool's own receives are not attempts.
 func TestPollLateEvent(t *testing.T) {
 	t.Parallel()
 	good, last := `{"id":"o-1","sku":"flaky:3","quantity":1}`, `{"id":"o-2","sku":"flaky:4","quantity":1}`
@@ -187,8 +187,8 @@ func TestPollLateEvent(t *testing.T) {
 	}
 }
 
-// TestPollStubborn: a process is killed after the drain limit and a margin, which is an error. It has a
-// container's environment.
+// TestPollStubborn: a process is killed after the drain limit and a margin, which is an
+// error. It has a container's environment.
 func TestPollStubborn(t *testing.T) {
 	t.Setenv("AWS_PROFILE", "mine")
 	t.Setenv("SQSBATCH_WAIT", "1s")

@@ -10,8 +10,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 )
 
-// maxFindings is the largest number of findings that a run prints. `sqsbatch lint` prints all, with
-// reasons and fixes.
+// maxFindings is the largest number of findings that a run prints. `sqsbatch lint` prints
+// all, with reasons and fixes.
 const maxFindings = 4
 
 // lint returns the findings about the settings that the run uses, errors first. --env counts as
@@ -35,9 +35,9 @@ func (p *plan) lint() (found []rules.Finding) {
 	return append(errors, slices.DeleteFunc(found, isError)...)
 }
 
-// uses reports whether the run prints a finding: an error or a warning about the function, a queue
-// that feeds it, or its event. Alarms, permissions and encryption have no effect in a run, and
-// settings of events have none with --mode poll.
+// uses reports whether the run prints a finding: an error or a warning about the function,
+// a queue that feeds it, or its event. Alarms, permissions and encryption have no effect in
+// a run, and settings of events have none with --mode poll.
 func (p *plan) uses(f rules.Finding) bool {
 	const encryption, variables = "SB214", "SB119"
 	if f.Severity == rules.Note || f.ID == encryption || p.o.mode == modePoll && strings.HasPrefix(f.ID, "SB1") && f.ID != variables {

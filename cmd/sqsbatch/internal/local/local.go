@@ -2,12 +2,13 @@
 // embedded SQS and Lambda with the settings of its template, sends messages and shows the
 // outcome of each.
 //
-// It combines other packages: template reads the template, rules checks it, build compiles the
-// program, message reads messages, track follows them, runstats measures the run, and view shows
-// it. In this package, options.go has the flags, local.go the course of a run, plan.go finds the
-// template and the package, stack.go has the queues and the function on Lambda, findings.go the
-// findings about their settings, messages.go the messages. container.go is for --mode poll, where
-// the function runs in processes that poll, as in a container (package container).
+// It combines other packages: template reads the template, rules checks it, build compiles
+// the program, message reads messages, track follows them, runstats measures the run, and
+// view shows it. In this package, options.go has the flags, local.go the course of a run,
+// plan.go finds the template and the package, stack.go has the queues and the function on
+// Lambda, findings.go the findings about their settings, messages.go the messages.
+// container.go is for --mode poll, where the function runs in processes that poll, as in a
+// container (package container).
 //
 // A [Trial] uses the same queues and function for another command: it runs each of its messages
 // once, and returns their outcomes.
@@ -222,7 +223,8 @@ func afterTimeout(timeout time.Duration, cancel context.CancelCauseFunc, stopNow
 	return func() { timer.Stop() }
 }
 
-// inBackground runs a tracker, and calls show every tick, until stop is called. stop waits for both.
+// inBackground runs a tracker, and calls show every tick, until stop is called. stop waits
+// for both.
 func inBackground(tracker *track.Tracker, show func()) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var both sync.WaitGroup
@@ -243,8 +245,8 @@ func notInterrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// writable returns an error if the metrics cannot be written to path, "" for none. It creates the
-// file, so that the error comes before the run.
+// writable returns an error if the metrics cannot be written to path, "" for none. It
+// creates the file, so that the error comes before the run.
 func writable(path string) error {
 	if path == "" {
 		return nil

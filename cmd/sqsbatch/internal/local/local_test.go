@@ -18,8 +18,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
-// TestSamples is a new user's first run: the sample orders, with the repository's template and example, built
-// by the go command.
+// TestSamples is a new user's first run: the sample orders, with the repository's template
+// and example, built by the go command.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	var out, side bytes.Buffer

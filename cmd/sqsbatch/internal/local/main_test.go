@@ -44,8 +44,8 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// runLocal runs `sqsbatch local` with programs that are built once for all tests, because linking one takes a
-// second of processor time. TestSamples runs the command without this.
+// runLocal runs `sqsbatch local` with programs that are built once for all tests, because
+// linking one takes a second of processor time. TestSamples runs the command without this.
 func runLocal(ctx context.Context, args []string, tio cli.IO) error {
 	return runWith(ctx, args, tio, &programs)
 }
@@ -207,8 +207,8 @@ func inEvent(t *testing.T, attributes map[string]string, bodies ...string) (path
 	return golden.File(t, "event.json", string(text))
 }
 
-// A script has functions that run while the command runs: each once, when the output contains a text, and in
-// its own goroutine, because the command waits for its output.
+// A script has functions that run while the command runs: each once, when the output
+// contains a text, and in its own goroutine, because the command waits for its output.
 type script struct {
 	steps      map[string]func(output string)
 	text       bytes.Buffer
@@ -237,7 +237,8 @@ func (s *script) run(stdin string, args ...string) (text string, err error) {
 
 func (s *script) interrupt(string) { s.interrupts <- os.Interrupt }
 
-// interrupted runs the command, interrupts it n times when the output contains what, and returns the output.
+// interrupted runs the command, interrupts it n times when the output contains what, and
+// returns the output.
 func interrupted(stdin, what string, n int, args ...string) (text string, err error) {
 	var s script
 	s.steps = map[string]func(string){what: func(output string) {

@@ -62,9 +62,9 @@ const hidden = 43200
 
 func firstAttempt(m message.Message) bool { return m.Attempt <= 1 }
 
-// sendRedelivered sends messages with receive counts above 1: it receives each, alone in the queue,
-// until the next receive has the count, and hides it. The caller must call show, which makes them
-// visible.
+// sendRedelivered sends messages with receive counts above 1: it receives each, alone in
+// the queue, until the next receive has the count, and hides it. The caller must call show,
+// which makes them visible.
 func (r *run) sendRedelivered(ctx context.Context, s *stack, messages []message.Message) (show func() error, err error) {
 	var handles []*string
 	for _, m := range messages {
@@ -97,8 +97,8 @@ func (r *run) sendRedelivered(ctx context.Context, s *stack, messages []message.
 	}, nil
 }
 
-// hideOne receives the visible message and returns its handle, nil if there is none. It hides the
-// message, because the SDK cannot send a visibility timeout of 0.
+// hideOne receives the visible message and returns its handle, nil if there is none. It
+// hides the message, because the SDK cannot send a visibility timeout of 0.
 func (s *stack) hideOne(ctx context.Context) (handle *string, err error) {
 	out, err := s.client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{
 		QueueUrl: &s.deployment.Queue.URL, VisibilityTimeout: hidden, MaxNumberOfMessages: 1,
@@ -297,8 +297,8 @@ func someOf(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// samplesDirective begins a line in a file of a main package. The name of a file with messages for
-// the function follows, relative to the package.
+// samplesDirective begins a line in a file of a main package. The name of a file with
+// messages for the function follows, relative to the package.
 const samplesDirective = "//sqsbatch:samples "
 
 // samples reads the files of messages that the package's directives name.
@@ -393,8 +393,8 @@ func (s *stack) sourceNote() string {
 	return note
 }
 
-// place returns a queue's region and name, on which a function may depend. The account is always
-// that of a test.
+// place returns a queue's region and name, on which a function may depend. The account is
+// always a test account.
 func place(arn string) string {
 	if a, err := endpoint.ParseARN(arn); err == nil {
 		return a.Region + " " + a.Name

@@ -15,7 +15,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
-// With the FIFO variant of the template, a group waits for its failed record, also in a container.
+// With the FIFO variant of the template, a group waits for its failed record, also in a
+// container.
 func TestFIFO(t *testing.T) {
 	t.Parallel()
 	first, second := `{"id":"o-1","sku":"flaky:2","quantity":1}`, `{"id":"o-2","sku":"ok","quantity":1}`

@@ -151,7 +151,7 @@ func (o *options) check() error {
 	return nil
 }
 
-// A program is what the command line says about the function and its template. The
+// A program has the flags and arguments about the function and its template. The
 // commands that run functions share it.
 type program struct {
 	cmd        *cobra.Command // the command with these flags

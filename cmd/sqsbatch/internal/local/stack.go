@@ -117,8 +117,8 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 	return s, nil
 }
 
-// attributes returns the attributes of a new queue. In a trial, messages can be received at once,
-// do not expire, and come back only if the function changes their visibility timeout.
+// attributes returns the attributes of a new queue. In a trial, messages can be received at
+// once, do not expire, and come back only if the function changes their visibility timeout.
 func (s *stack) attributes(q template.Queue) map[string]string {
 	if !s.o.trial {
 		return q.Attributes
@@ -140,8 +140,8 @@ func listenError(addr string, err error) error {
 	return fmt.Errorf("--addr %s: %w", addr, err)
 }
 
-// environment returns the function's environment on Lambda: the template's variables, variables by
-// which this tool shows each record, and --env.
+// environment returns the function's environment on Lambda: the template's variables,
+// variables by which this tool shows each record, and --env.
 func (s *stack) environment() map[string]string {
 	f := s.deployment.Function
 	env := maps.Clone(f.Environment)
@@ -168,8 +168,8 @@ func (s *stack) configured() map[string]string {
 	return env
 }
 
-// hastens reports whether this tool sets the outage: neither the template nor --env spaces retries.
-// A trial has no retries.
+// hastens reports whether this tool sets the outage: neither the template nor --env spaces
+// retries. A trial has no retries.
 func (s *stack) hastens() bool {
 	for name := range s.configured() {
 		if name == settings.Outage.Name || strings.HasPrefix(name, settings.Backoff.Name) {
@@ -194,8 +194,8 @@ func (s *stack) environments() int {
 	return min(cmp.Or(s.deployment.Event.MaximumConcurrency, defaultEnvironments), 1000)
 }
 
-// poll runs the mapping until ctx ends and running invocations are settled, or kill ends. It returns
-// an error if the mapping or the function cannot run.
+// poll runs the mapping until ctx ends and running invocations are settled, or kill ends.
+// It returns an error if the mapping or the function cannot run.
 func (s *stack) poll(ctx, kill context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -298,8 +298,8 @@ func (s *stack) connect(tracker *track.Tracker) error {
 	return nil
 }
 
-// printed returns the output of a process that cannot start, with a hint unless the output is about
-// a setting.
+// printed returns the output of a process that cannot start, with a hint unless the output
+// is about a setting.
 func printed(output []string, hint string) (text string) {
 	said := strings.Join(output, "\n  ")
 	if said != "" {

@@ -39,13 +39,13 @@ import (
 //
 // # What is real
 //
-// The handlers run. A trial itself sends nothing to AWS, and the function's endpoint for SQS
-// (AWS_ENDPOINT_URL_SQS) is the emulator, even if its template sets another. The function's other
-// calls are real: databases, HTTP services, other services of AWS. A message that succeeds has
-// had its effect. Also, an idempotency record that the function writes outlasts the trial, so the
-// same message may be a duplicate when it is sent to its queue later. As with `sqsbatch local`,
-// the function has test credentials, which AWS refuses; --env sets others. The emulator has only
-// the queues of the template.
+// The handlers run. A trial itself sends nothing to AWS, and the function's endpoint for
+// SQS (AWS_ENDPOINT_URL_SQS) is the emulator, even if its template sets another. The
+// function's other calls are real: databases, HTTP services, other services of AWS. A
+// message that succeeds has had its effect. Also, an idempotency record that the function
+// writes outlasts the trial, so the same message may be a duplicate when it is sent to its
+// queue later. As with `sqsbatch local`, the function has test credentials, which AWS
+// refuses; --env sets others. The emulator has only the queues of the template.
 //
 // # One attempt
 //
@@ -125,9 +125,10 @@ func (t *Trial) options() (options, error) {
 // Run tries messages and returns their results, in the same order. It writes its progress to
 // tio.Stderr, uses nothing else of tio, and ignores the messages' receive counts.
 //
-// With an error, Run returns the results so far. It returns an error if the function cannot run,
-// after --timeout, and at the end of ctx or kill. At ctx's end, Run starts no invocation and waits
-// for the running ones. The end of kill, and --timeout, end them at once.
+// With an error, Run returns the results so far. It returns an error if the function cannot
+// run, after --timeout, and at the end of ctx or kill. At ctx's end, Run starts no
+// invocation and waits for the running ones. The end of kill, and --timeout, end them at
+// once.
 func (t *Trial) Run(ctx, kill context.Context, tio cli.IO, builder build.Builder, messages []message.Message) ([]TrialResult, error) {
 	o, err := t.options()
 	if err != nil || len(messages) == 0 {
@@ -192,7 +193,7 @@ type trialCourse struct {
 // A delivery is a message in the emulated queue.
 type delivery struct {
 	message, lane int
-	handle        string // of the last receive
+	handle        string // the last receive's handle
 	invoked       bool   // the function has received the message
 	ended         bool   // the message has an outcome, or is sent again
 	again         bool   // the message is sent again, because the function did not start it
@@ -219,8 +220,8 @@ func (c *trialCourse) attach(s *stack) {
 	m.Ended = func(e lambda.Ended) { c.invocationEnded(e); ended(e) }
 }
 
-// trialLanes returns lanes of messages, by their index. The messages of a lane are sent one after
-// another. On a FIFO queue each group is a lane, on a standard queue each message.
+// trialLanes returns lanes of messages, by their index. The messages of a lane are sent one
+// after another. On a FIFO queue each group is a lane, on a standard queue each message.
 func trialLanes(messages []message.Message, fifo bool) (lanes [][]int) {
 	laneOf := map[string]int{}
 	for i, m := range messages {
@@ -264,8 +265,8 @@ func (c *trialCourse) run(ctx, kill context.Context, timeout time.Duration) erro
 	return trialError(ctx, err, timeout)
 }
 
-// feed sends the other messages, each after the outcome of the one before it. It returns nil when
-// every message has an outcome.
+// feed sends the other messages, each after the outcome of the one before it. It returns
+// nil when every message has an outcome.
 func (c *trialCourse) feed(ctx context.Context) error {
 	for {
 		c.mu.Lock()
@@ -347,7 +348,8 @@ func (c *trialCourse) remove(ctx context.Context, handle string) error {
 	return err
 }
 
-// firstDeliveries is the mapping's client of the queue. It returns each message of the trial once.
+// firstDeliveries is the mapping's client of the queue. It returns each message of the
+// trial once.
 type firstDeliveries struct {
 	lambda.SQS
 	course *trialCourse
@@ -375,9 +377,10 @@ func (f firstDeliveries) ReceiveMessage(ctx context.Context, in *awssqs.ReceiveM
 	return out, nil
 }
 
-// received reports whether a message is passed to the function, and whether it is removed from the
-// queue. A message that was invoked is not passed again: it stays hidden for hours, or is removed
-// if it would block its group. A message that the function sent itself is removed.
+// received reports whether a message is passed to the function, and whether it is removed
+// from the queue. A message that was invoked is not passed again: it stays hidden for
+// hours, or is removed if it would block its group. A message that the function sent itself
+// is removed.
 func (c *trialCourse) received(m types.Message) (pass, remove bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

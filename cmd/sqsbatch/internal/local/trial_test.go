@@ -107,7 +107,8 @@ func checkCalls(t *testing.T, calls []string, want map[string]int) {
 	}
 }
 
-// On a FIFO queue, all messages of a group are tried in order, also after a failure. Deduplication drops none.
+// On a FIFO queue, all messages of a group are tried in order, also after a failure.
+// Deduplication drops none.
 func TestTrialOfFIFOQueue(t *testing.T) {
 	t.Parallel()
 	in := func(group, id, body string) message.Message {
@@ -184,7 +185,8 @@ func TestTrialOfCrash(t *testing.T) {
 	checkCalls(t, calls, map[string]int{"exit": 1, "fine": 1})
 }
 
-// At ctx's end, running invocations are finished. At kill's end, they are not. Both return the results so far.
+// At ctx's end, running invocations are finished. At kill's end, they are not. Both return
+// the results so far.
 func TestTrialInterrupted(t *testing.T) {
 	t.Parallel()
 	enough := errors.New("enough")

@@ -43,8 +43,8 @@ func (a systemAttributes) message(body string) Message {
 	return m
 }
 
-// Event reads an SQS event in the form of Lambda's invocations. sources are the ARNs of the queues,
-// each once.
+// Event reads an SQS event in the form of Lambda's invocations. sources are the ARNs of the
+// queues, each once.
 func Event(data []byte) (messages []Message, sources []string, err error) {
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(data, &top); err != nil {
@@ -90,7 +90,8 @@ func (r record) message() (Message, error) {
 	return m, nil
 }
 
-// describe returns a clearer error for a JSON text: with the line, or for a text that ends too early.
+// describe returns a clearer error for a JSON text: with the line, or for a text that ends
+// too early.
 func describe(data []byte, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("it ends too early")

@@ -31,8 +31,8 @@ type File struct {
 // asLines is the part of errors with a way to send the file as a body.
 const asLines = "to send it as the body of a message, give it on one line of standard input, as in `jq -c . FILE | sqsbatch local PACKAGE -`"
 
-// Parse reads a file: an SQS event, the JSON output of `aws sqs receive-message`, messages of that
-// output in lines, as `sqsbatch dlq export` writes them, or one body.
+// Parse reads a file: an SQS event, the JSON output of `aws sqs receive-message`, messages
+// of that output in lines, as `sqsbatch dlq export` writes them, or one body.
 func Parse(data []byte) (File, error) {
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
 		return File{}, errors.New("it is UTF-16; write it as UTF-8 (in PowerShell: | Out-File -Encoding utf8 FILE)")
@@ -87,8 +87,8 @@ func Parse(data []byte) (File, error) {
 	return body(data, "a JSON object"), nil
 }
 
-// areLetters reports whether lines are of a file of `sqsbatch dlq export`, with a message in each
-// line. A single line must name its queue, because it could also be a body.
+// areLetters reports whether lines are of a file of `sqsbatch dlq export`, with a message
+// in each line. A single line must name its queue, because it could also be a body.
 func areLetters(lines [][]byte) bool {
 	queues := 0
 	for _, line := range lines {
@@ -112,7 +112,8 @@ func parseMessages(list json.RawMessage, what string) (File, error) {
 	return File{Messages: messages, Counted: counted}, nil
 }
 
-// parseList reads a file that is a JSON array: one body, or an error if it has events or records.
+// parseList reads a file that is a JSON array: one body, or an error if it has events or
+// records.
 func parseList(data, text []byte) (File, error) {
 	var list []json.RawMessage
 	_ = json.Unmarshal(text, &list) // text is a list

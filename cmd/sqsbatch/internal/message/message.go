@@ -27,8 +27,8 @@ type Message struct {
 	Attempt int
 }
 
-// Size returns the size by SQS's rules: the bytes of the body, and of the name, type and value of
-// each attribute.
+// Size returns the size by SQS's rules: the bytes of the body, and of the name, type and
+// value of each attribute.
 func (m *Message) Size() int {
 	size := len(m.Body)
 	for name, a := range m.Attributes {
@@ -48,8 +48,9 @@ func (m *Message) SetAttribute(name string, a batch.MessageAttribute) {
 // maxBody is the largest size of a message ("Amazon SQS message quotas").
 const maxBody = 1 << 20
 
-// Lines calls send with each line of r as a body, except blank lines. A line that is too long for SQS
-// is cut, but stays long enough for SQS to refuse it. Lines returns the error of r or of send.
+// Lines calls send with each line of r as a body, except blank lines. A line that is too
+// long for SQS is cut, but stays long enough for SQS to refuse it. Lines returns the error
+// of r or of send.
 func Lines(r io.Reader, send func(Message) error) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	for n := 1; ; n++ {

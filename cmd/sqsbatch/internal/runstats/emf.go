@@ -64,7 +64,8 @@ func (e *emf) line(text string) bool {
 	return true
 }
 
-// observe adds the values of a metric's member: a number, a list of numbers, or values and counts.
+// observe adds the values of a metric's member: a number, a list of numbers, or values and
+// counts.
 func (e *emf) observe(key [2]string, unit string, member json.RawMessage) {
 	var one float64
 	var list []float64

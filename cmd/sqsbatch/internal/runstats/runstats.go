@@ -1,9 +1,9 @@
-// Package runstats measures a run of `sqsbatch local`: the outcomes, durations and ages of records,
-// and the calls to SQS.
+// Package runstats measures a run of `sqsbatch local`: the outcomes, durations and ages of
+// records, and the calls to SQS.
 //
-//	s := runstats.New()
-//	s.Event(event) // of package track
-//	s.Call(call)   // of the emulator
+//	s := runstats.New(timeout)
+//	s.Event(event) // an event of package track
+//	s.Call(call)   // a call to the emulator
 //	report := s.Report(summary)
 //
 // These figures do not depend on the function. Metrics that a function writes in CloudWatch's

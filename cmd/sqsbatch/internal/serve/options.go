@@ -92,8 +92,8 @@ func (o *options) flags(cmd *cobra.Command) {
 	})
 }
 
-// positional adds arguments after --parameter-overrides A=1 to the parameters, like SAM's commands.
-// Other arguments are errors.
+// positional adds arguments after --parameter-overrides A=1 to the parameters, like SAM's
+// commands. Other arguments are errors.
 func (o *options) positional(args []string) error {
 	for _, arg := range args {
 		if len(o.parameters) == 0 {

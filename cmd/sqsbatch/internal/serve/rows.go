@@ -11,8 +11,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// rows formats events in the columns and colours of `sqsbatch local`: the time, the kind of event, the
-// attempt, the queue, the message's id, the body, and a note.
+// rows formats events in the columns and colours of `sqsbatch local`: the time, the kind of
+// event, the attempt, the queue, the message's id, the body, and a note.
 type rows struct {
 	term   view.Terminal
 	queues int // width of the column of queues: the widest so far, up to widestQueue

@@ -24,7 +24,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// run serves until an interrupt, or ctx's end, for which it returns nil. The messages are gone then.
+// run serves until an interrupt, or ctx's end, for which it returns nil. The messages are
+// gone then.
 func run(ctx context.Context, o options, tio cli.IO) (err error) {
 	queues, warnings, err := o.plan()
 	if err != nil {

@@ -13,10 +13,11 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/words"
 )
 
-// Out is a command's standard output or standard error. All output goes through an Out, so that no
-// text from outside controls the terminal. Out writes printable text, line feeds, tabs and the
-// sequences of [Mark] unchanged. It writes other characters as JSON escapes, such as \u001b, so that
-// JSON strings keep their values, and bytes that are not UTF-8 as U+FFFD.
+// Out is a command's standard output or standard error. All output goes through an Out, so
+// that no text from outside controls the terminal. Out writes printable text, line feeds,
+// tabs and the sequences of [Mark] unchanged. It writes other characters as JSON escapes,
+// such as \u001b, so that JSON strings keep their values, and bytes that are not UTF-8 as
+// U+FFFD.
 //
 // A nil *Out discards all text. The methods may be called from several goroutines.
 type Out struct {
@@ -29,8 +30,8 @@ type Out struct {
 // To returns an Out that writes to w.
 func To(w io.Writer) *Out { return &Out{w: w} }
 
-// File returns the file of o, for a program that needs the terminal, such as an editor. It returns
-// nil if o does not write to a file.
+// File returns the file of o, for a program that needs the terminal, such as an editor. It
+// returns nil if o does not write to a file.
 func (o *Out) File() *os.File {
 	if o == nil {
 		return nil
@@ -116,17 +117,17 @@ func appendVisible(b []byte, r rune) []byte {
 	}
 }
 
-// Marks control the terminal. They contain a key that is random for each process, so that no text
-// from outside is a mark.
+// Marks control the terminal. They contain a key that is random for each process, so that
+// no text from outside is a mark.
 var markKey = []byte("\x1b" + rand.Text()[:10])
 
-// Mark returns a mark, for which an [Out] writes a control sequence: "1" is bold, and so on for other
-// codes of SGR ("ECMA-48", Select Graphic Rendition), "r" moves to the start of the line, "K"
-// erases its rest.
+// Mark returns a mark, for which an [Out] writes a control sequence: "1" is bold, and so on
+// for other codes of SGR ("ECMA-48", Select Graphic Rendition), "r" moves to the start of
+// the line, "K" erases its rest.
 func Mark(code string) string { return string(markKey) + code + "m" }
 
-// readMark returns the control sequence of the mark at the start of text, and the mark's length, 0 if
-// there is none. more is true if the mark may be incomplete.
+// readMark returns the control sequence of the mark at the start of text, and the mark's
+// length, 0 if there is none. more is true if the mark may be incomplete.
 func readMark(text []byte) (control []byte, length int, more bool) {
 	if len(text) < len(markKey) {
 		return nil, 0, bytes.HasPrefix(markKey, text)

@@ -1,5 +1,5 @@
-// Package show formats the texts of messages for `sqsbatch local` and `sqsbatch sqs`: in one line,
-// and without characters that control the terminal.
+// Package show formats the texts of messages for `sqsbatch local` and `sqsbatch sqs`: in
+// one line, and without characters that control the terminal.
 package show
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/words"
 )
 
-// Body returns a message's body in one line: a JSON object as "key=value key=value", other texts
-// without control characters and with collapsed white space. For a notification of SNS it returns
-// the message in the envelope.
+// Body returns a message's body in one line: a JSON object as "key=value key=value", other
+// texts without control characters and with collapsed white space. For a notification of
+// SNS it returns the message in the envelope.
 func Body(body string) string {
 	if message, ok := notification(body); ok {
 		return "SNS: " + Body(message)
@@ -85,8 +85,8 @@ func Members(object []byte) iter.Seq2[string, json.RawMessage] {
 	}
 }
 
-// Log returns a line of the function's output. For a JSON object, as slog writes it, Log returns the
-// level, message and attributes.
+// Log returns a line of the function's output. For a JSON object, as slog writes it, Log
+// returns the level, message and attributes.
 func Log(s string) string {
 	members, ok := parseObject(s)
 	if !ok {
@@ -150,8 +150,8 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Fit returns s, cut to at most width characters, or whole for width 0. It cuts between words, unless
-// less than half of the width would remain.
+// Fit returns s, cut to at most width characters, or whole for width 0. It cuts between
+// words, unless less than half of the width would remain.
 func Fit(s string, width int) string {
 	if width <= 0 || utf8.RuneCountInString(s) <= width {
 		return s
@@ -165,8 +165,8 @@ func Fit(s string, width int) string {
 	return string(runes) + "…"
 }
 
-// Wrap breaks s between words into lines of at most width characters. A longer word has a line of its
-// own.
+// Wrap breaks s between words into lines of at most width characters. A longer word has a
+// line of its own.
 func Wrap(s string, width int) []string {
 	var lines []string
 	line := ""

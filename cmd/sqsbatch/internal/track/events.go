@@ -29,8 +29,9 @@ const (
 	Filtered = "filtered"
 )
 
-// An Event is a [Started], [Record], [Ended], [Process], [Log] or [Warning], or the [sqs.Event] of a
-// message that a message move task moved. docs/emulators.md lists the fields in JSON.
+// An Event is a [Started], [Record], [Ended], [Process], [Log] or [Warning], or the
+// [sqs.Event] of a message that a message move task moved. docs/emulators.md lists the
+// fields in JSON.
 type Event any
 
 // Started is the start of an invocation.
@@ -43,9 +44,9 @@ type Started struct {
 
 // Record is the outcome of one record in one invocation.
 //
-// For a function that uses sqsbatch, each record has two such events: one when the function logs the
-// record, and one with Final set after the invocation. Repeats is true if the final one is equal to
-// the first.
+// For a function that uses sqsbatch, each record has two such events: one when the function
+// logs the record, and one with Final set after the invocation. Repeats is true if the
+// final one is equal to the first.
 type Record struct {
 	Invocation int    `json:"invocation"`        // counted from 1; 0 without an invocation
 	Process    int    `json:"process,omitempty"` // containers: counted from 1; 0 if unknown
@@ -167,8 +168,8 @@ type Warning struct {
 	MessageID, Body string
 }
 
-// Progress is the state of the run. Each message is in exactly one of the counts from Succeeded to
-// Waiting.
+// Progress is the state of the run. Each message is in exactly one of the counts from
+// Succeeded to Waiting.
 type Progress struct {
 	Sent         int `json:"sent"`
 	Succeeded    int `json:"succeeded"`

@@ -97,8 +97,9 @@ func (inv *invocation) record(id string) *lambda.Record {
 	return nil
 }
 
-// complete returns, in order, the ended invocations whose lines have all come or whose grace is over.
-// It does not wait for lines of a function that never logged like the toolkit.
+// complete returns, in order, the ended invocations whose lines have all come or whose
+// grace is over. It does not wait for lines of a function that never logged like the
+// toolkit.
 func (t *Tracker) complete(now time.Time) []*invocation {
 	var out []*invocation
 	for _, inv := range t.invocations {
@@ -149,8 +150,9 @@ func (t *Tracker) finish(inv *invocation) {
 	t.emit(e)
 }
 
-// outcome returns the final outcome of a record. If the queue contradicts the toolkit's line, the
-// queue is right. failed is the reason for which the whole invocation failed, "" if it did not.
+// outcome returns the final outcome of a record. If the queue contradicts the toolkit's
+// line, the queue is right. failed is the reason for which the whole invocation failed, ""
+// if it did not.
 func (inv *invocation) outcome(d lambda.Record, m *message, left bool, failed string) Record {
 	left = left && !m.deleted // the function may have deleted it by itself
 	logged, ok := inv.reports[d.MessageID]

@@ -150,8 +150,8 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// Filtered handles messages that Lambda deleted because they match none of the event's filters. The
-// queue's events come before.
+// Filtered handles messages that Lambda deleted because they match none of the event's
+// filters. The queue's events come before.
 func (t *Tracker) Filtered(f lambda.Filtered) {
 	t.post(func() {
 		for i, v := range f.Verdicts {

@@ -118,8 +118,8 @@ func (t *Tracker) deleted(m *message, at time.Time) {
 	}
 }
 
-// finishUnreported settles deleted messages without a line. While a message is in flight, lines may
-// still come: then it returns the time of the next try, and true.
+// finishUnreported settles deleted messages without a line. While a message is in flight,
+// lines may still come: then it returns the time of the next try, and true.
 func (t *Tracker) finishUnreported(now time.Time) (next time.Time, waits bool) {
 	if len(t.unreported) == 0 {
 		return next, false

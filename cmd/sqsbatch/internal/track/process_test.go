@@ -54,7 +54,8 @@ func TestProcessOutcomes(t *testing.T) {
 	})
 }
 
-// Messages that the only process held are cut off. Messages that it deleted without a line have succeeded.
+// Messages that the only process held are cut off. Messages that it deleted without a line
+// have succeeded.
 func TestProcessEnds(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.Process(container.Change{Process: 1, PID: 77})
@@ -136,8 +137,8 @@ func TestSilentFunction(t *testing.T) {
 	})
 }
 
-// Records of a FIFO group are logged together, after the last one. A deleted message without a line is final
-// when no other message is in flight.
+// Records of a FIFO group are logged together, after the last one. A deleted message
+// without a line is final when no other message is in flight.
 func TestLateLine(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.AllSent()
@@ -162,8 +163,8 @@ func TestLateLine(t *testing.T) {
 	})
 }
 
-// TestRemovedByOthers: a deleted message that no process held, or that came back before, was deleted by another
-// receiver. A purge removes the messages of one queue.
+// TestRemovedByOthers: a deleted message that no process held, or that came back before,
+// was deleted by another receiver. A purge removes the messages of one queue.
 func TestRemovedByOthers(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.hold("back")
@@ -182,8 +183,8 @@ func TestRemovedByOthers(t *testing.T) {
 	})
 }
 
-// TestProcessOutput: other lines than the toolkit's are the function's. The toolkit's warnings are warnings, its
-// info lines are log lines, and its sums are not shown.
+// TestProcessOutput: other lines than the toolkit's are the function's. The toolkit's
+// warnings are warnings, its info lines are log lines, and its sums are not shown.
 func TestProcessOutput(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.hold("m")

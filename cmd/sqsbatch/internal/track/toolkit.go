@@ -51,8 +51,8 @@ func (r report) record() Record {
 	return out
 }
 
-// logged emits a line that is not about a record or a batch: a [Warning] for the toolkit's warnings
-// and errors, else a [Log].
+// logged emits a line that is not about a record or a batch: a [Warning] for the toolkit's
+// warnings and errors, else a [Log].
 func (t *Tracker) logged(r report, toolkit bool, line Log) {
 	news := r.Level == "INFO" || r.Level == "DEBUG"
 	if news {
@@ -72,8 +72,8 @@ func (t *Tracker) logged(r report, toolkit bool, line Log) {
 	t.emit(w)
 }
 
-// panickedAt returns the line that panicked, as in "orders/main.go:31": the first line of the stack
-// after the runtime's. It returns "" if the stack has none.
+// panickedAt returns the line that panicked, as in "orders/main.go:31": the first line of
+// the stack after the runtime's. It returns "" if the stack has none.
 func panickedAt(stack string) string {
 	lines, panicked := strings.Split(stack, "\n"), false
 	for i, line := range lines[:len(lines)-1] {

@@ -1,19 +1,19 @@
-// Package track converts the events of the emulators and the output of the function into events that
-// `sqsbatch local` shows: the outcome of each record, the end of each invocation or process, and
-// the progress of the run.
+// Package track converts the events of the emulators and the output of the function into
+// events that `sqsbatch local` shows: the outcome of each record, the end of each
+// invocation or process, and the progress of the run.
 //
 // A Tracker has three inputs, each with methods that return at once: the queue's events
-// ([Tracker.Queue]), the event source mapping's events ([Tracker.Started], [Tracker.Ended]) and the
-// function's output ([Tracker.Line]). For containers, the inputs are the queue's events, starts and
-// ends of processes ([Tracker.Process]), and the processes' output ([Tracker.ProcessLine]).
-// Options.Emit gets the events, in order and one at a time:
+// ([Tracker.Queue]), the event source mapping's events ([Tracker.Started], [Tracker.Ended])
+// and the function's output ([Tracker.Line]). For containers, the inputs are the queue's
+// events, starts and ends of processes ([Tracker.Process]), and the processes' output
+// ([Tracker.ProcessLine]). Options.Emit gets the events, in order and one at a time:
 //
 //	t := track.New(track.Options{Sources: []string{"orders"}, Emit: show})
 //	go t.Run(ctx)
 //
-// The inputs are not synchronized: a line that the function wrote before its answer may come after
-// the answer. So a Tracker waits a moment for such lines before the records of an invocation are
-// final.
+// The inputs are not synchronized: a line that the function wrote before its answer may
+// come after the answer. So a Tracker waits a moment for such lines before the records of
+// an invocation are final.
 package track
 
 import (
@@ -149,8 +149,8 @@ func (t *Tracker) post(f func()) {
 	sleep.Wake(t.wake)
 }
 
-// handle handles the inbox and finishes invocations whose grace is over at now. It returns the end
-// of the next grace, false if there is none.
+// handle handles the inbox and finishes invocations whose grace is over at now. It returns
+// the end of the next grace, false if there is none.
 func (t *Tracker) handle(now time.Time) (next time.Time, ok bool) {
 	t.inboxMu.Lock()
 	inbox := t.inbox

@@ -117,8 +117,8 @@ func TestLateLines(t *testing.T) {
 	})
 }
 
-// Without the toolkit, the mapping's verdicts and the queue's visibility give the outcomes. Only the first
-// invocation waits for lines.
+// Without the toolkit, the mapping's verdicts and the queue's visibility give the outcomes.
+// Only the first invocation waits for lines.
 func TestForeignFunction(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a", "b")
@@ -168,7 +168,8 @@ func TestLost(t *testing.T) {
 	})
 }
 
-// SQSBATCH_DELETE_SUCCEEDED: the function deletes the succeeded records, and fails the invocation.
+// SQSBATCH_DELETE_SUCCEEDED: the function deletes the succeeded records, and fails the
+// invocation.
 func TestDeletedByTheFunction(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a", "b")
@@ -418,8 +419,8 @@ func want(t *testing.T, what string, got, want any) {
 	}
 }
 
-// TestFiltered: a message that the event source mapping deleted because of filters counts neither as succeeded
-// nor as removed.
+// TestFiltered: a message that the event source mapping deleted because of filters counts
+// neither as succeeded nor as removed.
 func TestFiltered(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.event(sqs.Sent, "a", 0, 0)
@@ -448,8 +449,8 @@ func moved(id, body, from, to, newID string) sqs.Event {
 	return sqs.Event{Time: time.Now(), Kind: sqs.Moved, Queue: from, MessageID: id, Body: body, MovedTo: to, NewMessageID: newID}
 }
 
-// A dead letter that comes back, with another id, counts as the same message, whether SQS or the function
-// dead-lettered it.
+// A dead letter that comes back, with another id, counts as the same message, whether SQS
+// or the function dead-lettered it.
 func TestMovedBack(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a", "b")
@@ -481,7 +482,8 @@ func TestMovedBack(t *testing.T) {
 	})
 }
 
-// A message that a task moves to the queue is one more; a message that it moves away counts as moved.
+// A message that a task moves to the queue is one more; a message that it moves away counts
+// as moved.
 func TestMovedByOthers(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.event(sqs.Sent, "a", 0, 0)

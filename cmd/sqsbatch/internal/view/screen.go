@@ -62,8 +62,8 @@ func (t Terminal) room(used int) int {
 	return max(10, t.Width()-used)
 }
 
-// longBody limits the length of bodies in text, also without a terminal. The JSON output has whole
-// bodies. longLog limits the length of the function's lines on a terminal.
+// longBody limits the length of bodies in text, also without a terminal. The JSON output
+// has whole bodies. longLog limits the length of the function's lines on a terminal.
 const (
 	longBody = 200
 	longLog  = 1000
@@ -72,9 +72,9 @@ const (
 // indent is the indent of a row's further lines.
 const indent = 5
 
-// Row returns a row of columns: head, body, and a dim note. The body is padded to column. If the
-// terminal is too narrow, the note has lines of its own. Without a terminal, a body with a note is
-// cut to column.
+// Row returns a row of columns: head, body, and a dim note. The body is padded to column.
+// If the terminal is too narrow, the note has lines of its own. Without a terminal, a body
+// with a note is cut to column.
 func (t Terminal) Row(head, body string, column int, note string) string {
 	whole := show.Fit(body, cmp.Or(t.room(visible(head)), longBody))
 	if note == "" {
@@ -90,8 +90,8 @@ func (t Terminal) Row(head, body string, column int, note string) string {
 	return head + whole + "\n" + t.Paint(Aside, t.wrap(strings.Repeat(" ", indent)+note, indent))
 }
 
-// wrap breaks a line that is wider than the terminal, between words and after the column indent. The
-// further lines are indented.
+// wrap breaks a line that is wider than the terminal, between words and after the column
+// indent. The further lines are indented.
 func (t Terminal) wrap(line string, indent int) string {
 	if t.Width == nil {
 		return line
@@ -186,8 +186,8 @@ func plural(n int, one, several string) string {
 	return fmt.Sprintf("%d %s", n, several)
 }
 
-// A Terminal has the capabilities of the output. The zero value is a file or a pipe: no colour, no
-// redrawing, lines of any length.
+// A Terminal has the capabilities of the output. The zero value is a file or a pipe: no
+// colour, no redrawing, lines of any length.
 type Terminal struct {
 	Redraw bool
 	Colour bool

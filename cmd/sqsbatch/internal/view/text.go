@@ -161,8 +161,8 @@ func (t *Text) Event(e track.Event) {
 	}
 }
 
-// timesWidth returns the width of the column "time of deadline". A narrow terminal shows only the
-// time.
+// timesWidth returns the width of the column "time of deadline". A narrow terminal shows
+// only the time.
 func (t *Text) timesWidth() int {
 	if t.term.Narrow() {
 		return 7

@@ -85,7 +85,8 @@ func TestPlainText(t *testing.T) {
 	golden.Check(t, "plain.txt", out.String())
 }
 
-// Lines fit the width and no word of a reason is cut. The status line is replaced, and removed at the end.
+// Lines fit the width and no word of a reason is cut. The status line is replaced, and
+// removed at the end.
 func TestTerminal(t *testing.T) {
 	for _, width := range []int{60, 80, 120} {
 		t.Run(strconv.Itoa(width), func(t *testing.T) {
@@ -140,7 +141,8 @@ func TestTerminal_LongTextsAreWrapped(t *testing.T) {
 	}
 }
 
-// A record does not come back after its last attempt, whatever its visibility. A panic has its line.
+// A record does not come back after its last attempt, whatever its visibility. A panic has
+// its line.
 func TestNotes(t *testing.T) {
 	for want, r := range map[string]track.Record{
 		"  dead-letter queue next: busy\n":                           {LastAttempt: true, Reason: "busy"},
@@ -221,7 +223,8 @@ func TestJSONWriteError(t *testing.T) {
 	}
 }
 
-// A line of metrics is not shown, because the summary has it. Other lines of the function are shown.
+// A line of metrics is not shown, because the summary has it. Other lines of the function
+// are shown.
 func TestLinesOfMetricsAreLeftOut(t *testing.T) {
 	var out bytes.Buffer
 	v := view.NewText(show.To(&out), view.Terminal{})

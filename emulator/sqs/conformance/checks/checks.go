@@ -1,7 +1,7 @@
-// Package checks has checks of the behavior of Amazon SQS. Each check has one sentence that must be true,
-// a page of AWS's documentation, the place of a recorded answer of AWS if there is one, and code that
-// calls the service through the real SDK. The checks run against any SQS-compatible service, over a
-// socket or in-process:
+// Package checks has checks of the behavior of Amazon SQS. Each check has one sentence that
+// must be true, a page of AWS's documentation, the place of a recorded answer of AWS if
+// there is one, and code that calls the service through the real SDK. The checks run
+// against any SQS-compatible service, over a socket or in-process:
 //
 //	func TestMyFakeIsSQS(t *testing.T) {
 //		results, err := checks.Run(t.Context(), checks.Config{Client: client})
@@ -17,11 +17,11 @@
 //
 // The command emulator/sqs/conformance runs them from a shell.
 //
-// If a recording and the documentation disagree, the recording counts. If there is no recording, and the
-// documentation is silent or contradicts itself, there is no check, or one that is marked
-// Undocumented. Checks require nothing that the service does not promise: they poll for counts, collect
-// messages from several receives, and require an error's type only if the API reference names it or
-// AWS's answer was recorded.
+// If a recording and the documentation disagree, the recording counts. If there is no
+// recording, and the documentation is silent or contradicts itself, there is no check, or
+// one that is marked Undocumented. Checks require nothing that the service does not
+// promise: they poll for counts, collect messages from several receives, and require an
+// error's type only if the API reference names it or AWS's answer was recorded.
 package checks
 
 import (

@@ -20,8 +20,8 @@ func (q *queue) onlyOne(body string) types.Message {
 }
 
 var deduplicationChecks = []Check{
-	// Taken over although the day is unknown: nothing else is known, and a
-	// message that is sent anew after a purge would otherwise be lost in silence.
+	// Included although the recording has no date: there is no other source, and a message
+	// that is sent again after a purge would otherwise be lost without an error.
 	check("deduplication/purge", api("PurgeQueue"), "A purge clears the memory of deduplication: a message of the same deduplication id is received.", func(e *env) {
 		q := e.fifo()
 		q.send("before", inGroup("g"), withID("same"))

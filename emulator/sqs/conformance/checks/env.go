@@ -21,9 +21,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
-// env is the environment of a check: the client, and the check's queues. Like testing.T's Fatal, the
-// methods end the check after an unexpected result, so that a check is a plain sequence of calls. Call
-// them only from the check's goroutine.
+// env is the environment of a check: the client, and the check's queues. Like testing.T's
+// Fatal, the methods end the check after an unexpected result, so that a check is a plain
+// sequence of calls. Call them only from the check's goroutine.
 type env struct {
 	*awssqs.Client
 	ctx    context.Context
@@ -96,8 +96,8 @@ func (e *env) sleep(d time.Duration) {
 	}
 }
 
-// eventually polls until look returns true, and ends the check after the configured patience. got is the
-// last result.
+// eventually polls until look returns true, and ends the check after the configured
+// patience. got is the last result.
 func (e *env) eventually(what string, look func() (got string, ok bool)) {
 	deadline := time.Now().Add(e.config.Patience)
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -172,14 +172,15 @@ func (e *env) deleteQueues() error {
 	return all
 }
 
-// isNoQueue reports whether err is about a queue that does not exist, also with another error type.
+// isNoQueue reports whether err is about a queue that does not exist, also with another
+// error type.
 func isNoQueue(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "QueueDoesNotExist") || strings.Contains(text, "NonExistentQueue")
 }
 
-// refused ends the check unless the service answered with an error of the client, for calls without an
-// error type in AWS's documentation.
+// refused ends the check unless the service answered with an error of the client, for calls
+// without an error type in AWS's documentation.
 func (e *env) refused(what string, err error) {
 	if err == nil {
 		e.fail("%s: want a refusal, got success", what)
@@ -207,7 +208,8 @@ func refusedAs[E smithy.APIError](e *env, what string, err error) {
 	}
 }
 
-// withField sets a value in a request's JSON. The SDK leaves out zeros, which have a meaning for SQS.
+// withField sets a value in a request's JSON. The SDK leaves out zeros, which have a
+// meaning for SQS.
 func withField(name string, value any) func(*awssqs.Options) {
 	build := middleware.BuildMiddlewareFunc("ConformanceField", func(ctx context.Context, in middleware.BuildInput, next middleware.BuildHandler) (
 		middleware.BuildOutput, middleware.Metadata, error) {

@@ -11,7 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// drain receives and deletes n messages, in as many calls as necessary, and passes each to a function.
+// drain receives and deletes n messages, in as many calls as necessary, and passes each to
+// a function.
 func (q *queue) drain(n int, look func(m types.Message)) {
 	deadline := time.Now().Add(q.config.Patience)
 	for got := []string{}; len(got) < n; {

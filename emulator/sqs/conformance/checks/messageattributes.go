@@ -68,7 +68,7 @@ func keeps(id, must string, sent attributes) Check {
 }
 
 var messageAttributeChecks = []Check{
-	// Taken over although the day is unknown: the page names
+	// Included although the recording has no date: the page names
 	// InvalidMessageContents for the body's characters only.
 	check("attributes-of-messages/characters", api("SendMessage"), "A control character in a string attribute is InvalidParameterValue.", func(e *env) {
 		err := e.queue().trySend("a", withAttributes(attributes{"attr1": text("Invalid-\b,\v")}))
@@ -77,8 +77,8 @@ var messageAttributeChecks = []Check{
 			want(e, "code", failure.ErrorCode(), "InvalidParameterValue")
 		}
 	}).undocumented().recorded(localStackValidated("test_invalid_string_attributes_cause_invalid_parameter_value_error")),
-	// Taken over although the day is unknown and the page has A-Z and a-z: the
-	// test began with this name because AWS takes it.
+	// Included although the recording has no date and the page has A-Z and a-z: the
+	// recorded test uses this name because AWS accepts it.
 	keeps("name-letters", "An attribute name may have letters outside ASCII.", attributeNames("attr.1øßä")).
 		undocumented().recorded(localStackValidated("test_send_message_with_invalid_string_attributes")),
 	keeps("intact", "Attributes of type String, Number and Binary are received as they were sent.", sample()),
@@ -157,8 +157,9 @@ func md5Of(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// digest returns the MD5 of message attributes by the developer guide: sorted by name, the length and
-// bytes of name, type and value, with a byte for the transport type before the value.
+// digest returns the MD5 of message attributes by the developer guide: sorted by name, the
+// length and bytes of name, type and value, with a byte for the transport type before the
+// value.
 func digest(attributes map[string]types.MessageAttributeValue) string {
 	var text []byte
 	add := func(part []byte) {

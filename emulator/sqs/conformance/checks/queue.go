@@ -118,7 +118,8 @@ func (q *queue) take(n int, options ...receiving) []types.Message {
 	return all
 }
 
-// some is like receive, for loops: it pauses after an empty answer of a service that does not wait.
+// some is like receive, for loops: it pauses after an empty answer of a service that does
+// not wait.
 func (q *queue) some(options ...receiving) []types.Message {
 	got := q.receive(options...)
 	if len(got) == 0 {

@@ -92,8 +92,8 @@ var receiveChecks = []Check{
 	}),
 }
 
-// soon limits the duration of an immediate answer, also of a distant, slow service. It is far below the 20
-// seconds of the long polls.
+// soon limits the duration of an immediate answer, also of a distant, slow service. It is
+// far below the 20 seconds of the long polls.
 const soon = 8 * time.Second
 
 // within ends the check unless the time since a start is between the two.

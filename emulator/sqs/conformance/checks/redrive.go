@@ -30,8 +30,8 @@ func (q *queue) waste(body string, n int) (last types.Message) {
 	return last
 }
 
-// arrives receives a message from the dead-letter queue. It also receives from the source, because SQS
-// moves a message when it would be received once more.
+// arrives receives a message from the dead-letter queue. It also receives from the source,
+// because SQS moves a message when it would be received once more.
 func (dead *queue) arrives(source *queue) (m types.Message) {
 	dead.eventually("the message in the dead-letter queue", func() (string, bool) {
 		if got := source.receive(atMost(1)); len(got) > 0 {
@@ -46,7 +46,8 @@ func (dead *queue) arrives(source *queue) (m types.Message) {
 	return m
 }
 
-// deadLetter dead-letters messages by way of a queue with maxReceiveCount 1, and leaves them visible.
+// deadLetter dead-letters messages by way of a queue with maxReceiveCount 1, and leaves
+// them visible.
 func (dead *queue) deadLetter(source *queue, texts ...string) {
 	var buried []types.Message
 	for _, body := range texts {

@@ -99,9 +99,9 @@ func (c Config) Chosen() []Check {
 	return chosen
 }
 
-// Run runs the chosen checks concurrently, each on its own queues, which Run deletes afterwards, also at
-// ctx's end. The results are in the order of [All]. The error is about the configuration, or ctx's: failed
-// checks are not errors.
+// Run runs the chosen checks concurrently, each on its own queues, which Run deletes
+// afterwards, also at ctx's end. The results are in the order of [All]. The error is about
+// the configuration, or ctx's: failed checks are not errors.
 func Run(ctx context.Context, c Config) ([]Result, error) {
 	c, err := c.complete()
 	if err != nil {
