@@ -98,7 +98,7 @@ func TestErrors(t *testing.T) {
 		{"count alone", q("orders,max-receive-count=3"), true, []string{"max-receive-count needs dead-letter=NAME"}},
 		{"count", q("orders,dead-letter=dead,max-receive-count=0"), true, []string{`max-receive-count is "0"`, "1 to 1000"}},
 		{"two policies", q("orders,dead-letter=dead,RedrivePolicy={}"), true, []string{"both RedrivePolicy and dead-letter"}},
-		{"twice", []string{"--queue", "orders", "--queue", "orders,DelaySeconds=1"}, true, []string{"--queue orders,DelaySeconds=1: ", "of --queue orders;"}},
+		{"twice", []string{"--queue", "orders", "--queue", "orders,DelaySeconds=1"}, true, []string{"--queue orders,DelaySeconds=1: ", "--queue orders has the same name;"}},
 		{"attribute", q("orders,visibilityTimeout=1"), true, []string{"--queue orders,visibilityTimeout=1: ", "visibilityTimeout", "VisibilityTimeout=60"}},
 		{"value", q("orders,VisibilityTimeout=1m"), true, []string{"--queue orders,VisibilityTimeout=1m: InvalidAttributeValue", "VisibilityTimeout"}},
 		{"name", q("or ders"), true, []string{"--queue or ders: ", "alphanumeric"}},
