@@ -10,7 +10,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/sqstest"
 )
 
-// pack is the function to be tested: the warehouse is busy at first.
+// pack is the function under test. It fails at first, because the warehouse is busy.
 func pack(ctx context.Context, o order) error {
 	r, _ := batch.RecordFrom(ctx)
 	switch {

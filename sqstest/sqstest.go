@@ -53,8 +53,8 @@ type Config struct {
 	// timeout is six times as long.
 	Timeout time.Duration
 
-	// MaxReceiveCount is the queue's maxReceiveCount: how often a message is delivered
-	// before SQS moves it to the dead-letter queue. Defaults to 5.
+	// MaxReceiveCount is the queue's maxReceiveCount: the number of receives before SQS
+	// dead-letters a message. Defaults to 5.
 	MaxReceiveCount int
 
 	// Faults makes calls to SQS fail, see [sqs.Fault]. Defaults to none.
@@ -133,7 +133,7 @@ func (q *Queue) create(name string, attributes map[string]string) string {
 	return *out.QueueUrl
 }
 
-// settled keeps the results of a batch.
+// settled adds the results of a batch to attempts.
 func (q *Queue) settled(_ context.Context, _ batch.BatchInfo, results []batch.Result) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -142,7 +142,7 @@ func (q *Queue) settled(_ context.Context, _ batch.BatchInfo, results []batch.Re
 		record := *r.Record
 		kept.Record = &record
 		list := append(q.attempts[record.MessageID], kept)
-		// A record that comes back at once may be settled before the batch that it failed in.
+		// A record that comes back at once may be settled before its earlier batch.
 		slices.SortStableFunc(list, func(a, b batch.Result) int { return cmp.Compare(a.Record.Attempt, b.Record.Attempt) })
 		q.attempts[record.MessageID] = list
 	}
@@ -185,7 +185,7 @@ func (q *Queue) SendInput(in *awssqs.SendMessageInput) {
 	}
 }
 
-// retention is how long a queue keeps a message by default.
+// retention is the queue's default retention period.
 const retention = 4 * 24 * time.Hour
 
 // UntilIdle waits until each message of the queue has been deleted or is in the dead-letter
@@ -197,7 +197,7 @@ func (q *Queue) UntilIdle() {
 	for begin := time.Now(); ; time.Sleep(max(10*time.Millisecond, time.Since(begin)/100)) {
 		left := q.left()
 		if left == 0 {
-			time.Sleep(time.Second) // lets settling end, and hooks be called
+			time.Sleep(time.Second) // until settling has ended and hooks were called
 			synctest.Wait()
 			return
 		}
@@ -207,7 +207,7 @@ func (q *Queue) UntilIdle() {
 	}
 }
 
-// left returns how many messages are in the queue.
+// left returns the number of messages in the queue.
 func (q *Queue) left() int {
 	for _, queue := range q.Server.Snapshot() {
 		if queue.Name == q.name {
@@ -217,15 +217,15 @@ func (q *Queue) left() int {
 	return 0
 }
 
-// Message is a message that was sent, with what happened to it.
+// Message is a message that was sent, with its attempts and its end.
 type Message struct {
 	ID, Body string
 	// Attempts are its deliveries in order, each with outcome, error, start and duration.
 	Attempts []batch.Result
-	// DeadLetter is when the message was sent or moved to the dead-letter queue. Zero if it
-	// was not.
+	// DeadLetter is the time at which the message was sent or moved to the dead-letter queue.
+	// Zero if it was not.
 	DeadLetter time.Time
-	// Deleted is when it was deleted from the queue. Zero if it was not.
+	// Deleted is the time at which the message was deleted from the queue. Zero if it was not.
 	Deleted time.Time
 }
 
@@ -242,8 +242,8 @@ func (m Message) String() string {
 	return strings.Join(words, ", ")
 }
 
-// Messages returns the messages of the queue in the order in which they were sent, by the
-// methods of Queue or by others.
+// Messages returns all messages that were sent to the queue, by the methods of Queue or
+// otherwise, in the order of the sends.
 func (q *Queue) Messages() []Message {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -267,7 +267,8 @@ func (q *Queue) Messages() []Message {
 	return list
 }
 
-// deadLetter notes a message that was sent to the dead-letter queue, where it has a new id.
+// deadLetter sets DeadLetter of the message that the handler sent to the dead-letter queue.
+// It compares bodies, because the sent message has another id.
 func deadLetter(list []Message, sent sqs.Event) {
 	for i := range list {
 		if m := &list[i]; m.Body == sent.Body && m.DeadLetter.IsZero() && slices.ContainsFunc(m.Attempts, func(r batch.Result) bool { return r.Outcome == batch.DeadLettered }) {
@@ -277,8 +278,8 @@ func deadLetter(list []Message, sent sqs.Event) {
 	}
 }
 
-// Want compares the outcomes of the messages with outcomes: one string for each message, in
-// the order in which they were sent, in the form of [Message.String].
+// Want fails the test unless the messages have these outcomes: one string for each message,
+// in the order of the sends, in the form of [Message.String].
 func (q *Queue) Want(outcomes ...string) {
 	q.t.Helper()
 	list := q.Messages()
@@ -313,7 +314,7 @@ func (m Message) errors() string {
 	return b.String()
 }
 
-// run runs the handler until stop is called.
+// run starts the handler. stop stops it and waits.
 func (q *Queue) run() (stop func()) {
 	q.t.Helper()
 	c := q.cfg.Handler
@@ -338,11 +339,11 @@ func (q *Queue) run() (stop func()) {
 			q.t.Errorf("the handler was stopped: %v", err)
 		}
 		_ = closed()
-		time.Sleep(time.Minute) // lets connections and timers end
+		time.Sleep(time.Minute) // until connections and timers have ended
 	}
 }
 
-// mapping makes the function, and an event source mapping with Lambda's defaults.
+// mapping deploys the function and returns an event source mapping with Lambda's defaults.
 func (q *Queue) mapping(c handler.Config) lambda.Mapping {
 	q.t.Helper()
 	var function *lambda.Deployment

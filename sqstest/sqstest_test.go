@@ -19,7 +19,7 @@ type order struct {
 	ID string `json:"id"`
 }
 
-// ship fails as the id says.
+// ship fails in the way that the id names.
 func ship(ctx context.Context, o order) error {
 	r, _ := batch.RecordFrom(ctx)
 	switch {

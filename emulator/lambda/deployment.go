@@ -30,17 +30,17 @@ type Deployment struct {
 	fn      Function
 	ctx     context.Context // ends at Close
 	cancel  context.CancelFunc
-	running sync.WaitGroup // invocations under way
-	output  sync.Mutex     // one call of fn.Output at a time
+	running sync.WaitGroup // running invocations
+	output  sync.Mutex     // serializes calls of fn.Output
 	boot    bootBackoff
-	init    time.Duration // limit of a start, in addition to the function's timeout
+	init    time.Duration // limit of a process's start, in addition to the function's timeout
 
 	mu           sync.Mutex
 	closing      sync.Once
 	closed       bool
 	environments []*environment
-	idle         []*environment // one for each free place, most recently used last
-	waiting      []chan *environment
+	idle         []*environment      // one entry for each free place, most recently used last
+	waiting      []chan *environment // callers of reserveOrWait, in order of arrival
 }
 
 // Start deploys the function. As on Lambda, no process is started before the first
@@ -59,14 +59,14 @@ func Start(fn Function) (*Deployment, error) {
 // Function returns the configuration with its defaults filled in.
 func (d *Deployment) Function() Function { return d.fn }
 
-// ARN returns the function's ARN, as the function finds it in its context.
+// ARN returns the function's ARN, which is also in the context of handlers.
 func (d *Deployment) ARN() string { return d.fn.arn() }
 
 // Invoke runs the function once and waits for its answer. Errors of the function are in
 // Result.Error. Invoke itself returns an error if the invocation did not take place or its
 // caller did not wait for the answer: ErrThrottled, ErrClosed, ErrPayloadTooLarge, or ctx's
-// error. As with Lambda's RequestResponse invocations, the function goes on if its caller
-// goes away.
+// error. As with Lambda's RequestResponse invocations, the function goes on after
+// ctx's end.
 func (d *Deployment) Invoke(ctx context.Context, payload []byte) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, err
@@ -91,7 +91,7 @@ func (d *Deployment) Invoke(ctx context.Context, payload []byte) (Result, error)
 	}
 }
 
-// run carries inv through env, which the caller has reserved, and gives env back.
+// run runs inv in env, which the caller has reserved, and releases env.
 func (d *Deployment) run(env *environment, inv *invocation) Result {
 	d.mu.Lock()
 	if d.closed {
@@ -103,18 +103,18 @@ func (d *Deployment) run(env *environment, inv *invocation) Result {
 	defer d.running.Done()
 	result, late := env.run(inv)
 	if late == nil {
-		d.giveBack(env)
+		d.release(env)
 		return result
 	}
-	d.running.Go(func() { // its place is taken for longer than its caller waits
+	d.running.Go(func() { // the place is not free before the late code ends
 		late()
-		d.giveBack(env)
+		d.release(env)
 	})
 	return result
 }
 
-// reserve takes a warm environment, or else a new one. If there is none it returns
-// ErrThrottled.
+// reserve reserves a place in a warm environment, or else in a new one. It returns ErrThrottled
+// if no place is free.
 func (d *Deployment) reserve() (*environment, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -141,8 +141,8 @@ func (d *Deployment) reserveLocked() (*environment, error) {
 	return nil, d.error(ErrThrottled)
 }
 
-// await is reserve that waits its turn while the function is throttled.
-func (d *Deployment) await(ctx context.Context) (*environment, error) {
+// reserveOrWait is like reserve, but waits for a place until ctx's end.
+func (d *Deployment) reserveOrWait(ctx context.Context) (*environment, error) {
 	d.mu.Lock()
 	env, err := d.reserveLocked()
 	if !errors.Is(err, ErrThrottled) {
@@ -167,11 +167,12 @@ func (d *Deployment) await(ctx context.Context) (*environment, error) {
 		d.waiting = slices.Delete(d.waiting, i, i+1)
 		return nil, err
 	}
-	// Its turn came in the same moment: taking it loses nothing.
+	// The place came at the same moment as the end of ctx.
 	return <-turn, nil
 }
 
-func (d *Deployment) giveBack(env *environment) {
+// release frees a place in env, for the first waiting caller if there is one.
+func (d *Deployment) release(env *environment) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.waiting) > 0 {
@@ -182,9 +183,9 @@ func (d *Deployment) giveBack(env *environment) {
 	d.idle = append(d.idle, env)
 }
 
-// Close kills every process, ends open invocations with ErrClosed, and waits until all has
-// ended. The context of in-process handlers ends. Close waits for a handler that ignores
-// this until its timeout. It may be called more than once.
+// Close kills every process, ends open invocations with ErrClosed, and waits for their end. The
+// context of in-process handlers ends; for a handler that ignores this, Close waits until the
+// invocation's deadline. It may be called more than once.
 func (d *Deployment) Close() error {
 	d.mu.Lock()
 	d.closed = true

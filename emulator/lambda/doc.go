@@ -1,5 +1,5 @@
-// Package lambda emulates AWS Lambda for tests and local runs: functions that are invoked
-// in environments, and the event source mapping that feeds them from an SQS queue.
+// Package lambda emulates AWS Lambda for tests and local runs: functions that run in
+// environments, and the event source mapping that feeds them from an SQS queue.
 //
 // Start deploys a Function. Its code is either a program that speaks Lambda's Runtime API,
 // such as a bootstrap built with aws-lambda-go, or a Go function in this process. A Go
@@ -18,7 +18,7 @@
 //
 // A Mapping feeds a Deployment from a queue, by the rules of Lambda's event source mapping:
 // batch size and window, the limit of 6 MB, maximum concurrency, FIFO groups, filters, and
-// what each response deletes (see Mapping and the example).
+// the messages that each response deletes (see Mapping and the example).
 //
 // Environments start and end as on Lambda. A new one is started if no warm one is free, up
 // to Function.Concurrency. It runs one invocation at a time, or

@@ -9,17 +9,16 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
-// environment is one of Function.Concurrency. It has at most one process (or in-process
-// handler), and runs as many invocations at the same time as it has places. A caller that
-// has reserved a place may run one.
+// environment is an execution environment, with at most one process (or the in-process handler).
+// It has a place for each concurrent invocation, which a caller must reserve.
 type environment struct {
 	number    int
 	logStream string
 	d         *Deployment
-	starting  sync.Mutex // one start at a time
+	starting  sync.Mutex // one boot at a time
 
 	mu      sync.Mutex
-	process *process // nil when none was started or the last one is gone
+	process *process // nil before the first start, and after the process's end was noticed
 	warm    bool     // an in-process handler has run here
 }
 
@@ -31,7 +30,7 @@ func newEnvironment(d *Deployment, number int) *environment {
 	}
 }
 
-// cold reports whether the next invocation has to start something.
+// cold reports whether the next invocation is a cold start.
 func (e *environment) cold() bool {
 	if e.d.fn.Handler != nil {
 		e.mu.Lock()
@@ -41,7 +40,7 @@ func (e *environment) cold() bool {
 	return e.running() == nil
 }
 
-// running returns the process that can take work; nil if there is none.
+// running returns the running process, nil if there is none.
 func (e *environment) running() *process {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -51,8 +50,8 @@ func (e *environment) running() *process {
 	return e.process
 }
 
-// lost forgets p, unless another was started meanwhile.
-func (e *environment) lost(p *process) {
+// forget clears e.process if it is p.
+func (e *environment) forget(p *process) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.process == p {
@@ -60,26 +59,26 @@ func (e *environment) lost(p *process) {
 	}
 }
 
-// discard ends p and forgets it.
+// discard kills p and forgets it.
 func (e *environment) discard(p *process) {
 	p.kill()
-	e.lost(p)
+	e.forget(p)
 }
 
-// run carries out inv. If it returns a function, that waits until inv's place is free.
+// run runs inv. If late is not nil, it waits until inv's place is free.
 func (e *environment) run(inv *invocation) (r Result, late func()) {
 	if e.d.fn.Handler != nil {
 		return e.runHandler(inv)
 	}
 	for {
-		begun := time.Now()
-		p, cold, a := e.started(inv)
-		init := time.Since(begun)
+		start := time.Now()
+		p, cold, a := e.ensure(inv)
+		init := time.Since(start)
 		if a == nil {
 			a, late = e.invoke(p, inv, cold)
 		}
 		if a == nil {
-			continue // a warm process that had ended unseen: start a new one
+			continue // the warm process had ended: start a new one
 		}
 		r = inv.result(e.number, a)
 		if cold {
@@ -89,9 +88,9 @@ func (e *environment) run(inv *invocation) (r Result, late func()) {
 	}
 }
 
-// started returns the process, and starts one if there is none. If that fails, it returns
-// inv's answer instead.
-func (e *environment) started(inv *invocation) (p *process, cold bool, a *answer) {
+// ensure returns the running process, or boots one. If that fails, it returns inv's answer
+// instead.
+func (e *environment) ensure(inv *invocation) (p *process, cold bool, a *answer) {
 	e.starting.Lock()
 	defer e.starting.Unlock()
 	if p := e.running(); p != nil {
@@ -101,9 +100,8 @@ func (e *environment) started(inv *invocation) (p *process, cold bool, a *answer
 	return p, true, a
 }
 
-// boot starts a process and waits until it asks for work. If that fails, it returns the
-// invocation's answer. If a process cannot start, its exit is reported at once, and the
-// next start waits (bootBackoff).
+// boot starts a process and waits until it asks for an invocation. If that fails, it
+// returns inv's answer at once, and the next boot waits (bootBackoff).
 func (e *environment) boot(inv *invocation) (*process, *answer) {
 	if !e.d.boot.wait(e.d.ctx) {
 		return nil, closedAnswer()
@@ -124,7 +122,7 @@ func (e *environment) boot(inv *invocation) (*process, *answer) {
 		e.process = p
 		e.mu.Unlock()
 		e.d.boot.report(true)
-		p.Drain() // lines of the start belong to no invocation
+		p.Drain() // lines printed so far belong to no invocation
 		return p, nil
 	case ferr := <-p.api.initError:
 		p.kill()
@@ -132,7 +130,7 @@ func (e *environment) boot(inv *invocation) (*process, *answer) {
 		return nil, e.bootFailed(ferr)
 	case <-p.exited:
 		select {
-		case ferr := <-p.api.initError: // its own words say more than its status
+		case ferr := <-p.api.initError: // more precise than the exit status
 			ferr.Output = p.LastLines()
 			return nil, e.bootFailed(ferr)
 		default:
@@ -153,8 +151,8 @@ func (e *environment) bootFailed(ferr *FunctionError) *answer {
 	return failure(ferr)
 }
 
-// bootBackoff spaces the starts of processes that fail before their first
-// invocation, so that a broken bootstrap behind a full queue is not a hot loop.
+// bootBackoff delays the next boot after failed ones, so that a broken bootstrap and a full
+// queue do not make a busy loop.
 type bootBackoff struct {
 	mu       sync.Mutex
 	failures int
@@ -166,7 +164,7 @@ const (
 	bootBackoffCap  = 10 * time.Second
 )
 
-// wait returns when a process may be started, or false when ctx ended first.
+// wait waits until a process may be started. It returns false if ctx ends first.
 func (b *bootBackoff) wait(ctx context.Context) bool {
 	b.mu.Lock()
 	next := b.next
@@ -174,6 +172,7 @@ func (b *bootBackoff) wait(ctx context.Context) bool {
 	return sleep.Until(ctx, next)
 }
 
+// report sets the next wait after a boot.
 func (b *bootBackoff) report(ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -185,29 +184,30 @@ func (b *bootBackoff) report(ok bool) {
 	b.failures++
 }
 
-// invoke gives inv to the process. As on Lambda, an invocation is over when the runtime
-// asks for the next one, or is gone. In a shared environment it is over when it is
-// answered. invoke returns nil if a warm process had ended before it took inv.
+// invoke runs inv in the process and returns the answer, nil if a warm process had ended before
+// inv was delivered. As on Lambda, an invocation is over when the runtime asks for the next one,
+// or is gone. In a shared environment it is over when it is answered. If late is not nil, it
+// waits until inv's place is free.
 func (e *environment) invoke(p *process, inv *invocation, cold bool) (a *answer, late func()) {
 	if !e.d.fn.shared() {
 		p.attribute(inv.id)
 	}
 	timer := time.NewTimer(e.d.fn.Timeout)
 	defer timer.Stop()
-	if taken, a := e.hand(p, inv, cold, timer.C); !taken {
+	if delivered, a := e.deliver(p, inv, cold, timer.C); !delivered {
 		return a, nil
 	}
 	timer.Reset(time.Until(inv.deadline))
 	select {
 	case a := <-inv.answer:
-		e.settle(p, timer)
+		e.awaitNext(p, timer)
 		return a, nil
 	case <-p.exited:
 		return e.crashed(p, inv), nil
 	case <-timer.C:
 		if e.d.fn.shared() {
-			// "Understanding the Lambda Managed Instances execution environment" says that a
-			// timeout neither ends the code that runs nor the environment.
+			// A timeout ends neither the running code nor the environment ("Understanding the
+			// Lambda Managed Instances execution environment").
 			late = func() {
 				select {
 				case <-inv.answer:
@@ -224,11 +224,10 @@ func (e *environment) invoke(p *process, inv *invocation, cold bool) (a *answer,
 	}
 }
 
-// hand waits until the runtime takes inv, but not beyond inv's time: a runtime that hangs,
-// or has lost its connection, may never ask for it. If it is not taken, hand returns the
-// answer, or nil if another process must get inv. The channel to the runtime has no buffer,
-// so that an abandoned invocation does not stay in it.
-func (e *environment) hand(p *process, inv *invocation, cold bool, timeout <-chan time.Time) (taken bool, a *answer) {
+// deliver waits until the runtime gets inv, up to the timeout: a runtime that hangs, or has lost
+// its connection, may never ask for it. If inv is not delivered, deliver returns the answer, or
+// nil if another process must run inv.
+func (e *environment) deliver(p *process, inv *invocation, cold bool, timeout <-chan time.Time) (delivered bool, a *answer) {
 	inv.back = make(chan struct{}, 1)
 	for work := p.api.work; ; {
 		select {
@@ -239,10 +238,10 @@ func (e *environment) hand(p *process, inv *invocation, cold bool, timeout <-cha
 		case <-inv.delivered:
 			return true, nil
 		case <-timeout:
-			if !inv.giveUp() {
-				return true, nil // it was delivered in that very moment
+			if !inv.abandon() {
+				return true, nil // delivered at the same moment
 			}
-			if !e.d.fn.shared() { // else it may be busy with the others
+			if !e.d.fn.shared() { // a shared process may be busy with other invocations
 				e.discard(p)
 			}
 			return false, failure(timedOut(inv.id, e.d.fn.Timeout))
@@ -253,7 +252,7 @@ func (e *environment) hand(p *process, inv *invocation, cold bool, timeout <-cha
 			case cold:
 				return false, e.crashed(p, inv)
 			}
-			e.lost(p)
+			e.forget(p)
 			return false, nil
 		case <-e.d.ctx.Done():
 			p.kill()
@@ -262,14 +261,15 @@ func (e *environment) hand(p *process, inv *invocation, cold bool, timeout <-cha
 	}
 }
 
-// timedOut ends the process, unless inv was answered in that very moment.
+// timedOut ends the process. It returns the timeout, or the answer if that came before the
+// deadline.
 func (e *environment) timedOut(p *process, inv *invocation) *answer {
-	answering := !inv.claim()
+	answered := !inv.claim()
 	e.discard(p)
-	if answering {
+	if answered {
 		select {
 		case a := <-inv.answer:
-			if a.at.Before(inv.deadline) { // else it ended with the process: half a response is none
+			if a.at.Before(inv.deadline) { // the end of the process may have cut a later one
 				return a
 			}
 		default:
@@ -278,10 +278,10 @@ func (e *environment) timedOut(p *process, inv *invocation) *answer {
 	return failure(timedOut(inv.id, e.d.fn.Timeout))
 }
 
-// crashed answers for a process that is gone, using what it reported before: after a panic
-// aws-lambda-go reports the error and exits.
+// crashed returns the answer of an invocation whose process is gone: the answer before the
+// exit, if there is one, since aws-lambda-go reports a panic and then exits.
 func (e *environment) crashed(p *process, inv *invocation) *answer {
-	e.lost(p)
+	e.forget(p)
 	select {
 	case a := <-inv.answer:
 		return a
@@ -290,9 +290,9 @@ func (e *environment) crashed(p *process, inv *invocation) *answer {
 	}
 }
 
-// settle waits until the runtime asks for its next invocation, within the time that is left
-// for this one. In a shared environment the other invocations do not have to wait.
-func (e *environment) settle(p *process, timer *time.Timer) {
+// awaitNext waits until the runtime asks for its next invocation, up to the deadline of
+// this one, after which it kills the process. It does not wait in a shared environment.
+func (e *environment) awaitNext(p *process, timer *time.Timer) {
 	if e.d.fn.shared() {
 		return
 	}
@@ -301,7 +301,7 @@ func (e *environment) settle(p *process, timer *time.Timer) {
 		p.Drain()
 		p.attribute("")
 	case <-p.exited:
-		e.lost(p)
+		e.forget(p)
 	case <-timer.C:
 		e.discard(p)
 	case <-e.d.ctx.Done():

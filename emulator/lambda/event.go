@@ -14,16 +14,15 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/internal/wirejson"
 )
 
-// message is a received message with its part of the event, encoded once: the
-// size decides which batch it goes into.
+// message is a received message with its encoded record, whose size decides the batch.
 type message struct {
 	Record
-	event   []byte
-	expires time.Time // when the queue shows it again
-	receive int       // which of the mapping's receives brought it
+	event   []byte    // the encoded record
+	expires time.Time // end of the visibility timeout
+	receive int       // number of the poller's receive, from 1
 }
 
-// newMessage encodes m as Lambda does.
+// newMessage returns m with its record in Lambda's event format.
 func newMessage(m types.Message, arn, region string) message {
 	attempt, _ := strconv.Atoi(m.Attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)])
 	return message{
@@ -43,14 +42,14 @@ const (
 	eventTail = `]}`
 )
 
-// batch is what one invocation gets.
+// batch has the messages of one invocation.
 type batch struct {
 	messages []message
-	bytes    int // of the payload
+	bytes    int // size of the payload
 }
 
-// add takes m if neither the number nor the payload grows too large for it. A
-// batch takes any one message, however large.
+// add adds m unless that makes more than most messages, or too large a payload. An empty batch
+// accepts a message of any size.
 func (b *batch) add(m message, most int) bool {
 	if len(b.messages) >= most {
 		return false
@@ -66,7 +65,7 @@ func (b *batch) add(m message, most int) bool {
 	return true
 }
 
-// payload returns the event.
+// payload returns the event as JSON.
 func (b *batch) payload() []byte {
 	buf := append(make([]byte, 0, b.bytes), eventHead...)
 	for i, m := range b.messages {
@@ -78,11 +77,11 @@ func (b *batch) payload() []byte {
 	return append(buf, eventTail...)
 }
 
-// remove takes out the messages that fit and returns them.
-func (b *batch) remove(fits func(message) bool) (removed []message) {
+// remove removes the messages that match and returns them.
+func (b *batch) remove(match func(message) bool) (removed []message) {
 	kept := b.messages[:0:0]
 	for _, m := range b.messages {
-		if fits(m) {
+		if match(m) {
 			removed = append(removed, m)
 			b.bytes -= len(m.event) + len(",")
 		} else {
@@ -109,18 +108,18 @@ type sqsAttribute struct {
 	DataType         string   `json:"dataType"`
 }
 
-// encode returns a record of an SQS event, in the order and with the names of "Using
-// Lambda with Amazon SQS", Example Amazon SQS message event. It writes the record by hand:
-// that is done once for each message, and encoding/json takes several times as long.
+// encode returns a record of an SQS event, in the order and with the names of "Using Lambda
+// with Amazon SQS", Example Amazon SQS message event. Records are written by hand, because
+// encoding/json takes several times as long.
 func encode(m types.Message, arn, region string) []byte {
-	const fixed = 512 // names, attributes of the usual number, punctuation
+	const fixed = 512 // names, punctuation and the usual attributes
 	handle, body := aws.ToString(m.ReceiptHandle), aws.ToString(m.Body)
 	b := make([]byte, 0, fixed+len(handle)+len(body)+len(body)/8)
 	b = wirejson.AppendString(append(b, `{"messageId":`...), aws.ToString(m.MessageId))
 	b = wirejson.AppendString(append(b, `,"receiptHandle":`...), handle)
 	b = wirejson.AppendString(append(b, `,"body":`...), body)
 	b = append(b, `,"attributes":{`...)
-	names := slices.AppendSeq(make([]string, 0, 16), maps.Keys(m.Attributes)) // on the stack
+	names := slices.AppendSeq(make([]string, 0, 16), maps.Keys(m.Attributes)) // no allocation
 	slices.Sort(names)
 	for i, name := range names {
 		if i > 0 {
@@ -145,7 +144,7 @@ func encode(m types.Message, arn, region string) []byte {
 	return append(b, '}')
 }
 
-// encodeAttributes leaves HTML characters as they are, as Lambda does.
+// encodeAttributes returns messageAttributes without HTML escaping, as Lambda does.
 func encodeAttributes(attributes map[string]types.MessageAttributeValue) []byte {
 	converted := make(map[string]sqsAttribute, len(attributes))
 	for name, a := range attributes {

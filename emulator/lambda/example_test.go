@@ -31,8 +31,8 @@ func ExampleDeployment_Invoke() {
 	// Output: got a payload, cold start: true, error: <nil>
 }
 
-// A queue, a function and the mapping between them, in one process. The function
-// fails the record whose body is "bad": it stays in the queue.
+// A queue, a function and a mapping in one process. The function fails the record with the
+// body "bad", which stays in the queue.
 func ExampleMapping() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -24,5 +24,5 @@ func (d *Deployment) AwaitExit() {
 	}
 }
 
-// SetInitTimeout changes the limit of a start.
+// SetInitTimeout sets the limit of a process's start.
 func (d *Deployment) SetInitTimeout(limit time.Duration) { d.init = limit }

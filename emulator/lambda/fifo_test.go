@@ -17,16 +17,16 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// groups watches a FIFO function: which of its groups are at work.
+// groups tracks the groups in running invocations of a FIFO function.
 type groups struct {
 	*testing.T
 	mu     sync.Mutex
 	active map[string]bool
-	most   int // groups at once
+	most   int // largest number of concurrent groups
 	log    []string
 }
 
-// enter fails the test when one of the batch's groups is at work already.
+// enter fails the test if one of the batch's groups is already in an invocation.
 func (g *groups) enter(e events.SQSEvent) (leave func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -82,7 +82,7 @@ func TestFIFOGroupsOneAtATime(t *testing.T) {
 	})
 }
 
-// A failed group waits for its visibility, in order; others go on.
+// A failed group waits for its visibility timeout and keeps its order. Other groups continue.
 func TestFIFOFailureKeepsOrder(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders.fifo", 30)
@@ -109,8 +109,8 @@ func TestFIFOFailureKeepsOrder(t *testing.T) {
 	})
 }
 
-// What the 6 MB cut off waits for its group, and goes back to the queue when
-// what came before it failed.
+// A message beyond the 6 MB waits for its group. It returns to the queue if the message
+// before it failed.
 func TestFIFOPayloadCut(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		virtualRun(t, fmt.Sprintf("fails=%v", fails), func(w *world) {
@@ -145,8 +145,7 @@ func TestFIFOPayloadCut(t *testing.T) {
 	}
 }
 
-// A function that makes its message visible before it ends does not get the
-// group a second time meanwhile.
+// A function that makes its message visible does not get the group again before it ends.
 func TestFIFOVisibleBeforeTheEnd(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders.fifo", 60)
@@ -174,7 +173,7 @@ func TestFIFOVisibleBeforeTheEnd(t *testing.T) {
 	})
 }
 
-// A fair queue's MessageGroupId on a standard queue is no order.
+// On a standard queue (fair queues), a MessageGroupId implies no order.
 func TestStandardQueueWithGroups(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 60)

@@ -13,7 +13,7 @@ import (
 // Limits of filter criteria, from "Control which events Lambda sends to your function" and
 // the API's type Filter.
 const (
-	maxFilters       = 10 // with a raised quota; 5 without
+	maxFilters       = 10 // with a raised quota; the default quota is 5
 	maxPatternLength = 4096
 )
 
@@ -72,8 +72,8 @@ func (f *Filter) Match(body string) bool {
 	return f.rule.match(record(body))
 }
 
-// record is what of a message can be filtered: a body as it was parsed, or as
-// the plain string that it is.
+// record returns the fields of a message that can be filtered: the body, parsed or as a plain
+// string.
 func record(body string) map[string]any {
 	if !json.Valid([]byte(body)) {
 		return map[string]any{"body": plainString(body)}
@@ -81,14 +81,14 @@ func record(body string) map[string]any {
 	return map[string]any{"body": parsed{literal(json.RawMessage(body))}}
 }
 
-// parsed is a body that is JSON, plainString one that is not. Neither may match a pattern
-// for the other.
+// parsed is a body that is JSON, plainString any other body. A pattern for the one never matches
+// the other.
 type (
 	parsed      struct{ value any }
 	plainString string
 )
 
-// parseFilters reads a mapping's filters. Without any every message passes.
+// parseFilters returns a mapping's filters. The error names the filter's index.
 func parseFilters(patterns []string) ([]*Filter, error) {
 	if len(patterns) > maxFilters {
 		return nil, fmt.Errorf("lambda: %d Filters: a mapping takes 5, and %d with a raised quota", len(patterns), maxFilters)
@@ -110,13 +110,14 @@ func passes(filters []*Filter, body string) bool {
 	return slices.ContainsFunc(filters, func(f *Filter) bool { return f.rule.match(r) })
 }
 
-// object is a pattern's JSON object: all of it must match.
+// object is a pattern's JSON object: all fields and alternatives must match.
 type object struct {
 	fields map[string]node
-	either [][]object // of each "$or", one object must match
+	either [][]object // for each "$or", the alternatives: one of them must match
 }
 
-// node is what a field's value must be: one of exactly one of the two.
+// node is the pattern of a field's value: either an object or a list of tests, one of which must
+// pass.
 type node struct {
 	object *object
 	values []test
@@ -124,8 +125,8 @@ type node struct {
 
 const or = "$or"
 
-// reserved are the operators. An object of "$or" that has one for a field makes
-// "$or" a field's name like any other ("And and Or With Ruler", Event Ruler).
+// reserved are the names of operators. If an object within "$or" has a field of such a
+// name, "$or" is an ordinary field name ("And and Or With Ruler", Event Ruler).
 var reserved = []string{"exact", "prefix", "suffix", "equals-ignore-case", "anything-but", "numeric", "exists", "wildcard", "cidr"}
 
 func parseObject(path string, raw json.RawMessage) (object, error) {
@@ -157,8 +158,8 @@ func parseObject(path string, raw json.RawMessage) (object, error) {
 	return o, nil
 }
 
-// alternatives reports whether the value of "$or" is what makes it the operator:
-// a list of two or more objects, none of which has an operator for a field.
+// alternatives returns the objects of "$or", false if "$or" is an ordinary field name. As an
+// operator it has two or more objects, none with a field that is reserved.
 func alternatives(raw json.RawMessage) ([]json.RawMessage, bool) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil || len(list) < 2 {
@@ -212,7 +213,7 @@ func parseNode(path string, raw json.RawMessage) (node, error) {
 	return node{}, fmt.Errorf("%s: need a list of values or an object, not %s", path, raw)
 }
 
-// notBody returns a field at the top other than body, "" when there is none.
+// notBody returns a top-level field other than body, "" if there is none.
 func (o object) notBody() string {
 	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
 		if name != "body" {
@@ -229,14 +230,14 @@ func (o object) notBody() string {
 	return ""
 }
 
-// match compares with a parsed JSON value. A value that is not an object has no fields. In
-// a list, one element has to match as a whole.
+// match reports whether a parsed JSON value matches. A value that is not an object has no
+// fields. In a list, one element has to match as a whole.
 func (o object) match(value any) bool {
 	switch v := value.(type) {
 	case parsed:
 		return o.match(v.value)
 	case plainString:
-		return false // even for a pattern that says that something must not exist
+		return false // even for the pattern {"exists": false}
 	case []any:
 		return slices.ContainsFunc(v, o.match) || len(v) == 0 && o.matchFields(nil)
 	case map[string]any:
@@ -278,8 +279,8 @@ func (n node) match(value any, found bool) bool {
 	return slices.ContainsFunc(n.values, func(t test) bool { return t(leaves) })
 }
 
-// appendLeaves appends the values with which a field's list is compared: a value, or all
-// values of a list. Objects do not count ("Exists works on leaf nodes").
+// appendLeaves appends a field's values for tests: a value, or all values of a list. Objects do
+// not count ("Exists works on leaf nodes").
 func appendLeaves(leaves []any, value any) []any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -11,8 +11,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// The operators of "Control which events Lambda sends to your function", on a
-// body that is JSON.
+// The operators of "Control which events Lambda sends to your function", with a JSON body.
 func TestFilterMatch(t *testing.T) {
 	const body = `{
 		"customer": {"name": "Ana", "city": "Seattle", "note": "", "phone": null, "tags": ["new", "vip"], "orders": []},
@@ -34,10 +33,10 @@ func TestFilterMatch(t *testing.T) {
 		{`{"customer": {"nobody": [null]}}`, false},
 		{`{"customer": {"note": [""]}}`, true},
 		{`{"customer": {"name": [""]}}`, false},
-		{`{"customer": ["Ana"]}`, false}, // an object is no value
+		{`{"customer": ["Ana"]}`, false}, // an object is not a value
 		{`{"paid": [true]}`, true},
 		{`{"paid": ["true"]}`, false},
-		// Numbers are compared as they are written, except by numeric.
+		// Numbers are compared as text, except by numeric.
 		{`{"total": [300]}`, true},
 		{`{"rate": [300]}`, false},
 		{`{"rate": [3.0e2]}`, true},
@@ -52,7 +51,7 @@ func TestFilterMatch(t *testing.T) {
 		{`{"total": [{"numeric": [">", 10, "<=", 300]}]}`, true},
 		{`{"total": [{"numeric": [">", 10, "<", 300]}]}`, false},
 		{`{"tiny": [{"numeric": ["<", 0]}]}`, true},
-		{`{"huge": [{"numeric": [">", 0]}]}`, false}, // beyond what numeric compares
+		{`{"huge": [{"numeric": [">", 0]}]}`, false}, // above the limit of numeric
 		{`{"customer": {"city": [{"prefix": "Sea"}]}}`, true},
 		{`{"customer": {"city": [{"prefix": "sea"}]}}`, false},
 		{`{"customer": {"city": [{"prefix": {"equals-ignore-case": "sEA"}}]}}`, true},
@@ -114,9 +113,8 @@ func TestFilterMatch(t *testing.T) {
 	}
 }
 
-// The table of "Using event filtering with an Amazon SQS event source", whose
-// rows are a body's format and a pattern's; those without a pattern of body are
-// among the errors.
+// The table of "Using event filtering with an Amazon SQS event source": the formats of a
+// body and of a pattern. Its rows without a pattern of body are in the test of errors.
 func TestFilterFormats(t *testing.T) {
 	const (
 		plain  = `{"body": [{"prefix": "order"}, "42", {"exists": true}]}`
@@ -220,8 +218,8 @@ func TestFilterErrors(t *testing.T) {
 	}
 }
 
-// Whatever the pattern and the body, there is an error or an answer, and a
-// pattern that says what must not be there never passes plain text for JSON.
+// Every pattern and body give an error or a result. A pattern for JSON never passes plain
+// text, not even with {"exists": false}.
 func FuzzFilter(f *testing.F) {
 	for _, seed := range []struct{ pattern, body string }{
 		{`{"body": {"a": [{"numeric": [">", 1, "<=", 2]}]}}`, `{"a": [1, 2]}`},
@@ -246,8 +244,8 @@ func FuzzFilter(f *testing.F) {
 	})
 }
 
-// What matches no filter is deleted and never invoked, does not fill a batch,
-// and is reported.
+// A message that matches no filter is deleted without an invocation, does not count in a
+// batch, and is reported.
 func TestMappingFilters(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 30)
@@ -280,8 +278,8 @@ func TestMappingFilters(t *testing.T) {
 	})
 }
 
-// A filtered message that cannot be deleted is reported with the reason, and Run
-// waits for that.
+// A filtered message that cannot be deleted is reported with the reason. Run waits for the
+// delete.
 func TestFilteredAndNotDeleted(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 30)
@@ -304,14 +302,14 @@ func TestFilteredAndNotDeleted(t *testing.T) {
 	})
 }
 
-// A queue that is slow to delete holds up polling, before what waits for its
-// deletion is without bound.
+// A queue that is slow to delete delays polling, so that the number of waiting deletions is
+// limited.
 func TestFilteredFasterThanDeleted(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 30)
 		ok(t, w.server.Inject(sqs.Fault{Kind: sqs.Latency, Latency: time.Second, Operation: "DeleteMessageBatch"}))
 		w.send(url, numbered(300)...)
-		w.runUntil(500*time.Millisecond, lambda.Mapping{QueueURL: url, Filters: []string{`{"body": {"a": [1]}}`}}) // waits for what has begun
+		w.runUntil(500*time.Millisecond, lambda.Mapping{QueueURL: url, Filters: []string{`{"body": {"a": [1]}}`}}) // waits for running deletions
 		atOnce, calls := 0, w.server.Calls("DeleteMessageBatch")
 		for _, c := range calls {
 			if c.Began.Equal(w.begin) {

@@ -23,18 +23,17 @@ const (
 	defaultRegion      = "us-east-1"
 	defaultAccountID   = "000000000000"
 
-	// initTimeout is how long Lambda waits for the Init phase before it tries
-	// again within the function's own timeout ("Lambda execution environment
-	// lifecycle").
+	// initTimeout is Lambda's limit of the Init phase. After it, Lambda tries again within the
+	// function's timeout ("Lambda execution environment lifecycle").
 	initTimeout = 10 * time.Second
 
-	// maxPayload is what one synchronous request may carry ("Lambda quotas":
-	// 6 MB); maxResponse adds the allowance of Lambda's own Runtime API.
+	// maxPayload is the largest payload of a synchronous request, 6 MB ("Lambda quotas").
+	// maxResponse is larger, as in Lambda's Runtime API.
 	maxPayload  = 6 * 1024 * 1024
 	maxResponse = maxPayload + 100
 )
 
-// Function configures what to run and how. Exactly one of Command and Handler is required.
+// Function configures a function. Exactly one of Command and Handler is required.
 // Other fields may be zero.
 type Function struct {
 	// Name is the function's name: up to 64 letters, digits, "-" and "_".
@@ -48,17 +47,17 @@ type Function struct {
 	// to "us-east-1" and "000000000000".
 	Region, AccountID string
 
-	// Timeout is how long one invocation may take: up to 15 minutes, or 90 on Lambda
-	// Managed Instances (if ConcurrencyPerEnvironment is set). Lambda takes whole seconds.
+	// Timeout limits one invocation: up to 15 minutes, or 90 on Lambda Managed Instances (if
+	// ConcurrencyPerEnvironment is set). Lambda takes whole seconds.
 	// Tests may use shorter times here. Defaults to 3 s.
 	Timeout time.Duration
 
-	// MemoryMB is the memory size that the function sees, 128 to 10,240. It limits nothing.
-	// Defaults to 128.
+	// MemoryMB is the value of AWS_LAMBDA_FUNCTION_MEMORY_SIZE, 128 to 10,240. Memory is not
+	// limited. Defaults to 128.
 	MemoryMB int
 
-	// Env has variables in addition to those that Lambda sets, and overrides them. Defaults
-	// to none.
+	// Env has environment variables in addition to Lambda's, which it overrides. Defaults to
+	// none.
 	Env map[string]string
 
 	// Command is the bootstrap and its arguments: a program that speaks the
@@ -83,9 +82,8 @@ type Function struct {
 	// ConcurrencyPerEnvironment is the number of invocations that one environment runs at
 	// the same time on Lambda Managed Instances, 1 to 1,600. Above 1, a Command gets
 	// AWS_LAMBDA_MAX_CONCURRENCY, which aws-lambda-go uses, and Concurrency times as many
-	// invocations may run. A timeout then ends one invocation, and the environment goes on
-	// with the others. The timed-out code keeps its place until it answers. Zero is
-	// ordinary Lambda: one at a time.
+	// invocations may run. A timeout then ends one invocation, and the others go on. The
+	// timed-out code keeps its place until it answers. Zero is ordinary Lambda: one at a time.
 	ConcurrencyPerEnvironment int
 
 	// Output gets each line that a Command prints, one call at a time. It must not call
@@ -147,7 +145,7 @@ func (f Function) validate() error {
 	return nil
 }
 
-// perEnvironment is how many invocations an environment runs at a time.
+// perEnvironment returns the number of invocations that an environment may run at a time.
 func (f Function) perEnvironment() int { return max(f.ConcurrencyPerEnvironment, 1) }
 
 // shared reports whether an environment runs several invocations at a time.

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// A response names messages of the batch or fails it, whatever it is.
+// Every response names messages of the batch, or fails the batch.
 func FuzzItemFailures(f *testing.F) {
 	for _, s := range []string{
 		``, `null`, `{}`, `{"batchItemFailures":[{"itemIdentifier":"a"}]}`, `{"batchItemFailures":[{"itemIdentifier":"x"}]}`,
@@ -31,7 +31,7 @@ func FuzzItemFailures(f *testing.F) {
 		if all != "" && failed != nil {
 			t.Errorf("both %v and %q", failed, all)
 		}
-		// What aws-lambda-go's type makes of an accepted response is the same.
+		// aws-lambda-go's type reads an accepted response in the same way.
 		if all == "" && len(failed) > 0 && !ambiguous(response) {
 			var r events.SQSEventResponse
 			if err := json.Unmarshal(response, &r); err != nil || len(r.BatchItemFailures) < len(failed) {
@@ -41,8 +41,8 @@ func FuzzItemFailures(f *testing.F) {
 	})
 }
 
-// ambiguous tells responses that name their list twice in different cases,
-// which are one name to encoding/json.
+// ambiguous reports whether a response has two names that differ only in case, which
+// encoding/json does not distinguish.
 func ambiguous(response []byte) bool {
 	var doc map[string]json.RawMessage
 	_ = json.Unmarshal(response, &doc)
@@ -70,7 +70,7 @@ func FuzzErrorDocument(f *testing.F) {
 	})
 }
 
-// What goes into an event comes out of it, and its size is what was counted.
+// Decoding an event returns the encoded messages, and the event has the computed size.
 func FuzzEvent(f *testing.F) {
 	f.Add("id", "body <&>\u2028", "name", "value", []byte{0, 1})
 	f.Add("", "", "", "", []byte(nil))

@@ -12,24 +12,25 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 )
 
-// runHandler runs Function.Handler under the rules of a process: the context
-// ends at the deadline, and from the deadline on the answer is the timeout.
+// runHandler runs Function.Handler. The context ends at the deadline, and an answer at the
+// deadline or later is replaced by the timeout. If late is not nil, it waits until inv's
+// place is free.
 func (e *environment) runHandler(inv *invocation) (r Result, late func()) {
 	fn := e.d.fn
 	inv.deliver(fn.Timeout)
-	cold := !e.heat(true)
+	cold := !e.setWarm(true)
 
-	// The caller's context is not the parent: on Lambda nothing of it reaches the function.
+	// Not derived from the caller's context, of which Lambda passes nothing to the function.
 	ctx, cancel := context.WithDeadline(e.d.ctx, inv.deadline)
 	defer cancel()
 	ctx = lambdacontext.NewContext(ctx, &lambdacontext.LambdaContext{
 		AwsRequestID: inv.id, InvokedFunctionArn: fn.arn(),
 	})
-	//lint:ignore SA1029 it is the key that aws-lambda-go uses
+	//lint:ignore SA1029 aws-lambda-go uses this key
 	ctx = context.WithValue(ctx, "x-amzn-trace-id", inv.traceID)
 
 	done := make(chan *answer, 1)
-	go call(ctx, fn, inv, done)
+	go callHandler(ctx, fn, inv, done)
 
 	var a *answer
 	select {
@@ -56,27 +57,27 @@ func (e *environment) runHandler(inv *invocation) (r Result, late func()) {
 	if a == nil || !a.closed() && !a.at.Before(inv.deadline) {
 		a = failure(timedOut(inv.id, fn.Timeout))
 	}
-	// After these errors a process would be gone; the next one starts cold.
+	// After these errors the process would be gone, so the next invocation is a cold start.
 	if a.err != nil && (a.err.Type == "Sandbox.Timedout" && !fn.shared() || a.err.exit) {
-		e.heat(false)
+		e.setWarm(false)
 	}
 	r = inv.result(e.number, a)
 	r.ColdStart = cold
 	return r, late
 }
 
-// heat notes whether the environment is warm, and returns whether it was.
-func (e *environment) heat(warm bool) (was bool) {
+// setWarm sets whether the environment is warm, and returns the previous value.
+func (e *environment) setWarm(warm bool) (was bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	was, e.warm = e.warm, warm
 	return was
 }
 
-// call turns what the handler did into an answer, as aws-lambda-go does. It
-// answers in a deferred call because runtime.Goexit leaves no other chance; on
-// Lambda the process would die of it.
-func call(ctx context.Context, fn Function, inv *invocation, done chan<- *answer) {
+// callHandler calls the handler and sends its answer to done: a response, an error or a
+// panic, in the form of aws-lambda-go. A deferred function answers, because runtime.Goexit
+// runs nothing else. On Lambda, Goexit ends the process.
+func callHandler(ctx context.Context, fn Function, inv *invocation, done chan<- *answer) {
 	a := failure(&FunctionError{
 		Type:    "Runtime.ExitError",
 		Message: fmt.Sprintf("RequestId: %s Error: the handler ended its goroutine (runtime.Goexit)", inv.id),
@@ -114,8 +115,8 @@ func errorAnswer(err error) *answer {
 	return &answer{payload: doc, err: &FunctionError{Type: own.Type, Message: own.Message}}
 }
 
-// panicError is called by the function that recovered: the panicking frames are
-// still there.
+// panicError returns the error of a panic with its stack. Only the deferred function that
+// recovered may call it, while the panicking frames are still on the stack.
 func panicError(v any) *FunctionError {
 	const skip = 3 // Callers, this function and the deferred one
 	callers := make([]uintptr, 32)
@@ -130,7 +131,7 @@ func panicError(v any) *FunctionError {
 	return &FunctionError{Type: typeName(v), Message: fmt.Sprint(v), StackTrace: trace, exit: true}
 }
 
-// typeName is aws-lambda-go's errorType.
+// typeName returns aws-lambda-go's errorType of v.
 func typeName(v any) string {
 	t := reflect.TypeOf(v)
 	if t.Kind() == reflect.Pointer {

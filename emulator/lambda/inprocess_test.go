@@ -35,10 +35,10 @@ func TestHandlerResults(t *testing.T) {
 	cases := []struct {
 		name      string
 		handler   func(context.Context, []byte) ([]byte, error)
-		payload   string // of the answer
+		payload   string // the answer's payload
 		errorType string
 		message   string
-		cold      bool // the next invocation
+		cold      bool // the next invocation is a cold start
 	}{
 		{"answer", func(_ context.Context, p []byte) ([]byte, error) { return p, nil }, "in", "", "", false},
 		{"nothing", func(context.Context, []byte) ([]byte, error) { return nil, nil }, "", "", "", false},
@@ -107,8 +107,8 @@ func TestHandlerContext(t *testing.T) {
 	})
 }
 
-// The timeout is answered at the deadline, whether the handler respects its
-// context, answers in that very moment, or hangs.
+// The answer at the deadline is the timeout, whether the handler respects its context,
+// answers at the same moment, or hangs.
 func TestHandlerTimeout(t *testing.T) {
 	for name, handler := range map[string]func(ctx context.Context, _ []byte) ([]byte, error){
 		"hangs":    func(context.Context, []byte) ([]byte, error) { time.Sleep(time.Hour); return nil, nil },
@@ -121,7 +121,7 @@ func TestHandlerTimeout(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var later atomic.Bool // a handler that is left behind orders nothing
+				var later atomic.Bool // an abandoned handler has no effect on the next
 				d := inProcess(t, lambda.Function{Concurrency: 1}, func(ctx context.Context, p []byte) ([]byte, error) {
 					if !later.Swap(true) {
 						return handler(ctx, p)
@@ -146,7 +146,7 @@ func TestHandlerTimeout(t *testing.T) {
 					t.Error("next: not a cold start")
 				}
 				mustAnswer(t, r, "fine")
-				time.Sleep(2 * time.Hour) // what hangs ends
+				time.Sleep(2 * time.Hour) // until hanging handlers end
 			})
 		})
 	}

@@ -24,8 +24,8 @@ type Result struct {
 	// Environment is the number of the environment that ran it, from 1.
 	Environment int
 
-	// ColdStart is true if a process was started for this invocation. Init is how long it
-	// took to ask for its first invocation.
+	// ColdStart is true if a process was started for this invocation. Init is the time until
+	// the process asked for its first invocation.
 	ColdStart bool
 	Init      time.Duration
 
@@ -49,17 +49,17 @@ type FunctionError struct {
 	// Init is true if the environment failed before its first invocation.
 	Init bool
 
-	// Output has the last lines, at most 20, that the process printed before it ended. Nil
-	// unless it ended by itself.
+	// Output has the last lines that the process printed, at most 20. Nil unless the process
+	// ended by itself or reported an init error.
 	Output []string
 
-	exit   bool // a process would not have survived it
+	exit   bool // in-process: the error would have ended a process
 	closed bool // the deployment was closed
 }
 
 func (e *FunctionError) Error() string { return e.Type + ": " + e.Message }
 
-// document is the payload that Lambda answers a failed invocation with.
+// document returns the payload of a failed invocation.
 func (e *FunctionError) document() []byte {
 	doc, _ := json.Marshal(struct {
 		Message    string          `json:"errorMessage"`
@@ -83,7 +83,7 @@ func responseTooLarge(size int64) *FunctionError {
 	}
 }
 
-// answer is how an invocation ended: a response, or an error with its document.
+// answer is the end of an invocation: a response, or an error with its document.
 type answer struct {
 	payload []byte
 	err     *FunctionError
@@ -94,24 +94,24 @@ func failure(err *FunctionError) *answer {
 	return &answer{payload: err.document(), err: err, at: time.Now()}
 }
 
-// closedAnswer is the answer of a deployment that was closed first.
+// closedAnswer returns the answer to invocations that Close ended.
 func closedAnswer() *answer {
 	return failure(&FunctionError{Type: "Sandbox.Closed", Message: ErrClosed.Error(), closed: true})
 }
 
 func (a *answer) closed() bool { return a.err != nil && a.err.closed }
 
-// invocation is one request on its way through an environment.
+// invocation is one request to the function, until its answer.
 type invocation struct {
 	id, traceID string
 	payload     []byte
 
-	// delivered is closed once the runtime has taken the payload; started and
-	// deadline are set before.
+	// delivered is closed when the runtime gets the payload; started and deadline are set
+	// before.
 	delivered         chan struct{}
 	started, deadline time.Time
 
-	back   chan struct{} // of processes: holds a token when a request took it that could not deliver it
+	back   chan struct{} // token: the request that got the invocation lost its client; nil in-process
 	answer chan *answer  // holds the one answer
 
 	mu      sync.Mutex
@@ -128,7 +128,7 @@ func newInvocation(payload []byte) *invocation {
 	}
 }
 
-// deliver starts the invocation's clock, unless it was given up.
+// deliver starts the invocation's time. It returns false if the invocation was abandoned.
 func (i *invocation) deliver(timeout time.Duration) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -141,8 +141,8 @@ func (i *invocation) deliver(timeout time.Duration) bool {
 	return true
 }
 
-// giveUp claims the invocation if it was not delivered yet.
-func (i *invocation) giveUp() bool {
+// abandon claims the invocation unless it was delivered.
+func (i *invocation) abandon() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.claimed || isClosed(i.delivered) {
@@ -152,7 +152,7 @@ func (i *invocation) giveUp() bool {
 	return true
 }
 
-// claim makes the caller the only one who may answer.
+// claim reports whether the caller may answer: true for the first caller only.
 func (i *invocation) claim() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -175,7 +175,7 @@ func (i *invocation) result(env int, a *answer) Result {
 	return r
 }
 
-// newRequestID returns a random UUID, the form of Lambda's request ids.
+// newRequestID returns a random UUID, like Lambda's request ids.
 func newRequestID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand.Read
@@ -185,7 +185,7 @@ func newRequestID() string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// newTraceID returns an X-Ray trace header that is not sampled.
+// newTraceID returns an X-Ray trace header with Sampled=0.
 func newTraceID() string {
 	var b [20]byte
 	_, _ = rand.Read(b[:])

@@ -17,8 +17,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 )
 
-// TestMain makes the test binary its own bootstrap: started with
-// TEST_BOOTSTRAP it is a function built with aws-lambda-go.
+// TestMain runs the test binary as a bootstrap, built with aws-lambda-go, if TEST_BOOTSTRAP
+// is set.
 func TestMain(m *testing.M) {
 	switch mode := os.Getenv("TEST_BOOTSTRAP"); mode {
 	case "":
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// command is what bootstrap is asked to do.
+// command is the payload of bootstrap's invocations.
 type command struct {
 	Do   string `json:"do"`
 	Text string `json:"text,omitempty"`
@@ -84,7 +84,7 @@ func bootstrap(ctx context.Context, c command) (any, error) {
 		}
 		fmt.Println(child.Process.Pid)
 		select {}
-	case "escape": // prints, leaves a child in a session of its own, and ends
+	case "escape": // prints, starts a child in its own session, and ends
 		child := exec.Command("sleep", "60")
 		child.Stdout, child.Stderr = os.Stdout, os.Stderr
 		ownSession(child)
@@ -117,7 +117,7 @@ func bootstrap(ctx context.Context, c command) (any, error) {
 	return nil, fmt.Errorf("unknown command %q", c.Do)
 }
 
-// meeting is where three handlers of one process wait for each other.
+// meeting lets three handlers of one process wait for each other.
 const meeting = 3
 
 var (
@@ -126,7 +126,7 @@ var (
 	released = make(chan struct{})
 )
 
-// meet returns nil once three run at a time, else the context's error.
+// meet returns nil when three handlers run at the same time, else the context's error.
 func meet(ctx context.Context) error {
 	if met.Add(1) == meeting {
 		close(together)

@@ -23,13 +23,13 @@ const (
 	minMaxConcurrency  = 2
 	maxMaxConcurrency  = 1000
 	maxPollers         = 1000
-	maxReceive         = 10 // messages of one ReceiveMessage
+	maxReceive         = 10 // messages of a ReceiveMessage
 	longPoll           = 20 * time.Second
-	batchWithoutWindow = 10 // above it a window is needed
+	batchWithoutWindow = 10 // larger batches need a window
 )
 
 // Mapping is an event source mapping: it feeds a function from an SQS queue, by the rules
-// of the real service. Call Run in a goroutine of its own.
+// of the real service. Call Run in its own goroutine.
 type Mapping struct {
 	// Function is the function to invoke. Required.
 	Function *Deployment
@@ -41,8 +41,8 @@ type Mapping struct {
 	// QueueURL is the queue's URL. Required.
 	QueueURL string
 
-	// QueueARN is each record's eventSourceARN, and has its awsRegion. Defaults to the ARN
-	// in the queue's attributes.
+	// QueueARN is each record's eventSourceARN, and contains the awsRegion. Defaults to the
+	// ARN in the queue's attributes.
 	QueueARN string
 
 	// BatchSize is the largest number of records of an invocation: 1 to 10,000, or 10 on a
@@ -70,7 +70,7 @@ type Mapping struct {
 	MaximumConcurrency int
 
 	// Pollers is the number of receives that are open at the same time, 1 to 1,000, or 1 on
-	// a FIFO queue. Each one gathers batches of its own, so several make more and smaller
+	// a FIFO queue. Each one gathers its own batches, so several make more and smaller
 	// batches. Lambda starts with five on a standard queue. Defaults to 1: batches then
 	// depend only on the queue and these settings.
 	Pollers int
@@ -84,14 +84,14 @@ type Mapping struct {
 	Errored  func(*PollError)
 }
 
-// Validate returns an error that names the field that is wrong, its value and its bounds.
-// Run also validates, and checks what depends on the queue.
+// Validate returns an error that names the invalid field, its value and its bounds. Run also
+// validates, and compares the function's timeout with the queue's visibility timeout.
 func (m Mapping) Validate() error {
 	m.BatchSize = cmp.Or(m.BatchSize, defaultBatchSize)
 	fifo := m.fifo()
 	switch {
 	case m.Function == nil:
-		return errors.New("lambda: Mapping.Function is nil: need what Start returned")
+		return errors.New("lambda: Mapping.Function is nil: need a Deployment from Start")
 	case m.SQS == nil:
 		return errors.New("lambda: Mapping.SQS is nil: need a client of the queue")
 	case m.QueueURL == "":
@@ -121,7 +121,8 @@ func (m Mapping) Validate() error {
 	return err
 }
 
-// fifo goes by the name: a MessageGroupId says nothing, fair queues have it too.
+// fifo reports whether the queue is a FIFO queue, by the name: messages of fair queues also have
+// a MessageGroupId.
 func (m Mapping) fifo() bool {
 	return strings.HasSuffix(m.QueueARN, ".fifo") || strings.HasSuffix(m.QueueURL, ".fifo")
 }
@@ -139,7 +140,7 @@ func (m Mapping) Run(ctx context.Context) error {
 	if err := m.Validate(); err != nil {
 		return err
 	}
-	w, err := m.work(ctx)
+	w, err := m.newWork(ctx)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -156,8 +157,8 @@ func (m Mapping) Run(ctx context.Context) error {
 	return context.Cause(polling)
 }
 
-// work asks the queue for what the mapping has to know about it.
-func (m Mapping) work(ctx context.Context) (*work, error) {
+// newWork returns the mapping with its defaults and the queue's attributes.
+func (m Mapping) newWork(ctx context.Context) (*work, error) {
 	out, err := m.SQS.GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{
 		QueueUrl: &m.QueueURL,
 		AttributeNames: []types.QueueAttributeName{
@@ -170,7 +171,7 @@ func (m Mapping) work(ctx context.Context) (*work, error) {
 	if m.QueueARN == "" {
 		m.QueueARN = out.Attributes[string(types.QueueAttributeNameQueueArn)]
 		if region(m.QueueARN) == "" {
-			return nil, fmt.Errorf("lambda: queue %s calls itself %q: set Mapping.QueueARN", m.QueueURL, m.QueueARN)
+			return nil, fmt.Errorf("lambda: queue %s has the QueueArn %q, which is not the ARN of an SQS queue: set Mapping.QueueARN", m.QueueURL, m.QueueARN)
 		}
 	}
 	text := out.Attributes[string(types.QueueAttributeNameVisibilityTimeout)]
@@ -184,7 +185,7 @@ func (m Mapping) work(ctx context.Context) (*work, error) {
 			m.QueueURL, seconds, timeout.Seconds())
 	}
 	m.BatchSize = cmp.Or(m.BatchSize, defaultBatchSize)
-	filters, _ := parseFilters(m.Filters) // Validate has parsed them, too
+	filters, _ := parseFilters(m.Filters) // Validate found no error
 	wait := out.Attributes[string(types.QueueAttributeNameReceiveMessageWaitTimeSeconds)]
 	return &work{
 		filters:    filters,
@@ -198,7 +199,7 @@ func (m Mapping) work(ctx context.Context) (*work, error) {
 	}, nil
 }
 
-// region returns the region of a queue's ARN, "" when it is none.
+// region returns the region of a queue's ARN, "" for any other string.
 func region(arn string) string {
 	parts := strings.Split(arn, ":")
 	if len(parts) != 6 || parts[0] != "arn" || parts[2] != "sqs" || parts[5] == "" {

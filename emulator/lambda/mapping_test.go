@@ -61,7 +61,7 @@ func TestMappingValidation(t *testing.T) {
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("error %v, want %q", err, c.want)
 		case c.want != "" && m.Run(context.Background()) == nil:
-			t.Errorf("Run takes what Validate does not: %s", c.want)
+			t.Errorf("Run accepts a mapping that Validate refuses: %s", c.want)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func TestRunRefusesWhatTheQueueSays(t *testing.T) {
 	})
 }
 
-// The records carry what AWS's carry, with AWS's names.
+// The records have the fields of AWS's records, with AWS's names.
 func TestEventRecord(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 30)

@@ -21,8 +21,8 @@ type Record struct {
 type Invocation struct {
 	RequestID   string
 	Environment int
-	// ColdStart is true if a process has to be started. If a warm process turns out to be
-	// gone, Result.ColdStart is true instead.
+	// ColdStart is true if the environment has to start. If its process ends before it gets
+	// the invocation, only Result.ColdStart is true.
 	ColdStart bool
 	Started   time.Time
 	Records   []Record
@@ -35,8 +35,7 @@ type Ended struct {
 	// Result has the response or the function's error, and the duration.
 	Result Result
 
-	// AllFailed is why the whole batch counts as failed, whatever the response says. Empty
-	// if each record has its own verdict.
+	// AllFailed is the reason for which the whole batch counts as failed. Empty if it does not.
 	AllFailed string
 
 	// Verdicts has one verdict for each of Records, in the same order.
@@ -51,18 +50,18 @@ type Filtered struct {
 	Verdicts []Verdict
 }
 
-// Verdict is what the mapping did with one record.
+// Verdict is the mapping's result for one record.
 type Verdict struct {
 	// Deleted is true if the message was deleted. Otherwise it comes back when its
 	// visibility timeout ends.
 	Deleted bool
 
-	// Err is why a record that succeeded or was filtered could not be deleted.
+	// Err is the error of the delete of a record that succeeded or was filtered. Nil if the
+	// record was deleted or failed.
 	Err error
 }
 
-// PollError is a problem between the mapping and its queue. The mapping goes on in every
-// case.
+// PollError is an error between the mapping and its queue. The mapping always goes on.
 type PollError struct {
 	// Operation is the SQS operation, or "Invoke" for messages whose visibility timeout
 	// ended while the function was throttled.
@@ -88,16 +87,17 @@ func (e *PollError) Error() string {
 
 func (e *PollError) Unwrap() error { return e.Err }
 
-// tell calls a listener, if there is one. Only one listener is called at a time.
-func tell[E any](p *work, listener func(E), e E) {
+// notify calls a listener that is not nil, one listener at a time.
+func notify[E any](p *work, listener func(E), e E) {
 	if listener != nil {
-		p.telling.Lock()
-		defer p.telling.Unlock()
+		p.listening.Lock()
+		defer p.listening.Unlock()
 		listener(e)
 	}
 }
 
-func (p *work) tellErrored(e *PollError) {
+// report passes an error to Errored.
+func (p *work) report(e *PollError) {
 	e.QueueURL = p.QueueURL
-	tell(p, p.Errored, e)
+	notify(p, p.Errored, e)
 }

@@ -9,15 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// test decides about the values of a field; there are none when it is absent.
+// test reports whether the values of a field pass. An absent field has no values.
 type test func(leaves []any) bool
 
-// oneOf is a test that one of the values has to pass.
+// oneOf returns a test that at least one value has to pass.
 func oneOf(passes func(leaf any) bool) test {
 	return func(leaves []any) bool { return slices.ContainsFunc(leaves, passes) }
 }
 
-// ofStrings is a oneOf that nothing but strings pass.
+// ofStrings is like oneOf, for strings. Other values do not pass.
 func ofStrings(passes func(s string) bool) test {
 	return oneOf(func(leaf any) bool { s, ok := leaf.(string); return ok && passes(s) })
 }
@@ -31,20 +31,20 @@ func parseTest(path string, raw json.RawMessage) (test, error) {
 		return parseOperator(path, raw)
 	}
 	value := literal(raw)
-	// Numbers are equal when they are written the same: 300 is not 3.0e2.
+	// Numbers are compared as text: 300 is not 3.0e2.
 	return oneOf(func(leaf any) bool { return leaf == value }), nil
 }
 
-// literal returns a value of JSON, numbers as a json.Number.
+// literal returns a decoded JSON value, numbers as json.Number.
 func literal(raw json.RawMessage) (value any) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()        // numbers are compared as they are written
-	_ = dec.Decode(&value) // it is a part of valid JSON
+	dec.UseNumber()        // keeps the text of numbers
+	_ = dec.Decode(&value) // raw is valid JSON
 	return value
 }
 
 func parseOperator(path string, raw json.RawMessage) (test, error) {
-	name, operand, err := only(path, raw)
+	name, operand, err := onlyField(path, raw)
 	if err != nil {
 		return nil, err
 	}
@@ -67,10 +67,10 @@ func parseOperator(path string, raw json.RawMessage) (test, error) {
 	return nil, fmt.Errorf("%s: Lambda has no such operator; need prefix, suffix, equals-ignore-case, anything-but, numeric or exists", path)
 }
 
-// only returns the one field of an operator's object.
-func only(path string, raw json.RawMessage) (name string, operand json.RawMessage, err error) {
+// onlyField returns the one field of an operator's object.
+func onlyField(path string, raw json.RawMessage) (name string, operand json.RawMessage, err error) {
 	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &fields) // it is an object
+	_ = json.Unmarshal(raw, &fields) // raw is an object
 	if len(fields) != 1 {
 		return "", nil, fmt.Errorf("%s: need one operator, have %d", path, len(fields))
 	}
@@ -79,15 +79,15 @@ func only(path string, raw json.RawMessage) (name string, operand json.RawMessag
 	return name, operand, nil
 }
 
-// parseText reads the operand of the operators on strings. A prefix or suffix
-// may itself be one that ignores case.
+// parseText returns the test of prefix, suffix or equals-ignore-case. The operand of prefix and
+// suffix may be {"equals-ignore-case": string}.
 func parseText(path, name string, operand json.RawMessage) (func(string) bool, error) {
 	var want *string
 	if json.Unmarshal(operand, &want) == nil && want != nil {
 		return textTest(name, *want), nil
 	}
 	if name != "equals-ignore-case" && bytes.TrimSpace(operand)[0] == '{' {
-		inner, nested, err := only(path, operand)
+		inner, nested, err := onlyField(path, operand)
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +106,7 @@ func textTest(name, want string) func(string) bool {
 	case "suffix":
 		return func(s string) bool { return strings.HasSuffix(s, want) }
 	}
-	// What is compared without case has the same number of characters, not of bytes.
+	// Strings that differ only in case have the same number of characters, but not of bytes.
 	n := utf8.RuneCountInString(want)
 	return func(s string) bool {
 		switch r := []rune(s); {
@@ -119,12 +119,13 @@ func textTest(name, want string) func(string) bool {
 	}
 }
 
-// maxNumeric limits the numbers of comparisons, in patterns and in messages.
+// maxNumeric is the largest absolute value of numbers that are compared, in patterns and
+// messages.
 const maxNumeric = 5e9
 
-// parseAnythingBut reads a literal, a list of literals of one kind, or an
-// operator on strings with one operand or a list. A field that is absent does
-// not match; of a list of values, one that is not one of the excluded is enough.
+// parseAnythingBut returns the test of anything-but. The operand is a literal, a list of
+// literals of one kind, or an operator on strings with one operand or a list. A field
+// passes if at least one of its values is not excluded, so an absent field does not pass.
 func parseAnythingBut(path string, operand json.RawMessage) (test, error) {
 	if bytes.TrimSpace(operand)[0] == '{' {
 		return parseNoneOf(path, operand)
@@ -164,22 +165,22 @@ func parseAnythingBut(path string, operand json.RawMessage) (test, error) {
 	}), nil
 }
 
-// list returns the elements of a list, or the one value that stands for a list of it.
+// list returns the elements of a list. Another value counts as a list of one element.
 func list(path string, raw json.RawMessage) (items []json.RawMessage, err error) {
 	if bytes.TrimSpace(raw)[0] != '[' {
 		return []json.RawMessage{raw}, nil
 	}
-	_ = json.Unmarshal(raw, &items) // it is a list
+	_ = json.Unmarshal(raw, &items) // raw is a list
 	if len(items) == 0 {
 		return nil, fmt.Errorf("%s: the list is empty", path)
 	}
 	return items, nil
 }
 
-// parseNoneOf reads {"prefix": …}, {"suffix": …} or {"equals-ignore-case": …}
-// within anything-but.
+// parseNoneOf returns the test of anything-but with {"prefix": …}, {"suffix": …} or
+// {"equals-ignore-case": …}.
 func parseNoneOf(path string, operand json.RawMessage) (test, error) {
-	name, inner, err := only(path, operand)
+	name, inner, err := onlyField(path, operand)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +206,7 @@ func parseNoneOf(path string, operand json.RawMessage) (test, error) {
 	}), nil
 }
 
-// parseNumeric reads a comparison, or a range: its lower bound, then its upper.
+// parseNumeric returns the test of numeric: a comparison, or a range with the lower bound first.
 func parseNumeric(path string, operand json.RawMessage) (test, error) {
 	var list []any
 	dec := json.NewDecoder(bytes.NewReader(operand))

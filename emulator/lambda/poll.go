@@ -14,32 +14,31 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
-// work is a mapping at work: what its pollers share.
+// work is a running mapping. Its pollers share it.
 type work struct {
 	Mapping
 	isFIFO      bool
 	region      string
 	visibility  time.Duration
-	shortPolls  bool // a receive that says nothing of waiting does not wait
+	shortPolls  bool // a receive without WaitTimeSeconds does not wait
 	filters     []*Filter
-	slots       chan struct{}  // one token for each invocation under way
-	deletions   chan struct{}  // the same for deletions of what was filtered
-	invocations sync.WaitGroup // and deletions of what was filtered
-	telling     sync.Mutex     // one callback at a time
+	slots       chan struct{}  // one token for each invocation, from before its first receive
+	deletions   chan struct{}  // one token for each running deletion of filtered messages
+	invocations sync.WaitGroup // running invocations, and deletions of filtered messages
+	listening   sync.Mutex     // one listener at a time
 }
 
-// poller is one goroutine that receives, cuts batches and waits for
-// environments, so everything without a lock is its own; each invocation has a
-// goroutine that also settles it.
+// poller receives, gathers batches and waits for environments in one goroutine, which owns the
+// fields. Each invocation has its own goroutine, which also settles the batch.
 type poller struct {
 	*work
-	receives int       // how many there were
-	failures int       // receives that failed in a row
-	carry    []message // received, but too much for the last batch
-	runs     map[string]*groupRun
+	receives int                  // number of successful receives
+	failures int                  // number of consecutive failed receives
+	carry    []message            // received messages that did not fit into the last batch
+	runs     map[string]*groupRun // by group: the latest invocation; FIFO only
 }
 
-// poll runs the pollers until ctx ends and everything is settled.
+// poll runs the pollers until ctx ends, and waits for invocations and deletions.
 func (w *work) poll(ctx context.Context) {
 	var pollers sync.WaitGroup
 	for range max(w.Pollers, 1) {
@@ -53,11 +52,11 @@ func (w *work) poll(ctx context.Context) {
 const (
 	receiveBackoffBase = 200 * time.Millisecond
 	receiveBackoffCap  = 20 * time.Second
-	// releaseTimeout limits the last calls to the queue after the end.
+	// releaseTimeout limits the calls that release messages.
 	releaseTimeout = 5 * time.Second
 )
 
-// poll works until ctx ends.
+// poll receives and invokes until ctx ends, and releases the remaining messages.
 func (p *poller) poll(ctx context.Context) {
 	for {
 		select {
@@ -67,7 +66,7 @@ func (p *poller) poll(ctx context.Context) {
 		b := p.collect(ctx)
 		p.inOrder(ctx, b)
 		env := p.environment(ctx, b)
-		if env == nil { // none is left to invoke, or the end
+		if env == nil { // no message is left, or ctx has ended
 			if ctx.Err() != nil {
 				p.release(ctx, append(b.messages, p.carry...))
 				return
@@ -75,7 +74,7 @@ func (p *poller) poll(ctx context.Context) {
 			<-p.slots
 			continue
 		}
-		i := p.begin(env, b)
+		i := p.prepare(env, b)
 		p.invocations.Go(func() {
 			defer func() { <-p.slots }()
 			p.invoke(ctx, i)
@@ -83,8 +82,8 @@ func (p *poller) poll(ctx context.Context) {
 	}
 }
 
-// collect gathers a batch until it is full, has 6 MB, or its window is over. At ctx's end
-// it returns the messages that it has.
+// collect gathers a batch until it is full, has 6 MB, or its window is over. At ctx's end it
+// returns the messages received so far.
 func (p *poller) collect(ctx context.Context) *batch {
 	b := &batch{}
 	for full := p.fill(b, nil); !full && ctx.Err() == nil; {
@@ -95,9 +94,9 @@ func (p *poller) collect(ctx context.Context) *batch {
 			if wait <= 0 {
 				break
 			}
-			// A long poll takes whole seconds. Wait for the rest, and then receive the new
-			// messages with one short poll. Skip this if the queue has a
-			// ReceiveMessageWaitTimeSeconds, since the SDK leaves out a wait of 0.
+			// Long polls wait for whole seconds. Wait for a remaining fraction, and then
+			// receive the new messages with one short poll. There is no short poll if the
+			// queue has a ReceiveMessageWaitTimeSeconds, since the SDK leaves out a wait of 0.
 			if last = wait < time.Second; last {
 				sleep.Until(ctx, end)
 				if !p.shortPolls {
@@ -115,7 +114,7 @@ func (p *poller) collect(ctx context.Context) *batch {
 	return b
 }
 
-// fill moves messages into b, first those carried over, then got, as far as they fit. It
+// fill adds messages to b that fit, first p.carry, then got, and carries over the rest. It
 // reports whether b is full.
 func (p *poller) fill(b *batch, got []message) (full bool) {
 	queue := got
@@ -153,8 +152,8 @@ func (p *poller) receive(ctx context.Context, most int, wait time.Duration) ([]m
 	return p.filter(ctx, messages), nil
 }
 
-// filter takes out what no filter matches and deletes it, while polling goes on
-// unless a queue that is slow to delete has too much to do already.
+// filter returns the messages that match a filter. It deletes the others while polling goes on,
+// but waits while deleteCalls deletions are running.
 func (p *poller) filter(ctx context.Context, messages []message) []message {
 	if len(p.filters) == 0 {
 		return messages
@@ -162,11 +161,11 @@ func (p *poller) filter(ctx context.Context, messages []message) []message {
 	b := &batch{messages: messages}
 	dropped := &batch{messages: b.remove(func(m message) bool { return !passes(p.filters, m.Body) })}
 	if len(dropped.messages) > 0 {
-		p.deletions <- struct{}{} // ends: deletions outlive ctx, and have an end of their own
+		p.deletions <- struct{}{} // does not need ctx: deleteTimeout limits the deletions
 		p.invocations.Go(func() {
 			defer func() { <-p.deletions }()
 			verdicts := p.deleteSucceeded(ctx, dropped, make([]bool, len(dropped.messages)))
-			tell(p.work, p.Filtered, Filtered{Records: dropped.records(), Verdicts: verdicts})
+			notify(p.work, p.Filtered, Filtered{Records: dropped.records(), Verdicts: verdicts})
 		})
 	}
 	return b.messages
@@ -181,7 +180,7 @@ func (p *poller) backOff(ctx context.Context, b *batch, err error) {
 	pause := min(receiveBackoffBase<<min(p.failures, 10), receiveBackoffCap)
 	pause = pause/2 + rand.N(pause/2)
 	p.failures++
-	p.tellErrored(&PollError{Operation: "ReceiveMessage", RetryIn: pause, Err: err})
+	p.report(&PollError{Operation: "ReceiveMessage", RetryIn: pause, Err: err})
 	until := time.Now().Add(pause)
 	if len(b.messages) > 0 {
 		if end := b.messages[0].ReceivedAt.Add(p.Window); end.Before(until) {
@@ -191,15 +190,16 @@ func (p *poller) backOff(ctx context.Context, b *batch, err error) {
 	sleep.Until(ctx, until)
 }
 
-// environment reserves one for b. While the function is throttled nothing is received, and
-// held messages are given up when their visibility timeout ends. It returns nil if nothing
-// is left in b, or at the end.
+// environment reserves an environment for b, and waits while the function is throttled.
+// Meanwhile it drops messages whose visibility timeout ends. It returns nil if no message
+// is left, or at ctx's end.
 func (p *poller) environment(ctx context.Context, b *batch) *environment {
 	for throttled := false; ; throttled = true {
-		// Invoking late would break the order of a group, which is no longer locked. A
-		// standard queue's message is invoked late rather than not at all.
+		// After the visibility timeout a FIFO group is no longer locked, and invoking its
+		// messages would break the order. Messages of a standard queue are invoked late,
+		// unless the function was throttled.
 		if throttled || p.isFIFO {
-			p.giveUpExpired(b)
+			p.dropExpired(b)
 		}
 		if len(b.messages) == 0 || ctx.Err() != nil {
 			return nil
@@ -207,15 +207,15 @@ func (p *poller) environment(ctx context.Context, b *batch) *environment {
 		env, err := p.Function.reserve()
 		if errors.Is(err, ErrThrottled) {
 			waiting, stop := context.WithDeadline(ctx, b.expires())
-			env, err = p.Function.await(waiting)
+			env, err = p.Function.reserveOrWait(waiting)
 			stop()
 		}
 		switch {
 		case errors.Is(err, ErrClosed):
-			<-ctx.Done() // follows from it
+			<-ctx.Done() // Run ends ctx when the function is closed
 			return nil
 		case err == nil && ctx.Err() != nil:
-			p.Function.giveBack(env)
+			p.Function.release(env)
 			return nil
 		case err == nil:
 			return env
@@ -223,16 +223,17 @@ func (p *poller) environment(ctx context.Context, b *batch) *environment {
 	}
 }
 
-var errExpired = errors.New("their visibility ended before an environment was free")
+var errExpired = errors.New("their visibility timeout ended before an environment was free")
 
-func (p *poller) giveUpExpired(b *batch) {
+// dropExpired removes the messages whose visibility timeout has ended from b, and reports them.
+func (p *poller) dropExpired(b *batch) {
 	now := time.Now()
 	if gone := b.remove(func(m message) bool { return !now.Before(m.expires) }); len(gone) > 0 {
-		p.tellErrored(&PollError{Operation: "Invoke", Messages: len(gone), Err: errExpired})
+		p.report(&PollError{Operation: "Invoke", Messages: len(gone), Err: errExpired})
 	}
 }
 
-// expires returns when the first of b's messages is visible again.
+// expires returns the earliest end of a visibility timeout in b.
 func (b *batch) expires() time.Time {
 	first := b.messages[0].expires
 	for _, m := range b.messages[1:] {
@@ -243,19 +244,19 @@ func (b *batch) expires() time.Time {
 	return first
 }
 
-// groupRun is an invocation as its message groups see it.
+// groupRun is an invocation of a FIFO queue's messages, for the order of their groups.
 type groupRun struct {
 	done   chan struct{}
-	failed map[string]int // group to the receive of a message that was not processed; read after done
+	failed map[string]int // by group: the receive of a failed message; read after done
 }
 
-// lockGroups notes that b is being invoked. On a FIFO queue the returned run
-// must be ended; on others it is nil.
+// lockGroups registers b's invocation in p.runs. The caller must end the returned run. It
+// returns nil on standard queues.
 func (p *poller) lockGroups(b *batch) *groupRun {
 	if !p.isFIFO {
 		return nil
 	}
-	if len(p.carry) == 0 { // what is over matters to nothing that is held
+	if len(p.carry) == 0 { // only carried-over messages need the runs that are over
 		for group, run := range p.runs {
 			if isClosed(run.done) {
 				delete(p.runs, group)
@@ -269,11 +270,10 @@ func (p *poller) lockGroups(b *batch) *groupRun {
 	return run
 }
 
-// inOrder waits until no group of b is being invoked. The queue sees to that
-// by its lock, except for messages of the same receive that went into another
-// batch, and when a message became visible before its invocation ended. After
-// a failure, messages that were received together with the failed one are
-// released: they must not overtake it.
+// inOrder waits until no group of b is being invoked. The queue's group lock is not enough for
+// messages of one receive in two batches, and for messages that became visible before their
+// invocation ended. If a message failed, inOrder releases the messages of its group from the
+// same receive, because they must not overtake it.
 func (p *poller) inOrder(ctx context.Context, b *batch) {
 	if !p.isFIFO {
 		return
@@ -293,7 +293,7 @@ func (p *poller) inOrder(ctx context.Context, b *batch) {
 	}))
 }
 
-// end lets the groups' next invocation begin.
+// end records the failed messages, and lets the groups' next invocation start.
 func (r *groupRun) end(b *batch, left []bool) {
 	if r == nil {
 		return

@@ -15,8 +15,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// Which batches a mapping invokes, and when. A message is delivered once, and only the first
-// invocation of an environment is a cold start.
+// The batches and times of a mapping's invocations. Each message is delivered once, and
+// only an environment's first invocation is a cold start.
 func TestBatching(t *testing.T) {
 	type send struct {
 		at time.Duration
@@ -24,9 +24,9 @@ func TestBatching(t *testing.T) {
 	}
 	type given struct {
 		fn         lambda.Function
-		takes      time.Duration // the function
-		visibility int           // of the queue: defaults to 300
-		wait       int           // its ReceiveMessageWaitTimeSeconds
+		takes      time.Duration // the function's duration
+		visibility int           // the queue's VisibilityTimeout, defaults to 300
+		wait       int           // the queue's ReceiveMessageWaitTimeSeconds
 	}
 	const s, ms = time.Second, time.Millisecond
 	waits := given{wait: 20}
@@ -61,7 +61,7 @@ func TestBatching(t *testing.T) {
 				w.send(c.m.QueueURL, all[len(bodies):]...)
 				bodies = all
 			}
-			if c.sends[0].at == 0 { // before the first receive, which takes what is there
+			if c.sends[0].at == 0 { // before the first receive, so that it returns these messages
 				send(c.sends[0].n)
 				c.sends = c.sends[1:]
 			}
@@ -89,8 +89,8 @@ func TestBatching(t *testing.T) {
 	}
 }
 
-// A batch ends before its payload passes 6 MB; the rest follows, its window
-// counted from its own receive.
+// A batch ends before its payload exceeds 6 MB. The window of the remaining messages counts
+// from their receive.
 func TestPayloadCut(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 300)
@@ -111,7 +111,7 @@ func TestPayloadCut(t *testing.T) {
 	})
 }
 
-// A queue that does not answer is asked less and less, and again when it does.
+// The pause between failing receives grows, and polling resumes when the queue answers.
 func TestReceiveBacksOff(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 30)
@@ -137,8 +137,8 @@ func TestReceiveBacksOff(t *testing.T) {
 	})
 }
 
-// Throttled beyond their visibility, messages are the queue's again, and come
-// back later.
+// Messages that are throttled until their visibility timeout ends return to the queue, and
+// come back later.
 func TestThrottledTooLong(t *testing.T) {
 	virtual(t, func(w *world) {
 		slow := 2
@@ -171,8 +171,8 @@ func TestThrottledTooLong(t *testing.T) {
 	})
 }
 
-// At the end the open receive is given up, what was not invoked is visible
-// again at once, and what runs is settled.
+// At the end the mapping abandons the open receive, releases messages that were not
+// invoked, and settles running invocations.
 func TestStop(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 300)
@@ -196,15 +196,15 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// Disabled and enabled again: what runs is settled, what is held goes back, and
-// nothing is taken in between.
+// A mapping that is disabled settles running invocations, releases held messages, and
+// receives nothing until it is enabled again.
 func TestDisableAndEnable(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 60)
 		d := w.function(lambda.Function{Concurrency: 1, Timeout: 30 * time.Second}, taking(10*time.Second))
 		w.send(url, "a", "b", "c")
 		m := lambda.Mapping{Function: d, QueueURL: url, BatchSize: 1}
-		w.runUntil(5*time.Second, m) // a runs, b waits for its place
+		w.runUntil(5*time.Second, m) // a runs, b waits for an environment
 		w.wantDeleted("a")
 		w.after(40 * time.Second)
 		w.wantTimes("0s:1")
@@ -238,7 +238,7 @@ func TestClosedFunctionEndsTheMapping(t *testing.T) {
 			t.Errorf("Run: %v, want ErrClosed", err)
 		}
 		if got := w.visible(url); !slices.Equal(got, []string{"a"}) {
-			t.Errorf("in the queue %v, want what was held", got)
+			t.Errorf("in the queue %v, want the held messages", got)
 		}
 	})
 }

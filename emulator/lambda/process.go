@@ -14,21 +14,21 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 )
 
-// process is one run of the bootstrap with the Runtime API that it talks to.
+// process is a running bootstrap with its Runtime API.
 type process struct {
 	*subprocess.Process
 	api *runtimeAPI
 
 	deployment  *Deployment
 	environment int
-	exited      chan struct{} // closed once it has ended and api is closed
+	exited      chan struct{} // closed when the process has ended and api is closed
 
 	mu        sync.Mutex
-	requestID string // of the invocation that lines belong to
+	requestID string // the invocation of the lines that are printed now
 }
 
-// sigtermGrace is how long Lambda waits after SIGTERM for a runtime with an
-// internal extension ("Lambda execution environment lifecycle", Shutdown).
+// sigtermGrace is the time between SIGTERM and SIGKILL for a runtime with an internal extension
+// ("Lambda execution environment lifecycle", Shutdown).
 const sigtermGrace = 500 * time.Millisecond
 
 func startProcess(d *Deployment, environment int, logStream string) (*process, error) {
@@ -77,9 +77,8 @@ func (p *process) start(logStream string) error {
 // handlerName is the handler of a function on provided.al2023.
 const handlerName = "bootstrap"
 
-// environ returns a process's environment: "Using Lambda environment
-// variables", Defined runtime environment variables. AWS_EXECUTION_ENV is left
-// out because Lambda does not set it for provided runtimes.
+// environ returns a process's environment, from "Using Lambda environment variables", Defined
+// runtime environment variables. Lambda does not set AWS_EXECUTION_ENV for provided runtimes.
 func environ(fn Function, runtimeAPI, dir, logStream string) []string {
 	vars := map[string]string{
 		"LANG":                            "en_US.UTF-8",
@@ -103,12 +102,12 @@ func environ(fn Function, runtimeAPI, dir, logStream string) []string {
 		vars["AWS_LAMBDA_MAX_CONCURRENCY"] = strconv.Itoa(fn.ConcurrencyPerEnvironment)
 	}
 	maps.Copy(vars, fn.Env)
-	vars["AWS_LAMBDA_RUNTIME_API"] = runtimeAPI // without it nothing works
+	vars["AWS_LAMBDA_RUNTIME_API"] = runtimeAPI // Env must not override it
 	return subprocess.Environ(vars)
 }
 
-// attribute names the invocation that the lines from now on belong to. Lines
-// printed just before may get it too where Drain does nothing, on Windows.
+// attribute sets the invocation of the lines that are printed from now on. On Windows,
+// where Drain does nothing, earlier lines may get it, too.
 func (p *process) attribute(requestID string) {
 	p.mu.Lock()
 	p.requestID = requestID
@@ -125,8 +124,8 @@ func (p *process) line(stream, text string) {
 	p.deployment.fn.Output(l)
 }
 
-// kill ends the process and returns when it has ended. The invocations of a
-// shared environment may all call it.
+// kill ends the process and waits for its end. It may be called more than once, and by several
+// goroutines.
 func (p *process) kill() {
 	if p.api.registered() != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), sigtermGrace)
@@ -138,7 +137,7 @@ func (p *process) kill() {
 	<-p.exited
 }
 
-// exit is the error of an invocation whose process has ended, with Lambda's text for how.
+// exit returns the error of an invocation whose process has ended, with Lambda's text.
 func (p *process) exit(requestID string) *FunctionError {
 	status := "Runtime exited without providing a reason"
 	if err := p.Err(); err != nil {
@@ -151,7 +150,7 @@ func (p *process) exit(requestID string) *FunctionError {
 	}
 }
 
-// isClosed reports whether a channel that carries nothing is closed.
+// isClosed reports whether a channel is closed on which nothing is sent.
 func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:

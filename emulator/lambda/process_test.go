@@ -29,7 +29,7 @@ func deploy(t *testing.T, mode string, change func(*lambda.Function)) *lambda.De
 	fn := lambda.Function{
 		Name:    "worker",
 		Command: []string{exe},
-		Timeout: 30 * time.Second, // far from what a loaded machine needs
+		Timeout: 30 * time.Second, // enough for a busy machine
 		Env:     map[string]string{"TEST_BOOTSTRAP": mode},
 	}
 	if change != nil {
@@ -79,7 +79,7 @@ func mustFail(t *testing.T, r lambda.Result, errorType, message string) *lambda.
 	return r.Error
 }
 
-// A process is used again, until it ends or a timeout ends it.
+// A process is reused until it ends or is killed at a timeout.
 func TestProcessIsReusedWarm(t *testing.T) {
 	d := deploy(t, "worker", func(f *lambda.Function) { f.Timeout = 2 * time.Second })
 	wantStart := func(r lambda.Result, cold bool) {
@@ -143,7 +143,7 @@ func TestProcessErrors(t *testing.T) {
 				t.Errorf("stack trace %s", ferr.StackTrace)
 			}
 			if s.output && !slices.Contains(ferr.Output, "exiting") {
-				t.Errorf("output %q, want what it printed", ferr.Output)
+				t.Errorf("output %q, want the printed lines", ferr.Output)
 			}
 			if s.errorType == "Runtime.ExitError" && !strings.Contains(ferr.Message, r.RequestID) {
 				t.Errorf("message %q lacks the request id", ferr.Message)
@@ -156,7 +156,7 @@ func TestProcessErrors(t *testing.T) {
 	mustAnswer(t, invoke(t, d, command{Do: "echo", Text: "well"}), `"well"`)
 }
 
-// A process that cannot start is reported at once, and the next start waits.
+// A failed start is reported at once, and the next start waits.
 func TestInitFailures(t *testing.T) {
 	for _, c := range []struct {
 		mode               string
@@ -165,9 +165,9 @@ func TestInitFailures(t *testing.T) {
 		output             []string
 	}{
 		{"exit-at-start", nil, "Runtime.ExitError", "Runtime exited with error: exit status 3", []string{"giving up", "no configuration found"}},
-		{"init-error", nil, "Function.NoConfig", "no table name", nil}, // in its own words
+		{"init-error", nil, "Function.NoConfig", "no table name", nil}, // the function's own error
 		{"", func(f *lambda.Function) { f.Command = []string{"./no-such-bootstrap"} }, "Runtime.InvalidEntrypoint", "no-such-bootstrap", nil},
-		// What hangs is ended after the init limit (10 s) and the timeout.
+		// A hanging process is killed after the init limit (10 s) and the timeout.
 		{"hang-at-start", func(f *lambda.Function) { f.Timeout = 100 * time.Millisecond }, "Sandbox.Timedout", "Task timed out after 0.30 seconds", nil},
 	} {
 		t.Run(c.mode, func(t *testing.T) {
@@ -194,10 +194,10 @@ func TestInitFailures(t *testing.T) {
 	}
 }
 
-// Two invocations run at a time, no third. Several may close what runs, and nothing is
-// left of it.
+// Two invocations run at a time, a third is throttled. Several goroutines may call Close,
+// and no process remains.
 func TestConcurrencyLimitAndClose(t *testing.T) {
-	do := "child" // that would outlive its parent
+	do := "child" // would outlive its parent
 	if !canTerminate {
 		do = "hang"
 	}
@@ -213,7 +213,7 @@ func TestConcurrencyLimitAndClose(t *testing.T) {
 		})
 	}
 	var children []int
-	for env := range 2 { // both are under way
+	for env := range 2 { // both run
 		line := lines.wait(func(l lambda.Line) bool { return l.RequestID != "" && l.Environment == env+1 })
 		if canTerminate {
 			child, err := strconv.Atoi(line.Text)
@@ -323,7 +323,7 @@ func TestEnvironmentVariables(t *testing.T) {
 	}
 }
 
-// A relative Command is the caller's, whatever Dir says.
+// A relative Command is relative to the caller's directory, not to Dir.
 func TestWorkingDirectory(t *testing.T) {
 	exe, err := os.Executable()
 	ok(t, err)
@@ -360,7 +360,7 @@ func (r *recorder) add(l lambda.Line) {
 	r.added.Broadcast()
 }
 
-// wait returns the first line that fits. It panics if that does not come within a minute.
+// wait returns the first line that matches. It panics if none comes within a minute.
 func (r *recorder) wait(fits func(lambda.Line) bool) lambda.Line {
 	late := false
 	defer time.AfterFunc(time.Minute, func() {
@@ -423,8 +423,8 @@ func TestOutputKeepsItsInvocation(t *testing.T) {
 	}
 }
 
-// A process that prints and ends loses no line to a slow reader, and a child
-// that escapes with its pipes does not hold up the end.
+// No line is lost if a process prints and ends before a slow reader has read it. A child
+// that escapes with the pipes does not delay the end.
 func TestOutputAfterTheEnd(t *testing.T) {
 	if !canTerminate {
 		t.Skip("no sessions here")
@@ -456,7 +456,7 @@ func TestOutputAfterTheEnd(t *testing.T) {
 	}
 }
 
-// runtimeURL is where a bootstrap finds the Runtime API.
+// runtimeURL returns the URL of the bootstrap's Runtime API.
 func runtimeURL() string {
 	return "http://" + os.Getenv("AWS_LAMBDA_RUNTIME_API") + "/2018-06-01/runtime/"
 }
@@ -468,7 +468,7 @@ func post(path, body string) {
 	}
 }
 
-// raw is a bootstrap that hangs. The payload of each invocation says when.
+// raw is a bootstrap that hangs. The payload of each invocation decides when.
 func raw() {
 	for {
 		resp, err := http.Get(runtimeURL() + "invocation/next")
@@ -501,8 +501,8 @@ func raw() {
 	}
 }
 
-// A process that has room for two and hangs in the first takes nothing any
-// more: every later invocation times out, and Close ends it.
+// A process with two places that hangs in the first invocation accepts no others: every
+// later invocation times out, and Close ends it.
 func TestSharedProcessThatHangs(t *testing.T) {
 	d := deploy(t, "raw", func(f *lambda.Function) {
 		f.Concurrency, f.ConcurrencyPerEnvironment, f.Timeout = 1, 2, 300*time.Millisecond
@@ -513,7 +513,7 @@ func TestSharedProcessThatHangs(t *testing.T) {
 	_ = d.Close()
 }
 
-// Close also ends what such a process has not taken.
+// Close also ends invocations that such a process has not accepted.
 func TestSharedProcessThatHangsClosed(t *testing.T) {
 	lines := newRecorder()
 	d := deploy(t, "raw", func(f *lambda.Function) { f.Concurrency, f.ConcurrencyPerEnvironment, f.Output = 1, 2, lines.add })
@@ -530,8 +530,8 @@ func TestSharedProcessThatHangsClosed(t *testing.T) {
 	both.Wait()
 }
 
-// A process that asks for an invocation and loses that connection is ended when
-// the next invocation's time is over.
+// A process that asks for an invocation and loses that connection is killed at the next
+// invocation's timeout.
 func TestProcessThatNeverAsksAgain(t *testing.T) {
 	lines := newRecorder()
 	d := deploy(t, "raw", func(f *lambda.Function) { f.Timeout, f.Output = 2*time.Second, lines.add })
@@ -545,8 +545,8 @@ func TestProcessThatNeverAsksAgain(t *testing.T) {
 	}
 }
 
-// Half of a response at the timeout is none: it is a timeout, not the end of a
-// connection that the timeout itself has ended.
+// An incomplete response at the timeout is a timeout, and not an error about the
+// connection, which the timeout has ended.
 func TestTimeoutInAResponse(t *testing.T) {
 	d := deploy(t, "raw", func(f *lambda.Function) { f.Timeout = time.Second })
 	r := send(t, d, "hang in a response")

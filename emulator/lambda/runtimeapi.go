@@ -16,10 +16,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/webguard"
 )
 
-// runtimeAPI is the HTTP server that one bootstrap process talks to, as written
-// in "Using the Lambda runtime API for custom runtimes". It serves one process
-// and dies with it, so that a process killed half-way cannot answer for its
-// successor.
+// runtimeAPI is the HTTP server of "Using the Lambda runtime API for custom runtimes". Each
+// bootstrap process has its own, so that a killed process cannot answer for the next one.
 type runtimeAPI struct {
 	fn     Function
 	server *http.Server
@@ -27,14 +25,14 @@ type runtimeAPI struct {
 	served sync.WaitGroup // the accept loop and every request
 	closed chan struct{}  // closed under mu
 
-	ready     chan struct{}       // holds one token once the runtime asks for work
-	work      chan *invocation    // what the next request is answered with; holds none, so that what is given up is gone
-	initError chan *FunctionError // what the runtime says against itself
+	ready     chan struct{}       // one token after the runtime has asked for an invocation
+	work      chan *invocation    // the next invocation; unbuffered, so that an abandoned one does not stay here
+	initError chan *FunctionError // the runtime's init error
 
 	mu          sync.Mutex
-	asked       bool                   // the first invocation was asked for
+	asked       bool                   // the runtime has asked for its first invocation
 	extension   string                 // the identifier of the registered extension
-	invocations map[string]*invocation // delivered and not followed by another
+	invocations map[string]*invocation // delivered; answered ones stay until the next request
 }
 
 func serveRuntimeAPI(fn Function) (*runtimeAPI, error) {
@@ -61,7 +59,7 @@ func serveRuntimeAPI(fn Function) (*runtimeAPI, error) {
 	return api, nil
 }
 
-// routes also answers requests that are not emulated, and invalid requests, with an
+// routes returns the API's handler. It answers unknown paths and wrong methods with an
 // explanation.
 func (api *runtimeAPI) routes() http.Handler {
 	const root = "/2018-06-01/runtime/"
@@ -101,7 +99,7 @@ func (api *runtimeAPI) serve(mux http.Handler, w http.ResponseWriter, r *http.Re
 	api.served.Add(1)
 	api.mu.Unlock()
 	defer api.served.Done()
-	if refusal := webguard.Refusal(r, nil); refusal != "" { // the process asks 127.0.0.1
+	if refusal := webguard.Refusal(r, nil); refusal != "" { // the bootstrap's requests name 127.0.0.1
 		reply(w, http.StatusForbidden, "AccessDenied", refusal)
 		return
 	}
@@ -117,9 +115,9 @@ func (api *runtimeAPI) close() {
 	api.served.Wait()
 }
 
-// claimed finds the invocation of the request's path and claims the right to answer it, or
-// answers the client with the reason why not.
-func (api *runtimeAPI) claimed(w http.ResponseWriter, r *http.Request) *invocation {
+// claim claims the invocation of the request's path and returns it. If that is not allowed,
+// claim answers the request with the reason and returns nil.
+func (api *runtimeAPI) claim(w http.ResponseWriter, r *http.Request) *invocation {
 	api.mu.Lock()
 	inv := api.invocations[r.PathValue("id")]
 	api.mu.Unlock()
@@ -128,19 +126,18 @@ func (api *runtimeAPI) claimed(w http.ResponseWriter, r *http.Request) *invocati
 		reply(w, http.StatusBadRequest, "InvalidRequestID", "Invalid request ID")
 		return nil
 	case !inv.claim():
-		forbidden(w, "the invocation "+inv.id+" was answered already")
+		forbidden(w, "the invocation "+inv.id+" was already answered")
 		return nil
 	}
 	return inv
 }
 
 func (api *runtimeAPI) response(w http.ResponseWriter, r *http.Request) {
-	inv := api.claimed(w, r)
+	inv := api.claim(w, r)
 	if inv == nil {
 		return
 	}
-	// The error trailers of a streamed response are read together with the body, and have
-	// no effect on an invocation that buffers it.
+	// The error trailers of a streamed response have no effect on a buffered invocation.
 	body, size, err := readBody(r.Body, maxResponse)
 	at := time.Now()
 	switch {
@@ -161,7 +158,7 @@ func (api *runtimeAPI) response(w http.ResponseWriter, r *http.Request) {
 }
 
 func (api *runtimeAPI) invocationError(w http.ResponseWriter, r *http.Request) {
-	inv := api.claimed(w, r)
+	inv := api.claim(w, r)
 	if inv == nil {
 		return
 	}
@@ -181,7 +178,7 @@ func (api *runtimeAPI) initFailed(w http.ResponseWriter, r *http.Request) {
 	asked := api.asked
 	api.mu.Unlock()
 	if asked {
-		forbidden(w, "the runtime has asked for an invocation already")
+		forbidden(w, "the runtime has already asked for an invocation")
 		return
 	}
 	ferr := parseError(r.Header, body)
@@ -190,13 +187,13 @@ func (api *runtimeAPI) initFailed(w http.ResponseWriter, r *http.Request) {
 	case api.initError <- ferr:
 		accepted(w)
 	default:
-		forbidden(w, "an init error was reported already")
+		forbidden(w, "an init error was already reported")
 	}
 }
 
 func (api *runtimeAPI) next(w http.ResponseWriter, r *http.Request) {
-	if !api.mayAsk() {
-		forbidden(w, fmt.Sprintf("of %d invocations at a time, none was answered yet", api.fn.perEnvironment()))
+	if !api.admit() {
+		forbidden(w, fmt.Sprintf("%d of %[1]d concurrent invocations are not answered yet", api.fn.perEnvironment()))
 		return
 	}
 	sleep.Wake(api.ready)
@@ -210,11 +207,11 @@ func (api *runtimeAPI) next(w http.ResponseWriter, r *http.Request) {
 	h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(inv.deadline.UnixMilli(), 10))
 	h.Set("Lambda-Runtime-Invoked-Function-Arn", api.fn.arn())
 	h.Set("Lambda-Runtime-Trace-Id", inv.traceID)
-	_, _ = w.Write(inv.payload) // a client that is gone shows as its process's end
+	_, _ = w.Write(inv.payload) // if the client is gone, the process's end or the timeout follows
 }
 
-// await waits for work and delivers it to r; nil when r's client is gone or
-// the process is.
+// await waits for an invocation, delivers it to r and returns it. It returns nil if r's
+// client is gone or the API is closed.
 func (api *runtimeAPI) await(r *http.Request) *invocation {
 	for {
 		select {
@@ -234,9 +231,9 @@ func (api *runtimeAPI) await(r *http.Request) *invocation {
 	}
 }
 
-// mayAsk reports whether the runtime may have another invocation. A request for one means
-// that the answered ones are over.
-func (api *runtimeAPI) mayAsk() bool {
+// admit reports whether the runtime may have another invocation. If so, the answered invocations
+// are over, and admit drops them.
+func (api *runtimeAPI) admit() bool {
 	api.mu.Lock()
 	defer api.mu.Unlock()
 	unanswered := 0
@@ -253,19 +250,20 @@ func (api *runtimeAPI) mayAsk() bool {
 	return true
 }
 
-// deliver gives inv to the request, or takes it back if the request's client is gone: a
-// runtime that drops its connection asks again. Abandoned invocations are dropped.
+// deliver marks inv as delivered by the request r. If r's client is gone, inv returns to
+// environment.deliver, since a runtime that lost its connection asks again. An abandoned inv is
+// not delivered.
 func (api *runtimeAPI) deliver(r *http.Request, inv *invocation) (delivered, gone bool) {
 	api.mu.Lock()
 	defer api.mu.Unlock()
 	if r.Context().Err() != nil {
-		inv.back <- struct{}{} // has room: it is offered again only when this was taken
+		inv.back <- struct{}{} // never blocks: inv is offered again only after this token is received
 		return false, true
 	}
 	if !inv.deliver(api.fn.Timeout) {
 		return false, false
 	}
-	select { // a second request of the same wait may have left a token
+	select { // a second, concurrent request may have left a token
 	case <-api.ready:
 	default:
 	}
@@ -273,10 +271,9 @@ func (api *runtimeAPI) deliver(r *http.Request, inv *invocation) (delivered, gon
 	return true, false
 }
 
-// registerExtension and nextEvent are what aws-lambda-go's WithEnableSIGTERM
-// needs: an internal extension without events. It makes Lambda send SIGTERM
-// before SIGKILL. An extension that wants events is refused,
-// rather than left waiting for them.
+// registerExtension and nextEvent serve internal extensions without events, which
+// aws-lambda-go's WithEnableSIGTERM needs: with one, Lambda sends SIGTERM before SIGKILL. An
+// extension that registers for events is refused, because none would come.
 func (api *runtimeAPI) registerExtension(w http.ResponseWriter, r *http.Request) {
 	var request struct{ Events []string }
 	body, size, err := readBody(r.Body, maxExtensionBody)
@@ -326,8 +323,8 @@ func (api *runtimeAPI) registered() string {
 	return api.extension
 }
 
-// readBody reads a body to its end, even if it is too large, so that the client reads the
-// answer. It keeps at most limit bytes.
+// readBody returns up to limit bytes of a body, and the body's size. It reads a larger body
+// to the end, because clients read the answer only after sending the whole request.
 func readBody(r io.Reader, limit int64) (body []byte, size int64, err error) {
 	body, err = io.ReadAll(io.LimitReader(r, limit+1))
 	size = int64(len(body))
@@ -339,7 +336,8 @@ func readBody(r io.Reader, limit int64) (body []byte, size int64, err error) {
 	return body[:limit], size + more, err
 }
 
-// parseError reads an error document, or failing that the error type's header.
+// parseError returns the error of a document, with the type of the header if the document has
+// none.
 func parseError(h http.Header, body []byte) *FunctionError {
 	var doc struct {
 		Type       string          `json:"errorType"`

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// The tests of this file play the runtime, without a process: what a program
-// would have to be broken, or hostile, to send.
+// The tests of this file send the requests of a runtime, without a process: requests of
+// broken or hostile programs.
 
 func startAPI(t *testing.T, concurrency int) *runtimeAPI {
 	t.Helper()
@@ -64,7 +64,7 @@ func (api *runtimeAPI) take(t *testing.T, payload string) (*invocation, *http.Re
 }
 
 // The headers of "Using the Lambda runtime API for custom runtimes", Next
-// invocation. Those of the mobile SDK and of tenants do not come with SQS.
+// invocation. The headers of the mobile SDK and of tenants do not occur with SQS.
 func TestNextHeaders(t *testing.T) {
 	api := startAPI(t, 1)
 	if host, _, err := net.SplitHostPort(api.addr); err != nil || !net.ParseIP(host).IsLoopback() {
@@ -90,8 +90,8 @@ func TestNextHeaders(t *testing.T) {
 	}
 }
 
-// Whatever is asked in a wrong way is answered with a 4xx and an error document
-// that says why, and leaves the invocation as it was.
+// Every invalid request is answered with a 4xx and an error document with the reason, and
+// has no effect on the invocation.
 func TestRuntimeAPIRefusals(t *testing.T) {
 	api := startAPI(t, 1)
 	inv, _ := api.take(t, "{}")
@@ -145,7 +145,7 @@ func TestRuntimeAPIRefusals(t *testing.T) {
 	}
 }
 
-// What becomes of an invocation whose runtime answers in odd ways.
+// Results of invocations with unusual answers of the runtime.
 func TestOddAnswers(t *testing.T) {
 	api := startAPI(t, 1)
 	for _, c := range []struct {
@@ -156,7 +156,7 @@ func TestOddAnswers(t *testing.T) {
 	}{
 		{"it broke", []string{"Lambda-Runtime-Function-Error-Type", "Function.Broken"}, "Function.Broken", "it broke", `{"errorMessage":"it broke","errorType":"Function.Broken"}`},
 		{`{"errorType":"T","errorMessage":"m"}`, []string{"Lambda-Runtime-Function-Xray-Error-Cause", strings.Repeat("x", 1<<20-1)}, "T", "m", `{"errorType":"T","errorMessage":"m"}`},
-		// A document without what belongs in it is kept as it came.
+		// A document without the expected fields is kept unchanged.
 		{`{"errorMessage":"m"}`, nil, "Runtime.Unknown", "m", `{"errorMessage":"m"}`},
 		{`{"errorType":7,"errorMessage":"m"}`, nil, "Runtime.Unknown", `"m"`, `{"errorType":7,"errorMessage":"m"}`},
 	} {
@@ -214,8 +214,7 @@ func TestResponseTooLarge(t *testing.T) {
 	}
 }
 
-// A shared environment: as many requests wait as it has places, and answers
-// come in any order.
+// In a shared environment a request waits for each place, and answers come in any order.
 func TestSharedRuntimeAPI(t *testing.T) {
 	api := startAPI(t, 2)
 	one, _ := api.take(t, "1")
@@ -236,7 +235,7 @@ func TestSharedRuntimeAPI(t *testing.T) {
 		}
 	}
 	gone, three := newInvocation([]byte("given up")), newInvocation([]byte("3"))
-	if !gone.giveUp() {
+	if !gone.abandon() {
 		t.Error("it cannot be given up")
 	}
 	offered := make(chan struct{})
@@ -245,25 +244,25 @@ func TestSharedRuntimeAPI(t *testing.T) {
 		close(offered)
 		api.work <- three
 	}()
-	if _, body := api.ask(t, http.MethodGet, nextPath, ""); body != "3" { // it passes over what was given up
+	if _, body := api.ask(t, http.MethodGet, nextPath, ""); body != "3" { // skips the abandoned invocation
 		t.Errorf("next: %s", body)
 	}
 	<-offered
 	if isClosed(gone.delivered) {
-		t.Error("delivered what was given up")
+		t.Error("delivered an abandoned invocation")
 	}
 	if len(api.invocations) != 1 {
 		t.Errorf("%d invocations are kept, want the unanswered one", len(api.invocations))
 	}
 }
 
-// What a request took whose client had left in that moment is offered again.
+// An invocation that a request got at the moment its client left is offered again.
 func TestNextOfAClientThatHasLeft(t *testing.T) {
 	api := startAPI(t, 1)
 	e := newEnvironment(&Deployment{fn: api.fn, ctx: t.Context()}, 1)
 	inv, taken := newInvocation(nil), make(chan bool)
 	go func() {
-		ok, _ := e.hand(&process{api: api}, inv, false, nil)
+		ok, _ := e.deliver(&process{api: api}, inv, false, nil)
 		taken <- ok
 	}()
 	ctx, leave := context.WithCancel(t.Context())

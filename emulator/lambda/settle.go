@@ -18,40 +18,41 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
-// begun is an invocation of the mapping.
-type begun struct {
+// mapped is an invocation of the mapping.
+type mapped struct {
 	*batch
-	env  *environment
-	inv  *invocation
-	told Invocation
-	run  *groupRun
+	env      *environment
+	inv      *invocation
+	reported Invocation
+	run      *groupRun
 }
 
-// begin prepares b's invocation and reports it, in the order of the receives.
-func (p *poller) begin(env *environment, b *batch) begun {
-	i := begun{batch: b, env: env, inv: newInvocation(b.payload()), run: p.lockGroups(b)}
-	i.told = Invocation{
+// prepare returns b's invocation in env, locks b's groups, and calls Started in the order of the
+// receives.
+func (p *poller) prepare(env *environment, b *batch) mapped {
+	i := mapped{batch: b, env: env, inv: newInvocation(b.payload()), run: p.lockGroups(b)}
+	i.reported = Invocation{
 		RequestID:   i.inv.id,
 		Environment: env.number,
 		ColdStart:   env.cold(),
 		Started:     time.Now(),
 		Records:     b.records(),
 	}
-	tell(p.work, p.Started, i.told)
+	notify(p.work, p.Started, i.reported)
 	return i
 }
 
-// invoke runs the function and settles what came of it.
-func (p *poller) invoke(ctx context.Context, i begun) {
+// invoke runs the function, deletes the messages that succeeded, and calls Ended.
+func (p *poller) invoke(ctx context.Context, i mapped) {
 	result := p.Function.run(i.env, i.inv)
 	left, why := p.judge(result, i.batch)
 	verdicts := p.deleteSucceeded(ctx, i.batch, left)
-	tell(p.work, p.Ended, Ended{Invocation: i.told, Result: result, AllFailed: why, Verdicts: verdicts})
+	notify(p.work, p.Ended, Ended{Invocation: i.reported, Result: result, AllFailed: why, Verdicts: verdicts})
 	i.run.end(i.batch, left)
 }
 
-// judge says for each of b's messages whether it stays in the queue, and why
-// when all do.
+// judge returns for each of b's messages whether it stays in the queue, and the reason if the
+// whole batch failed.
 func (p *poller) judge(result Result, b *batch) (left []bool, why string) {
 	left = make([]bool, len(b.messages))
 	var failed map[string]bool
@@ -67,14 +68,13 @@ func (p *poller) judge(result Result, b *batch) (left []bool, why string) {
 	return left, why
 }
 
-// itemFailures reads a response by the rules of "Handling errors for an SQS
-// event source in Lambda", Success and failure conditions. It returns the
-// message ids that failed, or why all of them count as failed. Names are
-// compared exactly, case included.
+// itemFailures applies the rules of "Handling errors for an SQS event source in Lambda", Success
+// and failure conditions, to a response. It returns the ids of the failed messages, or the
+// reason for which the whole batch counts as failed. Names are case-sensitive.
 func itemFailures(response []byte, b *batch) (failed map[string]bool, all string) {
 	response = bytes.TrimSpace(response)
 	switch string(response) {
-	case "", "null", `{"batchItemFailures":[]}`: // the last as Go writes it: the usual answer
+	case "", "null", `{"batchItemFailures":[]}`: // the usual answer of Go functions needs no decoding
 		return nil, ""
 	}
 	if !json.Valid(response) {
@@ -119,8 +119,8 @@ func itemFailures(response []byte, b *batch) (failed map[string]bool, all string
 }
 
 const (
-	callEntries       = 10 // of one batch call
-	deleteCalls       = 10 // at a time
+	callEntries       = 10 // entries of a batch call
+	deleteCalls       = 10 // concurrent calls
 	deleteTries       = 5
 	deleteBackoffBase = 100 * time.Millisecond
 	deleteTimeout     = 30 * time.Second
@@ -128,8 +128,8 @@ const (
 
 var errNoAnswer = errors.New("the queue did not answer for this entry")
 
-// deleteSucceeded deletes the messages that do not stay, and returns every message's
-// verdict.
+// deleteSucceeded deletes the messages that are not left in the queue, and returns a verdict for
+// each of b's messages.
 func (p *poller) deleteSucceeded(ctx context.Context, b *batch, left []bool) []Verdict {
 	verdicts := make([]Verdict, len(b.messages))
 	done := make([]int, 0, len(b.messages))
@@ -150,12 +150,12 @@ func (p *poller) deleteSucceeded(ctx context.Context, b *batch, left []bool) []V
 		})
 	}
 	calls.Wait()
-	p.tellUndeleted(verdicts)
+	p.reportUndeleted(verdicts)
 	return verdicts
 }
 
-// deletePart deletes up to ten messages. It retries those that failed until they are gone
-// or the queue's error says that a retry is useless.
+// deletePart deletes up to ten messages. It retries failed entries up to deleteTries times,
+// except after a sender's fault.
 func (p *poller) deletePart(ctx context.Context, b *batch, part []int, verdicts []Verdict) {
 	for try := 0; ; try++ {
 		part = p.deleteOnce(ctx, b, part, verdicts)
@@ -190,7 +190,7 @@ func (p *poller) deleteOnce(ctx context.Context, b *batch, part []int, verdicts 
 			verdicts[at] = Verdict{Deleted: true}
 		}
 	}
-	final := map[int]bool{} // a retry is useless
+	final := map[int]bool{} // entries that a retry cannot delete
 	for _, entry := range out.Failed {
 		if at, ok := position(entry.Id, part); ok {
 			verdicts[at].Err = fmt.Errorf("%s: %s", aws.ToString(entry.Code), aws.ToString(entry.Message))
@@ -205,21 +205,22 @@ func (p *poller) deleteOnce(ctx context.Context, b *batch, part []int, verdicts 
 	return again
 }
 
-// position reads an entry's id. It ignores an id that was not in the request.
+// position returns the position in an entry's id, false for an id that was not in the request.
 func position(id *string, part []int) (int, bool) {
 	at, err := strconv.Atoi(aws.ToString(id))
 	return at, err == nil && slices.Contains(part, at)
 }
 
-func (p *poller) tellUndeleted(verdicts []Verdict) {
+// reportUndeleted reports the first error of messages that could not be deleted.
+func (p *poller) reportUndeleted(verdicts []Verdict) {
 	undeleted := slices.DeleteFunc(slices.Clone(verdicts), func(v Verdict) bool { return v.Err == nil })
 	if n := len(undeleted); n > 0 {
-		p.tellErrored(&PollError{Operation: "DeleteMessageBatch", Messages: n, Err: undeleted[0].Err})
+		p.report(&PollError{Operation: "DeleteMessageBatch", Messages: n, Err: undeleted[0].Err})
 	}
 }
 
-// release makes messages visible again that were received and not invoked. A message that
-// cannot be released comes back when its visibility timeout ends.
+// release makes messages visible again that were not invoked. A message whose release fails
+// comes back when its visibility timeout ends.
 func (p *poller) release(ctx context.Context, messages []message) {
 	ctx, cancel := outliving(ctx, releaseTimeout)
 	defer cancel()
@@ -233,10 +234,10 @@ func (p *poller) release(ctx context.Context, messages []message) {
 		out, err := p.SQS.ChangeMessageVisibilityBatch(ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: &p.QueueURL, Entries: entries})
 		switch {
 		case err != nil:
-			p.tellErrored(&PollError{Operation: "ChangeMessageVisibilityBatch", Messages: len(part), Err: err})
+			p.report(&PollError{Operation: "ChangeMessageVisibilityBatch", Messages: len(part), Err: err})
 		case len(out.Failed) > 0:
 			first := out.Failed[0]
-			p.tellErrored(&PollError{
+			p.report(&PollError{
 				Operation: "ChangeMessageVisibilityBatch", Messages: len(out.Failed),
 				Err: fmt.Errorf("%s: %s", aws.ToString(first.Code), aws.ToString(first.Message)),
 			})
@@ -244,7 +245,7 @@ func (p *poller) release(ctx context.Context, messages []message) {
 	}
 }
 
-// outliving returns a context for calls that must reach the queue even after ctx's end.
+// outliving returns a context that ends after limit, whether ctx has ended or not.
 func outliving(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), limit)
 }

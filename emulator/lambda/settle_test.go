@@ -17,8 +17,8 @@ import (
 
 var errFunction = errors.New("the warehouse is down")
 
-// Each response, as AWS's documentation judges it: what is deleted of the
-// messages a, b and c. «x» in a response stands for the message id of body x.
+// The messages, of a, b and c, that are deleted for each response, by AWS's documentation.
+// «x» in a response stands for the message id of body x.
 func TestSettling(t *testing.T) {
 	const all, none = "abc", ""
 	cases := []struct {
@@ -27,7 +27,7 @@ func TestSettling(t *testing.T) {
 		response string
 		err      error
 		deleted  string
-		why      string // of AllFailed
+		why      string // AllFailed
 	}{
 		{"answer", false, `{}`, nil, all, ""},
 		{"no JSON", false, `oops`, nil, all, ""},
@@ -71,7 +71,7 @@ func TestSettling(t *testing.T) {
 				return response, c.err
 			})
 			w.send(url, "a", "b", "c")
-			// What stays is left alone until its visibility ends.
+			// The mapping does not change the visibility of the other messages.
 			w.runUntil(29*time.Second, lambda.Mapping{Function: d, QueueURL: url, ReportBatchItemFailures: c.report})
 			w.wantDeleted(strings.Split(c.deleted, "")...)
 			if len(w.ended) != 1 {
@@ -100,7 +100,7 @@ func TestSettling(t *testing.T) {
 	}
 }
 
-// Ten thousand records in one batch, each settled by its own verdict.
+// Ten thousand records in one batch, each with its own verdict.
 func TestLargestBatch(t *testing.T) {
 	virtual(t, func(w *world) {
 		url := w.queue("orders", 300)
@@ -121,8 +121,8 @@ func TestDeleteFailures(t *testing.T) {
 		name    string
 		fault   sqs.Fault
 		calls   int
-		deleted int    // of ten
-		err     string // of the verdicts on the rest, and told
+		deleted int    // number of the ten messages
+		err     string // error of the other verdicts, and of the report
 	}{
 		{"none", sqs.Fault{Kind: sqs.Refused, Skip: 1}, 1, 10, ""},
 		{"entries, once", sqs.Fault{Kind: sqs.EntryFailure, Times: 5}, 2, 10, ""},

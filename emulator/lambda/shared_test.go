@@ -14,7 +14,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 )
 
-// A process of aws-lambda-go runs three invocations at a time when told so.
+// A process of aws-lambda-go runs three invocations at a time with ConcurrencyPerEnvironment 3.
 func TestSharedProcess(t *testing.T) {
 	d := deploy(t, "worker", func(f *lambda.Function) { f.Concurrency, f.ConcurrencyPerEnvironment = 1, 3 })
 	var all sync.WaitGroup
@@ -41,19 +41,18 @@ func TestSharedProcess(t *testing.T) {
 	}
 }
 
-// A timeout ends one invocation: its process goes on, with what it ran, too.
+// A timeout ends one invocation: its process continues, and so does the invocation's code.
 func TestSharedProcessTimeout(t *testing.T) {
 	d := deploy(t, "worker", func(f *lambda.Function) {
 		f.Concurrency, f.ConcurrencyPerEnvironment, f.Timeout = 1, 2, 2*time.Second
 	})
 	pid := string(invoke(t, d, command{Do: "pid"}).Payload)
 	mustFail(t, invoke(t, d, command{Do: "wait for release"}), "Sandbox.Timedout", "Task timed out after 2.00 seconds")
-	mustAnswer(t, invoke(t, d, command{Do: "release"}), pid) // the late answer is taken, or the process would end
+	mustAnswer(t, invoke(t, d, command{Do: "release"}), pid) // the late answer is accepted; otherwise the process would end
 	mustAnswer(t, invoke(t, d, command{Do: "pid"}), pid)
 }
 
-// A crash takes down every invocation of the process, and the next one starts
-// another.
+// A crash ends every invocation of the process, and the next one starts another process.
 func TestSharedProcessCrash(t *testing.T) {
 	d := deploy(t, "worker", func(f *lambda.Function) { f.Concurrency, f.ConcurrencyPerEnvironment = 1, 2 })
 	pid := string(invoke(t, d, command{Do: "pid"}).Payload)
@@ -72,8 +71,8 @@ func TestSharedProcessCrash(t *testing.T) {
 	}
 }
 
-// In this process: as many at a time, then ErrThrottled; a handler that ignores
-// its end keeps its place until it returns, and the environment stays warm.
+// In-process: an invocation without a free place gets ErrThrottled. A handler that ignores
+// its context keeps its place until it returns, and the environment stays warm.
 func TestSharedHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := inProcess(t, lambda.Function{Concurrency: 2, ConcurrencyPerEnvironment: 2}, func(_ context.Context, payload []byte) ([]byte, error) {
@@ -124,7 +123,7 @@ func TestSharedHandler(t *testing.T) {
 	})
 }
 
-// Close does not wait for a handler that was given up.
+// Close does not wait for a handler that has timed out.
 func TestSharedHandlerClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := inProcess(t, lambda.Function{Concurrency: 1, ConcurrencyPerEnvironment: 2}, func(context.Context, []byte) ([]byte, error) {

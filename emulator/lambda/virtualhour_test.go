@@ -23,8 +23,8 @@ import (
 // producer sends one virtual hour's messages: 36,000, ten a second.
 type producer struct {
 	name string
-	each int           // messages of one call
-	gap  time.Duration // between calls
+	each int           // number of messages in a call
+	gap  time.Duration // time between calls
 }
 
 const perHour = 36_000
@@ -34,9 +34,9 @@ var producers = []producer{
 	{"OneEvery100ms", 1, 100 * time.Millisecond},
 }
 
-// BenchmarkVirtualHour runs an hour of a queue, its mapping and the toolkit's
-// handler at ten messages a second in a synctest bubble. h/s is how many such
-// hours a second of real time holds.
+// BenchmarkVirtualHour runs an hour of a queue, its mapping and the toolkit's handler, at
+// ten messages a second, in a synctest bubble. h/s is the number of such hours in a second
+// of real time.
 func BenchmarkVirtualHour(b *testing.B) {
 	for _, p := range producers {
 		b.Run(p.name, func(b *testing.B) {
@@ -49,8 +49,7 @@ func BenchmarkVirtualHour(b *testing.B) {
 	}
 }
 
-// inBubble runs f in a bubble on behalf of a benchmark: synctest takes nothing
-// but tests.
+// inBubble runs f in a bubble for a benchmark, since synctest accepts only tests.
 func inBubble(b *testing.B, f func(t *testing.T)) {
 	b.Helper()
 	ran := false
@@ -66,7 +65,7 @@ func inBubble(b *testing.B, f func(t *testing.T)) {
 	}
 }
 
-// What the benchmark runs does what it should: a minute of it.
+// A minute of the benchmark has the expected results.
 func TestVirtualMinute(t *testing.T) {
 	for _, p := range producers {
 		t.Run(p.name, func(t *testing.T) {
@@ -75,8 +74,8 @@ func TestVirtualMinute(t *testing.T) {
 	}
 }
 
-// hour sends so many messages and fails unless each was handled and deleted
-// exactly once, by the time that it took to send them.
+// hour sends messages and fails unless each was handled and deleted exactly once, in the
+// time of the sends.
 func (p producer) hour(t *testing.T, messages int) {
 	var handled, deleted atomic.Int64
 	server := sqs.New(sqs.Config{Observe: func(e sqs.Event) {

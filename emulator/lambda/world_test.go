@@ -43,13 +43,13 @@ func virtual(t *testing.T, test func(w *world)) {
 	})
 }
 
-// virtualRun is virtual as a subtest.
+// virtualRun is like virtual, as a subtest.
 func virtualRun(t *testing.T, name string, test func(w *world)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) { virtual(t, test) })
 }
 
-// queue makes a queue, whose receives wait if they do not say otherwise.
+// queue creates a queue. wait is its ReceiveMessageWaitTimeSeconds, 0 by default.
 func (w *world) queue(name string, visibility int, wait ...int) string {
 	w.Helper()
 	attributes := map[string]string{"VisibilityTimeout": fmt.Sprint(visibility)}
@@ -76,8 +76,7 @@ func (w *world) send(queue string, bodies ...string) {
 	}
 }
 
-// function deploys a handler over decoded events; what it returns is the
-// response as it is.
+// function deploys a handler of decoded events, which returns the raw response.
 func (w *world) function(fn lambda.Function, handle func(ctx context.Context, e events.SQSEvent) (string, error)) *lambda.Deployment {
 	w.Helper()
 	return inProcess(w.T, fn, func(ctx context.Context, payload []byte) ([]byte, error) {
@@ -90,7 +89,7 @@ func (w *world) function(fn lambda.Function, handle func(ctx context.Context, e 
 	})
 }
 
-// taking is a function that takes so long, and succeeds.
+// taking returns a handler that succeeds after a time.
 func taking(d time.Duration) func(context.Context, events.SQSEvent) (string, error) {
 	return func(context.Context, events.SQSEvent) (string, error) {
 		time.Sleep(d)
@@ -98,7 +97,7 @@ func taking(d time.Duration) func(context.Context, events.SQSEvent) (string, err
 	}
 }
 
-// note appends the events that a listener gets.
+// note returns a listener that appends events to a list.
 func note[E any](w *world, list *[]E) func(E) {
 	return func(e E) {
 		w.mu.Lock()
@@ -107,8 +106,8 @@ func note[E any](w *world, list *[]E) func(E) {
 	}
 }
 
-// run starts the mapping and returns a function that stops it and waits. Its function
-// is by default one that succeeds at once.
+// run starts the mapping and returns a function that stops it and waits. Function defaults
+// to one that succeeds at once.
 func (w *world) run(m lambda.Mapping) (stop func()) {
 	w.Helper()
 	m.SQS = w.client
@@ -130,7 +129,7 @@ func (w *world) run(m lambda.Mapping) (stop func()) {
 	return stop
 }
 
-// runUntil runs the mapping until so long after the beginning.
+// runUntil runs the mapping until a time after the start of the test.
 func (w *world) runUntil(d time.Duration, m lambda.Mapping) {
 	w.Helper()
 	stop := w.run(m)
@@ -138,13 +137,13 @@ func (w *world) runUntil(d time.Duration, m lambda.Mapping) {
 	stop()
 }
 
-// after lets virtual time pass until so long after the beginning.
+// after waits until a time after the start of the test.
 func (w *world) after(d time.Duration) {
 	time.Sleep(time.Until(w.begin.Add(d)))
 	synctest.Wait()
 }
 
-// wantTimes compares when each invocation began and with how many records.
+// wantTimes compares the start times and the numbers of records of the invocations.
 func (w *world) wantTimes(want ...string) {
 	w.Helper()
 	w.mu.Lock()
@@ -171,7 +170,7 @@ func (w *world) wantDeleted(want ...string) {
 	}
 }
 
-// visible receives what is in the queue now.
+// visible receives the messages that are visible now.
 func (w *world) visible(queue string) (bodies []string) {
 	w.Helper()
 	for {

@@ -9,11 +9,11 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/internal/wirejson"
 )
 
-// plainAnswer is an answer, or a part of one, that writes itself. The most frequent answers
-// do; the others are written by encoding/json.
+// plainAnswer is an answer, or a part of one, with its own JSON encoder, for the most frequent
+// answers. encoding/json writes the others.
 type plainAnswer interface{ appendJSON([]byte) []byte }
 
-// encode is an operation's answer as JSON.
+// encode returns an operation's answer as JSON.
 func encode(answer any) ([]byte, error) {
 	if plain, ok := answer.(plainAnswer); ok {
 		return plain.appendJSON(make([]byte, 0, 1024)), nil
@@ -89,15 +89,15 @@ func (d *delivery) appendJSON(b []byte, in *receiveRequest) []byte {
 	b = appendMember(b, "Body", d.content.body)
 	b = d.appendSystemAttributes(b, in)
 	if chosen := chooseAttributes(d.content.attributes, in.MessageAttributeNames); len(chosen) > 0 {
-		// The digest is that of the returned attributes, so that the client can verify it.
+		// The digest of the returned attributes, which the client verifies.
 		b = appendMember(b, "MD5OfMessageAttributes", attributesMD5(chosen))
-		text, _ := encode(chosen) // it came in as JSON
+		text, _ := encode(chosen) // decoded from JSON, so it encodes
 		b = append(appendName(b, "MessageAttributes"), text...)
 	}
 	return append(b, '}')
 }
 
-// senderID is used as the IAM id of every sender, which the emulator does not check.
+// senderID is the IAM id of every sender, since the emulator does not check credentials.
 const senderID = "AIDAEMULATOR000000000"
 
 func (d *delivery) appendSystemAttributes(b []byte, in *receiveRequest) []byte {
@@ -132,7 +132,7 @@ func (d *delivery) appendSystemAttributes(b []byte, in *receiveRequest) []byte {
 	return append(b, '}')
 }
 
-// appendName appends a member's name, to an object that has begun.
+// appendName appends a member's name to an open object.
 func appendName(b []byte, name string) []byte {
 	if b[len(b)-1] != '{' {
 		b = append(b, ',')

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// attributeSpec is one settable queue attribute, by the API reference's
-// SetQueueAttributes page.
+// attributeSpec describes a queue attribute that can be set (API reference,
+// SetQueueAttributes).
 type attributeSpec struct {
 	fifoOnly bool
 	initial  string // value of a new queue; "": absent until set
-	// canonical checks a value and returns the form in which it is kept and compared.
+	// canonical validates a value and returns the form that is kept and compared.
 	canonical func(name, value string) (string, *apiError)
 }
 
@@ -33,7 +33,7 @@ var attributeSpecs = map[string]attributeSpec{
 	"FifoThroughputLimit":           {fifoOnly: true, initial: "perQueue", canonical: oneOf("perQueue", "perMessageGroupId")},
 }
 
-// settings are a queue's attributes as the hot paths need them.
+// settings are a queue's parsed attributes, so that sends and receives do not parse them.
 type settings struct {
 	delay, retention, wait, visibility time.Duration
 	maxBytes                           int
@@ -53,8 +53,8 @@ func initialAttributes(fifo bool) map[string]string {
 	return values
 }
 
-// merge returns a queue's attributes with the given ones set. It does not change values. An
-// empty value removes an attribute that may be absent.
+// merge returns a copy of a queue's attributes, values, with the given ones set. An empty value
+// removes an attribute that may be absent.
 func merge(values, given map[string]string, fifo bool) (map[string]string, *apiError) {
 	merged := maps.Clone(values)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -85,7 +85,7 @@ func merge(values, given map[string]string, fifo bool) (map[string]string, *apiE
 	return merged, nil
 }
 
-// parseSettings reads canonical attributes, which need no checks any more.
+// parseSettings returns the settings of attributes in canonical form.
 func parseSettings(values map[string]string) settings {
 	number := func(name string) int {
 		n, _ := strconv.Atoi(values[name])
@@ -170,8 +170,8 @@ func oneOf(allowed ...string) func(name, value string) (string, *apiError) {
 	}
 }
 
-// trueOrFalse also takes the words as Python writes them, as AWS does for
-// FifoQueue and ContentBasedDeduplication.
+// trueOrFalse also accepts Python's "True" and "False", as AWS does for FifoQueue and
+// ContentBasedDeduplication.
 func trueOrFalse(name, value string) (string, *apiError) {
 	switch {
 	case isTrue(value):
@@ -187,11 +187,9 @@ func isFalse(value string) bool { return value == "false" || value == "False" }
 
 func anyText(_, value string) (string, *apiError) { return value, nil }
 
-// chooseEncryption applies the rule that a queue has one kind of server-side
-// encryption (API reference, SetQueueAttributes: "Only one server-side
-// encryption option is supported per queue"): a KMS key switches the kind off
-// that needs none, which every new queue has. merged are the attributes with
-// the given ones among them. Nothing is encrypted here.
+// chooseEncryption applies the rule "Only one server-side encryption option is supported per
+// queue" (API reference, SetQueueAttributes) to merged, which contains the given attributes: a
+// KMS key disables SqsManagedSseEnabled, which every new queue has. Nothing is encrypted.
 func chooseEncryption(merged, given map[string]string) *apiError {
 	if merged["KmsMasterKeyId"] == "" {
 		if _, removed := given["KmsMasterKeyId"]; removed {

@@ -2,10 +2,10 @@ package sqs
 
 import "slices"
 
-// maxBatch is the number of entries that a batch may have.
+// maxBatch is the largest number of entries of a batch.
 const maxBatch = 10
 
-// validEntryID is ^[A-Za-z0-9_-]{1,80}$, for every entry of every batch.
+// validEntryID reports whether an entry's id matches ^[A-Za-z0-9_-]{1,80}$.
 func validEntryID(id string) bool {
 	for _, c := range []byte(id) {
 		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-' {
@@ -15,8 +15,8 @@ func validEntryID(id string) bool {
 	return id != "" && len(id) <= 80
 }
 
-// batchAnswer is the answer of the three batch calls: HTTP status 200, and
-// for each entry a result or a failure.
+// batchAnswer is the answer to the three batch calls: a result or a failure for each entry,
+// with HTTP status 200.
 type batchAnswer struct {
 	successful []plainAnswer
 	failed     []batchFailure
@@ -27,7 +27,7 @@ type batchFailure struct {
 	err *apiError
 }
 
-// batchID is the result of an entry that has no other.
+// batchID is the result of an entry of a delete or visibility batch: only its id.
 type batchID string
 
 func newBatchAnswer(entries int) *batchAnswer {
@@ -44,7 +44,7 @@ func (a *batchAnswer) add(c *call, id string, result plainAnswer, err *apiError)
 	a.failed = append(a.failed, batchFailure{id, err})
 }
 
-// checkBatch checks for errors that make a batch fail as a whole.
+// checkBatch returns the error of a batch that fails as a whole.
 func checkBatch[E any](entries []E, nameOf func(E) string) *apiError {
 	if len(entries) == 0 {
 		return modelled("EmptyBatchRequest", "There should be at least one entry in the request.")

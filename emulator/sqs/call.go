@@ -14,24 +14,24 @@ import (
 type call struct {
 	ctx       context.Context
 	operation string
-	trace     string // its HTTP header X-Amzn-Trace-Id; "" for none
-	queue     string // name of the queue that it is about; "" for none
+	trace     string // the HTTP header X-Amzn-Trace-Id; "" for none
+	queue     string // the queue's name; "" for none
 	began     time.Time
-	// messages is how many were sent, received, or named by receipt handles;
-	// failed is how many of these were refused in a batch.
+	// messages is the number of messages sent, received, or named by receipt handles; failed
+	// is the number of those that failed as entries of a batch.
 	messages, failed int
-	due              []drawn // faults whose turn it is to strike the call
-	struck           FaultKind
-	failure          *apiError // that a fault answers with after the call was carried out
+	due              []drawn   // faults that may affect the call
+	struck           FaultKind // kind of the last fault that affected the call
+	failure          *apiError // a fault's error, the answer after the call was carried out; nil: none
 }
 
-// operation knows how to decode a request and how to carry it out.
+// operation decodes requests and carries them out.
 type operation struct {
 	request func() any
 	run     func(*Server, *call, any) (any, error)
 }
 
-// handle makes an operation of a method that takes the decoded request.
+// handle returns an operation that is carried out by a method.
 func handle[In any](run func(*Server, *call, *In) (any, error)) operation {
 	return operation{
 		request: func() any { return new(In) },
@@ -39,20 +39,20 @@ func handle[In any](run func(*Server, *call, *In) (any, error)) operation {
 	}
 }
 
-// queueRequest is the part of a request that names its queue by URL.
+// queueRequest is embedded in requests that name their queue by URL.
 type queueRequest struct {
 	QueueURL string `json:"QueueUrl"`
 }
 
 func (r *queueRequest) queueName() string { return nameIn(r.QueueURL) }
 
-// call decodes a request, carries it out under the faults that are injected,
-// keeps it in the history and tells who observes.
+// call decodes a request, carries it out under the injected faults, adds it to the history
+// and notifies the observer.
 func (s *Server) call(r *http.Request, name string, body []byte) (any, error) {
 	op := operations[name]
 	c := &call{ctx: r.Context(), operation: name, trace: r.Header.Get("X-Amzn-Trace-Id"), began: time.Now()}
 	answer, err := s.carryOut(c, op, body)
-	s.answered(c, err)
+	s.report(c, err)
 	return answer, err
 }
 
@@ -80,8 +80,8 @@ func (s *Server) carryOut(c *call, op operation, body []byte) (any, error) {
 	return answer, err
 }
 
-// on carries out an operation on the queue of a URL, under the lock and with the queue's
-// state updated to now. Then it serves the receivers that wait for the result.
+// on runs an operation on the queue of a URL, under the lock and with the queue's state
+// updated to now. Then it serves waiting receivers.
 func (s *Server) on(url string, run func(q *queue, now time.Time) (any, *apiError)) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,31 +92,31 @@ func (s *Server) on(url string, run func(q *queue, now time.Time) (any, *apiErro
 	return s.onQueue(q, run)
 }
 
-// onQueue is on for a queue that was found already; the caller holds the lock.
+// onQueue is like on, for a queue instead of a URL. The caller holds the lock.
 func (s *Server) onQueue(q *queue, run func(q *queue, now time.Time) (any, *apiError)) (any, error) {
 	now := time.Now()
-	s.move(now)
+	s.advanceMoves(now)
 	q.advance(now)
 	answer, err := run(q, now)
-	s.settle(q, time.Now()) // a receive may have waited
+	s.serveTouched(q, time.Now()) // a receive may have waited
 	if err != nil {
 		return nil, err
 	}
 	return answer, nil
 }
 
-// settle serves the receivers that wait for messages that have become visible, on q and on
-// the queues to which messages were moved. Then it lets q's move task take the rest.
-func (s *Server) settle(q *queue, now time.Time) {
+// serveTouched gives visible messages to the waiting receivers of q and of the queues that
+// gained messages. The queues' move tasks get the remaining messages. It also sets the timers.
+func (s *Server) serveTouched(q *queue, now time.Time) {
 	s.touched = append(s.touched, q)
 	for len(s.touched) > 0 {
 		next := s.touched[len(s.touched)-1]
 		s.touched = s.touched[:len(s.touched)-1]
 		s.serve(next, now)
 		if next.moving != nil {
-			s.carryOn(next.moving, now)
+			s.moveDue(next.moving, now)
 		}
-		s.arm(next, now)
+		s.setTimer(next, now)
 	}
 }
 
@@ -137,11 +137,11 @@ func decode(body []byte, in any) error {
 	return nil
 }
 
-// operations has every operation of the service by its name in X-Amz-Target.
+// operations are all operations of the service, by their names in X-Amz-Target.
 var operations map[string]operation
 
-// Some operations need the names of operations, so this cannot be the variable's initial
-// value.
+// The variable's initial value would be an initialization cycle, because some operations use
+// the names of operations.
 func init() {
 	operations = map[string]operation{
 		"AddPermission":                handle((*Server).addPermission),

@@ -76,8 +76,8 @@
 //
 // # Time
 //
-// The server uses only the time of package time. Delays, visibility and retention are
-// settled when a request comes. While a receiver waits, a message move task runs, or
-// [Config.Observe] is set, a timer settles them, too. A server that was made inside a
-// synctest bubble must be used and closed there.
+// The server uses only the time of package time. Delays, visibility timeouts and retention
+// periods that have ended take effect when a request comes. While a receiver waits, a
+// message move task runs, or [Config.Observe] is set, a timer applies them, too. A server
+// that was made inside a synctest bubble must be used and closed there.
 package sqs

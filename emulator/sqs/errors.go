@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// apiError is an answer that AWS's SDKs turn into a typed error: the shape goes
-// into the body as __type, the query code into the x-amzn-query-error header
-// (the JSON protocol keeps the codes of the older query protocol there).
+// apiError is an answer that AWS's SDKs return as a typed error. The shape is __type in the
+// body. The query code is in the x-amzn-query-error header, where the JSON protocol keeps the
+// codes of the older query protocol.
 type apiError struct {
 	shape     string
 	queryCode string
 	message   string
 	status    int
-	// unavailable tells that a receipt handle has no message whose visibility
-	// timeout could be changed.
+	// unavailable is true if a receipt handle has no message whose visibility timeout can be
+	// changed.
 	unavailable bool
 
 	retryAfter time.Duration // the header X-Amz-Retry-After; 0 for none
@@ -35,7 +35,7 @@ func (e *apiError) fault() string {
 	return "Receiver"
 }
 
-// asAPIError makes an answer of an error that was not meant to be one.
+// asAPIError returns err as an apiError, InternalFailure for other errors.
 func asAPIError(err error) *apiError {
 	if failure, ok := errors.AsType[*apiError](err); ok {
 		return failure
@@ -43,7 +43,7 @@ func asAPIError(err error) *apiError {
 	return errorNamed("InternalFailure", err.Error())
 }
 
-// batchCode is the error's name within a batch's Failed entries.
+// batchCode returns the Code in a batch's Failed entries.
 func (e *apiError) batchCode() string { return strings.TrimPrefix(e.queryCode, queryShape) }
 
 const (
@@ -65,13 +65,13 @@ func errInvalidParameter(format string, args ...any) *apiError {
 	return modelled("InvalidParameterValueException", format, args...)
 }
 
-// errValue is errInvalidParameter in AWS's usual words.
+// errValue returns errInvalidParameter with AWS's usual text.
 func errValue(value any, parameter, reason string) *apiError {
 	return errInvalidParameter("Value %v for parameter %s is invalid. Reason: %s", value, parameter, reason)
 }
 
-// bounded returns an optional number of a request, or the standard one. A number that is not
-// between the bounds is an error.
+// bounded returns an optional number of a request, standard if it is absent, or an error if it
+// is not from low to high.
 func bounded(given *int, parameter string, low, high, standard int) (int, *apiError) {
 	if given == nil {
 		return standard, nil
@@ -98,8 +98,8 @@ func errClosed() *apiError {
 	return modelled("ServiceUnavailableException", "The SQS emulator was closed.")
 }
 
-// errorTraits are the parts of an error that follow from its name in the service's API
-// model: the code of the query protocol, which clients see, and the status.
+// errorTraits are an error's properties in the service's API model. Clients see the code of the
+// query protocol.
 type errorTraits struct {
 	shape     string // prefix of the name in __type
 	queryCode string
@@ -147,8 +147,8 @@ var errorModel = map[string]errorTraits{
 	"UnknownOperationException":         {coralShape, "InvalidAction", http.StatusBadRequest},
 }
 
-// errorNamed returns the error with a name or a code. An error that is not in the model is
-// a sender's error of that name.
+// errorNamed returns the error with a name or a code. A code that is not in the model becomes a
+// sender's error of that name.
 func errorNamed(code, message string) *apiError {
 	if _, known := errorModel[code]; !known {
 		for name, traits := range errorModel {

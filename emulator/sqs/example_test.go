@@ -38,7 +38,7 @@ func Example() {
 	// Output: {"id":"o-1"}
 }
 
-// Observe tells a test what happened to its messages.
+// Observe reports the events of a test's messages.
 func ExampleOptions_observe() {
 	server := sqs.New(sqs.Config{Observe: func(e sqs.Event) {
 		fmt.Println(e.Kind, e.Body, e.Visibility)

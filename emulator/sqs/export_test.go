@@ -11,8 +11,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/internal/wirejson"
 )
 
-// FillInFlight sends n messages to a queue and receives them, ten to a group,
-// as the requests for it do, but without their JSON and digests.
+// FillInFlight sends n messages to a queue and receives them, ten in a group, without the
+// JSON and the digests of requests.
 func FillInFlight(s *Server, name string, n int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,7 +27,7 @@ func FillInFlight(s *Server, name string, n int) error {
 		}
 	}
 	r := &receiver{call: &call{ctx: context.Background()}, max: n}
-	if got := len(s.take(q, r, now)); got != n {
+	if got := len(s.dequeue(q, r, now)); got != n {
 		return fmt.Errorf("took %d messages, want %d", got, n)
 	}
 	return nil
@@ -36,8 +36,8 @@ func FillInFlight(s *Server, name string, n int) error {
 // OperationNames returns the names of all operations, sorted.
 func OperationNames() []string { return slices.Sorted(maps.Keys(operations)) }
 
-// ReadPlain decodes a request for an operation in both ways: without
-// encoding/json, where ok reports whether that was possible, and with it.
+// ReadPlain decodes a request for an operation without encoding/json, if ok is true, and
+// with it.
 func ReadPlain(operation string, body []byte) (plain any, ok bool, standard any, err error) {
 	op := operations[operation]
 	plain, standard = op.request(), op.request()

@@ -50,7 +50,7 @@ func TestANoisyTenantIsServedWhenNoOtherIsThere(t *testing.T) {
 			b.receive(queue)
 		}
 		b.wantReceived(queue, "")
-		b.sendAs(queue, "a", 3) // held back, and expired before anyone takes them
+		b.sendAs(queue, "a", 3) // held back, and expired before a receive
 		b.sendAs(queue, "c", 1)
 		b.wantReceived(queue, "c", atMost(1))
 		time.Sleep(5 * time.Minute)
@@ -59,7 +59,7 @@ func TestANoisyTenantIsServedWhenNoOtherIsThere(t *testing.T) {
 	})
 }
 
-// sendAs sends messages of a tenant, whose name is the body.
+// sendAs sends messages of a tenant, with its name as the body.
 func (b *bench) sendAs(queue *string, tenant string, n int) {
 	b.Helper()
 	for range n {
@@ -67,14 +67,14 @@ func (b *bench) sendAs(queue *string, tenant string, n int) {
 	}
 }
 
-// A tenant with few, but slow messages is held back for its processing time.
+// A tenant with few, but slow messages is held back because of its processing time.
 func TestFairQueuesHoldASlowTenantBack(t *testing.T) {
 	for name, tc := range map[string]struct {
-		processed time.Duration // for how long the slow tenant's message is in flight
+		processed time.Duration // time in flight of the slow tenant's message
 		want      string
 	}{
 		"slow":  {2 * time.Minute, "quiet none slow"},
-		"quick": {5 * time.Second, "slow quiet none"}, // too little to tell
+		"quick": {5 * time.Second, "slow quiet none"}, // less than leastWorked
 	} {
 		virtualRun(t, name, func(b *bench) {
 			queue := b.queue("orders", "VisibilityTimeout", "600")

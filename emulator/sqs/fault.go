@@ -29,8 +29,8 @@ const (
 	Hang FaultKind = "hang"
 	// EntryFailure fails single entries of the batch calls with Fault.Code.
 	EntryFailure FaultKind = "entry failure"
-	// LostAnswer carries a call out, and then ends its connection instead of answering:
-	// messages are sent, received or deleted, but the client does not know.
+	// LostAnswer carries a call out, and then ends the connection instead of answering:
+	// messages are sent, received or deleted, but the client gets a connection error.
 	LostAnswer FaultKind = "lost answer"
 	// DuplicateDelivery leaves a message that is received from a standard queue visible, so
 	// that the next receive gets it too: "at-least-once delivery" in the developer guide.
@@ -56,7 +56,7 @@ type Fault struct {
 	// ReceiveMessage for the last three kinds.
 	Operation string
 	// Queue is the name, not the URL, of the queue whose calls the fault affects. Defaults
-	// to all calls, also those that are not about a queue.
+	// to all calls, also calls without a queue such as ListQueues.
 	Queue string
 	// Probability is the share of the candidates that the fault affects. The candidates
 	// are:
@@ -72,12 +72,12 @@ type Fault struct {
 	Probability float64
 	// Skip is the number of candidates that pass before the first one that can be affected.
 	Skip int
-	// Times is how often the fault has its effect before it is over. If several faults
+	// Times is the number of times that the fault has its effect. If several faults
 	// would affect a call before it is carried out, Latency has its effect and then one of
 	// the others, in the order Refused, Hang, Throttled, Failure. The others do not use up
 	// one of their Times. Zero means no limit.
 	Times int
-	// Latency is how long calls wait, for the kind Latency.
+	// Latency is the wait of calls, for the kind Latency.
 	Latency time.Duration
 	// Code is the error of Failure and EntryFailure. It is the error's name in the API
 	// reference, such as "QueueDoesNotExist", or the code that clients see, such as
@@ -104,8 +104,7 @@ func (k FaultKind) applies(operation string) bool {
 	return !k.ofStandardQueues() || operation == "ReceiveMessage"
 }
 
-// ofStandardQueues reports whether a fault of the kind takes back what only FIFO
-// queues promise.
+// ofStandardQueues reports whether a fault of the kind affects standard queues only.
 func (k FaultKind) ofStandardQueues() bool {
 	return k == DuplicateDelivery || k == OutOfOrder || k == EmptyReceive
 }
@@ -126,7 +125,7 @@ func (f Fault) validate() error {
 	case f.Queue != "" && (!queueName.MatchString(strings.TrimSuffix(f.Queue, ".fifo")) || len(f.Queue) > maxNameBytes):
 		return wrong("Queue", strconv.Quote(f.Queue), "the name of a queue, which is the last part of its URL")
 	case strings.HasSuffix(f.Queue, ".fifo") && f.Kind.ofStandardQueues():
-		return wrong("Queue", f.Queue, "a standard queue: it can strike no other")
+		return wrong("Queue", f.Queue, "a standard queue: the kind affects no others")
 	case math.IsNaN(f.Probability) || f.Probability < 0 || f.Probability > 1:
 		return wrong("Probability", f.Probability, "0 (every call) to 1")
 	case f.Skip < 0:
@@ -149,8 +148,8 @@ func (f Fault) validate() error {
 	return nil
 }
 
-// Inject adds faults, which have effect from the next call on. If a field of one is
-// invalid, it returns an error and adds none.
+// Inject adds faults, which have effect from the next call on. If a fault is invalid, Inject
+// returns an error that names the field, and adds none.
 func (s *Server) Inject(faults ...Fault) error {
 	for _, f := range faults {
 		if err := f.validate(); err != nil {
@@ -164,7 +163,7 @@ func (s *Server) Inject(faults ...Fault) error {
 // ClearFaults removes all faults. Calls that hang stay as they are.
 func (s *Server) ClearFaults() { s.faults.clear() }
 
-// answer is the error that Failure and EntryFailure answer with.
+// answer returns the error with which Failure and EntryFailure answer.
 func (f *Fault) answer() *apiError {
 	return errorNamed(cmp.Or(f.Code, "InternalError"), "A fault that was injected into the SQS emulator.")
 }

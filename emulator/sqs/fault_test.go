@@ -33,9 +33,9 @@ func TestFaultsOfCalls(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		fault sqs.Fault
-		right func(error) bool // whether the error is
-		ended string           // what the history says
-		sent  bool             // a message may be stored although SQS answers with an error of its own
+		right func(error) bool // whether the error is the expected one
+		ended string           // Call.Error in the history
+		sent  bool             // a message may be stored although SQS answers with a server error
 	}{
 		"throttled":       {sqs.Fault{Kind: sqs.Throttled}, is[*types.RequestThrottled], "RequestThrottled", false},
 		"failure":         {sqs.Fault{Kind: sqs.Failure}, is[smithy.APIError], "InternalError", false},
@@ -52,7 +52,7 @@ func TestFaultsOfCalls(t *testing.T) {
 			b.inject(c.fault)
 			ctx, cancel := context.WithTimeout(b.ctx, time.Hour)
 			defer cancel()
-			if err := b.try(ctx, queue, "a"); !c.right(err) || c.ended != "no answer" && tell(err).code != c.ended {
+			if err := b.try(ctx, queue, "a"); !c.right(err) || c.ended != "no answer" && clientErrorOf(err).code != c.ended {
 				b.Errorf("error %v", err)
 			}
 			if calls := b.server.Calls("SendMessage"); len(calls) != 1 || calls[0].Error != c.ended || calls[0].Fault != c.fault.Kind {
@@ -66,7 +66,7 @@ func TestFaultsOfCalls(t *testing.T) {
 	}
 }
 
-// The SDK's own retries make good what is not the sender's fault.
+// The SDK retries errors that are not the sender's fault.
 func TestClientsRetryFaults(t *testing.T) {
 	for _, kind := range []sqs.FaultKind{sqs.Throttled, sqs.Failure, sqs.Refused, sqs.LostAnswer} {
 		virtualRun(t, string(kind), func(b *bench) {
@@ -104,7 +104,7 @@ func TestLatency(t *testing.T) {
 		equal(b, "took", time.Since(begin), 7*time.Second)
 		call := b.server.Calls("SendMessage")[0]
 		equal(b, "took, by the history", call.Ended.Sub(call.Began), 7*time.Second)
-		// A client that leaves meanwhile sends nothing.
+		// A message of a client that leaves meanwhile is not sent.
 		ctx, cancel := context.WithTimeout(b.ctx, time.Second)
 		defer cancel()
 		b.wantCause(b.try(ctx, queue, "b"), context.DeadlineExceeded)
@@ -178,7 +178,7 @@ func TestInvalidFaults(t *testing.T) {
 		"is \"arn:aws:sqs":                 {Kind: sqs.Hang, Queue: "arn:aws:sqs:us-east-1:000000000000:orders"},
 		"a standard queue":                 {Kind: sqs.DuplicateDelivery, Queue: "orders.fifo"},
 		"is orders.fifo":                   {Kind: sqs.OutOfOrder, Queue: "orders.fifo"},
-		"it can strike no other":           {Kind: sqs.EmptyReceive, Queue: "orders.fifo"},
+		"the kind affects no others":       {Kind: sqs.EmptyReceive, Queue: "orders.fifo"},
 	} {
 		server := sqs.New(sqs.Config{})
 		if err := server.Inject(sqs.Fault{Kind: sqs.Hang}, f); err == nil || !strings.Contains(err.Error(), want) {
@@ -217,7 +217,7 @@ func TestDuplicateDelivery(t *testing.T) {
 		}
 		b.ok(b.delete(queue, first[1].ReceiptHandle)) // an old handle: succeeds, and deletes nothing
 		b.counts(queue, "0", "3", "0")
-		// Order and exactly-once processing are what FIFO queues promise.
+		// FIFO queues promise order and exactly-once processing.
 		b.server.ClearFaults()
 		b.inject(sqs.Fault{Kind: sqs.DuplicateDelivery}, sqs.Fault{Kind: sqs.OutOfOrder}, sqs.Fault{Kind: sqs.EmptyReceive})
 		fifo := b.queue("orders.fifo")
@@ -227,8 +227,8 @@ func TestDuplicateDelivery(t *testing.T) {
 	})
 }
 
-// A consumer that deletes what it has received before it receives again gets
-// every message twice, and deletes it the second time.
+// A consumer that deletes each batch before the next receive gets every message twice. The
+// second delete has effect.
 func TestDuplicateDeliveryAfterTheDelete(t *testing.T) {
 	withOrders(t, func(b *bench, queue *string) {
 		b.inject(sqs.Fault{Kind: sqs.DuplicateDelivery})
@@ -242,7 +242,7 @@ func TestDuplicateDeliveryAfterTheDelete(t *testing.T) {
 		}
 		b.counts(queue, "0", "0", "0")
 		equal(b, "events", b.kinds(), "sent sent received received returned returned received received deleted deleted")
-		// What is not deleted the second time is an ordinary message again.
+		// A message that is not deleted the second time is an ordinary message again.
 		b.send(queue, "c")
 		b.one(queue)
 		b.one(queue, hiddenFor(5))
@@ -272,14 +272,15 @@ func TestEmptyReceive(t *testing.T) {
 	})
 }
 
-// told is what a client sees of an error.
-type told struct {
+// clientError is an error as a client gets it.
+type clientError struct {
 	code   string
 	fault  smithy.ErrorFault
 	status int
 }
 
-func tell(err error) (t told) {
+// clientErrorOf returns the client's view of an error.
+func clientErrorOf(err error) (t clientError) {
 	if failure, ok := errors.AsType[smithy.APIError](err); ok {
 		t.code, t.fault = failure.ErrorCode(), failure.ErrorFault()
 	}
@@ -289,8 +290,7 @@ func tell(err error) (t told) {
 	return t
 }
 
-// An error that is injected, by its name or by its code, is the one that the
-// server itself answers with.
+// An injected error, by its name or by its code, equals the server's own error.
 func TestInjectedErrorsAreGenuine(t *testing.T) {
 	withOrders(t, func(b *bench, queue *string) {
 		missing := *queue + "-missing"
@@ -322,8 +322,8 @@ func TestInjectedErrorsAreGenuine(t *testing.T) {
 				b.inject(sqs.Fault{Kind: sqs.Failure, Code: name})
 				injected := b.try(b.ctx, queue, "a")
 				b.server.ClearFaults()
-				if tell(injected) != tell(genuine) || c.typed != nil && !c.typed(injected) {
-					b.Errorf("%s: %+v (%v), the server's own is %+v", name, tell(injected), injected, tell(genuine))
+				if clientErrorOf(injected) != clientErrorOf(genuine) || c.typed != nil && !c.typed(injected) {
+					b.Errorf("%s: %+v (%v), the server's own is %+v", name, clientErrorOf(injected), injected, clientErrorOf(genuine))
 				}
 			}
 		}
@@ -335,9 +335,9 @@ func is[E error](err error) bool {
 	return ok
 }
 
-// The codes and statuses of errors that the server has no occasion for.
+// The codes and statuses of errors that the server never returns itself.
 func TestInjectedErrors(t *testing.T) {
-	for code, want := range map[string]told{
+	for code, want := range map[string]clientError{
 		"":                        {"InternalError", smithy.FaultServer, http.StatusInternalServerError},
 		"InternalFailure":         {"InternalError", smithy.FaultServer, http.StatusInternalServerError},
 		"ServiceUnavailable":      {"ServiceUnavailable", smithy.FaultServer, http.StatusServiceUnavailable},
@@ -350,12 +350,12 @@ func TestInjectedErrors(t *testing.T) {
 	} {
 		withOrders(t, func(b *bench, queue *string) {
 			b.inject(sqs.Fault{Kind: sqs.Failure, Code: code})
-			equal(b, "the code "+code, tell(b.try(b.ctx, queue, "a")), want)
+			equal(b, "the code "+code, clientErrorOf(b.try(b.ctx, queue, "a")), want)
 		})
 	}
 }
 
-// struck tells which of n sends the last of the faults struck.
+// struck returns which of n sends the last of the faults affected.
 func struck(t *testing.T, seed uint64, n int, others bool, faults ...sqs.Fault) string {
 	var seen strings.Builder
 	synctest.Test(t, func(t *testing.T) {
@@ -412,8 +412,8 @@ func TestWhichCallsAreStruck(t *testing.T) {
 	equal(t, "calls struck with Times 3", strings.Count(times, "x"), 3)
 }
 
-// The calls that a fault strikes do not depend on the faults next to it, were
-// they injected before it or strike its calls first.
+// The calls that a fault affects do not depend on other faults, even if these were injected
+// before or affect the same calls first.
 func TestFaultsAreIndependent(t *testing.T) {
 	const n = 100
 	struck := func(faults ...sqs.Fault) string { return struck(t, 7, n, false, faults...) }
@@ -434,13 +434,13 @@ func TestFaultsAreIndependent(t *testing.T) {
 		}
 	}
 	equal(t, "next to failures", struck(failure, lost), string(want))
-	// What strikes instead of it takes a call, and none of the others.
+	// A fault that acts first replaces it for one call, and for no others.
 	equal(t, "next to five refused calls", struck(sqs.Fault{Kind: sqs.Refused, Operation: "SendMessage", Times: 5}, failure), "....."+alone[5:])
 	twice := struck(sqs.Fault{Kind: sqs.Refused, Operation: "SendMessage", Times: 5}, sqs.Fault{Kind: sqs.Failure, Operation: "SendMessage", Times: 2})
 	if !strings.HasPrefix(twice, ".....xx...") {
 		t.Errorf("%s: the calls that another fault struck are of its Times", twice)
 	}
-	// With a higher probability it strikes the same calls, and others.
+	// With a higher probability, it affects the same calls and more.
 	more := failure
 	more.Probability = 0.6
 	for i, c := range []byte(struck(more)) {
@@ -448,7 +448,7 @@ func TestFaultsAreIndependent(t *testing.T) {
 			t.Errorf("call %d is struck at a probability of 0.3, not at 0.6", i)
 		}
 	}
-	// Two that are the same are two.
+	// Two equal faults have different draws.
 	if alone == struck(failure, failure) {
 		t.Error("two faults that are alike strike the same calls")
 	}

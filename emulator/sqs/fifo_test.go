@@ -31,7 +31,7 @@ func TestParametersOfTheOtherTypeOfQueue(t *testing.T) {
 	})
 }
 
-// The service refuses such a batch as a whole, not its entry.
+// The service refuses such a batch as a whole, not only the entry.
 func TestBatchesForFIFOQueuesNeedTheirIDs(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue, byContent := b.queue("orders.fifo"), b.queue("content.fifo", "ContentBasedDeduplication", "true")
@@ -79,7 +79,7 @@ func attempt(id string) func(*awssqs.ReceiveMessageInput) {
 	return func(in *awssqs.ReceiveMessageInput) { in.ReceiveRequestAttemptId = &id }
 }
 
-// What the conformance checks (attempts/...) leave out.
+// Cases without a conformance check (attempts/...).
 func TestTheSameAttemptIsTheSameReceive(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue := b.queue("orders.fifo", "VisibilityTimeout", "30")
@@ -103,7 +103,7 @@ func TestTheSameAttemptIsTheSameReceive(t *testing.T) {
 func TestAnAttemptThatIsNoLongerTheSame(t *testing.T) {
 	for name, tc := range map[string]struct {
 		meanwhile func(b *bench, queue *string, got []types.Message)
-		want      string // of the second receive
+		want      string // bodies of the second receive
 	}{
 		"deleted": {func(b *bench, queue *string, got []types.Message) {
 			b.ok(b.delete(queue, got[0].ReceiptHandle))
@@ -141,8 +141,7 @@ func TestAnAttemptThatIsNoLongerTheSame(t *testing.T) {
 	}
 }
 
-// A retry does not extend the five minutes, and a receive that found nothing
-// is no attempt that could be repeated.
+// A retry does not extend the five minutes, and an empty receive is not repeated.
 func TestTheFiveMinutesOfAnAttemptBeginOnce(t *testing.T) {
 	virtual(t, func(b *bench) {
 		queue := b.queue("orders.fifo", "VisibilityTimeout", "43200")

@@ -42,7 +42,7 @@ func (s *Server) changeMessageVisibilityBatch(c *call, in *receiptBatch) (any, e
 	return s.finishBatch(c, in, func(q *queue, e receiptEntry, now time.Time) *apiError {
 		err := q.changeVisibility(e, now)
 		if err != nil && err.unavailable {
-			// AWS was seen to answer batches like this, unlike single calls.
+			// AWS was observed to answer batches with this error, unlike single calls.
 			return modelled("ReceiptHandleIsInvalid", unavailable)
 		}
 		return err
@@ -70,11 +70,10 @@ func (s *Server) finishBatch(c *call, in *receiptBatch, run func(*queue, receipt
 	})
 }
 
-// delete removes a message. With an older receipt handle than the latest, or
-// that of a copy which another is to follow, it succeeds without effect on a
-// standard queue (API reference, DeleteMessage); a FIFO queue refuses every
-// handle whose visibility timeout is over. Deleting what is deleted already
-// succeeds.
+// delete removes a message. On a standard queue a delete with an old receipt handle succeeds
+// without effect (API reference, DeleteMessage); so does a delete before the copy of
+// DuplicateDelivery was received. A FIFO queue refuses a handle whose visibility timeout is
+// over. A second delete succeeds.
 func (q *queue) delete(e receiptEntry, now time.Time) *apiError {
 	m, latest, err := q.receipt(e.ReceiptHandle)
 	switch {
@@ -101,12 +100,11 @@ func errUnavailable(handle string) *apiError {
 	return err
 }
 
-// changeVisibility sets when a message in flight becomes visible, counted from
-// now. When its timeout is over and it was not received again, the call succeeds
-// without effect on a standard queue. AWS's success was recorded
-// (visibility/late of the conformance checks); what happens to the message was
-// not. LocalStack's maintainers found on AWS that nothing does (2023-11-14, pull
-// request 9632 of localstack/localstack).
+// changeVisibility sets the visibility timeout of a message in flight, counted from now. If the
+// timeout is over and the message was not received again, the call succeeds without effect on
+// a standard queue. The success was recorded on AWS (visibility/late of the conformance
+// checks), the missing effect was not: LocalStack's maintainers found it on AWS (2023-11-14,
+// pull request 9632 of localstack/localstack).
 func (q *queue) changeVisibility(e receiptEntry, now time.Time) *apiError {
 	if e.VisibilityTimeout == nil {
 		return errMissing("VisibilityTimeout")
@@ -152,9 +150,9 @@ func (q *queue) receiptHandle(m *message) string {
 	return string(text[:])
 }
 
-// receipt finds the message of a handle. m is nil when the message is gone;
-// latest is false when the message was received again since. A handle that
-// this queue never gave out is an error.
+// receipt returns the message of a handle. m is nil if the message is gone; latest is false if
+// the message was received again since. A malformed handle, and a handle of another queue, is
+// an error.
 func (q *queue) receipt(handle string) (m *message, latest bool, err *apiError) {
 	if handle == "" {
 		return nil, false, errMissing("ReceiptHandle")

@@ -10,8 +10,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// FuzzRequest sends any body to any operation of a server with a few messages
-// and a move task in it: every answer is JSON, and the server goes on.
+// FuzzRequest sends any body to any operation of a server with a few messages and a move
+// task. Every answer must be JSON, and the server must continue.
 func FuzzRequest(f *testing.F) {
 	const url, fifo = `"QueueUrl":"http://x/000000000000/orders"`, `"QueueUrl":"http://x/000000000000/orders.fifo"`
 	const dead = `"SourceArn":"arn:aws:sqs:us-east-1:000000000000:dead"`
@@ -59,8 +59,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzPolicies sets the three attributes that are JSON in JSON. What is
-// accepted reads back as something that is accepted, and is then the same.
+// FuzzPolicies sets the three attributes that contain JSON. An accepted value must read
+// back as a value that is accepted and does not change again.
 func FuzzPolicies(f *testing.F) {
 	names := []string{"Policy", "RedrivePolicy", "RedriveAllowPolicy"}
 	for i, values := range [][]string{
@@ -112,7 +112,7 @@ func FuzzPolicies(f *testing.F) {
 				t.Errorf("%s %s: RemovePermission %d", name, value, status)
 			}
 			if got := read(); got != "" && set(got) != http.StatusOK {
-				t.Errorf("%s %s: what AddPermission and RemovePermission left is refused: %s", name, value, got)
+				t.Errorf("%s %s: the policy after AddPermission and RemovePermission is refused: %s", name, value, got)
 			}
 		}
 	})
@@ -132,7 +132,7 @@ var everyDay = [][2]string{
 	{"PurgeQueue", `{"QueueUrl":"http://x/000000000000/orders"}`},
 }
 
-// The requests that a queue gets all day are read without encoding/json.
+// The most frequent requests are read without encoding/json.
 func TestEveryDayRequestsArePlain(t *testing.T) {
 	for _, r := range everyDay {
 		if _, ok, _, err := sqs.ReadPlain(r[0], []byte(r[1])); !ok || err != nil {
@@ -141,8 +141,7 @@ func TestEveryDayRequestsArePlain(t *testing.T) {
 	}
 }
 
-// FuzzPlainRequest reads requests with and without encoding/json: what can be
-// read without is the same.
+// FuzzPlainRequest reads requests with and without encoding/json. The results must be equal.
 func FuzzPlainRequest(f *testing.F) {
 	names := sqs.OperationNames()
 	for _, seed := range slices.Concat(everyDay, [][2]string{

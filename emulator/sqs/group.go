@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// A queue's messages are kept by message group. On a FIFO queue, a message in flight blocks
-// the messages behind it in its group. On a standard queue a group is a tenant. Messages
-// without a group are in the group "".
+// group has the messages of a message group. On a FIFO queue, a message in flight blocks the
+// messages behind it in the group. On a standard queue a group is a tenant. The group "" has
+// the messages without a group.
 type group struct {
-	messages heap[*message] // the visible ones, by order
-	blocking heap[*message] // those in flight, by order; FIFO only
+	messages heap[*message] // visible messages, by order
+	blocking heap[*message] // messages in flight, by order; FIFO only
 	inFlight int
 	worked   processing
-	total    int       // messages in any state
-	sent     time.Time // when the latest came to the queue
-	slot     int       // place in queue.ready; -1: not there
-	heldBack bool
+	total    int       // number of messages in any state
+	sent     time.Time // time of the latest message's arrival in the queue
+	slot     int       // place in queue.ready; -1 outside of it
+	heldBack bool      // in queue.noisy
 }
 
 func newGroup() *group {
@@ -35,16 +35,16 @@ func newGroup() *group {
 	}
 }
 
-// receivable reports whether the group's first visible message may be received:
-// on a FIFO queue only an earlier message in flight blocks it. The developer
-// guide's "FIFO queue delivery logic" says it of any message in flight. AWS's
-// answers were recorded (groups/only-earlier of the conformance checks).
+// receivable reports whether the group's first visible message may be received: on a FIFO queue
+// only an earlier message in flight blocks it, as was recorded on AWS (groups/only-earlier of
+// the conformance checks). In the developer guide's "FIFO queue delivery logic", any message in
+// flight does.
 func (g *group) receivable() bool {
 	first, blocking := g.messages.first(), g.blocking.first()
 	return first != nil && (blocking == nil || first.order < blocking.order)
 }
 
-// refresh puts g where its present state belongs.
+// refresh updates g's place in queue.ready or queue.noisy after its messages have changed.
 func (q *queue) refresh(g *group) {
 	receivable := g.receivable()
 	switch {
@@ -60,11 +60,11 @@ func (q *queue) refresh(g *group) {
 	}
 }
 
-// isNoisy is the rule of the developer guide, "How Amazon SQS fair queues
-// work": a tenant with at least 30 messages and more than a tenth of all
-// messages in flight, or with more than a tenth of the recent processing time,
-// unless it sent nothing for five minutes. Each message without a group is a
-// tenant of its own.
+// isNoisy applies the rule of the developer guide, "How Amazon SQS fair queues work". A
+// tenant is noisy with at least 30 messages and more than a tenth of all messages in
+// flight, or with more than a tenth of the recent processing time, unless it sent nothing
+// for five minutes. Each message without a group is a tenant of its own, so these are never
+// noisy.
 func (q *queue) isNoisy(g *group, now time.Time) bool {
 	if q.fifo || g == q.groups[""] || now.Sub(g.sent) >= quietAfter {
 		return false
@@ -76,11 +76,10 @@ func (q *queue) isNoisy(g *group, now time.Time) bool {
 	return all >= leastWorked && g.worked.until(now, g.inFlight)*10 > all
 }
 
-// next returns the group to receive from: the one whose first message became
-// visible first, noisy tenants last. It is nil when there is nothing to receive.
-// So was AWS recorded on FIFO queues: a head that is released or expires goes
-// behind the groups that were visible meanwhile (groups/released-goes-last of
-// the conformance checks).
+// next returns the group to receive from, nil if nothing can be received: the group whose first
+// message became visible first, noisy tenants last. This order was recorded on AWS's FIFO
+// queues: a group whose first message is released, or whose visibility timeout ends, goes behind
+// the groups that were visible meanwhile (groups/released-goes-last of the conformance checks).
 func (q *queue) next(now time.Time) *group {
 	// At most nine groups can be noisy at the same time by either rule, so this scan is
 	// short.
@@ -105,34 +104,34 @@ func (q *queue) next(now time.Time) *group {
 	if len(q.noisy) == 0 {
 		return nil
 	}
-	// "How Amazon SQS fair queues work": of several noisy tenants, the one with
-	// the fewest messages in flight first.
+	// The noisy tenant with the fewest messages in flight is first ("How Amazon SQS fair queues
+	// work").
 	return slices.MinFunc(q.noisy, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(a.inFlight, b.inFlight), cmp.Compare(a.messages.first().order, b.messages.first().order))
 	})
 }
 
 const (
-	// quietAfter is for how long a noisy tenant must send nothing to be quiet
-	// again ("How Amazon SQS fair queues work" in the developer guide).
+	// quietAfter is the time without sends after which a noisy tenant is quiet (developer guide,
+	// "How Amazon SQS fair queues work").
 	quietAfter = 5 * time.Minute
-	// recently is the time after which processing time counts only 1/e. The page only says
-	// "recent".
+	// recently is the time in which processing time loses weight by a factor of e. The page
+	// says "recent" without a number.
 	recently = 5 * time.Minute
-	// leastWorked is the least recent processing time, in message-seconds, from which
-	// shares count. Otherwise a queue's first message would make its tenant noisy. The page
-	// has no such limit, but calls its own approximate.
+	// leastWorked is the least recent processing time, in message-seconds, for the rule of a
+	// tenth. Without it, a queue's first message would make its tenant noisy. The page has no
+	// such limit, but calls its limits approximate.
 	leastWorked = 60.0
 )
 
-// processing is how long messages were in flight recently, in seconds: each message adds
-// one second per second. The zero value is ready to use.
+// processing is the recent processing time in message-seconds: each message in flight adds one
+// second per second. The zero value is ready to use.
 type processing struct {
 	seconds float64
-	at      time.Time // up to when it counts
+	at      time.Time // end of the time that seconds includes
 }
 
-// until returns the time up to now, while so many messages were in flight.
+// until returns the processing time up to now, with inFlight messages in flight since p.at.
 func (p *processing) until(now time.Time, inFlight int) float64 {
 	passed := now.Sub(p.at)
 	if passed <= 0 || p.seconds == 0 && inFlight == 0 {
@@ -142,7 +141,7 @@ func (p *processing) until(now time.Time, inFlight int) float64 {
 	return p.seconds*left + float64(inFlight)*recently.Seconds()*(1-left)
 }
 
-// advance is to be called before the number in flight changes.
+// advance adds the processing time up to now. Call it before the number in flight changes.
 func (p *processing) advance(now time.Time, inFlight int) {
 	if now.After(p.at) {
 		p.seconds, p.at = p.until(now, inFlight), now

@@ -2,12 +2,12 @@ package sqs
 
 import stdheap "container/heap"
 
-// heap is a binary heap whose items know their own place in it, so that any
-// item can be removed or moved in O(log n).
+// heap is a binary heap that stores each item's index in the item, so that any item can be
+// removed or moved in O(log n).
 type heap[T any] struct {
 	items []T
 	less  func(a, b T) bool
-	// place sets an item's index; -1 when it has left the heap.
+	// place stores an item's index, -1 after its removal.
 	place func(item T, index int)
 }
 
@@ -28,7 +28,7 @@ func (h *heap[T]) remove(i int) T { return stdheap.Remove((*ordered[T])(h), i).(
 // fix restores the order after the item at i has changed.
 func (h *heap[T]) fix(i int) { stdheap.Fix((*ordered[T])(h), i) }
 
-// ordered is a heap as package container/heap works on it.
+// ordered implements container/heap.Interface.
 type ordered[T any] heap[T]
 
 func (h *ordered[T]) Len() int { return len(h.items) }
@@ -49,7 +49,7 @@ func (h *ordered[T]) Push(item any) {
 func (h *ordered[T]) Pop() any {
 	last := len(h.items) - 1
 	item := h.items[last]
-	clear(h.items[last:]) // let the collector have what it points to
+	clear(h.items[last:]) // frees the item
 	h.items = h.items[:last]
 	h.place(item, -1)
 	return item

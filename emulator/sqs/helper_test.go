@@ -33,7 +33,7 @@ type bench struct {
 	*awssqs.Client
 	ctx    context.Context
 	server *sqs.Server
-	events func() []sqs.Event // what happened so far
+	events func() []sqs.Event // events so far
 }
 
 // virtual runs a test in a synctest bubble, where time passes at once.
@@ -56,26 +56,26 @@ func virtual(t *testing.T, test func(b *bench)) {
 	})
 }
 
-// withOrders is virtual with a standard queue named orders.
+// withOrders is like virtual, with a standard queue named orders.
 func withOrders(t *testing.T, test func(b *bench, queue *string)) {
 	t.Helper()
 	virtual(t, func(b *bench) { test(b, b.queue("orders")) })
 }
 
-// virtualRun is virtual as a subtest.
+// virtualRun is like virtual, as a subtest.
 func virtualRun(t *testing.T, name string, test func(b *bench)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) { virtual(t, test) })
 }
 
-// newServer is a server that ends with the test.
+// newServer returns a server that ends with the test.
 func newServer(t testing.TB, o sqs.Config) *sqs.Server {
 	server := sqs.New(o)
 	t.Cleanup(func() { _ = server.Close() })
 	return server
 }
 
-// newBench is a bench without events.
+// newBench returns a bench without events.
 func newBench(t *testing.T, o sqs.Config) *bench {
 	server := newServer(t, o)
 	return &bench{T: t, Client: newClient(server), ctx: t.Context(), server: server}
@@ -94,7 +94,7 @@ func (b *bench) ok(err error) {
 	}
 }
 
-// queue creates a queue, FIFO when its name says so, and returns its URL.
+// queue creates a queue, FIFO if the name ends in .fifo, and returns the URL.
 // Attributes are given as name, value, name, value.
 func (b *bench) queue(name string, attributes ...string) *string {
 	b.Helper()
@@ -144,7 +144,7 @@ func (b *bench) sendFIFO(queue *string, group string, bodies ...string) {
 	}
 }
 
-// receive takes up to ten messages with all their attributes; options may change the request.
+// receive receives up to ten messages with all their attributes. Options may change the request.
 func (b *bench) receive(queue *string, options ...func(*awssqs.ReceiveMessageInput)) []types.Message {
 	b.Helper()
 	in := &awssqs.ReceiveMessageInput{
@@ -172,7 +172,7 @@ func hiddenFor(seconds int32) func(*awssqs.ReceiveMessageInput) {
 	return func(in *awssqs.ReceiveMessageInput) { in.VisibilityTimeout = seconds }
 }
 
-// equal fails unless got is wanted.
+// equal fails unless got equals wanted.
 func equal[T comparable](t testing.TB, what string, got, wanted T) {
 	t.Helper()
 	if got != wanted {
@@ -186,7 +186,7 @@ func (b *bench) wantReceived(queue *string, want string, options ...func(*awssqs
 	equal(b, "received", bodies(b.receive(queue, options...)), want)
 }
 
-// one is receive for exactly one message.
+// one is like receive, for exactly one message.
 func (b *bench) one(queue *string, options ...func(*awssqs.ReceiveMessageInput)) types.Message {
 	b.Helper()
 	messages := b.receive(queue, append([]func(*awssqs.ReceiveMessageInput){atMost(1)}, options...)...)
@@ -235,7 +235,7 @@ func (b *bench) attributes(queue *string) map[string]string {
 	return out.Attributes
 }
 
-// counts fails unless so many messages are visible, in flight and delayed.
+// counts fails unless the queue has these numbers of visible, in-flight and delayed messages.
 func (b *bench) counts(queue *string, visible, inFlight, delayed string) {
 	b.Helper()
 	got := b.attributes(queue)
@@ -287,8 +287,7 @@ func (b *bench) kinds() string {
 
 func ms(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 10) }
 
-// poll starts a long poll of 20 s and returns where its messages, or none
-// after an error, will come.
+// poll starts a long poll of 20 s and returns a channel for its messages, none after an error.
 func (b *bench) poll(queue *string) <-chan []types.Message {
 	got := make(chan []types.Message, 1)
 	go func() {
@@ -300,7 +299,7 @@ func (b *bench) poll(queue *string) <-chan []types.Message {
 		}
 		got <- out.Messages
 	}()
-	synctest.Wait() // until it stands in the line
+	synctest.Wait() // until it waits
 	return got
 }
 

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// defaultHistory is how many calls and how many events are kept.
+	// defaultHistory is the default of Config.History.
 	defaultHistory = 100_000
 	// maxHistoryBytes limits the bodies that the events keep in memory.
 	maxHistoryBytes = 64 << 20
-	// maxNameBytes is how long a queue's name can be; a request may have anything.
+	// maxNameBytes limits a queue's name, also in the history: a request may have a longer one.
 	maxNameBytes = 80
-	// maxErrorBytes is how much of an error's message is kept: it may quote the request.
+	// maxErrorBytes limits an error's message in the history, since errors quote requests.
 	maxErrorBytes = 1000
 )
 
@@ -26,9 +26,9 @@ type Call struct {
 	Began     time.Time `json:"began"`
 	Ended     time.Time `json:"timestamp"`
 	Operation string    `json:"operation"`       // "SendMessage" for example
-	Queue     string    `json:"queue,omitempty"` // name of the queue that it was about, cut to 80 bytes; "" for none
-	// Messages is how many messages were sent or received, or named by receipt handles.
-	// Failed is how many of them failed as entries of a batch.
+	Queue     string    `json:"queue,omitempty"` // the queue's name, cut to 80 bytes; "" for none
+	// Messages is the number of messages sent, received, or named by receipt handles. Failed is
+	// the number of those that failed as entries of a batch.
 	Messages int `json:"messages,omitempty"`
 	Failed   int `json:"failed,omitempty"`
 	// Error is the code of the error in the answer, as in ErrorCode of smithy.APIError. ""
@@ -36,13 +36,12 @@ type Call struct {
 	Error string `json:"error,omitempty"`
 	// Message is the text of the error in the answer, cut to 1,000 bytes.
 	Message string `json:"reason,omitempty"`
-	// Fault is the kind of the fault that affected the call; the last one, if there were
-	// several.
+	// Fault is the kind of the fault that affected the call, the last one of several.
 	Fault FaultKind `json:"fault,omitempty"`
 }
 
-// Calls returns the requests of the named operations, or of all, in the order in which they
-// were answered. It leaves out requests that are not operations of SQS.
+// Calls returns the requests of the named operations, or of all, in the order of their answers.
+// Requests that name no operation of SQS are not included.
 func (s *Server) Calls(operations ...string) []Call {
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()
@@ -55,8 +54,8 @@ func (s *Server) Calls(operations ...string) []Call {
 	return list
 }
 
-// Events returns what happened to messages, in the order in which it took effect: events of
-// the named kinds, or of all. Events that are only a matter of time are included up to now,
+// Events returns the events of the named kinds, or of all, in the order in which they took
+// effect. Events that need no request, such as Returned and Expired, are included up to now,
 // each with its own time.
 func (s *Server) Events(kinds ...Kind) []Event {
 	s.mu.Lock()
@@ -73,35 +72,34 @@ func (s *Server) Events(kinds ...Kind) []Event {
 // history keeps the latest calls and events. Its lock may be taken while the
 // server's is held.
 type history struct {
-	limit int // of calls, and of events; 0 or less: none are kept
+	limit int // number of calls, and of events, that are kept; none if it is 0 or less
 
 	mu     sync.Mutex
 	calls  []Call
 	events []keptEvent
-	bytes  int // of the bodies of events
+	bytes  int // size of the events' bodies
 }
 
 // keptEvent is an event, with the number of events that share the same body in memory.
 type keptEvent struct {
 	Event
-	sharing *int32 // nil: it has no body
+	sharing *int32 // nil: no body
 }
 
-// answered keeps a call that has its answer, and notifies observers.
-func (s *Server) answered(c *call, err error) {
+// report adds a finished call to the history and notifies the observer.
+func (s *Server) report(c *call, err error) {
 	if s.history.limit <= 0 && s.options.ObserveCall == nil {
 		return
 	}
 	code, message := errorOf(err)
-	told := Call{
-		// Copy the queue's name, which is a part of the request: the request must not be
-		// kept in memory.
+	reported := Call{
+		// The queue's name is copied, because it would keep the request in memory.
 		Began: c.began, Ended: time.Now(), Operation: c.operation, Queue: strings.Clone(c.queue[:min(len(c.queue), maxNameBytes)]),
 		Messages: c.messages, Failed: c.failed, Error: code, Message: message, Fault: c.struck,
 	}
-	s.history.addCall(told)
+	s.history.addCall(reported)
 	if s.options.ObserveCall != nil {
-		s.options.ObserveCall(told)
+		s.options.ObserveCall(reported)
 	}
 }
 
@@ -117,7 +115,7 @@ func (h *history) addCall(c Call) {
 	}
 }
 
-// addEvent keeps an event about a message of that content; nil for none.
+// addEvent adds an event about a message with a content, nil if the event has no message.
 func (h *history) addEvent(e Event, of *content) {
 	if h.limit <= 0 {
 		return
@@ -142,7 +140,7 @@ func (h *history) addEvent(e Event, of *content) {
 
 func (h *history) dropEvent() {
 	old := h.events[0]
-	h.events[0] = keptEvent{} // lets go of the body
+	h.events[0] = keptEvent{} // frees the body
 	h.events = h.events[1:]
 	if old.sharing == nil {
 		return
@@ -178,8 +176,8 @@ func errorOf(err error) (code, message string) {
 	return failure.queryCode, message
 }
 
-// observer returns the function to call for each event with the content of its message; nil
-// if there are no observers.
+// observer returns a function that reports an event and the content of its message, nil if
+// nothing keeps or observes events.
 func (s *Server) observer() func(Event, *content) {
 	if s.history.limit <= 0 && s.options.Observe == nil {
 		return nil
@@ -192,17 +190,17 @@ func (s *Server) observer() func(Event, *content) {
 	}
 }
 
-// Kind is what happened to a message.
+// Kind is the kind of an [Event].
 type Kind string
 
 const (
 	Sent       Kind = "sent"       // accepted by the queue
 	Duplicate  Kind = "duplicate"  // a send answered with the id of an earlier one (FIFO deduplication)
-	Received   Kind = "received"   // given to a receiver
+	Received   Kind = "received"   // received by a consumer
 	Visibility Kind = "visibility" // its visibility timeout was changed
-	Returned   Kind = "returned"   // visible again without having been deleted
-	Deleted    Kind = "deleted"    // deleted by a receiver
-	Redriven   Kind = "redriven"   // moved to the dead-letter queue, maxReceiveCount having been reached
+	Returned   Kind = "returned"   // visible again, because it was not deleted
+	Deleted    Kind = "deleted"    // deleted by a consumer
+	Redriven   Kind = "redriven"   // moved to the dead-letter queue after maxReceiveCount receives
 	Moved      Kind = "moved"      // moved to another queue by a message move task
 	Expired    Kind = "expired"    // dropped at the end of the retention period
 	Purged     Kind = "purged"     // every message of the queue was purged; names the queue only
@@ -213,7 +211,7 @@ const (
 type Event struct {
 	Kind  Kind      `json:"type"`
 	Time  time.Time `json:"timestamp"`
-	Queue string    `json:"queue"` // the queue's name; of Redriven and Moved, the queue that it leaves
+	Queue string    `json:"queue"` // the queue's name; for Redriven and Moved, the source queue's
 	// QueueURL is Queue's URL.
 	QueueURL  string `json:"-"`
 	MessageID string `json:"messageId,omitempty"`
@@ -223,8 +221,8 @@ type Event struct {
 	// ReceiveCount is the message's ApproximateReceiveCount, which includes receives from
 	// all queues.
 	ReceiveCount int `json:"attempt,omitempty"`
-	// Visibility is how long the message is hidden from now on: the visibility timeout for
-	// Received and Visibility, the delay for Sent.
+	// Visibility is the time until the message can be received (again): the visibility timeout
+	// for Received and Visibility, the delay for Sent.
 	Visibility time.Duration `json:"-"` // see MarshalJSON
 	// MessageGroupID, DeduplicationID and SequenceNumber are as sent or assigned. Empty if
 	// there is none.
@@ -233,8 +231,8 @@ type Event struct {
 	SequenceNumber  string `json:"sequenceNumber,omitempty"`
 	// DeadLetterQueue is the name of the queue to which a Redriven message moved.
 	DeadLetterQueue string `json:"deadLetterQueue,omitempty"`
-	// MovedTo is the name of the queue to which a Moved message went. NewMessageID is its
-	// id there, since it counts as a new message.
+	// MovedTo is the name of the queue to which a Moved message moved. NewMessageID is the id of
+	// the new message in that queue.
 	MovedTo      string `json:"movedTo,omitempty"`
 	NewMessageID string `json:"newMessageId,omitempty"`
 }
@@ -245,7 +243,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	e.Time = e.Time.UTC()
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // the writer of the JSON decides that
+	encoder.SetEscapeHTML(false) // the calling encoder decides
 	err := encoder.Encode(struct {
 		fields
 		VisibleInMs float64 `json:"visibleInMs,omitempty"`

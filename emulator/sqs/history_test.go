@@ -20,7 +20,7 @@ func operations(calls []sqs.Call) string {
 	return strings.Join(all, " ")
 }
 
-// remembering runs a test with a server that keeps a history of a length.
+// remembering runs a test with a server that has a history of the given length.
 func remembering(t *testing.T, length int, test func(b *bench)) {
 	synctest.Test(t, func(t *testing.T) { test(newBench(t, sqs.Config{History: length})) })
 }
@@ -76,8 +76,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	})
 }
 
-// The bodies of the events take 64 MiB at most, however few events there are;
-// the events of one message share theirs.
+// The bodies of the events take at most 64 MiB. The events of one message share a body.
 func TestHistoryIsBoundedInBytes(t *testing.T) {
 	const size, fit = 1 << 20, 64
 	remembering(t, 0, func(b *bench) {
@@ -98,7 +97,7 @@ func TestHistoryIsBoundedInBytes(t *testing.T) {
 		for i := fit; i < fit+5; i++ { // each in place of the oldest
 			sendLarge(i)
 		}
-		for range 5 { // no event of theirs takes more
+		for range 5 { // their events take no more memory
 			b.one(queue)
 		}
 		events := b.server.Events()
@@ -110,7 +109,7 @@ func TestHistoryIsBoundedInBytes(t *testing.T) {
 		if e := last(b.server.Events()); !strings.HasPrefix(e.Body, "small") {
 			b.Error("the latest event is not there")
 		}
-		for i := fit; i < 2*fit; i++ { // also in place of all that happened to a message
+		for i := fit; i < 2*fit; i++ { // also in place of all events of a message
 			sendLarge(i)
 		}
 		if events := b.server.Events(); len(events) != fit {
@@ -119,7 +118,7 @@ func TestHistoryIsBoundedInBytes(t *testing.T) {
 	})
 }
 
-// What time brings to a queue that no one uses is reported at its own time.
+// Events of an unused queue have the time at which they took effect.
 func TestHistoryIsInOrderOfTime(t *testing.T) {
 	remembering(t, 0, func(b *bench) {
 		silent, other, start := b.queue("silent"), b.queue("other"), time.Now()
@@ -174,7 +173,7 @@ func TestEventsTellAllOfAMessage(t *testing.T) {
 				b.Errorf("%+v, want the visibility %v", e, want)
 			}
 		}
-		// Observed when it happened, though no request came.
+		// Observed at the time, without a request.
 		equal(b, "returned after", events[3].Time.Sub(start), 90*time.Second)
 	})
 }
@@ -190,14 +189,14 @@ func TestEventsOfExpiryAndPurge(t *testing.T) {
 	})
 }
 
-// observed runs a test with a server whose calls are noted.
+// observed runs a test with a server whose calls are recorded.
 func observed(t *testing.T, o sqs.Config, test func(b *bench, calls *[]sqs.Call)) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls []sqs.Call
 		var b *bench
 		o.ObserveCall = func(c sqs.Call) {
 			calls = append(calls, c)
-			_ = b.server.Calls() // it may call the server
+			_ = b.server.Calls() // ObserveCall may call the server
 		}
 		b = newBench(t, o)
 		test(b, &calls)

@@ -29,7 +29,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, errGone):
 		return
 	case errors.Is(err, errRefused), errors.Is(err, errLostAnswer):
-		breakOff(w, err)
+		breakConnection(w, err)
 		return
 	}
 	write(w, r, answer, err)
@@ -71,11 +71,11 @@ func writeAnswer(w http.ResponseWriter, id string, status int, mediaType string,
 		return
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client may be gone; what it asked for has happened
+	_, _ = w.Write(body) // the client may be gone; the operation has had its effect
 }
 
-// answer reads the request to its end (else net/http would not notice that a
-// client leaves a long poll) and carries it out.
+// answer reads the request and carries it out. It reads to the end, because otherwise net/http
+// would not notice that a client leaves a long poll.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 	if s.invalid != nil {
 		return nil, errInvalidParameter("%v", s.invalid)
@@ -107,13 +107,12 @@ func route(r *http.Request) (name string, err error) {
 		return "", errUnknownOperation("The header X-Amz-Target is %q; want AmazonSQS.<Operation>.", target)
 	}
 	if _, known := operations[name]; !known {
-		return "", errUnknownOperation("The operation %q is not one of SQS's.", name)
+		return "", errUnknownOperation("SQS has no operation %q.", name)
 	}
 	return name, nil
 }
 
-// newID returns a random UUID (version 4). Ids here are no secrets, so a fast
-// generator is good enough.
+// newID returns a random UUID (version 4) from a fast generator: ids are not secret.
 func newID() string {
 	var raw [16]byte
 	binary.BigEndian.PutUint64(raw[:], rand.Uint64())
@@ -123,7 +122,7 @@ func newID() string {
 	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
 }
 
-// maxRequestBytes leaves room for 1 MiB of messages, every byte of it escaped.
+// maxRequestBytes is enough for 1 MiB of messages whose every byte is escaped.
 const maxRequestBytes = 8 << 20
 
 // readBody reads a request's body, which may have up to maxRequestBytes.
@@ -146,20 +145,19 @@ func readBody(w http.ResponseWriter, r *http.Request) (body []byte, err error) {
 	return nil, errMalformed("The request body could not be read: %v.", err)
 }
 
-// transport calls the server directly, in the caller's goroutine: it starts
-// none, so nothing can leak, and everything stays in the caller's bubble.
+// transport calls the server in the caller's goroutine. It starts no goroutine, so that none can
+// leak or leave the caller's bubble.
 type transport struct{ server *Server }
 
-// RoundTrip returns the context's error as soon as the context is done, as a real transport
-// does. Only a receive can wait here, and it watches the context. The server leaves such a
-// request without an answer.
+// RoundTrip returns the context's error as soon as the context is done, like a real transport:
+// the server ends waits with the request's context, without an answer.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
 	if r.Body == nil {
 		r = r.Clone(ctx)
 		r.Body = http.NoBody
 	}
-	defer func() { _ = r.Body.Close() }() // read to its end; nothing is lost by an error
+	defer func() { _ = r.Body.Close() }() // an error after the body was read has no effect
 	w := &recorder{header: http.Header{}}
 	t.server.ServeHTTP(w, r)
 	if w.broken != nil {
@@ -186,7 +184,7 @@ type recorder struct {
 	header http.Header
 	status int
 	body   []byte
-	broken error // the connection ended, in place of an answer
+	broken error // connection error instead of an answer
 }
 
 func (w *recorder) Header() http.Header { return w.header }

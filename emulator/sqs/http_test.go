@@ -137,9 +137,8 @@ var parameters = strings.Fields(`QueueUrl QueueName QueueOwnerAWSAccountId Queue
 	MaxNumberOfMessages VisibilityTimeout WaitTimeSeconds MessageAttributeNames MessageSystemAttributeNames ReceiveRequestAttemptId
 	ReceiptHandle MaxResults NextToken Label Actions AWSAccountIds SourceArn DestinationArn MaxNumberOfMessagesPerSecond TaskHandle`)
 
-// TestEveryOperationTakesAbsurdParameters sends every operation values that
-// none can mean anything by: each is answered in words or succeeds, and the
-// server goes on.
+// TestEveryOperationTakesAbsurdParameters sends absurd values to every operation. Each call
+// must succeed or return an error with a message, and the server must continue.
 func TestEveryOperationTakesAbsurdParameters(t *testing.T) {
 	server := newServer(t, sqs.Config{History: -1})
 	url := server.QueueURL("orders")
@@ -165,7 +164,7 @@ func TestEveryOperationTakesAbsurdParameters(t *testing.T) {
 		post(server, "AmazonSQS.CreateQueue", `{"QueueName":"orders"}`)
 		for _, body := range bodies {
 			if strings.Contains(body, `"WaitTimeSeconds"`) && name == "ReceiveMessage" {
-				continue // those that are understood would wait
+				continue // valid ones would wait
 			}
 			status, answer, code := post(server, "AmazonSQS."+name, body)
 			words, _ := answer["message"].(string)
@@ -176,7 +175,7 @@ func TestEveryOperationTakesAbsurdParameters(t *testing.T) {
 	}
 }
 
-// Whatever a request calls its body, it is read as JSON.
+// The body is read as JSON, whatever the Content-Type.
 func TestContentTypesDoNotMatter(t *testing.T) {
 	server := newServer(t, sqs.Config{})
 	for _, contentType := range []string{"", "application/json", "application/x-amz-json-1.1", "text/plain; charset=latin1", "multipart/form-data", "\x7f"} {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// listLimit is how many queues one answer lists at most.
+// listLimit is the largest number of queues in an answer.
 const listLimit = 1000
 
 type pageRequest struct {
@@ -16,8 +16,8 @@ type pageRequest struct {
 	NextToken  string
 }
 
-// page cuts a sorted list of queue names: what follows the token's name, at
-// most MaxResults of it. Only a request with MaxResults gets a token.
+// page returns up to MaxResults of the sorted queue names that follow the token's name. Only a
+// request with MaxResults gets a token.
 func (in pageRequest) page(names []string) (page []string, nextToken string, err *apiError) {
 	limit, err := bounded(in.MaxResults, "MaxResults", 1, listLimit, listLimit)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Server) sources(target *queue) (names []string) {
 	return names
 }
 
-// tagLimit is the number of tags on a queue that the developer guide's quotas allow.
+// tagLimit is the largest number of tags on a queue, from the developer guide's quotas.
 const tagLimit = 50
 
 func (q *queue) addTags(tags map[string]string) *apiError {

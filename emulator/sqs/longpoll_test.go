@@ -65,7 +65,7 @@ func TestReceiversAreServedInTheirOrder(t *testing.T) {
 	})
 }
 
-// waits starts a call and returns where its error will come.
+// waits starts a call and returns a channel for its error.
 func waits(call func() error) <-chan error {
 	failed := make(chan error, 1)
 	go func() { failed <- call() }()
@@ -85,14 +85,14 @@ func TestAReceiverWhoseClientIsGoneTakesNothing(t *testing.T) {
 		ctx, cancel := context.WithCancel(b.ctx)
 		failed := b.waitingPoll(ctx, queue)
 		cancel()
-		b.send(queue, "a") // before the receiver's goroutine can leave the line
+		b.send(queue, "a") // before the receiver's goroutine can run
 		b.wantCause(<-failed, context.Canceled)
 		b.counts(queue, "1", "0", "0")
 		equal(b, "ApproximateReceiveCount", b.one(queue).Attributes["ApproximateReceiveCount"], "1")
 	})
 }
 
-// roundTrip sends a request by the server's transport alone.
+// roundTrip sends a request through the server's transport, without a client.
 func (b *bench) roundTrip(ctx context.Context, operation, body string) error {
 	b.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, b.server.URL(), strings.NewReader(body))

@@ -16,7 +16,7 @@ import (
 
 const maxMessageAttributes = 10
 
-// attributeValue is one message attribute as clients send and get it.
+// attributeValue is a message attribute in requests and answers.
 type attributeValue struct {
 	DataType         string
 	StringValue      *string  `json:",omitempty"`
@@ -26,14 +26,14 @@ type attributeValue struct {
 }
 
 var (
-	// The developer guide allows A-Z, a-z and 0-9. AWS was seen to accept letters of other
-	// scripts (attributes-of-messages/name-letters of the conformance checks).
+	// The developer guide allows A-Z, a-z and 0-9. AWS was observed to accept letters of
+	// other scripts (attributes-of-messages/name-letters of the conformance checks).
 	attributeName = regexp.MustCompile(`^[\p{L}\p{Nd}_.-]{1,256}$`)
 	numberValue   = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$`)
 )
 
-// checkAttributes applies the rules of the developer guide, "Amazon SQS
-// message attributes", and returns what the attributes add to the message's size.
+// checkAttributes applies the rules of the developer guide, "Amazon SQS message attributes",
+// and returns the number of bytes that count towards the message's size.
 func checkAttributes(attributes map[string]attributeValue) (size int, err *apiError) {
 	if len(attributes) == 0 {
 		return 0, nil
@@ -89,8 +89,8 @@ var (
 	greatestNumber, _, _ = big.ParseFloat("1e126", 10, 512, big.ToNearestEven)
 )
 
-// validNumber is the developer guide's rule in "Amazon SQS message attributes":
-// up to 38 digits, between 10^-128 and 10^+126, positive or negative.
+// validNumber applies the developer guide's rule in "Amazon SQS message attributes": up to 38
+// digits, between 10^-128 and 10^+126, positive or negative.
 func validNumber(text string) bool {
 	if len(text) > 256 || !numberValue.MatchString(text) {
 		return false
@@ -144,7 +144,7 @@ func md5Hex(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// chooseAttributes returns the attributes that a receiver asked for: by name, by
+// chooseAttributes returns the attributes that a receive requests: by name, by
 // "prefix.*", or all with "All", ".*" or "*".
 func chooseAttributes(attributes map[string]attributeValue, wanted []string) map[string]attributeValue {
 	if len(attributes) == 0 || len(wanted) == 0 {
@@ -165,10 +165,10 @@ func chooseAttributes(attributes map[string]attributeValue, wanted []string) map
 	return chosen
 }
 
-// validText reports whether every character is one that SendMessage's page of
-// the API reference allows.
+// validText reports whether a text has only characters that are allowed by the API reference,
+// SendMessage.
 func validText(text string) bool {
-	plain := 0 // bytes that need no look at what they encode
+	plain := 0 // number of leading ASCII characters that are allowed
 	for plain < len(text) && (text[plain] >= 0x20 && text[plain] < utf8.RuneSelf || text[plain] == '\n') {
 		plain++
 	}

@@ -27,7 +27,8 @@ func with(name string, value types.MessageAttributeValue) awssqs.SendMessageInpu
 	return awssqs.SendMessageInput{MessageBody: aws.String("a"), MessageAttributes: map[string]types.MessageAttributeValue{name: value}}
 }
 
-// What the conformance checks leave out: AWS says too little of it, or only the code matters.
+// Cases without a conformance check, because AWS does not document enough, or only the code
+// matters.
 func TestSendMessageRefuses(t *testing.T) {
 	for name, tc := range map[string]struct {
 		in   awssqs.SendMessageInput
@@ -65,7 +66,7 @@ func TestReceiveMessageRefusesUnknownAttributes(t *testing.T) {
 	withOrders(t, func(b *bench, queue *string) {
 		wantType[*types.InvalidAttributeName](b, errOf(b.ReceiveMessage(b.ctx, &awssqs.ReceiveMessageInput{QueueUrl: queue,
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{"Colour"}})))
-		// The older parameter takes names of queue attributes, without effect.
+		// The older parameter accepts names of queue attributes, without effect.
 		b.send(queue, "a")
 		for name, code := range map[string]string{"Colour": "InvalidAttributeName", "QueueArn": "", "Policy": ""} {
 			_, answer, got := post(b.server, "AmazonSQS.ReceiveMessage", `{"QueueUrl":"`+*queue+`","VisibilityTimeout":0,"AttributeNames":["`+name+`"]}`)

@@ -16,9 +16,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// model is a queue and its dead-letter queue as simply as one can say what
-// they do: lists that are sorted and searched anew for every operation. It
-// shares nothing with the emulator.
+// model is a simple implementation of a queue and its dead-letter queue: lists that are
+// sorted and searched for every operation. It shares no code with the emulator.
 type model struct {
 	fifo          bool
 	delay, retain time.Duration
@@ -29,25 +28,25 @@ type model struct {
 
 type modelQueue struct {
 	messages []*modelMessage
-	order    int // the last that was given out
+	order    int // the latest order of a message
 }
 
 type modelMessage struct {
 	body, group string
 	sent        time.Time
-	// order is the place among the visible ones: when it was sent on FIFO queues, else
-	// when it last became visible.
+	// order is the place among the visible messages: by the time of the send on FIFO
+	// queues, else by the time at which the message became visible.
 	order int
-	// shown is when it last became visible: the groups' order.
+	// shown counts up when messages become visible: the order of groups.
 	shown    int
 	delayed  bool
 	inFlight bool
-	until    time.Time // end of either
-	received int       // from this queue
-	handle   string    // the latest
+	until    time.Time // end of the delay or the visibility timeout
+	received int       // number of receives from this queue
+	handle   string    // latest handle
 }
 
-// add takes in a message as another one than it may have been elsewhere.
+// add adds a message as a new one of this queue.
 func (q *modelQueue) add(body, group string, sent, now time.Time, delay time.Duration) {
 	q.order++
 	q.messages = append(q.messages, &modelMessage{body: body, group: group, sent: sent, order: q.order, shown: q.order, delayed: delay > 0, until: now.Add(delay)})
@@ -57,7 +56,7 @@ func (q *modelQueue) remove(m *modelMessage) {
 	q.messages = slices.DeleteFunc(q.messages, func(other *modelMessage) bool { return other == m })
 }
 
-// advance lets time pass until now, in both queues.
+// advance updates both queues to now.
 func (d *model) advance(now time.Time) {
 	for _, q := range []*modelQueue{&d.source, &d.dead} {
 		var due []*modelMessage
@@ -79,8 +78,8 @@ func (d *model) advance(now time.Time) {
 	}
 }
 
-// visible returns what may be received, in order; nothing that is behind a
-// message of its group in flight.
+// visible returns the messages that may be received, in order. A message in flight blocks
+// later messages of its group.
 func (d *model) visible(q *modelQueue) (list []*modelMessage) {
 	for _, m := range q.messages {
 		locked := d.fifo && slices.ContainsFunc(q.messages, func(o *modelMessage) bool { return o.inFlight && o.group == m.group && o.order < m.order })
@@ -92,7 +91,7 @@ func (d *model) visible(q *modelQueue) (list []*modelMessage) {
 	return list
 }
 
-// firstGroup is the group whose first message became visible first.
+// firstGroup returns the group whose first message became visible first.
 func firstGroup(list []*modelMessage) string {
 	first := map[string]*modelMessage{}
 	for _, m := range list {
@@ -103,7 +102,7 @@ func firstGroup(list []*modelMessage) string {
 	return slices.MinFunc(slices.Collect(maps.Values(first)), func(a, b *modelMessage) int { return a.shown - b.shown }).group
 }
 
-// receive returns what a receive must give, and moves what is used up.
+// receive returns the expected result of a receive, and moves messages beyond maxReceiveCount.
 func (d *model) receive(q *modelQueue, limit int, now time.Time, timeout time.Duration) (got []*modelMessage) {
 	for len(got) < limit {
 		list := d.visible(q)
@@ -136,8 +135,8 @@ func (d *model) receive(q *modelQueue, limit int, now time.Time, timeout time.Du
 	return got
 }
 
-// move is what a task back to the source does, one message each 2 ms, while
-// nothing else happens and nothing is in flight.
+// move moves all messages back to the source, like a task with one message each 2 ms, while
+// nothing else happens and none is in flight.
 func (d *model) move(now time.Time) (ends time.Time) {
 	for list := d.visible(&d.dead); len(list) > 0; list = d.visible(&d.dead) {
 		group := firstGroup(list)
@@ -149,7 +148,7 @@ func (d *model) move(now time.Time) (ends time.Time) {
 	return now
 }
 
-// duplicate reports whether a send is one, and else remembers it.
+// duplicate reports whether a send is a duplicate, and remembers it if not.
 func (d *model) duplicate(id string, now time.Time) bool {
 	if at, ok := d.sent[id]; ok && now.Before(at.Add(5*time.Minute)) {
 		return true
@@ -180,17 +179,17 @@ func modelBodies(list []*modelMessage) string {
 	return strings.Join(all, " ")
 }
 
-// step is one operation; which fields count depends on do.
+// step is one operation. Do decides which fields have a meaning.
 type step struct {
 	Do      string
-	Dead    bool // on the dead-letter queue
+	Dead    bool // use the dead-letter queue
 	Group   int
 	Max     int
 	Seconds int
 	Pick    int
 }
 
-// plan is a history for the property.
+// plan is a sequence of steps for the property.
 type plan struct {
 	FIFO                 bool
 	Delay, Retain, Limit int
@@ -215,13 +214,13 @@ var plans = rapid.Custom(func(t *rapid.T) plan {
 		Delay:  rapid.SampledFrom([]int{0, 0, 5}).Draw(t, "delay"),
 		Retain: rapid.SampledFrom([]int{90, 3600}).Draw(t, "retain"),
 		Limit:  rapid.IntRange(1, 3).Draw(t, "limit"),
-		// rapid likes short lists, and much takes a long history to happen.
+		// rapid prefers short lists, but many states need a long history.
 		Steps: rapid.OneOf(rapid.SliceOfN(steps, 1, 30), rapid.SliceOfN(steps, 60, 100)).Draw(t, "steps"),
 	}
 })
 
-// TestModel compares the emulator with the model over any history of
-// operations: every receive, every refusal and every count.
+// TestModel compares the emulator with the model for random histories of operations: every
+// receive, every refusal and every count.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := plans.Draw(rt, "plan")
@@ -323,7 +322,7 @@ func (m *machine) step(s step) error {
 	case "delete", "hide":
 		return m.settle(s, now)
 	case "sleep":
-		// Sometimes as long as a purge or the deduplication of sends lasts.
+		// Sometimes as long as a purge interval or the deduplication interval.
 		time.Sleep(time.Duration([]int{s.Seconds, s.Seconds, 60, 299, 300}[s.Pick%5]) * time.Second)
 	case "purge":
 		_, code := m.call("PurgeQueue", map[string]any{"QueueUrl": m.url(s.Dead)})
@@ -339,7 +338,7 @@ func (m *machine) step(s step) error {
 	case "move":
 		for _, d := range m.dead.messages {
 			if d.inFlight || !d.sent.Add(m.retain).After(now.Add(time.Second)) {
-				return nil // what then happens, and when, is not for a simple model
+				return nil // too complex for a simple model
 			}
 		}
 		if _, code := m.call("StartMessageMoveTask", map[string]any{"SourceArn": m.server.QueueARN("dead" + m.suffix)}); code != "" {
@@ -373,7 +372,7 @@ func (m *machine) send(s step, now time.Time) error {
 	return nil
 }
 
-// settle deletes or hides by any handle that was ever given.
+// settle deletes or hides with any handle that was ever returned.
 func (m *machine) settle(s step, now time.Time) error {
 	if len(m.given) == 0 {
 		return nil

@@ -15,11 +15,11 @@ const (
 	maxMoveRate     = 500 // messages per second
 	maxActiveMoves  = 100 // tasks of an account
 	moveTaskLimit   = 36 * time.Hour
-	listedMoveTasks = 10 // tasks of a queue that are remembered
+	listedMoveTasks = 10 // tasks that are kept for each queue
 )
 
-// moveStatus is a task's status. The service's CANCELLING is never seen here:
-// a task ends at once when it is cancelled.
+// moveStatus is a task's status. The service also has CANCELLING; here a cancelled task ends at
+// once.
 type moveStatus string
 
 const (
@@ -37,26 +37,26 @@ const (
 	reasonTimeIsOut = "The task ran for 36 hours."
 )
 
-// moveTask moves the messages of a dead-letter queue elsewhere, in the order of receives,
-// one in each interval. Messages in flight or delayed move when they become visible. The
-// task is completed when it has moved as many messages as the queue had at its start, or
-// when the queue is empty. AWS does not document more exactly when a task ends. So messages
-// that fail again and come back while it runs do not keep it running.
+// moveTask moves the messages of a dead-letter queue to another queue, in the order of
+// receives, one in each interval. Messages in flight or delayed move when they become visible.
+// The task is completed when it has moved as many messages as the queue had at its start, or
+// when the queue is empty, so that messages that fail again and come back do not keep the task
+// running. AWS does not document the end of a task more exactly.
 type moveTask struct {
 	id          string
 	source      *queue
-	destination *queue // nil: each message goes back to where it came from
+	destination *queue // nil: each message goes back to its source queue
 	rate        *int   // as requested
 	interval    time.Duration
 	started     time.Time
-	next        time.Time // before this, no message may move
-	toMove      int
+	next        time.Time // earliest time of the next move
+	toMove      int       // number of messages in the queue at the start
 	moved       int
 	status      moveStatus
-	reason      string
+	reason      string // failure reason
 }
 
-// taskHandle is what a TaskHandle has inside, as base64 of JSON.
+// taskHandle is the content of a TaskHandle, which is base64 of JSON.
 type taskHandle struct {
 	TaskID    string `json:"taskId"`
 	SourceARN string `json:"sourceArn"`
@@ -74,34 +74,34 @@ func parseTaskHandle(handle string) (parsed taskHandle, ok bool) {
 	return parsed, parsed.TaskID != "" && parsed.SourceARN != ""
 }
 
-// end makes t a task that is over.
-func (s *Server) end(t *moveTask, status moveStatus, reason string) {
+// endMove ends t.
+func (s *Server) endMove(t *moveTask, status moveStatus, reason string) {
 	t.status, t.reason, t.source.moving = status, reason, nil
 	s.moving = slices.DeleteFunc(s.moving, func(other *moveTask) bool { return other == t })
 }
 
-// endMoves ends the tasks that cannot go on without a queue that is deleted.
-func (s *Server) endMoves(q *queue) {
+// failMoves ends the tasks from or to q, which was deleted.
+func (s *Server) failMoves(q *queue) {
 	for _, t := range slices.Clone(s.moving) {
 		if t.source == q || t.destination == q {
-			s.end(t, moveFailed, reasonNoQueue)
+			s.endMove(t, moveFailed, reasonNoQueue)
 		}
 	}
 }
 
-// move brings all tasks up to now. Every operation calls it first, so that it
-// finds messages where they ought to be, whether the timer has fired or not.
-func (s *Server) move(now time.Time) {
+// advanceMoves makes the moves of all tasks that are due. Every operation calls it first, so
+// that results do not depend on whether a timer has fired.
+func (s *Server) advanceMoves(now time.Time) {
 	if len(s.moving) == 0 {
 		return
 	}
 	for _, t := range slices.Clone(s.moving) {
-		s.carryOn(t, now)
+		s.moveDue(t, now)
 	}
 }
 
-// carryOn moves the messages that are due by now.
-func (s *Server) carryOn(t *moveTask, now time.Time) {
+// moveDue makes the moves of t that are due, each at its own time.
+func (s *Server) moveDue(t *moveTask, now time.Time) {
 	q := t.source
 	for t.status == moveRunning {
 		at := t.next
@@ -110,11 +110,11 @@ func (s *Server) carryOn(t *moveTask, now time.Time) {
 		}
 		q.advance(at)
 		if len(q.messages) == 0 || t.moved == t.toMove {
-			s.end(t, moveCompleted, "")
+			s.endMove(t, moveCompleted, "")
 			return
 		}
 		if !at.Before(t.started.Add(moveTaskLimit)) {
-			s.end(t, moveFailed, reasonTimeIsOut)
+			s.endMove(t, moveFailed, reasonTimeIsOut)
 			return
 		}
 		if t.next.After(now) {
@@ -122,14 +122,14 @@ func (s *Server) carryOn(t *moveTask, now time.Time) {
 		}
 		if g := q.next(at); g != nil {
 			if reason := s.moveFirst(t, g, at); reason != "" {
-				s.end(t, moveFailed, reason)
+				s.endMove(t, moveFailed, reason)
 				return
 			}
 			t.next = at.Add(t.interval)
 			continue
 		}
-		// All remaining messages are hidden, or behind a hidden one of their group. The
-		// task tries again when that changes, and at the end of its time.
+		// All remaining messages are hidden, or behind a hidden message of their group. The
+		// task tries again when one becomes visible, and at moveTaskLimit.
 		t.next = now
 		if due := q.hidden.first().due; !due.After(now) {
 			t.next = due
@@ -139,16 +139,16 @@ func (s *Server) carryOn(t *moveTask, now time.Time) {
 	}
 }
 
-// moveFirst moves the first message of g. As the developer guide says, it becomes a new
-// message: it has another id, a new enqueue time and retention period, and no receives.
-// Body, attributes, trace header, group and deduplication id stay. It is not compared with
-// earlier sends, since a moved message that is taken for a duplicate would be lost.
+// moveFirst moves the first message of g, or returns the failure reason. As the developer guide
+// says, it becomes a new message: it has another id, a new enqueue time and retention period,
+// and no receives. Body, attributes, trace header, group and deduplication id stay. Moved
+// messages are not deduplicated, since a duplicate would be lost.
 func (s *Server) moveFirst(t *moveTask, g *group, at time.Time) (failure string) {
 	q, m := t.source, g.messages.first()
 	target := t.destination
 	if target == nil {
 		if m.source == "" {
-			return reasonNoSource // it was sent to this queue, not redriven
+			return reasonNoSource // sent to this queue, not dead-lettered
 		}
 		if target = s.queueByARN(m.source); target == nil {
 			return reasonNoQueue
@@ -173,8 +173,8 @@ func (s *Server) moveFirst(t *moveTask, g *group, at time.Time) (failure string)
 	return ""
 }
 
-// nextMove returns when the queue's active task next has something to do that
-// no change of the queue brings about.
+// nextMove returns the time of t's next step: a move, or the end of its time. A queue whose
+// messages are all hidden has its own times (queue.nextChange).
 func (t *moveTask) nextMove() time.Time {
 	at := t.started.Add(moveTaskLimit)
 	if (t.source.ready.len() > 0 || len(t.source.noisy) > 0) && t.next.Before(at) {
@@ -196,7 +196,7 @@ func (r *startMoveRequest) queueName() string { return nameIn(r.SourceARN) }
 // nameIn returns the queue's name, which ends its ARN and its URL.
 func nameIn(arnOrURL string) string { return arnOrURL[strings.LastIndexAny(arnOrURL, ":/")+1:] }
 
-// onARN is on for a queue that a parameter names by its ARN.
+// onARN is like on, for a parameter that is an ARN.
 func (s *Server) onARN(parameter, arn string, run func(q *queue, now time.Time) (any, *apiError)) (any, error) {
 	if err := s.checkARN(parameter, arn); err != nil {
 		return nil, err
@@ -227,8 +227,8 @@ func errNoResource(parameter string) *apiError {
 	return modelled("ResourceNotFoundException", "The resource that you specified for the %s parameter doesn't exist.", parameter)
 }
 
-// startMessageMoveTask checks and begins a task. Without a rate it moves as
-// many messages per second as a task may; AWS says only that it optimizes.
+// startMessageMoveTask starts a task. Without a rate, the task moves maxMoveRate messages per
+// second; AWS documents only that the rate is optimized.
 func (s *Server) startMessageMoveTask(_ *call, in *startMoveRequest) (any, error) {
 	rate, err := bounded(in.MaxNumberOfMessagesPerSecond, "MaxNumberOfMessagesPerSecond", 1, maxMoveRate, maxMoveRate)
 	if err != nil {
@@ -261,7 +261,7 @@ func (s *Server) startMessageMoveTask(_ *call, in *startMoveRequest) (any, error
 	})
 }
 
-// moveDestination returns nil when the request names none.
+// moveDestination returns the queue of an ARN, nil for "".
 func (s *Server) moveDestination(source *queue, arn string) (*queue, *apiError) {
 	if arn == "" {
 		return nil, nil
@@ -300,7 +300,7 @@ type listedMove struct {
 	TaskHandle                        string `json:",omitempty"`
 }
 
-// listMessageMoveTasks lists the latest tasks first.
+// listMessageMoveTasks returns the latest tasks first.
 func (s *Server) listMessageMoveTasks(_ *call, in *listMovesRequest) (any, error) {
 	limit, err := bounded(in.MaxResults, "MaxResults", 1, listedMoveTasks, 1)
 	if err != nil {
@@ -337,7 +337,7 @@ func (r *cancelMoveRequest) queueName() string {
 	return nameIn(handle.SourceARN)
 }
 
-// cancelMessageMoveTask stops a task; what has moved stays where it is.
+// cancelMessageMoveTask ends a task. Moved messages stay in their new queue.
 func (s *Server) cancelMessageMoveTask(_ *call, in *cancelMoveRequest) (any, error) {
 	if in.TaskHandle == "" {
 		return nil, errMissing("TaskHandle")
@@ -354,7 +354,7 @@ func (s *Server) cancelMessageMoveTask(_ *call, in *cancelMoveRequest) (any, err
 			if t.status != moveRunning {
 				return nil, modelled("UnsupportedOperation", "The task's status is %s: only a task that is RUNNING can be cancelled.", t.status)
 			}
-			s.end(t, moveCancelled, "")
+			s.endMove(t, moveCancelled, "")
 			return struct{ ApproximateNumberOfMessagesMoved int }{t.moved}, nil
 		}
 		return nil, modelled("ResourceNotFoundException", "Task does not exist.")

@@ -12,8 +12,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// deadLetters makes a queue and its dead-letter queue and lets messages with
-// these bodies end there.
+// deadLetters creates a queue and its dead-letter queue, and dead-letters messages with
+// these bodies.
 func (b *bench) deadLetters(suffix string, letters ...string) (queue, dead *string) {
 	b.Helper()
 	queue, dead = b.pair(suffix, 1, "VisibilityTimeout", "1")
@@ -62,7 +62,7 @@ func (b *bench) tasks(dead string, limit int32) []types.ListMessageMoveTasksResu
 	return out.Results
 }
 
-// wantTask fails unless the latest task from dead is like this.
+// wantTask fails unless the latest task from dead has these values.
 func (b *bench) wantTask(dead, status string, moved int64, reason string) {
 	b.Helper()
 	tasks := b.tasks(dead, 0)
@@ -123,14 +123,14 @@ func TestMoveTaskToADestinationKeepsWhatTheSenderGave(t *testing.T) {
 		b.mustMove("dead.fifo", "other.fifo", 0)
 		time.Sleep(time.Second)
 		b.wantTask("dead.fifo", "COMPLETED", 1, "")
-		b.counts(other, "0", "0", "1") // the queue's delay is for every message that is new there
+		b.counts(other, "0", "0", "1") // the queue's delay applies to every new message
 		time.Sleep(5 * time.Second)
 		m := b.one(other)
 		if *m.Body != "a" || *m.MessageAttributes["k"].StringValue != "v" || m.Attributes["MessageGroupId"] != "g" ||
 			m.Attributes["AWSTraceHeader"] == "" || m.Attributes["SequenceNumber"] == "" {
 			b.Errorf("moved message %+v", m)
 		}
-		// On its way into the dead-letter queue it got its id as deduplication id.
+		// Dead-lettering sets the deduplication id to the message's id.
 		if got := m.Attributes["MessageDeduplicationId"]; got != *sent.MessageId || *m.MessageId == *sent.MessageId {
 			b.Errorf("deduplication id %s, message id %s; sent as %s", got, *m.MessageId, *sent.MessageId)
 		}
@@ -207,7 +207,7 @@ func TestMoveTaskEndsWithWhatWasThereAtItsStart(t *testing.T) {
 		time.Sleep(time.Minute)
 		b.wantTask("dead", "COMPLETED", 2, "")
 		b.counts(dead, "1", "0", "0")
-		// A purge takes what a task would have moved.
+		// A purge also removes messages that a task would have moved.
 		b.mustMove("dead", "other", 1)
 		b.ok(b.purge(dead))
 		b.wantTask("dead", "COMPLETED", 0, "")
@@ -252,7 +252,7 @@ func TestMoveTasksThatFail(t *testing.T) {
 		for range 3 {
 			b.ok(b.hide(dead, m.ReceiptHandle, 43_200-60))
 			time.Sleep(11 * time.Hour)
-			waiting := b.poll(dead) // a receiver that waits takes it before the task does
+			waiting := b.poll(dead) // a waiting receiver gets it before the task
 			b.ok(b.hide(dead, m.ReceiptHandle, 0))
 			m = (<-waiting)[0]
 		}
@@ -264,7 +264,7 @@ func TestMoveTasksThatFail(t *testing.T) {
 	})
 }
 
-// What the conformance checks of moves leave out.
+// Cases without a conformance check (moves/...).
 func TestStartMessageMoveTaskRefuses(t *testing.T) {
 	virtual(t, func(b *bench) {
 		b.deadLetters("", "1", "2")

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// maxPolicyActions is how many actions a statement may have, by the developer
-// guide's "Amazon SQS policy quotas".
+// maxPolicyActions is the largest number of actions in a statement (developer guide, "Amazon
+// SQS policy quotas").
 const maxPolicyActions = 7
 
 var permissionLabel = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
 
-// policy is the Policy attribute, as far as AddPermission and RemovePermission
-// can change it: its statements are a list, and are kept as they are written.
+// policy is a Policy attribute that AddPermission and RemovePermission can change, because its
+// Statement is a list. They do not change other statements.
 type policy struct {
 	Version   string            `json:",omitempty"`
 	ID        string            `json:"Id,omitempty"`
 	Statement []json.RawMessage `json:",omitempty"`
 }
 
-// statement is one that AddPermission writes.
+// statement is a statement of AddPermission.
 type statement struct {
 	Sid       string
 	Effect    string
@@ -41,8 +41,7 @@ func (list oneOrMany) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]string(list))
 }
 
-// canonicalPolicy takes any JSON object: a policy is kept as it is, and nothing
-// enforces it.
+// canonicalPolicy accepts any JSON object and keeps it unchanged. Policies are not enforced.
 func canonicalPolicy(name, value string) (string, *apiError) {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(value), &object); err != nil || object == nil {
@@ -51,7 +50,7 @@ func canonicalPolicy(name, value string) (string, *apiError) {
 	return value, nil
 }
 
-// policy returns the queue's policy, or the one that AddPermission begins with.
+// policy returns the queue's policy, or an empty one.
 func (q *queue) policy() (*policy, *apiError) {
 	text := q.attributes["Policy"]
 	if text == "" {
@@ -131,7 +130,7 @@ type removePermissionRequest struct {
 	Label string
 }
 
-// removePermission removes a statement; the last one takes the policy with it.
+// removePermission removes a statement, and a policy that has no other.
 func (s *Server) removePermission(_ *call, in *removePermissionRequest) (any, error) {
 	if in.Label == "" {
 		return nil, errMissing("Label")

@@ -15,22 +15,22 @@ import (
 	"unicode/utf8"
 )
 
-// The query protocol is the one that AWS's SDKs from before the end of 2023 use for SQS:
-// form parameters in the request, and XML in the answer. A request is turned into a request
-// of the JSON protocol, and its answer into XML, so that each operation has one
-// implementation. Names are those of the SDKs' service model of 2012-11-05.
+// AWS's SDKs from before the end of 2023 use the query protocol for SQS: form parameters in
+// the request, and XML in the answer. Requests are converted to JSON, and answers to XML, so
+// that each operation has one implementation. The names are from the SDKs' service model of
+// 2012-11-05.
 
 const (
 	formType = "application/x-www-form-urlencoded"
-	// maxQueryParameters and maxQueryDepth limit what is parsed. The largest request, a
+	// maxQueryParameters and maxQueryDepth limit requests. The largest valid request, a
 	// batch of ten messages with ten attributes each, has some 400 parameters of at most
 	// seven parts.
 	maxQueryParameters = 2000
 	maxQueryDepth      = 8
 )
 
-// isQuery reports whether a request is of the query protocol: one by POST has
-// its parameters in the body, one by GET in the URL.
+// isQuery reports whether a request is of the query protocol. A POST has its parameters in the
+// body, a GET in the URL.
 func isQuery(r *http.Request) bool {
 	switch {
 	case r.Header.Get("X-Amz-Target") != "":
@@ -66,8 +66,8 @@ var queryMaps = map[string]string{
 	"Tag":                    "Tags",
 }
 
-// emptyLists are the names by which Python's SDK sends an empty list: those of
-// the lists, not of their elements. AWS ignores them.
+// emptyLists are names of lists and maps, with which Python's SDK sends empty ones instead of
+// the names of elements. AWS ignores them.
 var emptyLists = map[string]bool{
 	"AWSAccountIds": true, "Actions": true, "AttributeNames": true, "MessageAttributeNames": true,
 	"MessageSystemAttributeNames": true, "TagKeys": true,
@@ -78,8 +78,8 @@ var queryNumbers = []string{
 	"DelaySeconds", "MaxNumberOfMessages", "MaxNumberOfMessagesPerSecond", "MaxResults", "VisibilityTimeout", "WaitTimeSeconds",
 }
 
-// queryRequest turns a request into the operation's name and the JSON of its
-// parameters. The queue is named by QueueUrl or by the path.
+// queryRequest returns a request's operation and its parameters as JSON. QueueUrl or the path
+// names the queue.
 func queryRequest(r *http.Request, body []byte) (name string, parameters []byte, err error) {
 	text := r.URL.RawQuery + "&" + string(body)
 	if n := strings.Count(text, "&"); n > maxQueryParameters {
@@ -111,16 +111,16 @@ func queryRequest(r *http.Request, body []byte) (name string, parameters []byte,
 	}
 	name = form.Get("Action")
 	if _, given := tree["AttributeNames"]; given {
-		delete(tree, "MessageSystemAttributeNames") // the older name of the same counts (query/older-name-counts of the conformance checks)
+		delete(tree, "MessageSystemAttributeNames") // the older name has precedence (query/older-name-counts of the conformance checks)
 	}
 	if tags, given := tree["Tags"]; given && name == "CreateQueue" {
-		tree["tags"] = tags // its name in this one request
+		tree["tags"] = tags // lower case in CreateQueue only
 	}
 	parameters, err = json.Marshal(tree)
 	return name, parameters, err
 }
 
-// queryAnswer is an operation's answer, to be written as XML.
+// queryAnswer is an operation's answer, for queryXML.
 type queryAnswer struct {
 	operation string
 	answer    any
@@ -131,7 +131,7 @@ func (s *Server) queryCall(r *http.Request, body []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A queue's URL is an endpoint for operations on the queue.
+	// A queue's URL is an endpoint only for operations on that queue.
 	elsewhere := r.Method == http.MethodGet && strings.Trim(r.URL.Path, "/") != "" && (name == "CreateQueue" || name == "ListQueues")
 	if _, known := operations[name]; !known || elsewhere {
 		return nil, errUnknownOperation("The action %s is not valid for this endpoint.", name)
@@ -140,7 +140,8 @@ func (s *Server) queryCall(r *http.Request, body []byte) (any, error) {
 	return queryAnswer{name, answer}, err
 }
 
-// queryNode is a parameter, with the parameters whose names begin with its own.
+// queryNode is a parameter in the tree of parameter names: Attribute.1.Name is a child of
+// Attribute.1.
 type queryNode struct {
 	value    string
 	children map[string]*queryNode // nil for a plain value
@@ -161,7 +162,7 @@ func (n *queryNode) child(key string) *queryNode {
 	return n
 }
 
-// structure is the JSON object of a node's children.
+// structure returns the JSON object of a node's children.
 func (n *queryNode) structure() (map[string]any, *apiError) {
 	object := map[string]any{}
 	for name, child := range n.children {
@@ -186,7 +187,7 @@ func (n *queryNode) structure() (map[string]any, *apiError) {
 	return object, nil
 }
 
-// plain is a structure, a number or a text.
+// plain returns a structure, a number or a text.
 func (n *queryNode) plain(name string) (any, *apiError) {
 	if n.children != nil {
 		return n.structure()
@@ -201,7 +202,7 @@ func (n *queryNode) plain(name string) (any, *apiError) {
 	return number, nil
 }
 
-// list has the elements Name.1, Name.2, …, or the one that is called Name.
+// list returns the elements Name.1, Name.2, …, or the single element Name.
 func (n *queryNode) list(name string) (any, *apiError) {
 	list := []any{}
 	elements, err := n.elements(name)
@@ -215,8 +216,7 @@ func (n *queryNode) list(name string) (any, *apiError) {
 	return list, err
 }
 
-// mapping has the entries Name.1.Name and Name.1.Value, …; those of tags are
-// called Key and Value.
+// mapping returns the entries Name.1.Name and Name.1.Value, …. Tags have Key and Value.
 func (n *queryNode) mapping(name string) (any, *apiError) {
 	object := map[string]any{}
 	elements, err := n.elements(name)
@@ -237,9 +237,9 @@ func (n *queryNode) mapping(name string) (any, *apiError) {
 func (n *queryNode) elements(name string) ([]*queryNode, *apiError) {
 	switch {
 	case n.children == nil && n.value == "":
-		return nil, nil // how SDKs send an empty one
+		return nil, nil // an empty list or map
 	case n.children == nil, n.children["Name"] != nil, n.children["Key"] != nil:
-		return []*queryNode{n}, nil // a single one may go without a number
+		return []*queryNode{n}, nil // a single element may have no number
 	}
 	numbered := map[int]*queryNode{}
 	for part, child := range n.children {
@@ -261,8 +261,8 @@ const (
 	queryNamespace   = "http://queue.amazonaws.com/doc/2012-11-05/"
 )
 
-// answerLists are the lists in answers, with the name of their elements. That
-// of Successful has the operation's name before it.
+// answerLists are the lists in answers, with the name of their elements. The operation's name
+// precedes the elements of Successful.
 var answerLists = map[string]string{
 	"Failed":     "BatchResultErrorEntry",
 	"Messages":   "Message",
@@ -272,15 +272,14 @@ var answerLists = map[string]string{
 	"queueUrls":  "QueueUrl",
 }
 
-// answerMaps are the maps in answers, with the names of their entries and of
-// an entry's key.
+// answerMaps are the maps in answers, with the names of their entries and of the entries' keys.
 var answerMaps = map[string]struct{ entry, key string }{
 	"Attributes":        {"Attribute", "Name"},
 	"MessageAttributes": {"MessageAttribute", "Name"},
 	"Tags":              {"Tag", "Key"},
 }
 
-// queryXML is the answer to the request of that id: a queryAnswer, or an error.
+// queryXML returns the answer to a request: answer, which is a queryAnswer, or err.
 func queryXML(id string, answer any, err error) (status int, text []byte) {
 	var x xmlWriter
 	status = http.StatusOK
@@ -308,7 +307,7 @@ func queryXML(id string, answer any, err error) (status int, text []byte) {
 	return status, x.Bytes()
 }
 
-// queryMessage returns an error's message. This protocol has its own text for one error.
+// queryMessage returns an error's message. QueueDoesNotExist has another text in this protocol.
 func queryMessage(failure *apiError) string {
 	if failure.message == errNoQueue().message {
 		return "The specified queue does not exist for this wsdl version."
@@ -316,12 +315,12 @@ func queryMessage(failure *apiError) string {
 	return failure.message
 }
 
-// generic is an answer as the JSON protocol has it.
+// generic returns an answer as a decoded JSON value.
 func generic(answer any) (value any) {
 	text, _ := encode(answer) // answers are strings and numbers
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	_ = decoder.Decode(&value) // it was encoded just now
+	_ = decoder.Decode(&value) // text is valid JSON
 	return value
 }
 
@@ -330,8 +329,8 @@ type xmlWriter struct {
 	operation string
 }
 
-// element writes a member of an answer. Lists and maps are flattened: each element is
-// written separately with the name of the elements.
+// element writes a member of an answer. Lists and maps are flattened: each element is a member
+// with the name of the elements.
 func (x *xmlWriter) element(name string, value any) {
 	switch v := value.(type) {
 	case nil:

@@ -69,7 +69,7 @@ func answerOf(t *testing.T, w *httptest.ResponseRecorder) (int, xmlNode) {
 	return w.Code, answer
 }
 
-// query carries out an action that must succeed. Parameters are name, value, name, value.
+// query sends an action that must succeed. Parameters are name, value, name, value.
 func query(t *testing.T, server http.Handler, path, action string, parameters ...string) xmlNode {
 	t.Helper()
 	form := url.Values{"Action": {action}, "Version": {"2012-11-05"}}
@@ -210,8 +210,7 @@ func TestQueryErrors(t *testing.T) {
 	}
 }
 
-// TestQueryFaults: what is injected strikes this protocol as well, and the
-// history has its calls.
+// TestQueryFaults: faults affect this protocol, too, and the history has its calls.
 func TestQueryFaults(t *testing.T) {
 	server := newServer(t, sqs.Config{Faults: []sqs.Fault{{Kind: sqs.Failure, Operation: "SendMessage"}}})
 	query(t, server, "/", "CreateQueue", "QueueName", "orders")
@@ -224,7 +223,7 @@ func TestQueryFaults(t *testing.T) {
 	}
 }
 
-// FuzzQuery: any form is answered with XML, and the server goes on.
+// FuzzQuery: every form is answered with XML, and the server continues.
 func FuzzQuery(f *testing.F) {
 	for _, seed := range []string{
 		"Action=CreateQueue&QueueName=new&Attribute.1.Name=DelaySeconds&Attribute.1.Value=1&Tag.1.Key=a&Tag.1.Value=b",

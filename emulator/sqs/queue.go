@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// content is what the sender gave: it never changes, so answers are written
-// from it without holding the server's lock. (The count of events is the
-// history's, which changes it under its own.)
+// content is the part of a message that never changes, so that answers are written from it
+// without the server's lock. Exception: the history's lock guards events.
 type content struct {
 	id              string
 	body            string
@@ -19,16 +18,16 @@ type content struct {
 	traceHeader     string
 	groupID         string
 	deduplicationID string
-	events          *int32 // how many the history has with this body; nil: none yet
+	events          *int32 // number of events in the history with this body; nil: none yet
 }
 
-// state says which of its queue's structures holds a message.
+// state is the state of a message. Each state has its own place in the queue's structures.
 type state uint8
 
 const (
-	visible  state = iota // in its group's heap, or just taken from there
-	delayed               // in queue.hidden: not delivered before its delay has passed
-	inFlight              // in queue.hidden: received and neither deleted nor returned
+	visible  state = iota // in its group's heap, or in none while a receive moves it
+	delayed               // in queue.hidden until its delay ends
+	inFlight              // in queue.hidden: received, and neither deleted nor visible again
 )
 
 type message struct {
@@ -36,20 +35,20 @@ type message struct {
 	uid     uint64 // unique in the server, in receipt handles
 	group   *group
 	state   state
-	// order is the message's place among the visible ones of its group: the
-	// sequence number on FIFO queues, else when it last became visible.
+	// order is the message's place among the visible messages of its group: the sequence
+	// number on FIFO queues, else the same as shown.
 	order    uint64
-	shown    uint64 // place among the groups while it is its group's first: when it last became visible
+	shown    uint64 // lastOrder when the message last became visible; orders the groups by their first messages
 	sequence uint64 // FIFO only
 
 	sent          time.Time // enqueue time: retention counts from here
 	firstReceived time.Time
 	lastReceived  time.Time // the 12 h of visibility count from here
 	due           time.Time // when a hidden message becomes visible
-	received      int       // receives from all queues
-	receivedHere  int       // receives from this queue: what maxReceiveCount bounds
-	source        string    // ARN of the queue that it was redriven from
-	again         bool      // what was received is one copy, another is to follow
+	received      int       // number of receives from all queues
+	receivedHere  int       // number of receives from this queue, which maxReceiveCount limits
+	source        string    // ARN of the queue from which SQS dead-lettered the message
+	again         bool      // DuplicateDelivery affected the last receive: the next one gets a copy
 
 	slot      int // place in its group's heap or in queue.hidden
 	blockSlot int // place in its group's blocking
@@ -64,13 +63,13 @@ type queue struct {
 	uid                       uint64
 	fifo                      bool
 	created, modified, purged time.Time
-	attributes                map[string]string // what was set, in canonical form
-	settings                  settings          // the same, parsed
+	attributes                map[string]string // the attributes that were set, in canonical form
+	settings                  settings          // the parsed attributes
 	tags                      map[string]string
 	messages                  map[uint64]*message
 	groups                    map[string]*group
 	ready                     heap[*group]   // groups that a receive may take from
-	noisy                     []*group       // those of them that fair queues hold back
+	noisy                     []*group       // receivable groups of noisy tenants, which are received last
 	hidden                    heap[*message] // delayed and in flight, by due
 	ages                      heap[*message] // all, by sent
 	delayedCount, inFlightNow int
@@ -79,12 +78,12 @@ type queue struct {
 	sentEarlier               recent[pastSend] // by deduplication id
 	attempts                  recent[*attempt] // by ReceiveRequestAttemptId
 	waiting                   list.List        // of *receiver, in order of arrival
-	moves                     []*moveTask      // the latest from this queue
-	moving                    *moveTask        // the active one of them; nil: none
+	moves                     []*moveTask      // the latest tasks of this source queue, oldest first
+	moving                    *moveTask        // the active task; nil: none
 	timer                     *time.Timer
 	armed                     time.Time             // when timer fires; zero: it is not running
-	observer                  func(Event, *content) // nil: no one wants to know
-	prompt                    bool                  // the observer wants to know at once what time brings
+	observer                  func(Event, *content) // nil: no observer
+	prompt                    bool                  // Config.Observe is set: the timer reports changes without a request
 }
 
 func newQueue(name string, now time.Time) *queue {
@@ -93,7 +92,7 @@ func newQueue(name string, now time.Time) *queue {
 	return q
 }
 
-// reset drops all messages and everything remembered about them.
+// reset drops all messages, deduplication ids and receive attempts.
 func (q *queue) reset() {
 	q.messages, q.groups = map[uint64]*message{}, map[string]*group{}
 	q.noisy, q.delayedCount, q.inFlightNow = nil, 0, 0
@@ -112,7 +111,7 @@ func (q *queue) reset() {
 	}
 }
 
-// add enqueues a message that is new to this queue.
+// add enqueues a message that was sent, moved or dead-lettered to this queue.
 func (q *queue) add(m *message, now time.Time, delay time.Duration) {
 	g := q.groups[m.content.groupID]
 	if g == nil {
@@ -145,11 +144,11 @@ func (q *queue) show(m *message) {
 	q.refresh(m.group)
 }
 
-// hide puts a message that was just taken in flight. A timeout of 0 leaves it
-// there until advance, so that one receive never returns a message twice.
+// hide puts a message in flight. Even with a timeout of 0 the message stays in flight until
+// the next call of advance, so that one receive never returns a message twice.
 func (q *queue) hide(m *message, now time.Time, timeout time.Duration) {
 	m.state, m.due = inFlight, now.Add(timeout)
-	q.work(m.group, now)
+	q.countWork(m.group, now)
 	q.inFlightNow++
 	m.group.inFlight++
 	if q.fifo {
@@ -158,8 +157,8 @@ func (q *queue) hide(m *message, now time.Time, timeout time.Duration) {
 	q.hidden.push(m)
 }
 
-// work counts processing time up to now, before a number in flight changes.
-func (q *queue) work(g *group, now time.Time) {
+// countWork adds the processing time up to now. Call it before a number in flight changes.
+func (q *queue) countWork(g *group, now time.Time) {
 	if !q.fifo {
 		q.worked.advance(now, q.inFlightNow)
 		g.worked.advance(now, g.inFlight)
@@ -173,7 +172,7 @@ func (q *queue) unhide(m *message, at time.Time) {
 		q.delayedCount--
 		return
 	}
-	q.work(m.group, at)
+	q.countWork(m.group, at)
 	q.inFlightNow--
 	m.group.inFlight--
 	if q.fifo {
@@ -206,14 +205,14 @@ func (q *queue) advance(now time.Time) {
 		if expiry.After(now) {
 			break
 		}
-		q.unhideUntil(expiry.Add(-1)) // what would return in this very moment is gone
+		q.unhideUntil(expiry.Add(-1)) // a message that expires and is due at the same instant is gone
 		q.forget(m, expiry)
 		q.observe(Expired, m, expiry)
 	}
 	q.unhideUntil(now)
 }
 
-// unhideUntil makes the messages visible that are due at or before a time.
+// unhideUntil makes messages visible that are due at or before a time.
 func (q *queue) unhideUntil(at time.Time) {
 	for m := q.hidden.first(); m != nil && !m.due.After(at); m = q.hidden.first() {
 		was := m.state
@@ -249,9 +248,8 @@ func (q *queue) nextChange() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// redelay gives the delayed messages of a FIFO queue its new delay, which also applies to
-// messages in the queue (CreateQueue's DelaySeconds in the developer guide, "Delay
-// queues").
+// redelay applies a FIFO queue's new delay to the messages that are delayed already (developer
+// guide, "Delay queues").
 func (q *queue) redelay() {
 	for _, m := range slices.Clone(q.hidden.items) { // fix moves the items
 		if m.state == delayed {
@@ -261,7 +259,7 @@ func (q *queue) redelay() {
 	}
 }
 
-// sequenceNumber is n as AWS writes it: 20 digits.
+// sequenceNumber returns n in AWS's form of 20 digits, "" for 0.
 func sequenceNumber(n uint64) string {
 	if n == 0 {
 		return ""

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// purgeInterval and recreateInterval are the service's: between two purges of
-// a queue, and between deleting a queue and creating one of the same name.
+// The service requires purgeInterval between two purges of a queue, and recreateInterval
+// between deleting a queue and creating one of the same name.
 const (
 	purgeInterval    = time.Minute
 	recreateInterval = time.Minute
@@ -45,7 +45,7 @@ func (s *Server) createQueue(_ *call, in *createQueueRequest) (any, error) {
 	case fifoGiven && !fifo && !notFIFO:
 		return nil, errAttributeValue("FifoQueue")
 	case fifoGiven && !fifo:
-		return nil, errUnknownAttribute("FifoQueue") // what AWS says of false
+		return nil, errUnknownAttribute("FifoQueue") // AWS's answer to false
 	case !fifo && !queueName.MatchString(in.QueueName):
 		return nil, errInvalidParameter("Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length")
 	}
@@ -81,8 +81,8 @@ func (s *Server) createQueue(_ *call, in *createQueueRequest) (any, error) {
 	return queueURLAnswer{q.url}, nil
 }
 
-// matches answers CreateQueue for a queue that exists: fine as long as no
-// attribute of the request differs.
+// matches answers CreateQueue for a queue that exists. It returns an error if an attribute of
+// the request differs.
 func (q *queue) matches(given map[string]string) (any, error) {
 	merged, err := merge(q.attributes, given, q.fifo)
 	if err != nil {
@@ -96,8 +96,8 @@ func (q *queue) matches(given map[string]string) (any, error) {
 	return queueURLAnswer{q.url}, nil
 }
 
-// find returns the queue of a URL, by the last two segments of its path, or of
-// a bare name, which AWS takes as well. The caller holds the lock.
+// find returns the queue of a URL, by the last two segments of its path, or of a bare name,
+// which AWS also accepts. The caller holds the lock.
 func (s *Server) find(url string) (*queue, *apiError) {
 	if s.closed {
 		return nil, errClosed()
@@ -138,8 +138,8 @@ func (s *Server) deleteQueue(_ *call, in *queueRequest) (any, error) {
 	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
 		q.shut(errNoQueue())
 		delete(s.queues, q.name)
-		s.endMoves(q)
-		// Drop the names that may be used again.
+		s.failMoves(q)
+		// Names that may be used again need no entry.
 		maps.DeleteFunc(s.deleted, func(_ string, at time.Time) bool { return !now.Before(at.Add(recreateInterval)) })
 		s.deleted[q.name] = now
 		return nothing{}, nil

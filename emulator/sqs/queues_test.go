@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// What the conformance checks (queues, names, attributes) leave out.
+// Cases without a conformance check (queues, names, attributes).
 func TestCreateQueue(t *testing.T) {
 	virtual(t, func(b *bench) {
 		b.queue("existing", "VisibilityTimeout", "60")
@@ -205,7 +205,7 @@ func TestPermissionsAreInThePolicy(t *testing.T) {
 	})
 }
 
-// AWS was recorded with a string in place of a list of one.
+// AWS writes a string instead of a list of one, as was recorded.
 func TestAPermissionOfOneActionForOneAccount_HasNoLists(t *testing.T) {
 	withOrders(t, func(b *bench, queue *string) {
 		b.ok(b.permit(queue, "theirs", []string{"111111111111"}, []string{"ReceiveMessage"}))
@@ -229,7 +229,7 @@ func TestAddPermission_KeepsTheUsersStatements(t *testing.T) {
 	})
 }
 
-// What AddPermission cannot change without understanding it stays as it is.
+// AddPermission does not change a policy that it cannot parse.
 func TestPermissionsOfAnotherForm_AreRefused(t *testing.T) {
 	virtual(t, func(b *bench) {
 		const text = `{"Statement": {"Sid":"mine"}}`

@@ -63,13 +63,14 @@ func (s *Server) receiveMessage(c *call, in *receiveRequest) (any, error) {
 }
 
 type receiveAnswer struct {
-	request    *receiveRequest // says which attributes are wanted
+	request    *receiveRequest // for the requested attributes
 	deliveries []delivery
 }
 
-// delivery is one receive of one message, as it was when it happened.
+// delivery is one receive of one message. The fields are from the time of the receive, except
+// message.
 type delivery struct {
-	message             *message // as it is now; needs the lock
+	message             *message // current state; guarded by the lock
 	content             *content
 	handle              string
 	received            int
@@ -81,21 +82,21 @@ type delivery struct {
 // maxInFlight is the quota of messages in flight, of standard and FIFO queues.
 const maxInFlight = 120_000
 
-// receiver is a ReceiveMessage call, in its queue's line of waiting ones.
+// receiver is a ReceiveMessage call. It is in queue.waiting until it is finished.
 type receiver struct {
 	call       *call
 	max        int
-	visibility *int   // seconds; nil: the queue's
-	attempt    string // its ReceiveRequestAttemptId; "" for none
+	visibility *int   // seconds; nil: the queue's attribute
+	attempt    string // ReceiveRequestAttemptId; "" for none
 
 	// Set under the lock when the receiver stops waiting.
 	finished   bool
 	deliveries []delivery
 	err        error
-	done       chan struct{} // closed then; nil while no one waits for it
+	done       chan struct{} // closed when finished; nil for a short poll
 }
 
-// timeout is for how long messages are hidden that it takes from q.
+// timeout returns the visibility timeout of the messages that r receives from q.
 func (r *receiver) timeout(q *queue) time.Duration {
 	if r.visibility != nil {
 		return time.Duration(*r.visibility) * time.Second
@@ -110,9 +111,8 @@ func (r *receiver) finish(err error) {
 	}
 }
 
-// receive takes messages, and waits for the first one as long as the request or the queue
-// says. Every receiver joins the line, so that receivers are served in the order in which
-// they came.
+// receive returns messages. It waits for the first one up to the wait time of the request, or of
+// the queue. Receivers are served in the order in which they came.
 func (s *Server) receive(c *call, in *receiveRequest) ([]delivery, error) {
 	r := &receiver{call: c, max: 1, visibility: in.VisibilityTimeout, attempt: aws.ToString(in.ReceiveRequestAttemptID)}
 	if in.MaxNumberOfMessages != nil {
@@ -140,12 +140,12 @@ func (s *Server) receive(c *call, in *receiveRequest) ([]delivery, error) {
 		s.serve(q, now)
 		if !r.finished && wait > 0 {
 			r.done = make(chan struct{})
-			s.settle(q, now) // arms the queue's timer
+			s.serveTouched(q, now) // also sets the queue's timer
 			s.wait(r, wait)
 			if !r.finished {
 				// Messages that become visible in the last instant are still received.
 				now = time.Now()
-				s.move(now)
+				s.advanceMoves(now)
 				q.advance(now)
 				s.serve(q, now)
 			}
@@ -168,8 +168,7 @@ func (s *Server) receive(c *call, in *receiveRequest) ([]delivery, error) {
 	return r.deliveries, r.err
 }
 
-// wait lets go of the lock until the receiver is finished, its client is gone
-// or its time is over.
+// wait releases the lock until the receiver is finished, the client is gone, or limit is over.
 func (s *Server) wait(r *receiver, limit time.Duration) {
 	s.mu.Unlock()
 	defer s.mu.Lock()
@@ -182,17 +181,17 @@ func (s *Server) wait(r *receiver, limit time.Duration) {
 	}
 }
 
-// serve gives the queue's visible messages to the waiting receivers, in their order.
+// serve gives the queue's visible messages to the waiting receivers, first come, first served.
 func (s *Server) serve(q *queue, now time.Time) {
 	for place := q.waiting.Front(); place != nil; place = q.waiting.Front() {
 		r := place.Value.(*receiver)
 		if r.call.ctx.Err() != nil {
-			q.waiting.Remove(place) // its client is gone: it must take nothing
+			q.waiting.Remove(place) // the client is gone: messages would be lost to it
 			r.finish(errGone)
 			continue
 		}
-		q.advance(now) // a visibility of 0 brings messages back at once
-		if r.deliveries = s.take(q, r, now); len(r.deliveries) == 0 {
+		q.advance(now) // messages with a visibility timeout of 0 are visible again
+		if r.deliveries = s.dequeue(q, r, now); len(r.deliveries) == 0 {
 			return
 		}
 		q.waiting.Remove(place)
@@ -203,9 +202,9 @@ func (s *Server) serve(q *queue, now time.Time) {
 	}
 }
 
-// take receives up to r.max messages. On a FIFO queue it takes as many messages of a group
-// as it can before the next group.
-func (s *Server) take(q *queue, r *receiver, now time.Time) (taken []delivery) {
+// dequeue puts up to r.max messages in flight and returns them. On a FIFO queue it returns
+// as many messages of a group as possible before the next group.
+func (s *Server) dequeue(q *queue, r *receiver, now time.Time) (taken []delivery) {
 	timeout := r.timeout(q)
 	var anyOrder *drawn
 	if !q.fifo && q.ready.len() > 0 {
@@ -219,7 +218,7 @@ func (s *Server) take(q *queue, r *receiver, now time.Time) (taken []delivery) {
 		if anyOrder != nil && q.ready.len() > 0 {
 			g = q.ready.items[anyOrder.pick(q.ready.len())]
 		}
-		enough, blocking := len(taken)+1, g.blocking.first() // what this receive takes blocks nothing of it
+		enough, blocking := len(taken)+1, g.blocking.first() // messages of this same receive do not block
 		if q.fifo {
 			enough = min(r.max, len(taken)+maxInFlight-q.inFlightNow)
 		}
@@ -244,7 +243,7 @@ func (s *Server) take(q *queue, r *receiver, now time.Time) (taken []delivery) {
 	return taken
 }
 
-// deliver puts m, just taken from its group, in flight.
+// deliver puts m, which is in no heap, in flight.
 func (q *queue) deliver(m *message, now time.Time, timeout time.Duration) delivery {
 	if m.received++; m.received == 1 {
 		m.firstReceived = now
@@ -259,10 +258,11 @@ func (q *queue) deliver(m *message, now time.Time, timeout time.Duration) delive
 	}
 }
 
-// arm sets the queue's timer to its next change while someone wants to know.
-func (s *Server) arm(q *queue, now time.Time) {
+// setTimer sets the queue's timer to its next change, if a receiver, an observer or a move task
+// waits for it.
+func (s *Server) setTimer(q *queue, now time.Time) {
 	if q.waiting.Len() == 0 && !q.prompt && q.moving == nil {
-		return // a timer that still runs will find nothing to do
+		return // a running timer will have no effect
 	}
 	at, ok := q.nextChange()
 	if !ok || !q.armed.IsZero() && !at.Before(q.armed) {
@@ -270,13 +270,13 @@ func (s *Server) arm(q *queue, now time.Time) {
 	}
 	q.armed = at
 	if q.timer == nil {
-		q.timer = time.AfterFunc(at.Sub(now), func() { s.fire(q) })
+		q.timer = time.AfterFunc(at.Sub(now), func() { s.onTimer(q) })
 		return
 	}
 	q.timer.Reset(at.Sub(now))
 }
 
-func (s *Server) fire(q *queue) {
+func (s *Server) onTimer(q *queue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || s.queues[q.name] != q {
@@ -284,12 +284,12 @@ func (s *Server) fire(q *queue) {
 	}
 	q.armed = time.Time{}
 	now := time.Now()
-	s.move(now)
+	s.advanceMoves(now)
 	q.advance(now)
-	s.settle(q, now)
+	s.serveTouched(q, now)
 }
 
-// shut ends a queue that is deleted or whose server is closed.
+// shut ends the timer and the receivers of a queue that is deleted or whose server is closed.
 func (q *queue) shut(err *apiError) {
 	if q.timer != nil {
 		q.timer.Stop()
@@ -301,21 +301,20 @@ func (q *queue) shut(err *apiError) {
 	}
 }
 
-// attempt is a receive of a FIFO queue that may be repeated by its ReceiveRequestAttemptId,
-// because the client may not have got its answer.
+// attempt is a receive of a FIFO queue that may be repeated with its
+// ReceiveRequestAttemptId, for clients that did not get the answer.
 type attempt struct {
 	messages   []attemptedMessage
 	deliveries []delivery
 }
 
-// attemptedMessage is a message as the receive left it.
+// attemptedMessage is a message and its state after the receive.
 type attemptedMessage struct {
 	message  *message
 	received int
 	due      time.Time
 }
 
-// newAttempt keeps what a receive took.
 func newAttempt(deliveries []delivery) *attempt {
 	a := &attempt{deliveries: deliveries}
 	for _, d := range deliveries {
@@ -324,12 +323,12 @@ func newAttempt(deliveries []delivery) *attempt {
 	return a
 }
 
-// receiveAgain answers a receive whose ReceiveRequestAttemptId was used before with the
-// same messages and receipt handles, and restarts their visibility timeout: see
-// ReceiveMessage in the API reference. It does so for five minutes, as long as all messages
-// are in flight and none was changed or deleted. AWS does not document other cases, nor
-// requests with other parameters. Here the receive is then an ordinary one, and new
-// parameters other than the visibility timeout are ignored.
+// receiveAgain returns the deliveries of an earlier receive with the same
+// ReceiveRequestAttemptId, and restarts the messages' visibility timeout (API reference,
+// ReceiveMessage). It does so for five minutes, while all messages are in flight and none was
+// changed or deleted. AWS does not document other cases, nor requests with other parameters:
+// here the receive is then an ordinary one (ok is false), and parameters other than the
+// visibility timeout are ignored.
 func (q *queue) receiveAgain(id string, timeout time.Duration, now time.Time) (deliveries []delivery, ok bool) {
 	a, ok := q.attempts.find(id, now)
 	if !ok || slices.ContainsFunc(a.messages, func(k attemptedMessage) bool { return !q.untouched(k) }) {

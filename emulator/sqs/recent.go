@@ -2,16 +2,16 @@ package sqs
 
 import "time"
 
-// recentWindow is SQS's deduplication interval, and for how long a ReceiveRequestAttemptId is
-// good. It starts with the first send or receive; neither a duplicate nor the message's
-// deletion changes it.
+// recentWindow is SQS's deduplication interval, and the lifetime of a
+// ReceiveRequestAttemptId. It starts with the first send or receive. A duplicate, or the
+// message's deletion, does not change it.
 const recentWindow = 5 * time.Minute
 
-// recent remembers the sends or receives of the last five minutes by their ids. The zero
+// recent has the sends or receives of the last five minutes by their ids. The zero
 // value is ready to use.
 type recent[V any] struct {
 	byID map[string]*remembered[V]
-	// order has them from oldest to newest, those that were replaced included.
+	// order has all values from oldest to newest, including replaced ones.
 	order []*remembered[V]
 }
 
@@ -21,7 +21,7 @@ type remembered[V any] struct {
 	value V
 }
 
-// find returns what is remembered for an id.
+// find returns the value of an id, and drops values older than recentWindow.
 func (r *recent[V]) find(id string, now time.Time) (value V, ok bool) {
 	for len(r.order) > 0 && !r.order[0].until.After(now) {
 		if old := r.order[0]; r.byID[old.id] == old {
@@ -36,7 +36,7 @@ func (r *recent[V]) find(id string, now time.Time) (value V, ok bool) {
 	return value, false
 }
 
-// remember keeps a value that find did not know, or no longer wants.
+// remember stores a value. It replaces an earlier value of the id.
 func (r *recent[V]) remember(id string, value V, now time.Time) {
 	if r.byID == nil {
 		r.byID = map[string]*remembered[V]{}

@@ -19,8 +19,8 @@ type allowPolicy struct {
 	SourceARNs []string `json:"sourceQueueArns,omitempty"`
 }
 
-// canonicalRedrivePolicy accepts maxReceiveCount as a number or, as
-// CloudFormation sends it, a string; it is kept as a number.
+// canonicalRedrivePolicy returns the policy with maxReceiveCount as a number. CloudFormation
+// sends a string.
 func canonicalRedrivePolicy(name, value string) (string, *apiError) {
 	invalid := func(reason string) *apiError { return errValue(value, name, reason) }
 	var raw struct {
@@ -70,7 +70,7 @@ func canonicalAllowPolicy(name, value string) (string, *apiError) {
 	return mustJSON(policy), nil
 }
 
-// mustJSON does not escape for HTML: a policy keeps the user's characters.
+// mustJSON returns v as JSON without HTML escaping, so that a policy keeps its characters.
 func mustJSON(v any) string {
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)
@@ -88,8 +88,8 @@ func parsePolicy[P redrivePolicy | allowPolicy](canonical string) *P {
 	return policy
 }
 
-// checkRedrive refuses a RedrivePolicy if its target is not a queue, is of the other type,
-// or does not allow it. source is the queue that will have the policy.
+// checkRedrive returns an error if the target of a RedrivePolicy does not exist, is of the
+// other type, or does not permit source, the queue that will have the policy.
 func (s *Server) checkRedrive(source *queue, attributes map[string]string) *apiError {
 	text := attributes["RedrivePolicy"]
 	policy := parsePolicy[redrivePolicy](text)
@@ -116,7 +116,7 @@ func (p *allowPolicy) permits(sourceARN string) bool {
 		p.Permission == "byQueue" && slices.Contains(p.SourceARNs, sourceARN)
 }
 
-// queueByARN returns nil when the ARN is not one of this server's queues.
+// queueByARN returns the queue of an ARN, nil if the server has none.
 func (s *Server) queueByARN(arn string) *queue {
 	q := s.queues[nameIn(arn)]
 	if q == nil || q.arn != arn {
@@ -125,9 +125,9 @@ func (s *Server) queueByARN(arn string) *queue {
 	return q
 }
 
-// deadLetterQueue returns the queue to which m has to move instead of being received again;
-// nil if it stays. Receives count for each queue, so a message leaves a dead-letter queue
-// with a policy of its own only as that policy says.
+// deadLetterQueue returns the queue to which m moves instead of being received again; nil if m
+// stays. Receives are counted anew in each queue, so a dead-letter queue that has a
+// RedrivePolicy itself applies its own maxReceiveCount.
 func (s *Server) deadLetterQueue(q *queue, m *message) *queue {
 	policy := q.settings.redrive
 	if policy == nil || m.receivedHere < policy.MaxReceiveCount {
@@ -136,11 +136,11 @@ func (s *Server) deadLetterQueue(q *queue, m *message) *queue {
 	return s.queueByARN(policy.TargetARN)
 }
 
-// redrive moves m, just taken from its group, to the dead-letter queue. On
-// standard queues the enqueue time stays (retention goes on counting); on FIFO
-// queues it starts anew (developer guide, "Setting-up dead-letter queue
-// retention"), and the message's id becomes its deduplication id ("Learn how to
-// configure a dead-letter queue redrive"), since two messages may share one.
+// redrive moves m, which is in no heap, to the dead-letter queue. On standard queues the
+// enqueue time stays, and retention counts from it. On FIFO queues the enqueue time is now
+// (developer guide, "Setting-up dead-letter queue retention"), and the message's id becomes
+// its deduplication id ("Learn how to configure a dead-letter queue redrive"), since two
+// messages may share a deduplication id.
 func (s *Server) redrive(q *queue, m *message, target *queue, now time.Time) {
 	var e Event
 	if q.observer != nil {

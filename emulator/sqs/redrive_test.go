@@ -22,7 +22,7 @@ func TestRedrive(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		b.one(queue)
 		time.Sleep(10 * time.Second)
-		b.counts(queue, "1", "0", "0") // it moves when it would be received a third time
+		b.counts(queue, "1", "0", "0") // the third receive would move it
 		b.wantReceived(queue, "")      // beyond maxReceiveCount
 		b.counts(queue, "0", "0", "0")
 		m := b.one(dead)
@@ -80,7 +80,7 @@ func TestRedriveInACircleEnds(t *testing.T) {
 	})
 }
 
-// What the conformance checks of redrive policies leave out.
+// Cases without a conformance check (redrive policies).
 func TestRedrivePolicies(t *testing.T) {
 	virtual(t, func(b *bench) {
 		dead := b.queue("dead")

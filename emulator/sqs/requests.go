@@ -2,9 +2,8 @@ package sqs
 
 import "github.com/sqsbatch/sqsbatch/emulator/internal/wirejson"
 
-// The most frequent requests are read by wirejson, which leaves everything unusual to
-// encoding/json. Values that are kept after the request are read with Kept, so that a
-// message does not keep its batch in memory.
+// Package wirejson reads the most frequent requests; encoding/json reads the rest. Values that
+// outlive the request are read with Kept, so that a message does not keep its batch in memory.
 
 // read decodes the body of a request for an operation.
 func (op operation) read(body []byte) (any, error) {
@@ -106,8 +105,8 @@ func optional(s *wirejson.Scanner, to **string) bool {
 	return ok
 }
 
-// entries reads a batch's entries. encoding/json would merge those of a second list with
-// the same name into the first ones.
+// entries reads a batch's entries. It leaves a second list of the same name to encoding/json,
+// which merges the lists.
 func entries[E any](s *wirejson.Scanner, to *[]E, object func(*E) wirejson.Object) bool {
 	if *to != nil {
 		return false

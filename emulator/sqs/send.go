@@ -27,7 +27,7 @@ type sendEntry struct {
 }
 
 type sendAnswer struct {
-	id                  string // of an entry of a batch
+	id                  string // the entry's id; "" outside of batches
 	messageID           string
 	bodyMD5             string
 	attributesMD5       string
@@ -90,8 +90,8 @@ type pastSend struct {
 	sequence  uint64
 }
 
-// draft is a message on its way into a queue: checked and hashed as far as
-// that needs no queue, so that it is done without the lock.
+// draft is a message that is not in a queue yet. The checks and hashes that need no queue are
+// done without the lock.
 type draft struct {
 	content *content
 	answer  sendAnswer
@@ -100,9 +100,8 @@ type draft struct {
 	err     *apiError
 }
 
-// draft drafts the entry's message. header is the request's trace header, which
-// goes to all messages that bring none of their own ("Amazon SQS and AWS X-Ray"
-// in the X-Ray developer guide).
+// draft returns the entry's message. header is the request's trace header, for messages without
+// AWSTraceHeader (X-Ray developer guide, "Amazon SQS and AWS X-Ray").
 func (in *sendEntry) draft(header string) *draft {
 	d := &draft{delay: in.DelaySeconds, size: len(in.MessageBody)}
 	d.answer.id = in.ID
@@ -142,7 +141,7 @@ func (in *sendEntry) draft(header string) *draft {
 	return d
 }
 
-// checkSystemAttributes returns AWSTraceHeader, the only one there is.
+// checkSystemAttributes returns AWSTraceHeader, the only system attribute.
 func checkSystemAttributes(attributes map[string]attributeValue) (trace string, err *apiError) {
 	for name, value := range attributes {
 		if name != "AWSTraceHeader" {
@@ -159,7 +158,7 @@ func checkSystemAttributes(attributes map[string]attributeValue) (trace string, 
 	return trace, nil
 }
 
-// validToken is the rule for group, deduplication and receive attempt ids:
+// validToken reports whether a group, deduplication or receive attempt id is valid: 1 to 128
 // letters, digits and ASCII punctuation.
 func validToken(id string) bool {
 	return id != "" && len(id) <= 128 && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r >= 0x7f })
@@ -169,7 +168,7 @@ func errToken(value, parameter string) *apiError {
 	return errValue(value, parameter, parameter+" can only include alphanumeric and punctuation characters. 1 to 128 in length.")
 }
 
-// send enqueues a message, or finds the message that it duplicates.
+// send enqueues a message, unless it is a duplicate.
 func (s *Server) send(q *queue, d *draft, now time.Time) (*sendAnswer, *apiError) {
 	if d.err != nil {
 		return nil, d.err
@@ -217,9 +216,9 @@ func (s *Server) send(q *queue, d *draft, now time.Time) (*sendAnswer, *apiError
 	return &d.answer, nil
 }
 
-// checkBatchIDs checks for errors that make a batch fail as a whole on a FIFO queue: an
-// entry without group id, or without a deduplication id that it needs. The service does
-// this, though its pages do not say so.
+// checkBatchIDs returns the error of a batch that fails as a whole on a FIFO queue: an entry has
+// no group id, or no deduplication id although one is required. AWS does so, but does not
+// document it.
 func (q *queue) checkBatchIDs(drafts []*draft) *apiError {
 	for _, d := range drafts {
 		if !q.fifo || d.err != nil {
@@ -239,8 +238,8 @@ func errNoDeduplicationID() *apiError {
 	return errInvalidParameter("The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
 }
 
-// checkFIFO applies the rules for messages of FIFO queues and completes the
-// deduplication id.
+// checkFIFO applies the rules for messages of FIFO queues and sets a missing deduplication id to
+// the body's hash.
 func (q *queue) checkFIFO(d *draft) *apiError {
 	switch {
 	case d.content.groupID == "":

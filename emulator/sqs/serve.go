@@ -16,7 +16,7 @@ import (
 type listener struct {
 	http        *http.Server
 	served      chan error
-	connections sync.WaitGroup // their goroutines
+	connections sync.WaitGroup // goroutines of connections
 }
 
 func (l *listener) connState(_ net.Conn, state http.ConnState) {
@@ -29,7 +29,7 @@ func (l *listener) connState(_ net.Conn, state http.ConnState) {
 }
 
 // Serve returns a server that listens on addr. With "127.0.0.1:0" it listens on a free
-// port, which [Server.URL] has. Serve returns an error if addr is in use, or is not a
+// port, see [Server.URL]. Serve returns an error if addr is in use, or is not a
 // loopback address: the emulator checks no credentials. For the same reason it answers
 // requests of web pages, and requests for a Host that is neither loopback nor in
 // [Config.AllowedHosts], with the HTTP status 403.
@@ -49,7 +49,7 @@ func Serve(addr string, o Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqs: %w", err)
 	}
-	// "localhost" is what the machine's resolver makes of it.
+	// The machine's resolver decides what "localhost" is.
 	if at, ok := socket.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
 		return nil, errors.Join(
 			fmt.Errorf("sqs: listen address %q is %v here, which is not a loopback address", addr, socket.Addr()),
@@ -70,7 +70,8 @@ func Serve(addr string, o Config) (*Server, error) {
 	return s, nil
 }
 
-// guarded is ServeHTTP for requests that come through the socket of Serve.
+// guarded is ServeHTTP for requests through the socket. It refuses requests of web pages and for
+// unknown hosts.
 func (s *Server) guarded(w http.ResponseWriter, r *http.Request) {
 	if refusal := webguard.Refusal(r, s.options.AllowedHosts); refusal != "" {
 		write(w, r, nil, modelled("AccessDeniedException", "%s", refusal))
@@ -79,8 +80,8 @@ func (s *Server) guarded(w http.ResponseWriter, r *http.Request) {
 	s.ServeHTTP(w, r)
 }
 
-// close ends all connections, and waits for their goroutines: what they wait
-// for has ended before.
+// close ends all connections and waits for their goroutines. The server is closed before,
+// so that no goroutine waits.
 func (l *listener) close() error {
 	err := l.http.Close()
 	if served := <-l.served; !errors.Is(served, http.ErrServerClosed) {

@@ -58,7 +58,7 @@ func TestADroppedConnectionTakesNothing(t *testing.T) {
 	b.counts(queue, "1", "0", "0")
 }
 
-// longPoll begins a receive of 20 s on a connection of its own.
+// longPoll starts a receive of 20 s on its own connection.
 func longPoll(t *testing.T, endpoint, queue string) net.Conn {
 	t.Helper()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(endpoint, "http://"))
@@ -112,21 +112,21 @@ func TestCloseEndsLongPollsOverASocket(t *testing.T) {
 	connection := longPoll(t, b.server.URL(), *b.queue("orders"))
 	defer connection.Close()
 	b.ok(b.server.Close())
-	// Whether it got an answer before the connection was cut or not: it ends.
+	// It ends, with an answer or without one.
 	b.ok(connection.SetReadDeadline(time.Now().Add(10 * time.Second)))
 	if _, err := io.Copy(io.Discard, bufio.NewReader(connection)); err != nil && strings.Contains(err.Error(), "timeout") {
 		t.Error("the long poll goes on after Close")
 	}
 }
 
-// What is refused is in the tests of package webguard: here, that Serve asks it, and
-// that an answer is one of its protocol.
+// Serve uses package webguard, whose tests have the refused requests, and answers in the
+// request's protocol.
 func TestServeRefusesWebPages(t *testing.T) {
 	b := serve(t, sqs.Config{AllowedHosts: []string{"host.docker.internal"}})
 	list := func(host string) error {
 		return errOf(b.ListQueues(b.ctx, nil, func(o *awssqs.Options) { o.HTTPClient = hostClient{o.HTTPClient, host} }))
 	}
-	equal(b, "another host", tell(list("evil.example:9324")), told{"AccessDenied", smithy.FaultClient, http.StatusForbidden})
+	equal(b, "another host", clientErrorOf(list("evil.example:9324")), clientError{"AccessDenied", smithy.FaultClient, http.StatusForbidden})
 	b.ok(list("host.docker.internal:9324"))
 	request, err := http.NewRequest(http.MethodGet, b.server.URL()+"/?Action=ListQueues", http.NoBody)
 	b.ok(err)
@@ -143,7 +143,7 @@ func TestServeRefusesWebPages(t *testing.T) {
 	}
 }
 
-// hostClient asks by another Host.
+// hostClient returns a client whose requests have another Host.
 type hostClient struct {
 	awssqs.HTTPClient
 	host string
@@ -155,7 +155,7 @@ func (c hostClient) Do(r *http.Request) (*http.Response, error) {
 	return c.HTTPClient.Do(r)
 }
 
-// A server without a socket is asked by whatever name its user's client has.
+// A server without a socket accepts any host name.
 func TestWithoutASocketEveryHostWillDo(t *testing.T) {
 	server := newServer(t, sqs.Config{})
 	request := httptest.NewRequest(http.MethodGet, "/?Action=ListQueues", http.NoBody)

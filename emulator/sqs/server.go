@@ -59,7 +59,8 @@ var (
 	accountPattern = regexp.MustCompile(`^[0-9]{12}$`)
 )
 
-// complete fills in the defaults and validates.
+// complete returns o with its defaults, or an error that names the field, its value and its
+// bounds.
 func (o Config) complete() (Config, error) {
 	o.Region = cmp.Or(o.Region, "us-east-1")
 	o.AccountID = cmp.Or(o.AccountID, "000000000000")
@@ -91,20 +92,20 @@ func (o Config) complete() (Config, error) {
 // for concurrent use.
 type Server struct {
 	options  Config
-	invalid  error // what is wrong with the options: the answer to every request
+	invalid  error // the options' error: the answer to every request; nil if they are valid
 	endpoint string
 	listener *listener // nil unless made by Serve
 	faults   faultSet
 	history  history
 	ended    chan struct{} // closed by Close
 
-	// mu guards what follows and all queues. One lock for all, because a
-	// receive may move messages between queues, and because it gives the
-	// events one order. Bodies are decoded, hashed and encoded outside of it.
+	// mu guards the fields below and all queues. One lock for all, because a receive may
+	// move messages between queues, and because the events must have one order. Bodies are
+	// decoded, hashed and encoded without the lock.
 	mu      sync.Mutex
 	queues  map[string]*queue
 	deleted map[string]time.Time // when queues were deleted, by name
-	touched []*queue             // queues that gained messages and are to be served
+	touched []*queue             // queues that gained messages, for serveTouched
 	moving  []*moveTask          // the active message move tasks
 	lastUID uint64
 	closed  bool

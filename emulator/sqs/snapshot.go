@@ -34,7 +34,7 @@ type MessageSnapshot struct {
 	MessageID string
 	Body      string
 	State     MessageState
-	// VisibleAt is when a message in flight or delayed can be received (again). Zero for
+	// VisibleAt is the time at which a message in flight or delayed becomes visible. Zero for
 	// others.
 	VisibleAt time.Time
 	// ReceiveCount is the message's ApproximateReceiveCount, which includes receives from
@@ -59,7 +59,7 @@ type MessageAttribute struct {
 }
 
 // Snapshot returns the current state of the queues, sorted by name, with their messages. It
-// does not receive messages: it neither hides nor counts them.
+// does not receive messages: visibility and receive counts do not change.
 func (s *Server) Snapshot() []QueueSnapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,10 +77,10 @@ func (s *Server) catchUp() {
 		return
 	}
 	now := time.Now()
-	s.move(now)
+	s.advanceMoves(now)
 	for _, q := range s.queues {
 		q.advance(now)
-		s.settle(q, now)
+		s.serveTouched(q, now)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// snapshots shows all queues in a few words.
+// snapshots returns all queues as short text.
 func (b *bench) snapshots() string {
 	var all []string
 	for _, q := range b.server.Snapshot() {
@@ -41,7 +41,7 @@ func TestSnapshot_ShowsMessagesInEachState(t *testing.T) {
 		b.sent(queue, awssqs.SendMessageInput{MessageBody: aws.String("c"), DelaySeconds: 60})
 		b.one(queue)
 		events := len(b.events())
-		for range 2 { // nothing changes by it
+		for range 2 { // a snapshot changes nothing
 			b.wantSnapshot("dead 0/0/0:; orders 1/1/1: a in flight 1 30s b visible 0 c delayed 0 1m0s")
 		}
 		equal(b, "events after snapshots", len(b.events()), events)

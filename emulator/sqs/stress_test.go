@@ -16,8 +16,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// TestAllOperationsAtOnce lets clients do everything at the same time, and
-// then finds every message where it must be: deleted, or in one of the queues.
+// TestAllOperationsAtOnce runs all operations concurrently. Afterwards every message must
+// be deleted or in one of the queues.
 func TestAllOperationsAtOnce(t *testing.T) {
 	const clients, rounds = 6, 25
 	var mu sync.Mutex
@@ -35,7 +35,7 @@ func TestAllOperationsAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var work, polls sync.WaitGroup
-	for _, queue := range queues { // waits, and lets go of what it gets
+	for _, queue := range queues { // waits, and releases the messages
 		polls.Go(func() {
 			for ctx.Err() == nil {
 				out, err := b.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{QueueUrl: queue, MaxNumberOfMessages: 3, WaitTimeSeconds: 20, VisibilityTimeout: 60})
@@ -59,7 +59,7 @@ func TestAllOperationsAtOnce(t *testing.T) {
 	cancel()
 	polls.Wait()
 
-	for _, dead := range []string{"dead", "dead.fifo"} { // or what still moves is counted twice
+	for _, dead := range []string{"dead", "dead.fifo"} { // otherwise moving messages are counted twice
 		for _, task := range b.tasks(dead, 10) {
 			if task.TaskHandle != nil {
 				b.CancelMessageMoveTask(b.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: task.TaskHandle})
@@ -103,8 +103,8 @@ func (b *bench) sendTen(queue *string, name string) {
 	}
 }
 
-// everything calls the other operations, in any order and some of them. Errors
-// do not matter to it: handles grow old, tasks run already.
+// everything calls some of the other operations, in random order. It ignores errors, such
+// as old handles and running tasks.
 func everything(b *bench, queue *string, random *rand.Rand, client int) {
 	for range 12 {
 		switch random.IntN(14) {
@@ -148,7 +148,7 @@ func everything(b *bench, queue *string, random *rand.Rand, client int) {
 			b.ListQueues(b.ctx, nil)
 			b.ListDeadLetterSourceQueues(b.ctx, &awssqs.ListDeadLetterSourceQueuesInput{QueueUrl: queue})
 		case 10:
-			// A queue of its own comes, waits with a receiver, and goes.
+			// Create a queue, wait with a receiver, and delete the queue.
 			own := aws.String(fmt.Sprintf("own-%d-%d", client, random.IntN(1<<30)))
 			out, err := b.CreateQueue(b.ctx, &awssqs.CreateQueueInput{QueueName: own})
 			if err != nil {

@@ -14,26 +14,27 @@ import (
 	"time"
 )
 
-// errGone ends a call whose client has left, so that no answer can be sent.
+// errGone ends a call whose client has left. It has no answer.
 var errGone = errors.New("sqs: the client is gone")
 
-// errRefused and errLostAnswer end a call without an answer, before and after
-// its effect. They are what a client in the same process gets.
+// errRefused and errLostAnswer end a call without an answer, before and after its effect. A
+// client in the same process gets them as they are.
 var (
 	errRefused    error = &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	errLostAnswer error = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
 )
 
-func breakOff(w http.ResponseWriter, err error) {
+// breakConnection ends the request's connection without an answer.
+func breakConnection(w http.ResponseWriter, err error) {
 	if inProcess, ok := w.(*recorder); ok {
 		inProcess.broken = err
 		return
 	}
-	panic(http.ErrAbortHandler) // net/http's way to end a connection; it is not reported
+	panic(http.ErrAbortHandler) // net/http ends the connection and logs nothing
 }
 
-// strikes returns the fault of a kind, among those that are due, that affects the call; nil
-// if there is none.
+// strikes returns the due fault of a kind that affects the call, nil if there is none, and
+// counts it.
 func (s *Server) strikes(c *call, due []drawn, kind FaultKind) *drawn {
 	f := s.faults.strike(due, kind)
 	if f != nil {
@@ -42,14 +43,14 @@ func (s *Server) strikes(c *call, due []drawn, kind FaultKind) *drawn {
 	return f
 }
 
-// strikesPart is strikes for the kinds that strike something within a call.
+// strikesPart is like strikes, for kinds that affect a part of a call: an entry or a message.
 func (s *Server) strikesPart(c *call, kind FaultKind) *drawn {
 	return s.strikes(c, s.faults.draw(c.operation, c.queue, kind), kind)
 }
 
-// strikeBefore applies the faults that keep a call from having its effect, and sets the
-// failure of a call that is to have it. All that strike whole calls are drawn before the
-// first acts, so that none changes which calls the others count.
+// strikeBefore applies the faults that act before a call is carried out. An error replaces the
+// call; c.failure replaces its answer. The faults that affect whole calls are drawn together, so
+// that none changes which calls the others count.
 func (s *Server) strikeBefore(c *call) error {
 	c.due = s.faults.draw(c.operation, c.queue, Latency, Refused, Hang, Throttled, Failure, LostAnswer)
 	if f := s.strikes(c, c.due, Latency); f != nil {
@@ -81,7 +82,7 @@ func (s *Server) strikeBefore(c *call) error {
 	return nil
 }
 
-// pause waits for over; a client that leaves and the server's end are errors.
+// pause waits for over. It returns an error if the client leaves or the server is closed.
 func (s *Server) pause(c *call, over <-chan time.Time) error {
 	select {
 	case <-over:
@@ -100,30 +101,29 @@ func (s *Server) entry(c *call, run func() *apiError) *apiError {
 		return run()
 	}
 	if f.CarriedOut {
-		_ = run() // the fault's error takes its place
+		_ = run() // the fault's error replaces this one
 	}
 	return f.answer()
 }
 
-// faultSet are the faults of a server. Its lock may be taken while the
-// server's is held.
+// faultSet has the faults of a server. Its lock may be taken while the server's is held.
 type faultSet struct {
-	some atomic.Bool // there are any: what every call asks
+	some atomic.Bool // list is not empty; read by every call without the lock
 
 	mu    sync.Mutex
 	seed  uint64
-	alike map[string]uint64 // how many were ever injected that are named alike
+	alike map[string]uint64 // number of faults ever injected, by the name that key makes
 	list  []*injected
 }
 
 type injected struct {
 	Fault
-	key          uint64 // what its draws follow from
-	seen, struck int
+	key          uint64 // seed of the draws
+	seen, struck int    // number of candidates, and of effects
 	removed      bool
 }
 
-// drawn is a fault whose turn has come to strike.
+// drawn is a fault that may affect the current candidate, with the candidate's random number.
 type drawn struct {
 	*injected
 	random uint64
@@ -138,9 +138,9 @@ func (s *faultSet) add(faults []Fault) {
 	s.some.Store(len(s.list) > 0)
 }
 
-// key makes the draws of a fault follow from what it does to which calls, and
-// from its number among those that are alike in this: other faults change
-// nothing, and with a higher Probability it strikes those calls, and others.
+// key returns the seed of a fault's draws. It depends on the fault's effect, on the calls that
+// the fault is for, and on its number among faults that are alike in this. So other faults do
+// not change the draws, and with a higher Probability the fault affects the same calls and more.
 func (s *faultSet) key(f Fault) uint64 {
 	name := string(f.Kind) + "\n" + f.Operation + "\n" + f.Queue + "\n" + f.Code
 	if f.CarriedOut {
@@ -159,14 +159,14 @@ func (s *faultSet) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.list {
-		f.removed = true // calls under way may know of it
+		f.removed = true // running calls may have drawn it
 	}
 	s.list = nil
 	s.some.Store(false)
 }
 
-// draw counts something that faults of the given kinds may strike, and returns
-// those whose turn it is, in the order of their injection.
+// draw counts a candidate of the given kinds, and returns the faults that may affect it, in the
+// order of their injection.
 func (s *faultSet) draw(operation, queue string, kinds ...FaultKind) (due []drawn) {
 	if !s.some.Load() {
 		return nil
@@ -192,14 +192,14 @@ func (f *injected) concerns(operation, queue string, kinds []FaultKind) bool {
 	return slices.Contains(kinds, f.Kind)
 }
 
-// hit decides by a random number.
+// hit reports whether a random number is within the fault's Probability.
 func (f *injected) hit(random uint64) bool {
-	const bits = 53 // a float64 holds so many exactly
+	const bits = 53 // precision of a float64
 	return f.Probability == 0 || float64(random>>(64-bits))/(1<<bits) < f.Probability
 }
 
-// strike returns the first of the due faults that is of a kind and has times left; nil if
-// there is none.
+// strike returns the first due fault of a kind that has Times left, nil if there is none, and
+// counts its effect.
 func (s *faultSet) strike(due []drawn, kind FaultKind) *drawn {
 	if len(due) == 0 {
 		return nil
@@ -215,7 +215,7 @@ func (s *faultSet) strike(due []drawn, kind FaultKind) *drawn {
 	return nil
 }
 
-// pick returns one of n at random.
+// pick returns a random number below n.
 func (f *drawn) pick(n int) int {
 	f.random = mix(f.random)
 	return int(f.random % uint64(n))

@@ -8,11 +8,11 @@ import (
 )
 
 // AppendString appends a string as encoding/json writes it without HTML escaping. A byte
-// that is not UTF-8 becomes \ufffd, the replacement character. encoding/json writes that
-// escaped or not, depending on the version of Go.
+// that is not UTF-8 becomes \ufffd, the replacement character. Depending on the version of Go,
+// encoding/json escapes that character or not.
 func AppendString(b []byte, text string) []byte {
 	b = append(b, '"')
-	from := 0 // of what is not copied yet
+	from := 0 // start of the text that is not copied yet
 	for i := plainjson.PlainEnd(text, 0); i < len(text); i = plainjson.PlainEnd(text, i) {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		if escaped := escape(r, size); escaped != "" {
@@ -24,7 +24,7 @@ func AppendString(b []byte, text string) []byte {
 	return append(append(b, text[from:]...), '"')
 }
 
-// escape returns what a character is written as, "" if that is itself.
+// escape returns the escape of a character, "" if it needs none.
 func escape(r rune, size int) string {
 	switch {
 	case r == '"':

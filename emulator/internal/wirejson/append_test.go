@@ -28,8 +28,8 @@ func FuzzAppendString(f *testing.F) {
 			}
 			return
 		}
-		// How encoding/json writes what is not UTF-8 depends on the version of Go,
-		// what it says does not.
+		// encoding/json's text for bytes that are not UTF-8 depends on the version of Go, the
+		// decoded value does not.
 		var ours, theirs string
 		if err := errors.Join(json.Unmarshal(got[1:], &ours), json.Unmarshal(want.Bytes(), &theirs)); err != nil || ours != theirs || !utf8.Valid(got) {
 			t.Errorf("%q: %s says %q, encoding/json %q, %v", text, got[1:], ours, theirs, err)

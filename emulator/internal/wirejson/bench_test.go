@@ -8,8 +8,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/internal/wirejson"
 )
 
-// BenchmarkWhole reads ten entries with texts of 500 bytes: plain, and JSON,
-// whose quotes are escaped.
+// BenchmarkWhole reads ten entries with texts of 500 bytes: plain texts, and JSON with
+// escaped quotes.
 func BenchmarkWhole(b *testing.B) {
 	for name, text := range map[string]string{
 		"plain":   strings.Repeat("a plain body of words, and of nothing else. ", 500/44),

@@ -1,5 +1,5 @@
 // Package wirejson reads and writes the JSON of the emulators' protocols as package plainjson
-// reads it: fast, and only what encoding/json would certainly read in the same way.
+// does: fast, and only texts that encoding/json certainly reads in the same way.
 //
 // When go.mod requires Go 1.27, encoding/json/v2 can replace it, without the experiment: it
 // compares names exactly, like the protocol of SQS.
@@ -20,8 +20,8 @@ import (
 
 // Object is a value that a [Scanner] can fill.
 type Object interface {
-	// Member reads the value of the member with that name. It returns false for a name that
-	// it does not know, and otherwise the result of the scanner's methods.
+	// Member reads the value of the member name. It returns false for an unknown name, and
+	// otherwise the result of the scanner's methods.
 	Member(s *Scanner, name string) bool
 }
 
@@ -36,7 +36,7 @@ func NewScanner(text string) *Scanner {
 	return &Scanner{Scanner: *plainjson.NewScanner(text), text: text}
 }
 
-// Whole reads an object that is all of the text.
+// Whole reads the text, which must be one object.
 func (s *Scanner) Whole(o Object) bool {
 	return utf8.ValidString(s.text) && s.Object(o) && s.End()
 }
@@ -58,7 +58,7 @@ func (s *Scanner) Texts(to *[]string) bool {
 	return ok
 }
 
-// Int reads a whole number that is not negative.
+// Int reads a whole number of at least 0.
 func (s *Scanner) Int(to *int) bool {
 	s.Peek()
 	start := s.Pos
@@ -70,7 +70,7 @@ func (s *Scanner) Int(to *int) bool {
 	return err == nil && n >= 0
 }
 
-// Kept is Text for a string that outlives the text.
+// Kept is like Text, for strings that outlive the text: it returns a copy.
 func (s *Scanner) Kept() (text string, ok bool) {
 	text, ok = s.Text()
 	return strings.Clone(text), ok

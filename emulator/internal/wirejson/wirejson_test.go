@@ -9,7 +9,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/plainjson/scannertest"
 )
 
-// thing is a value that a scanner can fill.
+// thing is an Object.
 type thing scannertest.Thing
 
 func (o *thing) Member(s *wirejson.Scanner, name string) (ok bool) {
@@ -63,7 +63,7 @@ func FuzzScanner(f *testing.F) {
 		`{"Value":{"a":["]}\""]},"Int":1}`, `{"Inner":{"Int":1},"Inner":{}}`, `{"text":"ä","Int":-0}`)
 }
 
-// A string that is kept must not keep the whole text in memory.
+// A string from Kept must not keep the whole text in memory.
 func TestKeptIsACopy(t *testing.T) {
 	text := strings.Repeat(`"abc"`, 100)
 	kept, ok := wirejson.NewScanner(text).Kept()

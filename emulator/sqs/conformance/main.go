@@ -1,19 +1,19 @@
-// Command conformance checks whatever claims to be Amazon SQS against what
-// AWS's documentation says of it, by the real SDK:
+// Command conformance compares an SQS-compatible service with AWS's documentation of SQS,
+// through the real SDK:
 //
 //	go run github.com/sqsbatch/sqsbatch/emulator/sqs/conformance -endpoint http://127.0.0.1:9324
 //
-// It prints a line for each check, and for those that fail what was expected,
-// what came, and the page that says so. It exits with 0 when all documented
-// checks hold, 1 when some do not, and 2 when it could not run.
+// It prints a line for each check. For failed checks it also prints the expected and the
+// actual result, and the page of the documentation. The exit status is 0 if all documented
+// checks pass, 1 if some do not, and 2 if the command could not run.
 //
-// Without -endpoint it runs against AWS, with the credentials and the region
-// of the SDK's default chain. It then creates about 300 queues, whose names
-// begin with "conformance-" and eight random digits, makes some 3,000 requests,
-// and deletes the queues, also after Ctrl-C.
+// Without -endpoint it runs against AWS, with the credentials and the region of the SDK's
+// default chain. It then creates about 300 queues, whose names begin with "conformance-"
+// and eight random digits, makes some 3,000 requests, and deletes the queues, also after
+// Ctrl-C.
 //
-// Other servers take the same flag; ElasticMQ needs -region elasticmq, because
-// its ARNs say so. LocalStack runs without a container, from PyPI:
+// For other servers, use the same flag. ElasticMQ needs -region elasticmq, which is the
+// region in its ARNs. LocalStack runs without a container, from PyPI:
 //
 //	pip install 'localstack-core[runtime]==4.7.*' 'cbor2<5.8' 'pyopenssl==24.3.0' 'cryptography==44.0.3' 'service_identity==24.2.0'
 //	SERVICES=sqs EAGER_SERVICE_LOADING=1 DISABLE_EVENTS=1 SKIP_SSL_CERT_DOWNLOAD=1 DNS_ADDRESS=0 \
@@ -22,11 +22,11 @@
 //	python -m localstack.runtime.main
 //	go run github.com/sqsbatch/sqsbatch/emulator/sqs/conformance -endpoint http://127.0.0.1:4566 -parallel 16
 //
-// With GATEWAY_SERVER's default it listens on all addresses. The pinned packages are
-// those of its time: it does not start with newer ones. The SQS variables make
-// it follow AWS in what it leaves out by default.
+// With GATEWAY_SERVER's default, LocalStack listens on all addresses. It does not start
+// with newer versions of the pinned packages. The SQS variables enable behavior of AWS that
+// LocalStack leaves out by default.
 //
-// The list itself is package checks, for use in tests.
+// Package checks has the checks, for use in tests.
 package main
 
 import (
@@ -61,7 +61,7 @@ func main() {
 	os.Exit(code)
 }
 
-// options are the command line.
+// options are the flags of the command line.
 type options struct {
 	endpoint, region string
 	only             *regexp.Regexp
@@ -154,8 +154,8 @@ func (o options) run(ctx context.Context, stdout, stderr io.Writer) (failed bool
 	return report.end(results)
 }
 
-// client is the SDK's own. Against an endpoint it takes any credentials and
-// retries nothing, so that an error is reported and not repeated.
+// client returns the SDK's client. With an endpoint it uses made-up credentials and does
+// not retry, so that checks get every error.
 func (o options) client(ctx context.Context, transport *http.Client) (*awssqs.Client, error) {
 	if o.endpoint != "" {
 		return awssqs.New(awssqs.Options{
@@ -173,7 +173,7 @@ func (o options) client(ctx context.Context, transport *http.Client) (*awssqs.Cl
 	return awssqs.NewFromConfig(loaded), nil
 }
 
-// reach finds out whether anyone answers, before all checks fail for that.
+// reach returns an error if the service does not answer, before all checks fail for that reason.
 func reach(ctx context.Context, client *awssqs.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -183,10 +183,10 @@ func reach(ctx context.Context, client *awssqs.Client) error {
 	return nil
 }
 
-// report prints what came of the checks.
+// report prints the results of the checks.
 type report struct{ out io.Writer }
 
-// line prints one result as it comes.
+// line prints one result.
 func (r report) line(result checks.Result) {
 	if result.Err == nil {
 		_, _ = fmt.Fprintf(r.out, "ok    %s (%v)\n", result.ID, result.Took.Round(time.Millisecond))
@@ -200,7 +200,7 @@ func (r report) line(result checks.Result) {
 		result.Must, strings.ReplaceAll(result.Err.Error(), "\n", "\n            "), sources(result.Check, "\n            "))
 }
 
-// sources are where a check comes from.
+// sources returns the sources of a check.
 func sources(c checks.Check, separator string) string {
 	text := c.Page.Title + ", " + c.Page.URL
 	if c.Recorded.Place != "" {

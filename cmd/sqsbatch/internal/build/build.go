@@ -1,5 +1,4 @@
-// Package build compiles a Go function for this machine, as `sqsbatch local`
-// runs it.
+// Package build compiles a Go function for this machine, for `sqsbatch local`.
 //
 //	var goCommand build.Go
 //	pkg, err := goCommand.Find(ctx, "./examples/orders")
@@ -9,7 +8,7 @@
 //	binary, err := goCommand.Build(ctx, pkg, dir)
 //
 // It builds with the tags of a deployment and without cgo, but always for the operating
-// system and processor of this machine, whatever GOOS and GOARCH say.
+// system and processor of this machine: it ignores GOOS and GOARCH.
 package build
 
 import (
@@ -27,29 +26,29 @@ import (
 
 // A Package is a Go main package.
 type Package struct {
-	// ImportPath is the package's, and "command-line-arguments" for files.
+	// ImportPath is the import path, "command-line-arguments" for files.
 	ImportPath string
-	// Dir is the directory that holds its files.
+	// Dir is the directory of the files.
 	Dir string
-	// Files are the names of its Go files, tests left out.
+	// Files are the names of the Go files, without tests.
 	Files []string
 
 	workDir, pattern string
 }
 
-// A Builder finds and builds main packages: [Go], or one that builds each once.
+// A Builder finds and builds main packages. [Go] is one.
 type Builder interface {
 	Find(ctx context.Context, arg string) (*Package, error)
 	Build(ctx context.Context, p *Package, dir string) (string, error)
 }
 
-// Go is the [Builder] that runs the go command.
+// Go is a [Builder] that runs the go command.
 type Go struct{}
 
-// ErrNoGo is returned when there is no go command.
+// ErrNoGo is returned when the go command is not in PATH.
 var ErrNoGo = errors.New("the go command is not in PATH; it is needed to build the function (https://go.dev/dl)")
 
-// An Error says that the go command failed. Output is what the go command printed.
+// An Error is a failure of the go command. Output is the go command's output.
 type Error struct {
 	Package string
 	Output  string
@@ -65,11 +64,11 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s does not build:\n%s", e.Package, out)
 }
 
-// Unwrap returns the go command's exit.
+// Unwrap returns Err, the go command's exit.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Find asks the go command about arg: a directory, an import path or a Go file. The
-// error says what is wrong unless arg is exactly one main package.
+// Find returns the main package arg: a directory, an import path or a Go file. It returns
+// an error if arg is not exactly one main package.
 func (Go) Find(ctx context.Context, arg string) (*Package, error) {
 	p := &Package{pattern: arg}
 	if info, err := os.Stat(arg); err == nil && info.IsDir() {
@@ -104,7 +103,7 @@ func (Go) Find(ctx context.Context, arg string) (*Package, error) {
 	return p, nil
 }
 
-// tags leave out aws-lambda-go's RPC mode, which provided runtimes do not use.
+// tags exclude aws-lambda-go's RPC mode, which provided runtimes do not use.
 const tags = "lambda.norpc"
 
 // Build compiles the package into dir and returns the path, or an [*Error].
@@ -124,7 +123,7 @@ func (Go) Build(ctx context.Context, p *Package, dir string) (string, error) {
 	return binary, nil
 }
 
-// run starts the go command in the package's directory. -tags overrides GOFLAGS.
+// run runs the go command in the package's directory. Its -tags override GOFLAGS.
 func (p *Package) run(ctx context.Context, args ...string) (stdout, stderr string, err error) {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
@@ -142,7 +141,8 @@ func (p *Package) run(ctx context.Context, args ...string) (stdout, stderr strin
 	return out.String(), messages.String(), err
 }
 
-// fromHere makes file names at the beginning of lines relative to the caller.
+// fromHere returns out with the file names at the start of lines relative to the working
+// directory.
 func (p *Package) fromHere(out string) string {
 	if p.workDir == "" || filepath.Clean(p.workDir) == "." {
 		return out

@@ -22,7 +22,7 @@ func module(t *testing.T, files map[string]string) {
 const hello = "package main\n\nfunc main() { println(\"hello\") }\n"
 
 func TestBuild(t *testing.T) {
-	// What a shell that deploys to Lambda may have set must not count here.
+	// Variables of a shell that deploys to Lambda must have no effect.
 	t.Setenv("GOOS", "plan9")
 	t.Setenv("GOARCH", "arm")
 	for _, arg := range []string{"cmd/f", "./cmd/f", "example.com/m/cmd/f", "cmd/f/main.go"} {
@@ -40,7 +40,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestNoFunction: what is no main package is refused before it is built.
+// TestNoFunction: an argument that is not a main package is refused before the build.
 func TestNoFunction(t *testing.T) {
 	module(t, map[string]string{
 		"lib/lib.go": "package lib\n", "cmd/f/main.go": hello, "empty/README": "", "nothing/main.go": "",
@@ -62,7 +62,8 @@ func TestNoFunction(t *testing.T) {
 	}
 }
 
-// TestCompilersWords: the error is the compiler's, with file names from here.
+// TestCompilersWords: the error has the compiler's text, with file names relative to the
+// working directory.
 func TestCompilersWords(t *testing.T) {
 	module(t, map[string]string{"cmd/f/main.go": "package main\n\nfunc main() { x := 1 }\n"})
 	p, err := (build.Go{}).Find(t.Context(), "cmd/f")

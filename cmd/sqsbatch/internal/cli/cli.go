@@ -1,5 +1,5 @@
-// Package cli is what the commands of sqsbatch share: the root of the tree, the
-// form of help, kinds of flags, and the errors about a command line that is wrong.
+// Package cli is shared by the commands of sqsbatch: the root of the tree, the form of
+// help, kinds of flags, and usage errors.
 //
 //	func Command(tio cli.IO) *cobra.Command {
 //		o := options{output: "text"}
@@ -10,8 +10,8 @@
 //		return cmd
 //	}
 //
-// [Root] gives every command its help, its completions, and usage errors that
-// name the flag, its value and what it must be.
+// [Root] adds to every command the help, the completions, and usage errors that name the
+// flag, its value and the expected value.
 package cli
 
 import (
@@ -27,14 +27,14 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
-// IO is how a command meets its caller.
+// IO has a command's arguments, standard streams and interrupts.
 type IO struct {
 	// Args is the command line after the program's name.
 	Args           []string
 	Stdin          io.Reader
 	Stdout, Stderr *show.Out
-	// Interrupts asks the command to end. The command decides what a second
-	// interrupt means. Nil: no interrupt ever comes.
+	// Interrupts receives the user's interrupts. The command decides what a second one means.
+	// Nil: no interrupt ever comes.
 	Interrupts <-chan os.Signal
 }
 
@@ -53,7 +53,7 @@ func (tio IO) EachInterrupt(ctx context.Context, f func(n int)) {
 // The help lists commands in the order in which they were added.
 func init() { cobra.EnableCommandSorting = false }
 
-// Root returns the command sqsbatch, which runs one of commands.
+// Root returns the command sqsbatch with its commands.
 func Root(tio IO, commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sqsbatch",
@@ -89,10 +89,10 @@ func Root(tio IO, commands ...*cobra.Command) *cobra.Command {
 	return root
 }
 
-// Run runs root and returns the exit status: 2 for a wrong command line, that of a
+// Run runs root and returns the exit status: 2 for a [UsageError], Status for a
 // [StatusError], and 1 for any other error.
 func Run(ctx context.Context, root *cobra.Command) int {
-	defer func() { // of marks and characters that were begun
+	defer func() { // incomplete marks and characters
 		for _, w := range []io.Writer{root.OutOrStdout(), root.ErrOrStderr()} {
 			if out, ok := w.(*show.Out); ok {
 				_ = out.Flush()
@@ -113,8 +113,8 @@ func Run(ctx context.Context, root *cobra.Command) int {
 	return 1
 }
 
-// prepare makes errors of the arguments usage errors, gives groups of commands a
-// run that shows their help, and tells the shell how each flag is completed.
+// prepare sets up cmd and its subcommands: errors about arguments are usage errors, a group of
+// commands shows its help, and flags have completions.
 func prepare(cmd *cobra.Command) {
 	for _, c := range cmd.Commands() {
 		prepare(c)
@@ -147,7 +147,7 @@ func prepare(cmd *cobra.Command) {
 	}
 }
 
-// subcommand checks the arguments of a command that only has commands below it.
+// subcommand returns the error of a group of commands that was called with an unknown one.
 func subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -155,7 +155,7 @@ func subcommand(cmd *cobra.Command, args []string) error {
 	return unknownCommand(cmd, args[0])
 }
 
-// helpTopic checks that there is a command to explain.
+// helpTopic returns an error if there is no such command.
 func helpTopic(cmd *cobra.Command, args []string) error {
 	found, rest, err := cmd.Root().Find(args)
 	if err == nil && len(rest) > 0 {
@@ -164,7 +164,7 @@ func helpTopic(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// name is the command's path without that of the root, as in "dlq list".
+// name returns the command's path without the root, as in "dlq list".
 func name(cmd *cobra.Command) string {
 	return strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()), " ")
 }

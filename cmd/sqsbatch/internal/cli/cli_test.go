@@ -43,13 +43,13 @@ func dlq() *cobra.Command {
 	cli.Notes(list, "## One\n\nThe first "+strings.Repeat("paragraph ", 20)+"\n\n## Two\n\n  verbatim   text")
 	redrive := &cobra.Command{Use: "redrive QUEUE", Short: "move messages back", RunE: func(*cobra.Command, []string) error { return nil }}
 	redrive.Flags().String("to", "", "the queue")
-	_ = redrive.MarkFlagRequired("to") // the flag is there
+	_ = redrive.MarkFlagRequired("to") // the flag exists
 	group := &cobra.Command{Use: "dlq", Short: "dead letters"}
 	group.AddCommand(list, redrive)
 	return group
 }
 
-// Every wrong command line has status 2 and names what is wrong.
+// Every wrong command line has status 2, and an error that names the problem.
 func TestUsageErrors(t *testing.T) {
 	for args, want := range map[string]string{
 		"dlq lst":                       "sqsbatch dlq: unknown command \"lst\" (is list meant?); `sqsbatch help dlq` lists them",
@@ -111,7 +111,7 @@ Two:
 	}
 }
 
-// A command with commands below it shows them.
+// A group of commands shows its commands.
 func TestGroups_ShowTheirCommands(t *testing.T) {
 	for _, args := range [][]string{{"dlq"}, {"help", "dlq"}, {"dlq", "-h"}} {
 		status, help, _ := run(t, args...)

@@ -11,15 +11,15 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/words"
 )
 
-// A UsageError is a command line that is wrong.
+// A UsageError is the error of a wrong command line.
 type UsageError struct {
-	// Problem names the flag, its value and what it must be.
+	// Problem names the flag, its value and the expected value.
 	Problem string
-	// Hint says where to read more.
+	// Hint names the command that explains the flags.
 	Hint string
 }
 
-// Error says what is wrong and where the flags are explained.
+// Error returns the problem and the hint.
 func (e *UsageError) Error() string { return e.Problem + "; " + e.Hint }
 
 // Usagef returns a [*UsageError] of a command, as in "local" or "dlq list".
@@ -36,10 +36,10 @@ type StatusError struct {
 
 func (e *StatusError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the cause.
+// Unwrap returns Err.
 func (e *StatusError) Unwrap() error { return e.Err }
 
-// unknownCommand names the command that may be meant.
+// unknownCommand returns the error of an unknown command, with the most similar one.
 func unknownCommand(parent *cobra.Command, written string) error {
 	var names []string
 	for _, c := range parent.Commands() {
@@ -60,7 +60,7 @@ func unknownCommand(parent *cobra.Command, written string) error {
 // flagError turns an error of pflag into a [*UsageError].
 func flagError(cmd *cobra.Command, err error) error {
 	if cmd.HasSubCommands() && cmd.Flags().NArg() > 0 {
-		return unknownCommand(cmd, cmd.Flags().Arg(0)) // and its flags are unknown for that reason
+		return unknownCommand(cmd, cmd.Flags().Arg(0)) // the reason for unknown flags
 	}
 	problem := err.Error()
 	switch err := err.(type) { // pflag does not wrap them
@@ -74,7 +74,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return Usagef(name(cmd), "%s", problem)
 }
 
-// unknownFlag names the flag that may be meant.
+// unknownFlag returns the text of an unknown flag's error, with the most similar flag.
 func unknownFlag(known *pflag.FlagSet, err *pflag.NotExistError) string {
 	written, dashes := err.GetSpecifiedName(), "--"
 	if short := err.GetSpecifiedShortnames(); short != "" {
@@ -94,7 +94,7 @@ func unknownFlag(known *pflag.FlagSet, err *pflag.NotExistError) string {
 	return text
 }
 
-// must says what the value of a flag must be.
+// must returns the end of an error: the expected value of a flag.
 func must(err *pflag.InvalidValueError) string {
 	value := err.GetValue()
 	switch err.GetFlag().Value.Type() {

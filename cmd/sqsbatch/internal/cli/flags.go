@@ -11,10 +11,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/webguard"
 )
 
-// heading is the annotation of a flag with the heading that it stands under.
+// heading is the annotation with a flag's heading.
 const heading = "heading"
 
-// Section adds the flags that define defines, under a heading of the help.
+// Section adds flags under a heading of the help.
 func Section(cmd *cobra.Command, title string, define func(*pflag.FlagSet)) {
 	flags := pflag.NewFlagSet(title, pflag.ContinueOnError)
 	flags.SortFlags = false
@@ -24,7 +24,7 @@ func Section(cmd *cobra.Command, title string, define func(*pflag.FlagSet)) {
 	cmd.Flags().AddFlagSet(flags)
 }
 
-// value is a flag's value of this package.
+// value implements pflag.Value.
 type value struct {
 	placeholder string
 	text        func() string
@@ -36,13 +36,13 @@ func (v *value) String() string     { return v.text() }
 func (v *value) Set(s string) error { return v.set(s) }
 func (v *value) Type() string       { return v.placeholder }
 
-// Text is a flag whose value the help calls placeholder. FILE and PATH are
-// completed with the names of files, other values with nothing.
+// Text returns a flag's value, which is placeholder in the help. Shells complete FILE and
+// PATH with the names of files, and complete no others.
 func Text(p *string, placeholder string) pflag.Value {
 	return &value{placeholder, func() string { return *p }, func(s string) error { *p = s; return nil }, nil}
 }
 
-// Choice is a flag that takes one of choices.
+// Choice returns a flag's value that must be one of choices.
 func Choice(p *string, choices ...string) pflag.Value {
 	set := func(s string) error {
 		if slices.Contains(choices, s) {
@@ -55,13 +55,13 @@ func Choice(p *string, choices ...string) pflag.Value {
 	return &value{strings.Join(choices, "|"), func() string { return *p }, set, choices}
 }
 
-// Texts is a flag that collects its values and may be repeated.
+// Texts returns a flag's value that collects the values of a repeated flag.
 func Texts(p *[]string, placeholder string) pflag.Value {
 	set := func(s string) error { *p = append(*p, s); return nil }
 	return &value{placeholder, func() string { return "" }, set, nil}
 }
 
-// Hosts is a flag that collects host names and may be repeated.
+// Hosts returns a flag's value that collects the host names of a repeated flag.
 func Hosts(p *[]string) pflag.Value {
 	set := func(s string) error {
 		if err := webguard.CheckName(s); err != nil {
@@ -73,7 +73,7 @@ func Hosts(p *[]string) pflag.Value {
 	return &value{"NAME", func() string { return "" }, set, nil}
 }
 
-// placeholder is what the help calls the value of a flag, "" if it takes none.
+// placeholder returns the name of a flag's value in the help, "" for a flag without a value.
 func placeholder(f *pflag.Flag) string {
 	switch kind := f.Value.Type(); kind {
 	case "bool":
@@ -87,21 +87,21 @@ func placeholder(f *pflag.Flag) string {
 	}
 }
 
-// completeFlags tells the shell how the values of flags are completed: those of a
-// Choice with its values, files with their names, others with nothing.
+// completeFlags registers the completions of flags: a Choice with its choices, files with their
+// names, others with nothing.
 func completeFlags(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		complete := cobra.NoFileCompletions
 		if v, ok := f.Value.(*value); ok && v.choices != nil {
 			complete = cobra.FixedCompletions(v.choices, cobra.ShellCompDirectiveNoFileComp)
 		} else if kind := f.Value.Type(); kind == "FILE" || kind == "PATH" || kind == "bool" {
-			return // the names of files are what shells complete by themselves
+			return // shells complete the names of files themselves
 		}
-		_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // it fails for a flag that has one
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // fails for a flag with a completion
 	})
 }
 
-// Assignments is a flag that collects KEY=VALUE and may be repeated.
+// Assignments is a flag's value that collects the KEY=VALUE of a repeated flag.
 type Assignments map[string]string
 
 func (a Assignments) String() string { return "" }

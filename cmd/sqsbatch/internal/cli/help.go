@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// helpWidth is the width of a terminal that was never resized.
+	// helpWidth is the usual width of a terminal.
 	helpWidth = 80
-	// textColumn is where the text of a flag or of a command begins.
+	// textColumn is the first column of the text of a flag or a command.
 	textColumn = 21
 	// notes is the annotation of a command with the text below its flags.
 	notes = "notes"
 )
 
-// Notes sets the text of a command's help below its flags. An empty line separates
-// paragraphs. One that begins with "## " is the title of those below it, and one that
-// begins with white space keeps its lines.
+// Notes sets the text of a command's help below its flags. Empty lines separate paragraphs. A
+// paragraph that begins with "## " is a title, and one that begins with white space keeps its
+// lines.
 func Notes(cmd *cobra.Command, text string) {
 	if cmd.Annotations == nil {
 		cmd.Annotations = map[string]string{}
@@ -44,7 +44,7 @@ type section struct {
 // A row explains a flag or a command.
 type row struct{ name, text string }
 
-// sections are the help of a command, for each form in which it is written.
+// sections returns a command's help, for all its forms: text, Markdown and manual page.
 func sections(cmd *cobra.Command) []section {
 	cmd.InitDefaultHelpFlag()
 	list := []section{{text: cmp.Or(cmd.Long, cmd.Short)}}
@@ -115,7 +115,7 @@ func flagRow(f *pflag.Flag) row {
 	return row{name, text}
 }
 
-// Help is what `sqsbatch help COMMAND` prints, in lines of 80 columns.
+// Help returns the output of `sqsbatch help COMMAND`, in lines of 80 columns.
 func Help(cmd *cobra.Command) string {
 	var out strings.Builder
 	for i, s := range sections(cmd) {
@@ -148,7 +148,7 @@ func Help(cmd *cobra.Command) string {
 	return out.String()
 }
 
-// writeRow writes a name, and its text from textColumn on.
+// writeRow writes a name, and its text at textColumn.
 func writeRow(out *strings.Builder, r row) {
 	var text strings.Builder
 	indent := strings.Repeat(" ", textColumn)
@@ -163,8 +163,8 @@ func writeRow(out *strings.Builder, r row) {
 	out.WriteString(start + "\n" + text.String())
 }
 
-// writeLines writes a paragraph in lines that are indented. Lines that begin with
-// white space are code and stay as they are.
+// writeLines writes a paragraph in indented lines. A paragraph that begins with white space
+// is code and keeps its lines.
 func writeLines(out *strings.Builder, indent, paragraph string) {
 	if strings.HasPrefix(paragraph, " ") || strings.HasPrefix(paragraph, "\t") {
 		out.WriteString(strings.ReplaceAll(paragraph, "\t", "  ") + "\n")
@@ -175,7 +175,7 @@ func writeLines(out *strings.Builder, indent, paragraph string) {
 	}
 }
 
-// paragraphs are separated by empty lines.
+// paragraphs returns the paragraphs of text, which empty lines separate.
 func paragraphs(text string) []string {
 	text = strings.Trim(text, "\n")
 	if text == "" {

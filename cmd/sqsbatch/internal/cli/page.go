@@ -11,10 +11,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
-// pageWidth is that of the documentation's lines.
+// pageWidth is the width of the documentation's lines.
 const pageWidth = 140
 
-// Markdown is a command's help as a page of the documentation.
+// Markdown returns a command's help as a page of the documentation.
 func Markdown(cmd *cobra.Command) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# %s\n\n", cmd.CommandPath())
@@ -43,12 +43,12 @@ func Markdown(cmd *cobra.Command) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// escape keeps characters of the text from being markup.
+// escape returns text with Markdown's special characters escaped.
 func escape(text string) string {
 	return strings.NewReplacer("*", `\*`, "<", `\<`).Replace(text)
 }
 
-// Man is a command's help as a manual page, in the macros of man(7).
+// Man returns a command's help as a manual page, with the macros of man(7).
 func Man(cmd *cobra.Command) string {
 	var out strings.Builder
 	page := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
@@ -81,8 +81,8 @@ func Man(cmd *cobra.Command) string {
 	return out.String()
 }
 
-// roff keeps backslashes, hyphens, and dots and quotes at the start of a line from
-// being requests.
+// roff returns text with roff's special characters escaped: backslashes, hyphens, and dots
+// and quotes at the start of a line.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	var out strings.Builder
@@ -95,8 +95,7 @@ func roff(text string) string {
 	return out.String()
 }
 
-// manCommand writes the manual pages of all commands. It is hidden: releases are
-// packed with it (make man).
+// manCommand returns a hidden command that writes the manual pages, for releases (make man).
 func manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIRECTORY",

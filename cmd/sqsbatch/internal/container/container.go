@@ -1,10 +1,10 @@
-// Package container runs a program as Amazon ECS or Kubernetes would run its
-// container: it starts the program again when it ends, and stops it with SIGTERM.
+// Package container runs a program as Amazon ECS or Kubernetes would run it in a container: it
+// starts the program again when it ends, and stops it with SIGTERM.
 //
 //	err := container.Run(ctx, kill, container.Options{Command: path, StopTimeout: 30 * time.Second})
 //
 // A program that ends before it has done any work is not started again, because its
-// configuration is probably wrong and the user waits for that error.
+// configuration is probably wrong: Run returns the error.
 package container
 
 import (
@@ -19,68 +19,65 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 )
 
-// Options says what to run. All of them are needed but Env.
+// Options configures [Run]. All fields but Env and Idle are required.
 type Options struct {
 	// Command is the program's path.
 	Command string
-	// Env is its environment, in addition to what a process needs to run at all.
+	// Env has environment variables in addition to the few that every process needs.
 	Env map[string]string
-	// Processes is how many run side by side.
+	// Processes is the number of concurrent processes.
 	Processes int
-	// StopTimeout is how long a process may take to end after SIGTERM before it
-	// is killed.
+	// StopTimeout is the time between SIGTERM and SIGKILL.
 	StopTimeout time.Duration
-	// Works says whether any process has done what it is there for.
+	// Works reports whether any process has done work.
 	Works func() bool
 	// Idle, if set, is called once if Works is still false after IdleAfter.
 	Idle      func()
 	IdleAfter time.Duration
-	// Output is given each line that a process prints to "stdout" or "stderr".
-	// It may be called by several goroutines.
+	// Output is called with each line that a process prints to "stdout" or "stderr". It may be
+	// called by several goroutines.
 	Output func(process int, stream, text string)
-	// Changed is called at every start, and at every end after the last line of
-	// the process.
+	// Changed is called at the start of a process, and at its end after its last line.
 	Changed func(Change)
 }
 
 // Change is the start or end of a process.
 type Change struct {
-	Process int `json:"process"` // counted from 1; a process that replaces another has its number
+	Process int `json:"process"` // counted from 1; a replacement has the same number
 	PID     int `json:"pid"`
-	// Ended says how it ended, as in "exit status 1"; "" when it has started.
+	// Ended is the exit status, as in "exit status 1"; "" for a start.
 	Ended string `json:"ended,omitempty"`
-	// Asked says that this package had asked it to end.
+	// Asked is true if this package stopped the process.
 	Asked bool `json:"asked,omitempty"`
-	// Again is how long it takes until it is started again; 0 when it is not.
+	// Again is the time until the next start; 0 if there is none.
 	Again time.Duration `json:"-"`
 }
 
-// A StartError is returned when a process cannot be started, or ended before it
-// did any work.
+// A StartError is returned when a process cannot start, or ended before any process had
+// done work.
 type StartError struct {
-	Err    error    // how it ended
-	Output []string // its last lines
+	Err    error    // the error of the start, or the exit
+	Output []string // last lines of the output
 }
 
-// Error says how it ended.
+// Error returns the text of Err.
 func (e *StartError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error of starting or waiting.
+// Unwrap returns Err.
 func (e *StartError) Unwrap() error { return e.Err }
 
-// Bounds of the pause before a process is started again. The first is that of
-// one that ran for steady, as Kubernetes and Amazon ECS make it longer only for
-// one that keeps ending.
+// The pause before a process is started again doubles from firstPause to lastPause. It is
+// firstPause again for a process that ran longer than steady. Kubernetes and Amazon ECS do
+// the same.
 const (
 	firstPause = 500 * time.Millisecond
 	lastPause  = 10 * time.Second
 	steady     = 10 * time.Second
 )
 
-// Run runs the program until ctx ends, and then until its processes have ended
-// of themselves, StopTimeout is over or kill ends, whatever is first. It returns
-// a [*StartError], or an error when a process had to be killed because it took
-// too long to stop.
+// Run runs the program until ctx ends. Then it stops the processes, and kills them after
+// StopTimeout or at kill's end. It returns a [*StartError], or an error if a process was
+// killed after StopTimeout.
 func Run(ctx, kill context.Context, o Options) error {
 	ctx, stopAll := context.WithCancel(ctx)
 	defer stopAll()
@@ -103,13 +100,13 @@ func Run(ctx, kill context.Context, o Options) error {
 	all.Wait()
 	for _, err := range errs {
 		if _, ok := errors.AsType[*StartError](err); ok {
-			return err // of several processes all fail alike
+			return err // the processes fail alike
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// keep runs one process after another.
+// keep runs a process, and starts it again after its end, until ctx ends.
 func (o *Options) keep(ctx, kill context.Context, number int) error {
 	pause := firstPause
 	for ctx.Err() == nil {
@@ -142,7 +139,7 @@ func (o *Options) keep(ctx, kill context.Context, number int) error {
 	return nil
 }
 
-// stop asks a process to end, and kills it when it does not.
+// stop stops a process, and kills it after StopTimeout or at kill's end.
 func (o *Options) stop(kill context.Context, p *subprocess.Process, number int) error {
 	ctx, cancel := context.WithTimeout(kill, o.StopTimeout)
 	defer cancel()

@@ -20,7 +20,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
-// The test's own program is the container's: DO says what it does.
+// The test binary is the container's program. The variable DO selects its behavior.
 func TestMain(m *testing.M) {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM, os.Interrupt)
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// watch notes changes and lines, and calls up for each line "up" or "told".
+// watch records changes and lines, and calls up for each line "up" or "told".
 type watch struct {
 	mu      sync.Mutex
 	lines   []string
@@ -75,8 +75,8 @@ func options(t *testing.T, w *watch, do string) container.Options {
 	}
 }
 
-// TestStartError: a program that never worked is not started again, whatever
-// runs next to it, and its last lines are in the error.
+// TestStartError: a program that never worked is not started again, also if other processes
+// run, and the error has its last lines.
 func TestStartError(t *testing.T) {
 	t.Setenv("SECRET", "of this process")
 	w := &watch{}
@@ -99,7 +99,7 @@ func TestStartError(t *testing.T) {
 	}
 }
 
-// TestIdle: a program that runs but does not work is reported.
+// TestIdle: Idle is called for a program that runs but does no work.
 func TestIdle(t *testing.T) {
 	for name, works := range map[string]bool{"does not work": false, "works": true} {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// TestRestart: one that has worked is started again, after pauses that grow.
+// TestRestart: a program that has worked is started again, after growing pauses.
 func TestRestart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -159,8 +159,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestKill: a process that does not end is killed after the stop timeout, which
-// is an error, or when that is asked for, which is none.
+// TestKill: a process that does not end is killed after the stop timeout, which is an
+// error, or at kill's end, which is not.
 func TestKill(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the words for a killed process differ")

@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// drainAndGrace is what SQSBATCH_DRAIN_LIMIT and SQSBATCH_GRACE are together by
-	// default, and drainMore is what a stop takes in addition, 4 s of it for settling.
+	// drainAndGrace is the sum of the defaults of SQSBATCH_DRAIN_LIMIT and SQSBATCH_GRACE.
+	// drainMore is the additional time of a stop, 4 s of which are for settling.
 	drainAndGrace = 25 * time.Second
 	drainMore     = 5 * time.Second
 
-	// idleAfter is when a program that has not called SQS is worth a warning.
+	// idleAfter is the time after which a program that has received nothing causes a warning.
 	idleAfter = 10 * time.Second
 )
 
-// runContainers runs processes that poll, until ctx ends and they drain.
+// runContainers runs processes that poll until ctx ends, and waits for their drain.
 func (s *stack) runContainers(ctx, kill context.Context, tracker *track.Tracker) error {
-	begun := time.Now() // what this tool received by itself, see sendRedelivered, is older
+	begun := time.Now() // this tool's own receives, see sendRedelivered, are older
 	err := container.Run(ctx, kill, container.Options{
 		Command: s.binary, Env: s.containerEnvironment(), Processes: s.o.processes,
 		StopTimeout: s.stopLimit() + drainMore,
@@ -48,8 +48,8 @@ func (s *stack) runContainers(ctx, kill context.Context, tracker *track.Tracker)
 	return err
 }
 
-// containerEnvironment is that of a container: the template's variables, and
-// what stands for the role and the region of the platform.
+// containerEnvironment returns the environment of a container: the template's variables, --env,
+// and test values for the region and the role's credentials.
 func (s *stack) containerEnvironment() map[string]string {
 	env := maps.Clone(s.deployment.Function.Environment)
 	maps.DeleteFunc(env, func(name, _ string) bool { return strings.HasPrefix(name, "AWS_LAMBDA_") })
@@ -72,13 +72,13 @@ func (s *stack) containerEnvironment() map[string]string {
 	return env
 }
 
-// stopLimit is how long a stop may take, by the settings in the environment.
+// stopLimit returns the largest duration of a stop, by the settings in the environment.
 func (s *stack) stopLimit() time.Duration {
 	env := s.configured()
 	duration := func(name string, otherwise time.Duration) time.Duration {
 		d, err := time.ParseDuration(env[name])
 		if err != nil || d <= 0 {
-			return otherwise // the function itself reports a wrong one
+			return otherwise // the function itself reports an invalid value
 		}
 		return d
 	}
@@ -86,7 +86,7 @@ func (s *stack) stopLimit() time.Duration {
 	return grace + duration(settings.DrainLimit.Name, max(time.Second, drainAndGrace-grace))
 }
 
-// variables are the settings of the toolkit, as KEY=VALUE.
+// variables returns the toolkit's settings as KEY=VALUE, none on Lambda.
 func (s *stack) variables() (list []string) {
 	if s.o.mode != modePoll {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
-// TestPollSamples: in a container the sample orders end as they do on Lambda.
+// TestPollSamples: the sample orders have the same outcomes in a container as on Lambda.
 func TestPollSamples(t *testing.T) {
 	t.Parallel()
 	lines := done(t, "", "--mode", "poll", "--once", "--timeout", "2m", "--template", own)
@@ -40,7 +40,7 @@ func TestPollSamples(t *testing.T) {
 	}
 }
 
-// What a killed process held comes back and is done by the one that follows it.
+// Records that a killed process held come back, and the next process handles them.
 func TestPollKilled(t *testing.T) {
 	t.Parallel()
 	var w watched
@@ -78,7 +78,7 @@ func TestPollKilled(t *testing.T) {
 	}
 }
 
-// TestPollStopped: Ctrl-C lets the process drain, and nothing is stranded.
+// TestPollStopped: after Ctrl-C the process drains, and no message stays in flight.
 func TestPollStopped(t *testing.T) {
 	t.Parallel()
 	w := watched{interrupts: make(chan os.Signal, 2)}
@@ -108,8 +108,8 @@ func TestPollStopped(t *testing.T) {
 	}
 }
 
-// TestPollSeveralQueues: the queues of all of the function's events are polled,
-// and --queue chooses one. A filter is Lambda's, and told not to count.
+// TestPollSeveralQueues: the process polls the queues of all of the function's events, and
+// --queue selects one. A warning says that filters have no effect.
 func TestPollSeveralQueues(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -120,7 +120,7 @@ func TestPollSeveralQueues(t *testing.T) {
 		{[]string{"--queue", "Second"}, []string{"second"}, []string{"first"}},
 	}
 	for _, tt := range tests {
-		reader, input := io.Pipe() // so that nothing ends before
+		reader, input := io.Pipe() // so that the run does not end before
 		w := watched{interrupts: make(chan os.Signal, 1)}
 		w.saw = func(l line) {
 			switch {
@@ -155,7 +155,7 @@ func sendTo(t *testing.T, header, queue string) {
 	}
 }
 
-// TestPollCannotStart: a program that never polls is not started again and again.
+// TestPollCannotStart: a program that never polls is not started again.
 func TestPollCannotStart(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -174,8 +174,8 @@ func TestPollCannotStart(t *testing.T) {
 	}
 }
 
-// TestPollLateEvent: receive counts of an event are reproduced before the
-// process polls, and what this tool received for that is not an attempt.
+// TestPollLateEvent: receive counts of an event are reproduced before the process polls,
+// and this tool's own receives are not attempts.
 func TestPollLateEvent(t *testing.T) {
 	t.Parallel()
 	good, last := `{"id":"o-1","sku":"flaky:3","quantity":1}`, `{"id":"o-2","sku":"flaky:4","quantity":1}`
@@ -187,8 +187,8 @@ func TestPollLateEvent(t *testing.T) {
 	}
 }
 
-// TestPollStubborn: a process is given its drain limit and a little more, and is
-// then killed, which is an error. It has a container's environment.
+// TestPollStubborn: a process is killed after the drain limit and a margin, which is an
+// error. It has a container's environment.
 func TestPollStubborn(t *testing.T) {
 	t.Setenv("AWS_PROFILE", "mine")
 	t.Setenv("SQSBATCH_WAIT", "1s")
@@ -258,7 +258,7 @@ func TestRetriesAreSpacedOverSeconds(t *testing.T) {
 	}
 }
 
-// TestPollSecondInterrupt: nothing is waited for.
+// TestPollSecondInterrupt: a second interrupt ends the run at once.
 func TestPollSecondInterrupt(t *testing.T) {
 	t.Parallel()
 	text, err := interrupted("", "that is all", 2, "testdata/stubborn", "--mode", "poll", "--template", "testdata/stubborn.yaml", "--no-samples", "--timeout", "1m",

@@ -11,7 +11,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
-// TestUsersErrors: each mistake is answered with what to do about it.
+// TestUsersErrors: the error of each mistake contains the fix.
 func TestUsersErrors(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -63,7 +63,7 @@ Resources:
 	}
 }
 
-// TestCommandLine: a command line that cannot be meant is a UsageError.
+// TestCommandLine: the error of a wrong command line is a UsageError.
 func TestCommandLine(t *testing.T) {
 	tests := []struct {
 		args string

@@ -10,12 +10,12 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 )
 
-// maxFindings is how many findings a run prints. `sqsbatch lint` prints all, with reasons and
-// fixes.
+// maxFindings is the largest number of findings that a run prints. `sqsbatch lint` prints
+// all, with reasons and fixes.
 const maxFindings = 4
 
-// lint returns what the rules find in the settings that the run uses, errors first. The
-// function has the environment of the run. A template that cannot be checked has no findings.
+// lint returns the findings about the settings that the run uses, errors first. --env counts as
+// the function's environment. A template that cannot be checked has no findings.
 func (p *plan) lint() (found []rules.Finding) {
 	st, err := p.template.Stack(template.Options{Parameters: p.o.parameters, Environment: p.o.env})
 	if err != nil {
@@ -35,10 +35,9 @@ func (p *plan) lint() (found []rules.Finding) {
 	return append(errors, slices.DeleteFunc(found, isError)...)
 }
 
-// uses reports whether a finding is worth a line before a run. It is an error or a warning
-// about the function, a queue that it polls, or the mapping that invokes it. Alarms,
-// permissions and encryption have no effect here, and in a container (--mode poll) what
-// Lambda does with mappings has none either.
+// uses reports whether the run prints a finding: an error or a warning about the function,
+// a queue that feeds it, or its event. Alarms, permissions and encryption have no effect in
+// a run, and settings of events have none with --mode poll.
 func (p *plan) uses(f rules.Finding) bool {
 	const encryption, variables = "SB214", "SB119"
 	if f.Severity == rules.Note || f.ID == encryption || p.o.mode == modePoll && strings.HasPrefix(f.ID, "SB1") && f.ID != variables {
@@ -53,7 +52,7 @@ func (p *plan) uses(f rules.Finding) bool {
 	})
 }
 
-// warn shows what a user should know of the template before the run.
+// warn prints the template's warnings and findings before the run.
 func (s *stack) warn(r *run, tracker *track.Tracker) {
 	for _, f := range s.deployment.Findings {
 		r.view.Event(track.Warning{Text: f.String()})

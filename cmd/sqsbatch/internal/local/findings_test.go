@@ -11,9 +11,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )
 
-// Before a run there is a line for each finding about what runs: its function, mapping and
-// queue. Errors come first, and only a few are shown. Those about alarms, permissions and
-// encryption, about another function or event, notes and suppressed ones are not.
+// A run prints a line for each finding about its function, mapping and queue: errors first,
+// and only a few. It prints none about alarms, permissions and encryption, none about other
+// functions or events, and no notes or suppressed findings.
 func TestFindings_OfWhatRuns(t *testing.T) {
 	t.Parallel()
 	const (
@@ -61,11 +61,12 @@ func TestFindings_OfWhatRuns(t *testing.T) {
 	}
 }
 
-// ordersPackage names the example by its import path: no template is looked for above it.
+// ordersPackage is the example's import path, for which no template is searched in parent
+// directories.
 const ordersPackage = "github.com/sqsbatch/sqsbatch/examples/orders"
 
-// A package without a template runs with the settings that the repository's template has,
-// and the header says where they are from.
+// A package without a template runs with the settings of the repository's template, and the
+// header names their origin.
 func TestNoTemplate_RunsWithDefaults(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -97,8 +98,8 @@ var filtering = []string{"testdata/foreign", "--template", "testdata/filter.yaml
 
 const filterable = `{"status":"paid"}` + "\n" + `{"status":"open"}` + "\npaid 7\nopen 8\n"
 
-// TestFilterCriteria: what matches no filter of the event is deleted, the
-// function never sees it, and it is neither a success nor a loss.
+// TestFilterCriteria: a message that matches no filter is deleted without an invocation,
+// and counts neither as succeeded nor as lost.
 func TestFilterCriteria(t *testing.T) {
 	t.Parallel()
 	stdout, stderr, err := output(t, filterable, filtering...)

@@ -1,16 +1,17 @@
 // Package local is the command `sqsbatch local`: it builds a function, runs it against the
-// embedded SQS and Lambda as its template says, sends messages and shows what becomes of them.
+// embedded SQS and Lambda with the settings of its template, sends messages and shows the
+// outcome of each.
 //
-// It combines other packages: template reads what is deployed, lint checks it, build
-// compiles the program, message reads what is sent, track follows what happens,
-// runstats measures it, and view shows it. In this package, options.go has the flags,
-// local.go the course of a run, plan.go finds the template and the package, stack.go has the
-// queues and the function on Lambda, findings.go what lint finds in their settings,
-// messages.go what is sent. container.go is for --mode poll, where the function runs in
-// processes that poll, as in a container (package container).
+// It combines other packages: template reads the template, rules checks it, build compiles
+// the program, message reads messages, track follows them, runstats measures the run, and
+// view shows it. In this package, options.go has the flags, local.go the course of a run,
+// plan.go finds the template and the package, stack.go has the queues and the function on
+// Lambda, findings.go the findings about their settings, messages.go the messages.
+// container.go is for --mode poll, where the function runs in processes that poll, as in a
+// container (package container).
 //
-// A [Trial] uses the same queues and function for another command: it runs messages that
-// it is given once each, and returns what became of them.
+// A [Trial] uses the same queues and function for another command: it runs each of its messages
+// once, and returns their outcomes.
 package local
 
 import (
@@ -38,8 +39,8 @@ var (
 	errTimeout     = errors.New("timeout")
 )
 
-// runWith runs the command. The first interrupt ends it after the work under way,
-// a second one at once.
+// runWith runs the command. After the first interrupt it finishes records in flight; a second
+// interrupt ends it at once.
 func runWith(ctx context.Context, o options, tio cli.IO, builder build.Builder) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -78,7 +79,7 @@ func runWith(ctx context.Context, o options, tio cli.IO, builder build.Builder) 
 	return err
 }
 
-// output ends the run when standard output can no longer be written.
+// output is standard output. It ends the run after a failed write.
 type output struct {
 	w      io.Writer
 	failed func(error) // called for every write that fails
@@ -97,14 +98,14 @@ type run struct {
 	builder build.Builder
 	stdin   io.Reader
 	view    view.View
-	cancel  context.CancelCauseFunc // of the run; what is under way is finished
+	cancel  context.CancelCauseFunc // ends the run after the records in flight
 	kill    context.Context         // ended by a second interrupt
 	stopNow context.CancelFunc
-	refused atomic.Int64 // messages that SQS did not take
+	refused atomic.Int64 // messages that SQS refused
 	stats   *runstats.Stats
 }
 
-// tick is how often the progress line is drawn.
+// tick is the interval between updates of the progress line.
 const tick = 100 * time.Millisecond
 
 func (r *run) run(ctx context.Context) error {
@@ -125,7 +126,7 @@ func (r *run) run(ctx context.Context) error {
 
 	stopSaying := context.AfterFunc(ctx, func() {
 		if errors.Is(context.Cause(ctx), errInterrupted) && tracker.Progress().InFlight > 0 {
-			r.view.Say("finishing what is under way; interrupt again to stop at once")
+			r.view.Say("finishing records in flight; interrupt again to stop at once")
 		}
 	})
 	err = r.work(ctx, s, tracker)
@@ -153,7 +154,8 @@ func (r *run) run(ctx context.Context) error {
 	return nil
 }
 
-// prepare plans the run, and starts everything but what feeds the function.
+// prepare plans the run, and starts the queues and the function. Nothing is received before
+// stack.run.
 func (r *run) prepare(ctx context.Context, emit func(track.Event)) (*stack, *track.Tracker, error) {
 	p, err := r.plan(ctx)
 	if err == nil {
@@ -183,8 +185,8 @@ func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error 
 			}
 		})
 	}
-	// The messages at hand are sent before the function polls, so that it receives
-	// whole batches. Standard input may never end, so it is sent meanwhile.
+	// Files are sent before the function polls, so that it receives whole batches. Standard
+	// input may never end, so its lines are sent while the function polls.
 	if err := r.sendAtHand(ctx, s); err != nil {
 		r.cancel(err)
 		return notInterrupted(ctx, err)
@@ -209,8 +211,7 @@ func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error 
 	}
 }
 
-// afterTimeout cancels a run, and ends it at once, after a timeout if there is one. It returns a
-// function that stops that.
+// afterTimeout ends a run at once after a timeout, never if that is 0. stop stops the timer.
 func afterTimeout(timeout time.Duration, cancel context.CancelCauseFunc, stopNow context.CancelFunc) (stop func()) {
 	if timeout == 0 {
 		return func() {}
@@ -222,7 +223,8 @@ func afterTimeout(timeout time.Duration, cancel context.CancelCauseFunc, stopNow
 	return func() { timer.Stop() }
 }
 
-// inBackground runs a tracker, and calls show every tick, until stop is called.
+// inBackground runs a tracker, and calls show every tick, until stop is called. stop waits
+// for both.
 func inBackground(tracker *track.Tracker, show func()) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var both sync.WaitGroup
@@ -243,7 +245,8 @@ func notInterrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// writable checks, before anything runs, that the metrics can be written.
+// writable returns an error if the metrics cannot be written to path, "" for none. It
+// creates the file, so that the error comes before the run.
 func writable(path string) error {
 	if path == "" {
 		return nil
@@ -255,7 +258,7 @@ func writable(path string) error {
 	return f.Close()
 }
 
-// writeMetrics writes them to a file that a user names, for others to read.
+// writeMetrics writes the metrics to the file of --metrics, which others may read.
 func writeMetrics(path string, r *runstats.Report) error {
 	if path == "" {
 		return nil

@@ -18,8 +18,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
-// TestSamples is what a new user sees first: the sample orders on the
-// repository's own template and example, built as the command builds.
+// TestSamples is a new user's first run: the sample orders, with the repository's template
+// and example, built by the go command.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	var out, side bytes.Buffer
@@ -62,7 +62,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// checkOrder checks what a record's line says next to its outcome.
+// checkOrder checks the other fields of a record's line.
 func checkOrder(t *testing.T, l line) {
 	t.Helper()
 	redriven := l.Outcome == "dead-letter" && l.Attempt == 5
@@ -91,7 +91,7 @@ func checkOrder(t *testing.T, l line) {
 	}
 }
 
-// A function without sqsbatch works too: the event source mapping decided.
+// A function without sqsbatch works, too: the outcomes are the event source mapping's.
 func TestForeignFunction(t *testing.T) {
 	t.Parallel()
 	lines := done(t, "fine\nfail\n\nalso fine\n", "testdata/foreign", "--function", "Foreign", "--once", "--timeout", "1m", "-")
@@ -106,7 +106,7 @@ func TestForeignFunction(t *testing.T) {
 	}
 }
 
-// An event's receive counts are reproduced: its last attempts are the last here.
+// An event's receive counts are reproduced, so that a last attempt is the last here, too.
 func TestLateEvent(t *testing.T) {
 	t.Parallel()
 	const record = `{"messageId":"m%d","body":%q,"attributes":{"ApproximateReceiveCount":"%d"}}`
@@ -118,7 +118,7 @@ func TestLateEvent(t *testing.T) {
 	}
 }
 
-// An error of the function is shown, and --timeout ends a run that would not end.
+// An error of the function is shown, and --timeout ends the run.
 func TestTimeout(t *testing.T) {
 	lines, err := run(t, "error\n", "testdata/foreign", "--function", "Foreign", "--template", "testdata/endless.yaml", "--once", "--timeout", "1500ms", "-")
 	if err == nil || !strings.Contains(err.Error(), "not everything was done after 1.5s") {
@@ -158,7 +158,7 @@ func TestLostMessage(t *testing.T) {
 	}
 }
 
-// TestInterrupt: Ctrl-C is a good end, with a summary; with --once it is none.
+// TestInterrupt: after Ctrl-C the run succeeds, with a summary. With --once it fails.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	for _, once := range []bool{false, true} {
@@ -174,7 +174,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// The SQS endpoint is asked by loopback and by the names that were allowed.
+// The SQS endpoint accepts loopback names and allowed names.
 func TestHosts(t *testing.T) {
 	var s script
 	s.steps = map[string]func(string){"endpoint ": func(output string) {

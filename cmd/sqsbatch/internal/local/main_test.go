@@ -29,12 +29,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The tests wait for visibility timeouts of a real clock, not for a processor.
+	// The tests wait for visibility timeouts in real time, and need little processor time.
 	flag.Parse()
 	chosen := false
 	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == "test.parallel" })
 	if !chosen {
-		_ = flag.Set("test.parallel", "6") // the flag is there
+		_ = flag.Set("test.parallel", "6") // the flag exists
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		if dir, err := programs.dir(); err == nil {
@@ -44,8 +44,8 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// runLocal is `sqsbatch local` with programs that are built once for all tests: linking
-// one costs a second of processor time. TestSamples runs the command as it is.
+// runLocal runs `sqsbatch local` with programs that are built once for all tests, because
+// linking one takes a second of processor time. TestSamples runs the command without this.
 func runLocal(ctx context.Context, args []string, tio cli.IO) error {
 	return runWith(ctx, args, tio, &programs)
 }
@@ -63,7 +63,7 @@ type onceBuilder struct {
 	found, built sync.Map // functions by package
 }
 
-// once returns what a function gives for a key, from its first call.
+// once returns the result of the first call of a function for a key.
 func once[T any](m *sync.Map, key string, f func() (T, error)) (T, error) {
 	first, _ := m.LoadOrStore(key, sync.OnceValues(f))
 	return first.(func() (T, error))()
@@ -86,7 +86,7 @@ func (o *onceBuilder) Build(_ context.Context, p *build.Package, _ string) (stri
 	})
 }
 
-// root is the repository's, from here, and own its template.
+// root is the path of the repository, and own the path of its template.
 var (
 	root = filepath.Join("..", "..", "..", "..")
 	own  = filepath.Join(root, "template.yaml")
@@ -105,7 +105,7 @@ type line struct {
 	Sent, Succeeded, DeadLettered, Lost, Filtered, Removed, Remaining, Retried, Invocations, Starts, Crashes int
 }
 
-// output runs the command and returns what it writes.
+// output runs the command and returns its output.
 func output(t *testing.T, stdin string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, side bytes.Buffer
@@ -113,7 +113,7 @@ func output(t *testing.T, stdin string, args ...string) (stdout, stderr string, 
 	return out.String(), side.String(), err
 }
 
-// shown runs the command, which must succeed, and returns what it shows.
+// shown runs the command, which must succeed, and returns its output.
 func shown(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	stdout, stderr, err := output(t, stdin, args...)
@@ -133,7 +133,7 @@ func run(t *testing.T, stdin string, args ...string) ([]line, error) {
 	return parseLines(t, stdout), err
 }
 
-// done is run for a command that must succeed.
+// done is like run, for a command that must succeed.
 func done(t *testing.T, stdin string, args ...string) []line {
 	t.Helper()
 	lines, err := run(t, stdin, args...)
@@ -184,7 +184,7 @@ func ofType(lines []line, kind string) (list []line) {
 	return list
 }
 
-// orders makes input of so many orders with an sku.
+// orders returns input lines of orders with an sku.
 func orders(n int, sku string) string {
 	var in strings.Builder
 	for i := range n {
@@ -207,8 +207,8 @@ func inEvent(t *testing.T, attributes map[string]string, bodies ...string) (path
 	return golden.File(t, "event.json", string(text))
 }
 
-// A script runs the command and does things meanwhile: each once, when the output contains a
-// text, and on a goroutine of its own, since the command waits for its output.
+// A script has functions that run while the command runs: each once, when the output
+// contains a text, and in its own goroutine, because the command waits for its output.
 type script struct {
 	steps      map[string]func(output string)
 	text       bytes.Buffer
@@ -237,8 +237,8 @@ func (s *script) run(stdin string, args ...string) (text string, err error) {
 
 func (s *script) interrupt(string) { s.interrupts <- os.Interrupt }
 
-// interrupted runs the command, interrupts it n times when its output contains what, and
-// returns its output.
+// interrupted runs the command, interrupts it n times when the output contains what, and
+// returns the output.
 func interrupted(stdin, what string, n int, args ...string) (text string, err error) {
 	var s script
 	s.steps = map[string]func(string){what: func(output string) {
@@ -269,7 +269,7 @@ func (w *watched) run(t *testing.T, stdin io.Reader, args ...string) []line {
 	return w.lines
 }
 
-// once reports whether it is called for the first time.
+// once reports whether this is the first call.
 func (w *watched) once() bool {
 	first := !w.did
 	w.did = true
@@ -298,7 +298,7 @@ func (w *watched) Write(p []byte) (int, error) {
 
 var endpoint = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
-// clientOf is a client of the SQS whose endpoint is in the command's output.
+// clientOf returns a client of the endpoint in the command's output.
 func clientOf(text string) (c *sqs.Client, url string) {
 	url = endpoint.FindString(text)
 	return sqs.New(sqs.Options{Region: "us-east-1", BaseEndpoint: aws.String(url), Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}), url

@@ -28,7 +28,7 @@ import (
 // localGroup is the message group, on a FIFO queue, of messages without one.
 const localGroup = "sqsbatch-local"
 
-// sendAtHand sends the samples or what --event names. Nothing polls yet.
+// sendAtHand sends the samples, or the messages of --event. The function does not poll yet.
 func (r *run) sendAtHand(ctx context.Context, s *stack) error {
 	for _, note := range s.input.notes {
 		r.view.Say(note)
@@ -57,13 +57,14 @@ func (r *run) sendAtHand(ctx context.Context, s *stack) error {
 	return show()
 }
 
-// hidden is the longest visibility timeout that SQS takes, in seconds.
+// hidden is SQS's longest visibility timeout, in seconds.
 const hidden = 43200
 
 func firstAttempt(m message.Message) bool { return m.Attempt <= 1 }
 
-// sendRedelivered sends messages of receive counts above 1: each is received as often as it
-// takes, alone in the queue, and then hidden. The caller calls show in the end.
+// sendRedelivered sends messages with receive counts above 1: it receives each, alone in
+// the queue, until the next receive has the count, and hides it. The caller must call show,
+// which makes them visible.
 func (r *run) sendRedelivered(ctx context.Context, s *stack, messages []message.Message) (show func() error, err error) {
 	var handles []*string
 	for _, m := range messages {
@@ -77,7 +78,7 @@ func (r *run) sendRedelivered(ctx context.Context, s *stack, messages []message.
 				return nil, err
 			}
 			if h == nil {
-				break // maxReceiveCount was reached: it is in the dead-letter queue
+				break // the message is in the dead-letter queue, after maxReceiveCount
 			}
 			if n == m.Attempt-1 {
 				handles = append(handles, h)
@@ -96,8 +97,8 @@ func (r *run) sendRedelivered(ctx context.Context, s *stack, messages []message.
 	}, nil
 }
 
-// hideOne receives the message that is visible; nil when there is none. (The SDK
-// leaves a visibility of 0 out.)
+// hideOne receives the visible message and returns its handle, nil if there is none. It
+// hides the message, because the SDK cannot send a visibility timeout of 0.
 func (s *stack) hideOne(ctx context.Context) (handle *string, err error) {
 	out, err := s.client.ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{
 		QueueUrl: &s.deployment.Queue.URL, VisibilityTimeout: hidden, MaxNumberOfMessages: 1,
@@ -129,7 +130,7 @@ func (r *run) sendLines(ctx context.Context, s *stack, tracker *track.Tracker) {
 	}
 }
 
-// send sends one message. If SQS refuses it, send shows that and counts it.
+// send sends one message. If SQS refuses it, send prints and counts that.
 func (r *run) send(ctx context.Context, s *stack, m message.Message) (sent bool, err error) {
 	id, refusal, err := s.send(ctx, m)
 	if refusal != "" {
@@ -139,9 +140,9 @@ func (r *run) send(ctx context.Context, s *stack, m message.Message) (sent bool,
 	return id != "", err
 }
 
-// send sends one message. refusal says why SQS does not take it.
+// send sends one message. refusal is the reason for which SQS refuses it, "" if it does not.
 func (s *stack) send(ctx context.Context, m message.Message) (id, refusal string, err error) {
-	if !utf8.ValidString(m.Body) { // the client would alter it, and then doubt the answer
+	if !utf8.ValidString(m.Body) { // the client would change it, and the digest would be wrong
 		return "", "it is not UTF-8", nil
 	}
 	began := time.Now()
@@ -157,8 +158,8 @@ func (s *stack) send(ctx context.Context, m message.Message) (id, refusal string
 	return *out.MessageId, "", nil
 }
 
-// sendInput is the call that sends a message to the source queue. On a FIFO queue, a
-// message that has no group or no deduplication id gets one.
+// sendInput returns the request that sends a message to the source queue. On a FIFO queue, a
+// message without a group or a deduplication id gets one.
 func (s *stack) sendInput(m message.Message) *awssqs.SendMessageInput {
 	in := &awssqs.SendMessageInput{
 		QueueUrl: &s.deployment.Queue.URL, MessageBody: &m.Body,
@@ -175,17 +176,17 @@ func (s *stack) sendInput(m message.Message) *awssqs.SendMessageInput {
 	return in
 }
 
-// An input has the messages that are sent before the function polls, and notes about them.
+// An input has the messages to send before the function polls, and notes about them.
 type input struct {
 	messages []message.Message
-	sources  []string // ARNs of the queues that an event's records come from
+	sources  []string // ARNs of the queues of an event's records
 	notes    []string
 }
 
-// expected is what a file may hold, for errors.
+// expected is the part of errors that lists the forms of a file.
 const expected = `a file must be an SQS event as in events/one.json, what ` + "`aws sqs receive-message`" + ` prints, or one body`
 
-// readEvent reads what --event names: a file, a directory, or standard input.
+// readEvent reads the file, the directory or the standard input of --event.
 func (r *run) readEvent(ctx context.Context) (in input, err error) {
 	path := r.o.event
 	if path == "-" {
@@ -287,7 +288,7 @@ func wrongEvent(name string, err error) error {
 	}
 }
 
-// someOf lists the first of names.
+// someOf returns the first names, and the number of the others.
 func someOf(names []string) string {
 	const most = 4
 	if len(names) > most {
@@ -296,11 +297,11 @@ func someOf(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// samplesDirective stands in a file of a main package, on a line of its own, before
-// the name of a file with messages for that function, relative to the package.
+// samplesDirective begins a line in a file of a main package. The name of a file with
+// messages for the function follows, relative to the package.
 const samplesDirective = "//sqsbatch:samples "
 
-// samples reads the messages that the function's package names as samples.
+// samples reads the files of messages that the package's directives name.
 func samples(pkg *build.Package) (in input, found bool, err error) {
 	for _, name := range pkg.Files {
 		path := filepath.Join(pkg.Dir, name)
@@ -326,7 +327,7 @@ func samples(pkg *build.Package) (in input, found bool, err error) {
 	return in, found, nil
 }
 
-// nothingToSend asks for messages, with commands to copy.
+// nothingToSend returns an error with commands that name messages.
 func (p *plan) nothingToSend() error {
 	command := "sqsbatch local"
 	for _, arg := range p.o.args {
@@ -335,7 +336,7 @@ func (p *plan) nothingToSend() error {
 	beside := filepath.Dir(p.template.Path)
 	file, dir := "FILE", "DIRECTORY"
 	for _, pattern := range []string{"events/event.json", "event.json", "events/one.json", "events/*.json"} {
-		if files, _ := filepath.Glob(filepath.Join(beside, filepath.FromSlash(pattern))); len(files) > 0 { // the patterns are good
+		if files, _ := filepath.Glob(filepath.Join(beside, filepath.FromSlash(pattern))); len(files) > 0 { // the patterns are valid
 			file = quote(files[0])
 			break
 		}
@@ -366,7 +367,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// quote makes arg one word of a shell.
+// quote returns arg as one word of a shell.
 func quote(arg string) string {
 	if arg != "" && !strings.ContainsAny(arg, " \t\n'\"\\$&|;<>()*?[]{}~#!`") {
 		return arg
@@ -374,7 +375,7 @@ func quote(arg string) string {
 	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
-// sourceNote says how the records' eventSourceARN changes; "" if it does not.
+// sourceNote returns a note on changes of the records' eventSourceARN, "" if there are none.
 func (s *stack) sourceNote() string {
 	queue := s.deployment.Queue
 	changed, order := false, false
@@ -392,8 +393,8 @@ func (s *stack) sourceNote() string {
 	return note
 }
 
-// place is the part of a queue's ARN that a function may depend on. The account is
-// not, because here it is that of a test.
+// place returns a queue's region and name, on which a function may depend. The account is
+// always a test account.
 func place(arn string) string {
 	if a, err := endpoint.ParseARN(arn); err == nil {
 		return a.Region + " " + a.Name

@@ -15,7 +15,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
-// On the template's FIFO variant a group waits for its failed record, in a container too.
+// With the FIFO variant of the template, a group waits for its failed record, also in a
+// container.
 func TestFIFO(t *testing.T) {
 	t.Parallel()
 	first, second := `{"id":"o-1","sku":"flaky:2","quantity":1}`, `{"id":"o-2","sku":"ok","quantity":1}`
@@ -29,14 +30,14 @@ func TestFIFO(t *testing.T) {
 	}
 }
 
-// TestNothingToSend: an event without records ends at once, and well.
+// TestNothingToSend: with an event without records, the run succeeds at once.
 func TestNothingToSend(t *testing.T) {
 	t.Parallel()
 	text := shown(t, "", "--template", own, "--event", filepath.Join(root, "events", "empty.json"), "--once")
 	golden.Says(t, "the output", text, "has no records: nothing is sent", "0 messages sent")
 }
 
-// TestManyMessages: more than one batch, in several processes side by side.
+// TestManyMessages: more than one batch, in several concurrent processes.
 func TestManyMessages(t *testing.T) {
 	t.Parallel()
 	var in strings.Builder
@@ -55,7 +56,7 @@ func TestManyMessages(t *testing.T) {
 
 const fileRecord = `{"messageId":"1","body":"record","eventSourceARN":"arn:aws:sqs:eu-west-1:123456789012:orders.fifo","attributes":{"MessageGroupId":"g"}}`
 
-// TestEventForms: what --event takes, and what is said of it.
+// TestEventForms: the forms of --event, and the notes about them.
 func TestEventForms(t *testing.T) {
 	t.Parallel()
 	one := []string{"1 succeeded"}
@@ -98,13 +99,13 @@ func TestEventForms(t *testing.T) {
 	}
 }
 
-// TestWrongEvents: an error names the file and what was expected, and nothing of a body.
+// TestWrongEvents: an error contains the file and the expected forms, and no part of a body.
 func TestWrongEvents(t *testing.T) {
 	t.Parallel()
 	dir := golden.Files(t, map[string]string{"a.json": `{"id":1}`, "b.json": `{"secret": [`})
 	empty := golden.Files(t, map[string]string{"c.txt": "a"})
 	for event, want := range map[string][]string{
-		dir:                             {"--event " + filepath.Join(dir, "b.json") + ": it begins like JSON, and is not", "a file must be an SQS event"},
+		dir:                             {"--event " + filepath.Join(dir, "b.json") + ": it begins like JSON, but is not", "a file must be an SQS event"},
 		empty:                           {"has no file *.json", "a file must be an SQS event"},
 		filepath.Join(dir, "none.json"): {"there is no " + filepath.Join(dir, "none.json")},
 		"-":                             {"--event standard input: it is empty"},
@@ -117,7 +118,7 @@ func TestWrongEvents(t *testing.T) {
 	}
 }
 
-// TestEventFromATerminal: a standard input without end does not keep Ctrl-C from ending the run.
+// TestEventFromATerminal: Ctrl-C ends a run that reads a standard input without end.
 func TestEventFromATerminal(t *testing.T) {
 	t.Parallel()
 	reader, writer := io.Pipe()
@@ -130,7 +131,7 @@ func TestEventFromATerminal(t *testing.T) {
 	}
 }
 
-// TestNoGoCommand: that is said, and not that there is nothing to build.
+// TestNoGoCommand: the error is about the go command, and not about the package.
 func TestNoGoCommand(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, args := range [][]string{{"--template", own}, {"testdata/foreign", "--function", "Foreign", "-"}} {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 )
 
-// The same records in both modes, by a function that writes its own metrics.
+// The same records in both modes, with a function that writes its own metrics.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"lambda", "poll"} {
@@ -52,7 +52,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// metrics reads what --metrics wrote.
+// metrics returns the content of the file of --metrics.
 func metrics(t *testing.T, file string) (data []byte, r runstats.Report) {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -65,7 +65,7 @@ func metrics(t *testing.T, file string) (data []byte, r runstats.Report) {
 	return data, r
 }
 
-// A file that cannot be written is reported first; a run that fails writes its metrics.
+// A file that cannot be written is reported before the run. A run that fails writes its metrics.
 func TestMetricsFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -90,7 +90,7 @@ func TestMetricsFile(t *testing.T) {
 	}
 }
 
-// TestMetricsAreDocumented: every name that is written is in the help.
+// TestMetricsAreDocumented: the help has every name in the file.
 func TestMetricsAreDocumented(t *testing.T) {
 	var names func(t reflect.Type) []string
 	names = func(of reflect.Type) (list []string) {

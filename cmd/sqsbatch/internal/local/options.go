@@ -13,7 +13,7 @@ import (
 
 type options struct {
 	program
-	args      []string // as they were given
+	args      []string // the command's arguments
 	stdin     bool
 	event     string
 	noSamples bool
@@ -22,13 +22,13 @@ type options struct {
 	mode      string // modeLambda or modePoll
 	processes int
 	once      bool
-	trial     bool // of a Trial: see there
+	trial     bool // the run of a Trial
 	timeout   time.Duration
 	output    string
 	metrics   string // file, or ""
 }
 
-// Modes: how the function is run.
+// Modes, as in --mode.
 const (
 	modeLambda = "lambda"
 	modePoll   = "poll"
@@ -37,7 +37,7 @@ const (
 // anyPort is an address on loopback.
 const anyPort = "127.0.0.1:0"
 
-// maxProcesses bounds --processes: this is one machine.
+// maxProcesses limits --processes, since all run on this machine.
 const maxProcesses = 100
 
 const about = `Runs a function against an embedded SQS and Lambda, with the settings of its SAM or CloudFormation template, and shows what becomes of each record. With --mode poll the function runs as in a container.
@@ -60,7 +60,7 @@ With --mode poll the function has SQSBATCH_QUEUE_URL, a region and credentials f
 
 ## Ctrl-C
 
-Ctrl-C finishes what is under way. A second Ctrl-C ends the run at once. With --mode poll, Ctrl-C sends SIGTERM to the processes and waits for SQSBATCH_DRAIN_LIMIT (24s) and 6s more. Then it kills them.
+Ctrl-C finishes records in flight. A second Ctrl-C ends the run at once. With --mode poll, Ctrl-C sends SIGTERM to the processes and waits for SQSBATCH_DRAIN_LIMIT (24s) and 6s more. Then it kills them.
 
 ## JSON output
 
@@ -74,7 +74,7 @@ With --output json, standard output has one JSON object a line and nothing else.
 
 The exit status is 0 when every message was handled (dead letters included), 1 when something could not run or --once ended before its messages did, and 2 for a wrong command line.`
 
-// Command is `sqsbatch local`, which builds functions with builder.
+// Command returns `sqsbatch local`, which builds functions with builder.
 func Command(tio cli.IO, builder build.Builder) *cobra.Command {
 	o := options{addr: anyPort, mode: modeLambda, processes: 1, output: "text"}
 	if len(tio.Args) > 0 {
@@ -151,11 +151,11 @@ func (o *options) check() error {
 	return nil
 }
 
-// A program is what the command line says about the function and its template. The
+// A program has the flags and arguments about the function and its template. The
 // commands that run functions share it.
 type program struct {
-	cmd        *cobra.Command // of these flags
-	pkg        string         // "" for what the template names, else examples/orders
+	cmd        *cobra.Command // the command with these flags
+	pkg        string         // "" for the template's CodeUri, else examples/orders
 	template   string
 	function   string
 	queue      string
@@ -173,8 +173,8 @@ func (p *program) flags(cmd *cobra.Command, f *pflag.FlagSet) {
 	f.Var(p.env, "env", "an environment variable of the function; may be repeated")
 }
 
-// argument takes an argument of the command line: the package, or one more value for a
-// parameter of the template.
+// argument sets the package, or one more value of --parameter-overrides, to an argument of the
+// command line.
 func (p *program) argument(arg string) error {
 	switch {
 	case strings.Contains(arg, "=") && len(p.parameters) > 0:
@@ -195,7 +195,7 @@ func (p *program) usagef(format string, args ...any) error {
 	return cli.Usagef(command, format, args...)
 }
 
-// command is the command line before its flags and its package, as in "sqsbatch local".
+// command returns the command without flags and arguments, as in "sqsbatch local".
 func (p *program) command() string {
 	line, _, _ := strings.Cut(p.cmd.UseLine(), " [")
 	return line
@@ -206,7 +206,7 @@ func timeoutFlag(f *pflag.FlagSet, timeout *time.Duration) {
 	f.DurationVar(timeout, "timeout", 0, "end with an error after that long, such as 2m (default: never)")
 }
 
-// negative is the error of a timeout below zero.
+// negative returns the error of a negative timeout.
 func (p *program) negative(timeout time.Duration) error {
 	return p.usagef("--timeout is %s; it must not be negative", timeout)
 }

@@ -2,7 +2,7 @@ package local
 
 import (
 	"context"
-	_ "embed" // of defaults
+	_ "embed" // for defaults
 	"errors"
 	"fmt"
 	"os"
@@ -14,18 +14,19 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 )
 
-// examplePackage is built when neither argument nor template names a package.
+// examplePackage is built if neither the argument nor the template names a package.
 const examplePackage = "examples/orders"
 
-// A plan says what runs. It is read and checked before anything is started.
+// A plan has the template, the package and the messages of a run. It is checked before anything
+// starts.
 type plan struct {
 	o          options
 	template   *template.Template
-	settings   string               // where the template is from, as the user reads it
-	deployment *template.Deployment // with an endpoint that is not real yet
+	settings   string               // the template's path or origin, for the user
+	deployment *template.Deployment // without an endpoint until start
 	builder    build.Builder
 	pkg        *build.Package
-	pkgName    string // as the user would write it
+	pkgName    string // the package, for the user
 	input      input
 }
 
@@ -56,7 +57,7 @@ func (r *run) plan(ctx context.Context) (*plan, error) {
 	return p, err
 }
 
-// readTemplate returns the function's template, and says where its settings are from.
+// readTemplate returns the function's template, and its path or origin, for the user.
 func readTemplate(o options) (t *template.Template, settings string, err error) {
 	path := o.template
 	if path == "" {
@@ -72,13 +73,13 @@ func readTemplate(o options) (t *template.Template, settings string, err error) 
 	return t, path, err
 }
 
-// defaults is the template of a function that has none.
+// defaults is the template of a function without one.
 //
 //go:embed defaults.yaml
 var defaults []byte
 
-// defaultTemplate returns the template of a package for which dirs have none. It returns an
-// error if the command line names no package or something that only a template has.
+// defaultTemplate returns the template of a package without one in dirs. It returns an error if
+// the command line names no package, or a resource or parameter of a template.
 func defaultTemplate(o options, dirs []string) (t *template.Template, settings string, err error) {
 	where := strings.Join(dirs, ", ")
 	switch {
@@ -93,7 +94,8 @@ func defaultTemplate(o options, dirs []string) (t *template.Template, settings s
 	return t, fmt.Sprintf("defaults, because there is no %s in %s; --template FILE names one", template.Names[0], where), err
 }
 
-// templateDirs are this one, and those from the package's up to its module's.
+// templateDirs returns the working directory, and the directories from the package's up to its
+// module's.
 func templateDirs(pkg string) []string {
 	dirs := []string{"."}
 	here, err := filepath.Abs(".")
@@ -131,7 +133,7 @@ func (p *plan) resolve(endpoint string) (*template.Deployment, error) {
 	}
 }
 
-// polled are the queues that feed the function.
+// polled returns the queues that feed the function, each once.
 func (p *plan) polled() (queues []template.Queue) {
 	for _, m := range p.deployment.Mappings() {
 		if !slices.ContainsFunc(queues, func(q template.Queue) bool { return q.ARN == m.Queue.ARN }) {
@@ -141,7 +143,7 @@ func (p *plan) polled() (queues []template.Queue) {
 	return queues
 }
 
-// sources are the names of the queues that feed the function.
+// sources returns the names of the queues that feed the function.
 func (p *plan) sources() (names []string) {
 	for _, q := range p.polled() {
 		names = append(names, q.Name)
@@ -149,7 +151,7 @@ func (p *plan) sources() (names []string) {
 	return names
 }
 
-// maxReceiveCounts are those of the queues that have a dead-letter queue, by name.
+// maxReceiveCounts returns the maxReceiveCount of each queue with a dead-letter queue, by name.
 func (p *plan) maxReceiveCounts() map[string]int {
 	counts := map[string]int{}
 	for _, q := range p.deployment.Queues {
@@ -160,7 +162,7 @@ func (p *plan) maxReceiveCounts() map[string]int {
 	return counts
 }
 
-// findPackage finds the main package: the argument, CodeUri, or the example.
+// findPackage sets the main package: the argument, CodeUri, or the example.
 func (p *plan) findPackage(ctx context.Context) (err error) {
 	if p.o.pkg != "" {
 		p.pkgName = p.o.pkg

@@ -28,11 +28,11 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 )
 
-// defaultEnvironments is how many processes run side by side when the template
-// sets no bound. An account's default on AWS is 1,000; this is one machine.
+// defaultEnvironments limits the concurrent processes if the template has no limit. An account's
+// default on AWS is 1,000, too many for one machine.
 const defaultEnvironments = 10
 
-// region is that of the queues, as of the template's ARNs.
+// region is the region of the queues and of the template's ARNs.
 const region = "us-east-1"
 
 // A stack has the queues, and the function that receives from them.
@@ -43,18 +43,18 @@ type stack struct {
 	server  *sqs.Server
 	client  *awssqs.Client
 	fn      *lambda.Deployment
-	closeFn func() // once, however many ask for it
+	closeFn func() // closes fn; may be called more than once
 	mapping lambda.Mapping
-	dir     string // of the built program
+	dir     string // directory of the built program
 	binary  string
-	dedup   int // deduplication ids given out
-	broken  chan error
+	dedup   int        // number of deduplication ids that sendInput made
+	broken  chan error // the error of a process that cannot start
 
-	// run feeds the function until ctx ends and its work is settled, or kill ends.
+	// run feeds the function until ctx ends and all records are settled, or kill ends.
 	run func(ctx, kill context.Context) error
 }
 
-// start builds the function and starts everything but what feeds it.
+// start builds the function, and starts the queues and the deployment. stack.run starts polling.
 func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *stack, err error) {
 	s := &stack{plan: p, stats: r.stats, broken: make(chan error, 1)}
 	defer func() {
@@ -103,7 +103,7 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 	f := p.deployment.Function
 	perEnvironment := 0
 	if f.ManagedInstances {
-		perEnvironment = 1 // whatever the template says: so each line has its invocation
+		perEnvironment = 1 // not the template's value, so that each line has its invocation
 	}
 	if s.fn, err = lambda.Start(lambda.Function{
 		Name: f.Name, Timeout: f.Timeout, MemoryMB: f.MemoryMB, Env: s.environment(),
@@ -117,8 +117,8 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 	return s, nil
 }
 
-// attributes are those with which a queue is made. In a trial, messages are received at
-// once, never expire, and come back only if the function changes their visibility.
+// attributes returns the attributes of a new queue. In a trial, messages can be received at
+// once, do not expire, and come back only if the function changes their visibility timeout.
 func (s *stack) attributes(q template.Queue) map[string]string {
 	if !s.o.trial {
 		return q.Attributes
@@ -140,8 +140,8 @@ func listenError(addr string, err error) error {
 	return fmt.Errorf("--addr %s: %w", addr, err)
 }
 
-// environment is that of the function: the template's variables, those that this
-// tool needs to show each record, and those of the command line.
+// environment returns the function's environment on Lambda: the template's variables,
+// variables by which this tool shows each record, and --env.
 func (s *stack) environment() map[string]string {
 	f := s.deployment.Function
 	env := maps.Clone(f.Environment)
@@ -157,18 +157,19 @@ func (s *stack) environment() map[string]string {
 	return env
 }
 
-// outage replaces the default outage that records outlive, so that a run does not
-// wait 15 minutes for a record that fails every time.
+// outage replaces SQSBATCH_OUTAGE's default, so that a run does not wait 15 minutes for a record
+// that always fails.
 const outage = 10 * time.Second
 
-// configured is the environment that the template and the user give the function.
+// configured returns the variables of the template and of --env.
 func (s *stack) configured() map[string]string {
 	env := maps.Clone(s.deployment.Function.Environment)
 	maps.Copy(env, s.o.env)
 	return env
 }
 
-// hastens reports whether neither the template nor the user spaces the retries. A trial has none.
+// hastens reports whether this tool sets the outage: neither the template nor --env spaces
+// retries. A trial has no retries.
 func (s *stack) hastens() bool {
 	for name := range s.configured() {
 		if name == settings.Outage.Name || strings.HasPrefix(name, settings.Backoff.Name) {
@@ -178,14 +179,14 @@ func (s *stack) hastens() bool {
 	return !s.o.trial
 }
 
-// hasten sets the outage in the function's environment.
+// hasten sets the outage in env if hastens.
 func (s *stack) hasten(env map[string]string) {
 	if s.hastens() {
 		env[settings.Outage.Name] = outage.String()
 	}
 }
 
-// environments is how many processes may run at a time.
+// environments returns the largest number of concurrent processes.
 func (s *stack) environments() int {
 	if n := s.deployment.Function.ReservedConcurrency; n != nil && *n > 0 {
 		return min(*n, 1000)
@@ -193,8 +194,8 @@ func (s *stack) environments() int {
 	return min(cmp.Or(s.deployment.Event.MaximumConcurrency, defaultEnvironments), 1000)
 }
 
-// poll runs the mapping until ctx ends and what is under way is settled, or
-// kill ends. It returns an error when the mapping or the function cannot run.
+// poll runs the mapping until ctx ends and running invocations are settled, or kill ends.
+// It returns an error if the mapping or the function cannot run.
 func (s *stack) poll(ctx, kill context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -204,7 +205,7 @@ func (s *stack) poll(ctx, kill context.Context) error {
 	select {
 	case err := <-ended:
 		if errors.Is(err, lambda.ErrClosed) {
-			return nil // by a second interrupt
+			return nil // closed by a second interrupt
 		}
 		return err
 	case err := <-s.broken:
@@ -236,7 +237,7 @@ func (s *stack) header() view.Header {
 	return h
 }
 
-// deadLetters is the dead-letter queue, the zero Queue without one.
+// deadLetters returns the dead-letter queue, the zero Queue if there is none.
 func (s *stack) deadLetters() (dead template.Queue) {
 	for _, q := range s.deployment.Queues {
 		if q.ARN == s.deployment.Queue.DeadLetterARN {
@@ -258,8 +259,8 @@ func (s *stack) close() {
 	}
 }
 
-// shortVisibility is the rule on a visibility timeout below the function's timeout. Lambda
-// refuses the mapping.
+// shortVisibility is the rule about a visibility timeout below the function's timeout, for which
+// Lambda refuses the mapping.
 const shortVisibility = "SB105"
 
 // connect prepares the mapping and checks its settings, before the build.
@@ -273,7 +274,7 @@ func (s *stack) connect(tracker *track.Tracker) error {
 		Filtered:           tracker.Filtered,
 		Ended: func(e lambda.Ended) {
 			if failure := e.Result.Error; failure != nil && failure.Init {
-				s.breakDown(failure)
+				s.fail(failure)
 			}
 			tracker.Ended(e)
 		},
@@ -297,7 +298,8 @@ func (s *stack) connect(tracker *track.Tracker) error {
 	return nil
 }
 
-// printed is the output of a process that cannot start, with a hint.
+// printed returns the output of a process that cannot start, with a hint unless the output
+// is about a setting.
 func printed(output []string, hint string) (text string) {
 	said := strings.Join(output, "\n  ")
 	if said != "" {
@@ -309,8 +311,8 @@ func printed(output []string, hint string) (text string) {
 	return text
 }
 
-// breakDown ends the run: a process that cannot start will never start.
-func (s *stack) breakDown(ferr *lambda.FunctionError) {
+// fail ends the run after an init error, since every other start would fail, too.
+func (s *stack) fail(ferr *lambda.FunctionError) {
 	message := ferr.Message
 	if _, after, ok := strings.Cut(message, " Error: "); ok && strings.HasPrefix(message, "RequestId: ") {
 		message = after

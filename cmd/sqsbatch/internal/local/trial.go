@@ -26,7 +26,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
-// A Trial runs messages through a function, each once, and returns what became of each.
+// A Trial runs messages through a function, each once, and returns their outcomes.
 //
 //	var t local.Trial
 //	t.Flags(cmd)
@@ -40,56 +40,55 @@ import (
 // # What is real
 //
 // The handlers run. A trial itself sends nothing to AWS, and the function's endpoint for
-// SQS (AWS_ENDPOINT_URL_SQS) is the emulator, whatever its template says. But whatever else
-// the function calls is real: databases, HTTP services, other services of AWS. A message
-// that succeeds has had its effect. Also, an idempotency record that the function writes
-// outlasts the trial, so the same message may be a duplicate when it is sent to its queue
-// later. As with `sqsbatch local`, the function has test credentials, which AWS refuses.
-// --env gives it others. Of SQS it finds only the queues of its template.
+// SQS (AWS_ENDPOINT_URL_SQS) is the emulator, even if its template sets another. The
+// function's other calls are real: databases, HTTP services, other services of AWS. A
+// message that succeeds has had its effect. Also, an idempotency record that the function
+// writes outlasts the trial, so the same message may be a duplicate when it is sent to its
+// queue later. As with `sqsbatch local`, the function has test credentials, which AWS
+// refuses; --env sets others. The emulator has only the queues of the template.
 //
 // # One attempt
 //
 // Every message is at its first attempt of as many as the template allows, and the function
-// never sees it a second time: the trial does not wait for a backoff, and ignores what the
-// function does to the visibility of a message. There is one exception: a message that the
-// function received but did not start is sent again, as a new message, while other messages
-// of its invocation were handled. The filters of the event apply. Its window is 1 s at
-// most, and the queue's DelaySeconds does not apply.
+// receives it once: the trial does not wait for a backoff, and ignores changes of a message's
+// visibility timeout. Exception: a message that the function received but did not start is sent
+// again, as a new message, if other messages of its invocation were handled. The filters of the
+// event apply. Its window is 1 s at most, and the queue's DelaySeconds does not apply.
 //
 // # FIFO queues
 //
 // The queue of the template decides whether it is a FIFO queue. If it is one, the messages
-// of a group are tried in order, and the next one is sent when the one before has its
-// outcome, so a batch has one message of each group. A message that fails does not hold
-// back the others here: each is tried, and [TrialResult.Blocked] says which of them would
-// have to wait. The function sees each message's own deduplication id, but the emulated
-// queue does not compare them, so two messages of the same id are both tried.
+// of a group are tried in order. Each is sent after the outcome of the one before it, so a batch
+// has one message of each group. A failed message does not block its group here: all are tried,
+// and [TrialResult.Blocked] marks the messages that would have to wait. The function gets each
+// message's own deduplication id, but the emulated queue does not compare them, so two messages
+// with the same id are both tried.
 type Trial struct {
 	program
 	timeout time.Duration
 	verbose bool
 }
 
-// A TrialResult is what became of one message.
+// A TrialResult is the result of one message.
 type TrialResult struct {
-	// Outcome is that of package track, or [NotSent]. Empty if the trial ended before the
-	// message had an outcome.
+	// Outcome is one of package track, or [NotSent]. Empty if the trial ended before the message
+	// had an outcome.
 	//
 	// It is [track.CutOff] if the invocation timed out or its process ended before the
 	// message was handled. Another message of the batch may have been the reason.
 	Outcome string
-	Reason  string // the handler's error, or what else explains the outcome; "" for a success
-	// Blocked says that a message before this one in its FIFO group failed. In production
-	// this message would wait until the other one is dead-lettered or succeeds.
+	Reason  string // the handler's error, or another explanation of the outcome; "" for a success
+	// Blocked is true if an earlier message of the FIFO group failed. In production this
+	// message would wait until the other one is dead-lettered or succeeds.
 	Blocked bool
 }
 
 // NotSent is the outcome of a message that the emulated queue refuses, as SQS would.
 const NotSent = "not-sent"
 
-// Flags adds the flags to cmd, for which they must have no duplicates: --template,
-// --function, --queue, --parameter-overrides, --env, --timeout and --verbose. Errors name
-// the command as its Use says, up to the first "[". Call it before the other methods.
+// Flags adds the flags to cmd: --template, --function, --queue, --parameter-overrides, --env,
+// --timeout and --verbose. cmd must not have them already. Errors contain cmd's Use up to the
+// first "[". Call Flags before the other methods.
 func (t *Trial) Flags(cmd *cobra.Command) {
 	cli.Section(cmd, "What runs", func(f *pflag.FlagSet) {
 		t.program.flags(cmd, f)
@@ -99,14 +98,14 @@ func (t *Trial) Flags(cmd *cobra.Command) {
 	})
 }
 
-// Argument takes an argument of the command line: the function's package as for `sqsbatch
-// local`, or one more value of --parameter-overrides. The error is about the command line.
+// Argument sets the function's package, as for `sqsbatch local`, or one more value of
+// --parameter-overrides, to an argument of the command line. The error is a usage error.
 func (t *Trial) Argument(arg string) error { return t.program.argument(arg) }
 
-// endpointVariable names the variable by which the function finds the emulator.
+// endpointVariable is the variable with the emulator's endpoint.
 const endpointVariable = "AWS_ENDPOINT_URL_SQS"
 
-// options are those of `sqsbatch local` for a trial.
+// options returns the options of `sqsbatch local` for a trial.
 func (t *Trial) options() (options, error) {
 	o := options{
 		program: t.program, timeout: t.timeout, trial: true,
@@ -119,16 +118,17 @@ func (t *Trial) options() (options, error) {
 		return o, t.negative(t.timeout)
 	}
 	o.env = maps.Clone(t.env)
-	o.env["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] = "false" // or the endpoint would not count
+	o.env["AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"] = "false" // otherwise the endpoint has no effect
 	return o, nil
 }
 
 // Run tries messages and returns their results, in the same order. It writes its progress to
 // tio.Stderr, uses nothing else of tio, and ignores the messages' receive counts.
 //
-// It also returns the results that there are when it returns an error: because nothing can run,
-// because of --timeout, or because ctx or kill ended. When ctx ends, nothing more is invoked, and
-// Run waits for the invocations under way. The end of kill and --timeout end them at once.
+// With an error, Run returns the results so far. It returns an error if the function cannot
+// run, after --timeout, and at the end of ctx or kill. At ctx's end, Run starts no
+// invocation and waits for the running ones. The end of kill, and --timeout, end them at
+// once.
 func (t *Trial) Run(ctx, kill context.Context, tio cli.IO, builder build.Builder, messages []message.Message) ([]TrialResult, error) {
 	o, err := t.options()
 	if err != nil || len(messages) == 0 {
@@ -157,7 +157,7 @@ func (t *Trial) Run(ctx, kill context.Context, tio cli.IO, builder build.Builder
 	return c.results, err
 }
 
-// trialError is err, or the reason for which ctx ended if err is about that.
+// trialError returns err, or the reason of ctx's end if that caused err.
 func trialError(ctx context.Context, err error, timeout time.Duration) error {
 	err = notInterrupted(ctx, err)
 	if errors.Is(err, errTimeout) {
@@ -168,40 +168,39 @@ func trialError(ctx context.Context, err error, timeout time.Duration) error {
 
 // A trialCourse is one run of a [Trial].
 //
-// Three goroutines meet here: the caller of run sends messages, the poller of the event
-// source mapping receives them, and the tracker tells the outcomes.
+// Three goroutines use it: the caller of run sends messages, the poller of the event source
+// mapping receives them, and the tracker reports the outcomes.
 type trialCourse struct {
 	messages []message.Message
 	text     *view.Text
 	verbose  bool
 	stack    *stack
 	fifo     bool
-	lanes    [][]int        // messages to send, see trialLanes; of the sending goroutine
-	records  []track.Record // of the invocation that the tracker tells; of its goroutine
-	wake     chan struct{}  // says that left or over changed
+	lanes    [][]int        // messages to send, see trialLanes; owned by the sending goroutine
+	records  []track.Record // records of the current invocation; owned by the tracker's goroutine
+	wake     chan struct{}  // token: left or over changed
 
-	// mu is also held while a message is sent: nobody looks for a message whose id is not
-	// known yet.
+	// mu is also held while a message is sent, because sent has its id only after the call.
 	mu      sync.Mutex
 	results []TrialResult
-	left    int                  // results that are missing
-	failed  []bool               // by lane: a message of it failed
+	left    int                  // number of missing results
+	failed  []bool               // by lane: a message failed
 	sent    map[string]*delivery // by message id
-	over    []*delivery          // that the sending goroutine has not seen yet
+	over    []*delivery          // ended deliveries, for the sending goroutine
 	cut     map[string]bool      // request ids of invocations that timed out or crashed
 }
 
 // A delivery is a message in the emulated queue.
 type delivery struct {
 	message, lane int
-	handle        string // of the last receive
-	invoked       bool   // the function has had it
-	ended         bool   // it has an outcome, or is to be sent again
-	again         bool   // it is to be sent again, because the function did not start it
-	inQueue       bool   // at its end
+	handle        string // the last receive's handle
+	invoked       bool   // the function has received the message
+	ended         bool   // the message has an outcome, or is sent again
+	again         bool   // the message is sent again, because the function did not start it
+	inQueue       bool   // the message was still in the queue after its outcome
 }
 
-// attach makes the function's event source mapping that of the trial.
+// attach adapts the function's event source mapping to the trial.
 func (c *trialCourse) attach(s *stack) {
 	c.stack, c.fifo = s, s.deployment.Queue.FIFO
 	c.lanes = trialLanes(c.messages, c.fifo)
@@ -210,7 +209,7 @@ func (c *trialCourse) attach(s *stack) {
 	m := &s.mapping
 	m.Window = min(m.Window, time.Second)
 	if m.BatchSize <= 10 {
-		m.Window = 0 // all of a batch can come from one receive
+		m.Window = 0 // one receive can return a whole batch
 	}
 	if m.MaximumConcurrency > s.environments() {
 		m.MaximumConcurrency = 0 // a throttled batch would wait for its visibility timeout
@@ -221,8 +220,8 @@ func (c *trialCourse) attach(s *stack) {
 	m.Ended = func(e lambda.Ended) { c.invocationEnded(e); ended(e) }
 }
 
-// trialLanes lists the messages, by their index, that are sent one after another: those of
-// a group on a FIFO queue. Elsewhere each message has a lane of its own.
+// trialLanes returns lanes of messages, by their index. The messages of a lane are sent one
+// after another. On a FIFO queue each group is a lane, on a standard queue each message.
 func trialLanes(messages []message.Message, fifo bool) (lanes [][]int) {
 	laneOf := map[string]int{}
 	for i, m := range messages {
@@ -237,8 +236,8 @@ func trialLanes(messages []message.Message, fifo bool) (lanes [][]int) {
 	return lanes
 }
 
-// run sends the messages, invokes the function and waits for the outcomes. When ctx ends,
-// it waits for the invocations under way, until kill ends.
+// run sends the messages, invokes the function and waits for the outcomes. At ctx's end it waits
+// for the running invocations, until kill ends.
 func (c *trialCourse) run(ctx, kill context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -246,16 +245,16 @@ func (c *trialCourse) run(ctx, kill context.Context, timeout time.Duration) erro
 	kill, stopNow := context.WithCancel(kill)
 	defer stopNow()
 	defer afterTimeout(timeout, cancel, stopNow)()
-	// As in `sqsbatch local`, what can be sent is sent before the first receive.
+	// As in `sqsbatch local`, messages are sent before the first receive if possible.
 	for lane := range c.lanes {
-		if err := c.next(ctx, lane); err != nil {
+		if err := c.sendNext(ctx, lane); err != nil {
 			return trialError(ctx, err, timeout)
 		}
 	}
 	ran := make(chan error, 1)
 	go func() {
 		err := c.stack.run(ctx, kill)
-		cancel(cmp.Or(err, context.Cause(kill))) // ends the feeding if the mapping ended by itself
+		cancel(cmp.Or(err, context.Cause(kill))) // ends feed if the mapping ended by itself
 		ran <- err
 	}()
 	err := c.feed(ctx)
@@ -266,8 +265,8 @@ func (c *trialCourse) run(ctx, kill context.Context, timeout time.Duration) erro
 	return trialError(ctx, err, timeout)
 }
 
-// feed sends the other messages, each when the one before it has its outcome. It returns
-// nil when every message has one.
+// feed sends the other messages, each after the outcome of the one before it. It returns
+// nil when every message has an outcome.
 func (c *trialCourse) feed(ctx context.Context) error {
 	for {
 		c.mu.Lock()
@@ -278,7 +277,7 @@ func (c *trialCourse) feed(ctx context.Context) error {
 			return nil
 		}
 		for _, d := range over {
-			if c.fifo && d.inQueue { // it would block its group until it comes back
+			if c.fifo && d.inQueue { // the message would block its group
 				c.mu.Lock()
 				handle := d.handle
 				c.mu.Unlock()
@@ -289,7 +288,7 @@ func (c *trialCourse) feed(ctx context.Context) error {
 			if d.again {
 				c.lanes[d.lane] = slices.Insert(c.lanes[d.lane], 0, d.message)
 			}
-			if err := c.next(ctx, d.lane); err != nil {
+			if err := c.sendNext(ctx, d.lane); err != nil {
 				return err
 			}
 		}
@@ -301,8 +300,8 @@ func (c *trialCourse) feed(ctx context.Context) error {
 	}
 }
 
-// next sends the next message of a lane. It passes over those that SQS refuses.
-func (c *trialCourse) next(ctx context.Context, lane int) error {
+// sendNext sends the next message of a lane that SQS accepts.
+func (c *trialCourse) sendNext(ctx context.Context, lane int) error {
 	for sent := false; !sent && len(c.lanes[lane]) > 0; {
 		var err error
 		if sent, err = c.send(ctx, lane, c.lanes[lane][0]); err != nil {
@@ -313,10 +312,10 @@ func (c *trialCourse) next(ctx context.Context, lane int) error {
 	return nil
 }
 
-// send sends message i. If SQS refuses it, that is its result.
+// send sends message i, or sets its result to NotSent if SQS refuses it.
 func (c *trialCourse) send(ctx context.Context, lane, i int) (sent bool, err error) {
 	m := c.messages[i]
-	m.DeduplicationID = "" // the queue gets a unique one, the function its own
+	m.DeduplicationID = "" // unique in the queue; received restores it
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	id, refusal, err := c.stack.send(ctx, m)
@@ -335,16 +334,11 @@ func (c *trialCourse) send(ctx context.Context, lane, i int) (sent bool, err err
 func (c *trialCourse) result(i int, r TrialResult) {
 	c.results[i] = r
 	c.left--
-	c.news()
-}
-
-// news wakes the sending goroutine.
-func (c *trialCourse) news() {
 	sleep.Wake(c.wake)
 }
 
-// remove deletes a message. SQS refuses that if the message was visible in the meantime.
-// Then it is deleted when it is received: see [trialCourse.received].
+// remove deletes a message. If SQS refuses, because the message was visible in the meantime, the
+// next receive deletes it: see [trialCourse.received].
 func (c *trialCourse) remove(ctx context.Context, handle string) error {
 	_, err := c.stack.client.DeleteMessage(ctx, &awssqs.DeleteMessageInput{QueueUrl: &c.stack.deployment.Queue.URL, ReceiptHandle: &handle})
 	var refusal smithy.APIError
@@ -354,14 +348,14 @@ func (c *trialCourse) remove(ctx context.Context, handle string) error {
 	return err
 }
 
-// firstDeliveries is the queue as the event source mapping sees it: each message of the
-// trial is received once.
+// firstDeliveries is the mapping's client of the queue. It returns each message of the
+// trial once.
 type firstDeliveries struct {
 	lambda.SQS
 	course *trialCourse
 }
 
-// ReceiveMessage returns what is for the function.
+// ReceiveMessage returns only messages for the function.
 func (f firstDeliveries) ReceiveMessage(ctx context.Context, in *awssqs.ReceiveMessageInput, options ...func(*awssqs.Options)) (*awssqs.ReceiveMessageOutput, error) {
 	out, err := f.SQS.ReceiveMessage(ctx, in, options...)
 	if err != nil {
@@ -383,10 +377,10 @@ func (f firstDeliveries) ReceiveMessage(ctx context.Context, in *awssqs.ReceiveM
 	return out, nil
 }
 
-// received says whether a message is passed to the function, and whether it is removed from
-// the queue. A message that the function has had is not passed. It stays hidden for hours,
-// but is removed if it must not block its group. The same goes for messages that the
-// function itself sent to its queue.
+// received reports whether a message is passed to the function, and whether it is removed
+// from the queue. A message that was invoked is not passed again: it stays hidden for
+// hours, or is removed if it would block its group. A message that the function sent itself
+// is removed.
 func (c *trialCourse) received(m types.Message) (pass, remove bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -404,7 +398,7 @@ func (c *trialCourse) received(m types.Message) (pass, remove bool) {
 	return true, false
 }
 
-// started takes the beginning of an invocation.
+// started marks the messages of an invocation as invoked.
 func (c *trialCourse) started(i lambda.Invocation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -415,7 +409,8 @@ func (c *trialCourse) started(i lambda.Invocation) {
 	}
 }
 
-// invocationEnded takes the end of an invocation, before the tracker does.
+// invocationEnded notes an invocation that timed out or crashed, before the tracker reports its
+// records.
 func (c *trialCourse) invocationEnded(e lambda.Ended) {
 	if e.Result.Error == nil {
 		return
@@ -428,14 +423,14 @@ func (c *trialCourse) invocationEnded(e lambda.Ended) {
 	}
 }
 
-// event takes one event of the tracker. The records of an invocation come before its end.
+// event handles an event of the tracker. The records of an invocation come before its end.
 func (c *trialCourse) event(e track.Event) {
 	switch e := e.(type) {
 	case track.Record:
 		switch {
 		case e.Outcome == track.Filtered:
 			c.outcomes([]track.Record{e})
-		case e.Final && e.Invocation > 0: // else it came from SQS, which had received it as often as it may
+		case e.Final && e.Invocation > 0: // others were dead-lettered by SQS
 			c.records = append(c.records, e)
 		}
 	case track.Ended:
@@ -452,12 +447,12 @@ func (c *trialCourse) event(e track.Event) {
 	}
 }
 
-// handled says whether the handler was called for a record.
+// handled reports whether the handler was called for a record.
 func handled(r track.Record) bool {
 	return r.Outcome != track.NotStarted && r.Outcome != track.Skipped
 }
 
-// outcomes takes the final records of an invocation.
+// outcomes sets the results of an invocation's final records.
 func (c *trialCourse) outcomes(records []track.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -473,10 +468,10 @@ func (c *trialCourse) outcomes(records []track.Record) {
 		}
 		c.over = append(c.over, d)
 	}
-	c.news()
+	sleep.Wake(c.wake)
 }
 
-// outcome makes a record the result of its message. The caller holds mu.
+// outcome sets the result of d's message to a record's outcome. The caller holds mu.
 func (c *trialCourse) outcome(d *delivery, r track.Record) {
 	result := TrialResult{Outcome: r.Outcome, Reason: r.Reason, Blocked: c.fifo && c.failed[d.lane]}
 	if r.Shared && c.cut[r.RequestID] {
@@ -486,7 +481,7 @@ func (c *trialCourse) outcome(d *delivery, r track.Record) {
 	c.failed[d.lane] = c.failed[d.lane] || d.inQueue
 }
 
-// progress is the account so far, in words.
+// progress returns the number of messages tried so far, and by outcome.
 func (c *trialCourse) progress() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
-// try runs a trial as a command does.
+// try runs a trial like a command.
 func try(ctx, kill context.Context, stderr io.Writer, messages []message.Message, args ...string) (results []local.TrialResult, err error) {
 	var t local.Trial
 	tio := cli.IO{Args: append([]string{"try", "QUEUE"}, args...), Stdout: show.To(io.Discard), Stderr: show.To(stderr)}
@@ -49,7 +49,7 @@ func bodies(texts ...string) (list []message.Message) {
 	return list
 }
 
-// tried runs a trial of testdata/trial and returns what its handler was called for, sorted.
+// tried runs a trial of testdata/trial and returns the handler's calls, sorted.
 func tried(t *testing.T, function string, messages []message.Message, args ...string) (results []local.TrialResult, calls []string) {
 	t.Helper()
 	var side bytes.Buffer
@@ -66,7 +66,7 @@ func tried(t *testing.T, function string, messages []message.Message, args ...st
 	return results, calls
 }
 
-// TestTrial: each message is handled once, as a first attempt, whatever it does.
+// TestTrial: each message is handled once, as a first attempt, for every outcome.
 func TestTrial(t *testing.T) {
 	t.Parallel()
 	texts := []string{"fine", "at once", "later", "permanent", "hang", "filter me", "bad \x01", "bad \xff", "fine", "send"}
@@ -81,7 +81,7 @@ func TestTrial(t *testing.T) {
 		{local.NotSent, "InvalidMessageContents"},
 		{local.NotSent, "not UTF-8"},
 		{"succeeded", ""},
-		{"succeeded", ""}, // what it sends is not handled
+		{"succeeded", ""}, // the message that it sends is not handled
 	}
 	for i, r := range results {
 		if r.Outcome != want[i].outcome || !strings.Contains(r.Reason, want[i].reason) || r.Blocked {
@@ -91,7 +91,7 @@ func TestTrial(t *testing.T) {
 	checkCalls(t, calls, map[string]int{"fine": 2, "at once": 1, "later": 1, "permanent": 1, "hang": 1, "send": 1})
 }
 
-// checkCalls checks how often the handler was called for each body, each time as a first attempt.
+// checkCalls checks the number of the handler's calls for each body, all with a first attempt.
 func checkCalls(t *testing.T, calls []string, want map[string]int) {
 	t.Helper()
 	got := map[string]int{}
@@ -107,8 +107,8 @@ func checkCalls(t *testing.T, calls []string, want map[string]int) {
 	}
 }
 
-// On a FIFO queue, the messages of a group are tried in order, those behind a failure
-// too. None is lost to deduplication.
+// On a FIFO queue, all messages of a group are tried in order, also after a failure.
+// Deduplication drops none.
 func TestTrialOfFIFOQueue(t *testing.T) {
 	t.Parallel()
 	in := func(group, id, body string) message.Message {
@@ -136,7 +136,7 @@ func TestTrialOfFIFOQueue(t *testing.T) {
 	}
 	ofB := func(call string) bool { return strings.Contains(call, `group "b"`) }
 	ofA := func(call string) bool { return !ofB(call) }
-	calls = append(slices.DeleteFunc(slices.Clone(calls), ofB), slices.DeleteFunc(calls, ofA)...) // they are tried side by side
+	calls = append(slices.DeleteFunc(slices.Clone(calls), ofB), slices.DeleteFunc(calls, ofA)...) // the groups are tried concurrently
 	var wantCalls []string
 	for _, i := range []int{0, 1, 3, 5, 2, 4, 7} {
 		m := messages[i]
@@ -147,7 +147,7 @@ func TestTrialOfFIFOQueue(t *testing.T) {
 	}
 }
 
-// A message has its attributes, and its group on a standard queue, too.
+// A message keeps its attributes, and also its group on a standard queue.
 func TestTrialOfAttributes(t *testing.T) {
 	t.Parallel()
 	_, calls := tried(t, "Standard", []message.Message{{
@@ -185,8 +185,8 @@ func TestTrialOfCrash(t *testing.T) {
 	checkCalls(t, calls, map[string]int{"exit": 1, "fine": 1})
 }
 
-// When ctx ends, what is under way is finished. When kill ends, it is not. In both cases
-// there are results of what has ended.
+// At ctx's end, running invocations are finished. At kill's end, they are not. Both return
+// the results so far.
 func TestTrialInterrupted(t *testing.T) {
 	t.Parallel()
 	enough := errors.New("enough")
@@ -209,7 +209,7 @@ func TestTrialInterrupted(t *testing.T) {
 	}
 }
 
-// TestTrialErrors: each mistake is answered with what to do about it.
+// TestTrialErrors: the error of each mistake contains the fix.
 func TestTrialErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

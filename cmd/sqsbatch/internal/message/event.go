@@ -39,12 +39,12 @@ type systemAttributes struct {
 
 func (a systemAttributes) message(body string) Message {
 	m := Message{Body: body, GroupID: a.GroupID, DeduplicationID: a.DeduplicationID, TraceHeader: a.TraceHeader}
-	m.Attempt, _ = strconv.Atoi(a.ReceiveCount) // without a number it is a first attempt
+	m.Attempt, _ = strconv.Atoi(a.ReceiveCount) // 0 if there is no count
 	return m
 }
 
-// Event reads an SQS event as Lambda passes it to a function. sources are the ARNs of
-// the queues, each once. The error says why data is not such an event.
+// Event reads an SQS event in the form of Lambda's invocations. sources are the ARNs of the
+// queues, each once.
 func Event(data []byte) (messages []Message, sources []string, err error) {
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(data, &top); err != nil {
@@ -90,7 +90,8 @@ func (r record) message() (Message, error) {
 	return m, nil
 }
 
-// describe adds the line to a syntax error, or says that text is missing.
+// describe returns a clearer error for a JSON text: with the line, or for a text that ends
+// too early.
 func describe(data []byte, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("it ends too early")

@@ -13,26 +13,26 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// A File has the messages of a file that is to be sent.
+// A File has the messages of a file.
 type File struct {
 	Messages []Message
-	// Body says what the body is if the whole file is one body, as in "a JSON
-	// object". It is "" for an event and for the output of `aws sqs receive-message`.
+	// Body describes the body if the whole file is one body, as in "a JSON object". It is ""
+	// for an event and for the output of `aws sqs receive-message`.
 	Body string
 	// Elements is the number of elements if that body is a JSON array, else 0.
 	Elements int
-	// Counted says that messages of `aws sqs receive-message` had receive counts.
-	// They begin with their first attempt again.
+	// Counted is true if messages of `aws sqs receive-message` had receive counts, which are
+	// left out.
 	Counted bool
-	// Sources are the ARNs of the queues that the records of an event come from.
+	// Sources are the ARNs of the queues of an event's records.
 	Sources []string
 }
 
-// asLines says how to send a body that looks like something else.
+// asLines is the part of errors with a way to send the file as a body.
 const asLines = "to send it as the body of a message, give it on one line of standard input, as in `jq -c . FILE | sqsbatch local PACKAGE -`"
 
-// Parse reads a file: an SQS event, the JSON output of `aws sqs receive-message`, messages of
-// that output in lines, as `sqsbatch dlq export` writes them, or one body. The error says what is wrong in the file.
+// Parse reads a file: an SQS event, the JSON output of `aws sqs receive-message`, messages
+// of that output in lines, as `sqsbatch dlq export` writes them, or one body.
 func Parse(data []byte) (File, error) {
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
 		return File{}, errors.New("it is UTF-16; write it as UTF-8 (in PowerShell: | Out-File -Encoding utf8 FILE)")
@@ -49,7 +49,7 @@ func Parse(data []byte) (File, error) {
 	}
 	list, err := values(text)
 	if err != nil {
-		return File{}, fmt.Errorf("it begins like JSON, and is not: %w; %s", describe(data, err), strings.Replace(asLines, "`jq -c . FILE", "`tr -d '\\n' < FILE", 1))
+		return File{}, fmt.Errorf("it begins like JSON, but is not: %w; %s", describe(data, err), strings.Replace(asLines, "`jq -c . FILE", "`tr -d '\\n' < FILE", 1))
 	}
 	if areLetters(list) {
 		return parseMessages(slices.Concat([]byte("["), bytes.Join(list, []byte(",")), []byte("]")), "it has messages in lines")
@@ -61,7 +61,7 @@ func Parse(data []byte) (File, error) {
 		return parseList(data, text)
 	}
 	var top map[string]json.RawMessage
-	_ = json.Unmarshal(text, &top) // it is an object
+	_ = json.Unmarshal(text, &top) // text is an object
 	has := func(names ...string) bool {
 		return !slices.ContainsFunc(names, func(name string) bool { _, has := top[name]; return !has })
 	}
@@ -87,9 +87,8 @@ func Parse(data []byte) (File, error) {
 	return body(data, "a JSON object"), nil
 }
 
-// areLetters reports whether these are the lines of a file that `sqsbatch dlq export` wrote:
-// it has a message in each line. A single object is such a message only if it names its
-// queue, because it could also be a body.
+// areLetters reports whether lines are of a file of `sqsbatch dlq export`, with a message
+// in each line. A single line must name its queue, because it could also be a body.
 func areLetters(lines [][]byte) bool {
 	queues := 0
 	for _, line := range lines {
@@ -104,7 +103,7 @@ func areLetters(lines [][]byte) bool {
 	return len(lines) > 1 || queues > 0
 }
 
-// parseMessages reads a file of received messages. what says how the file has them.
+// parseMessages reads a file of received messages. what describes the file in errors.
 func parseMessages(list json.RawMessage, what string) (File, error) {
 	messages, counted, err := received(list)
 	if err != nil {
@@ -113,10 +112,11 @@ func parseMessages(list json.RawMessage, what string) (File, error) {
 	return File{Messages: messages, Counted: counted}, nil
 }
 
-// parseList reads a file that is a JSON array: a body, unless it holds records.
+// parseList reads a file that is a JSON array: one body, or an error if it has events or
+// records.
 func parseList(data, text []byte) (File, error) {
 	var list []json.RawMessage
-	_ = json.Unmarshal(text, &list) // it is a list
+	_ = json.Unmarshal(text, &list) // text is a list
 	var item struct {
 		Records, Messages *json.RawMessage
 		ReceiptHandle     *string `json:"receiptHandle"`
@@ -130,13 +130,13 @@ func parseList(data, text []byte) (File, error) {
 	return file, nil
 }
 
-// body is a file that is one body, without the line feed that ends a text.
+// body returns a File of one body, without the last line feed.
 func body(data []byte, kind string) File {
 	text := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
 	return File{Messages: []Message{{Body: text}}, Body: kind}
 }
 
-// kind says what a body is that is no JSON object or array.
+// kind describes a body that is not a JSON object or array.
 func kind(text []byte) string {
 	switch n := 1 + bytes.Count(text, []byte("\n")); {
 	case json.Valid(text):
@@ -148,7 +148,7 @@ func kind(text []byte) string {
 	}
 }
 
-// values returns the JSON values that text consists of.
+// values returns the JSON values in text.
 func values(text []byte) (list [][]byte, err error) {
 	for d := json.NewDecoder(bytes.NewReader(text)); ; {
 		var value json.RawMessage
@@ -162,7 +162,7 @@ func values(text []byte) (list [][]byte, err error) {
 	}
 }
 
-// isS3 tells a notification of S3, which is a body, from an event.
+// isS3 reports whether records are of a notification of S3, which is a body and not an event.
 func isS3(records json.RawMessage) bool {
 	var list []struct {
 		EventSource string `json:"eventSource"`

@@ -1,10 +1,9 @@
-// Package message reads what `sqsbatch local` sends: the files of --event, or one
-// body a line.
+// Package message reads messages for `sqsbatch local`: the files of --event, or one body a line.
 //
 //	file, err := message.Parse(data)
 //
-// A message has what a sender gives to SQS. It does not have the fields that SQS adds
-// to a record (ids, receipt handles, digests), because the queue makes new ones.
+// A message has a sender's fields. It does not have the fields that SQS adds to a record (ids,
+// receipt handles, digests), because the queue makes new ones.
 package message
 
 import (
@@ -24,12 +23,12 @@ type Message struct {
 	GroupID         string
 	DeduplicationID string
 	TraceHeader     string
-	// Attempt is the receive count at the function; 0 and 1 mean the first.
+	// Attempt is the receive count at the function; 0 and 1 are the first.
 	Attempt int
 }
 
-// Size is what SQS counts: the bytes of the body, and of the name, type and value of each
-// attribute.
+// Size returns the size by SQS's rules: the bytes of the body, and of the name, type and
+// value of each attribute.
 func (m *Message) Size() int {
 	size := len(m.Body)
 	for name, a := range m.Attributes {
@@ -46,12 +45,12 @@ func (m *Message) SetAttribute(name string, a batch.MessageAttribute) {
 	m.Attributes[name] = a
 }
 
-// maxBody is the largest message that SQS takes ("Amazon SQS message quotas").
+// maxBody is the largest size of a message ("Amazon SQS message quotas").
 const maxBody = 1 << 20
 
-// Lines calls send with each line of r as a body, except blank lines. A line that is
-// too long for SQS is cut, but stays long enough for SQS to refuse it. The error is
-// that of r or of send.
+// Lines calls send with each line of r as a body, except blank lines. A line that is too
+// long for SQS is cut, but stays long enough for SQS to refuse it. Lines returns the error
+// of r or of send.
 func Lines(r io.Reader, send func(Message) error) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	for n := 1; ; n++ {
@@ -71,7 +70,7 @@ func Lines(r io.Reader, send func(Message) error) error {
 	}
 }
 
-// readLine reads to the end of a line, and keeps what could be sent and a little more.
+// readLine reads a line, and returns at most two bytes more than the longest body.
 func readLine(in *bufio.Reader) (string, error) {
 	var line strings.Builder
 	for {

@@ -38,7 +38,7 @@ func TestEvent(t *testing.T) {
 	}
 }
 
-// samples are the events of the repository.
+// samples returns the events of the repository.
 func samples(t testing.TB, pattern string) map[string][]byte {
 	t.Helper()
 	names, err := fs.Glob(events.FS, pattern)
@@ -54,7 +54,7 @@ func samples(t testing.TB, pattern string) map[string][]byte {
 	return files
 }
 
-// Every event of the repository is taken, every refused one refused.
+// Every event of the repository is accepted, and every invalid one refused.
 func TestSampleEvents(t *testing.T) {
 	for name, data := range samples(t, "*.json") {
 		messages, sources, err := message.Event(data)
@@ -85,7 +85,7 @@ func TestLines(t *testing.T) {
 	if got, err := collect("a\n" + longest + "\r\nb"); err != nil || len(got) != 3 {
 		t.Errorf("a line of 1 MiB: %d lines, %v", len(got), err)
 	}
-	// A longer one is given as what SQS refuses, and those behind it are read.
+	// A longer line becomes a body that SQS refuses, and the next lines are read.
 	if got, err := collect("a\n" + longest + longest + "\nb"); err != nil || len(got) != 3 || len(got[1]) <= len(longest) || len(got[1]) > len(longest)+2 || got[2] != "b" {
 		t.Errorf("a longer line: %d lines, %v", len(got), err)
 	}
@@ -98,7 +98,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// FuzzEvent: nothing panics, and no record is lost or made up.
+// FuzzEvent: no event causes a panic, and the number of records is right.
 func FuzzEvent(f *testing.F) {
 	for _, data := range samples(f, "*.json") {
 		f.Add(data)
@@ -117,10 +117,10 @@ func FuzzEvent(f *testing.F) {
 	})
 }
 
-// TestFile: what each form of a file is taken for, and what is not taken for anything.
+// TestFile: the forms of a file, and files without a valid form.
 func TestFile(t *testing.T) {
 	good := []struct {
-		in, body string // body is what the file is said to be
+		in, body string // body is File.Body
 		want     []message.Message
 	}{
 		{`{"Records":[{"messageId":"1","body":"a"},{"messageId":"2","body":"b"}]}`, "", []message.Message{{Body: "a"}, {Body: "b"}}},
@@ -156,10 +156,10 @@ func TestFile(t *testing.T) {
 		"a\xff":               "not UTF-8",
 		"\xff\xfe{\x00}\x00":  "UTF-16",
 		"{\n\"a\": [\n}":      "line 3",
-		`{"id":`:              "begins like JSON, and is not: it ends too early",
-		"{\"Records\":[]}\n}": "begins like JSON, and is not: line 2",
-		`{"MessageId":"1","Body":"a","Queue":"q"}]`: "begins like JSON, and is not: line 1",
-		`[1]]`:                               "begins like JSON, and is not: line 1",
+		`{"id":`:              "begins like JSON, but is not: it ends too early",
+		"{\"Records\":[]}\n}": "begins like JSON, but is not: line 2",
+		`{"MessageId":"1","Body":"a","Queue":"q"}]`: "begins like JSON, but is not: line 1",
+		`[1]]`:                               "begins like JSON, but is not: line 1",
 		"{\"id\":1}\n{\"id\":2}\n{\"id\":3}": "3 JSON values; send a message of each line by `sqsbatch local PACKAGE - < FILE`",
 		"{\"MessageId\":\"1\",\"Body\":\"a\"}\n{\"MessageId\":\"1\"}":            "2 JSON values",
 		"{\"MessageId\":\"1\",\"Body\":\"a\"}\n{\"MessageId\":\"1\",\"Body\":1}": "2 JSON values",

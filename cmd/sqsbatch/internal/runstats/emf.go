@@ -10,7 +10,7 @@ import (
 // EMF has the metrics that the function wrote in CloudWatch's Embedded Metric Format.
 type EMF struct {
 	Lines int `json:"lines"`
-	// Metrics are by namespace and name, over all dimensions.
+	// Metrics has the metrics by namespace and name, over all dimensions.
 	Metrics map[string]map[string]EMFMetric `json:"metrics"`
 }
 
@@ -30,10 +30,10 @@ type values struct {
 	metric.Values
 }
 
-// maxCount bounds how often one value of a line is taken.
+// maxCount limits the count of a value in a line.
 const maxCount = 1_000_000
 
-// line takes a line of the function's output, and reports whether it has metrics.
+// line adds the metrics of a line of the function's output, and reports whether it has any.
 func (e *emf) line(text string) bool {
 	if !strings.HasPrefix(text, "{") || !strings.Contains(text, `"_aws"`) {
 		return false
@@ -51,7 +51,7 @@ func (e *emf) line(text string) bool {
 		return false
 	}
 	e.lines++
-	seen := map[[2]string]bool{} // one value, under several dimensions, is one
+	seen := map[[2]string]bool{} // a value counts once, for several dimensions
 	for _, directive := range head.AWS.CloudWatchMetrics {
 		for _, m := range directive.Metrics {
 			key := [2]string{directive.Namespace, m.Name}
@@ -64,7 +64,8 @@ func (e *emf) line(text string) bool {
 	return true
 }
 
-// observe takes a metric's member: a number, a list of them, or values and counts.
+// observe adds the values of a metric's member: a number, a list of numbers, or values and
+// counts.
 func (e *emf) observe(key [2]string, unit string, member json.RawMessage) {
 	var one float64
 	var list []float64
@@ -76,7 +77,7 @@ func (e *emf) observe(key [2]string, unit string, member json.RawMessage) {
 		list = []float64{one}
 	case json.Unmarshal(member, &list) == nil:
 	case json.Unmarshal(member, &counted) != nil:
-		return // CloudWatch would not take it either
+		return // CloudWatch ignores it, too
 	}
 	if e.metrics == nil {
 		e.metrics = map[[2]string]*values{}

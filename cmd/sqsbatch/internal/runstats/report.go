@@ -8,8 +8,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// Report has the figures of a run, in the form of `--metrics FILE`. The names of its
-// fields are stable.
+// Report has the figures of a run, in the form of `--metrics FILE`. The field names are stable.
 type Report struct {
 	Mode      string  `json:"mode"` // "lambda" or "poll"
 	ElapsedMs float64 `json:"elapsedMs"`
@@ -20,25 +19,25 @@ type Report struct {
 	Outcomes map[string]int `json:"outcomes"`
 	Redriven int            `json:"redriven"`
 
-	// Distributions are null where nothing is known. DurationMs and
-	// DeadlineUsedPercent are known for functions that use sqsbatch.
+	// Distributions without values are null. Only functions that use sqsbatch have DurationMs
+	// and DeadlineUsedPercent.
 	DurationMs          *Distribution `json:"durationMs"`
 	DeadlineUsedPercent *Distribution `json:"deadlineUsedPercent"`
 	Attempts            *Distribution `json:"attempts"`
-	AgeMs               *Distribution `json:"ageMs"` // since the message was sent, when it was handled
+	AgeMs               *Distribution `json:"ageMs"` // time from the send to the outcome
 
 	Invocations *Invocations `json:"invocations"` // null with --mode poll
-	Processes   *Processes   `json:"processes"`   // null without
+	Processes   *Processes   `json:"processes"`   // null with --mode lambda
 
-	// Requests counts the calls to SQS while the function ran, without this tool's
-	// own. Calls has them by operation.
+	// Requests counts the calls to SQS while the function ran, except this tool's. Calls counts
+	// them by operation.
 	Requests int              `json:"requests"`
 	Calls    map[string]Calls `json:"calls"`
 
 	Warnings        int `json:"warnings"`
 	SeriousWarnings int `json:"seriousWarnings"`
 
-	EMF *EMF `json:"emf"` // null when the function wrote none
+	EMF *EMF `json:"emf"` // null if the function wrote none
 }
 
 // Distribution has percentiles. They are exact for up to 64 different values, and
@@ -72,16 +71,16 @@ type Processes struct {
 // Calls sums up the calls of one operation of SQS.
 type Calls struct {
 	Calls    int `json:"calls"`
-	Messages int `json:"messages"` // that were received, sent or named in them
+	Messages int `json:"messages"` // messages received, sent, or named by receipt handles
 	Failed   int `json:"failed"`   // messages in calls that failed as entries of a batch
-	Errors   int `json:"errors"`   // calls that failed; not receives that were given up, as each stop does
+	Errors   int `json:"errors"`   // failed calls, except receives that the client abandoned, as at each stop
 }
 
 // Run has the facts of a run that Stats cannot observe.
 type Run struct {
 	Poll            bool
 	Elapsed         time.Duration
-	Starts, Crashes int // of processes
+	Starts, Crashes int // starts of processes, and ends that were not stops
 }
 
 // Report returns the figures so far.
@@ -111,14 +110,14 @@ func (s *Stats) Report(run Run) *Report {
 	return r
 }
 
-// distribution describes values; nil without any.
+// distribution returns the distribution of values, nil if there are none.
 func distribution(v *metric.Values) *Distribution {
 	if v.Count == 0 {
 		return nil
 	}
 	sum := min(v.Sum, math.MaxFloat64) // JSON has no infinity
 	if sum < 1e9 {
-		sum = math.Round(sum*1e6) / 1e6 // what adding fractions leaves
+		sum = math.Round(sum*1e6) / 1e6 // removes errors of floating-point sums
 	}
 	return &Distribution{v.Count, sum, v.Min, v.Quantile(0.5), v.Quantile(0.9), v.Quantile(0.99), v.Max}
 }

@@ -1,13 +1,13 @@
-// Package runstats measures a run of `sqsbatch local`: the outcomes of records, how
-// long they took, how old they were, and the calls to SQS.
+// Package runstats measures a run of `sqsbatch local`: the outcomes, durations and ages of
+// records, and the calls to SQS.
 //
-//	s := runstats.New()
-//	s.Event(event) // of package track
-//	s.Call(call)   // of the emulator
+//	s := runstats.New(timeout)
+//	s.Event(event) // an event of package track
+//	s.Call(call)   // a call to the emulator
 //	report := s.Report(summary)
 //
-// These figures do not depend on the function. If a function writes metrics in
-// CloudWatch's Embedded Metric Format, those are added (emf.go).
+// These figures do not depend on the function. Metrics that a function writes in CloudWatch's
+// Embedded Metric Format are added (emf.go).
 package runstats
 
 import (
@@ -19,12 +19,12 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// Stats add up what happened in a run. They are safe for concurrent use.
+// Stats are the figures of a run. They are safe for concurrent use.
 type Stats struct {
-	timeout time.Duration // of an invocation
+	timeout time.Duration // the function's timeout
 
 	mu       sync.Mutex
-	began    time.Time // zero: not yet
+	began    time.Time // time of Begin
 	outcomes map[string]int
 	handled  int
 	redriven int
@@ -44,7 +44,7 @@ var Outcomes = []string{
 	track.Succeeded, track.Duplicate, track.Expired, track.Retry, track.InProgress, track.DeadLetter, track.Dropped, track.NotStarted, track.Skipped, track.Abandoned, track.Lost, track.CutOff,
 }
 
-// New returns empty Stats. timeout is that of an invocation.
+// New returns empty Stats. timeout is the function's timeout.
 func New(timeout time.Duration) *Stats {
 	s := &Stats{timeout: timeout, outcomes: map[string]int{}, calls: map[string]*Calls{}}
 	for _, o := range Outcomes {
@@ -53,22 +53,22 @@ func New(timeout time.Duration) *Stats {
 	return s
 }
 
-// Begin starts the count of calls. Earlier calls are this tool's own.
+// Begin starts the count of calls. Earlier calls are this tool's.
 func (s *Stats) Begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.began = time.Now()
 }
 
-// Call counts a call that SQS has answered.
+// Call counts a call to SQS.
 func (s *Stats) Call(c sqs.Call) { s.call(c, 1) }
 
-// Own subtracts a call that this tool made.
+// Own subtracts a call of this tool.
 func (s *Stats) Own(operation string, began time.Time) {
 	s.call(sqs.Call{Operation: operation, Began: began, Messages: 1}, -1)
 }
 
-// noAnswer is the error of a call whose client had left, as [sqs.Call] says.
+// noAnswer is [sqs.Call.Error] of a call whose client had left.
 const noAnswer = "no answer"
 
 func (s *Stats) call(c sqs.Call, n int) {
@@ -90,8 +90,7 @@ func (s *Stats) call(c sqs.Call, n int) {
 	}
 }
 
-// Event counts an event, and reports whether it was a line of metrics, which is not
-// shown.
+// Event counts an event, and reports whether it is a line of metrics, which is not shown.
 func (s *Stats) Event(e track.Event) (metrics bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +123,7 @@ func (s *Stats) Event(e track.Event) (metrics bool) {
 }
 
 func (s *Stats) record(r track.Record) {
-	if r.Invocation == 0 && r.Process == 0 && (r.Outcome == track.DeadLetter || r.Outcome == track.Filtered) { // by SQS or Lambda themselves
+	if r.Invocation == 0 && r.Process == 0 && (r.Outcome == track.DeadLetter || r.Outcome == track.Filtered) { // by SQS or Lambda, without the function
 		if r.Outcome == track.DeadLetter {
 			s.redriven++
 		}
@@ -148,7 +147,7 @@ func (s *Stats) record(r track.Record) {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// percent is how much of it a duration is, to a hundredth; 0 of nothing.
+// percent returns d in percent of another duration, to a hundredth, 0 if that is not positive.
 func percent(d, of time.Duration) float64 {
 	if of <= 0 {
 		return 0

@@ -12,7 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// record is a final one of an invocation.
+// record returns a final record of an invocation.
 func record(outcome string, duration, allowed, age time.Duration, attempt int) track.Record {
 	return track.Record{Invocation: 1, Outcome: outcome, Duration: duration, Allowed: allowed, Age: age, Attempt: attempt, Final: true}
 }
@@ -29,7 +29,7 @@ func check(t *testing.T, what string, got, want any) {
 func TestRecordsAndInvocations(t *testing.T) {
 	stats := runstats.New(10 * time.Second)
 	live := record(track.Succeeded, time.Second, 2*time.Second, time.Minute, 1)
-	live.Final = false // said again once it is
+	live.Final = false // emitted again when final
 	for _, f := range []track.Event{
 		track.Started{Bodies: []string{"a", "b", "c"}, ColdStart: true},
 		live,
@@ -71,7 +71,7 @@ func TestRecordsAndInvocations(t *testing.T) {
 	}
 }
 
-// Calls count from Begin on, those of the tool aside.
+// Calls count from Begin on, except this tool's.
 func TestCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stats := runstats.New(0)
@@ -115,7 +115,7 @@ func TestEMF(t *testing.T) {
 			t.Errorf("%s: %v, want %v", line, got, want)
 		}
 	}
-	// Two directives of a namespace tell the same value under other dimensions.
+	// Two directives of a namespace have the same value with different dimensions.
 	stats.Event(track.Log{Text: `{"_aws":{"CloudWatchMetrics":[{"Namespace":"twice","Dimensions":[["a"]],"Metrics":[{"Name":"A"}]},` +
 		`{"Namespace":"twice","Dimensions":[["b"]],"Metrics":[{"Name":"A"},{"Name":"A"}]}]},"a":"x","b":"y","A":1}`})
 	one := runstats.Distribution{Count: 1, Sum: 1, Min: 1, P50: 1, P90: 1, P99: 1, Max: 1}
@@ -130,7 +130,7 @@ func TestEMF(t *testing.T) {
 	}})
 }
 
-// FuzzEMF: whatever a function prints, it is a line of metrics or not.
+// FuzzEMF reads any line of a function's output.
 func FuzzEMF(f *testing.F) {
 	f.Add(`{"_aws":{"CloudWatchMetrics":[{"Namespace":"n","Metrics":[{"Name":"A"}]}]},"A":{"Values":[1e308,-1],"Counts":[1e300,-3]}}`)
 	f.Add(`{"_aws":{"CloudWatchMetrics":[{"Metrics":[{"Name":"_aws"}]}]}}`)

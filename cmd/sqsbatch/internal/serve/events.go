@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// waitingEvents is how many events may wait for the output. Further ones are lost,
-	// because the server does not wait for an output without a reader.
+	// waitingEvents limits the events that wait for the output. Others are lost, because the
+	// server must not wait for an output without a reader.
 	waitingEvents = 4096
-	// endTimeout bounds how long the end waits for such an output.
+	// endTimeout limits the wait for such an output at the end.
 	endTimeout = time.Second
-	// shownError is how much of an error a line shows.
+	// shownError limits the length of an error in a line.
 	shownError = 300
 )
 
@@ -29,14 +29,14 @@ type Refused struct {
 	sqs.Call
 }
 
-// Lost says that events are missing, because the output was too slow.
+// Lost counts events that are missing in the output, because it was too slow.
 type Lost struct {
 	Type   string    `json:"type"` // "lost"
 	Time   time.Time `json:"timestamp"`
 	Events int       `json:"events"`
 }
 
-// An eventLog writes what happens to messages and which calls are refused, in order.
+// An eventLog writes the events of messages and the refused calls, in order.
 type eventLog struct {
 	out  *bufio.Writer
 	json bool
@@ -46,12 +46,12 @@ type eventLog struct {
 	mu             sync.Mutex
 	changed        *sync.Cond // waiting, started or ended
 	waiting        []any
-	lost           int // after those that wait
+	lost           int // number of events lost after the waiting ones
 	started, ended bool
-	err            error // the first one of writing
+	err            error // first error of the output
 }
 
-// newEventLog returns a log whose lines wait for start, which is printed first.
+// newEventLog returns a log that writes nothing before start is called.
 func newEventLog(w io.Writer, output string) *eventLog {
 	l := &eventLog{out: bufio.NewWriter(w), json: output == "json", rows: rows{term: view.Detect(w)}, done: make(chan struct{})}
 	l.changed = sync.NewCond(&l.mu)
@@ -59,7 +59,7 @@ func newEventLog(w io.Writer, output string) *eventLog {
 	return l
 }
 
-// run writes until the log has ended and nothing waits.
+// run writes events until the log has ended and none waits.
 func (l *eventLog) run() {
 	defer close(l.done)
 	l.mu.Lock()
@@ -80,7 +80,7 @@ func (l *eventLog) run() {
 	}
 }
 
-// send queues an event, and returns at once.
+// send queues an event. It does not wait for the output.
 func (l *eventLog) send(e any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,7 +105,7 @@ func (l *eventLog) start() {
 
 func (l *eventLog) observe(e sqs.Event) { l.send(e) }
 
-// observeCall sends calls that were refused. A call whose client left was not.
+// observeCall queues refused calls, but no call whose client left.
 func (l *eventLog) observeCall(c sqs.Call) {
 	if c.Error != "" && c.Error != "no answer" {
 		c.Began, c.Ended = c.Began.UTC(), c.Ended.UTC()
@@ -134,7 +134,7 @@ func (l *eventLog) write(batch []any, lost int) error {
 	return nil
 }
 
-// end writes the events until now and stops. Without a start it writes nothing.
+// end writes the waiting events, if start was called, and stops the log.
 func (l *eventLog) end() error {
 	if l == nil {
 		return nil

@@ -24,17 +24,17 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
-// A served command writes its output to a pipe.
+// served is a running command whose output is a pipe.
 type served struct {
-	start  string        // the output until it was ready
-	out    *bufio.Reader // after that
+	start  string        // the output up to "ready"
+	out    *bufio.Reader // the output after start
 	pipe   *io.PipeReader
 	client *awssqs.Client
-	urls   string // of queues, before their names
+	urls   string // the start of queue URLs, before the name
 	end    func() error
 }
 
-// serveTo runs the command, and has a client with nothing but the variables that it printed.
+// serveTo runs the command, with a client that is configured only by the printed variables.
 func serveTo(t *testing.T, args ...string) *served {
 	t.Helper()
 	r, w := io.Pipe()
@@ -64,12 +64,12 @@ func serveTo(t *testing.T, args ...string) *served {
 	return s
 }
 
-// newClient is the SDK's as the environment configures it.
+// newClient returns the SDK's client for the environment.
 func newClient(t *testing.T) *awssqs.Client {
 	t.Helper()
 	t.Setenv("AWS_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "none"))
-	t.Setenv("AWS_CA_BUNDLE", "") // would need a client of the SDK's own
+	t.Setenv("AWS_CA_BUNDLE", "") // would need another HTTP client
 	connections := &http.Transport{}
 	t.Cleanup(connections.CloseIdleConnections)
 	settings, err := config.LoadDefaultConfig(context.Background(), config.WithHTTPClient(&http.Client{Transport: connections}))
@@ -77,13 +77,13 @@ func newClient(t *testing.T) *awssqs.Client {
 	return awssqs.NewFromConfig(settings, func(o *awssqs.Options) { o.RetryMaxAttempts = 1 })
 }
 
-// session runs the command, has use work with it, and returns the further lines.
+// session runs the command, calls use, and returns the lines after the start.
 func session(t *testing.T, use func(*awssqs.Client, string), args ...string) []string {
 	t.Helper()
 	s := serveTo(t, args...)
 	rest := make(chan []byte, 1)
 	go func() {
-		text, _ := io.ReadAll(s.out) // a pipe has no other end than the writer's
+		text, _ := io.ReadAll(s.out) // the writer closes the pipe
 		rest <- text
 	}()
 	use(s.client, s.urls)
@@ -91,7 +91,7 @@ func session(t *testing.T, use func(*awssqs.Client, string), args ...string) []s
 	return strings.Split(strings.TrimSuffix(string(<-rest), "\n"), "\n")
 }
 
-// lifeOfTwo has one message dead-lettered and another deleted.
+// lifeOfTwo dead-letters one message and deletes another.
 func lifeOfTwo(t *testing.T) func(*awssqs.Client, string) {
 	return func(client *awssqs.Client, urls string) {
 		ctx := t.Context()
@@ -175,7 +175,7 @@ func TestEventsForPrograms(t *testing.T) {
 	}
 }
 
-// unread runs the command with an output without a reader, and has it observe messages.
+// unread runs the command without a reader of the output, and sends messages.
 func unread(t *testing.T, messages int) *served {
 	t.Helper()
 	s := serveTo(t, "--output", "json", "--verbose", "--queue", "orders")
@@ -190,7 +190,7 @@ func unread(t *testing.T, messages int) *served {
 	return s
 }
 
-// The server goes on for its clients, and the end says what was wrong.
+// The server continues for its clients, and the command returns the error at the end.
 func TestAnOutputThatCannotBeWritten(t *testing.T) {
 	s := unread(t, 10)
 	golden.OK(t, s.pipe.CloseWithError(errors.New("disk full")))
@@ -199,14 +199,14 @@ func TestAnOutputThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestAnOutputThatIsNotRead: the end does not wait for it.
+// TestAnOutputThatIsNotRead: the command ends without waiting for a reader.
 func TestAnOutputThatIsNotRead(t *testing.T) {
 	if err := unread(t, 10).end(); err != nil {
 		t.Error(err)
 	}
 }
 
-// The server goes on, and the output tells how many events it has lost.
+// The server continues, and the output has the number of lost events.
 func TestAnOutputThatIsTooSlow(t *testing.T) {
 	const sent = 10_000
 	s := unread(t, sent)
@@ -236,15 +236,15 @@ func TestAnOutputThatIsTooSlow(t *testing.T) {
 	}
 }
 
-// refusals makes two calls that are refused, and one that is not.
+// refusals makes two calls that are refused, and one that succeeds.
 func refusals(t *testing.T) func(*awssqs.Client, string) {
 	return func(client *awssqs.Client, urls string) {
 		ctx := t.Context()
 		if _, err := client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: aws.String(urls + "order"), MessageBody: aws.String("a")}); err == nil {
-			t.Error("a queue that there is not takes a message")
+			t.Error("a message to a queue that does not exist was accepted")
 		}
 		if _, err := client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: aws.String("a\nb")}); err == nil {
-			t.Error("a queue's name may have two lines")
+			t.Error("a queue's name with two lines was accepted")
 		}
 		if _, err := client.ListQueues(ctx, &awssqs.ListQueuesInput{}); err != nil {
 			t.Error(err)

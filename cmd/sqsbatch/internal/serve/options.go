@@ -43,7 +43,7 @@ With --output json, standard output has one JSON object a line and nothing else.
 
 The exit status is 0 when it was ended, 1 when it could not run, and 2 for a wrong command line.`
 
-// Command is `sqsbatch sqs`.
+// Command returns `sqsbatch sqs`.
 func Command(tio cli.IO) *cobra.Command {
 	o := options{
 		addr: "127.0.0.1:9324", region: "us-east-1", account: "000000000000", output: "text",
@@ -92,8 +92,8 @@ func (o *options) flags(cmd *cobra.Command) {
 	})
 }
 
-// positional takes the arguments as parameters, if they follow --parameter-overrides
-// A=1, as SAM's commands take them.
+// positional adds arguments after --parameter-overrides A=1 to the parameters, like SAM's
+// commands. Other arguments are errors.
 func (o *options) positional(args []string) error {
 	for _, arg := range args {
 		if len(o.parameters) == 0 {

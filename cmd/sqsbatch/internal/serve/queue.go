@@ -22,18 +22,17 @@ import (
 )
 
 type queue struct {
-	from       string // names it in errors: the flag as it was given, or the template's resource
+	from       string // the flag or the template's resource, for errors
 	flag       bool   // from is a flag
 	name       string
-	attributes map[string]string // of CreateQueue, without RedrivePolicy
-	redrive    string            // RedrivePolicy as it was given
-	// deadLetter is the name of the dead-letter queue; "" for none or one in redrive.
+	attributes map[string]string // for CreateQueue, without RedrivePolicy
+	redrive    string            // RedrivePolicy of the flag
+	// deadLetter is the name of the dead-letter queue; "" for none, or if redrive has one.
 	deadLetter      string
 	maxReceiveCount int
 }
 
-// errorf returns an error that names the queue. If a flag is wrong, it is a usage
-// error.
+// errorf returns an error that names the queue: a usage error for a flag.
 func (q *queue) errorf(format string, args ...any) error {
 	text := q.from + ": " + fmt.Sprintf(format, args...)
 	if q.flag {
@@ -42,7 +41,7 @@ func (q *queue) errorf(format string, args ...any) error {
 	return errors.New(text)
 }
 
-// policy is the RedrivePolicy, "" for none.
+// policy returns the RedrivePolicy, "" for none.
 func (q *queue) policy(arn func(name string) string) string {
 	if q.deadLetter == "" {
 		return q.redrive
@@ -59,14 +58,14 @@ func (f *queueFlags) String() string { return "" }
 
 func (f *queueFlags) Type() string { return "NAME[,ATTRIBUTE=VALUE...]" }
 
-// attributeStart is where an attribute begins; other commas are part of a value.
+// attributeStart matches the start of an attribute. Other commas are part of a value.
 var attributeStart = regexp.MustCompile(`,([A-Za-z][A-Za-z-]*=)`)
 
 // defaultMaxReceiveCount is SQS's own (SetQueueAttributes in the API reference).
 const defaultMaxReceiveCount = 10
 
 func (f *queueFlags) Set(s string) error {
-	parts := strings.Split(attributeStart.ReplaceAllString(s, "\x00$1"), "\x00") // which no argument has
+	parts := strings.Split(attributeStart.ReplaceAllString(s, "\x00$1"), "\x00") // no argument contains NUL
 	q := queue{from: "--queue " + s, flag: true, name: parts[0], attributes: map[string]string{}}
 	var count string
 	for _, part := range parts[1:] {
@@ -98,7 +97,7 @@ func (f *queueFlags) Set(s string) error {
 	return nil
 }
 
-// plan lists the template's queues, the flags', and their dead-letter queues.
+// plan returns the queues of the template and of the flags, and their dead-letter queues.
 func (o *options) plan() (queues []queue, warnings []template.Finding, err error) {
 	if o.template != "" {
 		if queues, warnings, err = o.templateQueues(); err != nil {
@@ -106,10 +105,10 @@ func (o *options) plan() (queues []queue, warnings []template.Finding, err error
 		}
 	}
 	queues = append(queues, o.queues...)
-	from := map[string]string{} // of each name
+	from := map[string]string{} // by name
 	for _, q := range queues {
 		if other := from[q.name]; other != "" {
-			return nil, nil, q.errorf("there is a queue of that name already, of %s; give one", other)
+			return nil, nil, q.errorf("%s has the same name; remove one of them", other)
 		}
 		from[q.name] = q.from
 	}
@@ -182,7 +181,7 @@ func create(ctx context.Context, server *sqs.Server, queues []queue) error {
 	return nil
 }
 
-// refused says why the server did not take a queue, in the service's words.
+// refused returns an error that names the queue and contains the server's error.
 func (q *queue) refused(err error) error {
 	refusal, ok := errors.AsType[smithy.APIError](err)
 	switch {

@@ -11,12 +11,12 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// rows shows events in the columns and colours of `sqsbatch local`: the time, what
-// happened, the attempt, the queue, the message, its body, and a note.
+// rows formats events in the columns and colours of `sqsbatch local`: the time, the kind of
+// event, the attempt, the queue, the message's id, the body, and a note.
 type rows struct {
 	term   view.Terminal
-	queues int // the widest name of a queue so far, up to widestQueue
-	bodies int // the widest body so far, up to widestBody
+	queues int // width of the column of queues: the widest so far, up to widestQueue
+	bodies int // width of the column of bodies: the widest so far, up to widestBody
 }
 
 const (
@@ -25,7 +25,7 @@ const (
 	widestBody  = 40
 )
 
-// row shows an event to a person. A refused call quotes what the client sent.
+// row returns an event as a line of text. A refused call contains text from the client.
 func (r *rows) row(event any) string {
 	switch e := event.(type) {
 	case sqs.Event:
@@ -46,7 +46,7 @@ func (r *rows) row(event any) string {
 	return fmt.Sprint(event)
 }
 
-// head is what stands before the body. A narrow terminal does not show the id.
+// head returns the columns before the body. A narrow terminal does not show the id.
 func (r *rows) head(at time.Time, kind, colour string, attempt int, queue, id string) string {
 	try := ""
 	if attempt > 0 {
@@ -63,7 +63,7 @@ func (r *rows) head(at time.Time, kind, colour string, attempt int, queue, id st
 	return head
 }
 
-// notes are what else there is to say of an event.
+// notes returns the other properties of an event.
 func notes(e sqs.Event) (list []string) {
 	if e.MessageGroupID != "" {
 		list = append(list, "group "+show.Clean(e.MessageGroupID))
@@ -93,5 +93,5 @@ func colourOf(kind sqs.Kind) string {
 	}
 }
 
-// shortID is enough of a message's id to tell it from others by eye.
+// shortID returns the start of a message's id, which is usually unique.
 func shortID(id string) string { return id[:min(8, len(id))] }

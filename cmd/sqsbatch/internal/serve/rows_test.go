@@ -21,7 +21,7 @@ var shownEvents = []any{
 	sqs.Event{Kind: sqs.Purged, Queue: "orders.fifo"},
 	Refused{"refused", sqs.Call{Operation: "SendMessage", Queue: "order", Error: "AWS.SimpleQueueService.NonExistentQueue", Message: "The specified queue does not exist."}},
 	Refused{"refused", sqs.Call{Operation: "CreateQueue", Queue: "a\nb", Error: "InvalidParameterValue", Message: "Can only include alphanumeric characters"}},
-	sqs.Event{Kind: sqs.Moved, Queue: "dead.fifo", MessageID: "0123456789", Body: "plain", MovedTo: "orders.fifo", NewMessageID: "abcdefghij"}, // it is a new one there
+	sqs.Event{Kind: sqs.Moved, Queue: "dead.fifo", MessageID: "0123456789", Body: "plain", MovedTo: "orders.fifo", NewMessageID: "abcdefghij"}, // a new message
 	Lost{"lost", time.Time{}, 7},
 }
 
@@ -44,7 +44,7 @@ func TestRows_FitTheTerminal(t *testing.T) {
 	}
 }
 
-// The colours are those of `sqsbatch local`.
+// The colours are the same as in `sqsbatch local`.
 func TestRows_HaveColours(t *testing.T) {
 	rows := rows{term: view.Terminal{Colour: true}}
 	var text strings.Builder

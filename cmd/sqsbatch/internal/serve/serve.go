@@ -24,8 +24,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// run serves until an interrupt comes or ctx ends, which is no error. The messages
-// are gone then.
+// run serves until an interrupt, or ctx's end, for which it returns nil. The messages are
+// gone then.
 func run(ctx context.Context, o options, tio cli.IO) (err error) {
 	queues, warnings, err := o.plan()
 	if err != nil {
@@ -37,7 +37,7 @@ func run(ctx context.Context, o options, tio cli.IO) (err error) {
 
 	settings := sqs.Config{
 		Region: o.region, AccountID: o.account, AllowedHosts: o.hosts,
-		History: -1, // nothing reads it, and it would only grow
+		History: -1, // not read here
 	}
 	var events *eventLog
 	if o.verbose {
@@ -49,7 +49,7 @@ func run(ctx context.Context, o options, tio cli.IO) (err error) {
 		return errors.Join(listenError(o.addr, err), events.end())
 	}
 	defer func() {
-		// The log first: a receive that the end interrupts is not an event.
+		// The log ends first, so that it has no receives that Close interrupts.
 		err = errors.Join(err, events.end(), server.Close())
 	}()
 	if err := create(ctx, server, queues); err != nil {
@@ -81,7 +81,7 @@ func listenError(addr string, err error) error {
 	return fmt.Errorf("--addr %s: %w", addr, err)
 }
 
-// started prints where the server listens.
+// started prints the endpoint, the queues and the variables for clients.
 func (o *options) started(w io.Writer, server *sqs.Server, queues []queue) error {
 	switch {
 	case o.quiet:
@@ -153,7 +153,7 @@ func (o *options) startedJSON(w io.Writer, server *sqs.Server, queues []queue) e
 	}{"ready", server.URL(), o.region, o.account, list})
 }
 
-// writeReadyFile creates the file atomically, because scripts wait for it.
+// writeReadyFile creates the file atomically, because scripts wait for it. remove removes it.
 func writeReadyFile(path, endpoint string) (remove func(), err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
@@ -170,7 +170,7 @@ func writeReadyFile(path, endpoint string) (remove func(), err error) {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // the first error says more
+		_ = os.Remove(f.Name()) // the first error matters
 		return nil, err
 	}
 	return func() { _ = os.Remove(path) }, nil

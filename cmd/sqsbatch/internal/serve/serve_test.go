@@ -42,7 +42,7 @@ func once(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(out.String(), "127.0.0.1:PORT"), side.String(), err
 }
 
-// TestStart: what is printed, for people and for programs.
+// TestStart: the output of the start, as text and as JSON.
 func TestStart(t *testing.T) {
 	path := filepath.Join("testdata", "queues.yaml")
 	queues := []string{"--queue", "events.fifo,ContentBasedDeduplication=true", "--queue", "late,dead-letter=orders-dead"}
@@ -56,7 +56,7 @@ func TestStart(t *testing.T) {
 		{"quiet.txt", []string{"--quiet", "--queue", "orders"}},
 	}
 	if runtime.GOOS == "windows" {
-		tests = tests[1:2] // its shell has its own way to set variables
+		tests = tests[1:2] // PowerShell sets variables differently
 	}
 	for _, tt := range tests {
 		t.Run(tt.golden, func(t *testing.T) {
@@ -77,14 +77,14 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestErrors: each names the flag, its value and what to do.
+// TestErrors: each error names the flag, the value and the fix.
 func TestErrors(t *testing.T) {
 	none := golden.File(t, "none.yaml", "Resources: {F: {Type: AWS::Lambda::Function}}")
 	odd := golden.File(t, "odd.yaml", "Resources: {Q: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: 50000}}}")
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	golden.OK(t, err)
 	defer taken.Close()
-	ready := golden.File(t, "ready", "the first's") // of a command that has the port
+	ready := golden.File(t, "ready", "the first's") // of the command that uses the port
 	q := func(spec string) []string { return []string{"--queue", spec} }
 	tests := []struct {
 		name  string
@@ -98,7 +98,7 @@ func TestErrors(t *testing.T) {
 		{"count alone", q("orders,max-receive-count=3"), true, []string{"max-receive-count needs dead-letter=NAME"}},
 		{"count", q("orders,dead-letter=dead,max-receive-count=0"), true, []string{`max-receive-count is "0"`, "1 to 1000"}},
 		{"two policies", q("orders,dead-letter=dead,RedrivePolicy={}"), true, []string{"both RedrivePolicy and dead-letter"}},
-		{"twice", []string{"--queue", "orders", "--queue", "orders,DelaySeconds=1"}, true, []string{"--queue orders,DelaySeconds=1: ", "of --queue orders;"}},
+		{"twice", []string{"--queue", "orders", "--queue", "orders,DelaySeconds=1"}, true, []string{"--queue orders,DelaySeconds=1: ", "--queue orders has the same name;"}},
 		{"attribute", q("orders,visibilityTimeout=1"), true, []string{"--queue orders,visibilityTimeout=1: ", "visibilityTimeout", "VisibilityTimeout=60"}},
 		{"value", q("orders,VisibilityTimeout=1m"), true, []string{"--queue orders,VisibilityTimeout=1m: InvalidAttributeValue", "VisibilityTimeout"}},
 		{"name", q("or ders"), true, []string{"--queue or ders: ", "alphanumeric"}},
@@ -134,7 +134,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// The SDK works with nothing but the variables that are printed.
+// The SDK works with only the printed variables.
 func TestAClientNeedsOnlyWhatIsPrinted(t *testing.T) {
 	s := serveTo(t, "--region", "eu-central-1", "--account", "123456789012", "--queue", "orders")
 	orders, err := s.client.GetQueueUrl(t.Context(), &awssqs.GetQueueUrlInput{QueueName: aws.String("orders")})
@@ -150,7 +150,7 @@ func TestAClientNeedsOnlyWhatIsPrinted(t *testing.T) {
 	}
 }
 
-// The end comes at once, also while a client waits, and takes the ready file away.
+// The command ends at once, also while a client waits, and removes the ready file.
 func TestTheEnd(t *testing.T) {
 	ready := filepath.Join(t.TempDir(), "ready")
 	lines := session(t, func(client *awssqs.Client, urls string) {
@@ -183,7 +183,7 @@ func TestTheEnd(t *testing.T) {
 	}
 }
 
-// TestHosts: who may ask by which name.
+// TestHosts: the host names that requests may have.
 func TestHosts(t *testing.T) {
 	s := serveTo(t, "--allow-host", "host.docker.internal", "--allow-host", "sqs")
 	transport := &http.Transport{}

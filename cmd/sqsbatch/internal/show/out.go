@@ -13,25 +13,25 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/words"
 )
 
-// Out is where a command writes to: standard output or standard error. It is the only way to
-// a terminal, so that no text from outside controls the terminal. Of what is written only
-// printable text, line feeds, tabs and what [Mark] makes reach it. All else is written as an escape
-// of JSON, such as \u001b, and a byte that is no UTF-8 as U+FFFD. So a string of JSON is the
-// same string afterwards.
+// Out is a command's standard output or standard error. All output goes through an Out, so
+// that no text from outside controls the terminal. Out writes printable text, line feeds,
+// tabs and the sequences of [Mark] unchanged. It writes other characters as JSON escapes,
+// such as \u001b, so that JSON strings keep their values, and bytes that are not UTF-8 as
+// U+FFFD.
 //
-// A nil *Out discards what is written to it. Its methods may be called from several goroutines.
+// A nil *Out discards all text. The methods may be called from several goroutines.
 type Out struct {
 	mu   sync.Mutex
 	w    io.Writer
-	held []byte // the beginning of a character or a mark, whose rest is to come
+	held []byte // start of a character or a mark, until the next Write
 	buf  []byte
 }
 
 // To returns an Out that writes to w.
 func To(w io.Writer) *Out { return &Out{w: w} }
 
-// File returns the file that o writes to, for a program that needs the terminal, such as an editor.
-// Nil if it is none.
+// File returns the file of o, for a program that needs the terminal, such as an editor. It
+// returns nil if o does not write to a file.
 func (o *Out) File() *os.File {
 	if o == nil {
 		return nil
@@ -40,8 +40,8 @@ func (o *Out) File() *os.File {
 	return f
 }
 
-// Write writes p, except for the beginning of a character at its end: that is written with the
-// next call, or by Flush.
+// Write writes p, except for an incomplete character at its end: the next call, or Flush, writes
+// that.
 func (o *Out) Write(p []byte) (int, error) {
 	if o == nil {
 		return len(p), nil
@@ -57,14 +57,14 @@ func (o *Out) Write(p []byte) (int, error) {
 	return len(p), o.write()
 }
 
-// Flush writes what Write has kept.
+// Flush writes an incomplete character that Write has kept.
 func (o *Out) Flush() error {
 	if o == nil {
 		return nil
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for len(o.held) > 0 { // it is shorter than what it begins
+	for len(o.held) > 0 { // incomplete
 		r, n := utf8.DecodeRune(o.held)
 		o.buf, o.held = appendVisible(o.buf, r), o.held[n:]
 	}
@@ -82,7 +82,7 @@ func (o *Out) write() error {
 	return err
 }
 
-// escape appends text to buf, and returns the end of it that may be the beginning of something.
+// escape appends text to buf, and returns an incomplete character or mark at its end.
 func (o *Out) escape(text []byte) (rest []byte) {
 	for len(text) > 0 {
 		if !utf8.FullRune(text) {
@@ -104,7 +104,7 @@ func (o *Out) escape(text []byte) (rest []byte) {
 	return nil
 }
 
-// appendVisible appends r, or its escape if it has no shape of its own.
+// appendVisible appends r, or its escape if r is hidden.
 func appendVisible(b []byte, r rune) []byte {
 	switch {
 	case r == '\n', r == '\t', !words.Hidden(r):
@@ -117,17 +117,17 @@ func appendVisible(b []byte, r rune) []byte {
 	}
 }
 
-// Marks are how this program controls the terminal. They have a key that is new for each
-// process, so that no text from outside is one.
+// Marks control the terminal. They contain a key that is random for each process, so that
+// no text from outside is a mark.
 var markKey = []byte("\x1b" + rand.Text()[:10])
 
-// Mark returns what has an [Out] write a sequence of control: "1" is bold, and so on for other
-// codes of SGR ("ECMA-48", Select Graphic Rendition), "r" moves to the beginning of the line,
-// "K" erases its rest.
+// Mark returns a mark, for which an [Out] writes a control sequence: "1" is bold, and so on
+// for other codes of SGR ("ECMA-48", Select Graphic Rendition), "r" moves to the start of
+// the line, "K" erases its rest.
 func Mark(code string) string { return string(markKey) + code + "m" }
 
-// readMark returns the sequence of the mark at the beginning of text, and the mark's length, 0 if
-// there is none. more says that text may be the beginning of one.
+// readMark returns the control sequence of the mark at the start of text, and the mark's
+// length, 0 if there is none. more is true if the mark may be incomplete.
 func readMark(text []byte) (control []byte, length int, more bool) {
 	if len(text) < len(markKey) {
 		return nil, 0, bytes.HasPrefix(markKey, text)

@@ -40,8 +40,7 @@ func TestOut_WritesNothingThatATerminalObeys(t *testing.T) {
 	}
 }
 
-// FuzzOut: whatever is written in whatever parts, a terminal obeys nothing of it, and JSON stays
-// the same JSON.
+// FuzzOut: no text, in any parts, controls the terminal, and JSON keeps its values.
 func FuzzOut(f *testing.F) {
 	f.Add([]byte("\x1b]0;x\a\u009b\xc2"), 1)
 	f.Add([]byte(`"\u001b\ud83d\ude00 `+"\u202e\U000e0001\""), 3)

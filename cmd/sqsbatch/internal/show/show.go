@@ -1,5 +1,5 @@
-// Package show has the texts of messages as `sqsbatch local` and `sqsbatch sqs` show
-// them: in one line, and without characters that control the terminal.
+// Package show formats the texts of messages for `sqsbatch local` and `sqsbatch sqs`: in
+// one line, and without characters that control the terminal.
 package show
 
 import (
@@ -15,9 +15,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/words"
 )
 
-// Body is a message's body in one line: a JSON object as "key=value key=value",
-// else without control characters and with its white space collapsed. For a
-// notification of SNS it is the message in the envelope.
+// Body returns a message's body in one line: a JSON object as "key=value key=value", other
+// texts without control characters and with collapsed white space. For a notification of
+// SNS it returns the message in the envelope.
 func Body(body string) string {
 	if message, ok := notification(body); ok {
 		return "SNS: " + Body(message)
@@ -28,10 +28,10 @@ func Body(body string) string {
 	return Clean(strings.Join(strings.Fields(body), " "))
 }
 
-// Brief is Body, cut to at most width characters.
+// Brief returns Body, cut to at most width characters.
 func Brief(body string, width int) string { return Fit(Body(body), width) }
 
-// notification returns the message that SNS put into its envelope (Amazon SNS
+// notification returns the message in an SNS envelope (Amazon SNS
 // Developer Guide, "HTTP/HTTPS notification JSON format").
 func notification(body string) (message string, ok bool) {
 	if !strings.Contains(body, `"TopicArn"`) {
@@ -47,7 +47,7 @@ func notification(body string) (message string, ok bool) {
 	return *envelope.Message, true
 }
 
-// A member is one key and value of a JSON object, both fit to be shown.
+// A member is a key and a value of a JSON object, as they are shown.
 type member struct{ key, value string }
 
 func join(members []member) string {
@@ -58,7 +58,7 @@ func join(members []member) string {
 	return strings.Join(parts, " ")
 }
 
-// parseObject lists the members of a JSON object in order; false for anything else.
+// parseObject returns the members of a JSON object in order, false for other texts.
 func parseObject(s string) (members []member, ok bool) {
 	if !strings.HasPrefix(strings.TrimSpace(s), "{") || !json.Valid([]byte(s)) {
 		return nil, false
@@ -69,7 +69,7 @@ func parseObject(s string) (members []member, ok bool) {
 	return members, true
 }
 
-// Members goes through the members of a JSON object in order.
+// Members returns the members of a JSON object in order.
 func Members(object []byte) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
 		d := json.NewDecoder(bytes.NewReader(object))
@@ -85,8 +85,8 @@ func Members(object []byte) iter.Seq2[string, json.RawMessage] {
 	}
 }
 
-// Log is a line of the function's output. If it is JSON, as slog writes it, Log has
-// its level, message and attributes.
+// Log returns a line of the function's output. For a JSON object, as slog writes it, Log
+// returns the level, message and attributes.
 func Log(s string) string {
 	members, ok := parseObject(s)
 	if !ok {
@@ -112,7 +112,7 @@ func Log(s string) string {
 	return strings.Join(parts, " ")
 }
 
-// scalar is a JSON value without quotes where none are needed.
+// scalar returns a JSON value, without quotes if they are not needed.
 func scalar(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil && raw[0] == '"' {
@@ -122,12 +122,12 @@ func scalar(raw json.RawMessage) string {
 		return Clean(s)
 	}
 	var b bytes.Buffer
-	_ = json.Compact(&b, raw) // it is a part of valid JSON
+	_ = json.Compact(&b, raw) // raw is valid JSON
 	return Clean(b.String())
 }
 
-// Clean returns s in one line: white space that ends or moves lines becomes a space. [Out] would make
-// the rest visible; Clean does it here, where columns are counted.
+// Clean returns s in one line: tabs, line feeds and carriage returns become spaces. Other hidden
+// characters are escaped as by [Out], but before columns are counted.
 func Clean(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, words.Hidden) {
 		return s
@@ -142,7 +142,7 @@ func Clean(s string) string {
 	return string(b)
 }
 
-// Count is "1 record", "2 records".
+// Count returns a number with a noun: "1 record", "2 records".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -150,8 +150,8 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Fit cuts s to at most width characters; width 0 leaves it whole. It cuts between
-// words, unless that would leave less than half of the width.
+// Fit returns s, cut to at most width characters, or whole for width 0. It cuts between
+// words, unless less than half of the width would remain.
 func Fit(s string, width int) string {
 	if width <= 0 || utf8.RuneCountInString(s) <= width {
 		return s
@@ -165,8 +165,8 @@ func Fit(s string, width int) string {
 	return string(runes) + "…"
 }
 
-// Wrap breaks s between words into lines of at most width characters. A word that
-// is longer than a line is cut nowhere: it has a line of its own.
+// Wrap breaks s between words into lines of at most width characters. A longer word has a
+// line of its own.
 func Wrap(s string, width int) []string {
 	var lines []string
 	line := ""

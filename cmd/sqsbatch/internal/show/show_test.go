@@ -56,7 +56,7 @@ func TestWrap_BreaksBetweenWords(t *testing.T) {
 	}
 }
 
-// FuzzBody: whatever a body holds, it is shown in one line that moves no cursor.
+// FuzzBody: every body is shown in one line that does not move the cursor.
 func FuzzBody(f *testing.F) {
 	f.Add(`{"id":"o-1", "sku":"ok","quantity":1}`)
 	f.Add("\x1b]0;x\x07\u0085\u2028")

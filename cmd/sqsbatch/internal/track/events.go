@@ -8,7 +8,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
 )
 
-// Outcomes of a record, as sqsbatch names them. Lost is this tool's own.
+// Outcomes of a record, in the toolkit's words. Lost, CutOff and Filtered are this tool's.
 const (
 	Succeeded  = "succeeded"
 	Duplicate  = "duplicate"
@@ -20,59 +20,59 @@ const (
 	NotStarted = "not-started"
 	Skipped    = "skipped"
 	Abandoned  = "abandoned"
-	// Lost: the function reported the record as failed, and Lambda deleted it
-	// anyway, because the event has no ReportBatchItemFailures.
+	// Lost is a record that failed and that Lambda deleted, because the event has no
+	// ReportBatchItemFailures.
 	Lost = "lost"
-	// CutOff: the record's process ended before the record was handled or logged.
+	// CutOff is a record whose process ended before the record was handled or logged.
 	CutOff = "cut-off"
-	// Filtered: Lambda deleted a message that matches none of the event's filters.
+	// Filtered is a message that Lambda deleted because it matches none of the event's filters.
 	Filtered = "filtered"
 )
 
 // An Event is a [Started], [Record], [Ended], [Process], [Log] or [Warning], or the
-// [sqs.Event] of a message that a message move task took. docs/emulators.md lists
-// its fields in JSON.
+// [sqs.Event] of a message that a message move task moved. docs/emulators.md lists the
+// fields in JSON.
 type Event any
 
-// Started: an invocation begins.
+// Started is the start of an invocation.
 type Started struct {
 	Invocation int // counted from 1
 	RequestID  string
-	Bodies     []string // of its records
+	Bodies     []string // bodies of the records
 	ColdStart  bool
 }
 
 // Record is the outcome of one record in one invocation.
 //
-// A function that uses sqsbatch has two such events for a record: one as soon as
-// the function logs the record, and one with Final set once the invocation is over.
-// Repeats says that the final one is equal to the first.
+// For a function that uses sqsbatch, each record has two such events: one when the function
+// logs the record, and one with Final set after the invocation. Repeats is true if the
+// final one is equal to the first.
 type Record struct {
-	Invocation int    `json:"invocation"`        // 0 when what became of the message needed none
-	Process    int    `json:"process,omitempty"` // of containers, counted from 1; 0 when none is known
+	Invocation int    `json:"invocation"`        // counted from 1; 0 without an invocation
+	Process    int    `json:"process,omitempty"` // containers: counted from 1; 0 if unknown
 	RequestID  string `json:"requestId"`
 	MessageID  string `json:"messageId"`
 	Body       string `json:"body"`
 	Attempt    int    `json:"attempt"`
 	Outcome    string `json:"outcome"`
-	Reason     string `json:"reason"` // "" when there is none
+	Reason     string `json:"reason"` // "" if there is none
 	// PanickedAt is the line of the function that panicked, as in "orders/main.go:31".
 	PanickedAt string `json:"panickedAt,omitempty"`
-	// Shared says that Reason is the error of the whole invocation.
+	// Shared is true if Reason is the error of the whole invocation.
 	Shared bool `json:"-"`
-	// Duration is how long the handler took, and Allowed how long it was allowed to
-	// take. Both are negative when not known, as with a function without sqsbatch.
+	// Duration is the handler's duration, and Allowed its limit. Both are negative if unknown,
+	// as for a function without sqsbatch.
 	Duration time.Duration `json:"-"`
 	Allowed  time.Duration `json:"-"`
-	// Age is the time since the message was sent; negative when not known.
+	// Age is the time since the message was sent; negative if unknown.
 	Age time.Duration `json:"-"`
-	// VisibleIn is the time until the record comes back; negative if it does not come
-	// back, or if that is not known.
+	// VisibleIn is the time until the record comes back; negative if it does not come back, or
+	// if the time is unknown.
 	VisibleIn time.Duration `json:"-"`
-	// DeadLetterQueue is the name of the queue that the record went to.
+	// DeadLetterQueue is the name of the dead-letter queue to which the record was moved.
 	DeadLetterQueue string `json:"deadLetterQueue,omitempty"`
-	// LastAttempt says that SQS moves the record to the dead-letter queue instead of
-	// delivering it again, because it failed as often as maxReceiveCount allows.
+	// LastAttempt is true if SQS dead-letters the record instead of delivering it again, because
+	// of maxReceiveCount.
 	LastAttempt bool `json:"-"`
 	Final       bool `json:"-"`
 	Repeats     bool `json:"-"`
@@ -84,13 +84,13 @@ func (r Record) MarshalJSON() ([]byte, error) {
 	return marshal(struct {
 		Type string `json:"type"`
 		fields
-		Duration  *float64 `json:"durationMs"` // null when not known
+		Duration  *float64 `json:"durationMs"` // null if unknown
 		Allowed   *float64 `json:"allowedMs"`
-		VisibleIn *float64 `json:"visibleInMs"` // null when it does not come back
+		VisibleIn *float64 `json:"visibleInMs"` // null if the record does not come back
 	}{"record", fields(r), milliseconds(r.Duration), milliseconds(r.Allowed), milliseconds(r.VisibleIn)})
 }
 
-// Done says whether the record is gone from its queue.
+// Done reports whether the record has left its queue.
 func (r Record) Done() bool {
 	switch r.Outcome {
 	case Succeeded, Duplicate, Expired, DeadLetter, Dropped, Lost, Filtered:
@@ -99,19 +99,19 @@ func (r Record) Done() bool {
 	return false
 }
 
-// Ended: an invocation is over and each of its records has its final outcome.
+// Ended is the end of an invocation, after the final outcomes of its records.
 type Ended struct {
 	Invocation int           `json:"invocation"`
 	RequestID  string        `json:"requestId"`
 	Records    int           `json:"records"`
-	Deleted    int           `json:"deleted"` // how many left the queue
-	Back       int           `json:"back"`    // how many come back
+	Deleted    int           `json:"deleted"` // number of records that left the queue
+	Back       int           `json:"back"`    // number of records that come back
 	Duration   time.Duration `json:"-"`
 	Timeout    time.Duration `json:"-"`
 	ColdStart  bool          `json:"coldStart"`
-	Init       time.Duration `json:"-"`                   // of a cold start
-	Error      string        `json:"error,omitempty"`     // the function's error, "" when it answered
-	AllFailed  string        `json:"allFailed,omitempty"` // why every record counts as failed although it answered
+	Init       time.Duration `json:"-"`                   // duration of a cold start's boot
+	Error      string        `json:"error,omitempty"`     // the function's error, "" if it answered
+	AllFailed  string        `json:"allFailed,omitempty"` // the reason for which all records count as failed, though the function answered
 }
 
 // MarshalJSON writes a line of type "invocation".
@@ -130,10 +130,11 @@ func (e Ended) MarshalJSON() ([]byte, error) {
 	return marshal(line)
 }
 
-// Process says that a long-polling process has started or ended.
+// Process is the start or end of a process that polls.
 type Process struct {
 	container.Change
-	// CutOff counts records that it may have held at its end; -1: others may, too.
+	// CutOff is the number of records that the process held at its end; -1 if unknown, because
+	// other processes run.
 	CutOff int `json:"cutOff,omitempty"`
 }
 
@@ -143,7 +144,7 @@ func (p Process) MarshalJSON() ([]byte, error) {
 	line := struct {
 		Type string `json:"type"`
 		fields
-		Again *float64 `json:"againInMs,omitempty"` // not there when it is not started again
+		Again *float64 `json:"againInMs,omitempty"` // absent if there is no next start
 	}{"process", fields(p), nil}
 	if p.Again > 0 {
 		line.Again = milliseconds(p.Again)
@@ -154,7 +155,7 @@ func (p Process) MarshalJSON() ([]byte, error) {
 // Log is one line of the function's own output.
 type Log struct {
 	Invocation int // 0 outside invocations
-	Process    int // of containers, counted from 1
+	Process    int // containers: counted from 1
 	Stream     string
 	Text       string
 }
@@ -162,13 +163,13 @@ type Log struct {
 // Warning is a warning of the toolkit or of this tool.
 type Warning struct {
 	Text    string
-	Serious bool // it needs attention now
-	// MessageID and Body are those of the message that the warning is about, if any.
+	Serious bool // logged as an error
+	// MessageID and Body are the message's, "" if the warning is not about a message.
 	MessageID, Body string
 }
 
-// Progress is the state of the run. Every message sent is in exactly one of the
-// counts from Succeeded to Waiting.
+// Progress is the state of the run. Each message is in exactly one of the counts from
+// Succeeded to Waiting.
 type Progress struct {
 	Sent         int `json:"sent"`
 	Succeeded    int `json:"succeeded"`
@@ -178,25 +179,26 @@ type Progress struct {
 	Dropped      int `json:"dropped"`
 	Lost         int `json:"lost"`
 	Filtered     int `json:"filtered"`
-	// Moved counts messages that a message move task took to another queue. It does not
-	// count a dead letter that such a task brings back: that one is in the queue again.
+	// Moved counts messages that a message move task moved to another queue. It does not count
+	// dead letters that come back: they are in the queue again.
 	Moved int `json:"moved"`
 	// Removed counts messages that were deleted by another receiver, purged, or expired.
 	Removed int `json:"removed"`
-	// InFlight counts messages that are in an invocation now.
+	// InFlight counts messages that were received and are not visible again.
 	InFlight int `json:"-"`
-	// Waiting counts messages that are in the queue, to be received at once or later.
+	// Waiting counts the other messages in the queue, visible now or later.
 	Waiting int `json:"-"`
-	// Retried counts how often a record came back to its queue.
+	// Retried counts records that came back to their queue, once for each time.
 	Retried     int `json:"retried"`
 	Invocations int `json:"invocations"`
-	// HandledAgain counts records that were handled again because their deletion
-	// had failed. Starts and Crashes count processes. Only containers have these.
+	// HandledAgain counts records that were handled again because their deletion had failed.
+	// Starts and Crashes count starts of processes and ends that were not stops. All are 0
+	// without containers.
 	HandledAgain int `json:"handledAgain,omitempty"`
 	Starts       int `json:"starts,omitempty"`
 	Crashes      int `json:"crashes,omitempty"`
-	// Next is the body of the message that becomes visible first, when none is
-	// visible now, and NextIn how long that takes.
+	// Next is the body of the next message to become visible, "" if one is visible, and NextIn
+	// the time until then.
 	Next   string        `json:"-"`
 	NextIn time.Duration `json:"-"`
 }
@@ -207,7 +209,7 @@ type Dead struct {
 	Attempt                 int
 }
 
-// marshal is json.Marshal without escapes for HTML.
+// marshal returns v as JSON without HTML escaping.
 func marshal(v any) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -216,7 +218,7 @@ func marshal(v any) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// milliseconds is d in milliseconds, to the microsecond, and nil when d is negative.
+// milliseconds returns d in milliseconds, to the microsecond, nil for a negative d.
 func milliseconds(d time.Duration) *float64 {
 	if d < 0 {
 		return nil

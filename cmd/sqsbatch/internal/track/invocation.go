@@ -9,17 +9,17 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 )
 
-// An invocation is one that has begun and is not final yet.
+// An invocation has started, and its records are not final yet.
 type invocation struct {
 	lambda.Invocation
 	number  int
-	reports map[string]Record // by message id
-	settled bool              // the toolkit has logged the batch: no line is missing
-	end     *lambda.Ended
-	final   time.Time // when the grace ends
+	reports map[string]Record // the toolkit's lines, by message id
+	settled bool              // the toolkit has logged the batch, its last line
+	end     *lambda.Ended     // nil while it runs
+	final   time.Time         // end of the grace
 }
 
-// Started takes the beginning of an invocation.
+// Started adds an invocation.
 func (t *Tracker) Started(i lambda.Invocation) {
 	t.post(func() {
 		t.progress.Invocations++
@@ -37,7 +37,7 @@ func (t *Tracker) Started(i lambda.Invocation) {
 	})
 }
 
-// Ended takes the end of an invocation.
+// Ended ends an invocation. Its records are final after the grace.
 func (t *Tracker) Ended(e lambda.Ended) {
 	now := time.Now()
 	t.post(func() {
@@ -52,7 +52,7 @@ func (t *Tracker) Ended(e lambda.Ended) {
 	})
 }
 
-// Line takes one line of the function's output.
+// Line handles one line of the function's output.
 func (t *Tracker) Line(l lambda.Line) {
 	t.post(func() {
 		r, ok := parseReport(l.Text)
@@ -64,8 +64,8 @@ func (t *Tracker) Line(l lambda.Line) {
 		t.toolkit = t.toolkit || ok
 		switch {
 		case !ok || r.Message != "record" && r.Message != "batch":
-			t.said(r, ok, log)
-		case inv == nil: // it is final: too late to matter
+			t.logged(r, ok, log)
+		case inv == nil: // too late: the invocation is final
 		case r.Message == "record":
 			t.report(inv, r)
 		default:
@@ -74,7 +74,7 @@ func (t *Tracker) Line(l lambda.Line) {
 	})
 }
 
-// report shows a record as soon as the toolkit has logged it.
+// report emits a record that the toolkit has logged.
 func (t *Tracker) report(inv *invocation, r report) {
 	d := inv.record(r.MessageID)
 	if d == nil {
@@ -97,16 +97,17 @@ func (inv *invocation) record(id string) *lambda.Record {
 	return nil
 }
 
-// ripe lists, in order, the ended invocations for which nothing more is to
-// come. A function that has never logged as sqsbatch does is not waited for.
-func (t *Tracker) ripe(now time.Time) []*invocation {
+// complete returns, in order, the ended invocations whose lines have all come or whose
+// grace is over. It does not wait for lines of a function that never logged like the
+// toolkit.
+func (t *Tracker) complete(now time.Time) []*invocation {
 	var out []*invocation
 	for _, inv := range t.invocations {
 		if inv.end == nil {
 			continue
 		}
 		foreign := !t.toolkit && t.finals > 0
-		complete := inv.settled && len(inv.reports) == len(inv.Records) // no line of the toolkit is missing
+		complete := inv.settled && len(inv.reports) == len(inv.Records)
 		if foreign || complete || !inv.final.After(now) {
 			out = append(out, inv)
 		}
@@ -115,7 +116,7 @@ func (t *Tracker) ripe(now time.Time) []*invocation {
 	return out
 }
 
-// finish gives every record of an ended invocation its final outcome.
+// finish emits the final outcomes of an ended invocation's records.
 func (t *Tracker) finish(inv *invocation) {
 	delete(t.invocations, inv.RequestID)
 	t.finals++
@@ -134,7 +135,7 @@ func (t *Tracker) finish(inv *invocation) {
 	}
 	for i, d := range inv.Records {
 		m := t.messages[d.MessageID]
-		if m == nil { // sent before this tool looked; keep it out of the account
+		if m == nil { // not counted: sent before the tracker started
 			m = &message{id: d.MessageID, body: d.Body, settled: true}
 		}
 		m.inFlight = max(0, m.inFlight-1)
@@ -149,12 +150,13 @@ func (t *Tracker) finish(inv *invocation) {
 	t.emit(e)
 }
 
-// outcome weighs what the toolkit said of a record against what became of its
-// message: the queue has the last word. failed is why the whole invocation did.
+// outcome returns the final outcome of a record. If the queue contradicts the toolkit's
+// line, the queue is right. failed is the reason for which the whole invocation failed, ""
+// if it did not.
 func (inv *invocation) outcome(d lambda.Record, m *message, left bool, failed string) Record {
 	left = left && !m.deleted // the function may have deleted it by itself
-	said, ok := inv.reports[d.MessageID]
-	r := said
+	logged, ok := inv.reports[d.MessageID]
+	r := logged
 	if !ok {
 		r = m.unlogged(d.Attempt, Succeeded, "")
 		r.Invocation, r.RequestID = inv.number, inv.RequestID
@@ -164,17 +166,17 @@ func (inv *invocation) outcome(d lambda.Record, m *message, left bool, failed st
 		r.Outcome, r.Reason = Retry, cmp.Or(failed, "the function named it in batchItemFailures")
 		r.Shared = failed != "" && !ok
 		if ok {
-			r.Reason = "the handler was done (" + said.Outcome + "), but the whole batch counts as failed: " + r.Reason
+			r.Reason = "the handler was done (" + logged.Outcome + "), but the whole batch counts as failed: " + r.Reason
 			r.DeadLetterQueue = ""
 		}
 	case !left && ok && !r.Done():
 		r.Outcome = Lost
-		r.Reason = "it failed, and Lambda deleted it: the event has no ReportBatchItemFailures (" + said.Reason + ")"
+		r.Reason = "it failed, and Lambda deleted it: the event has no ReportBatchItemFailures (" + logged.Reason + ")"
 		r.VisibleIn = -1
 	}
 	if !r.Done() && r.VisibleIn < 0 {
 		r.VisibleIn = max(0, time.Until(m.due))
 	}
-	r.Repeats = ok && r.Outcome == said.Outcome
+	r.Repeats = ok && r.Outcome == logged.Outcome
 	return r
 }

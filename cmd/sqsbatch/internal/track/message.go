@@ -9,24 +9,24 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// A message is one message of the source queue, from its sending on.
+// A message is a message of a source queue.
 type message struct {
 	id, queue, body string
 	sent            time.Time
-	due             time.Time // when it can be received
-	received        int
-	held            bool   // received, and not yet part of an invocation; of containers, until it is back or gone
-	inFlight        int    // invocations that it is part of; several after a late redelivery
-	deleted         bool   // by the event source mapping, the function or another receiver
-	settled         bool   // counted as succeeded, dead-lettered, …
-	removed         bool   // counted as removed
-	reason          string // why it failed last
+	due             time.Time // earliest time of a receive
+	received        int       // receive count
+	held            bool      // received, before its invocation; containers: until it is visible again or gone
+	inFlight        int       // number of running invocations with the message; several after a late redelivery
+	deleted         bool      // by the event source mapping, the function or another receiver
+	settled         bool      // counted in Progress
+	removed         bool      // counted as removed
+	reason          string    // the last failure's reason
 
-	lastReport *Record   // of containers: what was logged of it last
-	deletedAt  time.Time // of containers
+	lastReport *Record   // containers: the last line about the message
+	deletedAt  time.Time // containers
 }
 
-// Queue takes one event of the SQS emulator.
+// Queue handles one event of the SQS emulator.
 func (t *Tracker) Queue(e sqs.Event) {
 	t.post(func() { t.queueEvent(e) })
 }
@@ -60,7 +60,7 @@ func (t *Tracker) queueEvent(e sqs.Event) {
 	switch e.Kind {
 	case sqs.Sent, sqs.Visibility, sqs.Returned:
 		m.due = e.Time.Add(e.Visibility)
-		m.held = t.o.Containers && m.held && e.Visibility > 0 // a heartbeat, unless the line says otherwise
+		m.held = t.o.Containers && m.held && e.Visibility > 0 // a heartbeat, unless a line reports the outcome
 	case sqs.Received:
 		m.due = e.Time.Add(e.Visibility)
 		m.received = e.ReceiveCount
@@ -80,7 +80,7 @@ func (t *Tracker) queueEvent(e sqs.Event) {
 	}
 }
 
-// remove counts a message as removed, because nothing here has handled it.
+// remove counts a message as removed, unless it was settled.
 func (t *Tracker) remove(m *message) {
 	delete(t.alive, m.id)
 	if !m.settled {
@@ -89,7 +89,7 @@ func (t *Tracker) remove(m *message) {
 	}
 }
 
-// redriven: SQS moved the message, which was received maxReceiveCount times.
+// redriven handles a message that SQS dead-lettered after maxReceiveCount receives.
 func (t *Tracker) redriven(m *message, e sqs.Event) {
 	delete(t.alive, m.id)
 	reason := fmt.Sprintf("received %s, as often as maxReceiveCount allows", times(m.received))
@@ -101,7 +101,7 @@ func (t *Tracker) redriven(m *message, e sqs.Event) {
 	t.final(m, r)
 }
 
-// unlogged is a record of which the function has logged nothing.
+// unlogged returns a record without a line in the function's log.
 func (m *message) unlogged(attempt int, outcome, reason string) Record {
 	return Record{MessageID: m.id, Body: m.body, Attempt: attempt, Outcome: outcome, Reason: reason, Duration: -1, Allowed: -1, VisibleIn: -1}
 }
@@ -121,7 +121,7 @@ func (t *Tracker) settle(m *message, r Record) {
 		return
 	}
 	if m.settled {
-		return // a second delivery of a message that was done before
+		return // a second delivery of a settled message
 	}
 	m.settled = true
 	switch r.Outcome {
@@ -150,8 +150,8 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// Filtered takes messages that Lambda deleted because they match none of the event's
-// filters. The queue's events of the deletions come before.
+// Filtered handles messages that Lambda deleted because they match none of the event's
+// filters. The queue's events come before.
 func (t *Tracker) Filtered(f lambda.Filtered) {
 	t.post(func() {
 		for i, v := range f.Verdicts {
@@ -167,16 +167,16 @@ func (t *Tracker) Filtered(f lambda.Filtered) {
 func (t *Tracker) filtered(d lambda.Record) {
 	m := t.messages[d.MessageID]
 	if m == nil {
-		return // sent before this tool looked
+		return // sent before the tracker started
 	}
-	if m.removed { // by the event source mapping, as is known only now
+	if m.removed { // the event source mapping had deleted the message
 		m.settled, m.removed = false, false
 		t.progress.Removed--
 	}
 	t.final(m, m.unlogged(d.Attempt, Filtered, "it matches no filter of the event: deleted, the function never sees it"))
 }
 
-// moved: a move task took a message from the source queue, or brought one there.
+// moved handles a message that a move task moved from or to a source queue.
 func (t *Tracker) moved(e sqs.Event) {
 	if !t.feeds(e.Queue) && !t.feeds(e.MovedTo) {
 		return
@@ -199,11 +199,11 @@ func (t *Tracker) moved(e sqs.Event) {
 	t.emit(e)
 }
 
-// feeds says whether the function is fed from the queue.
+// feeds reports whether a queue is a source.
 func (t *Tracker) feeds(queue string) bool { return slices.Contains(t.o.Sources, queue) }
 
-// revive takes a dead letter that came back out of the account, if it is one of
-// this run's, by its id or else its body.
+// revive removes a dead letter that came back from the counts. It returns false if that is not a
+// dead letter of this run, by the id or else the body.
 func (t *Tracker) revive(e sqs.Event) bool {
 	i := slices.IndexFunc(t.dead, func(d Dead) bool { return d.MessageID == e.MessageID })
 	if i < 0 {

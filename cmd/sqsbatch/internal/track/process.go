@@ -8,7 +8,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
 )
 
-// Process takes the start of a process, or its end after the last of its lines.
+// Process handles the start of a process, or its end after its last line.
 func (t *Tracker) Process(c container.Change) {
 	t.post(func() {
 		p := Process{Change: c}
@@ -23,7 +23,7 @@ func (t *Tracker) Process(c container.Change) {
 			t.progress.Crashes++
 		}
 		if t.running > 0 {
-			p.CutOff = -1 // what is held may be another's
+			p.CutOff = -1 // another process may have received the held messages
 			t.emit(p)
 			return
 		}
@@ -40,7 +40,7 @@ func (t *Tracker) Process(c container.Change) {
 	})
 }
 
-// cutOff takes the messages that were held by the only process.
+// cutOff returns the held messages, and marks them as not held.
 func (t *Tracker) cutOff() (list []*message) {
 	now := time.Now()
 	for _, m := range t.alive {
@@ -55,7 +55,7 @@ func (t *Tracker) cutOff() (list []*message) {
 	return list
 }
 
-// ProcessLine takes one line of a process's output.
+// ProcessLine handles one line of a process's output.
 func (t *Tracker) ProcessLine(process int, stream, text string) {
 	t.post(func() {
 		r, ok := parseReport(text)
@@ -63,20 +63,20 @@ func (t *Tracker) ProcessLine(process int, stream, text string) {
 		switch r.Message {
 		case "record":
 			t.reported(process, r)
-		case "batch", "batches": // sums; each record had its line
+		case "batch", "batches": // each record has a line of its own
 		default:
-			t.said(r, ok, Log{Process: process, Stream: stream, Text: text})
+			t.logged(r, ok, Log{Process: process, Stream: stream, Text: text})
 		}
 	})
 }
 
-// reported takes what the toolkit logged of a record, after the queue's own events.
+// reported handles the toolkit's line about a record, which comes after the queue's events.
 func (t *Tracker) reported(process int, line report) {
 	r := line.record()
 	r.Process = process
 	m := t.messages[r.MessageID]
 	if m == nil {
-		t.emit(r) // sent before this tool looked; keep it out of the account
+		t.emit(r) // not counted: sent before the tracker started
 		return
 	}
 	r.Body, r.Attempt, r.Age = m.body, cmp.Or(r.Attempt, m.received), t.age(m.id)
@@ -93,16 +93,16 @@ func (t *Tracker) reported(process int, line report) {
 			r.VisibleIn = max(0, time.Until(m.due))
 		}
 		t.final(m, r)
-	case m.settled && !again: // it was settled without this line, which comes late
+	case m.settled && !again: // the line came too late
 	case m.deleted:
 		delete(t.unreported, m.id)
 		t.final(m, r)
-	default: // its deletion failed and is tried again
+	default: // the deletion failed and is retried
 		t.emit(r)
 	}
 }
 
-// deleted takes the deletion of a message.
+// deleted handles the deletion of a message.
 func (t *Tracker) deleted(m *message, at time.Time) {
 	m.deletedAt = at
 	switch {
@@ -118,8 +118,8 @@ func (t *Tracker) deleted(m *message, at time.Time) {
 	}
 }
 
-// finishUnreported gives an outcome to deleted messages without a line. While
-// something is in flight, lines may still come. It returns when to look again.
+// finishUnreported settles deleted messages without a line. While a message is in flight,
+// lines may still come: then it returns the time of the next try, and true.
 func (t *Tracker) finishUnreported(now time.Time) (next time.Time, waits bool) {
 	if len(t.unreported) == 0 {
 		return next, false
@@ -146,10 +146,10 @@ func (t *Tracker) finishUnreported(now time.Time) (next time.Time, waits bool) {
 func (t *Tracker) settleUnreported() {
 	for id, m := range t.unreported {
 		delete(t.unreported, id)
-		if m.lastReport != nil && m.lastReport.Attempt >= m.received { // it had failed, and then another receiver deleted it
+		if m.lastReport != nil && m.lastReport.Attempt >= m.received { // it failed, and another receiver deleted it
 			t.remove(m)
 			continue
 		}
-		t.final(m, m.unlogged(m.received, Succeeded, "it was deleted; nothing was logged of it"))
+		t.final(m, m.unlogged(m.received, Succeeded, "it was deleted, but the function logged no outcome"))
 	}
 }

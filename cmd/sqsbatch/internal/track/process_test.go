@@ -24,14 +24,14 @@ func (b *bench) hold(ids ...string) {
 	}
 }
 
-// says logs what became of a record, as process 1.
+// says logs a record's outcome as process 1.
 func (b *bench) says(id, rest string) {
 	b.ProcessLine(1, "stdout", fmt.Sprintf(`{"level":"INFO","message":"record","logger":"sqsbatch","messageId":%q,"attempt":1,"durationMs":1,"allowedMs":2,%s}`, id, rest))
 }
 
 func (b *bench) delete(id string) { b.event(sqs.Deleted, id, 1, 0) }
 
-// The queue tells first what became of a message; the line says what that was.
+// The queue's event comes first, and the line has the outcome.
 func TestProcessOutcomes(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.hold("good", "bad", "poor", "dull")
@@ -54,7 +54,8 @@ func TestProcessOutcomes(t *testing.T) {
 	})
 }
 
-// What the only process held is cut off; what it deleted without a word was done.
+// Messages that the only process held are cut off. Messages that it deleted without a line
+// have succeeded.
 func TestProcessEnds(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.Process(container.Change{Process: 1, PID: 77})
@@ -70,7 +71,7 @@ func TestProcessEnds(t *testing.T) {
 			track.Process{Change: container.Change{Process: 1, PID: 77, Ended: "signal: killed", Again: time.Second}, CutOff: 1},
 			track.Record{Process: 1, MessageID: "held", Body: body("held"), Attempt: 1, Outcome: track.CutOff, Reason: "its process ended (signal: killed)",
 				Duration: -1, Allowed: -1, Age: 20 * time.Second, VisibleIn: 40 * time.Second, Final: true},
-			track.Record{MessageID: "done", Body: body("done"), Attempt: 1, Outcome: track.Succeeded, Reason: "it was deleted; nothing was logged of it",
+			track.Record{MessageID: "done", Body: body("done"), Attempt: 1, Outcome: track.Succeeded, Reason: "it was deleted, but the function logged no outcome",
 				Duration: -1, Allowed: -1, Age: 20 * time.Second, VisibleIn: -1, Final: true},
 		})
 		p := b.Progress()
@@ -80,7 +81,7 @@ func TestProcessEnds(t *testing.T) {
 	})
 }
 
-// TestOneOfTwoProcessesEnds: what is held may be the other's.
+// TestOneOfTwoProcessesEnds: the other process may hold the messages, so none is cut off.
 func TestOneOfTwoProcessesEnds(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.Process(container.Change{Process: 1, PID: 77})
@@ -114,7 +115,7 @@ func TestHandledAgain(t *testing.T) {
 	})
 }
 
-// TestDeletedLater: a deletion that failed at first ends what was said before.
+// TestDeletedLater: a record is final when its deletion succeeds at the second try.
 func TestDeletedLater(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.hold("m")
@@ -125,7 +126,7 @@ func TestDeletedLater(t *testing.T) {
 	})
 }
 
-// A function that does not log as the toolkit does is judged by the queue.
+// For a function without the toolkit's lines, the queue's events give the outcomes.
 func TestSilentFunction(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.hold("m", "long")
@@ -136,8 +137,8 @@ func TestSilentFunction(t *testing.T) {
 	})
 }
 
-// Records of a FIFO group are logged together, after the last. A message of which
-// no line comes ends the waiting when nothing else is in flight.
+// Records of a FIFO group are logged together, after the last one. A deleted message
+// without a line is final when no other message is in flight.
 func TestLateLine(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.AllSent()
@@ -157,13 +158,13 @@ func TestLateLine(t *testing.T) {
 		time.Sleep(time.Second)
 		want(t, "finals", b.finals(), []string{"first succeeded", "second succeeded"})
 		<-b.Done()
-		b.says("second", `"outcome":"succeeded"`) // too late to matter
+		b.says("second", `"outcome":"succeeded"`) // too late to have an effect
 		want(t, "finals", b.finals(), []string{"first succeeded", "second succeeded"})
 	})
 }
 
-// TestRemovedByOthers: messages that no process held, or that came back before,
-// are left to other receivers to delete; a purge is of one queue.
+// TestRemovedByOthers: a deleted message that no process held, or that came back before,
+// was deleted by another receiver. A purge removes the messages of one queue.
 func TestRemovedByOthers(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.hold("back")
@@ -182,8 +183,8 @@ func TestRemovedByOthers(t *testing.T) {
 	})
 }
 
-// TestProcessOutput: what is not the toolkit's is the function's own; its
-// warnings are warnings, and what is only news is not; its sums are no news.
+// TestProcessOutput: other lines than the toolkit's are the function's. The toolkit's
+// warnings are warnings, its info lines are log lines, and its sums are not shown.
 func TestProcessOutput(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.hold("m")
@@ -207,7 +208,7 @@ func TestProcessOutput(t *testing.T) {
 	})
 }
 
-// A record is as old as when it was handled, however late its deletion.
+// A record's age is its age at the outcome, not at the deletion.
 func TestProcessAge(t *testing.T) {
 	inContainers(t, func(b *bench) {
 		b.hold("late")

@@ -10,8 +10,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// A report is a line that the toolkit logged: of a record, a batch, or a warning.
-// Its text is "message" in Lambda's format, "msg" in slog's.
+// A report is a line of the toolkit's log, about a record or a batch, or a warning. The text is
+// "message" in Lambda's format, "msg" in slog's.
 type report struct {
 	Level     string   `json:"level"`
 	Logger    string   `json:"logger"`
@@ -29,7 +29,7 @@ type report struct {
 	DLQ       string   `json:"deadLetterQueue"`
 }
 
-// parseReport reports whether the line is the toolkit's, not the function's.
+// parseReport parses a line of the toolkit's log. It returns false for other lines.
 func parseReport(line string) (report, bool) {
 	var r report
 	if !strings.HasPrefix(line, "{") || !strings.Contains(line, `"sqsbatch"`) || json.Unmarshal([]byte(line), &r) != nil || r.Logger != "sqsbatch" {
@@ -51,9 +51,9 @@ func (r report) record() Record {
 	return out
 }
 
-// said emits a line that is not about a result: a warning of the toolkit as such, others as
-// lines of the log.
-func (t *Tracker) said(r report, toolkit bool, line Log) {
+// logged emits a line that is not about a record or a batch: a [Warning] for the toolkit's
+// warnings and errors, else a [Log].
+func (t *Tracker) logged(r report, toolkit bool, line Log) {
 	news := r.Level == "INFO" || r.Level == "DEBUG"
 	if news {
 		line.Text = r.Message
@@ -72,8 +72,8 @@ func (t *Tracker) said(r report, toolkit bool, line Log) {
 	t.emit(w)
 }
 
-// panickedAt returns the line that panicked, as in "orders/main.go:31": the first in the
-// stack that is not the runtime's. It returns "" if the stack has none.
+// panickedAt returns the line that panicked, as in "orders/main.go:31": the first line of
+// the stack after the runtime's. It returns "" if the stack has none.
 func panickedAt(stack string) string {
 	lines, panicked := strings.Split(stack, "\n"), false
 	for i, line := range lines[:len(lines)-1] {
@@ -88,7 +88,7 @@ func panickedAt(stack string) string {
 	return ""
 }
 
-// duration is ms milliseconds, and -1 ns for nil.
+// duration returns ms milliseconds, -1 ns for nil.
 func duration(ms *float64) time.Duration {
 	if ms == nil {
 		return -1

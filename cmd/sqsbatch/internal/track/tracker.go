@@ -1,20 +1,19 @@
-// Package track turns the events of the emulators and the output of the function
-// into events that `sqsbatch local` shows: the outcome of each record, the end of
-// each invocation or process, and how far the run is.
+// Package track converts the events of the emulators and the output of the function into
+// events that `sqsbatch local` shows: the outcome of each record, the end of each
+// invocation or process, and the progress of the run.
 //
-// Three streams come in, each through a method that returns at once: the events of
-// the queue ([Tracker.Queue]), those of the event source mapping ([Tracker.Started],
-// [Tracker.Ended]) and the output of the function ([Tracker.Line]). For containers
-// they are the events of the queue, starts and ends of processes
-// ([Tracker.Process]), and the output of processes ([Tracker.ProcessLine]). Events
-// go out, in order and one at a time, to Options.Emit:
+// A Tracker has three inputs, each with methods that return at once: the queue's events
+// ([Tracker.Queue]), the event source mapping's events ([Tracker.Started], [Tracker.Ended])
+// and the function's output ([Tracker.Line]). For containers, the inputs are the queue's
+// events, starts and ends of processes ([Tracker.Process]), and the processes' output
+// ([Tracker.ProcessLine]). Options.Emit gets the events, in order and one at a time:
 //
 //	t := track.New(track.Options{Sources: []string{"orders"}, Emit: show})
 //	go t.Run(ctx)
 //
-// The streams are not synchronized: a line that the function wrote before it
-// answered may arrive after the answer. So a Tracker waits a moment for such lines
-// before the records of an invocation are final.
+// The inputs are not synchronized: a line that the function wrote before its answer may
+// come after the answer. So a Tracker waits a moment for such lines before the records of
+// an invocation are final.
 package track
 
 import (
@@ -32,15 +31,15 @@ type Options struct {
 	// MaxReceiveCounts has the maxReceiveCount of each source with a dead-letter queue,
 	// by the name of the source.
 	MaxReceiveCounts map[string]int
-	// Containers says that processes poll: see [Tracker.ProcessLine].
+	// Containers is true if processes poll: see [Tracker.ProcessLine].
 	Containers bool
-	// Timeout is how long an invocation may take.
+	// Timeout is the function's timeout.
 	Timeout time.Duration
 	// Emit is called with every event, from Run's goroutine.
 	Emit func(Event)
 }
 
-// grace is how long after the answer lines are waited for.
+// grace is the time after an invocation's answer in which its lines may come.
 const grace = 300 * time.Millisecond
 
 // A Tracker counts messages and invocations. It is safe for concurrent use.
@@ -50,20 +49,20 @@ type Tracker struct {
 	done chan struct{}
 
 	inboxMu sync.Mutex
-	inbox   []func() // inputs not yet looked at, in order of arrival
+	inbox   []func() // inputs that were not handled yet, in order of arrival
 
 	mu           sync.Mutex
-	out          []Event // to emit once mu is free
-	messages     map[string]*message
-	alive        map[string]*message
-	invocations  map[string]*invocation // by request id; those not final yet
-	unreported   map[string]*message    // of containers: deleted, the line is to come
-	running      int                    // of containers: processes
-	lastInFlight time.Time              // of containers: when something was last in flight
+	out          []Event                // events to emit without mu
+	messages     map[string]*message    // by id: all messages
+	alive        map[string]*message    // by id: the messages in the source queues
+	invocations  map[string]*invocation // by request id, until they are final
+	unreported   map[string]*message    // containers: deleted messages whose line has not come yet
+	running      int                    // containers: number of processes
+	lastInFlight time.Time              // containers: last time at which a message was in flight
 	progress     Progress
 	dead         []Dead
-	toolkit      bool // the function has logged as sqsbatch does
-	finals       int  // invocations that became final
+	toolkit      bool // the function has logged a line of the toolkit
+	finals       int  // number of final invocations
 	allSent      bool
 }
 
@@ -80,7 +79,7 @@ func New(o Options) *Tracker {
 	}
 }
 
-// Run handles input until ctx ends, and then the input that is already there.
+// Run handles input until ctx ends, and then the remaining input.
 func (t *Tracker) Run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -100,7 +99,7 @@ func (t *Tracker) Run(ctx context.Context) {
 	}
 }
 
-// AllSent says that no more messages will be sent by this tool; see [Tracker.Done].
+// AllSent lets [Tracker.Done] close: this tool sends no more messages.
 func (t *Tracker) AllSent() {
 	t.post(func() { t.allSent = true })
 }
@@ -108,7 +107,7 @@ func (t *Tracker) AllSent() {
 // Done is closed when every message is done and AllSent was called.
 func (t *Tracker) Done() <-chan struct{} { return t.done }
 
-// Progress returns the present state.
+// Progress returns the current state.
 func (t *Tracker) Progress() Progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -135,14 +134,14 @@ func (t *Tracker) Progress() Progress {
 	return p
 }
 
-// Dead lists the messages that went to the dead-letter queue, in order.
+// Dead returns the dead-lettered messages, in order.
 func (t *Tracker) Dead() []Dead {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return append([]Dead(nil), t.dead...)
 }
 
-// post queues an input without blocking: callers hold the emulator's lock.
+// post queues an input. It does not block, because callers hold the emulator's lock.
 func (t *Tracker) post(f func()) {
 	t.inboxMu.Lock()
 	t.inbox = append(t.inbox, f)
@@ -150,8 +149,8 @@ func (t *Tracker) post(f func()) {
 	sleep.Wake(t.wake)
 }
 
-// handle works off the inbox and finishes invocations whose grace is over at
-// now. It returns when the next grace ends, if any runs.
+// handle handles the inbox and finishes invocations whose grace is over at now. It returns
+// the end of the next grace, false if there is none.
 func (t *Tracker) handle(now time.Time) (next time.Time, ok bool) {
 	t.inboxMu.Lock()
 	inbox := t.inbox
@@ -162,7 +161,7 @@ func (t *Tracker) handle(now time.Time) (next time.Time, ok bool) {
 	for _, f := range inbox {
 		f()
 	}
-	for _, inv := range t.ripe(now) {
+	for _, inv := range t.complete(now) {
 		t.finish(inv)
 	}
 	if at, waits := t.finishUnreported(now); waits {
@@ -202,7 +201,7 @@ func (t *Tracker) emit(e Event) {
 	t.out = append(t.out, e)
 }
 
-// lastAttempt says whether a record that failed goes to the dead-letter queue next.
+// lastAttempt reports whether SQS dead-letters a failed record next.
 func (t *Tracker) lastAttempt(r Record) bool {
 	m := t.messages[r.MessageID]
 	if m == nil || r.Done() {
@@ -212,7 +211,7 @@ func (t *Tracker) lastAttempt(r Record) bool {
 	return limit > 0 && r.Attempt >= limit
 }
 
-// age is how long ago a message was sent, and negative when that is not known.
+// age returns the time since a message was sent, negative if that is unknown.
 func (t *Tracker) age(id string) time.Duration {
 	if m := t.messages[id]; m != nil && !m.sent.IsZero() {
 		return max(1, time.Since(m.sent))

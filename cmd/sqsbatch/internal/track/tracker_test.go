@@ -55,7 +55,7 @@ func TestRecordsFromTheToolkitsLines(t *testing.T) {
 	})
 }
 
-// A record of a panic says where it was: in the function, not in the runtime.
+// The record of a panic has its line in the function, not in the runtime.
 func TestPanic_HasItsPlace(t *testing.T) {
 	const start = "goroutine 7 [running]:\nruntime/debug.Stack()\n\t/go/src/runtime/debug/stack.go:26 +0x5e\nsqsbatch/internal/runner.(*Engine).call.func1()\n\t/s/verdict.go:65 +0x4f\n"
 	const thrown = "panic({0x1, 0x2})\n\t/go/src/runtime/panic.go:783 +0x132\n"
@@ -101,7 +101,7 @@ func TestLastAttempt_IsThatOfMaxReceiveCount(t *testing.T) {
 	})
 }
 
-// A line after the answer still counts, and the wait for it is bounded.
+// A line after the answer counts, and the wait for it is limited.
 func TestLateLines(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a", "b")
@@ -117,8 +117,8 @@ func TestLateLines(t *testing.T) {
 	})
 }
 
-// Without the toolkit the mapping's verdict and the queue's visibility tell the
-// outcomes; only the first invocation waits for lines.
+// Without the toolkit, the mapping's verdicts and the queue's visibility give the outcomes.
+// Only the first invocation waits for lines.
 func TestForeignFunction(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a", "b")
@@ -168,7 +168,8 @@ func TestLost(t *testing.T) {
 	})
 }
 
-// SQSBATCH_DELETE_SUCCEEDED: the function deletes, and fails the invocation.
+// SQSBATCH_DELETE_SUCCEEDED: the function deletes the succeeded records, and fails the
+// invocation.
 func TestDeletedByTheFunction(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a", "b")
@@ -204,7 +205,7 @@ func TestRedriven(t *testing.T) {
 	})
 }
 
-// A record that SQS redrives before its invocation is over is not lost.
+// A record that SQS dead-letters before its invocation is over is not lost.
 func TestRedrivenAtOnce(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a")
@@ -235,7 +236,7 @@ func TestOthersAtTheQueue(t *testing.T) {
 	})
 }
 
-// TestStreams: warnings, news and the function's own lines are distinguished.
+// TestStreams: warnings, info lines and the function's lines are distinguished.
 func TestStreams(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a")
@@ -255,7 +256,7 @@ func TestStreams(t *testing.T) {
 	})
 }
 
-// TestStopFinishes: what ended before the stop is emitted, without its grace.
+// TestStopFinishes: invocations that ended before the stop are final without a grace.
 func TestStopFinishes(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a")
@@ -265,7 +266,7 @@ func TestStopFinishes(t *testing.T) {
 	})
 }
 
-// A record is as old as when the function is done with it.
+// A record's age is its age at the outcome.
 func TestAge(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.event(sqs.Sent, "a", 0, 0)
@@ -288,7 +289,7 @@ func TestAge(t *testing.T) {
 	})
 }
 
-// A bench is a tracker under test and what it told.
+// A bench has a tracker and its events.
 type bench struct {
 	*track.Tracker
 	t    *testing.T
@@ -324,7 +325,7 @@ func (b *bench) emit(e track.Event) {
 	b.told = append(b.told, e)
 }
 
-// take returns the events so far, all input handled, and forgets them.
+// take returns and removes the events so far, after all input was handled.
 func (b *bench) take() []track.Event {
 	synctest.Wait()
 	b.mu.Lock()
@@ -334,14 +335,14 @@ func (b *bench) take() []track.Event {
 	return told
 }
 
-// body is that of the message with the given id.
+// body returns the body of the message with an id.
 func body(id string) string { return `{"id":"` + id + `"}` }
 
 func (b *bench) event(kind sqs.Kind, id string, attempt int, visibility time.Duration) {
 	b.Queue(sqs.Event{Time: time.Now(), Kind: kind, Queue: "orders", MessageID: id, Body: body(id), ReceiveCount: attempt, Visibility: visibility, DeadLetterQueue: "dead"})
 }
 
-// invoke sends (at attempt 1) and receives messages, and begins an invocation.
+// invoke sends messages (at attempt 1), receives them, and starts an invocation.
 func (b *bench) invoke(request string, attempt int, ids ...string) {
 	i := lambda.Invocation{RequestID: request, ColdStart: attempt == 1}
 	for _, id := range ids {
@@ -355,10 +356,10 @@ func (b *bench) invoke(request string, attempt int, ids ...string) {
 	b.Started(i)
 }
 
-// ends ends an invocation of which some messages stay in the queue.
+// ends ends an invocation, after which some messages stay in the queue.
 func (b *bench) ends(request string, left ...string) { b.fails(request, nil, "", left...) }
 
-// fails ends an invocation with an error, or with why all its records failed.
+// fails ends an invocation with an error, or with the reason for which all records failed.
 func (b *bench) fails(request string, err *lambda.FunctionError, allFailed string, left ...string) {
 	e := lambda.Ended{Invocation: b.given[request], AllFailed: allFailed, Result: lambda.Result{Error: err, Duration: time.Second}}
 	for _, r := range e.Records {
@@ -379,7 +380,7 @@ func (b *bench) batch(request string) {
 	b.logs(request, `{"msg":"batch","logger":"sqsbatch","requestId":%q,"records":2}`, request)
 }
 
-// records are those told so far, all input handled.
+// records returns the records so far, after all input was handled.
 func (b *bench) records() (list []track.Record) {
 	synctest.Wait()
 	b.mu.Lock()
@@ -392,7 +393,7 @@ func (b *bench) records() (list []track.Record) {
 	return list
 }
 
-// finals lists "id outcome" of the final records.
+// finals returns "id outcome" of the final records.
 func (b *bench) finals() (list []string) {
 	for _, r := range b.records() {
 		if r.Final {
@@ -418,8 +419,8 @@ func want(t *testing.T, what string, got, want any) {
 	}
 }
 
-// TestFiltered: a message that the event source mapping deleted because of its
-// filters is no success, and not one that another receiver removed.
+// TestFiltered: a message that the event source mapping deleted because of filters counts
+// neither as succeeded nor as removed.
 func TestFiltered(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.event(sqs.Sent, "a", 0, 0)
@@ -429,7 +430,7 @@ func TestFiltered(t *testing.T) {
 			b.event(sqs.Received, id, 1, time.Minute)
 			b.event(sqs.Deleted, id, 1, 0)
 		}
-		synctest.Wait() // the mapping tells it later than the queue
+		synctest.Wait() // the mapping's event comes after the queue's
 		b.Filtered(lambda.Filtered{
 			Records:  []lambda.Record{{MessageID: "a", Body: body("a"), Attempt: 1}, {MessageID: "unknown"}, {MessageID: "b"}},
 			Verdicts: []lambda.Verdict{{Deleted: true}, {Deleted: true}, {Err: errors.New("no answer")}},
@@ -443,13 +444,13 @@ func TestFiltered(t *testing.T) {
 	})
 }
 
-// moved is the event of a move task that takes a message with that id and body to another queue.
+// moved returns the event of a move task that moves a message to another queue.
 func moved(id, body, from, to, newID string) sqs.Event {
 	return sqs.Event{Time: time.Now(), Kind: sqs.Moved, Queue: from, MessageID: id, Body: body, MovedTo: to, NewMessageID: newID}
 }
 
-// A dead letter that comes back, with another id, is the same message in the
-// account, whether SQS or the function dead-lettered it.
+// A dead letter that comes back, with another id, counts as the same message, whether SQS
+// or the function dead-lettered it.
 func TestMovedBack(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.invoke("r1", 1, "a", "b")
@@ -481,7 +482,8 @@ func TestMovedBack(t *testing.T) {
 	})
 }
 
-// What a task brings is a message more; what it takes away is gone.
+// A message that a task moves to the queue is one more; a message that it moves away counts
+// as moved.
 func TestMovedByOthers(t *testing.T) {
 	inBubble(t, func(b *bench) {
 		b.event(sqs.Sent, "a", 0, 0)

@@ -10,8 +10,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// JSON writes a line for each final record, invocation, move and process, and at the
-// end "metrics" and "summary". Everything else goes to a Text.
+// JSON writes a line for each final record, invocation, moved message and process, and at
+// the end "metrics" and "summary". A Text shows everything else.
 type JSON struct {
 	*Text
 	mu  sync.Mutex

@@ -13,7 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// metrics shows what the run measured; nothing when nothing was handled.
+// metrics shows the figures of the run, nothing if there are no records and no requests.
 func (t *Text) metrics(r *runstats.Report) {
 	if r == nil || r.Handled+r.Requests == 0 {
 		return
@@ -70,7 +70,7 @@ func calls(r *runstats.Report) string {
 	return strings.Join(parts, " · ")
 }
 
-// tableWidths are those of the columns: what is measured, and each figure.
+// tableWidths returns the widths of the column of names, and of each column of figures.
 func (t *Text) tableWidths() (name, figure int) {
 	if t.term.Narrow() {
 		return 15, 7
@@ -109,7 +109,7 @@ func inSeconds(s float64) string { return inMs(s * 1000) }
 func inPercent(p float64) string { return fmt.Sprintf("%.3g%%", p) }
 func plain(x float64) string     { return fmt.Sprintf("%.4g", x) }
 
-// emf shows the function's own metrics, but not those that are measured here.
+// emf shows the function's metrics, except metrics that this tool measures itself.
 func (t *Text) emf(e *runstats.EMF) {
 	var sums []string
 	var rows []distributionRow
@@ -136,7 +136,7 @@ func (t *Text) emf(e *runstats.EMF) {
 	t.distributions(rows)
 }
 
-// measuredHere reports whether a metric of telemetry/emf is in this tool's own.
+// measuredHere reports whether this tool measures a metric of telemetry/emf itself.
 func measuredHere(m *metric.Metric) bool {
 	switch m.Family {
 	case "Records", "Calls", "CallEntries", "CallFailures":

@@ -38,7 +38,7 @@ func colourOf(outcome string) string {
 	}
 }
 
-// Paint colours s, if the terminal shows colours.
+// Paint returns s in a colour, if the terminal shows colours.
 func (t Terminal) Paint(colour, s string) string {
 	if !t.Colour || s == "" || colour == "" {
 		return s
@@ -48,13 +48,13 @@ func (t Terminal) Paint(colour, s string) string {
 
 func (t *Text) paint(colour, s string) string { return t.term.Paint(colour, s) }
 
-// narrowWidth is the width below which columns of less importance are left out.
+// narrowWidth is the width below which less important columns are left out.
 const narrowWidth = 72
 
-// Narrow says whether columns of less importance are to be left out.
+// Narrow reports whether less important columns are left out.
 func (t Terminal) Narrow() bool { return t.Width != nil && t.Width() < narrowWidth }
 
-// room is how many columns are left of a line, at least 10; 0 for no limit.
+// room returns the number of columns that are left in a line, at least 10; 0 for no limit.
 func (t Terminal) room(used int) int {
 	if t.Width == nil {
 		return 0
@@ -62,20 +62,19 @@ func (t Terminal) room(used int) int {
 	return max(10, t.Width()-used)
 }
 
-// longBody is as much of a body as is ever shown, also where there is no terminal
-// whose width would cut it. The JSON output has all of it. longLog is the same for
-// what a terminal shows of a line of the function.
+// longBody limits the length of bodies in text, also without a terminal. The JSON output
+// has whole bodies. longLog limits the length of the function's lines on a terminal.
 const (
 	longBody = 200
 	longLog  = 1000
 )
 
-// indent is that of the lines in which a row goes on.
+// indent is the indent of a row's further lines.
 const indent = 5
 
-// Row is a row of columns: head, body, and a note that is dim. The body is padded to
-// column. If the terminal is too narrow for all of them, the note has lines of its own.
-// Without a terminal, a body that has a note is cut to column.
+// Row returns a row of columns: head, body, and a dim note. The body is padded to column.
+// If the terminal is too narrow, the note has lines of its own. Without a terminal, a body
+// with a note is cut to column.
 func (t Terminal) Row(head, body string, column int, note string) string {
 	whole := show.Fit(body, cmp.Or(t.room(visible(head)), longBody))
 	if note == "" {
@@ -91,8 +90,8 @@ func (t Terminal) Row(head, body string, column int, note string) string {
 	return head + whole + "\n" + t.Paint(Aside, t.wrap(strings.Repeat(" ", indent)+note, indent))
 }
 
-// wrap breaks a line that is wider than the terminal between words, but not before the
-// column indent. What follows is indented.
+// wrap breaks a line that is wider than the terminal, between words and after the column
+// indent. The further lines are indented.
 func (t Terminal) wrap(line string, indent int) string {
 	if t.Width == nil {
 		return line
@@ -114,15 +113,15 @@ func (t Terminal) wrap(line string, indent int) string {
 
 var escape = regexp.MustCompile("\x1b[^m]*m")
 
-// visible is the number of columns of a line, without escape sequences.
+// visible returns the number of columns of a line, without escape sequences.
 func visible(line string) (columns int) {
 	return utf8.RuneCountInString(escape.ReplaceAllString(line, ""))
 }
 
-// line writes s above the last line, in lines that fit the terminal.
+// line writes s above the status line, in lines that fit the terminal.
 func (t *Text) line(s string) { t.lineAt(indent, s) }
 
-// lineAt is line, with the indent of what does not fit.
+// lineAt is like line, with an indent for further lines.
 func (t *Text) lineAt(indent int, s string) {
 	rows := strings.Split(s, "\n")
 	for i, row := range rows {
@@ -131,7 +130,7 @@ func (t *Text) lineAt(indent int, s string) {
 	t.raw(strings.Join(rows, "\n"))
 }
 
-// raw writes s above the last line as it is.
+// raw writes s above the status line without breaking it.
 func (t *Text) raw(s string) {
 	status := t.status
 	t.redraw("")
@@ -139,12 +138,12 @@ func (t *Text) raw(s string) {
 	t.redraw(status)
 }
 
-// redraw replaces the last line, then erases its end: so it does not flicker.
+// redraw replaces the status line and then erases its rest, which avoids flicker.
 func (t *Text) redraw(status string) {
 	if !t.term.Redraw || status == t.status {
 		return
 	}
-	// One column is kept free: in the last one some terminals wrap.
+	// The last column stays free, because some terminals wrap there.
 	_, _ = io.WriteString(t.w, show.Mark("r")+t.paint(Aside, show.Fit(show.Clean(status), t.term.room(1)))+show.Mark("K"))
 	t.status = status
 }
@@ -157,7 +156,7 @@ func pad(s string, width int) string {
 	return s
 }
 
-// short is d with two or three significant digits.
+// short returns d with two or three significant digits.
 func short(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -187,8 +186,8 @@ func plural(n int, one, several string) string {
 	return fmt.Sprintf("%d %s", n, several)
 }
 
-// A Terminal says what the output can do. The zero value is a file or a pipe:
-// no colour, no redrawing, lines of any length.
+// A Terminal has the capabilities of the output. The zero value is a file or a pipe: no
+// colour, no redrawing, lines of any length.
 type Terminal struct {
 	Redraw bool
 	Colour bool
@@ -196,7 +195,7 @@ type Terminal struct {
 	Width func() int
 }
 
-// Detect finds out what an output can do. It honours NO_COLOR and TERM=dumb.
+// Detect returns the capabilities of an output. It respects NO_COLOR and TERM=dumb.
 func Detect(w io.Writer) Terminal {
 	out, _ := w.(*show.Out)
 	f := out.File()

@@ -6,8 +6,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// enableEscapes asks the console to understand escape sequences, which older
-// ones do only when asked ("Console Virtual Terminal Sequences").
+// enableEscapes enables escape sequences, which older consoles do not process by default
+// ("Console Virtual Terminal Sequences"). It returns false if the console does not support
+// them.
 func enableEscapes(f *os.File) bool {
 	handle := windows.Handle(f.Fd())
 	var mode uint32

@@ -15,19 +15,19 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
 
-// Text writes a row for each record, and on a terminal a line of progress.
+// Text writes a row for each record, and a status line on a terminal.
 type Text struct {
 	mu     sync.Mutex
 	w      io.Writer
 	term   Terminal
 	header Header
-	bodies int    // the widest body so far, up to a bound
-	times  int    // the widest "time of deadline" so far
-	status string // what stands on the last line now
+	bodies int    // width of the column of bodies: the widest so far, up to 40
+	times  int    // width of the column "time of deadline": the widest so far
+	status string // the current status line
 	idle   bool   // the wait was shown since the last event
 }
 
-// NewText returns a Text that writes to w. t says what w can do.
+// NewText returns a Text that writes to w, which has the capabilities t.
 func NewText(w io.Writer, t Terminal) *Text {
 	return &Text{w: w, term: t, bodies: 16, times: 13}
 }
@@ -39,7 +39,7 @@ func (t *Text) Say(line string) {
 	t.line(line)
 }
 
-// Raw writes text as it is, without breaking its lines.
+// Raw writes text without breaking its lines.
 func (t *Text) Raw(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,7 +82,7 @@ func (t *Text) Header(h Header) {
 		if strings.HasSuffix(h.QueueURL, ".fifo") {
 			group = " --message-group-id G --message-deduplication-id 1"
 		}
-		// Whole, so that a terminal copies it as one command.
+		// Not broken into lines, so that it can be copied as one command.
 		t.raw(t.paint(Aside, pad("send more", 13)) + fmt.Sprintf(
 			"AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any aws sqs send-message --region us-east-1 --endpoint-url %s --queue-url %s%s --message-body BODY",
 			h.Endpoint, h.QueueURL, group))
@@ -90,7 +90,7 @@ func (t *Text) Header(h Header) {
 	t.line("")
 }
 
-// invoked shows how invocations are made.
+// invoked shows the function and the settings of its invocations.
 func (t *Text) invoked(h Header, row func(name, format string, args ...any)) {
 	batches := fmt.Sprintf("batches of %d", h.BatchSize)
 	if h.Window > 0 {
@@ -117,7 +117,7 @@ func (t *Text) Event(e track.Event) {
 			t.widen(show.Body(body))
 		}
 		if len(e.Bodies) == 1 && !e.ColdStart {
-			return // its record and its end say it all
+			return // the lines of the record and of the end are enough
 		}
 		line := by(e.Invocation, 0) + show.Count(len(e.Bodies), "record")
 		if e.ColdStart {
@@ -132,12 +132,12 @@ func (t *Text) Event(e track.Event) {
 		t.ended(e)
 	case track.Process:
 		t.process(e)
-	case sqs.Event: // of a message that was moved
+	case sqs.Event: // a moved message
 		t.line(t.term.Row(by(0, 0)+t.paint(Waiting, pad("moved", 12))+pad("", 7+t.timesWidth()+2), show.Body(e.Body), t.bodies,
 			"from "+e.Queue+" to "+e.MovedTo+" by a message move task"))
 	case track.Log:
 		if strings.HasPrefix(e.Text, `{"_aws":{`) {
-			return // metrics (telemetry/emf), which say again what is shown here
+			return // metrics of telemetry/emf, which the summary shows
 		}
 		from := pad("", 5)
 		if e.Invocation+e.Process > 0 {
@@ -161,8 +161,8 @@ func (t *Text) Event(e track.Event) {
 	}
 }
 
-// timesWidth is the width of the column "time of deadline". A narrow terminal shows
-// the time only.
+// timesWidth returns the width of the column "time of deadline". A narrow terminal shows
+// only the time.
 func (t *Text) timesWidth() int {
 	if t.term.Narrow() {
 		return 7
@@ -186,12 +186,12 @@ func (t *Text) record(r track.Record) {
 	t.line(t.term.Row(head, body, t.bodies, show.Clean(note(r))))
 }
 
-// widen makes the column of bodies fit body, up to a bound.
+// widen widens the column of bodies to fit body, up to 40.
 func (t *Text) widen(body string) {
 	t.bodies = min(40, max(t.bodies, utf8.RuneCountInString(body)))
 }
 
-// note says what comes of a record that did not succeed, and why.
+// note returns the next step for a record that did not succeed, and the reason.
 func note(r track.Record) string {
 	var what string
 	switch {
@@ -230,7 +230,7 @@ func (t *Text) ended(e track.Ended) {
 	t.line(line)
 }
 
-// Tick implements [View]. Where nothing can be redrawn, it shows a wait once.
+// Tick implements [View]. An output that cannot be redrawn shows each wait once.
 func (t *Text) Tick(p track.Progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -250,21 +250,20 @@ func (t *Text) Tick(p track.Progress) {
 	}
 }
 
-// Status shows line as the last line of a terminal, until the next call. With "" there
-// is no such line.
+// Status sets the status line of a terminal until the next call, "" for none.
 func (t *Text) Status(line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.redraw(line)
 }
 
-// A fate counts messages of which the same became.
+// A fate is the number of messages with the same final state.
 type fate struct {
 	n            int
 	colour, what string
 }
 
-// fates are those of messages that are done.
+// fates returns the final states, with their numbers of messages.
 func fates(p track.Progress) []fate {
 	return []fate{
 		{p.Succeeded, Good, "succeeded"},
@@ -279,7 +278,7 @@ func fates(p track.Progress) []fate {
 	}
 }
 
-// progressLine is the account so far, in words.
+// progressLine returns the counts so far as text.
 func progressLine(p track.Progress) string {
 	parts := []string{fmt.Sprintf("%d sent", p.Sent)}
 	for _, f := range append(fates(p), fate{p.InFlight, "", "in flight"}) {
@@ -321,7 +320,7 @@ func (t *Text) Summary(s Summary) {
 	t.metrics(s.Metrics)
 }
 
-// dead lists what is in the dead-letter queue.
+// dead shows the dead-lettered messages.
 func (t *Text) dead(s Summary) {
 	if len(s.Dead) == 0 {
 		return
@@ -336,7 +335,7 @@ func (t *Text) dead(s Summary) {
 	}
 }
 
-// by says who handled something: an invocation, a process or SQS.
+// by returns the first column: an invocation, a process or SQS.
 func by(invocation, process int) string {
 	switch {
 	case process > 0:
@@ -348,7 +347,7 @@ func by(invocation, process int) string {
 	}
 }
 
-// process shows that one has started or ended.
+// process shows the start or end of a process.
 func (t *Text) process(p track.Process) {
 	switch {
 	case p.Ended == "":

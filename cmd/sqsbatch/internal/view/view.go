@@ -1,5 +1,4 @@
-// Package view shows the events of package track, as text to read or as one JSON
-// object a line.
+// Package view shows the events of package track, as text or as one JSON object a line.
 //
 //	v := view.NewText(tio.Stdout, view.Detect(tio.Stdout))
 //	v.Header(header)
@@ -17,31 +16,31 @@ import (
 type View interface {
 	// Say shows a line about the run itself.
 	Say(line string)
-	// Header shows what runs, and where.
+	// Header shows the function, its settings and the queues.
 	Header(h Header)
-	// Event shows what happened.
+	// Event shows an event.
 	Event(e track.Event)
-	// Tick shows how far the run is; it is called several times a second.
+	// Tick shows the progress. It is called several times a second.
 	Tick(p track.Progress)
-	// Summary ends the run.
+	// Summary shows the result at the end of the run.
 	Summary(s Summary)
 }
 
-// Header says what runs, and where.
+// Header has the function, its settings and the queues.
 type Header struct {
 	Package, Function       string
-	Settings                string   // where they are from
-	Mode                    string   // "poll", or else invocations
-	Processes               int      // of the mode poll
-	Variables               []string // of the mode poll: settings, as KEY=VALUE
+	Settings                string   // path or origin of the template
+	Mode                    string   // "poll", or another value for invocations
+	Processes               int      // mode poll: number of processes
+	Variables               []string // mode poll: settings as KEY=VALUE
 	Timeout                 time.Duration
 	MemoryMB                int
 	Endpoint, QueueURL      string
-	MoreQueues              []Queue // that are polled, too
-	DeadLetterURL           string  // "" without one
+	MoreQueues              []Queue // mode poll: other queues that are polled
+	DeadLetterURL           string  // "" for none
 	MaxReceiveCount         int
-	Visibility              time.Duration // of the queue
-	Outage                  time.Duration // over which this tool spaces retries; 0 where it does not
+	Visibility              time.Duration // the queue's visibility timeout
+	Outage                  time.Duration // SQSBATCH_OUTAGE that this tool sets; 0 if it does not
 	BatchSize               int
 	Window                  time.Duration
 	MaximumConcurrency      int // 0 for none
@@ -50,20 +49,20 @@ type Header struct {
 	Once                    bool     // the run ends by itself
 }
 
-// A Queue is one that feeds the function.
+// A Queue is a queue that feeds the function.
 type Queue struct {
 	URL        string
 	Visibility time.Duration
 }
 
-// Summary is the account at the end.
+// Summary is the result of a run.
 type Summary struct {
 	track.Progress
 	Dead     []track.Dead
-	DeadName string // of the dead-letter queue, "" without one
+	DeadName string // the dead-letter queue's name, "" for none
 	Elapsed  time.Duration
-	Metrics  *runstats.Report // nil: they are not shown
+	Metrics  *runstats.Report // nil: not shown
 }
 
-// Remaining are the messages that are still in the queue or in an invocation.
+// Remaining returns the number of messages that are still in the queue or in flight.
 func (s Summary) Remaining() int { return s.InFlight + s.Waiting }

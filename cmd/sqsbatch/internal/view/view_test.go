@@ -85,8 +85,8 @@ func TestPlainText(t *testing.T) {
 	golden.Check(t, "plain.txt", out.String())
 }
 
-// Lines fit the width and no word of a reason is cut. The progress line is replaced, and
-// gone at the end.
+// Lines fit the width and no word of a reason is cut. The status line is replaced, and
+// removed at the end.
 func TestTerminal(t *testing.T) {
 	for _, width := range []int{60, 80, 120} {
 		t.Run(strconv.Itoa(width), func(t *testing.T) {
@@ -103,7 +103,7 @@ func terminal(width int) view.Terminal {
 	return view.Terminal{Redraw: true, Width: func() int { return width }}
 }
 
-// requireWidth: lines fit, but for a command, which is to be copied as a whole.
+// requireWidth fails unless lines fit the width, except a command, which is not broken.
 func requireWidth(t *testing.T, lines []string, width int) {
 	t.Helper()
 	for _, line := range lines {
@@ -113,7 +113,7 @@ func requireWidth(t *testing.T, lines []string, width int) {
 	}
 }
 
-// Long reasons, logs and warnings go on in lines that are indented.
+// Long reasons, logs and warnings continue in indented lines.
 func TestTerminal_LongTextsAreWrapped(t *testing.T) {
 	words := strings.Repeat("wörter ", 30)
 	long := strings.TrimSpace(words)
@@ -141,7 +141,8 @@ func TestTerminal_LongTextsAreWrapped(t *testing.T) {
 	}
 }
 
-// After its last attempt a record does not come back, whatever its visibility. A panic has its place.
+// A record does not come back after its last attempt, whatever its visibility. A panic has
+// its line.
 func TestNotes(t *testing.T) {
 	for want, r := range map[string]track.Record{
 		"  dead-letter queue next: busy\n":                           {LastAttempt: true, Reason: "busy"},
@@ -156,7 +157,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// replay returns lines as a terminal shows them: carriage returns and erasing.
+// replay returns lines as a terminal shows them: it applies carriage returns and erasing.
 func replay(t *testing.T, out string) []string {
 	t.Helper()
 	lines := []string{""}
@@ -189,7 +190,7 @@ func TestColour(t *testing.T) {
 	}
 }
 
-// TestDetect: a file is no terminal.
+// TestDetect: a file is not a terminal.
 func TestDetect(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	golden.OK(t, err)
@@ -222,7 +223,8 @@ func TestJSONWriteError(t *testing.T) {
 	}
 }
 
-// A line of metrics says again what the view shows; other lines of the function are shown.
+// A line of metrics is not shown, because the summary has it. Other lines of the function
+// are shown.
 func TestLinesOfMetricsAreLeftOut(t *testing.T) {
 	var out bytes.Buffer
 	v := view.NewText(show.To(&out), view.Terminal{})
@@ -233,7 +235,7 @@ func TestLinesOfMetricsAreLeftOut(t *testing.T) {
 	}
 }
 
-// A large body is cut in text, on screen and in files; JSON has all of it.
+// A large body is cut in text, on screen and in files. JSON has the whole body.
 func TestLongBodiesAreCut(t *testing.T) {
 	body := strings.Repeat("x", 5000)
 	play := func(v view.View) {
@@ -254,7 +256,7 @@ func TestLongBodiesAreCut(t *testing.T) {
 	}
 }
 
-// report is that of a run with something of everything.
+// report returns the report of a run with all kinds of figures.
 func report() *runstats.Report {
 	d := func(count int, min, p50, p90, p99, max float64) *runstats.Distribution {
 		return &runstats.Distribution{Count: count, Sum: p50 * float64(count), Min: min, P50: p50, P90: p90, P99: p99, Max: max}

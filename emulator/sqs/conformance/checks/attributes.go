@@ -123,8 +123,8 @@ var attributeChecks = []Check{
 		}).recorded(localStack("2025-10-05", "test_fifo_delete_after_visibility_timeout_extended; False: 2024-04-30, test_sqs_fifo_same_dedup_id_different_message_groups")),
 }
 
-// attributeBounds has a check for each attribute that is a number: its bounds
-// are accepted, one beyond them is not.
+// attributeBounds has a check for each attribute that is a number: the bounds are accepted,
+// a number beyond them is not.
 func attributeBounds() []Check {
 	var all []Check
 	for _, a := range []struct{ name, low, high, below, above string }{

@@ -18,14 +18,14 @@ func (q *queue) sendBatch(entries ...types.SendMessageBatchRequestEntry) (*awssq
 	return q.SendMessageBatch(q.ctx, &awssqs.SendMessageBatchInput{QueueUrl: q.url, Entries: entries})
 }
 
-// sendAll ends the check unless every entry is sent.
+// sendAll sends entries, and ends the check if one fails.
 func (q *queue) sendAll(entries ...types.SendMessageBatchRequestEntry) *awssqs.SendMessageBatchOutput {
 	out := must(q.sendBatch(entries...))
 	want(q.env, "Failed", failures(out.Failed), "[]")
 	return out
 }
 
-// ten are ten entries; entry n has the id "id-n" and the body "body n".
+// ten returns ten entries. Entry n has the id "id-n" and the body "body n".
 func ten() (entries []types.SendMessageBatchRequestEntry) {
 	for i := range 10 {
 		entries = append(entries, entry(fmt.Sprintf("id-%d", i), fmt.Sprintf("body %d", i)))
@@ -163,7 +163,7 @@ var batchChecks = []Check{
 		}),
 }
 
-// batchCalls are the three batch operations, each as a call with entries of the given ids.
+// batchCalls are the three batch operations, as calls with entries of the given ids.
 var batchCalls = []struct {
 	name string
 	call func(e *env, url *string, ids ...string) error
@@ -196,7 +196,7 @@ var batchCalls = []struct {
 	}},
 }
 
-// batchErrorChecks has, for each batch operation, what makes it fail as a whole.
+// batchErrorChecks has checks of the errors of whole batches, for each batch operation.
 func batchErrorChecks() []Check {
 	badIDs := map[string]Recording{
 		"SendMessageBatch":   localStack("2024-04-30", "test_invalid_batch_id[sqs]"),

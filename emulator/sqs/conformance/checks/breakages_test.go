@@ -234,7 +234,7 @@ func messageBreakages() []breakage {
 	}
 }
 
-// unique gives the field of each message that has it a value of its own.
+// unique sets a field of each message to a unique value, if the message has the field.
 func unique(field string) func(*call) {
 	n := 0
 	return func(c *call) {

@@ -1,8 +1,7 @@
-// Package checks is a list of what Amazon SQS promises: each check has one
-// sentence that must hold, the page of AWS's documentation that it belongs to,
-// where an answer of AWS was recorded, and code that finds out by calls of the
-// real SDK. It runs against anything that
-// claims to be SQS, over a socket or in-process:
+// Package checks has checks of the behavior of Amazon SQS. Each check has one sentence that
+// must be true, a page of AWS's documentation, the place of a recorded answer of AWS if
+// there is one, and code that calls the service through the real SDK. The checks run
+// against any SQS-compatible service, over a socket or in-process:
 //
 //	func TestMyFakeIsSQS(t *testing.T) {
 //		results, err := checks.Run(t.Context(), checks.Config{Client: client})
@@ -16,14 +15,13 @@
 //		}
 //	}
 //
-// The command emulator/sqs/conformance runs it from a shell.
+// The command emulator/sqs/conformance runs them from a shell.
 //
-// Where a recording and the documentation disagree, the recording counts. Where
-// there is no recording and the documentation is silent, or says two things,
-// there is no check, or one that is marked Undocumented. Checks leave room for what the service
-// does not promise: they poll for counts, collect messages from as many
-// receives as it takes, and ask for an error's type only where the API
-// reference names it or AWS's answer was recorded.
+// If a recording and the documentation disagree, the recording counts. If there is no
+// recording, and the documentation is silent or contradicts itself, there is no check, or
+// one that is marked Undocumented. Checks require nothing that the service does not
+// promise: they poll for counts, collect messages from several receives, and require an
+// error's type only if the API reference names it or AWS's answer was recorded.
 package checks
 
 import (
@@ -31,52 +29,51 @@ import (
 	"strings"
 )
 
-// Check is one thing that SQS promises.
+// Check is a check of one behavior of SQS.
 type Check struct {
-	// ID is the check's name, forever: theme, slash, what.
+	// ID is the check's name, which never changes: theme, slash, subject.
 	ID string
-	// Must is what has to hold, in one sentence.
+	// Must is the sentence that must be true.
 	Must string
-	// Page is where AWS's documentation says so, or speaks of the matter when the
-	// check has a recording.
+	// Page is the page of AWS's documentation that promises this. With a recording, the page may
+	// only be about the same subject.
 	Page Page
-	// Recorded is where an answer of AWS was recorded. It counts more than the
-	// page. The zero value says that there is the page only.
+	// Recorded is the place of a recorded answer of AWS. It counts more than the page. The zero
+	// value means that there is none.
 	Recorded Recording
-	// Slow tells that the check takes more than about ten seconds of real time.
+	// Slow is true if the check takes more than about ten seconds of real time.
 	Slow bool
-	// Undocumented tells that AWS's documentation does not promise this, though
-	// consumers depend on it, and that there is no dated recording, or one of an
-	// order that consumers should not rely on. Such checks run, but no verdict
-	// depends on them.
+	// Undocumented is true if AWS's documentation does not promise this, though consumers depend
+	// on it, and there is no dated recording, or one of an order that consumers should not rely
+	// on. Such checks run, but do not count.
 	Undocumented bool
-	// Reading tells that the check's only source is our reading of one sentence
-	// of the page: often it has a limit, and does not say that AWS refuses what is
-	// beyond it. Such checks run, but no verdict hangs on them.
+	// Reading is true if the check's only source is our reading of one sentence of the page,
+	// which for example has a limit, but does not say that AWS refuses larger values. Such
+	// checks run, but do not count.
 	Reading bool
 
 	run func(e *env)
 }
 
-// check makes a check that is quick, and whose page is clear.
+// check returns a check that is not slow and has a clear page.
 func check(id string, page Page, must string, run func(e *env)) Check {
 	return Check{ID: id, Page: page, Must: must, run: run}
 }
 
-// The methods return the check with one more thing to say of it.
+// The methods return the check with another field set.
 
 func (c Check) slow() Check                 { c.Slow = true; return c }
 func (c Check) undocumented() Check         { c.Undocumented = true; return c }
 func (c Check) reading() Check              { c.Reading = true; return c }
 func (c Check) recorded(at Recording) Check { c.Recorded = at; return c }
 
-// Theme is the part of the ID before the slash.
+// Theme returns the part of the ID before the slash.
 func (c Check) Theme() string {
 	theme, _, _ := strings.Cut(c.ID, "/")
 	return theme
 }
 
-// Promised tells that AWS is known to do this: a verdict hangs on the check.
+// Promised reports whether the check counts: AWS is known to behave like this.
 func (c Check) Promised() bool { return !c.Undocumented && !c.Reading }
 
 // Page is a page of AWS's documentation.
@@ -86,7 +83,7 @@ type Page struct {
 
 const documentation = "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/"
 
-// api is an operation's page in the API reference.
+// api returns an operation's page in the API reference.
 func api(operation string) Page {
 	return Page{"API reference, " + operation, documentation + "APIReference/API_" + operation + ".html"}
 }
@@ -113,7 +110,7 @@ var (
 	pageJSON         = guide("Interpreting Amazon SQS JSON API responses", "sqs-json-api-responses")
 )
 
-// All returns every check, theme by theme.
+// All returns all checks, theme by theme.
 func All() []Check {
 	return slices.Concat(
 		queueChecks, nameChecks, attributeChecks, attributeBounds(), countChecks, listChecks, tagChecks, permissionChecks,
@@ -126,17 +123,17 @@ func All() []Check {
 	)
 }
 
-// Recording is where an answer of AWS to a request was recorded and can be read.
+// Recording is the public place of a recorded answer of AWS.
 type Recording struct {
-	// Date is the day of the recording, as 2024-04-30, or of the report that quotes
-	// the answer. It is empty when the place only says that its test passed against
-	// AWS: such a check is Undocumented.
+	// Date is the day of the recording, as 2024-04-30, or of the report that quotes the answer.
+	// It is empty if the place only states that its test passed against AWS: such a check is
+	// Undocumented.
 	Date string
-	// Place is the file and the test in it.
+	// Place is the file and its test.
 	Place string
 }
 
-// String is the recording in words, "" for the zero value.
+// String returns the recording as text, "" for the zero value.
 func (r Recording) String() string {
 	switch {
 	case r.Place == "":
@@ -152,26 +149,26 @@ const (
 	localStackTests = localStackSQS + "test_sqs."
 )
 
-// localStack is an answer in LocalStack's snapshots, which are taken from AWS.
+// localStack returns an answer in LocalStack's snapshots, which are recorded on AWS.
 func localStack(date, test string) Recording {
 	return Recording{date, localStackTests + "snapshot.json, " + test}
 }
 
-// localStackMoves is one about message move tasks.
+// localStackMoves returns an answer about message move tasks.
 func localStackMoves(date, test string) Recording {
 	return Recording{date, localStackSQS + "test_sqs_move_task.snapshot.json, " + test}
 }
 
-// localStackValidated is a test of LocalStack that is marked as validated on AWS,
-// without a snapshot.
+// localStackValidated returns a test of LocalStack that is marked as validated on AWS, without a
+// snapshot.
 func localStackValidated(test string) Recording {
 	return Recording{"", localStackTests + "py, " + test}
 }
 
-// quoted is an error of AWS that a report on GitHub quotes.
+// quoted returns an error of AWS that a report on GitHub quotes.
 func quoted(date, report string) Recording { return Recording{date, "quoted in github.com/" + report} }
 
-// goCloud is an exchange in the test data of gocloud.dev.
+// goCloud returns an exchange in the test data of gocloud.dev.
 func goCloud(date, file string) Recording {
 	return Recording{date, "github.com/google/go-cloud, pubsub/awssnssqs/testdata/" + file + ".replay"}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// onlyOne ends the check unless the queue has this message, and no other.
+// onlyOne ends the check unless the queue has this message and no other.
 func (q *queue) onlyOne(body string) types.Message {
 	m := q.one()
 	want(q.env, "body", *m.Body, body)
@@ -20,8 +20,8 @@ func (q *queue) onlyOne(body string) types.Message {
 }
 
 var deduplicationChecks = []Check{
-	// Taken over although the day is unknown: nothing else is known, and a
-	// message that is sent anew after a purge would otherwise be lost in silence.
+	// Included although the recording has no date: there is no other source, and a message
+	// that is sent again after a purge would otherwise be lost without an error.
 	check("deduplication/purge", api("PurgeQueue"), "A purge clears the memory of deduplication: a message of the same deduplication id is received.", func(e *env) {
 		q := e.fifo()
 		q.send("before", inGroup("g"), withID("same"))
@@ -105,11 +105,11 @@ var deduplicationChecks = []Check{
 	}).slow(),
 }
 
-// punctuation are the characters other than letters and digits that the ids
-// of messages, groups and attempts may have.
+// punctuation has the characters other than letters and digits that ids of messages, groups and
+// attempts may have.
 const punctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
-// tokens is a check of what an id may be; send makes a call with it.
+// tokens returns a check of valid and invalid ids, with which send makes calls.
 func tokens(id, operation, parameter string, send func(q *queue, id string) error) Check {
 	return check("ids/"+id, api(operation), parameter+" has up to 128 letters, digits and punctuation characters.", func(e *env) {
 		q := e.fifo()

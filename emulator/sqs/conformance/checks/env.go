@@ -21,26 +21,25 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
-// env is what a check works with: the client, and queues of its own. Its
-// methods end the check when something is not as it must be, as testing.T's
-// Fatal ends a test, so that a check reads as the sequence of calls that it is.
-// They are for the check's own goroutine only.
+// env is the environment of a check: the client, and the check's queues. Like testing.T's
+// Fatal, the methods end the check after an unexpected result, so that a check is a plain
+// sequence of calls. Call them only from the check's goroutine.
 type env struct {
 	*awssqs.Client
 	ctx    context.Context
 	config Config
-	stem   string // begins the names of this check's queues
+	stem   string // start of the names of this check's queues
 
 	created []string // URLs, for deleteQueues
 	names   int
 }
 
-// failure is what ends a check.
+// failure is the panic value that ends a check.
 type failure struct{ err error }
 
 func (e *env) fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
 
-// try runs a check and returns what ended it.
+// try runs a check and returns its error, nil if it passed.
 func (e *env) try(run func(*env)) (err error) {
 	defer func() {
 		switch r := recover().(type) {
@@ -65,21 +64,21 @@ func must[T any](answer T, err error) T {
 
 func errOf(_ any, err error) error { return err }
 
-// must ends the check when a call failed that had to succeed.
+// must ends the check if a call failed.
 func (e *env) must(what string, err error) {
 	if err != nil {
 		e.fail("%s: want success, got %w", what, err)
 	}
 }
 
-// want ends the check unless got is want.
+// want ends the check unless got equals want.
 func want[T comparable](e *env, what string, got, want T) {
 	if got != want {
 		e.fail("%s: want %v, got %v", what, show(want), show(got))
 	}
 }
 
-// show quotes strings, and cuts long ones.
+// show returns a value for errors: strings are quoted, and long ones cut.
 func show(v any) string {
 	text, ok := v.(string)
 	if !ok {
@@ -97,8 +96,8 @@ func (e *env) sleep(d time.Duration) {
 	}
 }
 
-// eventually polls until look says true, and ends the check when that takes
-// longer than the service is given. got is what was there last.
+// eventually polls until look returns true, and ends the check after the configured
+// patience. got is the last result.
 func (e *env) eventually(what string, look func() (got string, ok bool)) {
 	deadline := time.Now().Add(e.config.Patience)
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -113,13 +112,13 @@ func (e *env) eventually(what string, look func() (got string, ok bool)) {
 	}
 }
 
-// name returns a new queue name that only this check uses.
+// name returns a new queue name, unique to this check.
 func (e *env) name() string {
 	e.names++
 	return fmt.Sprintf("%s-%d", e.stem, e.names)
 }
 
-// create creates a queue and sees to its end; it returns what the service says.
+// create creates a queue, which is deleted after the check, and returns the service's answer.
 func (e *env) create(name string, attributes map[string]string, options ...func(*awssqs.CreateQueueInput)) (*queue, error) {
 	out, err := e.CreateQueue(e.ctx, with(&awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes}, options))
 	if err != nil {
@@ -135,7 +134,7 @@ func (e *env) create(name string, attributes map[string]string, options ...func(
 	return &queue{env: e, name: name, url: out.QueueUrl}, nil
 }
 
-// queue creates a standard queue; attributes are name, value, name, value.
+// queue creates a standard queue. Attributes are name, value, name, value.
 func (e *env) queue(attributes ...string) *queue {
 	return must(e.create(e.name(), pairs(attributes)))
 }
@@ -159,7 +158,7 @@ func pairs(list []string) map[string]string {
 	return m
 }
 
-// deleteQueues deletes what the check created, also after its context ended.
+// deleteQueues deletes the check's queues, also after the end of its context.
 func (e *env) deleteQueues() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.ctx), 30*time.Second)
 	defer cancel()
@@ -173,15 +172,15 @@ func (e *env) deleteQueues() error {
 	return all
 }
 
-// isNoQueue recognises the answer for a queue that is gone, also of services
-// that get the error's type wrong.
+// isNoQueue reports whether err is about a queue that does not exist, also with another
+// error type.
 func isNoQueue(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "QueueDoesNotExist") || strings.Contains(text, "NonExistentQueue")
 }
 
-// refused ends the check unless the service said no and blamed the client:
-// what it must do where AWS's documentation names no error.
+// refused ends the check unless the service answered with an error of the client, for calls
+// without an error type in AWS's documentation.
 func (e *env) refused(what string, err error) {
 	if err == nil {
 		e.fail("%s: want a refusal, got success", what)
@@ -191,7 +190,7 @@ func (e *env) refused(what string, err error) {
 	}
 }
 
-// bounds ends the check unless a call takes the good numbers and refuses the bad ones.
+// bounds ends the check unless a call accepts the good numbers and refuses the bad ones.
 func (e *env) bounds(parameter string, good, bad []int32, call func(n int32) error) {
 	for _, n := range good {
 		e.must(fmt.Sprintf("%s %d", parameter, n), call(n))
@@ -209,8 +208,8 @@ func refusedAs[E smithy.APIError](e *env, what string, err error) {
 	}
 }
 
-// withField puts a value into a request's JSON. The SDK leaves out numbers that
-// are zero, though for SQS a zero is not the same as nothing.
+// withField sets a value in a request's JSON. The SDK leaves out zeros, which have a
+// meaning for SQS.
 func withField(name string, value any) func(*awssqs.Options) {
 	build := middleware.BuildMiddlewareFunc("ConformanceField", func(ctx context.Context, in middleware.BuildInput, next middleware.BuildHandler) (
 		middleware.BuildOutput, middleware.Metadata, error) {
@@ -236,7 +235,7 @@ type answer struct {
 	body   []byte
 }
 
-// recorded keeps the answer to a call.
+// recorded stores the answer to a call.
 func recorded(into *answer) func(*awssqs.Options) {
 	return func(o *awssqs.Options) { o.HTTPClient = recorder{o.HTTPClient, into} }
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// drain receives and deletes n messages, in as many calls as that needs, and looks at each.
+// drain receives and deletes n messages, in as many calls as necessary, and passes each to
+// a function.
 func (q *queue) drain(n int, look func(m types.Message)) {
 	deadline := time.Now().Add(q.config.Patience)
 	for got := []string{}; len(got) < n; {
@@ -26,7 +27,7 @@ func (q *queue) drain(n int, look func(m types.Message)) {
 	}
 }
 
-// inOrder receives and deletes messages, which must come in this order.
+// inOrder receives and deletes messages, and ends the check unless they come in this order.
 func (q *queue) inOrder(wanted ...string) {
 	var got []string
 	q.drain(len(wanted), func(m types.Message) {
@@ -36,7 +37,7 @@ func (q *queue) inOrder(wanted ...string) {
 	})
 }
 
-// sequence reads a sequence number, which has up to 128 bits.
+// sequence returns a sequence number, which has up to 128 bits.
 func (e *env) sequence(text *string) *big.Int {
 	n, ok := new(big.Int).SetString(aws.ToString(text), 10)
 	if !ok || n.Sign() < 0 || n.BitLen() > 128 {
@@ -165,8 +166,8 @@ var groupChecks = []Check{
 			q.delete(got[1])
 			want(e, "third", *q.one().Body, "c")
 		}),
-	// AWS promises no order between groups. It matters where one fails again
-	// and again: it cannot keep the others from being received.
+	// AWS promises no order between groups. The order matters if a group always fails: it must
+	// not block the others.
 	check("groups/released-goes-last", pageFIFOLogic, "A group whose first message is released goes behind the groups that were visible before.", func(e *env) {
 		q := e.fifo("VisibilityTimeout", "600")
 		q.sendTo("1", "g1-m1", "g1-m2")
@@ -271,7 +272,7 @@ var fairChecks = []Check{
 	}).slow().reading(),
 	check("fair/quiet-first", pageFairDetails, "A quiet tenant's message is received before the backlog of one that has most of the queue in flight.", func(e *env) {
 		q := e.queue("VisibilityTimeout", "600")
-		for batch := range 8 { // twice as many as a noisy neighbour has in flight
+		for batch := range 8 { // twice as many as a noisy tenant has in flight
 			entries := ten()
 			for i := range entries {
 				id, group := fmt.Sprintf("noisy-%d-%d", batch, i), "noisy"

@@ -34,7 +34,7 @@ func sample() attributes {
 	}
 }
 
-// sameAttributes ends the check unless got is exactly what was sent.
+// sameAttributes ends the check unless got equals the sent attributes.
 func (e *env) sameAttributes(got, sent attributes) {
 	for name, s := range sent {
 		g, ok := got[name]
@@ -58,7 +58,7 @@ func attributeNames(names ...string) attributes {
 	return all
 }
 
-// keeps is a check of attributes that are received as they were sent.
+// keeps returns a check that attributes are received as they were sent.
 func keeps(id, must string, sent attributes) Check {
 	return check("attributes-of-messages/"+id, pageMetadata, must, func(e *env) {
 		q := e.queue()
@@ -68,7 +68,7 @@ func keeps(id, must string, sent attributes) Check {
 }
 
 var messageAttributeChecks = []Check{
-	// Taken over although the day is unknown: the page names
+	// Included although the recording has no date: the page names
 	// InvalidMessageContents for the body's characters only.
 	check("attributes-of-messages/characters", api("SendMessage"), "A control character in a string attribute is InvalidParameterValue.", func(e *env) {
 		err := e.queue().trySend("a", withAttributes(attributes{"attr1": text("Invalid-\b,\v")}))
@@ -77,8 +77,8 @@ var messageAttributeChecks = []Check{
 			want(e, "code", failure.ErrorCode(), "InvalidParameterValue")
 		}
 	}).undocumented().recorded(localStackValidated("test_invalid_string_attributes_cause_invalid_parameter_value_error")),
-	// Taken over although the day is unknown and the page has A-Z and a-z: the
-	// test began with this name because AWS takes it.
+	// Included although the recording has no date and the page has A-Z and a-z: the
+	// recorded test uses this name because AWS accepts it.
 	keeps("name-letters", "An attribute name may have letters outside ASCII.", attributeNames("attr.1øßä")).
 		undocumented().recorded(localStackValidated("test_send_message_with_invalid_string_attributes")),
 	keeps("intact", "Attributes of type String, Number and Binary are received as they were sent.", sample()),
@@ -88,7 +88,7 @@ var messageAttributeChecks = []Check{
 		attributeNames(strings.Repeat("n", 256), "aZ_09-b.c.d")),
 }
 
-// refuses is a check of attributes that SendMessage must refuse, each on its own.
+// refuses returns a check that SendMessage refuses each of the attributes.
 func refuses(id, must string, bad map[string]attributes) Check {
 	return check("attributes-of-messages/"+id, pageMetadata, must, func(e *env) {
 		q := e.queue()
@@ -157,9 +157,9 @@ func md5Of(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// digest is the MD5 of message attributes as the developer guide defines it:
-// by name, the length and bytes of name, type and value, and between the last
-// two a byte for how the value travels.
+// digest returns the MD5 of message attributes by the developer guide: sorted by name, the
+// length and bytes of name, type and value, with a byte for the transport type before the
+// value.
 func digest(attributes map[string]types.MessageAttributeValue) string {
 	var text []byte
 	add := func(part []byte) {
@@ -181,7 +181,7 @@ func digest(attributes map[string]types.MessageAttributeValue) string {
 	return md5Of(text)
 }
 
-// digestCheck sends one kind of attribute and compares both answers' digests.
+// digestCheck returns a check of the digests in the answers to a send and a receive.
 func digestCheck(kind string, attributes map[string]types.MessageAttributeValue) Check {
 	return check("digests/attributes-"+kind, pageMetadata,
 		"MD5OfMessageAttributes, when sent and when received, is the digest of attributes of kind "+kind+".", func(e *env) {

@@ -46,7 +46,7 @@ func (dead *queue) tasks(most int32) []types.ListMessageMoveTasksResultEntry {
 	return must(dead.ListMessageMoveTasks(dead.ctx, in)).Results
 }
 
-// latest waits until the latest task has one of these states.
+// latest waits until the latest task has one of the states.
 func (dead *queue) latest(states ...string) (task types.ListMessageMoveTasksResultEntry) {
 	dead.eventually(fmt.Sprintf("a latest task that is one of %v", states), func() (string, bool) {
 		all := dead.tasks(0)
@@ -64,10 +64,10 @@ func (dead *queue) latest(states ...string) (task types.ListMessageMoveTasksResu
 	return task
 }
 
-// slowTask buries five messages and starts to move them, one a second.
+// slowTask dead-letters five messages and starts a task that moves one a second.
 func (e *env) slowTask() (dead *queue, handle string) {
 	source, dead := e.pair(false, 1)
-	dead.bury(source, "one", "two", "three", "four", "five")
+	dead.deadLetter(source, "one", "two", "three", "four", "five")
 	dead.counts(5, 0, 0)
 	return dead, dead.move(toQueue(e.queue("VisibilityTimeout", "600").arn()), atRate(1))
 }
@@ -76,8 +76,8 @@ var moveChecks = []Check{
 	check("moves/to-source", pageRedrive, "Without a destination a task moves messages back to the queues that they came from.", func(e *env) {
 		source, dead := e.pair(false, 1)
 		other := e.queue("RedrivePolicy", policy(dead.arn(), 1), "VisibilityTimeout", "600")
-		dead.bury(source, "of the first")
-		dead.bury(other, "of the second")
+		dead.deadLetter(source, "of the first")
+		dead.deadLetter(other, "of the second")
 		dead.move()
 		want(e, "in the first queue", *source.one().Body, "of the first")
 		want(e, "in the second queue", *other.one().Body, "of the second")
@@ -125,7 +125,7 @@ var moveChecks = []Check{
 	}),
 	check("moves/list", api("ListMessageMoveTasks"), "ListMessageMoveTasks shows a task's state, queues, rate, start and messages moved.", func(e *env) {
 		source, dead := e.pair(false, 1)
-		dead.bury(source, "poison")
+		dead.deadLetter(source, "poison")
 		destination := e.queue("VisibilityTimeout", "600")
 		dead.move(toQueue(destination.arn()), atRate(500))
 		destination.one()
@@ -141,7 +141,7 @@ var moveChecks = []Check{
 	}),
 	check("moves/list-unsaid", api("ListMessageMoveTasks"), "Destination and rate are null where they were not given.", func(e *env) {
 		source, dead := e.pair(false, 1)
-		dead.bury(source, "poison")
+		dead.deadLetter(source, "poison")
 		dead.move()
 		task := dead.latest("COMPLETED")
 		if task.DestinationArn != nil || task.MaxNumberOfMessagesPerSecond != nil {
@@ -155,7 +155,7 @@ var moveChecks = []Check{
 			for rate := int32(101); rate <= 103; rate++ {
 				dead.move(atRate(rate))
 				dead.latest("COMPLETED")
-				e.sleep(1100 * time.Millisecond) // two starts must differ in time
+				e.sleep(1100 * time.Millisecond) // the two tasks must have different start times
 			}
 			var rates []int32
 			for _, task := range dead.tasks(10) {
@@ -180,7 +180,7 @@ var moveChecks = []Check{
 	}),
 }
 
-// nowhere is the ARN of a queue that does not exist.
+// nowhere returns the ARN of a queue that does not exist.
 func nowhere(e *env) string {
 	q := e.queue()
 	return strings.TrimSuffix(q.arn(), q.name) + e.name()
@@ -229,7 +229,7 @@ var moveRefusals = []Check{
 	}).recorded(localStackMoves("2024-04-30", "test_cancel_with_invalid_task_handle")),
 	check("moves/cancel-completed", api("CancelMessageMoveTask"), "A task can be cancelled only while it is running.", func(e *env) {
 		source, dead := e.pair(false, 1)
-		dead.bury(source, "poison")
+		dead.deadLetter(source, "poison")
 		handle := dead.move()
 		state := aws.ToString(dead.latest("COMPLETED").Status)
 		e.refused(fmt.Sprintf("CancelMessageMoveTask of a task that is %s", state), errOf(e.cancel(handle)))

@@ -34,7 +34,7 @@ func (q *queue) statements() map[string]string {
 	return all
 }
 
-// hasStatements waits until the policy has statements of these names only.
+// hasStatements waits until the policy has exactly the statements of these Sids.
 func (q *queue) hasStatements(sids ...string) {
 	q.eventually(fmt.Sprintf("a policy with the statements %v", sids), func() (string, bool) {
 		all := q.statements()

@@ -87,8 +87,8 @@ func (e *env) said(what string, err error, message string) {
 	want(e, what+": message", failure.ErrorMessage(), message)
 }
 
-// textChecks are about messages: people search for them, and programs compare
-// them, though they should not.
+// textChecks are checks of error messages, for which people search, and which programs
+// compare, though they should not.
 var textChecks = []Check{
 	check("texts/no-queue", pageJSON, "The message for a queue that does not exist has nothing of the request in it.", func(e *env) {
 		_, err := e.ReceiveMessage(e.ctx, &awssqs.ReceiveMessageInput{QueueUrl: missing(e)})

@@ -19,8 +19,7 @@ var (
 	pageQueryReply = guide("Interpreting Amazon SQS XML API responses", "sqs-xml-api-responses")
 )
 
-// queryChecks are those of the older protocol, which SDKs from before the end of
-// 2023 speak.
+// queryChecks are checks of the query protocol, which SDKs from before the end of 2023 use.
 var queryChecks = []Check{
 	check("query/send-receive", pageQuery, "SendMessage and ReceiveMessage by the query protocol work on the queue's URL.", func(e *env) {
 		q := e.queue("VisibilityTimeout", "600")
@@ -63,8 +62,8 @@ var queryChecks = []Check{
 		message := e.formError("FooBar", e.queue().form(http.MethodGet, "Action", "FooBar"), "InvalidAction")
 		want(e, "Message", message, "The action FooBar is not valid for this endpoint.")
 	}).undocumented().recorded(localStackValidated("test_invalid_action_raises_exception")),
-	// Taken over although the day is unknown: a client that asks a queue for
-	// what is not about a queue has mixed up its URLs, and AWS says so.
+	// Included although the recording has no date: a client that calls such an operation at a
+	// queue's URL has confused URLs, and AWS returns an error.
 	check("query/action-on-a-queue", pageQueryReply, "CreateQueue and ListQueues by GET of a queue's URL are InvalidAction.", func(e *env) {
 		q := e.queue()
 		for _, action := range []string{"CreateQueue", "ListQueues"} {
@@ -74,9 +73,9 @@ var queryChecks = []Check{
 	}).undocumented().recorded(localStackValidated("test_get_create_queue_fails, test_get_list_queues_fails")),
 }
 
-// form sends a signed request of the query protocol to a queue's URL. The SDK
-// speaks the JSON protocol only. Parameters are name, value, name, value. By GET
-// they are in the URL.
+// form sends a signed request of the query protocol to a queue's URL, since the SDK has
+// only the JSON protocol. Parameters are name, value, name, value. For GET they are in the
+// URL.
 func (q *queue) form(method string, parameters ...string) answer {
 	values := url.Values{}
 	for i := 0; i < len(parameters); i += 2 {
@@ -109,8 +108,8 @@ func (e *env) do(request *http.Request, body string) answer {
 	return answer{response.StatusCode, response.Header, text}
 }
 
-// formError ends the check unless the answer is an error of the query protocol
-// with this code; it returns the message.
+// formError ends the check unless the answer is an error of the query protocol with this
+// code. It returns the message.
 func (e *env) formError(what string, a answer, code string) string {
 	var failure struct {
 		XMLName xml.Name
@@ -124,7 +123,7 @@ func (e *env) formError(what string, a answer, code string) string {
 	return failure.Error.Message
 }
 
-// act carries out an action by POST; it returns the answer's text.
+// act sends an action by POST and returns the answer's text.
 func (q *queue) act(action string, parameters ...string) string {
 	a := q.form(http.MethodPost, append([]string{"Action", action}, parameters...)...)
 	if a.status != http.StatusOK || !strings.Contains(string(a.body), "<"+action+"Response") {
@@ -133,7 +132,8 @@ func (q *queue) act(action string, parameters ...string) string {
 	return string(a.body)
 }
 
-// receives waits until the answer to ReceiveMessage has a part. No answer may have the other one.
+// receives waits until an answer to ReceiveMessage contains the first text. No answer may
+// contain the second.
 func (q *queue) receives(part, never string, parameters ...string) {
 	q.eventually("a message with "+part, func() (string, bool) {
 		text := q.act("ReceiveMessage", append(parameters, "WaitTimeSeconds", "1")...)

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// queue is a queue of a check, with the calls that checks make most.
+// queue is a queue of a check, with the most frequent calls.
 type queue struct {
 	*env
 	name string
@@ -31,7 +31,7 @@ func (q *queue) message(body string, options []func(*awssqs.SendMessageInput)) *
 	return with(&awssqs.SendMessageInput{QueueUrl: q.url, MessageBody: &body}, options)
 }
 
-// sendTo sends bodies to a FIFO group; each body is its own deduplication id.
+// sendTo sends bodies to a FIFO group. Each body is also the deduplication id.
 func (q *queue) sendTo(group string, bodies ...string) {
 	for _, body := range bodies {
 		q.send(body, inGroup(group), withID(body))
@@ -50,7 +50,7 @@ func withAttributes(attributes map[string]types.MessageAttributeValue) func(*aws
 	return func(in *awssqs.SendMessageInput) { in.MessageAttributes = attributes }
 }
 
-// with returns a request after the options have changed it.
+// with applies options to a request and returns it.
 func with[In any](in *In, options []func(*In)) *In {
 	for _, option := range options {
 		option(in)
@@ -77,7 +77,7 @@ func asking(names ...types.MessageSystemAttributeName) receiving {
 	return func(in *awssqs.ReceiveMessageInput) { in.MessageSystemAttributeNames = names }
 }
 
-// receive is one call, for up to ten messages with all their attributes.
+// receive receives up to ten messages with all their attributes, in one call.
 func (q *queue) receive(options ...receiving) []types.Message {
 	out := must(q.tryReceive(options...))
 	for _, m := range out {
@@ -100,7 +100,7 @@ func (q *queue) tryReceive(options ...receiving) ([]types.Message, error) {
 	return out.Messages, nil
 }
 
-// take receives exactly n messages, in as many calls as that needs.
+// take receives exactly n messages, in as many calls as necessary.
 func (q *queue) take(n int, options ...receiving) []types.Message {
 	var all []types.Message
 	deadline := time.Now().Add(q.config.Patience)
@@ -118,8 +118,8 @@ func (q *queue) take(n int, options ...receiving) []types.Message {
 	return all
 }
 
-// some is a receive for loops: a service that does not wait is not asked
-// without a pause.
+// some is like receive, for loops: it pauses after an empty answer of a service that does
+// not wait.
 func (q *queue) some(options ...receiving) []types.Message {
 	got := q.receive(options...)
 	if len(got) == 0 {
@@ -128,17 +128,17 @@ func (q *queue) some(options ...receiving) []types.Message {
 	return got
 }
 
-// one is take for a single message.
+// one is like take, for a single message.
 func (q *queue) one(options ...receiving) types.Message { return q.take(1, options...)[0] }
 
-// received creates a standard queue, and receives the one message that it has.
+// received creates a standard queue with one message, and receives that.
 func (e *env) received(attributes ...string) (*queue, types.Message) {
 	q := e.queue(attributes...)
 	q.send("a")
 	return q, q.one()
 }
 
-// filled creates a standard queue with these messages, which receives hide for ten minutes.
+// filled creates a standard queue with these messages and a visibility timeout of ten minutes.
 func (e *env) filled(bodies ...string) *queue {
 	q := e.queue("VisibilityTimeout", "600")
 	for _, body := range bodies {
@@ -147,14 +147,14 @@ func (e *env) filled(bodies ...string) *queue {
 	return q
 }
 
-// group is filled for a FIFO queue; the messages are of the group g.
+// group is like filled, for a FIFO queue. The messages are in the group g.
 func (e *env) group(bodies ...string) *queue {
 	q := e.fifo("VisibilityTimeout", "600")
 	q.sendTo("g", bodies...)
 	return q
 }
 
-// none ends the check if a receive that waits a second gets anything.
+// none ends the check if a receive with a wait of one second gets a message.
 func (q *queue) none(why string, options ...receiving) {
 	if got := q.receive(append([]receiving{waiting(1)}, options...)...); len(got) > 0 {
 		q.fail("%s: want no message, got %s", why, bodies(got))
@@ -169,7 +169,7 @@ func bodies(messages []types.Message) string {
 	return strings.Join(all, ", ")
 }
 
-// sorted lists the bodies in the alphabet's order, for queues that promise none.
+// sorted returns the bodies in alphabetical order, for queues without an order.
 func sorted(messages []types.Message) string {
 	ordered := slices.Clone(messages)
 	slices.SortFunc(ordered, func(a, b types.Message) int { return strings.Compare(*a.Body, *b.Body) })
@@ -204,7 +204,7 @@ func (q *queue) trySet(attributes ...string) error {
 	return errOf(q.SetQueueAttributes(q.ctx, &awssqs.SetQueueAttributesInput{QueueUrl: q.url, Attributes: pairs(attributes)}))
 }
 
-// arn is the queue's, as the service tells it.
+// arn returns the queue's ARN from its attributes.
 func (q *queue) arn() string {
 	arn := q.attributes(types.QueueAttributeNameQueueArn)["QueueArn"]
 	if strings.Count(arn, ":") != 5 {
@@ -213,10 +213,10 @@ func (q *queue) arn() string {
 	return arn
 }
 
-// account is the number of the account that owns the queue.
+// account returns the account number in the queue's ARN.
 func (q *queue) account() string { return strings.Split(q.arn(), ":")[4] }
 
-// counts waits until so many messages are visible, in flight and delayed.
+// counts waits until the queue has these numbers of visible, in-flight and delayed messages.
 func (q *queue) counts(visible, inFlight, delayed int) {
 	wanted := fmt.Sprintf("%d visible, %d in flight, %d delayed", visible, inFlight, delayed)
 	q.eventually("counts of "+wanted, func() (string, bool) {
@@ -227,7 +227,7 @@ func (q *queue) counts(visible, inFlight, delayed int) {
 	})
 }
 
-// number reads a system attribute that is a number.
+// number returns the value of a numeric system attribute.
 func (q *queue) number(m types.Message, name string) int64 {
 	n, err := strconv.ParseInt(m.Attributes[name], 10, 64)
 	if err != nil {

@@ -87,12 +87,12 @@ var queueChecks = []Check{
 		}),
 }
 
-// unknown ends the check unless a call for a queue that does not exist was refused as such.
+// unknown ends the check unless err is the error for a queue that does not exist.
 func unknown(e *env, operation string, err error) {
 	refusedAs[*types.QueueDoesNotExist](e, operation, err)
 }
 
-// missing returns the URL of a queue that never was.
+// missing returns the URL of a queue that never existed.
 func missing(e *env) *string {
 	q := e.queue()
 	return aws.String(strings.TrimSuffix(*q.url, q.name) + e.name())
@@ -105,7 +105,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// padded returns a name of n characters that only this check uses.
+// padded returns a name of n characters, unique to this check.
 func padded(e *env, n int) string {
 	name := e.name() + "-"
 	return name + strings.Repeat("x", n-len(name))
@@ -153,7 +153,7 @@ var nameChecks = []Check{
 	}),
 }
 
-// list returns the URLs of the queues whose names begin so, page by page.
+// list returns the URLs of the queues with a prefix, from all pages.
 func list(e *env, prefix string, pageSize int32) (urls []string, pages int) {
 	p := awssqs.NewListQueuesPaginator(e, &awssqs.ListQueuesInput{QueueNamePrefix: &prefix, MaxResults: aws.Int32(pageSize)})
 	for p.HasMorePages() {
@@ -184,7 +184,7 @@ func listed(e *env, prefix string, pageSize int32, queues ...*queue) {
 var listChecks = []Check{
 	check("lists/prefix", api("ListQueues"), "ListQueues returns the queues whose names begin with the prefix, and no others.", func(e *env) {
 		a, b := e.queue(), e.queue()
-		other := must(e.create("x"+e.name(), nil)) // has the prefix, but does not begin with it
+		other := must(e.create("x"+e.name(), nil)) // contains the prefix, but not at the start
 		listed(e, e.stem, 1000, a, b)
 		listed(e, "x"+e.stem, 1000, other)
 	}),
@@ -235,7 +235,7 @@ func (q *queue) tag(tags map[string]string) {
 
 type tags = map[string]string
 
-// tagging is a check of the tags that a queue has after some calls of TagQueue.
+// tagging returns a check of a queue's tags after calls of TagQueue.
 func tagging(id, must string, wanted tags, calls ...tags) Check {
 	return check("tags/"+id, api("TagQueue"), must, func(e *env) {
 		q := e.queue()

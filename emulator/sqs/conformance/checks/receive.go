@@ -92,11 +92,11 @@ var receiveChecks = []Check{
 	}),
 }
 
-// soon is within what a service answers at once, also one far away and slow.
-// It is far below the 20 seconds of the polls that it is compared with.
+// soon limits the duration of an immediate answer, also of a distant, slow service. It is
+// far below the 20 seconds of the long polls.
 const soon = 8 * time.Second
 
-// within ends the check unless what began then took between the two.
+// within ends the check unless the time since a start is between the two.
 func (e *env) within(what string, began time.Time, least, most time.Duration) {
 	if took := time.Since(began); took < least || took > most {
 		e.fail("%s: want it after %v to %v, got it after %v", what, least, most, took.Round(time.Millisecond))
@@ -109,7 +109,7 @@ type polled struct {
 	at       time.Time
 }
 
-// poll starts a receive that waits 20 s, and gives it time to arrive.
+// poll starts a receive that waits 20 s, and pauses until it has probably arrived.
 func (q *queue) poll(ctx context.Context) <-chan polled {
 	answers := make(chan polled, 1)
 	go func() {
@@ -181,7 +181,7 @@ var longPollChecks = []Check{
 		answers := q.poll(ctx)
 		leave()
 		<-answers
-		e.sleep(500 * time.Millisecond) // for the service to learn of it
+		e.sleep(500 * time.Millisecond) // until the service has probably noticed
 		q.send("for who is still there")
 		m := q.one()
 		want(e, "ApproximateReceiveCount", m.Attributes["ApproximateReceiveCount"], "1")

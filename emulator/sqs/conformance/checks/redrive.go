@@ -20,7 +20,7 @@ func (e *env) pair(fifo bool, maxReceiveCount int, attributes ...string) (source
 	return source, dead
 }
 
-// waste receives a message n times, each time letting it go.
+// waste receives a message n times, and releases it each time.
 func (q *queue) waste(body string, n int) (last types.Message) {
 	for range n {
 		last = q.one(atMost(1))
@@ -30,8 +30,8 @@ func (q *queue) waste(body string, n int) (last types.Message) {
 	return last
 }
 
-// arrives receives a message from the dead-letter queue. It asks the source
-// too, for SQS moves a message when it would be received once more.
+// arrives receives a message from the dead-letter queue. It also receives from the source,
+// because SQS moves a message when it would be received once more.
 func (dead *queue) arrives(source *queue) (m types.Message) {
 	dead.eventually("the message in the dead-letter queue", func() (string, bool) {
 		if got := source.receive(atMost(1)); len(got) > 0 {
@@ -46,9 +46,9 @@ func (dead *queue) arrives(source *queue) (m types.Message) {
 	return m
 }
 
-// bury sends messages to a queue with maxReceiveCount 1, sees each of them
-// dead-lettered, and leaves them there to be received.
-func (dead *queue) bury(source *queue, texts ...string) {
+// deadLetter dead-letters messages by way of a queue with maxReceiveCount 1, and leaves
+// them visible.
+func (dead *queue) deadLetter(source *queue, texts ...string) {
 	var buried []types.Message
 	for _, body := range texts {
 		source.send(body)

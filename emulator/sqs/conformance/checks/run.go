@@ -14,47 +14,45 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// Config says what to check, and how. Client is required; the rest may be zero.
+// Config configures [Run]. Client is required; the rest may be zero.
 type Config struct {
-	// Client reaches the service. Retries, credentials and the endpoint are its own.
+	// Client is the client of the service, with its endpoint, credentials and retries.
 	Client *awssqs.Client
-	// Only runs the checks whose ID it matches. Defaults to all.
+	// Only selects the checks with a matching ID. Defaults to all.
 	Only *regexp.Regexp
-	// Slow runs the slow checks, too: up to six minutes of real time.
+	// Slow includes the slow checks, which take up to six minutes of real time.
 	Slow bool
-	// Prefix begins the names of all queues: letters, digits, hyphens and
-	// underscores, at most 40. Defaults to that of [NewPrefix].
+	// Prefix is the start of the names of all queues: letters, digits, hyphens and underscores,
+	// at most 40. Defaults to a [NewPrefix].
 	Prefix string
-	// Parallel is how many checks run at the same time. Defaults to 64: most wait.
+	// Parallel is the number of concurrent checks. Defaults to 64, since most of them wait.
 	Parallel int
-	// Timeout ends a check that takes longer; slow ones have ten minutes more.
-	// Defaults to a minute, or twice Patience where that is more.
+	// Timeout limits each check; slow ones have ten minutes more. Defaults to a minute, or twice
+	// Patience if that is more.
 	Timeout time.Duration
-	// Patience is for how long checks wait for what the service promises only
-	// eventually: counts, a message that must come, an attribute that was set.
-	// Defaults to 10 s. AWS's attributes may take 60 s.
+	// Patience limits the wait for results that the service promises only eventually, such as
+	// counts, messages and changed attributes. Defaults to 10 s. AWS's attributes may take 60 s.
 	Patience time.Duration
-	// Settle is waited after a queue was created. Defaults to nothing. AWS asks for 1 s.
+	// Settle is the pause after creating a queue. Defaults to none. AWS requires 1 s.
 	Settle time.Duration
-	// Done is called with each result as it comes, never twice at a time.
-	// Defaults to nothing.
+	// Done is called with each result as it comes, one call at a time. Defaults to none.
 	Done func(Result)
 }
 
-// Result is what came of one check.
+// Result is the result of one check.
 type Result struct {
 	Check
-	// Err is nil when the check held; otherwise it says what was expected, and what came.
+	// Err is nil if the check passed. Otherwise it contains the expected and the actual result.
 	Err error
-	// Took is how long the check ran.
+	// Took is the duration of the check.
 	Took time.Duration
-	// Leftover is why queues of the check could not be deleted; nil when they were.
+	// Leftover is the error of deleting the check's queues, nil if they were deleted.
 	Leftover error
 }
 
 var prefixPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
 
-// NewPrefix returns a prefix for the names of queues that no other run has.
+// NewPrefix returns a random prefix for the names of queues.
 func NewPrefix() string {
 	random := make([]byte, 4)
 	_, _ = rand.Read(random) // never fails (package crypto/rand)
@@ -90,7 +88,7 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-// Chosen returns the checks that Run would run: all but what Only and Slow leave out.
+// Chosen returns the checks that Run would run, by Only and Slow.
 func (c Config) Chosen() []Check {
 	var chosen []Check
 	for _, check := range All() {
@@ -101,15 +99,15 @@ func (c Config) Chosen() []Check {
 	return chosen
 }
 
-// Run runs the chosen checks side by side, each on queues of its own, which it
-// deletes afterwards, also when ctx ends. The results come in the order of
-// [All]. The error is about the configuration only, or ctx's.
+// Run runs the chosen checks concurrently, each on its own queues, which Run deletes
+// afterwards, also at ctx's end. The results are in the order of [All]. The error is about
+// the configuration, or ctx's: failed checks are not errors.
 func Run(ctx context.Context, c Config) ([]Result, error) {
 	c, err := c.complete()
 	if err != nil {
 		return nil, err
 	}
-	// The checks compare digests themselves, to say which one is wrong.
+	// The checks compare digests themselves, so that their errors name the wrong one.
 	client := awssqs.New(c.Client.Options(), func(o *awssqs.Options) { o.DisableMessageChecksumValidation = true })
 	chosen := c.Chosen()
 	results := make([]Result, len(chosen))

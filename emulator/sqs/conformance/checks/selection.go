@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// selects is a check of which message attributes a receiver gets.
+// selects returns a check of the message attributes that a receive returns.
 func selects(id, must string, asked []string, wanted ...string) Check {
 	return check("selection/"+id, api("ReceiveMessage"), must, func(e *env) {
 		q := e.queue()
@@ -27,7 +27,7 @@ func selects(id, must string, asked []string, wanted ...string) Check {
 	})
 }
 
-// selectsSystem is a check of which system attributes a receiver gets.
+// selectsSystem returns a check of the system attributes that a receive returns.
 func selectsSystem(id, must string, asked ...types.MessageSystemAttributeName) Check {
 	return check("selection/system-"+id, api("ReceiveMessage"), must, func(e *env) {
 		q := e.queue()

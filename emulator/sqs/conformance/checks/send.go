@@ -10,7 +10,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// traceHeader is a correctly formed one, which AWSTraceHeader has to be.
+// traceHeader is a valid value of AWSTraceHeader.
 const traceHeader = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
 
 func traced(header, dataType string) func(*awssqs.SendMessageInput) {
@@ -20,7 +20,7 @@ func traced(header, dataType string) func(*awssqs.SendMessageInput) {
 	}
 }
 
-// traceHTTP puts the trace header into a request's HTTP header.
+// traceHTTP sets the trace header in a request's HTTP header.
 func traceHTTP(header string) func(*awssqs.Options) {
 	return func(o *awssqs.Options) {
 		o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("X-Amzn-Trace-Id", header))
