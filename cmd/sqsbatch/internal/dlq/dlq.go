@@ -32,6 +32,9 @@ sqsbatch dlq replay orders-dead --reason 'no such customer' --yes`,
 		tryCommand(tio, builder), replayCommand(tio), moveCommand(tio), deleteCommand(tio))
 	for _, verb := range cmd.Commands() {
 		cli.Notes(verb, exitStatus)
+		if verb.Args == nil {
+			verb.Args, verb.ValidArgsFunction = cobra.ExactArgs(1), cobra.NoFileCompletions
+		}
 	}
 	cli.Notes(cmd, notes+"\n\n"+exitStatus)
 	return cmd

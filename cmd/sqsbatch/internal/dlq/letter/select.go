@@ -51,10 +51,9 @@ func (c Criteria) Compile() (*Selection, error) {
 	return s, nil
 }
 
-// All reports whether s selects every letter.
-func (s *Selection) All() bool {
-	c := s.criteria
-	return s.where == nil && c.Reason == "" && c.Since.IsZero() && c.Until.IsZero() && len(c.IDs) == 0
+// All reports whether c selects every letter.
+func (c Criteria) All() bool {
+	return c.Where == "" && c.Reason == "" && c.Since.IsZero() && c.Until.IsZero() && len(c.IDs) == 0
 }
 
 // Matches reports whether l is selected. The error says that the program of --where failed.
