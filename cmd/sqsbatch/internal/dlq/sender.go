@@ -38,7 +38,7 @@ type sender struct {
 }
 
 func (s *session) newSender() *sender {
-	out := &sender{session: s, routes: &routes{account: s.account, from: s.queue}, pending: map[string]*journal.Pending{}}
+	out := &sender{session: s, routes: newRoutes(s), pending: map[string]*journal.Pending{}}
 	if s.rate > 0 {
 		out.limiter = rate.NewLimiter(rate.Limit(s.rate), min(10, s.rate))
 	}

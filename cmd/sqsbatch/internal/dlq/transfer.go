@@ -117,7 +117,7 @@ func (t *transfer) prepare(ctx context.Context, l *letter.Letter, again bool) (*
 		return nil, nil
 	}
 	edited, keep := *l, true
-	to, err := t.routes.of(ctx, l)
+	to, err := t.routes.of(l)
 	if err == nil && t.edit != nil {
 		edited, keep, err = t.edit(ctx, *l)
 	}

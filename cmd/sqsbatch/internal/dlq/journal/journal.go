@@ -91,7 +91,9 @@ type Journal struct {
 	size  int64       // of the whole lines
 	torn  error       // a line could not be written, and its beginning not removed
 	flush *time.Timer // nil if all lines are on the disk
-	err   error       // the first failure to flush
+	err   error       // the latest failure to flush
+
+	syncing sync.Mutex // during a flush: the file is locked until it ends, whatever Close does
 }
 
 // Create begins a journal at path, in place of one of a run that ended. It returns an
@@ -246,6 +248,8 @@ func (j *Journal) End() error {
 
 // Close closes the file. A run without End can be resumed.
 func (j *Journal) Close() error {
+	j.syncing.Lock()
+	defer j.syncing.Unlock()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.flush != nil {
@@ -281,6 +285,8 @@ func (j *Journal) write(v any) error {
 
 // sync flushes the file to the disk. It does not keep lines from being written meanwhile.
 func (j *Journal) sync() {
+	j.syncing.Lock()
+	defer j.syncing.Unlock()
 	j.mu.Lock()
 	j.flush = nil
 	j.mu.Unlock()
