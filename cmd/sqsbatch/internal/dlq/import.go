@@ -2,7 +2,6 @@ package dlq
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -70,7 +69,7 @@ func (i *importer) run(path string) error {
 		sent := i.result.now().Sent
 		return sent, 0, number(sent) + " sent"
 	})
-	err = i.read(letter.NewReader(in))
+	err = i.read(in)
 	i.status.end()
 	return i.report(cmp.Or(i.interrupted(), err))
 }
@@ -101,31 +100,35 @@ const (
 
 // read sends the messages of a file, a chunk at a time. On a FIFO queue the messages of a
 // group go one after another.
-func (i *importer) read(in *letter.Reader) error {
-	var end error
-	for n := 1; i.soft.Err() == nil && end == nil; {
-		var list []*parcel
-		for bytes := 0; len(list) < chunk && bytes < chunkBytes; n++ {
-			var l letter.Letter
-			if l, end = in.Next(); end != nil {
-				break
-			}
-			if p := i.prepare(&l, n); p != nil {
-				list = append(list, p)
-				bytes += l.Size()
-			}
+func (i *importer) read(in io.Reader) error {
+	var list []*parcel
+	n, bytes := 0, 0
+	for l, err := range letter.Read(in) {
+		if err != nil {
+			return cmp.Or(i.deliverAll(list), err)
 		}
-		if i.dryRun() {
+		n++
+		if p := i.prepare(&l, n); p != nil {
+			list = append(list, p)
+			bytes += l.Size()
+		}
+		if len(list) < chunk && bytes < chunkBytes {
 			continue
 		}
-		if _, err := i.deliver(i.soft, i.kill, list, i.workers); err != nil {
+		if err := i.deliverAll(list); err != nil || i.soft.Err() != nil {
 			return err
 		}
+		list, bytes = nil, 0
 	}
-	if errors.Is(end, io.EOF) {
+	return i.deliverAll(list)
+}
+
+func (i *importer) deliverAll(list []*parcel) error {
+	if i.dryRun() {
 		return nil
 	}
-	return end
+	_, err := i.deliver(i.soft, i.kill, list, i.workers)
+	return err
 }
 
 // prepare returns nil for a message that is not sent.
