@@ -162,7 +162,7 @@ func (t *transfer) run() (err error) {
 	t.began = time.Now()
 	again := t.state != nil && t.state.Sent+len(t.pending) > 0 // a task is for runs that have sent nothing themselves
 	if noTask == "" && t.By != bySend && !again {
-		if instead, err := t.task(); !instead {
+		if instead, err := t.task(); err != nil || !instead {
 			return err
 		}
 	}
