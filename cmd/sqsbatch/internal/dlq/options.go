@@ -121,20 +121,22 @@ func parseTime(text string, now time.Time) (time.Time, error) {
 	if ago, err := parseAgo(text); err == nil {
 		return now.Add(-ago), nil
 	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+	for _, layout := range []string{
+		time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly, time.TimeOnly, "15:04",
+	} {
+		t, err := time.ParseInLocation(layout, text, time.Local)
+		if err != nil {
+			continue
+		}
+		if t.Year() > 0 {
 			return t, nil
 		}
-	}
-	for _, layout := range []string{time.TimeOnly, "15:04"} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			y, m, d := now.Local().Date()
-			at := time.Date(y, m, d, t.Hour(), t.Minute(), t.Second(), 0, time.Local)
-			if at.After(now) {
-				at = at.AddDate(0, 0, -1) // it was yesterday
-			}
-			return at, nil
+		y, m, d := now.Local().Date()
+		at := time.Date(y, m, d, t.Hour(), t.Minute(), t.Second(), 0, time.Local)
+		if at.After(now) {
+			at = at.AddDate(0, 0, -1) // it was yesterday
 		}
+		return at, nil
 	}
 	return time.Time{}, errors.New("it must be a time, like 2026-11-23T21:00:00Z or 21:00, or how long ago, like 2h or 3d")
 }

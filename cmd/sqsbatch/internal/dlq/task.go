@@ -44,12 +44,16 @@ func (t *transfer) task() (instead bool, err error) {
 		if err := t.taskPlan(last); err != nil || t.dryRun() {
 			return false, err
 		}
-		var ended *queue.Task
-		if ended, why, err = t.runTask(last); err != nil {
-			return false, err
+		var handle string
+		if handle, why = t.startTask(last); sqserror.Unsure(why) {
+			return false, fmt.Errorf("the task may have begun; `--resume` follows it if so: %w", why)
 		}
-		if ended != nil {
-			err := t.taskReport(ended)
+		if why == nil {
+			ended, err := t.followTask(handle, last)
+			if err != nil {
+				return false, err
+			}
+			err = t.taskReport(ended)
 			if !ended.Failed() || ended.Moved > 0 && ended.Reason != queue.NoSource || t.By == byTask || t.interrupted() != nil {
 				return false, cmp.Or(err, t.endJournal())
 			}
@@ -76,33 +80,23 @@ func (t *transfer) lastTask() (last *queue.Task, why error) {
 	return t.queue.LastTask(t.soft)
 }
 
-// runTask starts a task, unless one runs, and follows it. last is the queue's last task, or
-// nil. why says that SQS refuses to start one.
-func (t *transfer) runTask(last *queue.Task) (ended *queue.Task, why, err error) {
+// startTask starts a task, unless the last one runs.
+func (t *transfer) startTask(last *queue.Task) (handle string, err error) {
 	if last != nil && last.Running() {
-		ended, err = t.followTask(last.Handle, nil)
-		return ended, nil, err
+		return last.Handle, nil
 	}
 	to := ""
 	if t.routes.to != nil {
 		to = t.routes.to.ARN
 	}
-	handle, err := t.queue.StartTask(t.soft, to, t.rate)
-	switch {
-	case sqserror.Unsure(err):
-		return nil, nil, fmt.Errorf("the task may have begun; `--resume` follows it if so: %w", err)
-	case err != nil:
-		return nil, err, nil
-	}
-	ended, err = t.followTask(handle, last)
-	return ended, nil, err
+	return t.queue.StartTask(t.soft, to, t.rate)
 }
 
 // pollTask is how often SQS is asked how far a task is.
 const pollTask = 2 * time.Second
 
 // followTask waits for the end of the task with a handle, and cancels it after an interrupt.
-// SQS lists tasks with a delay: until it lists the task, last is the one before it.
+// SQS lists tasks with a delay: until it lists the task, it lists last, the one before it.
 func (t *transfer) followTask(handle string, last *queue.Task) (ended *queue.Task, err error) {
 	var moved atomic.Int64
 	total := t.queue.Visible
@@ -122,7 +116,7 @@ func (t *transfer) followTask(handle string, last *queue.Task) (ended *queue.Tas
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("the task goes on, and cannot be followed: %w", err)
-		case latest == nil || last != nil && latest.Started.Equal(last.Started): // not yet listed
+		case latest == nil || last != nil && last.Handle != handle && latest.Started.Equal(last.Started): // not yet listed
 		case !latest.Running():
 			return latest, nil
 		default:
