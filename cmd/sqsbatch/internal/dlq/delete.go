@@ -80,6 +80,7 @@ func (s *session) delete(path string) (err error) {
 	return s.verdict(c, err)
 }
 
+// deleteChosen deletes those of letters that are selected, once they are saved.
 func (s *session) deleteChosen(ctx context.Context, letters []letter.Letter, saved *file) error {
 	var list []*letter.Letter // those that SQS delivered once more, after they were deleted
 	letters = slices.DeleteFunc(letters, func(l letter.Letter) bool {

@@ -74,6 +74,7 @@ func (i *importer) run(path string) error {
 	return i.report(cmp.Or(i.interrupted(), err))
 }
 
+// openOrCreateJournal begins a journal, or takes up that of the import that was interrupted.
 func (i *importer) openOrCreateJournal(path string) error {
 	set := importSettings{File: path}
 	if info, err := os.Stat(path); err == nil {
@@ -123,6 +124,7 @@ func (i *importer) read(in io.Reader) error {
 	return i.deliverAll(list)
 }
 
+// deliverAll sends parcels, except in a dry run.
 func (i *importer) deliverAll(list []*parcel) error {
 	if i.dryRun() {
 		return nil

@@ -24,10 +24,10 @@ type options struct {
 	criteria letter.Criteria
 	limit    int
 	yes      bool
-	// Of verbs that send.
+	// Flags of verbs that send.
 	rate            int
 	resume, discard bool
-	file            string // of the journal
+	file            string // --journal
 }
 
 // maxWorkers bounds --parallel, so that calls do not wait for connections.

@@ -31,6 +31,7 @@ type routes struct {
 	found map[string]error                        // by ARN: nil, or why nothing can be sent to the queue
 }
 
+// newRoutes returns the routes of a session; its second interrupt ends their calls.
 func newRoutes(s *session) *routes {
 	r := &routes{session: s, known: map[string]func() (*queue.Queue, error){}, found: map[string]error{}}
 	r.sources = once(func() ([]string, error) {
@@ -50,13 +51,6 @@ var (
 	errNotARN   = errors.New("the queue that its attribute sqsbatch names is not an ARN: name a queue with --to")
 	errItself   = errors.New("it came from this queue itself: name a queue with --to")
 )
-
-// An unconfirmedError is the error of a message that names a queue by itself.
-type unconfirmedError struct{ arn string }
-
-func (e *unconfirmedError) Error() string {
-	return "only the message says that it came from " + e.arn + ", which is not a source of this queue: if it is right, add --origin " + e.arn + ", else name a queue with --to"
-}
 
 // routePatience is how long a queue is looked for that messages go to. After that they stay where
 // they are.
@@ -119,7 +113,7 @@ func (r *routes) choose(l *letter.Letter) (*queue.Queue, error) {
 		// A source has the account and region of its dead-letter queue.
 		return nameOf(named, r.queue.ARN) == queueURL[strings.LastIndex(queueURL, "/")+1:]
 	}) {
-		return nil, &unconfirmedError{named}
+		return nil, fmt.Errorf("only the message says that it came from %s, which is not a source of this queue: if it is right, add --origin %[1]s, else name a queue with --to", named)
 	}
 	return r.find(named)
 }
@@ -139,8 +133,9 @@ func (r *routes) find(arn string) (*queue.Queue, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.found[to.ARN] = r.found[to.ARN] // it is found
-	return to, r.found[to.ARN]
+	broken := r.found[to.ARN]
+	r.found[to.ARN] = broken // it is among those that were found
+	return to, broken
 }
 
 func (r *routes) open(arn string) (*queue.Queue, error) {

@@ -72,7 +72,7 @@ func (o *options) open(cmd *cobra.Command, tio cli.IO, name string, receives boo
 	return s, nil
 }
 
-// receiving makes a command's RunE of a verb that acts on the messages that the flags select.
+// receiving returns the RunE of a verb for the messages that the flags select.
 func (o *options) receiving(tio cli.IO, verb func(s *session) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		selection, err := compile(cmd, o.criteria)
@@ -189,10 +189,12 @@ func unseen(q *queue.Queue) string {
 	return fmt.Sprintf("SQS allows %s messages in flight", number(queue.MaxInFlight))
 }
 
+// rowOfTwice names messages that may have been sent twice.
 func (s *session) rowOfTwice(c counts) {
 	s.row(len(c.SentTwice), "may have been sent twice: %s", someIDs(c.SentTwice))
 }
 
+// sayDryRun says how to do what a dry run has shown.
 func (s *session) sayDryRun() {
 	if s.dryRun() {
 		s.print("Nothing was changed. To %s them, add --yes.", s.cmd.Name())

@@ -93,7 +93,7 @@ type Journal struct {
 	flush *time.Timer // nil if all lines are on the disk
 	err   error       // the latest failure to flush
 
-	syncing sync.Mutex // during a flush: the file is locked until it ends, whatever Close does
+	syncing sync.Mutex // held during a flush: until it ends, a file that was closed stays locked
 }
 
 // Create begins a journal at path, in place of one of a run that ended. It returns an

@@ -36,7 +36,6 @@ type Selection struct {
 // Compile checks c. The error names the flag that is wrong.
 func (c Criteria) Compile() (*Selection, error) {
 	s := &Selection{criteria: c}
-	s.criteria.IDs = slices.Clone(c.IDs)
 	if !c.Since.IsZero() && !c.Until.IsZero() && !c.Since.Before(c.Until) {
 		return nil, fmt.Errorf("--since %s: it must be before --until %s",
 			c.Since.Format(time.RFC3339), c.Until.Format(time.RFC3339))

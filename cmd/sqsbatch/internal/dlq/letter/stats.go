@@ -30,7 +30,6 @@ type Stats struct {
 	program   *program // nil for a way that has a name
 	retention time.Duration
 	report    Report // without Groups and Hours
-	expiring  Expiring
 	groups    map[string]*Group
 	hours     map[int64]int // by hours since 1970
 }
@@ -48,8 +47,10 @@ type Stats struct {
 // later than its time of sending says.
 func NewStats(by string, retention time.Duration, fifo bool) (*Stats, error) {
 	s := &Stats{
-		report: Report{By: cmp.Or(by, "reason")}, retention: retention, expiring: Expiring{AtTheEarliest: fifo},
-		groups: make(map[string]*Group), hours: make(map[int64]int),
+		report: Report{By: cmp.Or(by, "reason")}, retention: retention, groups: make(map[string]*Group), hours: make(map[int64]int),
+	}
+	if retention > 0 {
+		s.report.Expiring = &Expiring{AtTheEarliest: fifo}
 	}
 	if !slices.Contains(ways, s.report.By) {
 		program, err := compile("--by", by)
@@ -109,8 +110,8 @@ func (s *Stats) Add(l *Letter, now time.Time) error {
 	if !l.Sent.IsZero() {
 		r.Oldest, r.Newest = earlier(r.Oldest, l.Sent), later(r.Newest, l.Sent)
 	}
-	if s.retention > 0 {
-		s.expiring.add(l, s.retention, now)
+	if r.Expiring != nil {
+		r.Expiring.add(l, s.retention, now)
 	}
 	switch {
 	case l.Source != "":
@@ -253,10 +254,6 @@ func (e *Expiring) add(l *Letter, retention time.Duration, now time.Time) {
 func (s *Stats) Report(now time.Time) Report {
 	r := s.report
 	r.At, r.Groups, r.Hours = now, make([]Group, 0, len(s.groups)), s.histogram()
-	if s.retention > 0 {
-		expiring := s.expiring
-		r.Expiring = &expiring
-	}
 	for _, g := range s.groups {
 		group := *g
 		group.Sources = slices.Sorted(slices.Values(g.Sources))
