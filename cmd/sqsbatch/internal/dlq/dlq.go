@@ -3,12 +3,13 @@
 //	sqsbatch dlq stats orders-dead
 //	sqsbatch dlq replay orders-dead --reason 'no such customer' --yes
 //
-// A verb receives the messages of the queue once (scan.go), holds them meanwhile so that
-// nothing comes twice and gives them back at its end (hold.go), and acts on those that are
-// selected (pick.go). replay and move send and delete (transfer.go), to the queue that
-// each message came from (route.go); or they have SQS do it (task.go). What they and import
-// send goes through a sender (sender.go), which notes each step in a journal (package
-// journal). Package letter is the message, package queue the calls.
+// A verb is a session (session.go) with its flags (options.go). It receives the messages of the
+// queue once (scan.go), holds them meanwhile so that nothing comes twice and gives them back at
+// its end (hold.go), and acts on those that are selected (pick.go). replay and move (replay.go)
+// send and delete (transfer.go), to the queue that each message came from (route.go); or they
+// have SQS do it (task.go). What they and import send goes through a sender (sender.go), which
+// notes each step in a journal (package journal). Package letter is the message, package queue
+// the calls.
 package dlq
 
 import (
@@ -32,6 +33,9 @@ sqsbatch dlq replay orders-dead --reason 'no such customer' --yes`,
 		tryCommand(tio, builder), replayCommand(tio), moveCommand(tio), deleteCommand(tio))
 	for _, verb := range cmd.Commands() {
 		cli.Notes(verb, exitStatus)
+		if verb.Args == nil {
+			verb.Args, verb.ValidArgsFunction = cobra.ExactArgs(1), cobra.NoFileCompletions
+		}
 	}
 	cli.Notes(cmd, notes+"\n\n"+exitStatus)
 	return cmd

@@ -48,14 +48,11 @@ func createFile(path string, stdout io.Writer) (*file, error) {
 }
 
 func newFile(f syncer, compressed bool) *file {
-	out := &file{f: f}
-	if compressed {
-		out.gz = gzip.NewWriter(f)
-		out.buf = bufio.NewWriterSize(out.gz, 64<<10)
-	} else {
-		out.buf = bufio.NewWriterSize(f, 64<<10)
+	if !compressed {
+		return &file{f: f, buf: bufio.NewWriterSize(f, 64<<10)}
 	}
-	return out
+	gz := gzip.NewWriter(f)
+	return &file{f: f, gz: gz, buf: bufio.NewWriterSize(gz, 64<<10)}
 }
 
 // syncFolder writes a new file's name to the disk, where the system can do so.

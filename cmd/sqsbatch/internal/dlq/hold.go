@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -35,7 +35,6 @@ type hold struct {
 	queue   *queue.Queue
 	mu      sync.Mutex
 	byID    map[string]*held
-	order   []*held // by due; those that left may still be in it
 	deleted ids
 }
 
@@ -43,31 +42,24 @@ type held struct {
 	id, handle string
 	receives   int       // ApproximateReceiveCount that came with handle
 	due        time.Time // when its time is to be extended
-	left       bool      // deleted, or taken by another reader
 }
 
-func newHold(q *queue.Queue) *hold { return &hold{queue: q, byID: map[string]*held{}} }
-
-// add holds messages that were received at a time, and returns those that were not held
-// already. SQS may deliver a message twice; the later handle counts, and the receive count
-// says which one that is: answers may come in another order.
-func (h *hold) add(letters []letter.Letter, received time.Time) (fresh []letter.Letter) {
+// add holds messages that were received now, and returns those that were not held already.
+// SQS may deliver a message twice; the later handle counts, and the receive count says which
+// one that is: answers may come in another order.
+func (h *hold) add(letters []letter.Letter) (fresh []letter.Letter) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	fresh = letters[:0]
-	for _, l := range letters {
-		if m := h.byID[l.ID]; m != nil {
-			if l.Attempt >= m.receives {
-				m.handle, m.receives = l.Handle, l.Attempt
-			}
-			continue
+	due := time.Now().Add(extendAfter)
+	return slices.DeleteFunc(letters, func(l letter.Letter) bool {
+		m := h.byID[l.ID]
+		if m == nil {
+			h.byID[l.ID] = &held{l.ID, l.Handle, l.Attempt, due}
+		} else if l.Attempt >= m.receives {
+			m.handle, m.receives = l.Handle, l.Attempt
 		}
-		m := &held{id: l.ID, handle: l.Handle, receives: l.Attempt, due: received.Add(extendAfter)}
-		h.byID[l.ID] = m
-		h.order = append(h.order, m)
-		fresh = append(fresh, l)
-	}
-	return fresh
+		return m != nil
+	})
 }
 
 // drop forgets a message that was deleted by a handle. first is false if it was deleted
@@ -76,13 +68,10 @@ func (h *hold) add(letters []letter.Letter, received time.Time) (fresh []letter.
 func (h *hold) drop(id, handle string) (first, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	m := h.byID[id]
-	if m != nil && m.handle != handle {
+	if m := h.byID[id]; m != nil && m.handle != handle {
 		return false, false
 	}
-	if m != nil {
-		h.leave(m)
-	}
+	delete(h.byID, id)
 	first = !h.deleted.has(id)
 	h.deleted.add(id)
 	return first, true
@@ -94,12 +83,6 @@ func (h *hold) wasDeleted(id string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.deleted.has(id)
-}
-
-// leave removes a message. It stays in the order for up to a minute, without its texts.
-func (h *hold) leave(m *held) {
-	delete(h.byID, m.id)
-	*m = held{left: true}
 }
 
 // handle is the latest receipt handle of a message.
@@ -122,12 +105,10 @@ func (h *hold) len() int {
 // not cut off, since SQS might carry one out after the message was released.
 func (h *hold) extend(soft, kill context.Context) {
 	for sleep.For(soft, time.Second) {
-		for soft.Err() == nil {
-			list := h.due(time.Now())
-			if len(list) == 0 {
-				break
+		for part := range slices.Chunk(h.due(time.Now()), extendAtOnce) {
+			if soft.Err() == nil {
+				h.hide(kill, part, hidden)
 			}
-			h.hide(kill, list, hidden)
 		}
 	}
 }
@@ -135,20 +116,19 @@ func (h *hold) extend(soft, kill context.Context) {
 // extendAtOnce is how many messages are extended before the end of a run is looked for.
 const extendAtOnce = 100 * holdCalls
 
-// due takes messages whose time is to be extended by now, and puts them at the end of the
-// order.
+// due takes messages whose time is to be extended by now, the most urgent first.
 func (h *hold) due(now time.Time) (list []*held) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	n := 0
-	for len(list) < extendAtOnce && n < len(h.order) && (h.order[n].left || !h.order[n].due.After(now)) {
-		if m := h.order[n]; !m.left {
-			m.due = now.Add(extendAfter)
+	for _, m := range h.byID {
+		if !m.due.After(now) {
 			list = append(list, m)
 		}
-		n++
 	}
-	h.order = append(h.order[n:], list...)
+	slices.SortFunc(list, func(a, b *held) int { return a.due.Compare(b.due) })
+	for _, m := range list {
+		m.due = now.Add(extendAfter)
+	}
 	return list
 }
 
@@ -156,12 +136,7 @@ func (h *hold) due(now time.Time) (list []*held) {
 // be released. They become visible when their time is over.
 func (h *hold) release(ctx context.Context) (failed int) {
 	h.mu.Lock()
-	var list []*held
-	for _, m := range h.order {
-		if !m.left {
-			list = append(list, m)
-		}
-	}
+	list := slices.Collect(maps.Values(h.byID))
 	h.mu.Unlock()
 	return h.hide(ctx, list, 0)
 }
@@ -171,46 +146,38 @@ func (h *hold) release(ctx context.Context) (failed int) {
 func (h *hold) hide(ctx context.Context, list []*held, d time.Duration) (failed int) {
 	var calls errgroup.Group
 	calls.SetLimit(holdCalls)
-	var n atomic.Int64
 	for part := range slices.Chunk(list, 10) {
 		calls.Go(func() error {
-			still, handles := h.still(part)
-			for i, err := range h.queue.Hide(ctx, handles, d) {
+			part, handles := h.still(part)
+			errs := h.queue.Hide(ctx, handles, d)
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			for i, m := range part {
 				switch {
-				case err == nil:
-				case sqserror.Gone(err):
-					h.forget(still[i], handles[i])
-				default:
-					n.Add(1)
+				case errs[i] == nil:
+				case !sqserror.Gone(errs[i]):
+					failed++
+				case h.byID[m.id] == m && m.handle == handles[i]: // not received once more
+					delete(h.byID, m.id)
 				}
 			}
 			return nil
 		})
 	}
 	_ = calls.Wait() // they return no error
-	return int(n.Load())
+	return failed
 }
 
-// still returns those of a list that have not left, and their handles.
+// still returns those of a list that are still held, and their handles.
 func (h *hold) still(list []*held) (still []*held, handles []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, m := range list {
-		if !m.left {
+		if h.byID[m.id] == m {
 			still, handles = append(still, m), append(handles, m.handle)
 		}
 	}
 	return still, handles
-}
-
-// forget removes a message that this run no longer holds by a handle, unless it was deleted
-// meanwhile, or received once more.
-func (h *hold) forget(m *held, handle string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !m.left && m.handle == handle {
-		h.leave(m)
-	}
 }
 
 // ids is a set of message ids that forgets old ones, so that its size is bounded: it

@@ -20,28 +20,30 @@ import (
 // Anyone who may send to the dead-letter queue can write what a message names, so no other queue
 // is called because of it.
 type routes struct {
-	account *queue.Account
-	from    *queue.Queue
+	*session
 	to      *queue.Queue // of --to, nil without it
 	origins []string     // of --origin
+	// sources has the URLs of the queues whose dead-letter queue this is. They are asked for once.
+	sources func() ([]string, error)
 
 	mu    sync.Mutex
-	known map[string]*route // by ARN, onlySource or allSources
+	known map[string]func() (*queue.Queue, error) // by ARN; by "" for the only source
+	found map[string]error                        // by ARN: nil, or why nothing can be sent to the queue
 }
 
-// Keys of routes besides ARNs: the queues whose dead-letter queue this is, and the only one.
-const (
-	allSources = "all"
-	onlySource = ""
-)
-
-// A route is a queue, or why it cannot be used, once found is closed. That of allSources has
-// their URLs.
-type route struct {
-	found chan struct{}
-	queue *queue.Queue
-	urls  []string
-	err   error
+// newRoutes returns the routes of a session; its second interrupt ends their calls.
+func newRoutes(s *session) *routes {
+	r := &routes{session: s, known: map[string]func() (*queue.Queue, error){}, found: map[string]error{}}
+	r.sources = once(func() ([]string, error) {
+		ctx, cancel := context.WithTimeout(s.kill, routePatience)
+		defer cancel()
+		urls, err := s.queue.Sources(ctx, queue.Opening)
+		if err != nil {
+			err = fmt.Errorf("%w; with --to SQS is not asked", err)
+		}
+		return urls, err
+	})
+	return r
 }
 
 var (
@@ -50,24 +52,34 @@ var (
 	errItself   = errors.New("it came from this queue itself: name a queue with --to")
 )
 
-// An unconfirmedError is the error of a message that names a queue by itself.
-type unconfirmedError struct{ arn string }
-
-func (e *unconfirmedError) Error() string {
-	return "only the message says that it came from " + e.arn + ", which is not a source of this queue: if it is right, add --origin " + e.arn + ", else name a queue with --to"
-}
-
 // routePatience is how long a queue is looked for that messages go to. After that they stay where
 // they are.
 const routePatience = 20 * time.Second
 
+// once returns a function that calls f, once. It is not sync.OnceValues, because callers that wait
+// for a lock stop the virtual time of tests.
+func once[T any](f func() (T, error)) func() (T, error) {
+	var value T
+	var err error
+	begun, done := make(chan struct{}, 1), make(chan struct{})
+	return func() (T, error) {
+		select {
+		case begun <- struct{}{}:
+			value, err = f()
+			close(done)
+		case <-done:
+		}
+		return value, err
+	}
+}
+
 // of returns the queue that a message goes to, or why there is none.
-func (r *routes) of(ctx context.Context, l *letter.Letter) (*queue.Queue, error) {
-	to, err := r.choose(ctx, l)
+func (r *routes) of(l *letter.Letter) (*queue.Queue, error) {
+	to, err := r.choose(l)
 	switch {
 	case err != nil:
 		return nil, err
-	case to.ARN == r.from.ARN:
+	case to.ARN == r.queue.ARN:
 		return nil, errItself
 	case to.FIFO() && l.GroupID == "":
 		return nil, noGroup(to)
@@ -80,35 +92,70 @@ func noGroup(to *queue.Queue) error {
 	return fmt.Errorf("it has no message group, and %s is a FIFO queue", to.Name())
 }
 
-func (r *routes) choose(ctx context.Context, l *letter.Letter) (*queue.Queue, error) {
+func (r *routes) choose(l *letter.Letter) (*queue.Queue, error) {
 	named := l.NamedSource()
 	switch {
 	case r.to != nil:
 		return r.to, nil
 	case l.Source != "":
-		return r.queueOf(ctx, l.Source)
+		return r.find(l.Source)
 	case named == "" || slices.Contains(r.origins, named):
-		return r.queueOf(ctx, named)
+		return r.find(named)
 	}
 	if _, err := endpoint.ParseARN(named); err != nil || strings.ContainsFunc(named, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		return nil, errNotARN // and it is not quoted
 	}
-	sources, err := r.find(ctx, allSources)
+	urls, err := r.sources()
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(sources.urls, func(queueURL string) bool {
+	if !slices.ContainsFunc(urls, func(queueURL string) bool {
 		// A source has the account and region of its dead-letter queue.
-		return nameOf(named, r.from.ARN) == queueURL[strings.LastIndex(queueURL, "/")+1:]
+		return nameOf(named, r.queue.ARN) == queueURL[strings.LastIndex(queueURL, "/")+1:]
 	}) {
-		return nil, &unconfirmedError{named}
+		return nil, fmt.Errorf("only the message says that it came from %s, which is not a source of this queue: if it is right, add --origin %[1]s, else name a queue with --to", named)
 	}
-	return r.queueOf(ctx, named)
+	return r.find(named)
 }
 
-func (r *routes) queueOf(ctx context.Context, key string) (*queue.Queue, error) {
-	way, err := r.find(ctx, key)
-	return way.queue, err
+// find opens a queue by its ARN, each once.
+func (r *routes) find(arn string) (*queue.Queue, error) {
+	r.mu.Lock()
+	open := r.known[arn]
+	if open == nil {
+		open = once(func() (*queue.Queue, error) { return r.open(arn) })
+		r.known[arn] = open
+	}
+	r.mu.Unlock()
+	to, err := open()
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	broken := r.found[to.ARN]
+	r.found[to.ARN] = broken // it is among those that were found
+	return to, broken
+}
+
+func (r *routes) open(arn string) (*queue.Queue, error) {
+	ctx, cancel := context.WithTimeout(r.kill, routePatience)
+	defer cancel()
+	if arn != "" {
+		to, err := r.account.OpenARN(ctx, arn, queue.Opening)
+		if errors.Is(err, queue.ErrNotARN) {
+			err = errNotARN
+		}
+		return to, err
+	}
+	urls, err := r.sources()
+	if err != nil {
+		return nil, err
+	}
+	if len(urls) != 1 {
+		return nil, errNoSource
+	}
+	return r.queue.OpenURL(ctx, urls[0], queue.Opening)
 }
 
 // without gives up a queue to which nothing can be sent: further messages for it stay. It returns
@@ -116,69 +163,11 @@ func (r *routes) queueOf(ctx context.Context, key string) (*queue.Queue, error) 
 func (r *routes) without(arn string, err error) (others bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, way := range r.known {
-		select {
-		case <-way.found:
-		default:
-			continue
-		}
-		switch {
-		case way.queue != nil && way.queue.ARN == arn:
-			way.err = err
-		case way.queue != nil && way.err == nil:
-			others = true
-		}
+	if _, known := r.found[arn]; known {
+		r.found[arn] = err
+	}
+	for _, broken := range r.found {
+		others = others || broken == nil
 	}
 	return others
-}
-
-// find looks for a route, each once.
-func (r *routes) find(ctx context.Context, key string) (route, error) {
-	r.mu.Lock()
-	way, known := r.known[key]
-	if !known {
-		way = &route{found: make(chan struct{})}
-		if r.known == nil {
-			r.known = map[string]*route{}
-		}
-		r.known[key] = way
-	}
-	r.mu.Unlock()
-	if !known {
-		r.open(ctx, key, way) // others read it once found is closed
-		close(way.found)
-	}
-	select {
-	case <-way.found:
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return *way, way.err
-	case <-ctx.Done():
-		return route{}, ctx.Err()
-	}
-}
-
-func (r *routes) open(ctx context.Context, key string, way *route) {
-	short, cancel := context.WithTimeout(ctx, routePatience)
-	defer cancel()
-	switch key {
-	case allSources:
-		if way.urls, way.err = r.from.Sources(short, queue.Opening); way.err != nil {
-			way.err = fmt.Errorf("%w; with --to SQS is not asked", way.err)
-		}
-	case onlySource:
-		all, err := r.find(ctx, allSources)
-		switch {
-		case err != nil:
-			way.err = err
-		case len(all.urls) != 1:
-			way.err = errNoSource
-		default:
-			way.queue, way.err = r.from.OpenURL(short, all.urls[0], queue.Opening)
-		}
-	default:
-		if way.queue, way.err = r.account.OpenARN(short, key, queue.Opening); errors.Is(way.err, queue.ErrNotARN) {
-			way.err = errNotARN
-		}
-	}
 }

@@ -18,19 +18,15 @@ type scan struct {
 	queue   *queue.Queue
 	workers int
 	say     func(format string, args ...any)
-	// each deals with letters that were received together, in the order of the queue. It
-	// calls [hold.drop] for those that it deleted. An error ends the scan.
-	each func(ctx context.Context, letters []letter.Letter) error
 
 	hold      *hold
+	ending    context.Context // ended by an interrupt or an error: nothing waits any more
+	end       context.CancelCauseFunc
 	receiving context.Context // ended by stop
 	stop      context.CancelFunc
-	ending    context.Context // ended by an interrupt or an error: nothing waits any more
-	end       context.CancelFunc
-	first     error // that ended the scan
 
 	mu       sync.Mutex
-	inHand   int       // batches that each deals with
+	inHand   int       // batches that are dealt with
 	active   time.Time // when the last batch came or was done
 	full     bool      // holdLimit was reached
 	received int
@@ -47,20 +43,10 @@ type scan struct {
 
 func (s *session) newScan(workers int) *scan {
 	q := s.queue
-	scan := &scan{queue: q, workers: workers, say: s.status.say, hold: newHold(q), expected: q.Visible + q.InFlight}
-	scan.ending, scan.end = context.WithCancel(context.Background())
+	scan := &scan{queue: q, workers: workers, say: s.status.say, hold: &hold{queue: q, byID: map[string]*held{}}, expected: q.Visible + q.InFlight}
+	scan.ending, scan.end = context.WithCancelCause(context.Background())
 	scan.receiving, scan.stop = context.WithCancel(scan.ending)
 	return scan
-}
-
-// fail ends the scan after what is in hand, as an interrupt does, because of an error.
-func (s *scan) fail(err error) {
-	s.mu.Lock()
-	if s.first == nil {
-		s.first = err
-	}
-	s.mu.Unlock()
-	s.end()
 }
 
 // An account says how a scan ended.
@@ -84,57 +70,50 @@ type account struct {
 // sawAll reports whether a message that was not received is not in the queue.
 func (a *account) sawAll() bool { return a.Whole && a.Unseen+a.Newer+a.Elsewhere == 0 }
 
-// run scans until the queue is empty, stop is called, soft ends, or an error comes up.
-// When kill ends, it gives up at once: what is held appears by itself when its time is
-// over.
-func (s *scan) run(soft, kill context.Context) (a account, err error) {
-	interrupted := context.AfterFunc(soft, s.end)
-	defer interrupted()
-	defer s.end()
+// run scans until the queue is empty, stop is called, soft ends, or an error comes up. each
+// deals with letters that were received together, in the order of the queue. It calls
+// [hold.drop] for those that it deleted. Its error ends the scan. When kill ends, run gives up
+// at once: what is held appears by itself when its time is over.
+func (s *scan) run(soft, kill context.Context, each func(context.Context, []letter.Letter) error) (a account, err error) {
+	defer context.AfterFunc(soft, func() { s.end(nil) })()
+	defer s.end(nil)
 	extending, stopExtending := context.WithCancel(kill)
-	extended := make(chan struct{})
-	go func() { defer close(extended); s.hold.extend(extending, kill) }()
-
-	for {
-		s.round(kill)
-		if s.receiving.Err() != nil || kill.Err() != nil {
+	var extended sync.WaitGroup
+	extended.Go(func() { s.hold.extend(extending, kill) })
+	for more := true; more; {
+		// A round receives with all workers until each of them finds the queue empty.
+		var workers sync.WaitGroup
+		for range s.workers {
+			workers.Go(func() {
+				if err := s.work(kill, each); err != nil {
+					s.end(err)
+				}
+			})
+		}
+		if workers.Wait(); s.receiving.Err() != nil || kill.Err() != nil {
 			break
 		}
-		more, err := s.more(kill, &a)
-		if err != nil {
-			s.fail(err)
+		if more, err = s.more(kill, &a); err != nil {
+			s.end(err)
 		}
-		if !more {
-			a.Whole = err == nil
-			break
-		}
+		a.Whole = !more && err == nil
 	}
 	stopExtending()
-	<-extended
+	extended.Wait()
 	a.Received = s.received
 	a.Hidden = s.hold.len()
 	if kill.Err() == nil {
 		a.Hidden = s.hold.release(kill)
 	}
-	return a, errors.Join(s.first, kill.Err())
-}
-
-// round receives with all workers until each of them finds the queue empty.
-func (s *scan) round(kill context.Context) {
-	var workers sync.WaitGroup
-	for range s.workers {
-		workers.Go(func() {
-			if err := s.work(kill); err != nil {
-				s.fail(err)
-			}
-		})
+	if err = context.Cause(s.ending); errors.Is(err, context.Canceled) { // by an interrupt
+		err = nil
 	}
-	workers.Wait()
+	return a, errors.Join(err, kill.Err())
 }
 
 // work is one worker. An open receive is never cut off, because what it receives would be
 // hidden.
-func (s *scan) work(kill context.Context) error {
+func (s *scan) work(kill context.Context, each func(context.Context, []letter.Letter) error) error {
 	for s.receiving.Err() == nil && kill.Err() == nil {
 		if s.hold.len() >= holdLimit {
 			s.mu.Lock()
@@ -154,23 +133,25 @@ func (s *scan) work(kill context.Context) error {
 			}
 			continue
 		}
+		few := len(letters) < asked
 		s.take(letters)
-		err = s.each(kill, s.hold.add(letters, time.Now()))
-		if last := s.dealt(len(letters) < asked); err != nil || last {
+		err = each(kill, s.hold.add(letters))
+		if last := s.dealt(few); err != nil || last {
 			return err
 		}
 	}
 	return nil
 }
 
-// delete deletes messages, and returns the ids of those that were not deleted before. It
-// calls failed for those that it could not delete. err is one that every further message
-// would meet.
-func (s *scan) delete(ctx context.Context, letters []*letter.Letter, failed func(*letter.Letter, error)) (deleted []string, err error) {
+// deleteReceived deletes messages, counts them, and returns the ids of those that were not
+// deleted before. It calls failed for those that it could not delete. err is one that every
+// further message would meet.
+func (s *session) deleteReceived(ctx context.Context, letters []*letter.Letter, failed func(*letter.Letter, error)) (deleted []string, err error) {
+	hold := s.scan.hold
 	for len(letters) > 0 {
 		handles := make([]string, len(letters))
 		for i, l := range letters {
-			handles[i] = s.hold.handle(l)
+			handles[i] = hold.handle(l)
 		}
 		var again []*letter.Letter
 		for i, e := range s.queue.Delete(ctx, handles) {
@@ -180,7 +161,7 @@ func (s *scan) delete(ctx context.Context, letters []*letter.Letter, failed func
 				err = cmp.Or(err, fatal(e))
 				continue
 			}
-			switch isNew, ok := s.hold.drop(l.ID, handles[i]); {
+			switch isNew, ok := hold.drop(l.ID, handles[i]); {
 			case !ok:
 				again = append(again, l)
 			case isNew:
@@ -189,6 +170,7 @@ func (s *scan) delete(ctx context.Context, letters []*letter.Letter, failed func
 		}
 		letters = again
 	}
+	s.result.count(func(c *counts) { c.Deleted += len(deleted) })
 	return deleted, err
 }
 
@@ -288,12 +270,12 @@ func (s *scan) wait(n int, until time.Time, by string) bool {
 	return sleep.For(s.receiving, 2*time.Second)
 }
 
-// progress returns how many messages were received, and text, with what the scan waits for.
-func (s *scan) progress(text string) (received int, full string) {
+// progress returns how many messages were received, and what the scan waits for.
+func (s *scan) progress() (received int, waiting string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.waitingUntil.IsZero() {
-		text += ", waiting until " + s.waitingUntil.Local().Format(time.TimeOnly)
+		waiting = ", waiting until " + s.waitingUntil.Local().Format(time.TimeOnly)
 	}
-	return s.received, text
+	return s.received, waiting
 }

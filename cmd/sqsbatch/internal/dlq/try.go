@@ -2,7 +2,6 @@ package dlq
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 
@@ -17,12 +16,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 )
 
-// trying are the flags of try.
-type trying struct {
-	receiving
-	trial local.Trial
-}
-
 // Messages that are tried are kept in memory.
 const (
 	tryLimit = 100
@@ -30,7 +23,7 @@ const (
 )
 
 func tryCommand(tio cli.IO, builder build.Builder) *cobra.Command {
-	v := &trying{}
+	o, trial := &options{}, &local.Trial{}
 	cmd := &cobra.Command{
 		Use:   "try QUEUE [package]",
 		Short: "run messages through the local function, and say which would succeed now",
@@ -38,52 +31,48 @@ func tryCommand(tio cli.IO, builder build.Builder) *cobra.Command {
 		Example: `sqsbatch dlq try orders-dead .
 sqsbatch dlq try orders-dead --reason timeout --limit 1000 ./cmd/orders`,
 		Args: cobra.MinimumNArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		PreRunE: func(_ *cobra.Command, args []string) error {
 			for _, arg := range args[1:] {
-				if err := v.trial.Argument(arg); err != nil {
+				if err := trial.Argument(arg); err != nil {
 					return err
 				}
 			}
-			return v.run(cmd, tio, builder, args[0])
+			return nil
 		},
+		RunE: o.receiving(tio, func(s *session) error { return s.try(trial, builder) }),
 	}
-	v.selecting.flags(cmd, tryLimit, "try at most N; 0 is no limit, except that they are kept in memory")
-	v.trial.Flags(cmd)
-	v.common.flags(cmd)
+	o.selectFlags(cmd, tryLimit, "try at most N; 0 is no limit, except that they are kept in memory")
+	trial.Flags(cmd)
+	o.placeFlags(cmd)
 	cli.Section(cmd, "What is shown", func(f *pflag.FlagSet) {
-		v.forceFlag(f)
-		f.Var(cli.Choice(&v.output, "text", "json"), "output", "the form of the output\njson: one JSON object a line, one for each message")
+		o.forceFlag(f)
+		o.outputFlag(f)
+		f.Lookup("output").Usage = "the form of the output\njson: one JSON object a line, one for each message"
 	})
 	return cmd
 }
 
-func (v *trying) run(cmd *cobra.Command, tio cli.IO, builder build.Builder, name string) error {
-	s, err := v.receive(cmd, tio, name)
-	if err != nil {
-		return err
-	}
-	defer s.close()
+func (s *session) try(trial *local.Trial, builder build.Builder) error {
 	var ids []string
 	var messages []message.Message
 	bytes := 0
-	look := s.newLook(s.workers, func(_ context.Context, l *letter.Letter) error {
+	c, err := s.look(s.workers, func(l *letter.Letter) error {
 		if bytes += l.Size(); bytes > tryBytes {
 			return fmt.Errorf("the messages have more than %d MiB together: select fewer, or give --limit", tryBytes>>20)
 		}
 		ids, messages = append(ids, l.ID), append(messages, l.Message)
 		return nil
-	})
-	c, a, err := look.run(s)
+	}, s.selected())
 	if err != nil {
-		return s.verdict(c, a, err, look.pick.full())
+		return asInterrupted(err)
 	}
 	if len(messages) == 0 {
-		s.print("%s: no message is selected of %s", s.queue.Name(), count(a.Received))
+		s.print("%s: no message is selected of %s", s.queue.Name(), count(c.Received))
 		return nil
 	}
 	// The queue has its messages back; from here on, only the copies are used.
-	results, err := v.trial.Run(s.soft, s.kill, tio, builder, messages)
-	failing, e := v.show(s, ids, results)
+	results, err := trial.Run(s.soft, s.kill, s.tio, builder, messages)
+	failing, e := s.showTried(ids, results)
 	if err := cmp.Or(e, s.interrupted(), err); err != nil {
 		return asInterrupted(err)
 	}
@@ -103,9 +92,9 @@ type tried struct {
 	Blocked bool `json:"blocked,omitempty"`
 }
 
-// show says what became of the messages, those that would fail in groups, and returns how many
-// these are.
-func (v *trying) show(s *session, ids []string, results []local.TrialResult) (failing int, err error) {
+// showTried says what became of the messages, those that would fail in groups, and returns how
+// many these are.
+func (s *session) showTried(ids []string, results []local.TrialResult) (failing int, err error) {
 	type group struct {
 		outcome, reason string
 		ids             []string

@@ -11,14 +11,13 @@
 //	err = j.End()
 //
 // Each step is one write of whole lines, so a process that is killed loses nothing that it
-// noted. The file is flushed to the disk once a second: after a power failure, steps of the
+// noted. Each line is flushed to the disk within a second: after a power failure, steps of the
 // last second may be missing.
 package journal
 
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,8 +27,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // version changes if the meaning of a line changes.
@@ -91,61 +88,41 @@ type Journal struct {
 	path  string
 	mu    sync.Mutex
 	f     *os.File
-	size  int64 // of the whole lines
-	torn  error // a line could not be written, and its beginning not removed
-	dirty bool
-	err   error // the first failure to flush
+	size  int64       // of the whole lines
+	torn  error       // a line could not be written, and its beginning not removed
+	flush *time.Timer // nil if all lines are on the disk
+	err   error       // the latest failure to flush
 
-	flushing sync.WaitGroup
-	stop     func() // of flushing
+	syncing sync.Mutex // held during a flush: until it ends, a file that was closed stays locked
 }
 
 // Create begins a journal at path, in place of one of a run that ended. It returns an
 // [*UnfinishedError] if the file has a run that did not end, and [ErrLocked] if another
 // process writes it.
 func Create(path string, h Header) (*Journal, error) {
-	j, old, state, err := open(path, func(string) {})
-	switch {
-	case err != nil:
-		return nil, err
-	case state != nil:
-		_ = j.f.Close()
-		return nil, &UnfinishedError{path, old}
-	}
 	h.Version = version
-	if err = j.cut(0); err == nil {
-		err = j.write(h)
-	}
-	if err != nil {
-		_ = j.f.Close()
-		return nil, err
-	}
-	j.start()
-	return j, nil
+	return open(path, func(string) {}, func(j *Journal, old Header, s *State) error {
+		if s != nil {
+			return &UnfinishedError{path, old}
+		}
+		return j.begin(0, h)
+	})
 }
 
 // Resume opens the journal of a run that did not end, and calls deleted with the id of each
 // message that was deleted. It returns [ErrNothing] if there is no such run, and
 // [ErrLocked] if another process writes the file.
-func Resume(path string, deleted func(id string)) (*Journal, Header, *State, error) {
+func Resume(path string, deleted func(id string)) (j *Journal, h Header, state *State, err error) {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return nil, Header{}, nil, ErrNothing
 	}
-	j, h, state, err := open(path, deleted)
-	if err != nil {
-		return nil, Header{}, nil, err
-	}
-	if state == nil {
-		err = ErrNothing
-	} else if err = j.cut(j.size); err == nil { // the last line may not be written to its end
-		err = j.write(line{Op: opResumed, At: time.Now().UTC()})
-	}
-	if err != nil {
-		_ = j.f.Close()
-		return nil, Header{}, nil, fmt.Errorf("journal %s: %w", path, err)
-	}
-	j.start()
-	return j, h, state, nil
+	j, err = open(path, deleted, func(j *Journal, old Header, s *State) error {
+		if h, state = old, s; s == nil {
+			return ErrNothing
+		}
+		return j.begin(j.size, line{Op: opResumed, At: time.Now().UTC()}) // the last line may not be written to its end
+	})
+	return j, h, state, err
 }
 
 // Discard forgets a run that did not end. It refuses a file that is no journal.
@@ -164,16 +141,24 @@ func Discard(path string) error {
 	return j.f.Truncate(0)
 }
 
-// open opens a journal and reads it. state is nil if there is nothing to resume.
-func open(path string, deleted func(id string)) (j *Journal, h Header, state *State, err error) {
-	if j, err = lockedFile(path); err != nil {
-		return nil, h, nil, err
+// open opens a journal, reads it, and calls begin. s is nil if there is nothing to resume.
+func open(path string, deleted func(id string), begin func(j *Journal, h Header, s *State) error) (*Journal, error) {
+	j, err := lockedFile(path)
+	if err != nil {
+		return nil, err
 	}
-	if h, state, err = j.read(deleted); err != nil {
-		_ = j.f.Close()
-		return nil, h, nil, fmt.Errorf("journal %s: %w", path, err)
+	h, state, err := j.read(deleted)
+	if err == nil {
+		err = begin(j, h, state)
 	}
-	return j, h, state, nil
+	if err == nil {
+		return j, nil
+	}
+	_ = j.f.Close()
+	if _, is := errors.AsType[*UnfinishedError](err); is {
+		return nil, err
+	}
+	return nil, fmt.Errorf("journal %s: %w", path, err)
 }
 
 func lockedFile(path string) (*Journal, error) {
@@ -216,6 +201,14 @@ func (j *Journal) cut(size int64) error {
 	return err
 }
 
+// begin removes what is behind the first size bytes, and writes a line there.
+func (j *Journal) begin(size int64, v any) error {
+	if err := j.cut(size); err != nil {
+		return err
+	}
+	return j.write(v)
+}
+
 // Path is the journal's file.
 func (j *Journal) Path() string { return j.path }
 
@@ -255,10 +248,13 @@ func (j *Journal) End() error {
 
 // Close closes the file. A run without End can be resumed.
 func (j *Journal) Close() error {
-	j.stop()
-	j.flushing.Wait()
+	j.syncing.Lock()
+	defer j.syncing.Unlock()
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.flush != nil {
+		j.flush.Stop()
+	}
 	return errors.Join(j.err, j.f.Sync(), j.f.Close())
 }
 
@@ -281,30 +277,24 @@ func (j *Journal) write(v any) error {
 		return err
 	}
 	j.size += int64(n)
-	j.dirty = true
+	if j.flush == nil {
+		j.flush = time.AfterFunc(time.Second, j.sync)
+	}
 	return nil
 }
 
-// start flushes the file to the disk once a second.
-func (j *Journal) start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	j.stop = cancel
-	j.flushing.Go(func() {
-		for sleep.For(ctx, time.Second) {
-			j.mu.Lock()
-			dirty := j.dirty
-			j.dirty = false
-			j.mu.Unlock()
-			if !dirty {
-				continue
-			}
-			if err := j.f.Sync(); err != nil {
-				j.mu.Lock()
-				j.err = err
-				j.mu.Unlock()
-			}
-		}
-	})
+// sync flushes the file to the disk. It does not keep lines from being written meanwhile.
+func (j *Journal) sync() {
+	j.syncing.Lock()
+	defer j.syncing.Unlock()
+	j.mu.Lock()
+	j.flush = nil
+	j.mu.Unlock()
+	if err := j.f.Sync(); err != nil && !errors.Is(err, os.ErrClosed) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.err = err
+	}
 }
 
 // A Pending message was sent, or about to be sent, and is not known to be deleted.

@@ -23,32 +23,49 @@ const (
 // "-", "+" or a blank. JSON is shown indented. It is "" if nothing changes, and plain text that
 // does not control a terminal.
 func Diff(before, after Letter) string {
-	edits := compareLines(before.lines(), after.lines())
+	lines := linediff.Compare(before.lines(), after.lines())
+	from := differing(lines)
 	var out strings.Builder
 	shown, end := 0, 0 // end is behind the last line that was shown
-	for i := 0; i < len(edits); i++ {
-		if !nearChange(edits, i) {
+	for i, line := range lines {
+		near := lines[max(0, i-diffContext):min(len(lines), i+diffContext+1)]
+		if !slices.ContainsFunc(near, func(l linediff.Line) bool { return l.Sign != ' ' }) {
 			continue
 		}
 		if shown++; shown > diffLines {
+			fmt.Fprintf(&out, "  … and more: only the first %d lines are shown\n", diffLines)
 			break
 		}
 		if i > end {
 			out.WriteString("  …\n")
 		}
-		fmt.Fprintf(&out, "%c %s\n", edits[i].Sign, clip(edits[i].Text, edits[i].from))
+		fmt.Fprintf(&out, "%c %s\n", line.Sign, clip(line.Text, from[i]))
 		end = i + 1
-	}
-	if shown > diffLines {
-		fmt.Fprintf(&out, "  … and more: only the first %d lines are shown\n", diffLines)
 	}
 	return out.String()
 }
 
-// nearChange reports whether a line changed, or is shown since one near it did.
-func nearChange(edits []lineEdit, i int) bool {
-	near := edits[max(0, i-diffContext):min(len(edits), i+diffContext+1)]
-	return slices.ContainsFunc(near, func(e lineEdit) bool { return e.Sign != ' ' })
+// differing returns, for each removed line and the added line that replaces it, the character
+// from which they differ; 0 for other lines.
+func differing(lines []linediff.Line) []int {
+	from := make([]int, len(lines))
+	var removed []int // and not yet replaced
+	for i, line := range lines {
+		switch {
+		case line.Sign == ' ':
+			removed = nil
+		case line.Sign == '-':
+			removed = append(removed, i)
+		case len(removed) > 0:
+			old, replaced := []rune(lines[removed[0]].Text), []rune(line.Text)
+			for from[i] < min(len(old), len(replaced)) && old[from[i]] == replaced[from[i]] {
+				from[i]++
+			}
+			from[removed[0]] = from[i]
+			removed = removed[1:]
+		}
+	}
+	return from
 }
 
 // lines is what Diff compares, without characters that control a terminal.
@@ -116,50 +133,6 @@ func hexOf(data []byte, limit int) string {
 		text += " …"
 	}
 	return text
-}
-
-type lineEdit struct {
-	linediff.Line
-	from int // the character from which a changed line differs from the one it replaces
-}
-
-// compareLines lists the lines of a and b.
-func compareLines(a, b []string) []lineEdit {
-	var edits []lineEdit
-	for _, line := range linediff.Compare(a, b) {
-		edits = append(edits, lineEdit{Line: line})
-	}
-	pair(edits)
-	return edits
-}
-
-func commonPrefix[T comparable](a, b []T) (n int) {
-	for n < min(len(a), len(b)) && a[n] == b[n] {
-		n++
-	}
-	return n
-}
-
-// pair finds where a removed line and the added line that replaces it begin to differ.
-func pair(edits []lineEdit) {
-	for i := 0; i < len(edits); {
-		removed := run(edits[i:], '-')
-		added := run(edits[i+removed:], '+')
-		for n := range min(removed, added) {
-			old, replaced := &edits[i+n], &edits[i+removed+n]
-			old.from = commonPrefix([]rune(old.Text), []rune(replaced.Text))
-			replaced.from = old.from
-		}
-		i += max(1, removed+added)
-	}
-}
-
-// run counts the edits of a kind that the list begins with.
-func run(edits []lineEdit, kind byte) (n int) {
-	for n < len(edits) && edits[n].Sign == kind {
-		n++
-	}
-	return n
 }
 
 // clip cuts a long line, so that character from is in what remains.

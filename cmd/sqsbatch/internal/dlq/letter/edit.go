@@ -76,54 +76,41 @@ func (l Letter) apply(outputs []any) (Letter, error) {
 			return l, fmt.Errorf("the program's object has no %s; .%s keeps it as it is", name, name)
 		}
 	}
-	body, err := l.newBody(object["body"], func(old any) string {
-		return string(encodeLike(nil, object["body"], old, []byte(l.Body)))
-	})
-	if err != nil {
-		return l, err
-	}
-	return l.with(body, object["attributes"], object["group"])
+	return l.with(object, func(old any) []byte { return encodeLike(nil, object["body"], old, []byte(l.Body), 0) })
 }
 
 // members are what an edit can change.
 var members = []string{"body", "attributes", "group"}
 
-// newBody returns the body for its value after an edit. encode writes a value that is not
-// taken as text; old is the value before.
-func (l *Letter) newBody(value any, encode func(old any) string) (string, error) {
-	old, err := parse([]byte(l.Body))
-	isText := err != nil
-	if isText {
-		old = l.Body
-	}
-	if same(old, value) {
-		return l.Body, nil
-	}
-	_, wasString := old.(string)
-	switch value := value.(type) {
-	case nil:
-		return "", errors.New("the body is null")
-	case string:
-		if isText || !wasString {
-			return value, nil
-		}
-	}
-	return encode(old), nil
-}
-
-// with returns the letter with another body, and with attributes and a group by their JSON
-// values.
-func (l Letter) with(body string, attributes, group any) (Letter, error) {
-	values, ok := attributes.(map[string]any)
-	if !ok && attributes != nil {
-		return l, fmt.Errorf("attributes is %s; it must be an object", aValue(attributes))
-	}
-	id, ok := group.(string)
-	if !ok && group != nil {
-		return l, fmt.Errorf("group is %s; it must be a string", aValue(group))
-	}
+// with returns the letter with the values of members after an edit. encode writes a body that is
+// not taken as text; old is its value before.
+func (l Letter) with(object map[string]any, encode func(old any) []byte) (Letter, error) {
 	edited := l
-	edited.Body, edited.GroupID, edited.Attributes, edited.Origin = body, id, nil, nil
+	before, err := parse([]byte(l.Body))
+	if err != nil {
+		before = l.Body
+	}
+	value := object["body"]
+	text, isString := value.(string)
+	_, wasString := before.(string)
+	switch {
+	case same(before, value): // it keeps its bytes
+	case value == nil:
+		return l, errors.New("the body is null")
+	case isString && (err != nil || !wasString):
+		edited.Body = text
+	default:
+		edited.Body = string(encode(before))
+	}
+	values, ok := object["attributes"].(map[string]any)
+	if !ok && object["attributes"] != nil {
+		return l, fmt.Errorf("attributes is %s; it must be an object", aValue(object["attributes"]))
+	}
+	edited.GroupID, ok = object["group"].(string)
+	if !ok && object["group"] != nil {
+		return l, fmt.Errorf("group is %s; it must be a string", aValue(object["group"]))
+	}
+	edited.Attributes, edited.Origin = nil, nil
 	old := l.attributeValues()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		a, existed := l.Attributes[name]
@@ -229,11 +216,7 @@ func FromEdited(l Letter, text []byte) (Letter, error) {
 		}
 		values[name] = v
 	}
-	body, err := l.newBody(values["body"], func(any) string { return string(appendCompact(nil, object["body"])) })
-	if err != nil {
-		return l, err
-	}
-	return l.with(body, values["attributes"], values["group"])
+	return l.with(values, func(any) []byte { return appendCompact(nil, object["body"]) })
 }
 
 // atLine says in which line JSON is wrong. It quotes nothing of it.
@@ -249,4 +232,124 @@ func atLine(text []byte, err error) error {
 	}
 	at := min(int(syntax.Offset), len(text))
 	return fmt.Errorf("line %d is not JSON: %w", 1+bytes.Count(text[:at], []byte("\n")), err)
+}
+
+// same reports whether two JSON values are equal. Large numbers are
+// equal only if all their digits are.
+func same(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(a, b, same)
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, same)
+	case nil, bool, string:
+		return a == b
+	}
+	if b == nil || gojq.TypeOf(b) != "number" {
+		return false
+	}
+	return bytes.Equal(marshal(a), marshal(b)) || gojq.Compare(a, b) == 0 && isSmall(a) && isSmall(b)
+}
+
+// isSmall reports whether a float64 has all the digits that a number's integer part has.
+func isSmall(n any) bool {
+	f, _ := gojq.ToFloat64(n)
+	return f > -1<<53 && f < 1<<53
+}
+
+// encodeLike appends v as compact JSON. old and raw are the value before the edit and its
+// JSON. They say how to write the parts of v that did not change, and in which order to
+// write an object's members. If raw is not JSON, they say nothing. depth is the number of levels
+// above v.
+func encodeLike(dst []byte, v, old any, raw []byte, depth int) []byte {
+	if depth > maxLike {
+		return append(dst, marshal(v)...)
+	}
+	if same(old, v) && json.Valid(raw) {
+		return appendCompact(dst, raw)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		return encodeObject(dst, v, old, raw, depth)
+	case []any:
+		return encodeArray(dst, v, old, raw, depth)
+	default:
+		return append(dst, marshal(v)...)
+	}
+}
+
+// maxLike is the number of levels of changed values in which the old text is looked at. Each
+// level reads all that is below it, so a message with 9,000 levels could take minutes.
+const maxLike = 100
+
+func encodeObject(dst []byte, v map[string]any, old any, raw []byte, depth int) []byte {
+	oldValues, _ := old.(map[string]any)
+	var names []string
+	var texts map[string]json.RawMessage
+	if oldValues != nil {
+		names, texts = membersOf(raw)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { _, ok := v[name]; return !ok })
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		if _, ok := texts[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	dst = append(dst, '{')
+	for i, name := range names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(dst, marshal(name)...), ':')
+		dst = encodeLike(dst, v[name], oldValues[name], texts[name], depth+1)
+	}
+	return append(dst, '}')
+}
+
+func encodeArray(dst []byte, v []any, old any, raw []byte, depth int) []byte {
+	oldValues, _ := old.([]any)
+	var texts []json.RawMessage
+	if oldValues != nil {
+		_ = json.Unmarshal(raw, &texts) // it is an array
+	}
+	dst = append(dst, '[')
+	for i, element := range v {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if i < len(texts) {
+			dst = encodeLike(dst, element, oldValues[i], texts[i], depth+1)
+		} else {
+			dst = encodeLike(dst, element, nil, nil, depth+1)
+		}
+	}
+	return append(dst, ']')
+}
+
+// membersOf returns the names of a JSON object's members in order, and the JSON of each.
+func membersOf(object []byte) (names []string, values map[string]json.RawMessage) {
+	values = make(map[string]json.RawMessage)
+	for name, value := range show.Members(object) {
+		if _, twice := values[name]; !twice {
+			names = append(names, name)
+		}
+		values[name] = value // the last one counts
+	}
+	return names, values
+}
+
+func appendCompact(dst, raw []byte) []byte {
+	out := bytes.NewBuffer(dst)
+	if json.Compact(out, raw) != nil {
+		return append(dst, raw...)
+	}
+	return out.Bytes()
+}
+
+// marshal writes what a jq program reads or yields, without escaping characters of HTML.
+func marshal(v any) []byte {
+	text, _ := gojq.Marshal(v) // it never fails
+	return text
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -98,41 +99,41 @@ func (a fileAttribute) attribute() (out batch.MessageAttribute, err error) {
 	return out, nil
 }
 
-// A Reader reads letters from a file: a message in each line, as [Letter.AppendJSON] writes
-// them, or documents with Messages, as `aws sqs receive-message` prints them. It holds one line
-// or document in memory.
-type Reader struct {
-	in      *bufio.Reader
-	line    int    // the number of the line that is being read; 0 before the first
-	value   []byte // the text of the object that was read last
-	waiting []Letter
-	err     error
+// Read reads letters from a file: a message in each line, as [Letter.AppendJSON] writes them, or
+// documents with Messages, as `aws sqs receive-message` prints them. It holds one line or document
+// in memory. An error is the last that it yields. It names the line and what is wrong in it, and
+// quotes nothing of a body.
+func Read(file io.Reader) iter.Seq2[Letter, error] {
+	return func(yield func(Letter, error) bool) {
+		r := &reader{in: bufio.NewReaderSize(file, 64<<10)}
+		for {
+			letters, err := r.read()
+			for _, l := range letters {
+				if !yield(l, nil) {
+					return
+				}
+			}
+			if err != nil {
+				if !errors.Is(err, io.EOF) {
+					yield(Letter{}, err)
+				}
+				return
+			}
+		}
+	}
+}
+
+type reader struct {
+	in    *bufio.Reader
+	line  int    // the number of the line that is being read; 0 before the first
+	value []byte // the text of the object that was read last
 }
 
 // maxValue is how long a line or document may be.
 const maxValue = 16 << 20
 
-// NewReader returns a Reader of r.
-func NewReader(r io.Reader) *Reader {
-	return &Reader{in: bufio.NewReaderSize(r, 64<<10)}
-}
-
-// Next returns the next letter, or io.EOF after the last one. Other errors name the line and
-// what is wrong in it, and quote nothing of a body. After an error, Next returns it again.
-func (r *Reader) Next() (Letter, error) {
-	for len(r.waiting) == 0 && r.err == nil {
-		r.waiting, r.err = r.read()
-	}
-	if len(r.waiting) == 0 {
-		return Letter{}, r.err
-	}
-	l := r.waiting[0]
-	r.waiting = r.waiting[1:]
-	return l, nil
-}
-
 // read returns the letters of the next JSON object.
-func (r *Reader) read() ([]Letter, error) {
+func (r *reader) read() ([]Letter, error) {
 	if err := r.skip(); err != nil {
 		return nil, err
 	}
@@ -151,7 +152,7 @@ func (r *Reader) read() ([]Letter, error) {
 }
 
 // skip reads up to the next JSON object.
-func (r *Reader) skip() error {
+func (r *reader) skip() error {
 	if r.line == 0 {
 		r.line = 1
 		if err := r.checkStart(); err != nil {
@@ -177,7 +178,7 @@ func (r *Reader) skip() error {
 }
 
 // checkStart looks for the marks with which other encodings begin.
-func (r *Reader) checkStart() error {
+func (r *reader) checkStart() error {
 	start, _ := r.in.Peek(3) // an error comes again
 	if bytes.HasPrefix(start, []byte{0xff, 0xfe}) || bytes.HasPrefix(start, []byte{0xfe, 0xff}) {
 		return errors.New("the file is UTF-16; write it as UTF-8 (in PowerShell: | Out-File -Encoding utf8 FILE)")
@@ -189,7 +190,7 @@ func (r *Reader) checkStart() error {
 }
 
 // object reads a JSON object, to its last brace. What is wrong inside of it is found later.
-func (r *Reader) object() error {
+func (r *reader) object() error {
 	first, depth, inString, escaped := r.line, 0, false, false
 	for r.value = r.value[:0]; len(r.value) <= maxValue; {
 		c, err := r.in.ReadByte()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -93,16 +94,13 @@ func fromSQS(t *rapid.T, l letter.Letter) letter.Letter {
 }
 
 func readAll(file []byte) (letters []letter.Letter, err error) {
-	for r := letter.NewReader(bytes.NewReader(file)); ; {
-		l, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return letters, nil
-		}
+	for l, err := range letter.Read(bytes.NewReader(file)) {
 		if err != nil {
 			return letters, err
 		}
 		letters = append(letters, l)
 	}
+	return letters, nil
 }
 
 // What the AWS CLI prints is a file, too, as are lines and blanks of other tools.
@@ -164,17 +162,16 @@ func TestReaderErrors(t *testing.T) {
 	}
 }
 
-// An error of the file is returned with its line, and again afterwards.
+// An error of the file comes with its line, after the letters before it.
 func TestReaderBroken(t *testing.T) {
 	broken := errors.New("broken")
-	r := letter.NewReader(io.MultiReader(strings.NewReader(`{"MessageId":"1","Body":"a"}`+"\n"), iotest.ErrReader(broken)))
-	if l, err := r.Next(); err != nil || l.ID != "1" {
-		t.Fatalf("%+v, %v", l, err)
+	var ids []string
+	var errs []error
+	for l, err := range letter.Read(io.MultiReader(strings.NewReader(`{"MessageId":"1","Body":"a"}`+"\n"), iotest.ErrReader(broken))) {
+		ids, errs = append(ids, l.ID), append(errs, err)
 	}
-	for range 2 {
-		if _, err := r.Next(); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "line 2: ") {
-			t.Fatal(err)
-		}
+	if !slices.Equal(ids, []string{"1", ""}) || errs[0] != nil || !errors.Is(errs[1], broken) || !strings.HasPrefix(errs[1].Error(), "line 2: ") {
+		t.Errorf("%q, %v", ids, errs)
 	}
 }
 

@@ -170,20 +170,23 @@ func (p *program) run(l *Letter, now time.Time, limit int) ([]any, error) {
 	return outputs, nil
 }
 
-// Texts of gojq's errors with the values that they quote. A type's name is always followed
-// by the value, but for null.
-var (
-	typeError = regexp.MustCompile(`(?s)^([a-z0-9_@" ]+): ` + jqType + `(?: \(.*\))?$`)
-	pairError = regexp.MustCompile(`(?s)^([a-z0-9_@" ]+): ` + jqType + `(?: \(.*\))? (and|by:) ` + jqType + `(?: \(.*\))?$`)
-	callError = regexp.MustCompile(`(?s)^([a-z0-9_]+)\(.*\) cannot be applied to: ` + jqType + `(?: \(.*\))?$`)
-	zeroError = regexp.MustCompile(`(?s)^cannot (divide|modulo) number .* by: number `)
-	wrapError = regexp.MustCompile(`(?s)^([a-z0-9_]+)(?:\(.*\))? cannot be applied to `)
-)
+// errorTexts are the errors of gojq without the values that they quote, which may come from the
+// body. A type's name is always followed by the value, but for null.
+var errorTexts = []struct {
+	pattern *regexp.Regexp
+	text    string
+}{
+	{regexp.MustCompile(`(?s)^cannot (divide|modulo) number .* by: number `), "division by zero"},
+	{regexp.MustCompile(`^invalid regular expression`), "invalid regular expression"},
+	{regexp.MustCompile(`(?s)^([a-z0-9_@" ]+): ` + jqValue + ` (and|by):? ` + jqValue + `$`), "${1}: $2 $3 $4"},
+	{regexp.MustCompile(`(?s)^([a-z0-9_@" ]+): ` + jqValue + `$`), "${1}: $2"},
+	{regexp.MustCompile(`(?s)^([a-z0-9_]+)\(.*\) cannot be applied to: ` + jqValue + `$`), "$1 cannot be applied to: $2"},
+	{regexp.MustCompile(`(?s)^([a-z0-9_]+)(?:\(.*\))? cannot be applied to `), "$1 fails on its input"},
+}
 
-const jqType = `(null|boolean|number|string|array|object)`
+const jqValue = `(null|boolean|number|string|array|object)(?: \(.*\))?`
 
-// harmless is the text of an error of gojq without the values that it quotes, since they may
-// come from the body.
+// harmless is the text of an error of gojq without the values that it quotes.
 func harmless(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Sprintf("the program runs for more than %s", maxTime)
@@ -195,23 +198,10 @@ func harmless(err error) string {
 		return "the program calls error"
 	}
 	text := err.Error()
-	switch {
-	case zeroError.MatchString(text):
-		return "division by zero"
-	case strings.HasPrefix(text, "invalid regular expression"):
-		return "invalid regular expression"
-	}
-	if m := pairError.FindStringSubmatch(text); m != nil {
-		return fmt.Sprintf("%s: %s %s %s", m[1], m[2], strings.TrimSuffix(m[3], ":"), m[4])
-	}
-	if m := typeError.FindStringSubmatch(text); m != nil {
-		return m[1] + ": " + m[2]
-	}
-	if m := callError.FindStringSubmatch(text); m != nil {
-		return m[1] + " cannot be applied to: " + m[2]
-	}
-	if m := wrapError.FindStringSubmatch(text); m != nil {
-		return m[1] + " fails on its input"
+	for _, e := range errorTexts {
+		if match := e.pattern.FindStringSubmatchIndex(text); match != nil {
+			return string(e.pattern.ExpandString(nil, e.text, text, match))
+		}
 	}
 	return "the program fails"
 }

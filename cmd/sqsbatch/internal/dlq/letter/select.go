@@ -36,7 +36,6 @@ type Selection struct {
 // Compile checks c. The error names the flag that is wrong.
 func (c Criteria) Compile() (*Selection, error) {
 	s := &Selection{criteria: c}
-	s.criteria.IDs = slices.Clone(c.IDs)
 	if !c.Since.IsZero() && !c.Until.IsZero() && !c.Since.Before(c.Until) {
 		return nil, fmt.Errorf("--since %s: it must be before --until %s",
 			c.Since.Format(time.RFC3339), c.Until.Format(time.RFC3339))
@@ -51,10 +50,9 @@ func (c Criteria) Compile() (*Selection, error) {
 	return s, nil
 }
 
-// All reports whether s selects every letter.
-func (s *Selection) All() bool {
-	c := s.criteria
-	return s.where == nil && c.Reason == "" && c.Since.IsZero() && c.Until.IsZero() && len(c.IDs) == 0
+// All reports whether c selects every letter.
+func (c Criteria) All() bool {
+	return c.Where == "" && c.Reason == "" && c.Since.IsZero() && c.Until.IsZero() && len(c.IDs) == 0
 }
 
 // Matches reports whether l is selected. The error says that the program of --where failed.

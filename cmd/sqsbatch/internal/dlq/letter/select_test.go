@@ -67,11 +67,11 @@ func TestWhere(t *testing.T) {
 		`0`:                        true,
 		`env == {} and $ENV == {}`: true,
 	} {
-		s := must(letter.Criteria{Where: program}.Compile())
-		if got, err := s.Matches(order(), now); err != nil || got != want {
+		c := letter.Criteria{Where: program}
+		if got, err := must(c.Compile()).Matches(order(), now); err != nil || got != want {
 			t.Errorf("%s: %v, %v", program, got, err)
 		}
-		if s.All() {
+		if c.All() {
 			t.Errorf("%s: All", program)
 		}
 	}
@@ -135,14 +135,13 @@ func TestCriteria(t *testing.T) {
 		"all but one that is set":  {letter.Criteria{Reason: "no", Where: ".receives == 4", Since: received}, false},
 		"a failing program unread": {letter.Criteria{Reason: "timeout", Where: "error"}, false},
 	} {
-		s := must(tt.c.Compile())
-		if got, err := s.Matches(order(), now); err != nil || got != tt.want || s.All() {
-			t.Errorf("%s: %v, %v; all: %v", name, got, err, s.All())
+		if got, err := must(tt.c.Compile()).Matches(order(), now); err != nil || got != tt.want || tt.c.All() {
+			t.Errorf("%s: %v, %v; all: %v", name, got, err, tt.c.All())
 		}
 	}
-	if s := must(letter.Criteria{}.Compile()); !s.All() {
+	if c := (letter.Criteria{}); !c.All() {
 		t.Error("no criteria do not select all letters")
-	} else if ok, err := s.Matches(&letter.Letter{}, now); !ok || err != nil {
+	} else if ok, err := must(c.Compile()).Matches(&letter.Letter{}, now); !ok || err != nil {
 		t.Errorf("no criteria: %v, %v", ok, err)
 	}
 	unknown := &letter.Letter{ID: "x"}

@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -50,12 +49,9 @@ type Account struct {
 	// configured is the endpoint of the settings or of the AWS configuration, "" for none.
 	configured string
 	// base is the endpoint of the user's queue, "" for AWS's default.
-	base    string
-	mu      sync.Mutex
-	clients map[clientKey]*sqs.Client
+	base string
+	only *sqs.Client // of New
 }
-
-type clientKey struct{ region, base string }
 
 // connections is how many calls are made at the same time, at most.
 const connections = 64
@@ -76,7 +72,7 @@ func Connect(ctx context.Context, s Settings, name string) (*Account, error) {
 	if s.Profile != "" {
 		options = append(options, config.WithSharedConfigProfile(s.Profile))
 	}
-	a := &Account{settings: s, clients: map[clientKey]*sqs.Client{}}
+	a := &Account{settings: s}
 	var err error
 	load := func() {
 		if a.cfg, err = config.LoadDefaultConfig(ctx, options...); err != nil {
@@ -104,9 +100,7 @@ func Connect(ctx context.Context, s Settings, name string) (*Account, error) {
 func (a *Account) Config() aws.Config { return a.cfg.Copy() }
 
 // New returns an Account that only uses client, for tests.
-func New(client *sqs.Client) *Account {
-	return &Account{clients: map[clientKey]*sqs.Client{{}: client}}
-}
+func New(client *sqs.Client) *Account { return &Account{only: client} }
 
 // onLoopback reports whether a server on this machine is called.
 func onLoopback(base string) bool {
@@ -129,38 +123,33 @@ func asEmulator(ctx context.Context, cfg *aws.Config) {
 	cfg.Credentials = credentials.NewStaticCredentialsProvider("test", "test", "")
 }
 
-// Client returns the client for a queue that the user names by its URL, ARN or name, or for
-// no queue in particular.
+// Client returns a client for a queue that the user names by its URL, ARN or name, or for no
+// queue in particular.
 func (a *Account) Client(ctx context.Context, name string) (*sqs.Client, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if only := a.clients[clientKey{}]; only != nil {
-		return only, nil
+	if a.only != nil {
+		return a.only, nil
 	}
-	key := a.place(name)
 	cfg := a.cfg.Copy()
-	cfg.Region = key.region
-	if onLoopback(key.base) {
+	region, base := a.place(name)
+	cfg.Region = region
+	if onLoopback(base) {
 		asEmulator(ctx, &cfg)
 	}
 	if cfg.Region == "" {
 		return nil, errors.New("no region: give --region, or set AWS_REGION; a queue's URL or ARN has it as well")
 	}
-	if a.clients[key] == nil {
-		a.clients[key] = sqs.NewFromConfig(cfg, sqscall.Once, func(o *sqs.Options) {
-			if a.settings.Endpoint != "" {
-				o.BaseEndpoint = nil // the flag is used instead
-			}
-		}, endpoint.Default(key.base))
-	}
-	return a.clients[key], nil
+	return sqs.NewFromConfig(cfg, sqscall.Once, func(o *sqs.Options) {
+		if a.settings.Endpoint != "" {
+			o.BaseEndpoint = nil // the flag is used instead
+		}
+	}, endpoint.Default(base)), nil
 }
 
 // place returns where a queue is called: at the configured endpoint, else at the host of its
 // URL. A name or an ARN has no host: it is looked for where the user's queue is, unless that
 // is at an endpoint of AWS for another region.
-func (a *Account) place(name string) clientKey {
-	region, base := endpoint.Of(name)
+func (a *Account) place(name string) (region, base string) {
+	region, base = endpoint.Of(name)
 	switch {
 	case a.configured != "":
 		base = a.configured
@@ -168,7 +157,7 @@ func (a *Account) place(name string) clientKey {
 	case region == "" || region == a.cfg.Region || !ofAWS(a.base):
 		base = a.base
 	}
-	return clientKey{cmp.Or(region, a.cfg.Region), base}
+	return cmp.Or(region, a.cfg.Region), base
 }
 
 // ofAWS reports whether a base is an endpoint of AWS, which serves one region.

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -37,10 +37,13 @@ type Queue struct {
 	Retention time.Duration
 	// DeadLetterQueue is the ARN of its own dead-letter queue, "" without one.
 	DeadLetterQueue string
-	hidden          atomic.Pointer[hiding] // see HiddenUntil
 	// Asked is SQS's time when it answered, to the second; this machine's if SQS did not
 	// say.
 	Asked time.Time
+
+	mu          sync.Mutex
+	hiddenUntil time.Time // see HiddenUntil
+	hiddenBy    string
 }
 
 // Name is the queue's name.
@@ -126,34 +129,25 @@ func (q *Queue) Receive(ctx context.Context, n int, hide time.Duration) ([]lette
 	return letters, nil
 }
 
-// hiding says that messages may be hidden without anyone holding them.
-type hiding struct {
-	until time.Time
-	by    string
-}
-
 // lostReceive hides messages: SQS may have carried out the call.
 const lostReceive = "a receive without an answer"
 
 // Hidden notes that something, such as a process that was killed, may have hidden messages
 // for a time from now without anyone holding them.
 func (q *Queue) Hidden(d time.Duration, by string) {
-	latest := &hiding{time.Now().Add(d), by}
-	for {
-		before := q.hidden.Load()
-		if before != nil && before.until.After(latest.until) || q.hidden.CompareAndSwap(before, latest) {
-			return
-		}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if until := time.Now().Add(d); !q.hiddenUntil.After(until) {
+		q.hiddenUntil, q.hiddenBy = until, by
 	}
 }
 
 // HiddenUntil is when such messages are visible again, and what has hidden them. The time is
 // zero if there are none.
 func (q *Queue) HiddenUntil() (until time.Time, by string) {
-	if h := q.hidden.Load(); h != nil {
-		return h.until, h.by
-	}
-	return time.Time{}, ""
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.hiddenUntil, q.hiddenBy
 }
 
 // Hide hides messages for a time from now; 0 makes them visible. errs are by position.
