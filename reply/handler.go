@@ -101,7 +101,7 @@ func Handler[Req, Resp any](fn func(ctx context.Context, r Req) (Resp, error), c
 func ofItsRequest(next batch.Handler) batch.Handler {
 	return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
 		if resultOf(ctx, r) == nil {
-			return errors.New("reply: the context belongs to another request: middleware inside reply.Handler must pass on the context of each record")
+			return errors.New("reply: the context is not that of the request: middleware inside reply.Handler must pass on the context of each record")
 		}
 		return next.Handle(ctx, r)
 	})

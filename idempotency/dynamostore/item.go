@@ -108,7 +108,7 @@ func native(value types.AttributeValue) (any, error) {
 		}
 		return object, nil
 	default:
-		return nil, errors.New("contains a set or binary, which has no form in JSON")
+		return nil, errors.New("has a set or binary, which has no form in JSON")
 	}
 }
 
