@@ -1,6 +1,6 @@
-// Package batch defines what a function needs that handles one SQS record: the [Record],
-// the [Handler] interface, the errors that decide what happens to the record ([Permanent],
-// [RetryAfter], [Abort]), and the hooks that observe it.
+// Package batch defines the types of functions that handle one SQS record: the [Record], the
+// [Handler] interface, the errors that decide what happens to the record ([Permanent],
+// [RetryAfter], [Abort]), and [Hooks] for logs, metrics and traces.
 //
 //	func main() { handler.Run(batch.JSON(shipOrder)) }
 //

@@ -17,9 +17,9 @@ import (
 // Handle is called from several goroutines at the same time.
 //
 // A Handler may have two optional methods, which are called once at the start: Validate()
-// error, whose error prevents the start, and Concurrency() int, the number of records that
-// it wants at the same time if handler.Config.Concurrency is 0. Wrap a handler with [Chain] to
-// keep both methods; other wrapping hides them.
+// error, whose error prevents the start, and Concurrency() int, the default of
+// handler.Config.Concurrency. Wrap a handler with [Chain] to keep both methods; other wrapping
+// hides them.
 type Handler interface {
 	Handle(ctx context.Context, r Record) error
 }
@@ -55,8 +55,7 @@ func around(outer, h Handler) Handler {
 	return layer{outer, h}
 }
 
-// layer is a middleware's handler, with the handler inside it whose optional methods it
-// hides.
+// layer is a middleware's handler with the optional methods of the handler inside it.
 type layer struct {
 	Handler
 	next Handler
@@ -67,7 +66,7 @@ func (l layer) Validate() error {
 	return cmp.Or(wrapped.Validate(l.Handler), wrapped.Validate(l.next))
 }
 
-// Concurrency returns what the outermost handler asks for that asks at all; 0 if none does.
+// Concurrency returns the concurrency of the outermost handler that asks for one, or 0.
 func (l layer) Concurrency() int {
 	return cmp.Or(wrapped.Concurrency(l.Handler), wrapped.Concurrency(l.next))
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Hooks observe batches, records and calls to SQS. A field that is nil is not called. The
-// packages of telemetry/ return them; [JoinHooks] makes one of several:
+// Hooks are functions that observe batches, records and calls to SQS. Fields may be nil. The
+// packages of telemetry/ return Hooks; [JoinHooks] combines several:
 //
 //	Hooks: batch.JoinHooks(emf.New(emf.Config{}).Hooks(), batch.Hooks{RecordFinished: count}),
 //
@@ -30,22 +30,22 @@ import (
 // RecordContext, and BatchContext in a container, count as part of the handler: if one
 // blocks, the record is abandoned.
 //
-// In a container, BatchContext, RecordContext and RecordFinished run on the record's
-// goroutine and take its place. Exception: RecordFinished of a record that package bulk wrote
-// together with the one behind it runs on a goroutine of its own. BatchSettled is called on another goroutine, and the other
-// hooks on a third one. A hook that blocks delays the calls behind it on its goroutine, but
-// no record, and a stop only within the stop's time limit. While 10,000 calls wait, further
-// ones are dropped. /livez fails when a hook takes more than 30 s.
+// In a container, BatchContext, RecordContext and RecordFinished run on the record's goroutine
+// and take its slot. Exception: RecordFinished of a record that package bulk wrote together with
+// the one behind it runs on its own goroutine. BatchSettled is called on another goroutine, and
+// the other hooks on a third one. A hook that blocks delays the calls behind it on its
+// goroutine, but no record, and a stop only within the stop's time limit. While 10,000 calls
+// wait, further ones are dropped. /livez fails when a hook takes more than 30 s.
 type Hooks struct {
 	// BatchContext is called when a batch begins, before its first record. It returns ctx
-	// with values added; only the values count. The handlers of the batch, its hooks, and on
-	// Lambda the calls to SQS that settle it see them. In a container each record is a batch,
-	// whose BatchContext is called just before RecordContext.
+	// with values added; only the values count. They are in the contexts of the batch's
+	// handlers and hooks, and on Lambda of the calls to SQS that settle it. In a container each
+	// record is a batch, whose BatchContext is called just before RecordContext.
 	BatchContext func(ctx context.Context, b BatchInfo, records []Record) context.Context
 
 	// RecordContext is called just before a record's handler. It returns ctx with values
-	// added; only the values count. The handler and the record's hooks see them. If the
-	// record is abandoned before RecordContext returns, they do not.
+	// added; only the values count. They are in the contexts of the handler and of the
+	// record's hooks, unless the record is abandoned before RecordContext returns.
 	RecordContext func(ctx context.Context, r *Record) context.Context
 
 	// RecordFinished is called when a record's handler has returned or was abandoned, and
@@ -67,23 +67,23 @@ type Hooks struct {
 	// BatchSettled is called after it.
 	Called func(ctx context.Context, c Call)
 
-	// Polling is called when a container begins to poll a queue. status is for gauges that
-	// are read from time to time; it looks at each running record. It may be called from any
-	// goroutine, also after the poll is over.
+	// Polling is called when a container begins to poll a queue. status returns gauges; its
+	// cost grows with the number of running records. It may be called from any goroutine, also
+	// after the poll is over.
 	Polling func(ctx context.Context, queueARN string, status func() Status)
 
 	// Warned is called with warnings for operators: a call was refused, a setting is wrong,
 	// or a problem is about to happen. No record is lost when it is called.
 	Warned func(ctx context.Context, w Warning)
 
-	// Flush writes or sends what the hooks have buffered, since there may be no later call.
-	// On Lambda it is called at the end of each invocation, before the process is frozen,
-	// and has 2 s; in a container it is called at the end of the stop, and has up to 5 s. It
-	// should return when ctx ends; nothing waits for it any longer.
+	// Flush writes or sends the hooks' buffered data, since there may be no later call. On
+	// Lambda it is called at the end of each invocation, before the process is frozen, and
+	// has 2 s; in a container it is called at the end of the stop, and has up to 5 s. It
+	// should return when ctx ends; sqsbatch waits no longer.
 	Flush func(ctx context.Context)
 
-	// Validate returns a mistake in the hooks' configuration. It is called once, at the
-	// start, and its error prevents the start.
+	// Validate returns an error if the hooks' configuration is invalid. It is called once, at
+	// the start, and its error prevents the start.
 	Validate func() error
 }
 
@@ -170,29 +170,28 @@ type BatchInfo struct {
 	// QueueARN is the queue of the batch's first record.
 	QueueARN string
 	Started  time.Time
-	// Deadline is when Lambda kills the invocation. Zero in a container, and if there is
-	// none.
+	// Deadline is the time at which Lambda kills the invocation. Zero in a container, and
+	// without a deadline.
 	Deadline time.Time
-	// Cutoff is when handlers must have returned: Deadline less the reserve. Zero without a
-	// deadline.
+	// Cutoff is the time by which handlers must return: Deadline less the reserve. Zero
+	// without a deadline.
 	Cutoff time.Time
-	// SettleBy is when the last call that settles records must have ended, so that the
-	// response can still be sent. Zero without a deadline.
+	// SettleBy is the time by which calls that settle records must end, so that the response
+	// can still be sent. Zero without a deadline.
 	SettleBy time.Time
 }
 
 // Warning is a message for operators.
 type Warning struct {
-	// Message says what happened and what to do.
+	// Message describes what happened and what to do.
 	Message string
-	// MessageID is the record that the warning is about. Empty if it is not about one
-	// record.
+	// MessageID is the id of the record. Empty if the warning is not about one record.
 	MessageID string
-	// Queue is the name of the queue that the warning is about. Empty if it is not known.
+	// Queue is the name of the queue. Empty if it is not known.
 	Queue string
 	// Err is the cause. It may be nil.
 	Err error
-	// Info is set if nothing is wrong: the message reports once how something was set up.
+	// Info is set if nothing is wrong: the message reports a setting once.
 	// Package telemetry/log writes it at level INFO, and it does not count as a warning.
 	Info bool
 	// Serious is set if an operator should act now: records are held up or fail repeatedly,
@@ -208,10 +207,10 @@ type Call struct {
 	// extension), SendMessageBatch (to the dead-letter queue),
 	// GetQueueAttributes or GetQueueUrl.
 	Operation string
-	// QueueARN is the source queue of the records that the call is about, also for calls to
-	// its dead-letter queue. Empty as long as a long poll does not know the ARN yet.
+	// QueueARN is the source queue of the records, also for calls to the dead-letter queue.
+	// Empty until a long poll has looked up the ARN.
 	QueueARN string
-	// URL is the URL of the queue that was called. For GetQueueUrl it is the queue's name.
+	// URL is the URL of the called queue. For GetQueueUrl it is the queue's name.
 	URL string
 	// Entries is the number of messages in the call: the entries of a batch call, or the
 	// messages that a receive returned. 0 for other calls.
@@ -221,13 +220,13 @@ type Call struct {
 	// Throttled is the number of failed entries that SQS throttled. If SQS throttled the
 	// whole call, it is 0 and Err has the cause.
 	Throttled int
-	// Started is when the call was made. Duration is the time to the answer, including the
+	// Started is the time of the call. Duration is the time to the answer, including the
 	// retries of the SDK.
 	Started  time.Time
 	Duration time.Duration
-	// Err is set if the call got no answer from SQS or was refused. It is nil if there is
-	// an answer, also if entries in it failed. It is [context.Canceled] for a receive that
-	// was open when a poller stopped.
+	// Err is set if SQS did not answer the call or refused it as a whole. It is nil if only
+	// entries failed. It is [context.Canceled] for a receive that was open when a poller
+	// stopped.
 	Err error
 }
 
@@ -242,8 +241,8 @@ type Status struct {
 	//   - "paused": see Pause of handler.Poller;
 	//   - "aborted": nothing is received for a time, see [Abort].
 	State string `json:"state"`
-	// Concurrency is how many records, or FIFO groups, are handled at a time at most.
-	// Running is how many are running now.
+	// Concurrency is the largest number of records, or FIFO groups, that are handled at a
+	// time. Running is the number now.
 	Concurrency int `json:"concurrency"`
 	Running     int `json:"running"`
 	// Waiting is the number of received records that wait to be handled. Undeleted is the
@@ -252,9 +251,9 @@ type Status struct {
 	Undeleted int `json:"undeleted"`
 	// AbandonedRunning is the number of abandoned handlers that still run.
 	AbandonedRunning int `json:"abandonedRunning"`
-	// OldestSeconds is for how long the oldest running handler has been running.
+	// OldestSeconds is the running time of the oldest running handler.
 	OldestSeconds float64 `json:"oldestSeconds"`
-	// LastReceive is when SQS last answered a receive. Zero if it never did.
+	// LastReceive is the time of SQS's latest answer to a receive. Zero for none.
 	LastReceive time.Time `json:"lastReceive,omitzero"`
 	// LastError is the latest error of receiving, deleting or extending, and LastErrorAt its
 	// time.
@@ -270,7 +269,7 @@ type Counts struct {
 	Succeeded  int `json:"succeeded"`  // records whose handler succeeded
 	Failed     int `json:"failed"`     // records whose handler failed or was abandoned
 	Abandoned  int `json:"abandoned"`  // records whose handler was abandoned
-	Released   int `json:"released"`   // records given back without being handled
+	Released   int `json:"released"`   // records released without being handled
 	Lost       int `json:"lost"`       // records that SQS made visible to others while they were held
 	Repeated   int `json:"repeated"`   // deliveries of records that were held or handled already
 	Extensions int `json:"extensions"` // calls that extended visibility

@@ -17,7 +17,7 @@ const (
 	// Retry: the handler failed. The record comes back after its backoff.
 	Retry
 	// InProgress: another worker is doing the work, see [ErrInProgress]. The record comes
-	// back when its error says.
+	// back after the time of its [RetryAfter], or after its backoff.
 	InProgress
 	// DeadLettered: the record was sent to the dead-letter queue, and is deleted.
 	DeadLettered
@@ -61,20 +61,18 @@ type Result struct {
 	Outcome Outcome
 	// Err is why the record failed. It is nil if [Outcome.OK] is true.
 	Err error
-	// Started is when the handler was called. Zero if it was not called.
+	// Started is the time of the handler's call. Zero if it was not called.
 	Started time.Time
-	// Duration is how long the handler took. If it was abandoned, it is the time until
-	// then.
+	// Duration is the time that the handler took, or the time until it was abandoned.
 	Duration time.Duration
-	// Allowed is how much time the handler had. 0 if it had no deadline.
+	// Allowed is the time that the handler had. 0 if it had no deadline.
 	Allowed time.Duration
 
 	// The fields below are set when the record is settled.
 
-	// VisibleIn is the time after which SQS shows the record again, counted from its
-	// failure: the end of its handler, or of the one because of which it was skipped. It
-	// counts only if VisibilitySet is true. Otherwise the queue's own
-	// visibility timeout decides.
+	// VisibleIn is the time until SQS shows the record again, counted from its failure: the
+	// end of its handler, or of the handler whose failure skipped it. It is valid only if
+	// VisibilitySet is true. Otherwise the queue's own visibility timeout decides.
 	VisibleIn     time.Duration
 	VisibilitySet bool
 	// Deleted is true if sqsbatch deleted the record. Otherwise Lambda deletes it.

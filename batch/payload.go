@@ -7,16 +7,16 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
-// JSON makes a [Handler] of a function that takes the record's body, decoded from JSON. If
-// a body cannot be decoded, fn is not called: the record fails with a [MalformedError] and
-// goes to the dead-letter queue.
+// JSON returns a [Handler] that passes the record's body to fn, decoded from JSON. If a body
+// cannot be decoded, fn is not called: the record fails with a [MalformedError] and goes to the
+// dead-letter queue.
 //
 // If T or *T has a method Validate() error, JSON calls it after decoding. An error means
 // that the body is malformed, too. Its text appears in logs and in the dead letter, so it
 // should name fields, not values.
 //
-// Unknown fields are ignored unless [JSONConfig] says otherwise. Anything but white
-// space after the value is an error. So is null if T is a struct or a pointer, unless T
+// Unknown fields are ignored unless [JSONConfig].DisallowUnknownFields is set. Anything but
+// white space after the value is an error. So is null if T is a struct or a pointer, unless T
 // decodes itself.
 //
 // JSON returns nil if fn is nil. Functions that run handlers refuse nil with an error.
@@ -42,7 +42,7 @@ type JSONConfig struct {
 	DisallowUnknownFields bool
 }
 
-// Text makes a [Handler] of a function that takes the record's body as a string.
+// Text returns a [Handler] that passes the record's body to fn as a string.
 func Text(fn func(ctx context.Context, body string) error) HandlerFunc {
 	if fn == nil {
 		return nil

@@ -84,9 +84,8 @@ func QueueName(arnOrURL string) string {
 	return s[strings.LastIndexAny(s, ":/")+1:]
 }
 
-// RecordFrom returns the record that ctx belongs to. A function that gets only a decoded
-// body uses it to read the id, the attempt or an attribute. It returns false if ctx is not
-// a record's context.
+// RecordFrom returns the record of ctx, for functions that get only a decoded body and need the
+// id, the attempt or an attribute. It returns false if ctx is not a record's context.
 func RecordFrom(ctx context.Context) (Record, bool) {
 	if r, ok := ctx.Value(ctxkey.Record{}).(*Record); ok {
 		return *r, true
@@ -102,9 +101,9 @@ func WithRecord(ctx context.Context, r Record) context.Context {
 }
 
 // Stopping returns a channel that is closed when the process begins to stop. Use it in a
-// handler that hands its record to a worker which stops as well. To give the record back at
-// once, without a backoff, the handler returns [ErrStopped]. It may also go on until its
-// context ends (see handler.PollConfig.DrainLimit).
+// handler that passes its record to a worker which stops as well. To release the record at once,
+// without a backoff, return [ErrStopped]. A handler may also continue until its context ends
+// (see handler.PollConfig.DrainLimit).
 //
 //	select {
 //	case jobs <- job:

@@ -18,10 +18,10 @@ type permanentError struct{ err error }
 func (e *permanentError) Error() string { return message(e.err, "permanent failure") }
 func (e *permanentError) Unwrap() error { return e.err }
 
-// RetryAfter fails the record and sets when SQS delivers it again, in place of the
-// configured backoff: after d, rounded up to whole seconds. 0 means at once; a negative d
-// counts as 0. The limit is that of SQS: 12 hours from receipt, see "Amazon SQS visibility
-// timeout" in its Developer Guide.
+// RetryAfter fails the record and sets the delay until SQS delivers it again, instead of the
+// configured backoff: d, rounded up to whole seconds. 0 means at once; a negative d counts as 0.
+// SQS's limit is 12 hours from receipt, see "Amazon SQS visibility timeout" in its Developer
+// Guide.
 //
 // The result wraps err, and is a failure even if err is nil.
 func RetryAfter(d time.Duration, err error) error {
@@ -39,12 +39,12 @@ func (e *retryAfterError) Unwrap() error { return e.err }
 // Abort fails the record and stops the batch, because a dependency is down and other
 // records would fail too. The record and the records that were not started come back after
 // d or after their backoff, whichever is longer, since every delivery counts towards
-// maxReceiveCount. Exception: with a d of 0 they come back at once. Running handlers go on.
+// maxReceiveCount. Exception: with a d of 0 they come back at once. Running handlers continue.
 //
-// On Lambda, Abort stops the rest of the batch. In a long poll it gives back the records
-// that wait for a slot, and the poller receives nothing for d. Then it tries one record
-// before the others, so that a long outage costs few attempts. In a long poll, a d of 0
-// does no more than [RetryAfter]. d has the limits of RetryAfter.
+// On Lambda, Abort stops the rest of the batch. In a long poll, records that wait for a slot are
+// released, and the poller receives nothing for d. Then it tries one record before the others,
+// so that a long outage costs few attempts. In a long poll, a d of 0 does no more than
+// [RetryAfter]. d has the limits of RetryAfter.
 //
 // The order of a FIFO queue is kept: a group comes back as a whole.
 //
@@ -61,7 +61,7 @@ type abortError struct {
 func (e *abortError) Error() string { return message(e.err, "aborted for "+e.after.String()) }
 func (e *abortError) Unwrap() error { return e.err }
 
-// Errors that end a record in another way than by a success or a failure.
+// Errors of records that neither succeeded nor failed.
 var (
 	// ErrDuplicate is returned by a handler or middleware when the work of the record was done
 	// before: for an earlier delivery, or for another message with the same content. The record
@@ -69,14 +69,13 @@ var (
 	ErrDuplicate error = &doneError{Duplicate, "the work was done before"}
 
 	// ErrExpired is returned by a handler or middleware when nobody waits for the result of the
-	// record any more, as package reply does when the caller of a request has given up. The
-	// record is deleted, as after a success. Its outcome is [Expired].
+	// record any more, as by package reply after a request's deadline. The record is deleted, as
+	// after a success. Its outcome is [Expired].
 	ErrExpired error = &doneError{Expired, "nobody waits for the result any more"}
 
-	// ErrInProgress is wrapped by the error of a handler or middleware when another worker is
-	// doing the work of the record. Use [RetryAfter] for the time after which the other worker is
-	// done or has lost its claim. The outcome is [InProgress], which is not a failure of the
-	// handler.
+	// ErrInProgress is returned, wrapped or not, by a handler or middleware when another worker
+	// is doing the work of the record. Wrap it with [RetryAfter] and the time until the other
+	// worker is done or has lost its claim. The outcome is [InProgress], which is not a failure.
 	ErrInProgress error = &inProgressError{}
 )
 
@@ -92,13 +91,13 @@ type inProgressError struct{}
 
 func (*inProgressError) Error() string { return "another worker is doing the work" }
 
-// MalformedError is the error of a record that could not be decoded. Like [Permanent] it
-// sends the record to the dead-letter queue. Its text says where the body is wrong and
-// never quotes it. Unwrap returns the decoder's own error, which may quote it.
+// MalformedError is returned when a record could not be decoded. Like [Permanent] it sends the
+// record to the dead-letter queue. Its text never quotes the body.
 type MalformedError struct {
-	// Reason says what is wrong and where, without any value of the body.
+	// Reason is the fault and its position, without any value of the body.
 	Reason string
-	Err    error
+	// Err is the decoder's error, which may quote the body. It may be nil.
+	Err error
 }
 
 func (e *MalformedError) Error() string { return "malformed body: " + e.Reason }
@@ -109,16 +108,16 @@ func (e *MalformedError) Unwrap() error { return e.Err }
 // Errors of records whose handler did not return an error of its own.
 var (
 	// ErrNotStarted is returned when a record was not started: too little time was left, or
-	// the record was given back before its turn. The record's error wraps it.
+	// the record was released before its turn. The record's error wraps it.
 	ErrNotStarted = errors.New("not started")
-	// ErrStopped is returned, with [ErrNotStarted], when a container gave the record back
-	// before its turn: the container stops or pauses, a hook for the record's batch hangs,
-	// or the record has waited for 20 s. The record's error wraps it. Package telemetry/log
+	// ErrStopped is returned, with [ErrNotStarted], when a container released the record
+	// before its turn: the container stops or pauses, a hook for the record's batch hangs, or
+	// the record has waited for 20 s. The record's error wraps it. Package telemetry/log
 	// writes its line at level DEBUG.
 	//
 	// A handler may return it after [Stopping]: then its record becomes visible at once,
 	// without a backoff.
-	ErrStopped = fmt.Errorf("%w: given back before its turn", ErrNotStarted)
+	ErrStopped = fmt.Errorf("%w: released before its turn", ErrNotStarted)
 	// ErrAborted is returned, with [ErrNotStarted], when a record was not started because
 	// another record's handler returned [Abort]. The record's error wraps it, and also
 	// wraps the other record's error.
@@ -134,9 +133,9 @@ var (
 	ErrGoexit = errors.New("handler called runtime.Goexit")
 )
 
-// PanicError is the error of a record whose handler panicked.
+// PanicError is returned, as the error of a record, when the handler panicked.
 type PanicError struct {
-	// Value is the value that the handler panicked with.
+	// Value is the value of the panic.
 	Value any
 	// Stack is the stack of the panic, as runtime/debug.Stack prints it.
 	Stack []byte

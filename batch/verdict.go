@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Verdict is what an error asks for its record, see [VerdictOf]. The zero value is a retry
+// Verdict is the effect of an error on its record, see [VerdictOf]. The zero value is a retry
 // with the configured backoff.
 type Verdict struct {
 	// Permanent: no retry can fix the error.
@@ -22,13 +22,13 @@ type Verdict struct {
 	// Verb is true if the error wraps a verb of this package. It is false if only a method
 	// of another package's error decided.
 	Verb bool
-	// After is when the record comes back, in place of the backoff, if HasAfter is true.
+	// After is the delay of the record, instead of the backoff, if HasAfter is true.
 	HasAfter bool
 	After    time.Duration
 }
 
-// VerdictOf returns what an error asks for. It looks at all errors that err wraps or joins,
-// in this order:
+// VerdictOf returns the verdict of an error. All errors that err wraps or joins count, in this
+// order:
 //
 //   - [Permanent] or a [MalformedError] anywhere makes the error permanent, whatever else is
 //     joined to it. A time that is also asked for counts only if the record is retried after
@@ -37,8 +37,8 @@ type Verdict struct {
 //   - Else [RetryAfter] counts, with the longest time of all.
 //   - Else, if there is no verb, methods of other packages' errors count. The longest
 //     RetryAfter() time.Duration above 0 sets the time. A Retryable() bool that returns false
-//     makes the error permanent, unless the error also wraps the end of a context: clients
-//     call that not retryable because their caller is gone, but the record is not gone.
+//     makes the error permanent, unless the error also wraps the end of a context: for a
+//     client that is not retryable, but for the record it is.
 //
 // If an error and the errors that it wraps have such a method, the outermost one counts.
 func VerdictOf(err error) Verdict {
@@ -68,8 +68,8 @@ func VerdictOf(err error) Verdict {
 	return v
 }
 
-// onlyDone reports whether an error says nothing else than [ErrDuplicate] or [ErrExpired]:
-// an error that is joined to it is a failure, and so is a panic with it.
+// onlyDone reports whether an error is only [ErrDuplicate] or [ErrExpired], perhaps wrapped. An
+// error that is joined to it is a failure, and so is a panic with it.
 func onlyDone(err error) bool {
 	switch err.(type) {
 	case *doneError:
@@ -82,7 +82,7 @@ func onlyDone(err error) bool {
 	return found && only
 }
 
-// addVerbs looks for this package's own errors.
+// addVerbs adds the verbs of this package's errors in err.
 func (v *Verdict) addVerbs(err error) {
 	switch e := err.(type) {
 	case *permanentError:
@@ -99,7 +99,7 @@ func (v *Verdict) addVerbs(err error) {
 		}
 	case *inProgressError:
 		v.Outcome = InProgress
-	case interface{ As(any) bool }: // it may stand for several errors, like those of hashicorp/go-multierror
+	case interface{ As(any) bool }: // may contain several errors, as in hashicorp/go-multierror
 		addFound[*permanentError](v, e)
 		addFound[*MalformedError](v, e)
 		addFound[*abortError](v, e)
@@ -116,7 +116,8 @@ func addFound[E error](v *Verdict, in interface{ As(any) bool }) {
 	}
 }
 
-// addAbort and addAfter keep the longest time. The time of an Abort comes before any other.
+// addAbort adds an Abort. Like addAfter, it keeps the longest time. The time of an Abort takes
+// precedence over any other.
 func (v *Verdict) addAbort(d time.Duration) {
 	if !v.Aborts {
 		v.After = 0
@@ -133,10 +134,10 @@ func (v *Verdict) addAfter(d time.Duration) {
 	v.After = max(v.After, d)
 }
 
-// addMethods looks for methods of other packages' errors.
+// addMethods adds the results of methods of other packages' errors.
 func (v *Verdict) addMethods(err error, retryable, after bool) {
 	if _, panicked := err.(*PanicError); panicked {
-		return // a runtime error is a bug in the code, whatever it is joined with
+		return // a panic is a bug, whatever it is joined with
 	}
 	if e, ok := err.(interface{ Retryable() bool }); ok && retryable {
 		v.Permanent = v.Permanent || !e.Retryable()
@@ -151,7 +152,7 @@ func (v *Verdict) addMethods(err error, retryable, after bool) {
 	eachWrapped(err, func(err error) { v.addMethods(err, retryable, after) })
 }
 
-// eachWrapped calls f for what err wraps or joins.
+// eachWrapped calls f for each error that err wraps or joins directly.
 func eachWrapped(err error, f func(error)) {
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
@@ -167,8 +168,8 @@ func eachWrapped(err error, f func(error)) {
 	}
 }
 
-// FirstOf combines several functions for [Config.Classify]. The first one that gives an
-// error a verb decides.
+// FirstOf combines several functions for handler.Config.Classify. The first one that adds a
+// verb to an error decides.
 func FirstOf(classifiers ...func(error) error) func(error) error {
 	return func(err error) error {
 		for _, classify := range classifiers {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
 )
 
-// Config configures how records are gathered into chunks. The zero value is ready to use.
+// Config configures the chunks. The zero value is ready to use.
 type Config struct {
 	// MaxItems is the largest number of records in a chunk, 1 to 10,000. Defaults to 100.
 	MaxItems int
@@ -23,25 +23,26 @@ type Config struct {
 	MaxBytes int
 
 	// Linger is how long the first record of a chunk waits for others, up to 1 min, and at
-	// most half of the record's remaining time. On Lambda it has an effect only if
-	// middleware is slow, since all records of the batch are there. Defaults to 50 ms.
+	// most half of the record's remaining time. On Lambda it has an effect only if middleware
+	// is slow, since all records of the batch are available. Defaults to 50 ms.
 	Linger time.Duration
 
 	// Parallel is the number of chunks that are written at the same time, 1 to 1,000: for
 	// each batch on Lambda, for each queue in a container. Defaults to 2.
 	Parallel int
 
-	// DisallowUnknownFields makes a field that T does not have an error. It is for [JSON].
+	// DisallowUnknownFields makes a field that T does not have an error, for [JSON]. Defaults
+	// to false.
 	DisallowUnknownFields bool
 
 	// Unwrap is middleware that runs before a body is decoded, such as envelope/sns.Unwrap.
 	// Combine several with batch.Chain. It must pass its context on, and must call its
 	// handler only once for a record. Defaults to none.
 	//
-	// On a FIFO queue, it begins before a record's turn if the record joins the chunk of an
-	// earlier one. Its context then has the record, but no values and no end of the record's
-	// own. If the record's turn does not come, because an earlier one failed, the handler
-	// returns an error, and the middleware runs again when the record has its turn.
+	// On a FIFO queue, the middleware runs before a record's turn if the record joins the
+	// chunk of an earlier one. The context then has the record, but neither values nor the end
+	// of the record's own context. If an earlier record fails, so that the turn does not come,
+	// the inner handler returns an error, and the middleware runs again at the record's turn.
 	Unwrap func(batch.Handler) batch.Handler
 }
 
@@ -57,15 +58,15 @@ const (
 	maxParallel = 1000
 )
 
-// JSON makes a [batch.Handler] of a function that takes many records at once. Their bodies
-// are decoded from JSON as [batch.JSON] does. A body that cannot be decoded does not reach
-// fn: its record fails with a [batch.MalformedError].
+// JSON returns a [batch.Handler] that passes many records to fn at once. Their bodies are
+// decoded from JSON as by [batch.JSON]. A record whose body cannot be decoded fails with a
+// [batch.MalformedError], and is not passed to fn.
 //
 // An error that fn returns fails every item that [Item.Fail] did not fail before. If the
 // error is permanent or fn panics, the chunk is split; see "Failures" in the package
 // comment.
 //
-// Functions that run handlers refuse the result if fn is nil or cfg is out of its bounds.
+// Functions that run handlers refuse the result if fn is nil or cfg is invalid.
 func JSON[T any](fn func(ctx context.Context, items []Item[T]) error, cfg Config) batch.Handler {
 	return New(func(_ context.Context, r batch.Record) (v T, err error) {
 		if bad := jsonbody.Decode(r.Body, &v, cfg.DisallowUnknownFields); bad != nil {
@@ -75,9 +76,10 @@ func JSON[T any](fn func(ctx context.Context, items []Item[T]) error, cfg Config
 	}, fn, cfg)
 }
 
-// New is [JSON] with a decoder of your own. An error of decode fails its record. decode may
-// be called several times for a record, and on a FIFO queue also before the record's turn.
-// Its ctx then has the record ([batch.RecordFrom]), but no values and no end of the record's own.
+// New is [JSON] with a decoder of your own. An error of decode fails its record. decode may be
+// called several times for a record, and on a FIFO queue also before the record's turn. Its ctx
+// then has the record ([batch.RecordFrom]), but neither values nor the end of the record's own
+// context.
 func New[T any](decode func(ctx context.Context, r batch.Record) (T, error), fn func(ctx context.Context, items []Item[T]) error, cfg Config) batch.Handler {
 	if decode == nil || fn == nil {
 		return nil
@@ -93,14 +95,14 @@ func New[T any](decode func(ctx context.Context, r batch.Record) (T, error), fn 
 	return h
 }
 
-// handler writes records in chunks. It holds no records: a scope does, which belongs to a
-// batch, or in a long poll to the engine.
+// handler writes records in chunks. Records are held by a scope, which belongs to a batch, or in
+// a long poll to the engine.
 type handler[T any] struct {
 	decode func(context.Context, batch.Record) (T, error)
 	fn     func(context.Context, []Item[T]) error
 	cfg    Config
 	unwrap batch.Handler // wraps inner; nil without Config.Unwrap
-	wrong  error         // the error of the configuration
+	wrong  error         // of the configuration
 }
 
 // Validate returns the error of the configuration.
@@ -152,10 +154,10 @@ type Item[T any] struct {
 // have any verb, and is a failure even if it is nil. Only the first call counts, and only
 // before the function returns. Fail may be called from any goroutine.
 //
-// Change an item's Value in place, or copy the item. If the function puts an item of its own
-// into its slice, call Fail of that element of the slice: the record is the one with the same
-// message id, or the one in the same place if Record is empty. Fail of any other item that
-// the function has made has no effect.
+// Change an item's Value in place, or copy the item. If the function puts a new item into the
+// slice, call Fail of that element: it fails the record with the same message id, or in the same
+// place if the item's Record is empty. Fail of any other item that the function made has no
+// effect.
 func (i *Item[T]) Fail(err error) {
 	if i.verdict == nil {
 		i.verdict = &verdict{loose: true}
@@ -163,7 +165,7 @@ func (i *Item[T]) Fail(err error) {
 	i.verdict.set(cmp.Or(err, errFailed), false)
 }
 
-// Err returns the error with which the item was failed so far, or nil.
+// Err returns the error of [Item.Fail], or nil.
 func (i *Item[T]) Err() error {
 	if i.verdict == nil {
 		return nil
@@ -171,16 +173,16 @@ func (i *Item[T]) Err() error {
 	return i.verdict.get()
 }
 
-// Context returns a context for work on some of the items of a call. It ends with ctx, the
-// context of the function.
+// Context returns a context for work on some items of a call. It ends with ctx, the context of
+// the function.
 //
-// For one item it has the values of the context of the item's record: [batch.RecordFrom]
-// returns the record, and a trace's span is the record's, unless the record is behind another
-// one in its FIFO group. Pass it to Sender.Begin.
+// For one item, the context has the values of its record's context: [batch.RecordFrom] returns
+// the record, and a trace's span is the record's, unless the record is behind another one in
+// its FIFO group. Pass it to Sender.Begin.
 //
-// For any number of items it has their claims of package idempotency. InTx of
-// idempotency/sqlstore completes the claims of those that have not failed, in the
-// transaction of their work:
+// For any number of items, the context has their claims of package idempotency. InTx of
+// idempotency/sqlstore completes the claims of items that have not failed, in the transaction
+// of their work:
 //
 //	err := store.InTx(bulk.Context(ctx, items...), func(tx *sql.Tx) error {
 //		return insert(ctx, tx, items)
@@ -188,7 +190,7 @@ func (i *Item[T]) Err() error {
 func Context[T any](ctx context.Context, items ...Item[T]) context.Context {
 	c := &itemsContext{Context: ctx, items: make([]ctxkey.Item, len(items))}
 	for i, item := range items { // a copy: the function may reorder its slice
-		own := batch.WithRecord(ctx, item.Record) // it is behind another record, or the function made the item
+		own := batch.WithRecord(ctx, item.Record) // for a record behind another, or an item made by the function
 		if item.verdict != nil && item.verdict.ctx != nil {
 			own = item.verdict.ctx
 		}
@@ -204,7 +206,7 @@ type itemsContext struct {
 }
 
 // Value hides the runner, because a handler that the function calls is not the record's
-// handler, and what the record has sent, because a call may be made again for a half.
+// handler, and the record's Sends, because the call may be repeated for a half.
 func (c *itemsContext) Value(key any) any {
 	switch key.(type) {
 	case ctxkey.Items:
@@ -218,7 +220,7 @@ func (c *itemsContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// AfterFunc is for contexts derived from c, see ctxkey.With: they need no goroutine.
+// AfterFunc saves a goroutine for contexts derived from c, see ctxkey.With.
 func (c *itemsContext) AfterFunc(f func()) (stop func() bool) { return context.AfterFunc(c.Context, f) }
 
 var errFailed = errors.New("bulk: the item was failed without an error")
@@ -233,8 +235,7 @@ type verdict struct {
 	sealed bool // the function has returned
 }
 
-// set sets the error, unless there is one or the verdict is sealed. After seal, no call has
-// an effect.
+// set sets the error, unless there is one or the verdict is sealed. seal seals the verdict.
 func (v *verdict) set(err error, seal bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 // chunk is a set of records that are written with one call. The lock of its scope guards
 // its fields.
 type chunk[T any] struct {
-	tickets []*ticket[T] // those of a FIFO group in order
+	tickets []*ticket[T] // within a FIFO group in order
 	bytes   int
 	heads   int // number of tickets whose Handle waits
 
@@ -27,9 +27,9 @@ type chunk[T any] struct {
 
 	deadline time.Time // the earliest deadline of its records; zero if none has one
 	cancel   context.CancelFunc
-	ended    int         // how many of heads have a context that has ended
-	lost     bool        // another chunk got its place
-	giveUp   *time.Timer // gives its place to another chunk
+	ended    int         // number of heads whose context has ended
+	lost     bool        // another chunk has the place
+	giveUp   *time.Timer // frees the place for another chunk
 }
 
 func (c *chunk[T]) add(t *ticket[T]) {
@@ -43,8 +43,7 @@ func (c *chunk[T]) remove(t *ticket[T]) {
 	c.bytes -= len(t.item.Record.Body)
 }
 
-// allEnded reports whether no record waits for the chunk any more, and the chunk is not
-// just ending anyway.
+// allEnded reports whether no record waits for the chunk any more before the chunk's deadline.
 func (c *chunk[T]) allEnded() bool {
 	return c.ended == c.heads && (c.deadline.IsZero() || time.Now().Before(c.deadline))
 }
@@ -86,8 +85,8 @@ func (s *scope[T]) prepare(c *chunk[T]) context.Context {
 	return ctx
 }
 
-// watch gives the chunk's place to another chunk a grace after the end of its context. Its
-// records are abandoned then.
+// watch frees the chunk's place for another chunk a grace after the end of its context, when
+// its records are abandoned.
 func (s *scope[T]) watch(c *chunk[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +130,7 @@ func (s *scope[T]) finish(c *chunk[T], err error) {
 	s.write()
 }
 
-// wake has Handle return the outcomes of records.
+// wake lets Handle return the outcomes of records.
 func (s *scope[T]) wake(tickets []*ticket[T]) {
 	var woken []*ticket[T]
 	s.mu.Lock()
@@ -157,7 +156,7 @@ func (s *scope[T]) wake(tickets []*ticket[T]) {
 	}
 }
 
-// abort returns the first error of its records that asks for an abort, or nil.
+// abort returns the first error of c's records that asks for an abort, or nil.
 func (c *chunk[T]) abort() error {
 	for _, t := range c.tickets {
 		if err := t.verdict.get(); err != nil && aborts(err) {
@@ -174,16 +173,15 @@ func aborts(err error) (aborts bool) {
 	return batch.VerdictOf(err).Aborts
 }
 
-// values is a context without its end and without what belongs to a single record, for work
-// that is done for several.
+// values is a context without its end and without the values of a single record, for work on
+// several.
 type values struct{ context.Context }
 
 func (values) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }
 func (values) Done() <-chan struct{}                   { return nil }
 func (values) Err() error                              { return nil }
 
-// Value hides what belongs to a record if there is no engine, so that the context is the
-// record's own.
+// Value hides the values of a record. Without an engine, the context is a record's own.
 func (v values) Value(key any) any {
 	switch key.(type) {
 	case ctxkey.Record, ctxkey.Runner, ctxkey.Sends, ctxkey.Claim, ctxkey.Items:
@@ -192,23 +190,23 @@ func (v values) Value(key any) any {
 	return v.Context.Value(key)
 }
 
-// writer writes the records of one chunk. It makes one call of the function, or several if
-// one record makes the call fail.
+// writer writes the records of one chunk with one call of the function, or with several if one
+// record makes the call fail.
 type writer[T any] struct {
 	*scope[T]
 	ctx    context.Context
 	runner *runner.View // nil if there is no engine, so that the chunk has one record
 }
 
-// write gives each record its outcome at once: no record waits for another half. A
-// permanent error or a panic of a call for several records is about one of them, and
-// nothing says which. Therefore each half is written by itself, so that the other records
-// do not become dead letters.
+// write sets the outcome of each record at once: no record waits for another half. A permanent
+// error or a panic of a call for several records is about one of them, which is unknown.
+// Therefore each half is written by itself, so that the other records do not become dead
+// letters.
 func (w *writer[T]) write(tickets []*ticket[T]) {
 	if len(tickets) == 0 {
 		return
 	}
-	if w.late() { // the call for the other half took that long
+	if w.late() { // after the call for the other half
 		w.over(tickets, errLate)
 		return
 	}
@@ -250,7 +248,7 @@ func (w *writer[T]) mayGo(tickets []*ticket[T]) (list []*ticket[T]) {
 	return list
 }
 
-// over gives the outcome of their call to records that have none.
+// over sets err as the outcome of records that have none, and wakes them.
 func (w *writer[T]) over(tickets []*ticket[T], err error) {
 	for _, t := range tickets {
 		t.verdict.set(err, true)
@@ -290,9 +288,8 @@ func (w *writer[T]) call(tickets []*ticket[T]) (err error) {
 	return err
 }
 
-// failReplaced fails the record for which the function has put an item of its own into its
-// slice, and has failed that: the record with the item's message id, or in its place if the
-// item has no record.
+// failReplaced fails the record of an item that the function has put into its slice and failed:
+// the record with the item's message id, or in the item's place if the item has no record.
 func failReplaced[T any](tickets []*ticket[T], place int, item *Item[T]) {
 	for i, t := range tickets {
 		if id := item.Record.MessageID; id == t.item.Record.MessageID || id == "" && i == place {

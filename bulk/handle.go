@@ -13,8 +13,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
-// Handle adds a record to a chunk and waits for the record's outcome. On a FIFO queue it then goes
-// on with the records behind it that are in the chunk, too: each gets its outcome when the record
+// Handle adds a record to a chunk and waits for the record's outcome. On a FIFO queue it then
+// continues with the records behind it in the same chunk: each gets its outcome when the record
 // before it has succeeded.
 func (h *handler[T]) Handle(ctx context.Context, r batch.Record) error {
 	if h.wrong != nil { // middleware hid Validate from the code that starts handlers
@@ -41,23 +41,23 @@ func (h *handler[T]) Handle(ctx context.Context, r batch.Record) error {
 	return err
 }
 
-// turn is one record's way through the middleware of Config.Unwrap into a chunk and back. That of a
-// record behind another one of its FIFO group begins before the record's turn has come, on a
-// goroutine of its own.
+// turn is the path of a record through the middleware of Config.Unwrap into a chunk and back. The
+// path of a record behind another one of its FIFO group starts before the record's turn, on its
+// own goroutine.
 type turn[T any] struct {
 	*handler[T]
 	fifo   bool
-	engine bool // there is one, and view is its
+	engine bool // view is valid
 	view   runner.View
 	calls  atomic.Int32 // of inner
 
-	others context.Context // of those behind it; nil if they do not join it
-	ticket *ticket[T]      // nil until others join it
-	next   *turn[T]        // behind it
+	others context.Context // of the records behind; nil if they do not join
+	ticket *ticket[T]      // nil until others join
+	next   *turn[T]        // of the record behind
 
 	// Only for a record behind another one.
 	found  chan *ticket[T]
-	begin  chan context.Context // gets the record's own context when its turn has come
+	begin  chan context.Context // gets the record's own context at the record's turn
 	result chan error
 }
 
@@ -69,7 +69,7 @@ var (
 	errTwice    = errors.New("bulk: the middleware of Config.Unwrap calls its handler twice for a record of a FIFO queue, which breaks the order: put it around the bulk handler instead")
 )
 
-// run calls the middleware, and that calls inner.
+// run calls the middleware, which calls inner.
 func (t *turn[T]) run(ctx context.Context, r batch.Record) error {
 	if t.unwrap == nil {
 		return t.inner(ctx, r)
@@ -121,9 +121,9 @@ func (t *turn[T]) inner(ctx context.Context, r batch.Record) error {
 	return s.await(ctx, k)
 }
 
-// gather begins the turns of the records that wait behind t's in its FIFO group, one after another.
-// It ends before a record that cannot be decoded, or when the chunk has no room. The turns have
-// goroutines of their own, so that a record behind cannot delay or end t's record.
+// gather starts the turns of the records that wait behind t's in its FIFO group, one after
+// another. It stops at a record that cannot be decoded, and when the chunk has no room. Each turn
+// has its own goroutine, so that a record behind cannot delay or end t's record.
 func (t *turn[T]) gather(k *ticket[T]) {
 	bytes := len(k.item.Record.Body)
 	if t.cfg.MaxItems == 1 || bytes >= t.cfg.MaxBytes {
@@ -156,7 +156,7 @@ func (t *turn[T]) gather(k *ticket[T]) {
 	}
 }
 
-// behind is run for a record whose turn has not come.
+// behind calls run for a record before its turn. A panic becomes the result.
 func (t *turn[T]) behind(ctx context.Context, r batch.Record) {
 	err := error(batch.ErrGoexit)
 	defer func() {
@@ -168,7 +168,7 @@ func (t *turn[T]) behind(ctx context.Context, r batch.Record) {
 	err = t.run(ctx, r)
 }
 
-// goesOn reports whether the record succeeded, and the one behind it is in the chunk, too.
+// goesOn reports whether the record succeeded and the record behind it is in the same chunk.
 func (t *turn[T]) goesOn() bool {
 	return t.next != nil && t.ticket.next != nil && t.ticket.verdict.get() == nil
 }
@@ -187,9 +187,8 @@ func (s *scope[T]) follow(ctx context.Context, t *ticket[T]) error {
 	return s.await(ctx, t)
 }
 
-// await returns a ticket's outcome. If the record's time is over first, the record leaves
-// its chunk. If the chunk is already being written, it cannot leave, and the engine decides
-// how long to wait.
+// await returns a ticket's outcome. If ctx ends first, the record leaves its chunk. It cannot
+// leave a chunk that is being written: then the engine decides how long to wait.
 func (s *scope[T]) await(ctx context.Context, t *ticket[T]) error {
 	select {
 	case <-t.done:

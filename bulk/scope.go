@@ -14,13 +14,13 @@ import (
 type scope[T any] struct {
 	*handler[T]
 	alone bool          // there is no engine, so no other record will come
-	slots int           // how many records can wait here at the same time; 0 if the engine calls Idle
-	grace time.Duration // the time after which the engine abandons a record
+	slots int           // the largest number of waiting records; 0 if the engine calls Idle
+	grace time.Duration // from the end of a record's context until the engine abandons it
 
 	mu      sync.Mutex
-	open    *chunk[T]   // takes records; may be nil
-	full    []*chunk[T] // wait to be written
-	writing int         // chunks being written, without those that lost their place
+	open    *chunk[T]   // accepts records; may be nil
+	full    []*chunk[T] // to be written
+	writing int         // chunks being written, except chunks that lost their place
 	waiting int         // records whose Handle waits here and whose context has not ended
 }
 
@@ -45,9 +45,9 @@ type ticket[T any] struct {
 	done    chan struct{}
 
 	// The scope's lock guards the following fields.
-	left  bool // it was taken out of its chunk
-	over  bool // it has its outcome; done is closed next
-	ended bool // its context ended while it waited
+	left  bool // the record was taken out of its chunk
+	over  bool // the record has its outcome; done is closed next
+	ended bool // ctx ended while the record waited
 
 	// Only for records whose own Handle waits.
 	ctx    context.Context
@@ -65,7 +65,7 @@ func (t *ticket[T]) inherited() context.Context {
 	return t.runner.Inherited()
 }
 
-// join puts a record into a chunk, together with the records behind it that fit in.
+// join puts a record into a chunk, together with the records behind it that fit.
 func (s *scope[T]) join(t *ticket[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *scope[T]) join(t *ticket[T]) {
 	for last := t; ; last = last.next {
 		c.add(last)
 		if last.next != nil && !s.fits(c, last.next) {
-			last.next = nil // it will be the first of its group in another chunk
+			last.next = nil // becomes the first of its group in another chunk
 		}
 		if last.next == nil {
 			break
@@ -101,8 +101,8 @@ func (s *scope[T]) fits(c *chunk[T], t *ticket[T]) bool {
 	return len(c.tickets) < s.cfg.MaxItems && c.bytes+len(t.item.Record.Body) <= s.cfg.MaxBytes
 }
 
-// newChunk opens a chunk for a first record. That record waits for others for up to half of
-// its time.
+// newChunk opens a chunk for a first record with context ctx, which waits for others for up to
+// half of its remaining time.
 func (s *scope[T]) newChunk(ctx context.Context) *chunk[T] {
 	c, wait := &chunk[T]{}, s.cfg.Linger
 	if deadline, ok := ctx.Deadline(); ok {
@@ -117,7 +117,7 @@ func (s *scope[T]) newChunk(ctx context.Context) *chunk[T] {
 	return c
 }
 
-// close lets no more records into the open chunk.
+// close closes the open chunk to further records.
 func (s *scope[T]) close() {
 	s.full = append(s.full, s.open)
 	s.open = nil
@@ -140,8 +140,8 @@ func (s *scope[T]) Idle() {
 	}
 }
 
-// write starts to write chunks that are full or due, as far as Parallel allows. A chunk
-// that is due takes more records until then.
+// write starts to write chunks that are full or due, as far as Parallel allows. A due chunk
+// accepts more records until its write starts.
 func (s *scope[T]) write() {
 	for s.writing < s.cfg.Parallel {
 		c := s.open
@@ -156,7 +156,7 @@ func (s *scope[T]) write() {
 		c.timer.Stop()
 		for _, t := range slices.Clone(c.tickets) {
 			if t.heads() && t.ctx.Err() != nil {
-				s.takeOut(t) // its Handle is about to return
+				s.takeOut(t) // Handle is about to return
 			}
 		}
 		c.begun = true
@@ -168,8 +168,8 @@ func (s *scope[T]) write() {
 	}
 }
 
-// putOff ends the chunks that were not begun, because a chunk has returned an abort and
-// they would fail too. The caller wakes their records.
+// putOff ends the chunks that were not begun, because another chunk returned an abort and they
+// would fail too. The caller wakes their records.
 func (s *scope[T]) putOff(abort error) (over []*chunk[T]) {
 	if over = s.full; s.open != nil {
 		over = append(over, s.open)

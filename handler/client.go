@@ -16,8 +16,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 )
 
-// client returns the configured client, or makes one at the first call. A function whose
-// records all succeed makes none.
+// client returns a function that returns the configured client, or makes one at the first call.
+// An invocation in which all records succeed usually needs none.
 func (c *Config) client() func(context.Context) (*sqs.Client, error) {
 	client := sync.OnceValues(func() (*sqs.Client, error) {
 		if c.SQS != nil {
@@ -31,8 +31,8 @@ func (c *Config) client() func(context.Context) (*sqs.Client, error) {
 	return func(context.Context) (*sqs.Client, error) { return client() }
 }
 
-// pollClient makes the client for a queue. It uses the region of the queue's URL or ARN,
-// and the URL's host if the client would not call that host by default.
+// pollClient returns the configured client, or a new one for a queue, with the region of the
+// queue's URL or ARN, and with the URL's host if that is not the default.
 func (c *Config) pollClient(ctx context.Context, queue string) (*sqs.Client, error) {
 	if c.SQS != nil {
 		return c.SQS, nil
@@ -49,7 +49,7 @@ func (c *Config) pollClient(ctx context.Context, queue string) (*sqs.Client, err
 	if cfg.Region == "" && base == "" {
 		return nil, fmt.Errorf("handler: no region for queue %s: set AWS_REGION, or give the queue's URL or ARN", queue)
 	}
-	cfg.Region = cmp.Or(cfg.Region, "us-east-1") // a configured endpoint ignores the region, but the SDK wants one
+	cfg.Region = cmp.Or(cfg.Region, "us-east-1") // a configured endpoint ignores the region, but the SDK requires one
 	return sqs.NewFromConfig(cfg, endpoint.Default(base)), nil
 }
 

@@ -20,8 +20,8 @@ import (
 // Config configures how records are handled. The zero value is ready to use. A zero field
 // takes its value from its environment variable, if that is set.
 type Config struct {
-	// Concurrency is the number of records handled at the same time, 1 to 10,000: in a
-	// container of all queues together, on Lambda of the batch, or of all batches if Lambda
+	// Concurrency is the largest number of records handled at the same time, 1 to 10,000: in
+	// a container of all queues together, on Lambda of the batch, or of all batches if Lambda
 	// Managed Instances runs several invocations in one process. SQSBATCH_CONCURRENCY.
 	// Defaults, for each queue and each batch, to the number that the handler asks for
 	// (package bulk does), or else to 10.
@@ -33,15 +33,15 @@ type Config struct {
 	// ms, at most 2 s, and at most a quarter of the remaining time.
 	Reserve time.Duration
 
-	// RecordTimeout is the longest time that one record may take, up to 11 h 59 min, since
-	// SQS leaves a message with a receiver for 12 h. If the handler still runs Grace after
-	// that, it is abandoned and the next record takes its place. SQSBATCH_RECORD_TIMEOUT.
-	// Defaults to all of the time that remains to the cutoff of the invocation, and in a
-	// container to 15 min, the longest that Lambda gives a batch. Exception: at its last
-	// attempt, a FIFO record with others behind it leaves time for them.
+	// RecordTimeout is the longest time for one record, up to 11 h 59 min, since SQS limits
+	// the visibility timeout to 12 h. If the handler still runs Grace after that, it is
+	// abandoned and the next record takes its slot. SQSBATCH_RECORD_TIMEOUT. Defaults to the
+	// time that remains to the cutoff of the invocation, and in a container to 15 min, the
+	// longest time of a Lambda invocation. Exception: at its last attempt, a FIFO record with
+	// others behind it leaves time for them.
 	RecordTimeout time.Duration
 
-	// MinRemaining is the least remaining time with which a record is still started.
+	// MinRemaining is the shortest remaining time in which a record is still started.
 	// SQSBATCH_MIN_REMAINING. Defaults to the median duration of the batch's latest
 	// successes, and at least 50 ms.
 	MinRemaining time.Duration
@@ -51,12 +51,12 @@ type Config struct {
 	// invocation it is at most a quarter of the reserve.
 	Grace time.Duration
 
-	// Failures decides what happens to records that fail.
+	// Failures configures what happens to records that fail.
 	Failures partialfailure.Config
 
 	// Classify maps an error of the handler to a verb, so that the handler does not have to
-	// import this module. It returns the error as it is, or wrapped by [batch.Permanent],
-	// [batch.RetryAfter] or [batch.Abort]. Nil means the error as it is.
+	// import this module. It returns the error unchanged, or wrapped by [batch.Permanent],
+	// [batch.RetryAfter] or [batch.Abort]. If it returns nil, the error is unchanged.
 	//
 	// Classify is not called for an error that already has a verb, for a panic, or for the
 	// end of the record's own context. It is called from several goroutines at the same
@@ -101,8 +101,8 @@ type Config struct {
 	// to none: such invocations fail. It has no effect in a container.
 	Other lambda.Handler
 
-	// SQS is the client. Defaults to a client configured by the environment, which is made
-	// when it is first needed.
+	// SQS is the client. Defaults to a client configured by the environment, which is made at
+	// the first call.
 	SQS *sqs.Client
 
 	// Poll configures long polling in a container, see [Poll].
@@ -129,8 +129,8 @@ type PollConfig struct {
 	// 10.
 	Prefetch int
 
-	// Visibility is the visibility timeout that a held record gets, and gets again with
-	// each heartbeat, in whole seconds from 3 s to 12 h. After a crash its records come back
+	// Visibility is the visibility timeout of a received record, to which each heartbeat
+	// extends it again, in whole seconds from 3 s to 12 h. After a crash, records come back
 	// within this time. SQSBATCH_VISIBILITY. Defaults to 1 min, since the queue's own
 	// visibility timeout may be chosen for Lambda: six times the function's timeout.
 	Visibility time.Duration

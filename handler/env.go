@@ -25,14 +25,14 @@ func (c *Config) field(s *settings.Setting) reflect.Value {
 	return v
 }
 
-// inFields are the settings whose variable is the value of a field: all but those of the
-// backoff, which make a function.
+// inFields reports whether a setting's variable is the value of a field, as for all but the
+// settings of the backoff, which make a function.
 func inFields(s *settings.Setting) bool {
 	return s != &settings.Backoff && s != &settings.BackoffBase && s != &settings.BackoffCap
 }
 
-// fromEnvironment sets the fields that are zero from their variables. Its error names each
-// variable whose value cannot be used, and the values that are allowed.
+// fromEnvironment sets zero fields from their variables. Its error names each variable with an
+// invalid value, and the values that are allowed.
 func (c *Config) fromEnvironment() error {
 	if len(c.Poll.Queues) == 0 {
 		c.Poll.Queues = nil
@@ -40,7 +40,7 @@ func (c *Config) fromEnvironment() error {
 	var errs []error
 	// If code sets Outage or Backoff, all four variables have no effect.
 	chosen := c.Failures.Outage != 0 || c.Failures.Backoff != nil
-	backoff := map[*settings.Setting]any{} // the values of variables that are no fields
+	backoff := map[*settings.Setting]any{} // values of variables without field
 	for _, s := range settings.All {
 		text, isField := os.Getenv(s.Name), inFields(s)
 		if text == "" || isField && !c.field(s).IsZero() || chosen && (!isField || s == &settings.Outage) {
@@ -77,7 +77,7 @@ func (c *Config) setBackoff(values map[*settings.Setting]any) error {
 	return nil
 }
 
-// validate returns an error that names each field whose value is out of its bounds.
+// validate returns an error for each field whose value is out of its bounds.
 func (c *Config) validate() (wrong mistakes) {
 	for _, s := range settings.All {
 		if !inFields(s) || c.field(s).IsZero() || c.unchecked(s) {
@@ -94,15 +94,14 @@ func (c *Config) validate() (wrong mistakes) {
 	return wrong
 }
 
-// unchecked reports whether any value will do: under `sam local` a dead-letter queue may be
+// unchecked reports whether any value is valid: under `sam local` the dead-letter queue may be
 // the name of a resource.
 func (c *Config) unchecked(s *settings.Setting) bool {
 	return s == &settings.DeadLetterQueue && c.samLocal()
 }
 
-// unknownVariables returns an error that names the environment variables that begin with
-// sqsbatch's prefix but are not known. A misspelled variable has no effect. It returns nil
-// if there are none.
+// unknownVariables returns an error that names unknown environment variables with sqsbatch's
+// prefix, such as misspelled ones, which have no effect. It returns nil if there are none.
 func unknownVariables() error {
 	var unknown []string
 	names := settings.Names()

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// invocationFlush limits how long hooks may write or send at the end of an invocation.
+	// invocationFlush is the limit of Flush at the end of an invocation.
 	invocationFlush = 2 * time.Second
-	// stopFlush limits the same at the end of Poll, within what is left of the time that a
-	// stop may take. At least leastFlush is always left.
+	// stopFlush is the limit of Flush at the end of Poll, within the rest of the stop's time,
+	// but at least leastFlush.
 	stopFlush  = 5 * time.Second
 	leastFlush = 500 * time.Millisecond
-	// timeoutNotice is the time in which to warn of a wait that timed out.
+	// timeoutNotice is the time for the warning of a wait that timed out.
 	timeoutNotice = 100 * time.Millisecond
 )
 
-// notify calls the hooks one after the other at the end of a batch. It waits for them for
-// half of the time to the deadline at most, since a hook that blocks must not make the
-// response late. The other hooks are then called later, in the background.
+// notify calls call, which calls the hooks at the end of a batch one after the other. It waits
+// for at most half of the time to the deadline, since a hook that blocks must not make the
+// response late. The other hooks then run later, in the background.
 func (q *queueHandler) notify(ctx context.Context, info batch.BatchInfo, call func()) {
 	began := time.Now()
 	var late <-chan time.Time
@@ -39,9 +39,9 @@ func (q *queueHandler) notify(ctx context.Context, info batch.BatchInfo, call fu
 	hooks.Within(time.After(min(timeoutNotice, time.Until(info.Deadline)/4)), func() { q.engine.Hooks.Warn(ctx, w) })
 }
 
-// flush has the hooks write or send what they have buffered, before Lambda freezes the
-// process. It leaves half of the time that settling left for the response. Half of that is
-// for the warning about a flush that timed out.
+// flush calls the Flush hooks before Lambda freezes the process. Half of the time after
+// SettleBy remains for the response. Half of that is for the warning about a flush that timed
+// out.
 func (q *queueHandler) flush(ctx context.Context, times runner.Times) {
 	limit, notice := invocationFlush, timeoutNotice
 	if !times.Deadline.IsZero() {
@@ -52,7 +52,8 @@ func (q *queueHandler) flush(ctx context.Context, times runner.Times) {
 	flushHooks(ctx, q.engine.Hooks, limit, notice)
 }
 
-// flushHooks gives the hooks limit, and then notice to warn of a hook that took longer.
+// flushHooks calls the Flush hooks with the timeout limit, and waits for notice longer, for the
+// warning about a hook that took longer.
 func flushHooks(ctx context.Context, set *hooks.Set, limit, notice time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()

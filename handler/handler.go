@@ -18,8 +18,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
 
-// LambdaHandler handles the invocations of a Lambda function by an SQS event source
-// mapping. It is safe for concurrent invocations. Make it with [New].
+// LambdaHandler handles the invocations of a Lambda function by an SQS event source mapping.
+// Make one with [New]. It is safe for concurrent use.
 type LambdaHandler struct {
 	names  Queues // empty if one handler is for all queues
 	queues []*queueHandler
@@ -69,7 +69,7 @@ func New(h batch.Handler, cfg Config) (*LambdaHandler, error) {
 	return l, nil
 }
 
-// queueHandler makes the handler of a queue, of its own configuration.
+// queueHandler returns the handler of a queue. c is the queue's own configuration.
 func (c *Config) queueHandler(q Queue, slots *runner.Slots, flushes bool) *queueHandler {
 	set := hooks.New(c.Hooks)
 	engine := runner.New(q.Handler, c.engine(q), set)
@@ -81,8 +81,8 @@ func (c *Config) queueHandler(q Queue, slots *runner.Slots, flushes bool) *queue
 	return &queueHandler{engine: engine, policy: settle.New(settling), cfg: *c, flushes: flushes}
 }
 
-// Invoke handles one invocation. It takes the event's bytes and returns those of the
-// response, so that a LambdaHandler is a lambda.Handler of aws-lambda-go.
+// Invoke handles one invocation. It takes the event and returns the response, both in JSON, so
+// that a LambdaHandler is a lambda.Handler of aws-lambda-go.
 //
 // An event that is not from SQS goes to [Config].Other. Invoke returns an error if there is
 // no Other, or if the event has a record that could not be reported as failed. Lambda then
@@ -120,8 +120,8 @@ func isOther(payload []byte) bool {
 	return !slices.ContainsFunc(event.Records, func(r struct{ EventSource string }) bool { return r.EventSource == "aws:sqs" })
 }
 
-// HandleEvent handles an event that is decoded already. It encodes the event again and
-// calls Invoke, so Invoke is faster. Use it in a Lambda handler of your own.
+// HandleEvent handles a decoded event, for a Lambda handler of your own. It encodes the event
+// again and calls Invoke, so Invoke is faster.
 func (l *LambdaHandler) HandleEvent(ctx context.Context, event events.SQSEvent) (response events.SQSEventResponse, err error) {
 	payload, err := json.Marshal(event)
 	if err != nil {
@@ -146,7 +146,7 @@ func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]b
 	set := q.engine.Hooks
 	if set.Batches {
 		own := ctx
-		hooks.Within(nil, func() { own = set.BatchContext(own, info, records) }) // a goroutine that a hook may end
+		hooks.Within(nil, func() { own = set.BatchContext(own, info, records) }) // on a goroutine that a hook may end
 		ctx = own
 	}
 	settlement := q.policy.Begin(ctx, records, times.SettleBy)
@@ -155,8 +155,8 @@ func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]b
 	response, failed := sqsevent.Response(results)
 	someDone := slices.ContainsFunc(results, func(r batch.Result) bool { return r.Outcome.Done() || r.Outcome == batch.InProgress })
 	fail := failed > 0 && (q.cfg.NoReportBatchItemFailures || q.cfg.ErrorIfAllFail && !someDone)
-	q.notify(ctx, info, func() { // from here on the results belong to the hooks
-		defer set.BatchSettled(ctx, info, results) // also if a hook ends the goroutine
+	q.notify(ctx, info, func() { // from here on, the hooks own the results
+		defer set.BatchSettled(ctx, info, results) // even if a hook ends the goroutine
 		settlement.AwaitHooks()
 		if q.cfg.samLocal() {
 			q.warnWouldBe(ctx, info, results)
@@ -171,7 +171,7 @@ func (q *queueHandler) process(ctx context.Context, records []batch.Record) ([]b
 	return response, nil
 }
 
-// invalidEvent has this name because Lambda shows an error's type to people, as errorType.
+// invalidEvent has this name because Lambda shows an error's type to users, as errorType.
 type invalidEvent struct{ error }
 
 // FailedError is returned when records failed and the configuration asks for an error

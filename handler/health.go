@@ -15,8 +15,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 )
 
-// serveHealth answers orchestrators and scrapers until stop is called. It does nothing if
-// no address is configured.
+// serveHealth serves the health checks and Poll.Handlers until stop is called. It does nothing
+// if no address is configured.
 func (p *Poller) serveHealth() (stop func(), err error) {
 	cfg := &p.cfg.Poll
 	if cfg.HealthAddr == "" {
@@ -40,7 +40,8 @@ func (p *Poller) serveHealth() (stop func(), err error) {
 	}, nil
 }
 
-// checkHealth refuses paths at which http.ServeMux would panic, and the health checks' own.
+// checkHealth returns errors for paths on which http.ServeMux would panic, and for the paths of
+// the health checks.
 func (c *PollConfig) checkHealth() (wrong mistakes) {
 	for _, path := range slices.Sorted(maps.Keys(c.Handlers)) {
 		var err error
@@ -59,8 +60,8 @@ func (c *PollConfig) checkHealth() (wrong mistakes) {
 	return wrong
 }
 
-// healthWarnings returns warnings about a health check that would ask at another address,
-// and about handlers that are not served.
+// healthWarnings returns warnings about a health check with another address, and about handlers
+// that are not served.
 func (c *PollConfig) healthWarnings() (list []string) {
 	inEnvironment := os.Getenv(settings.HealthAddr.Name)
 	_, asked, _ := net.SplitHostPort(inEnvironment)

@@ -14,9 +14,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
 
-// setUp sets zero fields from their variables, and Logger to what newLogger makes for a
-// level. It returns three things: the hooks that write the log; warnings about variables that
-// have no effect; and errors that name the values that are out of their bounds.
+// setUp sets zero fields from their variables, and Logger by newLogger. It returns the hooks
+// that write the log, warnings about variables without effect, and errors that name invalid
+// values.
 func (c *Config) setUp(newLogger func(level string) *slog.Logger, every time.Duration) (hooks batch.Hooks, warnings []string, wrong mistakes) {
 	wrong.add(c.fromEnvironment())
 	wrong = append(wrong, c.validate()...)
@@ -43,9 +43,8 @@ func (c *Config) warn(ctx context.Context, list []string) {
 	}
 }
 
-// lambdaLogger is the logger of aws-lambda-go, which writes in Lambda's format with the
-// request id. That logger takes Lambda's levels TRACE and FATAL for INFO. Here they have
-// their own meaning.
+// lambdaLogger returns the logger of aws-lambda-go, which writes in Lambda's format with the
+// request id. It corrects the levels TRACE and FATAL, which aws-lambda-go takes for INFO.
 func lambdaLogger(level string) *slog.Logger {
 	h := lambdacontext.NewLogHandler()
 	if level == "TRACE" || level == "FATAL" {
@@ -54,7 +53,7 @@ func lambdaLogger(level string) *slog.Logger {
 	return slog.New(h)
 }
 
-// leveled is a slog handler with a level of its own.
+// leveled is a slog handler with another level.
 type leveled struct {
 	slog.Handler
 	least slog.Level
@@ -70,7 +69,8 @@ func (l leveled) WithGroup(name string) slog.Handler {
 	return leveled{l.Handler.WithGroup(name), l.least}
 }
 
-// containerLogger writes JSON to standard output, with the keys and levels of Lambda's log.
+// containerLogger returns a logger that writes JSON to standard output, with the keys and levels
+// of Lambda's log.
 func containerLogger(level string) *slog.Logger {
 	least := levels[strings.ToUpper(level)]
 	return slog.New(slog.NewJSONHandler(os.Stdout, &slog.HandlerOptions{Level: least, ReplaceAttr: lambdacontext.ReplaceAttr}))

@@ -12,8 +12,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/attribute"
 )
 
-// MessageFunc makes a [batch.Handler] of an existing function that handles an SQS message
-// as aws-lambda-go decodes it:
+// MessageFunc adapts an existing function that handles an SQS message of aws-lambda-go to
+// [batch.Handler]:
 //
 //	handler.Run(handler.MessageFunc(handleMessage))
 type MessageFunc func(ctx context.Context, m events.SQSMessage) error
@@ -46,7 +46,7 @@ func toMessage(r batch.Record) events.SQSMessage {
 	return m
 }
 
-// systemAttributes returns the attributes that SQS gives a message.
+// systemAttributes returns the attributes of a message that SQS sets.
 func systemAttributes(r batch.Record) map[string]string {
 	attributes := map[string]string{
 		"ApproximateReceiveCount":          positive(int64(r.Attempt)),
@@ -64,9 +64,8 @@ func systemAttributes(r batch.Record) map[string]string {
 	return attributes
 }
 
-// SDKMessageFunc makes a [batch.Handler] of an existing function that handles an SQS
-// message as the AWS SDK decodes it, such as the body of a loop around ReceiveMessage. The
-// handler also runs on Lambda:
+// SDKMessageFunc adapts an existing function that handles an SQS message of the AWS SDK, such as
+// the body of a loop around ReceiveMessage, to [batch.Handler]. The handler also runs on Lambda:
 //
 //	handler.Run(handler.SDKMessageFunc(handleMessage))
 //

@@ -26,9 +26,9 @@ import (
 // new one.
 var ErrTooManyAbandoned = longpoll.ErrAbandoned
 
-// Poller polls queues in a program with a life cycle of its own, such as an HTTP server or
-// a component of a framework. Make it with [NewPoller]. Its methods are safe for concurrent
-// use, also before Run.
+// Poller polls queues in a program with its own life cycle, such as an HTTP server or a
+// component of a framework. Make one with [NewPoller]. Its methods are safe for concurrent use,
+// also before Run.
 type Poller struct {
 	cfg      Config
 	queues   []*longpoll.Poller
@@ -113,12 +113,12 @@ func (p *Poller) Run(ctx context.Context) error {
 	return err
 }
 
-// writeLine waits only a moment for a line of the log: a log that blocks must not delay the
-// stop.
+// writeLine writes a line of the log. It waits only a moment: a log that blocks must not delay
+// the stop.
 func writeLine(write func()) { hooks.Within(time.After(200*time.Millisecond), write) }
 
-// runAll runs the pollers until ctx ends, one of them fails, or all have emptied their
-// queues (Poll.UntilEmpty). It returns when the stop began.
+// runAll runs the pollers until ctx ends, one of them fails, or all have emptied their queues
+// (Poll.UntilEmpty). stopped is the time at which the stop began.
 func (p *Poller) runAll(ctx context.Context) (stopped time.Time, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	errs := make([]error, len(p.queues))
@@ -198,10 +198,10 @@ func (p *Poller) Resume() {
 	}
 }
 
-// SetConcurrency changes how many records, or FIFO groups, of a queue are handled at the same
-// time, 1 to 10,000. If more are running, they go on. Prefetch and MaxAbandoned stay as they
-// are. It returns an error if the Poller has several queues: use the one of
-// [Poller.Queue], which still has its part of [Config.Concurrency] at most.
+// SetConcurrency sets the largest number of records, or FIFO groups, of a queue that are handled
+// at the same time, 1 to 10,000. Running handlers continue. Prefetch and MaxAbandoned stay the
+// same. It returns an error if n is out of bounds, or if the Poller has several queues: use
+// [Poller.Queue], whose Poller is still limited to its part of [Config.Concurrency].
 func (p *Poller) SetConcurrency(n int) error {
 	if err := settings.Concurrency.Check(n); err != nil {
 		return fmt.Errorf("handler: the concurrency is %d, %w", n, err)
@@ -213,8 +213,8 @@ func (p *Poller) SetConcurrency(n int) error {
 	return nil
 }
 
-// Status returns the state of each queue, in the order of the configuration. It looks at each
-// running record.
+// Status returns the state of each queue, in the order of the configuration. Its cost grows with
+// the number of running records.
 func (p *Poller) Status() (list []batch.Status) {
 	for _, q := range p.queues {
 		list = append(list, q.Status())
@@ -237,10 +237,10 @@ func (p *Poller) Status() (list []batch.Status) {
 // QUEUE: failing".
 func (p *Poller) Health() http.Handler { return longpoll.Health(p.queues...) }
 
-// Queue returns a Poller of one of the queues. Its Pause, Resume, SetConcurrency, Status,
+// Queue returns a Poller for one of the queues. Its Pause, Resume, SetConcurrency, Status,
 // Health and Shutdown are for this queue only, and its Run returns an error. name is the
 // queue's name, or its ARN or URL as in the configuration. If several queues have that name,
-// Queue returns the first. It returns nil if there is none.
+// Queue returns the first. It returns nil if no queue has it.
 func (p *Poller) Queue(name string) *Poller {
 	for _, q := range p.queues {
 		if s := q.Status().Queue; s == name || batch.QueueName(s) == name {
@@ -252,10 +252,10 @@ func (p *Poller) Queue(name string) *Poller {
 	return nil
 }
 
-// closed is a channel that is closed.
+// closed is a closed channel.
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// pollers makes a poller for each queue. Its error names everything that is wrong with the
+// pollers returns a poller for each queue. Its error names everything that is wrong with the
 // configuration, each problem once.
 func (c *Config) pollers(h batch.Handler) ([]*longpoll.Poller, error) {
 	wrong := c.Poll.checkHealth()
@@ -282,7 +282,7 @@ func (c *Config) pollers(h batch.Handler) ([]*longpoll.Poller, error) {
 	return list, errors.Join(wrong...)
 }
 
-// poller makes the poller of one queue, of its own configuration.
+// poller returns the poller of a queue. c is the queue's own configuration.
 func (c *Config) poller(q Queue, slots *runner.Slots) (*longpoll.Poller, error) {
 	client, err := c.pollClient(context.Background(), q.URL)
 	if err != nil {
@@ -313,7 +313,7 @@ func (q Queues) namedTwice() (wrong mistakes) {
 	return wrong
 }
 
-// mistakes are errors, each kept once: several queues often have the same one.
+// mistakes are errors without duplicates: several queues often have the same one.
 type mistakes []error
 
 func (m *mistakes) add(err error) {

@@ -16,8 +16,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
-// Queues are several queues, each with a handler of its own. Pass it to [Run], or to any
-// other function of this package that takes a handler:
+// Queues are several queues, each with its own handler. Pass it to [Run], or to any other
+// function of this package that takes a handler:
 //
 //	handler.Run(handler.Queues{
 //		{URL: os.Getenv("ORDERS_URL"), Handler: batch.JSON(ship), Priority: 1},
@@ -44,10 +44,10 @@ type Queue struct {
 	// asks for, or to 10.
 	Concurrency int
 
-	// Priority decides which queue has its next record handled, where Config.Concurrency
-	// limits all of them together: the queue with the highest Priority that has records. It
-	// starves the queues below it while it is busy. Queues of the same Priority get the same
-	// number of slots, and take turns where there are fewer slots than queues. Defaults to 0.
+	// Priority decides which queue gets the next free slot if Config.Concurrency limits all
+	// queues together: the queue with the highest Priority that has records. While it is busy,
+	// it starves the queues below. Queues of the same Priority get the same number of slots,
+	// and take turns if there are fewer slots than queues. Defaults to 0.
 	Priority int
 
 	// Set changes the configuration for this queue. It is called after Config and the
@@ -85,14 +85,13 @@ func (q Queues) find(arn string) int {
 	return i
 }
 
-// Validate returns an error. It is called only if middleware hides Queues, which is a
-// mistake.
+// Validate returns an error. It is called only if middleware wraps Queues, which is a mistake.
 func (q Queues) Validate() error {
 	return errors.New("handler: Queues must not be wrapped in middleware: wrap each queue's Handler")
 }
 
-// split returns the queues that h is for. If h is not Queues, it returns h for each of
-// names. Its error names everything that is wrong with Queues.
+// split returns h if it is Queues, or else a queue with h for each of names. Its error names
+// everything that is wrong with Queues.
 func (c *Config) split(h batch.Handler, names []string) (Queues, error) {
 	q, ok := h.(Queues)
 	if !ok {

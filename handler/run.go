@@ -53,9 +53,8 @@ func RunWith(h batch.Handler, cfg Config) {
 	os.Exit(0)
 }
 
-// sameStop is the time within which the same signal counts as one stop. A program that
-// signals a process and its process group, as timeout of the GNU coreutils does, sends a
-// stop twice.
+// sameStop is the time within which the same signal counts once. A program that signals a
+// process and its process group, as timeout of the GNU coreutils does, sends it twice.
 const sameStop = time.Second
 
 // untilSecond calls stop at the first signal and returns at the second: a different signal,

@@ -13,8 +13,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
-// samLocal reports whether the function runs under `sam local` without a client or endpoint
-// of the user's own. Sample events then have receipt handles that are not real.
+// samLocal reports whether the function runs under `sam local` without a configured client or
+// endpoint. Sample events then have receipt handles that are not real.
 func (c *Config) samLocal() bool {
 	return c.SQS == nil && os.Getenv("AWS_SAM_LOCAL") == "true" && os.Getenv("AWS_ENDPOINT_URL") == "" && os.Getenv("AWS_ENDPOINT_URL_SQS") == ""
 }
@@ -28,7 +28,7 @@ func withoutSQS(s settle.Config) settle.Config {
 	return s
 }
 
-// warnWouldBe warns of the changes that SQS would have been asked to make for results.
+// warnWouldBe warns with the calls that would change the results' records in SQS.
 func (q *queueHandler) warnWouldBe(ctx context.Context, info batch.BatchInfo, results []batch.Result) {
 	defer func() { _ = recover() }() // a method of a user's error may panic
 	var list []string

@@ -17,32 +17,32 @@ func SHA256(key string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Plain is a [Config.Hash] that stores keys as they are: they can be read in the store,
-// together with what they have of a body.
+// Plain is a [Config.Hash] that stores keys as they are, readable in the store, including any
+// part of a body in them.
 func Plain(key string) string { return key }
 
-// PowertoolsPython is a [Config.Hash] by which a key is stored as Powertools for AWS Lambda
-// (Python) stores it, so that functions of both protect each other on one table. The key
-// must be a JSON string there, such as event_key_jmespath="orderId", and [Config.Prefix]
-// what Python makes of the function: "<function>.<module>.<qualified name>", or its key_prefix.
+// PowertoolsPython is a [Config.Hash] that stores a key as Powertools for AWS Lambda (Python)
+// does, so that functions with either share claims in one table. In Python, the key must be a
+// JSON string, such as event_key_jmespath="orderId". [Config.Prefix] must be Python's name of
+// the function, "<function>.<module>.<qualified name>", or its key_prefix.
 //
-// Powertools completes and releases without looking at the owner: a worker of theirs that is
-// late can delete or overwrite a completion of ours. [Config.Content] compares with
-// functions of this package only.
+// Powertools completes and releases without a check of the owner: a late Powertools worker can
+// delete or overwrite a completion of this package. [Config.Content] is compared only between
+// functions of this package.
 func PowertoolsPython(key string) string {
 	sum := md5.Sum(quote(key, true))
 	return hex.EncodeToString(sum[:])
 }
 
-// PowertoolsTypeScript is what [PowertoolsPython] is for Powertools for AWS Lambda
-// (TypeScript), whose prefix is the function's name, or its keyPrefix.
+// PowertoolsTypeScript is like [PowertoolsPython], for Powertools for AWS Lambda (TypeScript).
+// [Config.Prefix] must be the function's name, or its keyPrefix.
 func PowertoolsTypeScript(key string) string {
 	sum := md5.Sum(quote(key, false))
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// quote is a string as JSON, with only those escapes that JSON needs, or with all that is
-// not printable ASCII escaped, as Python's json.dumps does.
+// quote returns a string in JSON with only the necessary escapes, or, with asciiOnly, with all
+// characters escaped that are not printable ASCII, as Python's json.dumps does.
 func quote(s string, asciiOnly bool) []byte {
 	out := append(make([]byte, 0, len(s)+2), '"')
 	for _, r := range s {

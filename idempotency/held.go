@@ -9,22 +9,22 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/ctxkey"
 )
 
-// Held is the claim under which a handler works, or the claims of several items of a chunk
-// (bulk.Context). It is for a [Store] whose database also has the handler's work: the store
-// can then commit the work and the completions in one transaction. Package sqlstore does.
+// Held is the claim of a handler's record, or the claims of several items of a chunk
+// (bulk.Context). It is for a [Store] in the same database as the handler's work, which can
+// commit the work and the completions in one transaction, as package sqlstore does.
 type Held struct{ claims []held }
 
 // held is the claim of one record.
 type held struct {
 	*work
-	ctx    context.Context // the handler's
-	failed func() error    // the error with which the record failed so far
-	item   bool            // it is an item's of a chunk
+	ctx    context.Context // of the handler
+	failed func() error    // returns the item's error so far
+	item   bool            // of a chunk
 }
 
-// HeldFrom returns the claims in store under which the handler that has ctx works. It
-// reports false if ctx is not a handler's or if a claim is in another store. In a chunk of
-// package bulk, ctx must be from bulk.Context, and all its items must have a claim.
+// HeldFrom returns the claims in store of the handler with ctx. It reports false if ctx is not
+// from a handler with a claim, or if a claim is in another store. In a chunk of package bulk,
+// ctx must be from bulk.Context, and all its items must have a claim.
 func HeldFrom(ctx context.Context, store Store) (Held, bool) {
 	claims := claimsOf(ctx)
 	for _, c := range claims {
@@ -35,10 +35,10 @@ func HeldFrom(ctx context.Context, store Store) (Held, bool) {
 	return Held{claims}, true
 }
 
-// claimsOf returns the claim of the handler that has ctx, or those of the items of a chunk
-// that ctx was made for. The work of an item without a claim is nil.
+// claimsOf returns the claim of the handler with ctx, or the claims of the items of a chunk
+// with ctx. The work of an item without a claim is nil.
 func claimsOf(ctx context.Context) (claims []held) {
-	if w, own := ctx.Value(ctxkey.Claim{}).(*work); own { // it is nearer than any items
+	if w, own := ctx.Value(ctxkey.Claim{}).(*work); own { // nearer than items
 		return []held{{w, ctx, func() error { return nil }, false}}
 	}
 	items, chunk := ctx.Value(ctxkey.Items{}).([]ctxkey.Item)
@@ -55,19 +55,20 @@ func claimsOf(ctx context.Context) (claims []held) {
 }
 
 // Commit calls complete for each claim, in the order of their keys, and then commit. It
-// leaves out items of a chunk that have failed (bulk.Item.Fail). complete must do what
-// [Store.Complete] does as a part of what commit commits. It must return [ErrNotOwner] if the
+// leaves out items of a chunk that have failed (bulk.Item.Fail). complete must do the work of
+// [Store.Complete] in the transaction that commit commits. It must return [ErrNotOwner] if the
 // claim has another owner or was completed, even by owner: an earlier commit whose answer
-// was lost must not be made again.
+// was lost must not be repeated.
 //
-// If all calls return nil, the keys are completed: what the handler returns later changes
-// only what becomes of this delivery. Otherwise no key is, and Commit returns the error.
-// After ErrNotOwner, the error of Commit makes a single record come back later, as
-// [batch.ErrInProgress] does; several records are retried with backoff. No renewal judges
-// the claims while Commit runs. After a successful Commit, Commit returns an error without a
-// call: a process that is killed between two commits would never make the second. In a chunk,
-// which bulk may split and write again, that error makes an item that was committed before a
-// duplicate.
+// If all calls return nil, the keys are completed: a later error of the handler changes only
+// the outcome of this delivery. Otherwise no key is completed, and Commit returns the error.
+// After ErrNotOwner, the error of Commit delays a single record, as [batch.ErrInProgress] does;
+// several records are retried with backoff. Renewals do not give up the claims while Commit
+// runs.
+//
+// After a successful Commit, another Commit returns an error without a call: a process that is
+// killed between two commits would never make the second. In a chunk, which bulk may split and
+// write again, that error makes an item that was committed before a duplicate.
 func (h Held) Commit(complete func(key, owner string, c Completion) error, commit func() error) error {
 	var claims []held
 	for _, c := range h.claims {
@@ -113,12 +114,12 @@ func (h Held) Commit(complete func(key, owner string, c Completion) error, commi
 
 var (
 	errCommittedBefore = errors.New("idempotency: the work of this record was committed before: commit all of it together")
-	// errCommittedInChunk is for items: bulk has called the function again for a half of the chunk.
+	// errCommittedInChunk is for items: bulk called the function again for a half of the chunk.
 	errCommittedInChunk = errors.New("idempotency: the work of an item was committed before, by another call for its chunk")
 	errOtherTakenOver   = errors.New("idempotency: nothing was committed, because the claim of one of the records was lost")
 )
 
-// How far a handler's own commit is.
+// States of a handler's own commit.
 const (
 	notCommitted uint32 = iota
 	committing

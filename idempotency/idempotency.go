@@ -1,5 +1,5 @@
-// Package idempotency has the work of a record done once, although SQS delivers at least
-// once and senders repeat themselves.
+// Package idempotency does the work of a record once, although SQS delivers at least once and
+// producers may send the same message again.
 //
 //	store := dynamostore.New(client, "idempotency")
 //	handler.Run(batch.Chain(batch.JSON(shipOrder), idempotency.New(store, idempotency.Config{
@@ -7,30 +7,30 @@
 //	})))
 //
 // Before the handler is called, the middleware claims the record's key in a [Store]. When
-// the handler returns nil, the claim becomes a completion, which is remembered for
-// [Config.Remember]. What becomes of a record:
+// the handler returns nil, the claim becomes a completion, which the store keeps for
+// [Config.Remember]. The state of the key decides:
 //
-//   - its key is free: the handler is called. A failure, or a panic, releases the key;
-//   - its key was completed: the record is deleted and the handler is not called. The
-//     outcome is [batch.Duplicate];
-//   - another worker holds its key: the record comes back when that claim ends. The outcome
-//     is [batch.InProgress], which is no failure. At its last attempt the record waits within
-//     its own time instead, so that waiting alone makes no dead letter.
+//   - free: the handler is called. A failure, or a panic, releases the key;
+//   - completed: the record is deleted without a call of the handler. The outcome is
+//     [batch.Duplicate];
+//   - claimed by another worker: SQS delivers the record again when that claim ends. The
+//     outcome is [batch.InProgress], which is not a failure. At the last attempt the record
+//     waits until its own deadline instead, so that waiting alone makes no dead letter.
 //
 // # What is guaranteed
 //
-// Every claim has an owner of its own, and the store completes, renews and releases a claim
-// for its owner only. A worker that was too slow and has lost its claim can therefore change
-// nothing any more: it cannot delete or overwrite the completion of the worker that took over.
+// Every claim has its own owner, and the store completes, renews and releases a claim only for
+// its owner. Therefore a slow worker that has lost its claim cannot delete or overwrite the
+// completion of the worker that took over.
 //
-// While a claim is held, no other worker is let in. A claim lasts until the record's deadline
-// plus [Config.Grace], or for [Config.Lease] if that is shorter, and is then renewed while the
-// handler runs. A worker that cannot renew its claim has its context ended before the claim
-// does. The clocks of two workers may differ by Grace.
+// No other worker can claim the key while a claim lasts. A claim lasts until the record's
+// deadline plus [Config.Grace], or for [Config.Lease] if that is shorter, and is then renewed
+// while the handler runs. If a claim cannot be renewed, the handler's context ends before the
+// claim does. The clocks of two workers may differ by Grace.
 //
-// What is not guaranteed: a process that is killed between an effect of the handler and its
-// completion has done the effect, and the next delivery does it again. Make such an effect
-// idempotent itself, or let it commit together with the completion, as package sqlstore does.
+// Not guaranteed: if a process is killed between an effect of the handler and the completion,
+// the next delivery repeats the effect. Make such an effect idempotent itself, or commit it
+// together with the completion, as package sqlstore does.
 //
 // Cost: two writes for a new record, one for a duplicate. Records of a batch claim concurrently.
 package idempotency
@@ -50,77 +50,77 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
-// Config says what identifies the work of a record, and what becomes of the rest. The zero
-// value of every field but Key is good.
+// Config configures [New]. Key is required. Other fields may be zero.
 type Config struct {
-	// Key returns what identifies a record's work, as [Field] and [KeyOf] do. Required. A
+	// Key returns the identity of a record's work, as [Field] and [KeyOf] do. Required. A
 	// record without a key is a permanent failure, see [ErrNoKey].
 	Key KeyFunc
 
-	// Prefix keeps the keys of different functions apart. Functions that do the same work,
-	// say a Lambda function and the container that replaces it, need the same one. Defaults
-	// to the name of the record's queue: functions for several kinds of records of one queue
-	// need one each, or the kind in their key, see [Keys].
+	// Prefix separates the keys of different functions. Functions that do the same work, such
+	// as a Lambda function and the container that replaces it, need the same prefix. Defaults
+	// to the name of the record's queue. Functions for different kinds of records of one queue
+	// need different prefixes, or the kind in the key, see [Keys].
 	Prefix string
 
-	// Hash makes of a key what is stored of it. Defaults to [SHA256], so that nothing of a
-	// body is in the store. [Plain] stores keys as they are. [PowertoolsPython] and
-	// [PowertoolsTypeScript] are for tables that functions of other languages share.
+	// Hash returns the stored form of a key. Defaults to [SHA256], so that the store has
+	// nothing of a body. [Plain] stores keys as they are. [PowertoolsPython] and
+	// [PowertoolsTypeScript] are for tables shared with functions in other languages.
 	Hash func(key string) string
 
-	// Content returns what must be the same in all records with the same key, as [Body]
-	// does. A record with the key of another and a different content is a permanent failure,
-	// see [ErrDifferentContent]. The store has its SHA-256. Defaults to no comparison.
+	// Content returns the part of a record that must be equal for equal keys, such as [Body].
+	// A record with a known key and different content is a permanent failure, see
+	// [ErrDifferentContent]. The store has the SHA-256 of the content. Defaults to no
+	// comparison.
 	Content KeyFunc
 
-	// Remember is for how long a completion is remembered. Defaults to 15 days, which is
-	// longer than SQS keeps one message. A dead letter that is replayed is a new message.
+	// Remember is how long a completion is kept, at least 1 s. Defaults to 15 days, which is
+	// longer than SQS keeps a message. A replayed dead letter is a new message.
 	Remember time.Duration
 
-	// Lease is how long a claim lasts at most without being renewed. It is renewed when a
-	// third is over. A shorter one lets others in sooner after a process was killed. Defaults
-	// to what is left of the record's visibility timeout in a container with heartbeats, and
-	// to no limit but the record's deadline on Lambda. At least 1 s.
+	// Lease is the longest time that a claim lasts without renewal, at least 1 s. A claim is
+	// renewed after a third of it. After a process was killed, other workers can claim its
+	// keys when the lease ends. Defaults to the rest of the record's visibility timeout in a
+	// container with heartbeats, and to the record's deadline on Lambda.
 	Lease time.Duration
 
-	// Grace is added to the record's deadline, for handlers that end late and clocks that
+	// Grace is added to the record's deadline, for handlers that return late and clocks that
 	// differ. Defaults to 1 s.
 	Grace time.Duration
 
-	// KeepPermanent completes the key of a record that failed permanently, so that its
-	// duplicates make no further dead letters. A dead letter that is replayed is then a
-	// duplicate, too, and does nothing. The record itself is none: if it comes back, since
-	// it could not be dead-lettered, it fails again without a call of the handler. Both have
-	// a [FailedError] with the text of the failure, of which the store keeps the first 1,000
-	// bytes. Defaults to releasing it.
+	// KeepPermanent completes the key of a record that failed permanently, so that duplicates
+	// of the record, including replayed dead letters, make no further dead letters. If the
+	// record itself is delivered again, because it could not be dead-lettered, it fails again
+	// without a call of the handler. Both have a [FailedError] with the text of the failure,
+	// of which the store keeps the first 1,000 bytes. Defaults to false: the key is released.
 	KeepPermanent bool
 
-	// OnDuplicate is called for a duplicate, in place of the handler, with what [Keep] has
-	// kept; nil if that was nothing. Its error is the record's. See [Kept] for results of a
-	// type. Defaults to nothing.
+	// OnDuplicate is called for a duplicate, instead of the handler, with the result that
+	// [Keep] kept; nil if there is none. Its error becomes the record's. See [Kept] for
+	// decoded results. Defaults to none.
 	OnDuplicate func(ctx context.Context, r batch.Record, result []byte) error
 
-	// ProceedWithoutKey calls the handler for records without a key, which are then not
-	// protected. Defaults to a permanent failure.
+	// ProceedWithoutKey calls the handler for records without a key, without protection
+	// against duplicates. Defaults to false: a permanent failure.
 	ProceedWithoutKey bool
 
-	// ProceedWithoutStore calls the handler when the store does not answer, which is then not
-	// protected, and warns. Defaults to a failure, which is retried with backoff.
+	// ProceedWithoutStore calls the handler when the store does not answer, with a warning and
+	// without protection against duplicates. Defaults to false: a failure, which is retried
+	// with backoff.
 	ProceedWithoutStore bool
 }
 
 const (
 	defaultRemember = 15 * 24 * time.Hour
 	defaultGrace    = time.Second
-	// endTimeout bounds the calls that end a claim.
+	// endTimeout is the timeout of calls that end a claim, and the longest of a claim.
 	endTimeout = 5 * time.Second
-	// giveBackTimeout bounds the call that gives back a claim without an answer. It is less
-	// than handlers may still run after their context has ended, which is 1 s by default.
-	giveBackTimeout = 500 * time.Millisecond
-	// plainLease is the lease of a record that no runner handles and that has no deadline.
+	// unansweredTimeout is the timeout of releaseUnanswered. It is less than the time that
+	// handlers have after the end of their context, which is 1 s by default.
+	unansweredTimeout = 500 * time.Millisecond
+	// plainLease is the lease of a record without a runner and without a deadline.
 	plainLease = time.Minute
-	// shortLease is the shortest lease that a container takes from the visibility timeout,
-	// where little is left of that.
+	// shortLease is the shortest default lease in a container, if little is left of the
+	// visibility timeout.
 	shortLease = time.Second
 )
 
@@ -128,14 +128,14 @@ var errSlow = errors.New("the store takes longer to answer than half of the clai
 
 // Errors of records.
 var (
-	// ErrNoKey is wrapped by the error of a record that has no key.
+	// ErrNoKey is returned, wrapped, when a record has no key.
 	ErrNoKey = errors.New("idempotency: the record has no key")
-	// ErrDifferentContent is wrapped by the error of a record whose key was used with a
-	// different content, see [Config.Content].
+	// ErrDifferentContent is returned, wrapped, when the record's key was used with different
+	// content, see [Config.Content].
 	ErrDifferentContent = errors.New("idempotency: the key was used with a different content")
-	// ErrTakenOver is the cause (context.Cause) with which the context of a handler ends
-	// whose claim was lost, and is wrapped, with [batch.ErrInProgress], by the error of a
-	// record whose handler succeeded after that.
+	// ErrTakenOver is the cause of the handler's context (context.Cause) when the claim was
+	// lost. It is returned, wrapped with [batch.ErrInProgress], when the handler succeeds
+	// after that.
 	ErrTakenOver = errors.New("idempotency: the claim was lost, another worker may be doing the work")
 )
 
@@ -157,11 +157,11 @@ func (c *Config) check() error {
 	return errors.Join(errs...)
 }
 
-// New returns middleware that has the work of a record done once. What is wrong with the
-// configuration ends the start of whatever runs the handler.
+// New returns middleware that does the work of a record once. The program that runs the handler
+// reports an invalid configuration when it starts.
 //
-// Around a handler of package bulk it goes by [batch.Chain], not into bulk.Config.Unwrap: there
-// it would release the claims of a FIFO group's records before they are written.
+// With a handler of package bulk, use [batch.Chain], not bulk.Config.Unwrap: there the
+// middleware would release the claims of a FIFO group's records before they are written.
 func New(store Store, c Config) func(batch.Handler) batch.Handler {
 	c.Remember, c.Grace = cmp.Or(c.Remember, defaultRemember), cmp.Or(c.Grace, defaultGrace)
 	if c.Hash == nil {
@@ -171,14 +171,14 @@ func New(store Store, c Config) func(batch.Handler) batch.Handler {
 	return func(h batch.Handler) batch.Handler { return batch.Chain(h, around) }
 }
 
-// guard is a handler that is called once for a key.
+// guard is the middleware's handler. It calls next once for a key.
 type guard struct {
 	store Store
 	cfg   Config
 	next  batch.Handler
 }
 
-// Validate implements what [batch.Handler] says of it.
+// Validate reports an invalid configuration, see [batch.Handler].
 func (g *guard) Validate() error {
 	if wrapped.IsNilPointer(g.store) {
 		return errors.Join(errors.New("idempotency: the store is nil"), g.cfg.check())
@@ -197,7 +197,7 @@ func (g *guard) Handle(ctx context.Context, r batch.Record) error {
 		return err
 	}
 	if outer, ok := ctx.Value(ctxkey.Claim{}).(*work); ok && outer.holds(g.store, c.Key) {
-		return g.next.Handle(ctx, r) // it is in the middle of this work
+		return g.next.Handle(ctx, r) // inside the middleware for the same key
 	}
 	found, until, err := g.claim(ctx, &c)
 	switch {
@@ -206,7 +206,7 @@ func (g *guard) Handle(ctx context.Context, r batch.Record) error {
 		return g.next.Handle(ctx, r)
 	case err != nil:
 		if _, late := errors.AsType[lateError](err); late {
-			g.giveBack(ctx, &c)
+			g.releaseUnanswered(ctx, &c)
 		}
 		if ctx.Err() == nil {
 			err = errors.New(err.Error()) // Config.Classify judges the handler's errors, not the store's
@@ -217,14 +217,15 @@ func (g *guard) Handle(ctx context.Context, r batch.Record) error {
 	case found.State == Completed:
 		return g.completed(ctx, r, found.Result)
 	case found.State == InProgress:
-		// A second more: a claim that ends while the record is received would cost an attempt.
+		// A second more: if the claim ended just after the next receive, the record would need
+		// another attempt.
 		return batch.RetryAfter(found.Left+time.Second, batch.ErrInProgress)
 	}
 	w := &work{guard: g, claim: c, until: until}
 	return w.do(ctx, r)
 }
 
-// completed ends a record whose key was completed with a result.
+// completed returns the error of a record whose key was completed with result.
 func (g *guard) completed(ctx context.Context, r batch.Record, result []byte) error {
 	duplicate := batch.ErrDuplicate
 	if f, failed := failureIn(result); failed {
@@ -241,8 +242,8 @@ func (g *guard) completed(ctx context.Context, r batch.Record, result []byte) er
 	return duplicate
 }
 
-// claim claims a key, and returns until when the claim lasts at least. At the record's
-// last attempt it waits for another's claim to end.
+// claim claims a key, and returns the earliest end of the claim. At the record's last attempt
+// it waits for the end of another worker's claim.
 func (g *guard) claim(ctx context.Context, c *Claim) (found Found, until time.Time, err error) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		if found, until, err = g.claimOnce(ctx, c); err != nil || found.State != InProgress || !lastAttempt(ctx) {
@@ -261,15 +262,15 @@ func (g *guard) claim(ctx context.Context, c *Claim) (found Found, until time.Ti
 	}
 }
 
-// claimOnce claims a key. Where the store takes so long to answer that little is left of
-// the claim, it claims once more.
+// claimOnce claims a key. If the store answers so late that less than half of the lease is
+// left, it claims once more.
 func (g *guard) claimOnce(ctx context.Context, c *Claim) (found Found, until time.Time, err error) {
 	for range 2 {
 		c.Lease = g.lease(ctx, g.longest(ctx))
-		// The store may make the claim at any moment of the call. The lease keeps other
-		// workers out at least until this time, which counts from the first moment.
+		// The store may make the claim at any moment of the call. The earliest end of the
+		// claim counts from the first moment.
 		until = time.Now().Add(c.Lease)
-		call, stop := context.WithTimeout(ctx, min(endTimeout, c.Lease/2)) // a store that hangs
+		call, stop := context.WithTimeout(ctx, min(endTimeout, c.Lease/2)) // the store may hang
 		found, err = g.store.Claim(call, *c)
 		if err != nil && call.Err() != nil {
 			err = lateError{err}
@@ -283,15 +284,15 @@ func (g *guard) claimOnce(ctx context.Context, c *Claim) (found Found, until tim
 	return Found{}, until, lateError{errSlow}
 }
 
-// lateError is the error of a claim that had no answer in time: it may have been made.
+// lateError is the error of a claim without an answer in time: the store may have made it.
 type lateError struct{ error }
 
 func (e lateError) Unwrap() error { return e.error }
 
-// giveBack releases a claim that had no answer in time, within the record's time. If it was
-// made and is not released, the record's own retry waits until the claim ends.
-func (g *guard) giveBack(ctx context.Context, c *Claim) {
-	call, stop := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
+// releaseUnanswered releases a claim that had no answer in time, before the record's deadline.
+// If the claim was made and is not released, the record's own retry waits until the claim ends.
+func (g *guard) releaseUnanswered(ctx context.Context, c *Claim) {
+	call, stop := context.WithTimeout(context.WithoutCancel(ctx), unansweredTimeout)
 	defer stop()
 	if deadline, ok := ctx.Deadline(); ok {
 		call, stop = context.WithDeadline(call, deadline)
@@ -300,7 +301,7 @@ func (g *guard) giveBack(ctx context.Context, c *Claim) {
 	_ = g.store.Release(call, c.Key, c.Owner)
 }
 
-// Between two looks at a key that another worker holds, at a record's last attempt.
+// Pauses between two tries to claim a key of another worker, at a record's last attempt.
 const (
 	firstPause = 200 * time.Millisecond
 	lastPause  = 5 * time.Second
@@ -311,7 +312,7 @@ func lastAttempt(ctx context.Context) bool {
 	return ok && view.LastAttempt()
 }
 
-// longest is how long a claim lasts at most: Config.Lease, or its default; 0 for no limit.
+// longest returns the longest lease: Config.Lease, or its default; 0 for no limit.
 func (g *guard) longest(ctx context.Context) time.Duration {
 	if view, ok := runner.From(ctx); ok && g.cfg.Lease == 0 {
 		if left := view.HiddenFor(); left != 0 {
@@ -321,8 +322,8 @@ func (g *guard) longest(ctx context.Context) time.Duration {
 	return g.cfg.Lease
 }
 
-// lease is for how long a claim that is made or renewed now lasts: for most, unless that is
-// 0, but not beyond the record's deadline and the grace.
+// lease returns the lease of a claim or renewal: most, unless that is 0, but not beyond the
+// record's deadline plus the grace.
 func (g *guard) lease(ctx context.Context, most time.Duration) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {

@@ -12,13 +12,13 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
 )
 
-// KeyFunc returns what identifies a record's work. An empty key, or an error that wraps
-// [ErrNoKey], says that the record has none. Another error is the record's own failure.
-// It is called from several goroutines at a time.
+// KeyFunc returns the key of a record, which identifies its work. An empty key, or an error
+// that wraps [ErrNoKey], means that the record has no key. Any other error fails the record. A
+// KeyFunc must be safe for concurrent use.
 type KeyFunc func(ctx context.Context, r batch.Record) (string, error)
 
-// KeyOf makes the key of a record whose body is JSON of a T. A body that cannot be decoded
-// is malformed, as with [batch.JSON].
+// KeyOf returns a KeyFunc that decodes the body from JSON into a T and calls key. A body that
+// cannot be decoded is malformed, as with [batch.JSON].
 //
 //	Key: idempotency.KeyOf(func(o Order) string { return o.ID })
 func KeyOf[T any](key func(T) string, cfg ...batch.JSONConfig) KeyFunc {
@@ -31,12 +31,12 @@ func KeyOf[T any](key func(T) string, cfg ...batch.JSONConfig) KeyFunc {
 	}
 }
 
-// Field makes the key of a field of a body that is a JSON object. A path of names goes into
-// objects: Field("detail", "id"). The field is a string or a number; a record without it, or
-// with another type in it, has no key.
+// Field returns a KeyFunc for a field of a JSON body. Several names are a path into objects:
+// Field("detail", "id"). The field must be a string or a number. A record without it, or with
+// another type, has no key.
 //
 // A body is malformed if it is not JSON, or if a name on the path occurs twice in its object,
-// ignoring case: the handler may decode the other one.
+// ignoring case: the handler may decode the other field.
 func Field(path ...string) KeyFunc {
 	return func(_ context.Context, r batch.Record) (string, error) {
 		value, bad := jsonbody.Find(r.Body, path...)
@@ -51,8 +51,8 @@ func Field(path ...string) KeyFunc {
 	}
 }
 
-// Keys makes one key of several: for records whose kind is part of what they mean, such as
-// Keys(Field("type"), Field("id")). A record without one of them has no key.
+// Keys returns a KeyFunc that combines several keys, such as Keys(Field("type"), Field("id"))
+// for several kinds of records. A record without one of them has no key.
 func Keys(parts ...KeyFunc) KeyFunc {
 	return func(ctx context.Context, r batch.Record) (string, error) {
 		list := make([]string, len(parts))
@@ -70,38 +70,38 @@ func Keys(parts ...KeyFunc) KeyFunc {
 	}
 }
 
-// Attribute makes the key of a message attribute that is a String or a Number.
+// Attribute returns a KeyFunc for a message attribute of type String or Number.
 func Attribute(name string) KeyFunc {
 	return func(_ context.Context, r batch.Record) (string, error) {
 		if a := r.MessageAttributes[name]; a.StringValue != "" {
 			return a.StringValue, nil
 		}
-		return "", fmt.Errorf("%w: it has no message attribute %q with a text", ErrNoKey, name)
+		return "", fmt.Errorf("%w: there is no message attribute %q with a text", ErrNoKey, name)
 	}
 }
 
-// DeduplicationID is the MessageDeduplicationId of a FIFO queue's record. SQS drops what
-// repeats it within five minutes; this remembers it for [Config.Remember].
+// DeduplicationID returns the MessageDeduplicationId of a FIFO queue's record. SQS drops
+// messages with the same id for five minutes; the middleware, for [Config.Remember].
 func DeduplicationID(_ context.Context, r batch.Record) (string, error) {
 	if r.DeduplicationID == "" {
-		return "", fmt.Errorf("%w: it has no MessageDeduplicationId, which only FIFO queues have", ErrNoKey)
+		return "", fmt.Errorf("%w: there is no MessageDeduplicationId, which only FIFO queues have", ErrNoKey)
 	}
 	return r.DeduplicationID, nil
 }
 
-// MessageID is SQS's id of the message. It protects from a second delivery of the same
-// message only: what is sent twice, redriven from a dead-letter queue or replayed has a new
-// id, and is done again. Prefer an id of the sender's.
+// MessageID returns SQS's id of the message. It protects only against a second delivery of the
+// same message: a message that is sent twice, redriven from a dead-letter queue or replayed has
+// a new id, and is handled again. Prefer an id from the producer.
 func MessageID(_ context.Context, r batch.Record) (string, error) { return r.MessageID, nil }
 
-// Body is the whole body: for [Config.Content], or as a key where equal bodies mean the
-// same work.
+// Body returns the whole body: for [Config.Content], or as a key if equal bodies mean equal
+// work.
 func Body(_ context.Context, r batch.Record) (string, error) { return r.Body, nil }
 
-// maxKey is the length of the longest key that is stored as it is.
+// maxKey is the largest length of a stored key, in bytes.
 const maxKey = 1024
 
-// identify returns a record's key as it is stored, and the digest of its content.
+// identify returns a record's key for the store, and the digest of its content.
 func (c *Config) identify(ctx context.Context, r *batch.Record) (key, content string, err error) {
 	if key, err = c.Key(ctx, *r); err == nil && key == "" {
 		err = ErrNoKey

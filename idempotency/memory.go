@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Memory is a [Store] in the memory of one process, for tests: other processes know
-// nothing of it.
+// Memory is a [Store] in the memory of one process, for tests. Other processes do not share it.
+// The zero value is empty.
 type Memory struct {
 	mu    sync.Mutex
 	items map[string]*item
@@ -20,9 +20,9 @@ type item struct {
 	done    bool
 	result  []byte
 	content string
-	// remember is for how long what is left of a claim is kept; forget is until when.
-	remember time.Duration
-	forget   time.Time
+
+	remember time.Duration // time from ends to forget
+	forget   time.Time     // end of the item
 }
 
 // NewMemory returns an empty store.
@@ -55,14 +55,15 @@ func (m *Memory) Claim(ctx context.Context, c Claim) (Found, error) {
 	return Found{State: Claimed}, nil
 }
 
-// lastsUntil has a claim end at a time, unless it ends later anyway.
+// lastsUntil extends a claim to ends, unless it lasts longer.
 func (it *item) lastsUntil(ends time.Time) {
 	if it.ends.Before(ends) {
 		it.ends, it.forget = ends, ends.Add(it.remember)
 	}
 }
 
-// own calls f for the item of a key, if it is owner's and f takes it.
+// own calls f with the item of a key. It returns ErrNotOwner if owner does not have the item,
+// or if f returns false.
 func (m *Memory) own(ctx context.Context, key, owner string, f func(*item) bool) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -12,20 +12,21 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/words"
 )
 
-// MaxResult is the size of the largest result that is kept, in bytes of JSON. Larger ones
-// cost writes, and a DynamoDB item holds 400 KB.
+// MaxResult is the largest size of a result, in bytes of JSON. Larger results cost more write
+// units, and a DynamoDB item is limited to 400 KB.
 const MaxResult = 64 << 10
 
-// Keep keeps v as JSON together with the completion of the record whose handler calls it,
-// for its duplicates, see [Config.OnDuplicate]. The last call counts. It returns an error
-// when v cannot be marshaled, is larger than [MaxResult], or ctx is not of a handler that
-// [New] has wrapped, or the record's work was committed before ([Held]): nothing was kept
-// then, and nothing is stored yet. In a chunk of package bulk, ctx must be from bulk.Context
-// for one item.
+// Keep sets v, as JSON, as the result of the calling handler's record. The result is stored
+// with the completion, for duplicates, see [Config.OnDuplicate]. The last call counts. In a
+// chunk of package bulk, ctx must be from bulk.Context for one item.
+//
+// Keep returns an error, and does not change the result, when v cannot be marshaled or is larger
+// than [MaxResult], when ctx is not from a handler wrapped by [New], or when the record's work
+// was committed before ([Held]).
 func Keep(ctx context.Context, v any) error {
 	claims := claimsOf(ctx)
 	if len(claims) != 1 || claims[0].work == nil {
-		return errors.New("idempotency: the context is not of a handler with a claimed key; in a chunk of package bulk, make one for the item with bulk.Context")
+		return errors.New("idempotency: the context is not from a handler with a claimed key; in a chunk of package bulk, use bulk.Context for the item")
 	}
 	if claims[0].commit.Load() == committed {
 		return errors.New("idempotency: the work of this record was committed before: call Keep before that")
@@ -41,9 +42,9 @@ func Keep(ctx context.Context, v any) error {
 	return nil
 }
 
-// A FailedError says that the work of a record failed permanently before, and that
-// [Config.KeepPermanent] has kept this. It is in the error of a record whose key was completed so:
-// as a duplicate, or, if the record is the one that failed, as a permanent failure.
+// FailedError is returned, wrapped or not, when the work of a record failed permanently before
+// and [Config.KeepPermanent] kept the failure. A duplicate has it with [batch.ErrDuplicate];
+// another delivery of the failed record itself has it as a permanent failure.
 type FailedError struct {
 	// Text is the text of the first failure, its first 1,000 bytes.
 	Text string
@@ -57,34 +58,34 @@ func (e *FailedError) Error() string {
 
 func (e *FailedError) Unwrap() error { return e.verb }
 
-// failure is what is kept of a record that failed permanently.
+// failure is the stored form of a permanent failure.
 type failure struct {
 	MessageID string `json:"failed"`
 	Text      string `json:"error"`
 }
 
-// failureBegin is how a kept failure begins. It is JSON, so that Powertools can read it, and
-// begins with a blank, which no marshaled result does.
+// failureBegin is the beginning of a stored failure. It is JSON, so that Powertools can read
+// it, after a blank, with which no marshaled result begins.
 const failureBegin = ` {"failed":"`
 
-// maxFailure is the length of the text that is kept of a failure.
+// maxFailure is the largest length of a failure's stored text, in bytes.
 const maxFailure = 1000
 
-// kept returns what the store has of f.
+// kept returns the stored form of f.
 func (f failure) kept() []byte {
 	f.Text = words.Shorten(f.Text, maxFailure)
-	text, _ := json.Marshal(f) // two strings
+	text, _ := json.Marshal(f) // never fails
 	return append([]byte(" "), text...)
 }
 
-// failureIn reads what kept has written, and reports whether it has.
+// failureIn decodes a failure that kept encoded. It reports false for any other result.
 func failureIn(result []byte) (f failure, failed bool) {
 	failed = bytes.HasPrefix(result, []byte(failureBegin)) && json.Unmarshal(result, &f) == nil
 	return f, failed
 }
 
-// Kept makes a [Config.OnDuplicate] of a function that takes what [Keep] was given. It is
-// not called when nothing was kept.
+// Kept returns a function for [Config.OnDuplicate] that calls fn with the value that was passed
+// to [Keep]. It does not call fn if nothing was kept.
 func Kept[T any](fn func(ctx context.Context, v T) error) func(context.Context, batch.Record, []byte) error {
 	return func(ctx context.Context, _ batch.Record, result []byte) error {
 		if result == nil {

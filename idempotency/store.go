@@ -6,67 +6,67 @@ import (
 	"time"
 )
 
-// Store has the claims and completions of keys. Package dynamostore has one in DynamoDB,
-// sqlstore in PostgreSQL or SQLite, redisstore in Redis or Valkey. [NewMemory] makes one for tests.
-// Package storetest tests a store of your own.
+// Store stores claims and completions of keys. Package dynamostore has one in DynamoDB,
+// sqlstore in PostgreSQL or SQLite, redisstore in Redis or Valkey. [NewMemory] returns one for
+// tests. Package storetest tests a store of your own.
 //
-// Its methods are called from several goroutines at a time. They return when their context
-// ends, with an error. A call that failed may have been done nevertheless, also later. A
-// store must therefore accept the same call once more, as clients make it that retry.
+// Methods must be safe for concurrent use, and return an error when their context ends. A
+// failed call may have taken effect, or may do so later, and clients retry. A store must
+// therefore accept the same call again.
 //
-// A store may have a method Validate() error as well. The program that runs the handler calls
-// it at the start, and ends with its error.
+// A store may also have a method Validate() error. The program that runs the handler calls it
+// at the start, and ends if it returns an error.
 type Store interface {
-	// Claim claims a key for c.Owner, if it is free: it was never claimed, its claim was
-	// released or has ended, or its completion was forgotten. Else it returns what it
-	// found and changes nothing. Of any number of claims at a time one gets the key. A
-	// claim that c.Owner has already is Claimed, and lasts for c.Lease from now on at least.
-	// A claim that its owner has completed is Completed.
+	// Claim claims a key for c.Owner, if the key is free: it was never claimed, its claim was
+	// released or has ended, or its completion is no longer kept. Otherwise it returns the
+	// existing claim or completion and changes nothing. Of any number of concurrent claims
+	// one gets the key. If c.Owner has the claim already, the result is Claimed, and the claim
+	// lasts for at least c.Lease from now on. If c.Owner has completed it, the result is
+	// Completed.
 	Claim(ctx context.Context, c Claim) (Found, error)
-	// Renew has the claim of a key last for lease from now on. It never makes a claim
-	// shorter, so a renewal that arrives late does no harm. It returns ErrNotOwner, also
-	// wrapped, when owner does not have the claim any more, and then changes nothing. A
-	// claim that was completed is no claim any more. A claim that has ended, and which
-	// no other owner has claimed, is still its owner's.
+	// Renew extends the claim of a key to lease from now on. It never shortens a claim, so a
+	// late renewal does no harm. If owner does not have the claim, Renew changes nothing and
+	// returns ErrNotOwner, which may be wrapped. A completion is not a claim any more. A claim
+	// that has ended still has its owner until another owner claims the key.
 	Renew(ctx context.Context, key, owner string, lease time.Duration) error
-	// Complete makes a claim a completion, which is kept for c.Remember. It returns
-	// ErrNotOwner as Renew does, but to complete once more is no error for the same owner.
+	// Complete turns a claim into a completion, which is kept for c.Remember. It returns
+	// ErrNotOwner as Renew does, but nil if the same owner completes again.
 	Complete(ctx context.Context, key, owner string, c Completion) error
-	// Release frees a key. It returns ErrNotOwner, or nil, and changes nothing when owner
-	// does not have the claim any more; a completion stays.
+	// Release frees a key. If owner does not have the claim, or has completed it, Release
+	// changes nothing and returns ErrNotOwner or nil.
 	Release(ctx context.Context, key, owner string) error
 }
 
 // ErrNotOwner is returned by a [Store] when a claim has another owner, or does not exist.
-var ErrNotOwner = errors.New("idempotency: the claim is not the worker's any more")
+var ErrNotOwner = errors.New("idempotency: the worker no longer holds the claim")
 
-// Claim is what a worker asks a [Store] for.
+// Claim is a worker's claim of a key in a [Store].
 type Claim struct {
 	// Key is 1 to 1,024 bytes of valid UTF-8.
 	Key string
-	// Owner names this claim; no other claim has the same.
+	// Owner identifies this claim; it is unique.
 	Owner string
-	// Lease is after how long the claim ends unless it is renewed. It may be 0.
+	// Lease is the time until the claim ends, unless it is renewed. It may be 0.
 	Lease time.Duration
-	// Remember is for how long the store may keep what is left of a claim that ended. For
-	// that time its owner can still renew or complete it, unless another has claimed the key.
+	// Remember is how long the store may keep a claim after its end. During that time the
+	// owner can still renew or complete it, unless another owner has claimed the key.
 	Remember time.Duration
-	// Content is a digest of what must be the same for the same key; empty for none.
+	// Content is a digest that must be equal for equal keys; empty for none.
 	Content string
 }
 
-// Completion is what a [Store] remembers of work that is done.
+// Completion is a [Store]'s record of work that is done.
 type Completion struct {
-	// Result is any bytes, up to MaxResult of them. Nil is none, which is not the same as
+	// Result is any bytes, up to MaxResult of them. Nil means no result, which differs from
 	// an empty one.
 	Result []byte
 	// Content is as in Claim.
 	Content string
-	// Remember is for how long the completion is kept. A store may keep it a second longer.
+	// Remember is how long the completion is kept. A store may keep it a second longer.
 	Remember time.Duration
 }
 
-// State is how a key is.
+// State is the state of a key.
 type State uint8
 
 const (
@@ -90,13 +90,13 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// Found is what a claim found.
+// Found is the result of [Store.Claim].
 type Found struct {
 	State State
-	// Left is, if InProgress, after how long the other's claim ends.
+	// Left is the time until the other worker's claim ends, if State is InProgress.
 	Left time.Duration
-	// Result and Content are, if Completed, those of the completion; Content, if
-	// InProgress, that of the claim.
-	Result  []byte
+	// Result is the completion's result, if State is Completed.
+	Result []byte
+	// Content is the content of the completion, or of the other worker's claim.
 	Content string
 }

@@ -14,19 +14,19 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
-// work is the work of a record whose key is claimed.
+// work is the work of a record with a claimed key.
 type work struct {
 	*guard
 	claim  Claim
-	result []byte // that is kept; the handler's goroutine owns it
+	result []byte // to keep with the completion; owned by the handler's goroutine
 
-	mu    sync.Mutex // guards what follows
-	until time.Time  // when the claim ends
+	mu    sync.Mutex // guards the next four
+	until time.Time  // end of the claim
 	over  bool       // the handler has returned
-	lost  bool       // the claim is another's
+	lost  bool       // another worker has the claim
 	timer *time.Timer
 
-	commit atomic.Uint32 // how far the handler's own completion is, see Held
+	commit atomic.Uint32 // state of the handler's own commit, see Held
 }
 
 // do calls the handler, and completes or releases the claim.
@@ -40,13 +40,13 @@ func (w *work) do(ctx context.Context, r batch.Record) error {
 	}
 	returned := false
 	defer func() {
-		if !returned { // it panicked, or called Goexit
+		if !returned { // a panic, or Goexit
 			w.stop()
 			w.release(ctx)
 		}
 	}()
 	err := w.next.Handle(own, r)
-	done := w.judge(ctx, r, err) // by methods of the user's error, which may panic
+	done := w.judge(ctx, r, err) // calls methods of the user's error, which may panic
 	returned = true
 	lost := w.stop()
 	switch {
@@ -62,9 +62,9 @@ func (w *work) do(ctx context.Context, r batch.Record) error {
 	}
 }
 
-// judge reports whether the claim becomes a completion: the handler has succeeded or says that
-// the work was done before, or the record has failed permanently and this is to be kept, as
-// the result.
+// judge reports whether the claim becomes a completion: the handler succeeded, returned
+// [batch.ErrDuplicate], or failed permanently and Config.KeepPermanent is set. In the last case
+// it sets the failure as the result.
 func (w *work) judge(ctx context.Context, r batch.Record, err error) bool {
 	if err == nil {
 		return true
@@ -83,7 +83,7 @@ func (w *work) judge(ctx context.Context, r batch.Record, err error) bool {
 	return verdict.Outcome == batch.Duplicate
 }
 
-// holds reports whether this is the work of a key in a store.
+// holds reports whether w is the work of key in store.
 func (w *work) holds(store Store, key string) bool { return w.claim.Key == key && w.in(store) }
 
 // in reports whether the claim is in a store.
@@ -91,7 +91,7 @@ func (w *work) in(store Store) bool {
 	return reflect.ValueOf(store).Kind() == reflect.Pointer && w.store == store
 }
 
-// stop ends the renewals, and reports whether the claim is another's.
+// stop ends the renewals, and reports whether another worker has the claim.
 func (w *work) stop() (lost bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -102,8 +102,8 @@ func (w *work) stop() (lost bool) {
 	return w.lost
 }
 
-// renewIn has the claim renewed after d. When it cannot be, cancel ends the handler's
-// context before others are let in.
+// renewIn schedules a renewal of the claim after d. If renewals fail, cancel ends the handler's
+// context before other workers can claim the key.
 func (w *work) renewIn(ctx context.Context, d time.Duration, cancel context.CancelCauseFunc) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -123,7 +123,7 @@ func (w *work) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 	began := time.Now()
 	err := w.store.Renew(call, w.claim.Key, w.claim.Owner, lease)
 	if errors.Is(err, ErrNotOwner) && w.commit.Load() == notCommitted && !w.isOver() {
-		if err = w.claimAgain(call, lease); err == nil && w.isOver() { // its release came before
+		if err = w.claimAgain(call, lease); err == nil && w.isOver() { // released before the new claim
 			w.release(ctx)
 		}
 	}
@@ -136,7 +136,7 @@ func (w *work) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 	case w.commit.Load() == committed:
 		// The claim is a completion now, which cannot be renewed.
 	case w.commit.Load() == committing:
-		w.renewIn(ctx, w.claim.Lease/12, cancel) // only the commit knows whose the claim is
+		w.renewIn(ctx, w.claim.Lease/12, cancel) // the commit decides who has the claim
 	case errors.Is(err, ErrNotOwner) || !time.Now().Before(ends):
 		w.mu.Lock()
 		w.lost = errors.Is(err, ErrNotOwner)
@@ -147,9 +147,8 @@ func (w *work) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// claimAgain claims the key once more if it is free although the work is not over: the store
-// has lost the claim, as Redis does when memory is short. It returns ErrNotOwner if another
-// worker has claimed or completed the key.
+// claimAgain claims the key once more after the store lost the claim, as Redis does when memory
+// is short. It returns ErrNotOwner if another worker has claimed or completed the key.
 func (w *work) claimAgain(ctx context.Context, lease time.Duration) error {
 	again := w.claim
 	again.Lease = lease
@@ -167,13 +166,14 @@ func (w *work) isOver() bool {
 	return w.over
 }
 
-// lasts reports whether no renewal is needed: the claim lasts for all of the record's time.
+// lasts reports whether the claim needs no renewal: it lasts until the record's deadline plus
+// the grace.
 func (w *work) lasts(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && !deadline.Add(w.cfg.Grace).After(w.until)
 }
 
-// complete notes that the work is done. err is what the handler returned.
+// complete completes the claim. err is the handler's error, which it returns on success.
 func (w *work) complete(ctx context.Context, lost bool, err error) error {
 	if !lost {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
@@ -207,13 +207,13 @@ const (
 		"or the work was committed before and the answer to that was lost. The record comes back, and is then a duplicate if the work was done"
 )
 
-// takenOver warns, and returns the error of a record whose claim is not the worker's any more.
+// takenOver warns, and returns the error of a record whose claim was lost.
 func (w *work) takenOver(ctx context.Context, warning string) error {
 	runner.Warn(ctx, batch.Warning{Message: warning})
 	return batch.RetryAfter(w.claim.Lease, fmt.Errorf("%w: %w", batch.ErrInProgress, ErrTakenOver))
 }
 
-// release gives the claim up after a failure. If that fails, the claim ends by itself.
+// release releases the claim after a failure. If the release fails, the claim ends by itself.
 func (w *work) release(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer stop()

@@ -27,14 +27,14 @@ type Config struct {
 	// Defaults to 15 min. It excludes Backoff.
 	Outage time.Duration
 
-	// Backoff decides when a failed record comes back, in place of Outage. SQSBATCH_BACKOFF is
+	// Backoff returns the backoff of a failed record, instead of Outage. SQSBATCH_BACKOFF is
 	// "exponential", for [Exponential] with SQSBATCH_BACKOFF_BASE (2 s by default) and
 	// SQSBATCH_BACKOFF_CAP (15 min by default). Defaults to none.
 	Backoff Backoff
 
 	// DeadLetterQueue is the URL or ARN of the queue for records that failed for good.
-	// SQSBATCH_DEAD_LETTER_QUEUE. Defaults to the one in the source queue's RedrivePolicy, which is read when it is
-	// first needed (sqs:GetQueueAttributes).
+	// SQSBATCH_DEAD_LETTER_QUEUE. Defaults to the queue in the source queue's RedrivePolicy,
+	// which is read at the first failure that needs it (sqs:GetQueueAttributes).
 	DeadLetterQueue string
 
 	// MaxReceiveCount is the maxReceiveCount of the source queue, 1 to 1,000. It has two

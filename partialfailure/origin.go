@@ -29,12 +29,12 @@ type Origin struct {
 	// dead letter itself has a new id. Two messages in a standard dead-letter queue may
 	// have the same MessageID, if SQS's answer to the first send was lost.
 	MessageID string `json:"messageId"`
-	// Attempts is how often the message had been received. 0 if it is not known.
+	// Attempts is the number of receives of the message. 0 if it is not known.
 	Attempts int `json:"attempts"`
 	// FirstReceived and FailedAt are in UTC. Zero if they are not known.
 	FirstReceived time.Time `json:"firstReceived,omitzero"`
 	FailedAt      time.Time `json:"failedAt,omitzero"`
-	// Queue is the ARN of the queue that the message came from.
+	// Queue is the ARN of the source queue.
 	Queue string `json:"queue,omitempty"`
 	// By is [Config].Name.
 	By string `json:"by,omitempty"`

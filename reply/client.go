@@ -22,34 +22,36 @@ import (
 
 // Config configures a [Client]. The zero value is ready to use.
 type Config struct {
-	// Name is in the name of the reply queue, so that people see whose it is: up to 30
-	// letters, digits, hyphens and underscores. Defaults to the name of the program.
+	// Name is a part of the reply queue's name, to identify its owner: up to 30 letters,
+	// digits, hyphens and underscores. Defaults to the name of the program.
 	Name string
 
-	// Prefix is how the name of the reply queue begins: up to 20 of those characters. The
-	// handlers' HandlerConfig.Prefix, their role, and `sqsbatch reply sweep` must have the same.
-	// Defaults to [DefaultPrefix].
+	// Prefix is the beginning of the reply queue's name: up to 20 letters, digits, hyphens
+	// and underscores. HandlerConfig.Prefix, the policy of the handlers' role, and
+	// `sqsbatch reply sweep` must have the same. Defaults to [DefaultPrefix].
 	Prefix string
 
-	// Timeout is the time for a call whose context has no deadline, 1 s to 12 h. Defaults to
-	// 30 s.
+	// Timeout is the timeout of a call whose context has no deadline, 1 s to 12 h. Defaults
+	// to 30 s.
 	Timeout time.Duration
 
 	// Attributes are further attributes of the reply queue, such as KmsMasterKeyId, or a
 	// Policy for handlers of another account (HandlerConfig.Accounts). Tags are further tags.
+	// Both default to none.
 	Attributes, Tags map[string]string
 
 	// Sender configures how requests are sent: traces, metrics, a correlation id. Queue is
-	// set for each call. Linger defaults to 1 ms. ContentBasedDeduplication must be false.
+	// set for each call. Linger defaults to 1 ms. ContentBasedDeduplication must be false, and
+	// Prepare nil.
 	Sender sender.Config
 }
 
-// DefaultPrefix is how the names of reply queues begin by default.
+// DefaultPrefix is the default of Config.Prefix and HandlerConfig.Prefix.
 const DefaultPrefix = "sqsbatch-reply-"
 
 const (
 	defaultTimeout = 30 * time.Second
-	// linger is shorter than that of package sender, since a call waits for two of them.
+	// linger is shorter than the default of package sender, since a call waits for two.
 	linger = time.Millisecond
 )
 
@@ -58,35 +60,36 @@ func senderConfig(cfg sender.Config, queue string) sender.Config {
 	return cfg
 }
 
-// A Client makes calls. It is safe for concurrent use. Close it at the end of the process.
+// A Client makes calls. Make one with [NewClient]. It is safe for concurrent use. Close it at
+// the end of the process.
 //
-// Cost: besides the requests' and answers' own messages, a receive for each ten answers, or
-// every 20 s while calls wait; a deletion for each ten answers; and a call every 5 min to keep
-// its queue from being swept. Nothing is received while no call waits.
+// Cost, in addition to the messages of requests and answers: a receive for each ten answers, or
+// every 20 s while calls wait; a delete for each ten answers; and a call every 5 min, so that
+// `sqsbatch reply sweep` keeps the queue. The client does not receive while no call waits.
 type Client struct {
 	sqs *sqs.Client
 	cfg Config
 
-	ctx    context.Context // of calls to the reply queue, ends with Close
+	ctx    context.Context // of calls to the reply queue; ends with Close
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup // goroutines
 
 	mu      sync.Mutex
 	closed  bool
-	queue   *queue // nil until a call needs it, and after it was deleted
-	senders map[string]*sender.Sender
-	calls   map[string]chan outcome // that wait, by id
+	queue   *queue                    // nil before the first call, and after it was deleted
+	senders map[string]*sender.Sender // by queue, as passed to Call
+	calls   map[string]chan outcome   // calls that wait, by id
 }
 
-// outcome is the end of a call: an answer, or an error.
+// outcome is the result of a call: an answer, or an error.
 type outcome struct {
 	answer
 	body string
 	err  error
 }
 
-// NewClient makes a client. It checks the configuration and makes no call. It returns
-// [ErrOnLambda] on Lambda.
+// NewClient returns a Client. It checks the configuration and makes no call. Its error names
+// every invalid field, or is [ErrOnLambda] on Lambda.
 func NewClient(client *sqs.Client, cfg Config) (*Client, error) {
 	if os.Getenv("AWS_LAMBDA_RUNTIME_API") != "" {
 		return nil, ErrOnLambda
@@ -113,11 +116,11 @@ const (
 	longestName   = 30
 )
 
-// checkConfig checks what clients and handlers have both.
+// checkConfig checks the fields that Config and HandlerConfig share.
 func checkConfig(client *sqs.Client, prefix string, cfg sender.Config) error {
 	_, err := sender.New(client, senderConfig(cfg, "any"))
 	if cfg.Prepare != nil {
-		err = errors.Join(err, errors.New("reply: Sender.Prepare is set, must be nil: the other side does not undo what it does"))
+		err = errors.Join(err, errors.New("reply: Sender.Prepare is set, must be nil: the other side does not undo its changes"))
 	}
 	return errors.Join(checkName("Prefix", prefix, longestPrefix), err)
 }
@@ -138,15 +141,20 @@ func programName() string {
 
 // Call sends a request to a queue (a URL, an ARN or a name) and waits for the answer. The
 // request is encoded in JSON, unless it is a [sender.Message], which may have a group and
-// attributes of its own. It takes one of the ten attributes. The answer is decoded from
-// JSON.
+// attributes of its own. The request's id takes one of the ten attributes. The answer is
+// decoded from JSON.
 //
-// The deadline of ctx goes with the request. If ctx has none, it is Config.Timeout.
+// The deadline of ctx is sent with the request. Defaults to Config.Timeout from now.
 //
-// The error is an [*Error] if the handler has answered with one. Otherwise it is an error of
-// package sender (the request was not sent, or may have been), an error that wraps the end
-// of ctx (there was no answer in time), [ErrQueueGone], [ErrClosed], or an error of SQS. After
-// these the request may still be handled, unless the sender's error says otherwise.
+// Errors:
+//
+//   - [*Error]: the handler answered with an error,
+//   - an error of package sender: the request was not sent, or may have been,
+//   - an error that wraps the cause of ctx: no answer came in time,
+//   - [ErrQueueGone], [ErrClosed], or an error of SQS.
+//
+// Except after an [*Error], the request may still be handled, unless the sender's error says
+// that it was not sent.
 func Call[Resp any](ctx context.Context, c *Client, queue string, req any) (resp Resp, err error) {
 	body, err := c.call(ctx, queue, req)
 	if err != nil {
@@ -183,7 +191,7 @@ func (c *Client) call(ctx context.Context, to string, req any) (body string, err
 		message.Attributes = map[string]batch.MessageAttribute{}
 	}
 	message.Attributes[requestAttribute] = attribute(request{ID: id, To: q.url, Deadline: deadline.UTC()})
-	got, err := c.begin(id, q)
+	got, err := c.addCall(id, q)
 	if err != nil {
 		return "", err
 	}
@@ -195,13 +203,13 @@ func (c *Client) call(ctx context.Context, to string, req any) (body string, err
 	}()
 	defer func() {
 		giveUp()
-		for range sent { // so that no goroutine is left
+		for range sent { // waits for the goroutine
 		}
 	}()
 	select {
 	case o := <-got: // perhaps before the request is confirmed
 		return o.end()
-	case err = <-sent: // or ctx has ended
+	case err = <-sent: // confirmed, failed, or ctx has ended
 	}
 	if err == nil {
 		select {
@@ -211,7 +219,7 @@ func (c *Client) call(ctx context.Context, to string, req any) (body string, err
 			err = c.noAnswer(to, q, context.Cause(ctx))
 		}
 	}
-	c.finish(id, outcome{err: err}) // unless it was answered, or Close has ended it
+	c.finish(id, outcome{err: err}) // no-op if an answer or Close came first
 	o := <-got
 	return o.end()
 }
@@ -223,7 +231,7 @@ func (o *outcome) end() (body string, err error) {
 	return o.body, o.err
 }
 
-// sender returns the sender of a queue for requests.
+// sender returns the sender for requests to a queue.
 func (c *Client) sender(to string) (*sender.Sender, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -240,8 +248,8 @@ func (c *Client) sender(to string) (*sender.Sender, error) {
 	return s, err
 }
 
-// begin adds a call, and receives if nothing does.
-func (c *Client) begin(id string, q *queue) (got <-chan outcome, err error) {
+// addCall registers a call, and starts a receiver if there is none.
+func (c *Client) addCall(id string, q *queue) (got <-chan outcome, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -258,7 +266,7 @@ func (c *Client) begin(id string, q *queue) (got <-chan outcome, err error) {
 	return waits, nil
 }
 
-// noAnswer is the error of a call whose time is over.
+// noAnswer returns the error of a call that timed out.
 func (c *Client) noAnswer(to string, q *queue, cause error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -269,7 +277,7 @@ func (c *Client) noAnswer(to string, q *queue, cause error) error {
 	return err
 }
 
-// finish ends a call, unless it has ended.
+// finish ends a call, unless it has ended before.
 func (c *Client) finish(id string, o outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -279,7 +287,7 @@ func (c *Client) finish(id string, o outcome) {
 	}
 }
 
-// fail ends all calls. It is called with the lock.
+// fail ends all calls with err. Callers hold the lock.
 func (c *Client) fail(err error) {
 	for _, waits := range c.calls {
 		waits <- outcome{err: err}
@@ -287,10 +295,10 @@ func (c *Client) fail(err error) {
 	clear(c.calls)
 }
 
-// Close ends the calls that wait with [ErrClosed], and deletes the reply queue. Their requests
-// may still be handled. It returns an error if the queue could not be deleted: `sqsbatch reply
-// sweep` will, as it does with a queue that was being made. After the first call it does
-// nothing.
+// Close ends calls in flight with [ErrClosed], and deletes the reply queue. The requests of
+// these calls may still be handled. Close returns an error if the queue could not be deleted:
+// `sqsbatch reply sweep` deletes it later, as it does a queue whose creation was cut off. After
+// the first call Close does nothing.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	if c.closed {
@@ -303,7 +311,7 @@ func (c *Client) Close(ctx context.Context) error {
 	c.mu.Unlock()
 	c.cancel()
 	for _, s := range senders {
-		s.Close(c.ctx) // which has ended: nobody waits for what is left
+		s.Close(c.ctx) // has ended: no call waits for unsent requests
 	}
 	c.tasks.Wait()
 	if q == nil || q.url == "" {

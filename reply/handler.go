@@ -25,22 +25,22 @@ import (
 
 // HandlerConfig configures [Handler]. The zero value is ready to use.
 type HandlerConfig struct {
-	// SQS sends the answers. Defaults to the client of the record's queue, which package
-	// handler has.
+	// SQS is the client that sends answers. Defaults to package handler's client for the
+	// record's queue.
 	SQS *sqs.Client
 
-	// Prefix is how the names of reply queues begin, see Config.Prefix. Answers go to no
+	// Prefix is the beginning of reply queues' names, see Config.Prefix. Answers go to no
 	// other queue. Defaults to [DefaultPrefix].
 	Prefix string
 
-	// Accounts are further accounts whose callers are answered. Their reply queues need a
-	// Policy that lets the handler's role send, see Config.Attributes. Defaults to none: only
-	// callers in the account of the requests' queue are answered.
+	// Accounts are further AWS accounts with reply queues. Their queues need a Policy that
+	// allows the handler's role to send, see Config.Attributes. Defaults to none: only callers
+	// in the account of the requests' queue get answers.
 	Accounts []string
 
-	// Inner is middleware around the function and the decoding, but inside of the answering:
-	// what it returns is answered. Middleware that needs the outcome of the record, such as
-	// package idempotency, belongs here. The first is the outermost.
+	// Inner is middleware around the decoding and the function. Its error, too, is sent as
+	// the answer. Middleware that needs the outcome of the function, such as package
+	// idempotency, belongs here. The first is the outermost.
 	//
 	//	reply.Handler(quote, reply.HandlerConfig{Inner: []func(batch.Handler) batch.Handler{
 	//		idempotency.New(store, idempotency.Config{Key: idempotency.Field("id"), OnDuplicate: reply.Kept}),
@@ -49,8 +49,8 @@ type HandlerConfig struct {
 
 	// Sender configures how answers are sent: traces, metrics, a correlation id. Queue is
 	// set for each reply queue, but Trace and OnCall get only the prefix of its name, such as
-	// "sqsbatch-reply": every process of a caller has another queue. Linger defaults to 1 ms.
-	// Prepare must be nil, since a client does not undo what it does.
+	// "sqsbatch-reply", since every process of a caller has another queue. Linger defaults to
+	// 1 ms. Prepare must be nil, since a client does not undo its changes.
 	Sender sender.Config
 }
 
@@ -60,17 +60,17 @@ func (c *HandlerConfig) sender(to string) sender.Config {
 	if trace := c.Sender.Trace; trace != nil {
 		cfg.Trace = func(ctx context.Context, _ string, m *sender.Message) func(sender.Result) { return trace(ctx, name, m) }
 	}
-	if told := c.Sender.OnCall; told != nil {
+	if onCall := c.Sender.OnCall; onCall != nil {
 		cfg.OnCall = func(call sender.Call) {
 			call.URL = call.URL[:strings.LastIndexByte(call.URL, '/')+1] + name
-			told(call)
+			onCall(call)
 		}
 	}
 	return cfg
 }
 
-// Handler makes a [batch.Handler] of a function that answers a request. The request's body
-// is decoded as [batch.JSON] does it, and the answer's body is JSON.
+// Handler returns a [batch.Handler] that answers each request with the result of fn. The
+// request's body is decoded as by [batch.JSON], and the answer's body is JSON.
 //
 // Handler takes one HandlerConfig at most. It returns nil if fn is nil.
 func Handler[Req, Resp any](fn func(ctx context.Context, r Req) (Resp, error), config ...HandlerConfig) batch.Handler {
@@ -88,7 +88,7 @@ func Handler[Req, Resp any](fn func(ctx context.Context, r Req) (Resp, error), c
 		if err != nil {
 			return batch.Permanent(fmt.Errorf("reply: the answer cannot be encoded: %w", err))
 		}
-		_ = idempotency.Keep(ctx, json.RawMessage(body)) // it fails without idempotency, or if the body is too large to be kept
+		_ = idempotency.Keep(ctx, json.RawMessage(body)) // fails without idempotency, or if the body is too large to keep
 		ctx.Value(resultKey{}).(*result).body = body
 		return nil
 	})
@@ -96,12 +96,12 @@ func Handler[Req, Resp any](fn func(ctx context.Context, r Req) (Resp, error), c
 	return batch.Chain(h, slices.Concat([]func(batch.Handler) batch.Handler{answers}, cfg.Inner, []func(batch.Handler) batch.Handler{ofItsRequest})...)
 }
 
-// ofItsRequest refuses a request that middleware hands on with another request's context, as
-// of a chunk of package bulk: the other caller would get its answer.
+// ofItsRequest refuses a request if middleware passes another request's context, as for a
+// chunk of package bulk: the other caller would get the answer.
 func ofItsRequest(next batch.Handler) batch.Handler {
 	return batch.HandlerFunc(func(ctx context.Context, r batch.Record) error {
 		if resultOf(ctx, r) == nil {
-			return errors.New("reply: the context is not that of the request: middleware inside reply.Handler must hand on the context that it gets for each record")
+			return errors.New("reply: the context is not that of the request: middleware inside reply.Handler must pass on the context of each record")
 		}
 		return next.Handle(ctx, r)
 	})
@@ -109,14 +109,14 @@ func ofItsRequest(next batch.Handler) batch.Handler {
 
 type resultKey struct{}
 
-// result is what a request is answered with.
+// result is the answer to a request.
 type result struct {
 	messageID string // of the request
 	body      []byte
-	notKept   bool // the request repeats one whose answer was not kept
+	notKept   bool // the request is a duplicate, and the first answer was not kept
 }
 
-// resultOf returns the result of a request, and nil if ctx is not that of the request.
+// resultOf returns the result of a request, or nil if ctx belongs to another one.
 func resultOf(ctx context.Context, r batch.Record) *result {
 	if got, ok := ctx.Value(resultKey{}).(*result); ok && got.messageID == r.MessageID {
 		return got
@@ -124,11 +124,11 @@ func resultOf(ctx context.Context, r batch.Record) *result {
 	return nil
 }
 
-// Kept is for idempotency.Config.OnDuplicate of idempotency inside a [Handler]: a repeated
-// request gets the answer that was kept for the first one. If nothing was kept, its caller
-// gets an [Error] that says so: the answer is larger than [idempotency.MaxResult], or it was
-// not kept in the transaction of sqlstore.InTx. A failure that
-// idempotency.Config.KeepPermanent has kept is answered without Kept, too.
+// Kept is for idempotency.Config.OnDuplicate of idempotency inside a [Handler]: it answers a
+// repeated request with the kept answer to the first one. If nothing was kept, the caller gets
+// an [Error] with that reason: the answer is larger than [idempotency.MaxResult], or was not
+// kept in the transaction of sqlstore.InTx. Failures kept by idempotency.Config.KeepPermanent
+// need no Kept.
 func Kept(ctx context.Context, r batch.Record, kept []byte) error {
 	got := resultOf(ctx, r)
 	if got == nil {
@@ -147,7 +147,7 @@ type answerer struct {
 	outbound outbound
 }
 
-// Validate implements what [batch.Handler] says of it.
+// Validate reports an invalid configuration, see [batch.Handler].
 func (a *answerer) Validate() error {
 	return checkConfig(cmp.Or(a.cfg.SQS, &sqs.Client{}), a.cfg.Prefix, a.cfg.Sender)
 }
@@ -167,7 +167,7 @@ func (a *answerer) Handle(ctx context.Context, r batch.Record) error {
 	err = a.next.Handle(ctxkey.With(waited, resultKey{}, &got), r)
 	if gaveUp := ctx.Err() == nil && waited.Err() != nil; gaveUp {
 		if err != nil && !errors.Is(err, waited.Err()) {
-			runner.Warn(ctx, batch.Warning{Message: "the caller has given up, and does not hear of the error of its request", Err: err})
+			runner.Warn(ctx, batch.Warning{Message: "the caller timed out; the error is not delivered", Err: err})
 		}
 		return fmt.Errorf("%w: the caller has given up while the request was handled", batch.ErrExpired)
 	}
@@ -184,7 +184,7 @@ func (a *answerer) Handle(ctx context.Context, r batch.Record) error {
 		return err
 	default:
 		text := err.Error()
-		if failedBefore { // by another delivery of the request, whose answer may be lost
+		if failedBefore { // in another delivery of the request, whose answer may be lost
 			text = before.Text
 		}
 		reply.Error = &Error{Text: words.Shorten(text, maxText), Permanent: v.Permanent, RetryAfter: v.After}
@@ -198,7 +198,7 @@ func (a *answerer) Handle(ctx context.Context, r batch.Record) error {
 	return err
 }
 
-// verdictOf is the verdict of an error, by Config.Classify of the handler as well.
+// verdictOf returns the verdict of an error, including the handler's Config.Classify.
 func verdictOf(ctx context.Context, err error) batch.Verdict {
 	v := batch.VerdictOf(err)
 	if view, ok := runner.From(ctx); ok && err != nil && !v.Verb {
@@ -207,10 +207,10 @@ func verdictOf(ctx context.Context, err error) batch.Verdict {
 	return v
 }
 
-// send returns nil if SQS has confirmed the answer. A new reply queue may not be known to all
-// of SQS, so it tries again for a moment if there is none, see [outbound.wait].
+// send returns nil if SQS has confirmed the answer. SQS may not find a new reply queue at
+// first, so send tries again for a moment, see [outbound.wait].
 func (a *answerer) send(ctx context.Context, req request, reply answer, body []byte) error {
-	s, err := a.outbound.take(req.queue, func() (*sender.Sender, error) {
+	s, err := a.outbound.acquire(req.queue, func() (*sender.Sender, error) {
 		client, err := a.client(ctx)
 		if err != nil {
 			return nil, err
@@ -220,7 +220,7 @@ func (a *answerer) send(ctx context.Context, req request, reply answer, body []b
 	if err != nil {
 		return err
 	}
-	defer a.outbound.giveBack(s)
+	defer a.outbound.release(s)
 	message := sender.Message{Body: string(body), Attributes: map[string]batch.MessageAttribute{answerAttribute: attribute(reply)}}
 	err = s.Send(ctx, message)
 	if sqserror.Of(err) == sqserror.NoQueue && a.outbound.wait(s) {

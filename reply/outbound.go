@@ -8,39 +8,39 @@ import (
 	"github.com/sqsbatch/sqsbatch/sender"
 )
 
-// outbound has the senders of reply queues. Anyone who may send requests can name any number
-// of queues. Therefore a request costs the same however many there are, and senders without
-// use are bounded. They have no goroutine and no message.
+// outbound is a cache of senders to reply queues. Anyone with permission to send requests can
+// name any number of queues. Therefore the cost of a request does not depend on their number,
+// and the number of unused senders is limited. An unused sender has no goroutine and no message.
 type outbound struct {
 	mu     sync.Mutex
-	of     map[string]*outboundQueue // by the ARN of the reply queue
-	unused list.List                 // the values of of without users, the longest unused first
-	waits  bool                      // a request waits for a queue that is not there
-	noWait time.Time                 // until when no request waits
+	of     map[string]*outboundQueue // by ARN of the reply queue
+	unused list.List                 // of *outboundQueue without users, longest unused first
+	waits  bool                      // a request waits for a queue that does not exist yet
+	noWait time.Time                 // no request waits before this time
 }
 
-// outboundQueue is the sender of a reply queue.
+// outboundQueue is the sender to a reply queue.
 type outboundQueue struct {
 	*sender.Sender
-	queue  string
+	queue  string        // the ARN
 	users  int           // requests that are being answered
-	last   time.Time     // when there was one
+	last   time.Time     // end of the latest use
 	unused *list.Element // nil while there are users
-	noWait time.Time     // until when no request waits for it: it is not there
+	noWait time.Time     // no request waits for this queue before this time
 }
 
 const (
-	// idle is how long the sender of a reply queue is kept without use.
+	// idle is how long an unused sender is kept.
 	idle = time.Minute
-	// mostUnused is how many senders are kept without use.
+	// mostUnused is the largest number of unused senders.
 	mostUnused = 1000
-	// rest is how long no request waits for any queue after a wait that did not help.
+	// rest is the pause after a wait that did not help.
 	rest = 10 * time.Second
 )
 
-// take returns the sender of a reply queue. open makes it, if there is none. The caller calls
-// giveBack when it has sent.
-func (o *outbound) take(queue string, open func() (*sender.Sender, error)) (*outboundQueue, error) {
+// acquire returns the sender to a reply queue. open makes it, if there is none. Callers call
+// release after the send.
+func (o *outbound) acquire(queue string, open func() (*sender.Sender, error)) (*outboundQueue, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	q := o.of[queue]
@@ -63,7 +63,9 @@ func (o *outbound) take(queue string, open func() (*sender.Sender, error)) (*out
 	return q, nil
 }
 
-func (o *outbound) giveBack(q *outboundQueue) {
+// release ends a use of q, and drops senders that were unused for longer than idle, or that
+// exceed mostUnused.
+func (o *outbound) release(q *outboundQueue) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if q.users--; q.users > 0 {
@@ -80,10 +82,10 @@ func (o *outbound) giveBack(q *outboundQueue) {
 	}
 }
 
-// wait reports whether a request may wait for a queue that SQS does not know, since it may be
-// new. Waiting holds a slot, so only one request waits at a time. After a wait that did not
-// help, none waits for 10 s, and none for that queue for a minute: a sender that names queues
-// that do not exist holds up nobody else. The caller calls waited if it may wait.
+// wait reports whether a request may wait for a queue that SQS does not find: the queue may be
+// new. A wait takes a slot of the handler, so only one request waits at a time. After a wait
+// that did not help, no request waits for 10 s, and none for that queue for a minute, so names
+// of queues that do not exist do not delay other requests. Callers that may wait call waited.
 func (o *outbound) wait(q *outboundQueue) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -94,7 +96,7 @@ func (o *outbound) wait(q *outboundQueue) bool {
 	return true
 }
 
-// waited ends a wait, and notes whether it has helped.
+// waited ends a wait. helped is whether SQS found the queue.
 func (o *outbound) waited(q *outboundQueue, helped bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

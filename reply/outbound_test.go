@@ -17,7 +17,7 @@ func TestManyReplyQueues_AreBounded(t *testing.T) {
 		made := 0
 		open := func() (*sender.Sender, error) { made++; return &sender.Sender{}, nil }
 		take := func(queue string) *outboundQueue {
-			q, err := o.take(queue, open)
+			q, err := o.acquire(queue, open)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -25,8 +25,8 @@ func TestManyReplyQueues_AreBounded(t *testing.T) {
 		}
 		used := take("used")
 		for i := range 40_000 {
-			o.giveBack(take(fmt.Sprint("q-", i)))
-			o.giveBack(take("busy"))
+			o.release(take(fmt.Sprint("q-", i)))
+			o.release(take("busy"))
 			if len(o.of) > mostUnused+1 || o.unused.Len() != len(o.of)-1 {
 				t.Fatalf("%d senders, %d unused, after %d queues", len(o.of), o.unused.Len(), i)
 			}
@@ -34,9 +34,9 @@ func TestManyReplyQueues_AreBounded(t *testing.T) {
 		if made != 40_002 || take("used") != used {
 			t.Errorf("made %d senders, want one for each queue", made)
 		}
-		o.giveBack(used)
+		o.release(used)
 		time.Sleep(idle + time.Second)
-		o.giveBack(used)
+		o.release(used)
 		if len(o.of) != 1 {
 			t.Errorf("%d senders are left after %v without use", len(o.of), idle)
 		}
@@ -47,10 +47,10 @@ func TestManyReplyQueues_AreBounded(t *testing.T) {
 func BenchmarkReplyQueues(b *testing.B) {
 	var o outbound
 	for i := 0; b.Loop(); i++ {
-		q, err := o.take(fmt.Sprint(i), func() (*sender.Sender, error) { return &sender.Sender{}, nil })
+		q, err := o.acquire(fmt.Sprint(i), func() (*sender.Sender, error) { return &sender.Sender{}, nil })
 		if err != nil {
 			b.Fatal(err)
 		}
-		o.giveBack(q)
+		o.release(q)
 	}
 }

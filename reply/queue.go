@@ -22,52 +22,52 @@ import (
 // after ready is closed.
 type queue struct {
 	receivers int
-	trouble   error // of the latest receive
+	trouble   error // of the latest receive; nil if it succeeded
 
 	ready     chan struct{}
-	err       error // the queue could not be made
+	err       error // why the queue could not be created
 	name, url string
-	usable    time.Time // since when
+	usable    time.Time // end of settling
 }
 
-// AliveTag is the tag of a reply queue with the time at which its process last said that it
-// lives, in UTC by RFC 3339. `sqsbatch reply sweep` deletes queues by it.
+// AliveTag is the tag of a reply queue with the time of the process's latest sign of life, in
+// UTC by RFC 3339. `sqsbatch reply sweep` deletes queues whose time is too old.
 const AliveTag = "sqsbatch:reply-alive"
 
 const (
-	refresh = 5 * time.Minute // between two settings of AliveTag
+	refresh = 5 * time.Minute // interval of AliveTag updates
 	// retention is how long the queue keeps an answer that is not received.
 	retention = 5 * time.Minute
-	// hidden is how long an answer is hidden after a receive. Received answers need no more
-	// time than their delete takes. It is short, since answers of a receive that breaks off
-	// are lost for as long.
+	// hidden is the queue's visibility timeout. A received answer needs it only until the
+	// delete. It is short, since the answers of a receive that broke off are hidden for as
+	// long.
 	hidden = 2 * time.Second
 	// settling is how long a new queue cannot be used (CreateQueue in the API reference).
 	settling = time.Second
-	// young is for how long SQS may still say of a new queue that there is none.
+	// young is how long SQS may still answer that a new queue does not exist.
 	young = time.Minute
 
-	receiveWait    = 20 * time.Second // the longest that SQS takes
+	receiveWait    = 20 * time.Second // the longest wait that SQS accepts
 	receiveTimeout = receiveWait + 10*time.Second
 	callTimeout    = 10 * time.Second
 	makeTimeout    = 30 * time.Second
-	full           = 10 // messages, the most that a receive returns
+	full           = 10 // messages of a full receive
 	maxReceivers   = 8
 
-	lasting    = 3                      // failures in a row
-	firstPause = 200 * time.Millisecond // after a receive that failed
+	lasting    = 3                      // failed receives in a row that end the calls
+	firstPause = 200 * time.Millisecond // after a failed receive
 	lastPause  = 5 * time.Second
 )
 
-// Open makes the reply queue, if there is none. Otherwise the first call does, which takes a
-// second longer.
+// Open creates the reply queue, if there is none. Without Open, the first call creates it,
+// which takes a second longer. It returns [ErrClosed] after Close.
 func (c *Client) Open(ctx context.Context) error {
 	_, err := c.open(ctx)
 	return err
 }
 
-// open returns the reply queue. It is made once for all who wait, by a goroutine that lives
-// as long as the queue.
+// open returns the reply queue. One goroutine, which lives as long as the queue, creates it
+// for all callers.
 func (c *Client) open(ctx context.Context) (*queue, error) {
 	c.mu.Lock()
 	q, closed := c.queue, c.closed
@@ -90,7 +90,7 @@ func (c *Client) open(ctx context.Context) (*queue, error) {
 	}
 }
 
-// keep makes a reply queue, and keeps it alive until Close or until it is gone.
+// keep creates a reply queue, and refreshes its AliveTag until Close or until it is deleted.
 func (c *Client) keep(q *queue) {
 	if q.err = c.make(q); q.err != nil {
 		c.forget(q, q.err)
@@ -110,7 +110,7 @@ func (c *Client) keep(q *queue) {
 	}
 }
 
-// jittered is the time to the next tag. Processes that started together do not call together.
+// jittered returns the time to the next tag, with jitter for processes that started together.
 func jittered() time.Duration { return refresh - rand.N(refresh/10) }
 
 func (c *Client) make(q *queue) error {
@@ -129,7 +129,7 @@ func (c *Client) make(q *queue) error {
 	}
 	switch {
 	case c.ctx.Err() != nil:
-		return ErrClosed // a queue that was made all the same is swept
+		return ErrClosed // `sqsbatch reply sweep` deletes the queue if it was created
 	case err != nil:
 		return fmt.Errorf("reply: the reply queue %s cannot be made: %s: %w", q.name, sqserror.Advice(err, "sqs:CreateQueue and sqs:TagQueue", q.name), err)
 	}
@@ -149,12 +149,12 @@ func (c *Client) tag(q *queue) error {
 
 func now() string { return time.Now().UTC().Format(time.RFC3339) }
 
-// lost reports whether an error says that the queue was deleted.
+// lost reports whether err means that the queue was deleted.
 func (c *Client) lost(q *queue, err error) bool {
 	return sqserror.Of(err) == sqserror.NoQueue && time.Since(q.usable) > young
 }
 
-// forget ends the calls that wait, and has the next one make a new queue.
+// forget ends the calls that wait, so that the next call creates a new queue.
 func (c *Client) forget(q *queue, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,7 +164,7 @@ func (c *Client) forget(q *queue, err error) {
 	}
 }
 
-// receive is a receiver. It receives while calls wait.
+// receive receives answers while calls wait.
 func (c *Client) receive(q *queue) {
 	failures := 0
 	for {
@@ -181,7 +181,7 @@ func (c *Client) receive(q *queue) {
 	}
 }
 
-// receiveOnce delivers what it receives.
+// receiveOnce receives once, and passes answers to their calls. n is the number of messages.
 func (c *Client) receiveOnce(q *queue) (n int, err error) {
 	ctx, cancel := context.WithTimeout(c.ctx, receiveTimeout)
 	defer cancel()
@@ -203,13 +203,13 @@ func (c *Client) receiveOnce(q *queue) (n int, err error) {
 	c.tasks.Go(func() {
 		ctx, cancel := context.WithTimeout(c.ctx, callTimeout)
 		defer cancel()
-		_, _ = c.sqs.DeleteMessageBatch(ctx, in) // an answer that comes again is dropped
+		_, _ = c.sqs.DeleteMessageBatch(ctx, in) // duplicate answers are dropped anyway
 	})
 	return len(out.Messages), nil
 }
 
-// failed notes the error of a receive. One that lasts, and has come several times, ends the
-// calls, which would only wait until their deadline.
+// failed records the error of a receive. An error that retries cannot fix ends the calls after
+// several receives in a row: they would only wait until their deadlines.
 func (c *Client) failed(q *queue, err error, times int) {
 	trouble := fmt.Errorf("reply: answers cannot be received from %s: %s: %w", q.name, sqserror.Advice(err, "sqs:ReceiveMessage", q.name), err)
 	switch {
@@ -225,8 +225,8 @@ func (c *Client) failed(q *queue, err error, times int) {
 	}
 }
 
-// goOn reports whether a receiver goes on after it has received n answers. Another one
-// starts if there may be more.
+// goOn reports whether a receiver continues after it has received n answers. It starts
+// another receiver if there may be more answers.
 func (c *Client) goOn(q *queue, n int, err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -243,7 +243,7 @@ func (c *Client) goOn(q *queue, n int, err error) bool {
 	return true
 }
 
-// startReceiver is called with the lock.
+// startReceiver starts a receiver. Callers hold the lock.
 func (c *Client) startReceiver(q *queue) {
 	q.receivers++
 	c.tasks.Go(func() { c.receive(q) })

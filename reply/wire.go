@@ -34,14 +34,14 @@ type answer struct {
 	Error *Error `json:"error,omitempty"`
 }
 
-// Error is the error that the function of a [Handler] has returned for a request.
+// Error is returned by [Call] when the function of the [Handler] returned an error.
 type Error struct {
 	// Text is the text of the error, its first 1,000 bytes.
 	Text string `json:"text"`
-	// Permanent is true if the function has returned [batch.Permanent] or a
+	// Permanent is true if the function returned [batch.Permanent] or a
 	// [batch.MalformedError]: the same request would fail again.
 	Permanent bool `json:"permanent,omitempty"`
-	// RetryAfter is the time of [batch.RetryAfter], after which another call may succeed.
+	// RetryAfter is the delay of [batch.RetryAfter], after which another call may succeed.
 	RetryAfter time.Duration `json:"retryAfterNanoseconds,omitempty"`
 }
 
@@ -51,31 +51,31 @@ func (e *Error) Error() string { return e.Text }
 const maxText = 1000
 
 var (
-	// ErrOnLambda is returned by [NewClient] on Lambda, which freezes a process between
-	// invocations: it would not hear answers, nor keep its reply queue alive.
+	// ErrOnLambda is returned by [NewClient] on Lambda. Lambda freezes a process between
+	// invocations, so a client could not receive answers, nor keep its reply queue alive.
 	ErrOnLambda = errors.New("reply: a client cannot run on Lambda, which freezes the process between invocations: " +
 		"use HTTP or an asynchronous invocation there, or send a message whose handler sends the result to a queue of its own")
 
-	// ErrClosed is returned by [Call] and [Client.Open] after Close, and by calls that Close
-	// has ended.
+	// ErrClosed is returned by [Call] and [Client.Open] after Close, and by calls in flight
+	// when Close is called.
 	ErrClosed = errors.New("reply: the client is closed")
 
-	// ErrQueueGone is returned by calls whose reply queue was deleted while they waited. The
-	// request may have been handled. The next call makes a new queue.
+	// ErrQueueGone is returned when the reply queue was deleted during the call. The request
+	// may have been handled. The next call creates a new queue.
 	ErrQueueGone = errors.New("reply: the reply queue was deleted while the call waited for its answer")
 )
 
-// attribute makes an attribute of v.
+// attribute returns v in JSON, as a String attribute.
 func attribute(v any) batch.MessageAttribute {
 	text, _ := json.Marshal(v) // strings, numbers and times
 	return batch.MessageAttribute{DataType: "String", StringValue: string(text)}
 }
 
-// requestOf reads the request's attribute. Anyone who may send requests can write any queue
-// into it. Therefore answers go only to queues of the record's region whose names begin with
-// the prefix, in the record's account or one of Accounts, through the endpoint of the
-// handler's client: the host in the URL is not called. Errors quote nothing of the
-// attribute, since they are in the log and in dead letters.
+// requestOf reads the request's attribute. Anyone with permission to send requests can name
+// any queue in it. Therefore answers go only to queues of the record's region whose names
+// begin with the prefix, in the record's account or one of Accounts, through the endpoint of
+// the handler's client: the host in the URL is not called. Errors do not quote the attribute,
+// since they are in the log and in dead letters.
 func (c *HandlerConfig) requestOf(r *batch.Record) (q request, err error) {
 	malformed := func(reason string, args ...any) error {
 		return &batch.MalformedError{Reason: "attribute " + requestAttribute + ": " + fmt.Sprintf(reason, args...)}

@@ -12,13 +12,13 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
-// Part passes a part of a JSON body to h as the record's body: the value to which path
-// leads, as written in the body. The record that h gets, also from [batch.RecordFrom], has
-// no MD5OfBody, since SQS's digest is of the whole body. Everything else is that of the SQS
-// message.
+// Part returns a handler that passes a part of a JSON body to h as the record's body: the value
+// at path, as written in the body. The record of h, also from [batch.RecordFrom], has no
+// MD5OfBody, since SQS's digest is of the whole body. Its other fields are from the SQS message.
 //
-// A body without the part is malformed, and so is one that [Field] refuses. If h returns a [batch.MalformedError], the error
-// names the part, and its offsets are counted from the beginning of the part.
+// A body without the part is malformed, and so is a body that [Field] refuses. If h returns a
+// [batch.MalformedError], the error names the part, and offsets count from the beginning of the
+// part.
 //
 // Part returns nil if h is nil.
 func Part(h batch.Handler, path ...string) batch.Handler {
@@ -51,19 +51,19 @@ func (p *part) Handle(ctx context.Context, r batch.Record) error {
 	return err
 }
 
-// Validate validates the handler that gets the part.
+// Validate validates the handler of the part.
 func (p *part) Validate() error { return wrapped.Validate(p.next) }
 
-// Concurrency returns what the handler that gets the part asks for.
+// Concurrency returns the concurrency that the handler of the part asks for.
 func (p *part) Concurrency() int { return wrapped.Concurrency(p.next) }
 
-// First tries handlers in order until one of them accepts the body. Use it for a queue with
-// bodies of several formats. A handler that returns a [batch.MalformedError] has not
-// accepted the body. If all handlers return one, the record's error has each one's reason.
+// First returns a handler that tries handlers in order until one of them accepts the body. Use
+// it for a queue with bodies of several formats. A handler that returns a
+// [batch.MalformedError] has not accepted the body. If all do, the record's error has all
+// reasons.
 //
-// JSON is decoded into a struct even if they have no field in common. So give every handler
-// except the last one batch.JSONConfig.DisallowUnknownFields, or a payload with a method Validate()
-// error.
+// JSON can be decoded into a struct with no field in common. So give every handler except the
+// last one batch.JSONConfig.DisallowUnknownFields, or a payload with a method Validate() error.
 //
 // First returns nil if there are no handlers or one of them is nil.
 func First(handlers ...batch.Handler) batch.Handler {

@@ -31,7 +31,7 @@ import (
 // Routes maps the keys that a [Key] returns to handlers.
 type Routes map[string]batch.Handler
 
-// Router is a [batch.Handler] that passes each record to the handler of its route. Make it
+// Router is a [batch.Handler] that passes each record to the handler of its route. Make one
 // with [New].
 type Router struct {
 	by        Key
@@ -50,10 +50,10 @@ func New(by Key, routes Routes) *Router {
 
 func failForGood(_ context.Context, _ batch.Record, err error) error { return batch.Permanent(err) }
 
-// Otherwise sets a function for the records without a route, and returns the Router. err
-// says why the record has no route. The function may return err to retry the record, return
-// nil to drop it, or call another handler's Handle(ctx, r). Without Otherwise, or if f is
-// nil, such records fail for good.
+// Otherwise sets a function for records without a route, and returns the Router. err is the
+// reason. The function may return err to retry the record, return nil to drop it, or call
+// another handler's Handle(ctx, r). Without Otherwise, or if f is nil, such records fail for
+// good.
 func (r *Router) Otherwise(f func(ctx context.Context, r batch.Record, err error) error) *Router {
 	if r.otherwise = f; f == nil {
 		r.otherwise = failForGood
@@ -123,8 +123,8 @@ func (r *Router) Concurrency() (most int) {
 }
 
 // Key returns the key by which a record is routed. It returns an error if the record has
-// none. The error's text appears in logs and in the dead letter. If it is a
-// [batch.MalformedError], it becomes the record's error unchanged.
+// none. The error's text appears in logs and in the dead letter. A [batch.MalformedError]
+// becomes the record's error unchanged.
 type Key func(r batch.Record) (string, error)
 
 // Attribute routes by a message attribute of type String or Number, with the value as it
@@ -140,11 +140,11 @@ func Attribute(name string) Key {
 }
 
 // Field routes by a field of a JSON body: a string, or a number, true or false as written
-// in the body. path leads to the field through objects. Names are case-sensitive. The body
-// is read, and not decoded.
+// in the body. Several names are a path into objects. Names are case-sensitive. The body is
+// scanned, not decoded.
 //
 // A body is malformed if it is not JSON, or if a name on the path occurs twice in its object,
-// ignoring case: the handler of the route may decode the other one.
+// ignoring case: the handler of the route may decode the other field.
 func Field(path ...string) Key {
 	return func(r batch.Record) (string, error) {
 		value, bad := jsonbody.Find(r.Body, path...)

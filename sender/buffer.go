@@ -22,8 +22,8 @@ func (s *Sender) put(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// accept puts a message into the buffer. While the buffer is full, it waits: those who came
-// first get the first places.
+// accept puts a message into the buffer. While the buffer is full, it waits; places go to
+// callers in order of arrival.
 func (s *Sender) accept(ctx context.Context, e *entry) error {
 	if ctx.Err() != nil {
 		return cause(ctx)
@@ -47,7 +47,7 @@ func (s *Sender) accept(ctx context.Context, e *entry) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if sleep.Closed(ctx, w.answered) { // since ctx has ended
+	if sleep.Closed(ctx, w.answered) { // answered after ctx ended
 		return w.err
 	}
 	s.places.Remove(at)
@@ -62,7 +62,7 @@ func (s *Sender) fits(e *entry) bool {
 	return s.buffered.len == 0 || s.buffered.len < s.cfg.MaxBuffered && s.bytes+int64(e.held) <= s.cfg.MaxBufferedBytes
 }
 
-// add puts a message into the buffer, and where it waits for a call.
+// add puts a message into the buffer, and into the queue or lane for calls.
 func (s *Sender) add(e *entry, now time.Time) {
 	s.numbers++
 	e.number, e.came, e.since = s.numbers, now, now
@@ -80,10 +80,10 @@ func (s *Sender) add(e *entry, now time.Time) {
 	}
 }
 
-// admit lets a message go into a call, as soon as it is prepared.
+// admit queues a prepared message for a call.
 func (s *Sender) admit(e *entry) {
 	switch {
-	case !e.ready: // prepared calls admit again
+	case !e.ready: // prepare calls admit again
 	case e.wrong != nil:
 		go s.fail(e)
 	default:
@@ -99,7 +99,7 @@ func (s *Sender) fail(e *entry) {
 		over = append([]outcome{s.finish(e, e.failure(e.wrong))}, s.failBehind(e)...)
 	}
 	s.mu.Unlock()
-	s.tell(over)
+	s.deliver(over)
 }
 
 // fill gives free places to callers that wait for them.
@@ -117,7 +117,8 @@ func (s *Sender) fill() {
 	}
 }
 
-// refuse answers the callers that wait for a place: those of sends, or all.
+// refuse answers callers that wait for a place with err: the callers of sends, or all if
+// sends is nil.
 func (s *Sender) refuse(err error, sends *Sends) {
 	for at := s.places.Front(); at != nil; {
 		w, this := at.Value.(*waiter), at
@@ -130,10 +131,10 @@ func (s *Sender) refuse(err error, sends *Sends) {
 	}
 }
 
-// release takes a message out of the buffer after its caller got the result. If the message
-// is in a call, which needs it, end does that.
+// release removes a message from the buffer after its caller got the result. While the
+// message is in a call, which needs it, release leaves that to end.
 func (s *Sender) release(e *entry) {
-	e.told = true
+	e.reported = true
 	if e.call {
 		return
 	}
@@ -142,15 +143,15 @@ func (s *Sender) release(e *entry) {
 	s.advance(e)
 }
 
-// settled is called after messages were released.
+// settled fills free places, ends flushes and starts calls after messages were released.
 func (s *Sender) settled() {
 	s.fill()
 	s.endFlushes()
 	s.pump()
 }
 
-// finish gives a message its result. Its caller gets the result by tell, and then the
-// message can be released.
+// finish sets the result of a message. deliver reports it to the caller, and then the message
+// can be released.
 func (s *Sender) finish(e *entry, r Result) outcome {
 	e.over = true
 	e.leave()
@@ -163,15 +164,15 @@ func (s *Sender) finish(e *entry, r Result) outcome {
 	return outcome{e, r}
 }
 
-// giveUp ends messages because of their caller, and returns the results of those that were
-// not over. A message in a call keeps its place until the call ends. With wait, such a
-// message gets its result then, and no other try.
+// giveUp ends messages because of their caller, and returns the outcomes of messages that had
+// no result. A message in a call keeps its place until the call ends. With wait, such a
+// message gets its result from the call, and no other try.
 func (s *Sender) giveUp(reason error, wait bool, list ...*entry) (over []outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range list {
 		switch {
-		case e.over, e.number == 0: // or it has no place yet
+		case e.over, e.number == 0: // finished, or without a place
 		case wait && e.call:
 			e.last = true
 		default:
@@ -185,10 +186,10 @@ func (s *Sender) giveUp(reason error, wait bool, list ...*entry) (over []outcome
 	return over
 }
 
-// tell reports results to their callers, without the lock, and then releases the messages.
-// Messages that came behind a failed one until then fail, too. They are reported before it is
-// released, so that the results of a group keep its order.
-func (s *Sender) tell(over []outcome) {
+// deliver reports results to callers, without the lock, and then releases the messages.
+// Messages that arrived meanwhile behind a failed one fail, too. They are reported before the
+// failed one is released, so that the results of a group keep the group's order.
+func (s *Sender) deliver(over []outcome) {
 	report(over)
 	s.mu.Lock()
 	defer s.mu.Unlock()

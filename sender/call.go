@@ -15,14 +15,15 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
-// deduplication is how long a FIFO queue knows a deduplication id, see "Exactly-once
-// processing" in the developer guide.
+// deduplication is how long a FIFO queue drops messages with the same deduplication id, see
+// "Exactly-once processing" in the developer guide.
 const deduplication = 5 * time.Minute
 
 // errNoAnswer is the error of a message that SQS's answer does not mention.
 var errNoAnswer = errors.New("SQS's answer does not mention the message")
 
-// call sends messages. A worker makes it. Its jobs are copies of what the lock guards.
+// call is a SendMessageBatch with its retries in halves, owned by a worker. Jobs are copies of
+// entries' fields, so that the worker needs no lock.
 type call struct {
 	*Sender
 	url   string
@@ -30,8 +31,8 @@ type call struct {
 	jobs  []job
 	errs  []error // by position; nil if SQS has confirmed the message
 
-	answered  bool // by SQS, at least once
-	throttled bool // at least one message
+	answered  bool // SQS answered at least once
+	throttled bool // SQS throttled at least one message
 	troubled  bool // SQS did not answer, throttled the call, or had an internal error
 }
 
@@ -43,8 +44,8 @@ type job struct {
 	sent   types.SendMessageBatchResultEntry
 }
 
-// begin has a worker make a call.
-func (s *Sender) begin(batch []*entry, now time.Time) {
+// startCall passes a call to an idle worker, or to a new one.
+func (s *Sender) startCall(batch []*entry, now time.Time) {
 	c := &call{Sender: s, began: now, jobs: make([]job, len(batch)), errs: make([]error, len(batch))}
 	for k, e := range batch {
 		e.call = true
@@ -59,9 +60,8 @@ func (s *Sender) begin(batch []*entry, now time.Time) {
 	}
 }
 
-// work is a worker: it makes calls, one after another, and reports their results. A new
-// goroutine for each call would cost more, because the SDK's call makes its stack grow
-// several times.
+// work makes calls one after another, and reports their results. A new goroutine for each
+// call would cost more, because the SDK's call makes its stack grow several times.
 func (s *Sender) work(c *call) {
 	calls := make(chan *call, 1)
 	for c != nil {
@@ -69,7 +69,7 @@ func (s *Sender) work(c *call) {
 		s.mu.Lock()
 		over := s.end(c)
 		s.mu.Unlock()
-		s.tell(over)
+		s.deliver(over)
 		s.mu.Lock()
 		s.idle = append(s.idle, calls)
 		s.dismiss()
@@ -78,8 +78,8 @@ func (s *Sender) work(c *call) {
 	}
 }
 
-// dismiss ends workers that wait for a call, until no more of them wait than calls are in
-// flight. So none is left when the sender has nothing to do.
+// dismiss ends idle workers beyond the number of calls in flight, so an idle sender has no
+// goroutine.
 func (s *Sender) dismiss() {
 	for len(s.idle) > s.inFlight {
 		last := len(s.idle) - 1
@@ -88,7 +88,7 @@ func (s *Sender) dismiss() {
 	}
 }
 
-// make makes the call; if SQS refuses it as a whole, for its halves.
+// make makes the call. If SQS refuses a call as a whole, make sends its halves.
 func (c *call) make() {
 	url, err := c.target.lookUp(c.ctx, c.cfg.CallTimeout)
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *call) make() {
 	sqserror.Divide(left, c.try)
 }
 
-// open returns those of some positions whose messages are not over.
+// open returns the positions whose messages have no result yet.
 func (c *call) open(positions []int) (list []int) {
 	list = make([]int, 0, len(positions))
 	c.mu.Lock()
@@ -120,9 +120,9 @@ func (c *call) open(positions []int) (list []int) {
 	return list
 }
 
-// try makes the call once for the messages at some positions, without those that were given
-// up meanwhile and those for which it is too late. The positions are also their ids. It returns the positions that its error is
-// about.
+// try makes one call for the messages at positions, except messages that were given up and
+// messages for which it is too late. A position is also the message's id in the call. try
+// returns the positions to which err applies.
 func (c *call) try(positions []int) (left []int, err error) {
 	began := time.Now()
 	left = slices.DeleteFunc(c.open(positions), func(k int) bool {
@@ -139,7 +139,7 @@ func (c *call) try(positions []int) (left []int, err error) {
 	for _, k := range left {
 		c.errs[k] = err
 		if err == nil {
-			c.errs[k] = errNoAnswer // unless the answer says otherwise
+			c.errs[k] = errNoAnswer // until read sets the result
 		}
 		c.jobs[k].tries++
 	}
@@ -164,14 +164,14 @@ func (c *call) try(positions []int) (left []int, err error) {
 	return left, err
 }
 
-// tooLate reports whether another try of a message could arrive after the time in which a
-// FIFO queue recognizes the first one.
+// tooLate reports whether another try of a message could reach a FIFO queue after the
+// deduplication interval of the first try.
 func (c *call) tooLate(j *job, now time.Time) bool {
 	return c.fifo && !j.unsure.IsZero() && now.Add(c.cfg.CallTimeout).After(j.unsure.Add(deduplication))
 }
 
-// send makes the call, and reports whether the request was sent: the SDK also returns errors
-// of its own before that.
+// send makes the call, and reports whether the request was sent: some errors of the SDK come
+// before that.
 func (c *call) send(positions []int) (out *sqs.SendMessageBatchOutput, sent bool, err error) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.cfg.CallTimeout)
 	defer cancel()
@@ -192,7 +192,8 @@ func (c *call) send(positions []int) (out *sqs.SendMessageBatchOutput, sent bool
 	return out, sent, err
 }
 
-// read reads the answer to a call. It returns how many messages are throttled.
+// read sets the results of the messages from SQS's answer, and returns the number of
+// throttled ones.
 func (c *call) read(out *sqs.SendMessageBatchOutput) (throttled int) {
 	ids := make([]*string, len(out.Successful))
 	for i, e := range out.Successful {
@@ -204,7 +205,7 @@ func (c *call) read(out *sqs.SendMessageBatchOutput) (throttled int) {
 	return sqserror.ReadAnswer(c.errs, ids, out.Failed)
 }
 
-// report calls the user's function after a call.
+// report calls Config.OnCall.
 func (c *call) report(positions []int, began time.Time, failed, throttled int, err error) {
 	if c.cfg.OnCall == nil {
 		return
@@ -221,8 +222,8 @@ func (c *call) report(positions []int, began time.Time, failed, throttled int, e
 	c.cfg.OnCall(r)
 }
 
-// end takes over what a call found out. It returns the messages that are over now. Others
-// have another try later.
+// end records the results of a call and returns the finished messages. It schedules retries
+// for the others.
 func (s *Sender) end(c *call) (over []outcome) {
 	now := time.Now()
 	over = make([]outcome, 0, len(c.jobs))
@@ -240,8 +241,8 @@ func (s *Sender) end(c *call) (over []outcome) {
 		e.call = false
 		e.tries, e.unsure = job.tries, job.unsure
 		switch {
-		case e.over: // it was given up during the call
-			if e.told {
+		case e.over: // given up during the call
+			if e.reported {
 				s.release(e)
 			}
 		case err == nil:
@@ -269,7 +270,7 @@ func (s *Sender) end(c *call) (over []outcome) {
 	return over
 }
 
-// retry has messages sent again after their backoff, except those that were given up.
+// retry queues messages again after their backoff, except those that were given up.
 func (s *Sender) retry(list []*entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,15 +6,15 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
-// flush waits until messages have left the buffer.
+// flush is a caller that waits until messages have left the buffer.
 type flush struct {
-	upTo uint64 // the number of the last one
+	upTo uint64 // number of the last message
 	done chan struct{}
 }
 
-// Flush sends what is in the buffer without linger. It returns nil when every message that
-// was in the buffer has its result, and the function of Enqueue has returned. If ctx ends
-// before that, it returns the cause.
+// Flush sends buffered messages without linger. It returns nil when every message that was in
+// the buffer has its result, and its done function has returned. If ctx ends before that, it
+// returns the cause.
 func (s *Sender) Flush(ctx context.Context) error {
 	s.mu.Lock()
 	s.flushing++
@@ -39,7 +39,7 @@ func (s *Sender) newFlush() *flush {
 	return f
 }
 
-// endFlushes ends those whose messages have all left the buffer.
+// endFlushes ends the flushes whose messages have all left the buffer.
 func (s *Sender) endFlushes() {
 	left := s.flushes[:0]
 	for _, f := range s.flushes {
@@ -53,16 +53,15 @@ func (s *Sender) endFlushes() {
 	s.flushes = left
 }
 
-// Close takes no more messages, and sends what is in the buffer without linger. When every
-// message has its result, it returns nil.
+// Close accepts no more messages, and sends buffered ones without linger. It returns nil when
+// every message has its result.
 //
-// If ctx ends before that, Close gives up the messages that are left. Each of them gets its
-// Result, with [ErrClosed] and whether it may have been sent: Send returns it, and the
-// function of Enqueue gets it. Close returns these results as well. Calls in flight are
-// ended.
+// If ctx ends before that, Close cancels calls in flight, and gives up the remaining messages
+// with [ErrClosed]: Send returns that error, and done functions get the results. Close returns
+// the results as well.
 //
-// Callers that wait for a place in the buffer get ErrClosed at once. After the first call,
-// Close does the same again, for what is left then.
+// Callers that wait for a place in the buffer get ErrClosed at once. Close may be called
+// again, for messages that are still in the buffer.
 func (s *Sender) Close(ctx context.Context) (left []Result) {
 	s.mu.Lock()
 	if !s.closed {
@@ -86,7 +85,7 @@ func (s *Sender) Close(ctx context.Context) (left []Result) {
 	}
 	s.mu.Unlock()
 	s.cancel()
-	s.tell(over)
+	s.deliver(over)
 	for _, o := range over {
 		left = append(left, o.result)
 	}

@@ -18,66 +18,66 @@ import (
 
 // Config configures a [Sender]. Queue is required. Other fields may be zero.
 type Config struct {
-	// Queue is the URL, the ARN or the name of the queue. A name needs the permission
+	// Queue is the URL, ARN or name of the queue. A name needs the permission
 	// sqs:GetQueueUrl, and is looked up before the first message is sent.
 	Queue string
 
 	// Linger is how long the first message of a batch waits for others, up to 1 min. A full
-	// batch does not wait. Neither does the first message after a pause that was longer
-	// than Linger, if no call is in flight. Defaults to 5 ms.
+	// batch does not wait. The first message after a pause longer than Linger does not wait
+	// either, if no call is in flight. Defaults to 5 ms.
 	Linger time.Duration
 
-	// Concurrency is the largest number of calls in flight, 1 to 1,000. While SQS throttles
-	// or does not answer, there are fewer. Defaults to 16.
+	// Concurrency is the largest number of calls in flight, 1 to 1,000. The sender makes
+	// fewer while SQS throttles or does not answer. Defaults to 16.
 	Concurrency int
 
 	// MaxBuffered is the largest number of messages in the buffer, 1 to 10,000,000. A
-	// message is in the buffer until its result is known and the function that Enqueue got
-	// has returned. Send and Enqueue wait while the buffer is full. Defaults to 10,000.
+	// message stays in the buffer until it has a result and the done function of Enqueue has
+	// returned. Send and Enqueue wait while the buffer is full. Defaults to 10,000.
 	MaxBuffered int
 
 	// MaxBufferedBytes is the largest total size of the messages in the buffer, bodies and
 	// attributes, 1 MiB to 1 TiB. Defaults to 64 MiB.
 	MaxBufferedBytes int64
 
-	// CallTimeout is how long a call may take, 100 ms to 1 min. A call that takes longer is
+	// CallTimeout is the timeout of a call, 100 ms to 1 min. A call that takes longer is
 	// made again. On a standard queue this may send its messages twice. Defaults to 10 s.
 	CallTimeout time.Duration
 
-	// ContentBasedDeduplication leaves the deduplication id of messages that have none to
-	// a FIFO queue that has the attribute of this name. SQS then derives the id from the
-	// body. With Prepare, the sender derives it from the body as it was given. Defaults to false: such messages get a random id.
+	// ContentBasedDeduplication sends messages without DeduplicationID as they are, for a
+	// FIFO queue that has the attribute of this name: SQS derives the id from the body. With
+	// Prepare, the sender derives the id from the body before Prepare. Defaults to false:
+	// such messages get a random id.
 	ContentBasedDeduplication bool
 
-	// Prepare changes each message before it is packed: it compresses the body, or stores it
-	// elsewhere. The limits of SQS, and so the packing, are about the message that it leaves
-	// behind. Group and DeduplicationID stay as they were. It may add to Attributes, which
-	// is a copy. Up to Concurrency messages are prepared at the same time. The order of a
-	// FIFO group does not depend on how long that takes. An error fails the message, without
-	// another try. ctx has the values of the context of Send or Enqueue, and ends when the
-	// message is given up.
+	// Prepare changes each message before packing, for example compresses the body. The
+	// limits of SQS apply to the changed message. Prepare may add to Attributes, which is a
+	// copy; changes of Group and DeduplicationID are ignored. Up to Concurrency messages are
+	// prepared at the same time, and a FIFO group keeps its order. An error fails the message
+	// without another try. ctx has the values of the context of Send or Enqueue, and ends when
+	// the message is given up.
 	//
-	// With Prepare, a message that breaks a rule of SQS fails later: its [MessageError] is in
-	// its Result, in an [*Error]. Defaults to none. payload/encoded and payload/s3payload
-	// have such functions.
+	// With Prepare, a message that breaks a rule of SQS fails later: its Result has an [*Error]
+	// that wraps the [MessageError]. payload/encoded and payload/s3payload have functions for
+	// Prepare. Defaults to none.
 	Prepare func(ctx context.Context, m *Message) error
 
-	// CorrelationAttribute is the name of a message attribute, such as "correlation_id",
-	// that messages get which are sent with the context of a record. Its value is that of
-	// the record's attribute of this name, or else the record's message id. A message that
-	// has the attribute, or has no room for it, is sent unchanged. Defaults to none, since
-	// SQS allows only ten attributes.
+	// CorrelationAttribute is the name of a message attribute, such as "correlation_id", that
+	// is added to messages sent with the context of a record. The value is the record's
+	// attribute of the same name, or else the record's message id. A message that has the
+	// attribute, or has no room for it, is sent unchanged. Defaults to none, since SQS allows
+	// only ten attributes.
 	CorrelationAttribute string
 
 	// Trace is called for each message before it is sent, with the context of Send or
 	// Enqueue and with Queue. It may set TraceHeader, and add attributes to a copy of the
-	// map: if there is no room for them, they are left out. The function that it returns,
-	// which may be nil, is called once with the message's result. It must not block, nor
-	// call the sender. telemetry/otel has such a function. Defaults to none.
+	// map: attributes for which there is no room are left out. The returned function, which may
+	// be nil, is called once with the message's result. It must not block, nor call the
+	// sender. telemetry/otel has a function for Trace. Defaults to none.
 	Trace func(ctx context.Context, queue string, m *Message) func(Result)
 
 	// OnCall is called after each SendMessageBatch, on the goroutine of the call. It must
-	// not block, since the results of the call wait for it. Defaults to none.
+	// not block: the results of the call wait for OnCall. Defaults to none.
 	OnCall func(Call)
 }
 
@@ -130,10 +130,10 @@ func (c *Config) validate(client *sqs.Client) error {
 	return errors.Join(errs...)
 }
 
-// fifo reports whether the queue is a FIFO queue. The names of those end in .fifo.
+// fifo reports whether the queue is a FIFO queue: their names end in .fifo.
 func (c *Config) fifo() bool { return strings.HasSuffix(strings.TrimSuffix(c.Queue, "/"), ".fifo") }
 
-// queueName has the rule of CreateQueue in the API reference.
+// queueName is the rule of CreateQueue in the API reference.
 var queueName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.fifo)?$`)
 
 func checkQueue(queue string) error {

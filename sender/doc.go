@@ -1,18 +1,18 @@
-// Package sender sends messages to a queue in batches. It packs what many goroutines send
-// into calls of ten, retries what fails, and says of every message what became of it.
+// Package sender sends messages to a queue in batches. It packs messages of many goroutines
+// into calls of ten, retries failures, and reports a [Result] for every message.
 //
 //	s, err := sender.New(client, sender.Config{Queue: "orders"}) // a name, a URL or an ARN
 //	...
 //	err = s.Send(ctx, sender.JSON(order)) // returns when SQS has confirmed this message
 //	...
-//	left := s.Close(ctx) // sends what is in the buffer; left is what it could not send
+//	left := s.Close(ctx) // sends buffered messages; left are the results of unsent ones
 //
 // [Sender.Enqueue] does not wait for SQS: it calls a function with the result later.
 //
 // # In a handler
 //
-// [Sender.SendWithRecord] does not wait either, and the record is done only when SQS has
-// confirmed what it has sent. [Sender.Wrap] sees to that:
+// [Sender.SendWithRecord] does not wait either. With [Sender.Wrap], the record succeeds only
+// after SQS has confirmed all messages of its handler:
 //
 //	handler.Run(batch.Chain(batch.JSON(shipOrder), mails.Wrap))
 //
@@ -21,9 +21,9 @@
 //		return mails.SendWithRecord(ctx, sender.JSON(Mail{To: o.Customer}))
 //	}
 //
-// If a message is not confirmed until the record's deadline, the record fails, and comes
-// back. Nothing is sent after that, except by a call in flight. A record that comes back
-// sends its messages again, as every consumer of SQS must expect.
+// If a message is not confirmed by the record's deadline, the record fails, and SQS delivers
+// it again. Nothing is sent after that, except by a call in flight. The next delivery sends
+// the messages again, as every consumer of SQS must expect.
 //
 // Messages that are sent with the context of a record carry its AWSTraceHeader, and its
 // correlation id if [Config.CorrelationAttribute] is set.
@@ -41,10 +41,10 @@
 // a [MessageError], and does not reach a call. A message that SQS refuses fails alone: if
 // SQS refuses a call as a whole, its halves are sent again, down to single messages.
 //
-// Other failures are retried with backoff and jitter until the message is confirmed, or is
-// given up: by the context of Send, or by Close. SQS may be throttling, may have an
-// internal error, or may not answer. While it does not recover, the sender makes fewer
-// calls at a time, and at last one every few seconds.
+// Other failures are throttling, internal errors of SQS, and missing answers. They are retried
+// with backoff and jitter until the message is confirmed, the context of Send ends, or Close
+// gives the message up. Until SQS recovers, the sender makes fewer calls at a time, in the
+// end one every few seconds.
 //
 // A try may have sent the message although it failed, if SQS did not answer or had an
 // internal error. On a standard queue, the next try can then be a second copy. Consumers of
@@ -61,18 +61,18 @@
 // twice within the five minutes of SQS's deduplication. A message that may have been sent
 // is not tried after that time, and fails with [ErrTooLate].
 //
-// If a message of a group fails, those that wait behind it fail too, with [ErrGroupFailed].
-// Messages of the group that come later are sent. To keep the order, send the failed ones
-// again before you send others. A Send whose context ends is no failure in this sense: those
-// behind it are sent.
+// If a message of a group fails, the messages that wait behind it fail too, with
+// [ErrGroupFailed]. Later messages of the group are sent. To keep the order, send the failed
+// ones again before you send others. A Send whose context ends is not a failure in this
+// sense: the messages behind it are sent.
 //
 // # Memory
 //
 // The buffer is limited by [Config].MaxBuffered and MaxBufferedBytes. While it is full, Send
-// and Enqueue wait. So an outage of SQS reaches those who send, and does not use up memory.
+// and Enqueue wait. So an outage of SQS slows callers down instead of using up memory.
 //
 // # At the end of the process
 //
-// Call [Sender.Close] when nothing is sent any more. It sends what is in the buffer without
-// linger. When its context ends, it gives up the rest and returns it.
+// Call [Sender.Close] after the last message. Close sends buffered messages without linger.
+// When its context ends, it gives up the remaining messages and returns their results.
 package sender

@@ -7,48 +7,48 @@ import (
 	"time"
 )
 
-// entry is a message in the buffer. The sender's lock guards its fields, except those of the
-// first block, which do not change.
+// entry is a message in the buffer. The first block of fields does not change. The sender's
+// lock guards the others.
 type entry struct {
-	ctx     context.Context // of its caller, for values
-	message Message         // as its caller gave it
-	held    int             // its size in the buffer
+	ctx     context.Context // of the caller, for values
+	message Message         // as passed by the caller
+	held    int             // size of message, counted in Sender.bytes
 	done    func(Result)
 
-	sent   Message // as SQS gets it; not changed when ready is set
+	sent   Message // for SQS; not changed when ready is set
 	size   int     // of sent
-	ready  bool    // it can go into a call
-	wrong  error   // why it cannot be sent; it fails when its turn comes
+	ready  bool    // for a call
+	wrong  error   // why the message cannot be sent; it fails when its turn comes
 	traced func(Result)
-	sends  *Sends             // that it belongs to; nil for none
+	sends  *Sends             // owner; nil for none
 	cancel context.CancelFunc // ends Config.Prepare
 
-	came   time.Time // when it came into the buffer
-	number uint64    // counts the messages that came; 0 until it has a place in the buffer
-	atOnce bool      // it does not linger
-	since  time.Time // when its linger began
-	lane   *lane     // of its group; nil on a standard queue
+	came   time.Time // arrival in the buffer
+	number uint64    // in order of arrival; 0 until the message has a place in the buffer
+	atOnce bool      // the message does not linger
+	since  time.Time // start of the linger
+	lane   *lane     // of the group; nil on a standard queue
 
-	place  link   // in Sender.buffered
-	queue  *queue // where it waits; nil while it is in a call or backs off
-	at     link   // in that queue
-	call   bool   // it is in a call
-	over   bool   // it has its result
-	told   bool   // its caller has the result
-	last   bool   // its caller does not want another try
-	failed bool   // the messages behind it in its lane fail
+	place    link   // in Sender.buffered
+	queue    *queue // that has the message; nil for none
+	at       link   // in queue
+	call     bool   // the message is in a call
+	over     bool   // the message has a result
+	reported bool   // the caller has the result
+	last     bool   // no retry after the call in flight
+	failed   bool   // messages behind this one in the lane fail
 
 	tries  int
 	err    error     // of the latest try
-	unsure time.Time // when the first try began that may have been taken; zero for none
+	unsure time.Time // start of the first try that may have sent the message; zero for none
 }
 
-// mayHaveBeenSent reports whether SQS may have the message. It has no answer yet while it is
-// in a call.
+// mayHaveBeenSent reports whether SQS may have the message. The answer to a call in flight is
+// unknown.
 func (e *entry) mayHaveBeenSent() bool { return e.call || !e.unsure.IsZero() }
 
-// failure returns the result of a message that failed for a reason. The error of the latest
-// try is added to it.
+// failure returns the result of a message that failed with reason, to which it adds the error
+// of the latest try.
 func (e *entry) failure(reason error) Result {
 	tries := e.tries
 	if e.call {
@@ -68,7 +68,7 @@ func (e *entry) refuse(reason error) error {
 	return r.Err
 }
 
-// refusal returns why a message does not get a place in the buffer any more, or nil.
+// refusal returns why a message gets no place in the buffer, or nil.
 func (s *Sender) refusal(e *entry) error {
 	switch {
 	case s.closed:
@@ -83,21 +83,22 @@ func (s *Sender) refusal(e *entry) error {
 	return nil
 }
 
-// report gives a message's result to its trace. It is called once, without the lock.
+// report passes the result to the function that Config.Trace returned. It is called once,
+// without the lock.
 func (e *entry) report(r Result) {
 	if e.traced != nil {
 		e.traced(r)
 	}
 }
 
-// outcome is a message with its result, which its caller does not have yet.
+// outcome is a message with a result that the caller does not have yet.
 type outcome struct {
 	entry  *entry
 	result Result
 }
 
-// chain is a list of entries, in the order in which they were pushed. The zero value is
-// empty. It is linked by fields of the entries, so it takes no memory for each of them.
+// chain is a list of entries in order of push. The zero value is empty. Fields of the entries
+// link them, so an element needs no allocation.
 type chain struct {
 	front, back *link
 	len         int
@@ -143,11 +144,11 @@ func (c *chain) first() *entry {
 	return c.front.entry
 }
 
-// queue has entries that wait. The zero value is ready to use.
+// queue is a chain of entries that wait. The zero value is ready to use.
 type queue struct {
 	chain
 	bytes  int
-	atOnce int // those that do not linger
+	atOnce int // entries that do not linger
 }
 
 func (q *queue) push(e *entry) {
@@ -159,7 +160,7 @@ func (q *queue) push(e *entry) {
 	}
 }
 
-// leave takes the entry out of the queue where it waits, if it does.
+// leave removes the entry from its queue, if it is in one.
 func (e *entry) leave() {
 	q := e.queue
 	if q == nil {
@@ -173,13 +174,13 @@ func (e *entry) leave() {
 	e.queue = nil
 }
 
-// lookahead is how many messages are considered for a place in a call. Most calls are full
+// lookahead is the largest number of messages considered for a call. Most calls are full
 // before.
 const lookahead = 64
 
-// take moves entries that fit into a call to a batch, in their order. A large message is
-// left for the next call if it does not fit.
-func (q *queue) take(batch []*entry) []*entry {
+// moveTo moves entries that fit into a call to batch, in order. A message that is too large
+// for the rest of the call stays for the next one.
+func (q *queue) moveTo(batch []*entry) []*entry {
 	bytes := 0
 	for _, e := range batch {
 		bytes += e.size
@@ -197,8 +198,7 @@ func (q *queue) take(batch []*entry) []*entry {
 	return batch
 }
 
-// cause returns why a context has ended, so that errors.Is finds both its own error and the
-// cause that it was given.
+// cause returns why a context has ended, for errors.Is of both ctx.Err and context.Cause.
 func cause(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {

@@ -1,8 +1,7 @@
 package sender
 
-// lane has the messages of a FIFO group. Only its first message is in a call, or waits for
-// one, or backs off. So at most one message of a group is in flight, and retries keep the
-// order.
+// lane has the messages of a FIFO group. Only the first message is in a call, waits for one,
+// or backs off. So at most one message of a group is in flight, and retries keep the order.
 type lane struct {
 	first   *entry
 	waiting queue // behind the first
@@ -25,7 +24,7 @@ func (s *Sender) enter(e *entry) {
 	s.admit(e)
 }
 
-// advance lets the next message of a group go after the first one has left the buffer. The
+// advance admits the next message of a group after the first one has left the buffer. The
 // next one has waited, so it does not linger.
 func (s *Sender) advance(left *entry) {
 	l := left.lane
@@ -42,8 +41,8 @@ func (s *Sender) advance(left *entry) {
 	s.admit(l.first)
 }
 
-// failBehind fails the messages that wait behind one that failed. Others can come until the
-// failed one has left the buffer. For these, tell calls it again.
+// failBehind fails the messages that wait behind a failed one. Others can arrive until the
+// failed one has left the buffer, so deliver calls failBehind again.
 func (s *Sender) failBehind(failed *entry) (over []outcome) {
 	l := failed.lane
 	if l == nil || l.first != failed {

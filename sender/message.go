@@ -26,14 +26,13 @@ const (
 )
 
 // Message is a message to send. Make one with [JSON] or [Text] and set the other fields, or
-// fill in all of it. Attributes must not be changed until the message has its result.
+// fill in all fields. Do not change Attributes until the message has its result.
 type Message struct {
-	// Body is the text of the message. It must not be empty, since SQS takes no such
-	// messages.
+	// Body is the text of the message. Required: SQS accepts no empty messages.
 	Body string
 
 	// Attributes are up to ten values that are sent together with the body. Their names,
-	// types and values count towards the 1 MiB that a message may have.
+	// types and values count towards the limit of 1 MiB for a message.
 	Attributes map[string]batch.MessageAttribute
 
 	// Group is the message group. A FIFO queue needs one: it keeps the order of the messages
@@ -41,38 +40,38 @@ type Message struct {
 	// no order. It has up to 128 letters, digits and punctuation characters.
 	Group string
 
-	// DeduplicationID is for FIFO queues, which take a message with the id of an earlier one
-	// for the same message for five minutes. Defaults to a random id.
+	// DeduplicationID is for FIFO queues, which drop a message with the id of an earlier one
+	// for five minutes. Defaults to a random id.
 	DeduplicationID string
 
 	// Delay is how long the queue hides the message at first, up to 15 min, rounded up to
-	// seconds. Zero is the queue's own delay. A FIFO queue only has its own.
+	// seconds. Zero is the queue's own delay. It must be zero for a FIFO queue.
 	Delay time.Duration
 
 	// TraceHeader is the header of AWS X-Ray (AWSTraceHeader). It does not count towards
-	// the size. Defaults to that of the record, or else of the Lambda invocation, that the
-	// context of Send or Enqueue belongs to.
+	// the size. Defaults to the header of the record, or else of the Lambda invocation, in
+	// the context of Send or Enqueue.
 	TraceHeader string
 
 	err error // why the message could not be made
 }
 
-// JSON makes a message whose body is v in JSON. If v cannot be encoded, sending the message
+// JSON returns a message whose body is v in JSON. If v cannot be encoded, sending the message
 // fails with a [MessageError].
 func JSON(v any) Message {
 	body, err := json.Marshal(v)
 	return Message{Body: string(body), err: err}
 }
 
-// Text makes a message of a text.
+// Text returns a message with a body.
 func Text(body string) Message { return Message{Body: body} }
 
-// MessageError is the error of a message that SQS would refuse. Such a message is not sent,
-// and has no effect on other messages. Neither its body nor values are in the text.
+// MessageError is returned when SQS would refuse the message. Such a message is not sent, and
+// has no effect on other messages. The text has neither the body nor attribute values.
 type MessageError struct {
-	// Field is the field of Message that is wrong: "Body", or "Attributes[tenant]".
+	// Field is the wrong field of Message: "Body", or "Attributes[tenant]".
 	Field string
-	// Reason says what is wrong with it.
+	// Reason is the rule that Field breaks.
 	Reason string
 	// Err is the error of [JSON]; nil for other causes.
 	Err error
@@ -86,7 +85,8 @@ func wrong(field, format string, args ...any) error {
 	return &MessageError{Field: field, Reason: fmt.Sprintf(format, args...)}
 }
 
-// size is what SQS counts: the body, and the name, type and value of each attribute.
+// size returns the bytes that SQS counts: the body, and the name, type and value of each
+// attribute.
 func (m *Message) size() int {
 	n := len(m.Body)
 	for name, a := range m.Attributes {
@@ -119,7 +119,8 @@ func (m *Message) check(fifo bool) error {
 	return m.checkQueueRules(fifo)
 }
 
-// checkQueueRules applies the rules that depend on the kind of the queue.
+// checkQueueRules applies the rules for Group, DeduplicationID and Delay, which differ for
+// FIFO queues.
 func (m *Message) checkQueueRules(fifo bool) error {
 	switch {
 	case m.Group != "" && !validToken(m.Group):
@@ -138,8 +139,8 @@ func (m *Message) checkQueueRules(fifo bool) error {
 	return nil
 }
 
-// attributeFault applies the rules of "Amazon SQS message attributes" in the developer
-// guide. SQS checks numbers itself.
+// attributeFault returns the rule of "Amazon SQS message attributes" in the developer guide
+// that an attribute breaks, or "". SQS checks numbers.
 func attributeFault(name string, a batch.MessageAttribute) string {
 	lower := strings.ToLower(name)
 	kind, _, _ := strings.Cut(a.DataType, ".")
@@ -165,8 +166,8 @@ func notInName(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-' && r != '.'
 }
 
-// validText reports whether every character is one that SQS takes, see SendMessage in the
-// API reference. Invalid UTF-8 is not, since the SDK would send other characters instead.
+// validText reports whether SQS accepts every character, see SendMessage in the API reference.
+// It refuses invalid UTF-8, for which the SDK would send other characters.
 func validText(text string) bool {
 	for i, r := range text {
 		switch {
@@ -180,12 +181,12 @@ func validText(text string) bool {
 	return true
 }
 
-// validToken is the rule for groups and deduplication ids.
+// validToken applies the rule for groups and deduplication ids.
 func validToken(id string) bool {
 	return len(id) <= 128 && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
-// request returns the message as the entry of a call at a position, which is its id.
+// request returns the message as an entry of a call, with its position as the id.
 func (m *Message) request(position int) types.SendMessageBatchRequestEntry {
 	in := types.SendMessageBatchRequestEntry{
 		Id: aws.String(strconv.Itoa(position)), MessageBody: &m.Body,

@@ -11,7 +11,7 @@ const (
 	maxBackoff   = 5 * time.Second
 )
 
-// backoff is the wait after a number of failures in a row.
+// backoff returns the wait after a number of failures in a row.
 func backoff(failures int) time.Duration { return sleep.Backoff(failures, firstBackoff, maxBackoff) }
 
 // pace limits the calls in flight. While SQS throttles or does not answer, the limit is
@@ -20,26 +20,26 @@ func backoff(failures int) time.Duration { return sleep.Backoff(failures, firstB
 // Congestion control in TCP has the same rule.
 type pace struct {
 	most, limit float64
-	lowered     time.Time // when the latest failure had its effect
+	lowered     time.Time // time of the latest failure that counted
 	failures    int       // in a row, at the lowest limit
-	until       time.Time // no call begins before
+	until       time.Time // start of the next call at the earliest
 }
 
 func newPace(most int) pace { return pace{most: float64(most), limit: float64(most)} }
 
-// allows reports whether another call may begin.
+// allows reports whether another call may start.
 func (p *pace) allows(inFlight int, now time.Time) bool {
 	return inFlight < int(p.limit) && !now.Before(p.until)
 }
 
-// worked is called when SQS has answered a call.
+// worked raises the limit after SQS has answered a call.
 func (p *pace) worked() {
 	p.failures, p.until = 0, time.Time{}
 	p.limit = min(p.limit+1/p.limit, p.most)
 }
 
-// failed is called when SQS has throttled a call that was made at began, or has not answered
-// it. Calls that were in flight together lower the limit only once.
+// failed lowers the limit after SQS throttled, or did not answer, a call that started at
+// began. Calls that were in flight together lower the limit only once.
 func (p *pace) failed(began, now time.Time) {
 	if began.Before(p.lowered) {
 		return

@@ -10,7 +10,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// prepareLater has a message prepared. At most Config.Concurrency are prepared at a time.
+// prepareLater queues a message for Config.Prepare, which runs at most Config.Concurrency
+// times at once.
 func (s *Sender) prepareLater(e *entry) {
 	s.raw.PushBack(e)
 	if s.preparing < s.cfg.Concurrency {
@@ -19,7 +20,7 @@ func (s *Sender) prepareLater(e *entry) {
 	}
 }
 
-// prepareAll prepares messages until none is left.
+// prepareAll prepares queued messages until none is left.
 func (s *Sender) prepareAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,7 +34,7 @@ func (s *Sender) prepareAll() {
 	s.pump()
 }
 
-// prepare prepares a message, without the lock meanwhile.
+// prepare prepares a message. It releases the caller's lock meanwhile.
 func (s *Sender) prepare(e *entry) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(e.ctx))
 	defer cancel()
@@ -59,7 +60,7 @@ func (s *Sender) prepare(e *entry) {
 	}
 }
 
-// prepared returns a message as Config.Prepare changed it, or why it cannot be sent.
+// prepared returns the message that Config.Prepare made of m, or why it cannot be sent.
 func (s *Sender) prepared(ctx context.Context, m Message) (_ Message, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -77,20 +78,19 @@ func (s *Sender) prepared(ctx context.Context, m Message) (_ Message, err error)
 	return m, m.check(s.fifo)
 }
 
-// label adds the correlation id and the trace to a message that is complete otherwise. It
-// returns the function for the message's result, or nil. What has no room is left out: it
-// is no reason not to send a message.
+// label adds the correlation id and the trace to a message. It leaves out attributes for
+// which there is no room. traced, which may be nil, gets the message's result.
 func (s *Sender) label(ctx context.Context, m *Message) (traced func(Result)) {
 	record, in := batch.RecordFrom(ctx)
 	if name := s.cfg.CorrelationAttribute; name != "" && in {
 		labelled := *m
 		labelled.correlate(name, &record)
-		m.take(labelled)
+		m.adopt(labelled)
 	}
 	if s.cfg.Trace != nil {
 		labelled := *m
 		traced = s.cfg.Trace(ctx, s.cfg.Queue, &labelled)
-		m.take(labelled)
+		m.adopt(labelled)
 		m.TraceHeader = labelled.TraceHeader
 	}
 	if m.TraceHeader == "" && in {
@@ -117,8 +117,8 @@ func (m *Message) correlate(name string, r *batch.Record) {
 	m.Attributes = attributes
 }
 
-// take takes over the attributes of a copy that has more of them, if there is room.
-func (m *Message) take(labelled Message) {
+// adopt copies the attributes of a labelled copy, if there is room for them.
+func (m *Message) adopt(labelled Message) {
 	if len(labelled.Attributes) <= maxAttributes && labelled.size() <= maxBytes {
 		m.Attributes = labelled.Attributes
 	}

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Result is what became of a message.
+// Result is the final result of a message.
 type Result struct {
-	// Message is the message as it was given. On a FIFO queue it has its deduplication id: if
-	// you send it again with that id within five minutes, the queue takes it only once.
+	// Message is the message as passed to Send or Enqueue. On a FIFO queue it includes the
+	// deduplication id: sent again within five minutes, the queue drops the second copy.
 	Message Message
 	// MessageID is the id that SQS gave the message. Empty if Err is set.
 	MessageID string
@@ -20,15 +20,15 @@ type Result struct {
 	// MayHaveBeenSent is set if Err is, and SQS did not answer a try or had an internal error
 	// (status 500 and above, or SenderFault false): the queue may have the message.
 	MayHaveBeenSent bool
-	// Tries is the number of calls that had the message.
+	// Tries is the number of calls with the message.
 	Tries int
 }
 
-// Error is the error of a message that SQS has not confirmed.
+// Error is returned when SQS has not confirmed a message.
 type Error struct {
-	// Err is the cause: the answer of SQS, the cause of a context, an error of
-	// Config.Prepare, or one of the errors of this package, such as [ErrClosed], together
-	// with the error of the latest try.
+	// Err is the cause: SQS's answer, the cause of a context, an error of Config.Prepare, or
+	// an error of this package, such as [ErrClosed], together with the error of the latest
+	// try.
 	Err error
 	// MayHaveBeenSent and Tries are as in [Result].
 	MayHaveBeenSent bool
@@ -48,18 +48,18 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 var (
-	// ErrClosed is returned when the sender takes no more messages, and is in the results
-	// of messages that Close has given up.
+	// ErrClosed is returned when a message is sent after Close, and is in the results of
+	// messages that Close has given up.
 	ErrClosed = errors.New("the sender is closed")
 
-	// ErrGroupFailed is in the results of messages of a FIFO group that were in the buffer
-	// behind one that failed. They were not sent, so that the order is kept if the failed
-	// one is sent again before them.
+	// ErrGroupFailed is returned when an earlier message of the FIFO group failed while this
+	// one was in the buffer. The message was not sent. To keep the order, send the failed one
+	// again first.
 	ErrGroupFailed = errors.New("an earlier message of the FIFO group failed")
 
-	// ErrTooLate is in the result of a message of a FIFO queue that may have been sent, if
-	// another try could send it twice, because the five minutes of SQS's deduplication are
-	// almost over.
+	// ErrTooLate is returned when another try could send a message to a FIFO queue twice: an
+	// earlier try may have sent it, and the five minutes of SQS's deduplication are almost
+	// over.
 	ErrTooLate = errors.New("too late for another try without a second copy")
 )
 
@@ -71,9 +71,9 @@ type Call struct {
 	Entries, Bytes int
 	// Retried is the number of messages that had been in a call before.
 	Retried int
-	// Waited is how long the message that waited longest was in the buffer.
+	// Waited is the longest time that a message was in the buffer before the call.
 	Waited time.Duration
-	// Started is when the call was made, and Duration is the time to the answer.
+	// Started is the time of the call, and Duration is the time to the answer.
 	Started  time.Time
 	Duration time.Duration
 	// Failed is the number of messages that SQS did not confirm: all of them if Err is set.

@@ -13,9 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// Sender sends messages to one queue. Its methods are safe for concurrent use. It has no
-// goroutines except those that make calls, and those of Config.Prepare. When it has nothing
-// to do, it has none.
+// Sender sends messages to one queue. Make one with [New]. Its methods are safe for
+// concurrent use. Goroutines make calls and run Config.Prepare; an idle sender has none.
 type Sender struct {
 	cfg    Config
 	fifo   bool
@@ -24,32 +23,33 @@ type Sender struct {
 	cancel context.CancelFunc
 
 	mu       sync.Mutex
-	buffered chain     // messages in the order in which they came
-	bytes    int64     // of the messages in the buffer
-	places   list.List // of *waiter, callers that wait for a place in the buffer
-	numbers  uint64    // of messages that came
-	lastCame time.Time
+	buffered chain     // messages in order of arrival
+	bytes    int64     // total size of buffered messages
+	places   list.List // of *waiter: callers that wait for a place in the buffer
+	numbers  uint64    // number of the latest message
+	lastCame time.Time // arrival of the latest message
 
 	ready    queue            // messages for the next calls
-	again    queue            // those for another try, which go first
-	lanes    map[string]*lane // the groups of a FIFO queue with messages in the buffer
-	inFlight int
-	idle     []chan *call // of workers that wait for a call
+	again    queue            // messages to retry, sent before ready
+	lanes    map[string]*lane // by FIFO group, groups with buffered messages
+	inFlight int              // calls
+	idle     []chan *call     // of workers that wait for a call
 	pace     pace
 	timer    *time.Timer // calls wake
-	wakeAt   time.Time   // when it does; zero for never
+	wakeAt   time.Time   // when timer fires; zero for never
 
-	raw       list.List // of *entry, messages that wait for Config.Prepare
-	preparing int       // calls of it
+	raw       list.List // of *entry: messages that wait for Config.Prepare
+	preparing int       // goroutines that run Config.Prepare
 
-	flushing int  // callers of Flush and Close: nothing lingers
-	open     int  // Sends that may get more messages
+	flushing int  // callers of Flush, Close and hurried Waits: nothing lingers
+	open     int  // Sends that accept messages
 	awaited  int  // Sends that only wait for results
 	closed   bool // by Close
 	flushes  []*flush
 }
 
-// New makes a sender. It checks the configuration and makes no call.
+// New returns a Sender. It checks the configuration and makes no call. Its error names every
+// invalid field.
 func New(client *sqs.Client, cfg Config) (*Sender, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(client); err != nil {
@@ -64,12 +64,11 @@ func New(client *sqs.Client, cfg Config) (*Sender, error) {
 	return s, nil
 }
 
-// Send sends a message, and returns nil when SQS has confirmed it. Its error is one of
-// these:
+// Send sends a message, and returns nil when SQS has confirmed it. Errors:
 //
-//   - a [*MessageError]: the message breaks a rule of SQS,
-//   - an [*Error]: SQS refused the message, ctx ended, or the sender was closed. It says
-//     whether the message may have been sent nevertheless.
+//   - [*MessageError]: the message breaks a rule of SQS,
+//   - [*Error]: SQS refused the message, ctx ended, or the sender was closed. MayHaveBeenSent
+//     is set if the message may have been sent nevertheless.
 func (s *Sender) Send(ctx context.Context, m Message) error {
 	got := make(chan Result, 1)
 	e, err := s.newEntry(ctx, m, func(r Result) { got <- r })
@@ -92,15 +91,17 @@ func (s *Sender) Send(ctx context.Context, m Message) error {
 }
 
 // Enqueue puts a message into the buffer. It waits only while the buffer is full, until ctx
-// ends. If it returns nil, done is called once with the result. If it returns an error, the
-// message was not taken, and done is not called. Later, the end of ctx has no effect.
+// ends. If Enqueue returns nil, done is called once with the result, and the end of ctx has no
+// effect any more. If it returns an error, the message is not sent, and done is not called.
 //
-// Results of a call are reported one after another on a goroutine of the call, so done is
-// called concurrently for different calls. For a FIFO group, it is called in the order of
-// the messages. Close is an exception: when it gives up messages, it does not wait for the
-// functions of earlier ones. The message keeps its place in the buffer until done returns.
-// So done should not block: a slow one slows the sender down. It must not call Send, Flush
-// or Close of this sender, nor Enqueue with a context that does not end. done may be nil.
+// Results of one call to SQS are reported one after another on that call's goroutine, so done
+// is called concurrently for different calls. Within a FIFO group, done is called in the order
+// of the messages. Close is an exception: when Close gives up messages, it does not wait for
+// the done functions of earlier ones.
+//
+// The message keeps its place in the buffer until done returns, so a slow done slows the
+// sender down. It must not call Send, Flush or Close of this sender, nor Enqueue with a
+// context that does not end. done may be nil.
 func (s *Sender) Enqueue(ctx context.Context, m Message, done func(Result)) error {
 	if done == nil {
 		done = func(Result) {}
@@ -112,7 +113,8 @@ func (s *Sender) Enqueue(ctx context.Context, m Message, done func(Result)) erro
 	return s.put(ctx, e)
 }
 
-// newEntry checks a message. Without [Config.Prepare] it is ready to be sent.
+// newEntry checks a message and returns its entry, ready to be sent unless [Config.Prepare]
+// is set.
 func (s *Sender) newEntry(ctx context.Context, m Message, done func(Result)) (*entry, error) {
 	err := m.checkQueueRules(s.fifo)
 	if s.cfg.Prepare == nil || m.err != nil {
@@ -141,25 +143,25 @@ func (s *Sender) newEntry(ctx context.Context, m Message, done func(Result)) (*e
 // randomID returns a UUID of version 4.
 func randomID() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // never fails
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// pump begins the calls that can begin now, and sets the timer for the next ones. It is
-// called, with the lock held, after every change of what it depends on.
+// pump starts all calls that are due, and sets the timer for the next one. Callers hold the
+// lock, and call pump after every change of the queues, the pace or the linger.
 func (s *Sender) pump() {
 	now := time.Now()
 	for s.due(now) && s.pace.allows(s.inFlight, now) {
-		batch := s.ready.take(s.again.take(make([]*entry, 0, maxEntries)))
-		s.begin(batch, now)
+		batch := s.ready.moveTo(s.again.moveTo(make([]*entry, 0, maxEntries)))
+		s.startCall(batch, now)
 	}
 	s.setTimer(now)
 }
 
-// due reports whether a call should begin now: there are messages for a full one, or a
-// message that does not linger, or one that has lingered.
+// due reports whether to start a call now: a call would be full, a message does not linger,
+// or the first message has lingered.
 func (s *Sender) due(now time.Time) bool {
 	switch n := s.again.len + s.ready.len; {
 	case n == 0:
@@ -172,11 +174,11 @@ func (s *Sender) due(now time.Time) bool {
 	return now.Sub(s.ready.first().since) >= s.linger()
 }
 
-// briefly is how long messages linger whose records wait for them, if no other record may
-// send more: as long as it takes to start the next records of a batch.
+// briefly is the longest linger while records only wait for results and no record may send
+// more. It covers the start of the next records of a batch.
 const briefly = time.Millisecond
 
-// linger returns how long the first message waits for others now.
+// linger returns how long the first message waits for others.
 func (s *Sender) linger() time.Duration {
 	if s.awaited > 0 && s.open == 0 && s.preparing == 0 {
 		return min(s.cfg.Linger, briefly)
@@ -184,8 +186,8 @@ func (s *Sender) linger() time.Duration {
 	return s.cfg.Linger
 }
 
-// setTimer has wake called when a call becomes due that is not now. If all calls that the
-// pace allows are in flight, the end of one of them is what wakes the sender.
+// setTimer schedules wake for the time when the next call becomes due. It sets no timer while
+// as many calls as the pace allows are in flight: the end of a call pumps.
 func (s *Sender) setTimer(now time.Time) {
 	var at time.Time
 	switch due := s.due(now); {

@@ -19,36 +19,36 @@ import (
 )
 
 var (
-	// ErrNoRecord is returned by [Sender.SendWithRecord] if its context is not that of a
-	// record whose handler is wrapped by [Sender.Wrap] of the same sender.
-	ErrNoRecord = errors.New("sender: not in a handler that Wrap of this sender has wrapped; in a bulk handler use Begin")
+	// ErrNoRecord is returned by [Sender.SendWithRecord] when ctx does not come from a handler
+	// wrapped by [Sender.Wrap] of the same sender.
+	ErrNoRecord = errors.New("sender: the context is not from a handler wrapped by this sender's Wrap; in a bulk handler use Begin")
 
-	// ErrEnded is returned when a message comes after Wait or Withdraw, or after the end of
-	// the context.
-	ErrEnded = errors.New("its record or its Sends is over")
+	// ErrEnded is returned when a message is sent after Wait, or after the end of the context.
+	ErrEnded = errors.New("the record or its Sends has finished")
 
-	// ErrRecordFailed is returned, and is in the results, when a message comes after one of
-	// the same record has failed. It is not sent, so that the record can send both in order
-	// when it comes back.
+	// ErrRecordFailed is returned when a message is sent after one of the same record has
+	// failed. The message is not sent, so that the next delivery of the record can send both
+	// in order.
 	ErrRecordFailed = errors.New("an earlier message of the record failed")
 
-	// ErrWithdrawn is in the results of messages that Withdraw has taken back.
+	// ErrWithdrawn is in the results of messages that [Sends.Withdraw] has withdrawn, and is
+	// returned when a message is sent after Withdraw.
 	ErrWithdrawn = errors.New("withdrawn, because the record failed")
 )
 
-// Wrap is middleware that makes a record wait for the messages that its function has sent
-// with [Sender.SendWithRecord]:
+// Wrap is middleware that makes a record wait for the messages sent with
+// [Sender.SendWithRecord] by its handler:
 //
 //	handler.Run(batch.Chain(batch.JSON(shipOrder), mails.Wrap))
 //
-// When the function has returned nil, the record waits until each message has its result.
-// If one has failed, or has no result at the end of the record's context, the record fails
-// with a [*FailedError]. If the function itself fails, messages are withdrawn as far as
-// that is possible, see [Sends.Withdraw]. So when the record is done or has failed, nothing
-// of it is in the buffer.
+// After the handler returns nil, the record waits for the result of each message. If a message
+// has failed, or has no result at the end of the record's context, the record fails with a
+// [*FailedError]. If the handler fails, its messages are withdrawn as far as possible, see
+// [Sends.Withdraw]. So when the record has succeeded or failed, none of its messages is in the
+// buffer.
 //
-// A record that comes back sends again what it has sent before: at least once. A FIFO queue
-// drops a repeated message within five minutes, see SendWithRecord.
+// A record that is delivered again sends its messages again: at least once. A FIFO queue drops
+// a repeated message within five minutes, see SendWithRecord.
 //
 // With several senders, give Chain the Wrap of each. Put idempotency middleware around
 // Wrap, so that a record counts as handled only when its messages are confirmed.
@@ -67,18 +67,18 @@ func (s *Sender) Wrap(next batch.Handler) batch.Handler {
 }
 
 // SendWithRecord puts a message into the buffer, and returns without waiting for SQS. It
-// waits only while the buffer is full. The record that ctx belongs to is done only when SQS
-// has confirmed the message. The record's handler must be wrapped by [Sender.Wrap].
+// waits only while the buffer is full. The record of ctx succeeds only when SQS has confirmed
+// the message. The record's handler must be wrapped by [Sender.Wrap].
 //
-// If it returns an error, the message was not taken. This error does not fail the record:
+// An error means that the message is not sent. The error does not fail the record by itself:
 // return it, or handle it.
 //
-// The message may be sent before the function returns, also if the function fails later.
+// The message may be sent before the handler returns, even if the handler fails later.
 //
 // On a FIFO queue, a message without deduplication id gets one that is derived from the
-// record's id and the message's group, body and attributes. If the record comes back within
-// five minutes and sends an equal message, SQS drops it. The first and the second of two
-// equal messages have different ids.
+// record's id and the message's group, body and attributes. If the record is delivered again
+// within five minutes and sends an equal message, SQS drops the second copy. Two equal
+// messages of one record have different ids.
 func (s *Sender) SendWithRecord(ctx context.Context, m Message) error {
 	u, _ := ctx.Value(ctxkey.Sends{Sender: s}).(*Sends)
 	if u == nil {
@@ -87,28 +87,28 @@ func (s *Sender) SendWithRecord(ctx context.Context, m Message) error {
 	return u.Enqueue(m)
 }
 
-// Sends are messages that are awaited together. [Sender.Wrap] has one for each record. Its
-// methods are safe for concurrent use.
+// Sends is a group of messages that are awaited together. [Sender.Wrap] makes one for each
+// record; [Sender.Begin] makes one for you. Its methods are safe for concurrent use.
 type Sends struct {
 	s      *Sender
 	ctx    context.Context
 	record batch.Record
-	done   chan struct{} // closed when no message is taken and none is left
+	done   chan struct{} // closed after end, when every message has a result
 
 	// The sender's lock guards these.
 	left   map[*entry]bool  // messages without result
-	equal  map[[32]byte]int // equal messages, by their digest
-	count  int
+	equal  map[[32]byte]int // number of equal messages, by digest
+	count  int              // messages
 	failed []Result
 	broken bool        // a message has failed
 	gone   error       // why messages without result were given up; nil if they were not
-	why    error       // why no message is taken; nil if they are
-	stop   func() bool // keeps expire from being called
+	why    error       // why messages are refused; nil while they are accepted
+	stop   func() bool // cancels expire
 }
 
-// Begin returns a Sends for messages that are sent while ctx lasts. Call Wait or Withdraw
-// in the end. Use it in a function that handles several records, such as that of package
-// bulk:
+// Begin returns a Sends for messages that are sent before ctx ends. Call Wait or Withdraw
+// after the last one. Use Begin in a function that handles several records, such as a handler
+// of package bulk:
 //
 //	for i := range items {
 //		sends[i] = mails.Begin(bulk.Context(ctx, items[i]))
@@ -135,12 +135,12 @@ func (s *Sender) newSends(ctx context.Context, r batch.Record) *Sends {
 	return &Sends{s: s, ctx: ctx, record: r, done: make(chan struct{})}
 }
 
-// Enqueue puts a message into the buffer. It waits only while the buffer is full. See
-// [Sender.SendWithRecord], which calls it.
+// Enqueue puts a message into the buffer. It waits only while the buffer is full. An error
+// means that the message is not sent, see [Sender.SendWithRecord].
 func (u *Sends) Enqueue(m Message) error {
 	u.identify(&m)
 	var e *entry
-	e, err := u.s.newEntry(u.ctx, m, func(r Result) { u.got(outcome{e, r}) })
+	e, err := u.s.newEntry(u.ctx, m, func(r Result) { u.addResult(outcome{e, r}) })
 	if err != nil {
 		return err
 	}
@@ -170,14 +170,14 @@ func (u *Sends) add(e *entry) error {
 	return nil
 }
 
-// expireAtEnd gives up at the end of the context, which a function may ignore.
+// expireAtEnd schedules expire for the end of the context, which a handler may ignore.
 func (u *Sends) expireAtEnd() {
 	if u.stop == nil {
 		u.stop = context.AfterFunc(u.ctx, u.expire)
 	}
 }
 
-// remove forgets a message that has got no place in the buffer.
+// remove forgets a message that got no place in the buffer.
 func (u *Sends) remove(e *entry) {
 	u.s.mu.Lock()
 	defer u.s.mu.Unlock()
@@ -185,8 +185,8 @@ func (u *Sends) remove(e *entry) {
 	u.settle(e)
 }
 
-// got takes the result of a message.
-func (u *Sends) got(o outcome) {
+// addResult records the result of a message.
+func (u *Sends) addResult(o outcome) {
 	u.s.mu.Lock()
 	defer u.s.mu.Unlock()
 	if o.result.Err != nil {
@@ -202,12 +202,12 @@ func (u *Sends) settle(e *entry) {
 	}
 }
 
-// Wait takes no more messages, and waits until each one has its result. It returns nil if
-// SQS has confirmed all of them, or else a [*FailedError]. At the end of the context it
-// gives up messages without result. A call in flight then goes on, and may still send them.
+// Wait accepts no more messages, and waits until each one has a result. It returns nil if
+// SQS has confirmed all of them, or else a [*FailedError]. At the end of the context Wait
+// gives up messages without result. A call in flight continues, and may still send them.
 //
-// The messages wait for others to share a call with them: up to Config.Linger, or only 1 ms
-// if no other record is in its function. They do not wait if the context ends soon.
+// Messages linger up to Config.Linger, or only 1 ms if no other record may send more. They do
+// not linger if the context ends soon.
 func (u *Sends) Wait() error {
 	u.end(ErrEnded)
 	u.await()
@@ -219,9 +219,9 @@ func (u *Sends) Wait() error {
 	return &FailedError{Queue: batch.QueueName(u.s.cfg.Queue), Messages: u.count, Failed: slices.Clone(u.failed)}
 }
 
-// Withdraw takes no more messages, and takes back those that are not in a call. It waits
-// for those in a call until they have their result or the context ends, and does not try
-// them again. Messages that were confirmed before stay sent. After Wait it does nothing.
+// Withdraw accepts no more messages, and withdraws those that are not in a call. It waits for
+// the results of messages in a call, until the context ends, and does not retry them.
+// Confirmed messages stay sent. After Wait it does nothing.
 func (u *Sends) Withdraw() {
 	if u.end(ErrWithdrawn) {
 		u.giveUp(ErrWithdrawn, true)
@@ -229,7 +229,7 @@ func (u *Sends) Withdraw() {
 	u.await()
 }
 
-// end takes no more messages. It returns false if it was called before.
+// end refuses further messages. It returns false if it was called before.
 func (u *Sends) end(why error) (first bool) {
 	s := u.s
 	s.mu.Lock()
@@ -246,7 +246,7 @@ func (u *Sends) end(why error) (first bool) {
 	return true
 }
 
-// await waits for results. At the end of the context it gives up, and then has them soon.
+// await waits for all results. At the end of the context it gives up messages without result.
 func (u *Sends) await() {
 	s := u.s
 	deadline, limited := u.ctx.Deadline()
@@ -274,14 +274,14 @@ func (s *Sender) awaits(n int, hurry bool) {
 	s.pump()
 }
 
-// expire is called at the end of the context.
+// expire gives up messages at the end of the context.
 func (u *Sends) expire() {
 	u.end(ErrEnded)
 	u.giveUp(cause(u.ctx), false)
 }
 
-// giveUp gives up messages in the order in which they came, see Sender.giveUp. Those that
-// wait for a place do not get one.
+// giveUp gives up messages in order of arrival, see Sender.giveUp, and refuses messages that
+// wait for a place.
 func (u *Sends) giveUp(reason error, wait bool) {
 	u.s.mu.Lock()
 	u.gone = reason
@@ -290,13 +290,13 @@ func (u *Sends) giveUp(reason error, wait bool) {
 	u.s.mu.Unlock()
 	for _, o := range u.s.giveUp(reason, wait, list...) {
 		o.entry.report(o.result)
-		u.got(o)
+		u.addResult(o)
 	}
 }
 
-// identify gives a message for a FIFO queue its deduplication id. It depends on what the
-// message says, so that a function which sends other messages at the next try, or in
-// another order, loses none.
+// identify sets the deduplication id of a message for a FIFO queue. The id is derived from the
+// message's content, so that no message is lost if the next delivery sends other messages, or
+// another order.
 func (u *Sends) identify(m *Message) {
 	if s := u.s; !s.fifo || m.DeduplicationID != "" || s.cfg.ContentBasedDeduplication || u.record.MessageID == "" {
 		return
@@ -323,17 +323,18 @@ func (u *Sends) identify(m *Message) {
 	m.DeduplicationID = fmt.Sprintf("%s-%d", hex.EncodeToString(digest[:]), u.equal[digest])
 }
 
-// FailedError is the error of a record some of whose messages SQS has not confirmed.
+// FailedError is returned by [Sends.Wait], and is the error of a record, when SQS has not
+// confirmed some of the messages.
 type FailedError struct {
 	// Queue is the name of the queue.
 	Queue string
-	// Messages is the number of messages of the record, and Failed has the results of those
-	// that SQS has not confirmed.
+	// Messages is the number of messages of the record. Failed has the results of the
+	// messages that SQS has not confirmed.
 	Messages int
 	Failed   []Result
 }
 
-// maxNamed is how many errors are in the text of a FailedError.
+// maxNamed is the largest number of errors in the text of a FailedError.
 const maxNamed = 3
 
 func (e *FailedError) Error() string {
@@ -356,11 +357,11 @@ func (e *FailedError) Unwrap() (errs []error) {
 	return errs
 }
 
-// Hooks returns hooks for handler.Config.Hooks. Their Flush calls [Sender.Flush] at the end of
-// each Lambda invocation and of the stop of a container, for those who call Enqueue directly.
-// Lambda freezes the process after that. The handler gives hooks 2 s. What is not sent by then
-// stays in the buffer, and is sent when the process runs again, if it ever does. Use
-// SendWithRecord for messages that must not be lost.
+// Hooks returns hooks for handler.Config.Hooks, for programs that call Enqueue directly. Their
+// Flush calls [Sender.Flush] at the end of each Lambda invocation, before Lambda freezes the
+// process, and at the end of a container's stop. The handler gives hooks 2 s. Messages not sent
+// by then stay in the buffer, and are sent only if the process runs again. Use SendWithRecord
+// for messages that must not be lost.
 func (s *Sender) Hooks() batch.Hooks {
 	return batch.Hooks{Flush: func(ctx context.Context) { _ = s.Flush(ctx) }}
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sqscall"
 )
 
-// target is the queue that is called.
+// target is the sender's queue.
 type target struct {
 	client *sqs.Client
-	name   string        // to look up; "" if the URL is known
-	lock   chan struct{} // taken while the URL is looked up
+	name   string        // to look up; "" if the URL is configured
+	lock   chan struct{} // full while the URL is looked up
 	url    string
 	region string
 }
@@ -40,14 +40,14 @@ func newTarget(client *sqs.Client, queue string) (*target, error) {
 	return t, nil
 }
 
-// options are those of all calls.
+// options sets the options of all calls.
 func (t *target) options(o *sqs.Options) {
 	sqscall.Once(o)
 	o.Region = cmp.Or(t.region, o.Region)
 }
 
-// lookUp returns the URL of the queue. It asks SQS for the URL of a name until it has an
-// answer, for as long as the timeout. Other calls wait for it meanwhile.
+// lookUp returns the URL of the queue. It looks a name up with GetQueueUrl, and keeps the URL.
+// Concurrent callers wait for one look-up, up to timeout.
 func (t *target) lookUp(ctx context.Context, timeout time.Duration) (string, error) {
 	if t.name == "" {
 		return t.url, nil

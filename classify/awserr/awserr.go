@@ -5,9 +5,9 @@
 //	})
 //
 // Calls that were throttled, and answers with a status of 500 or more, are retried: after
-// Retry-After or X-Amz-Retry-After if the service sent one. Errors of the kinds that
-// [Config] make permanent go to the dead-letter queue at once. Any other error is retried,
-// also one that AWS adds in the future.
+// Retry-After or X-Amz-Retry-After if the service sent one. Errors of the kinds in
+// [Config].Permanent go to the dead-letter queue at once. Any other error is retried, including
+// errors that AWS adds in the future.
 //
 // The package recognizes kinds by the error's code, of any service. It imports no service.
 package awserr
@@ -35,16 +35,15 @@ const (
 	Validation Kind = 1 << iota
 	// AccessDenied is a missing permission: AccessDenied, UnauthorizedOperation,
 	// KMSAccessDeniedException. A change of the role fixes it, so few functions should make
-	// it permanent. Credentials that are missing, expired or not accepted are not part of
-	// it.
+	// it permanent. It does not include credentials that are missing, expired or not accepted.
 	AccessDenied
-	// NotFound is something that does not exist: NoSuchKey, NotFoundException,
-	// ResourceNotFoundException. The last one may also mean that the name of a table or
-	// stream is configured wrongly.
+	// NotFound is a missing resource: NoSuchKey, NotFoundException,
+	// ResourceNotFoundException. The last one may also mean that the configured name of a
+	// table or stream is wrong.
 	NotFound
 )
 
-// Config configures which errors are permanent. With the zero value none is.
+// Config configures which errors are permanent. The zero value makes no error permanent.
 type Config struct {
 	// Permanent are the kinds that no retry can fix, such as Validation | NotFound.
 	// Defaults to none.
@@ -56,10 +55,9 @@ type Config struct {
 
 // New returns a classifier, for batch.Config.Classify and handler.Config.Classify.
 //
-// It returns an error unchanged if the error is not from the AWS SDK or was decided before:
-// it has a verb of package batch, has a method Retryable() bool, or is the end of a
-// context. If errors are joined and one of them was throttled or is a fault of the service,
-// the whole is retried.
+// The classifier returns an error unchanged if the error is not from the AWS SDK, has a verb of
+// package batch, has a method Retryable() bool, or is the end of a context. Joined errors are
+// retried if one of them is throttling or a fault of the service.
 func New(o Config) func(error) error {
 	o.Codes = slices.Clone(o.Codes)
 	return func(err error) error { return verdict.Apply(err, o.judge) }
@@ -68,24 +66,24 @@ func New(o Config) func(error) error {
 func (o Config) judge(chain []error) (verdict.Kind, time.Duration) {
 	a := read(chain)
 	switch {
-	case a.throttled(), a.nested: // getting credentials failed: the record is not the cause
+	case a.throttled(), a.nested: // no credentials: the record is not the cause
 		return verdict.Retry, a.after
 	case slices.Contains(o.Codes, a.code) && a.code != "", o.Permanent&a.kind() != 0:
 		return verdict.Permanent, 0
-	case a.after > 0: // the service says that the problem will pass
+	case a.after > 0: // by the service, the problem will pass
 		return verdict.Retry, a.after
 	}
 	return verdict.Unknown, 0
 }
 
-// answer is what a chain of errors says about a call.
+// answer is the answer to a call, from a chain of errors.
 type answer struct {
 	code    string // "" if the service did not answer
 	status  int
 	fault   smithy.ErrorFault
 	after   time.Duration
 	invalid bool // the SDK itself refused the call
-	nested  bool // another call failed, which was to get credentials for this one
+	nested  bool // an inner call failed, which gets credentials for this one
 }
 
 func read(chain []error) (a answer) {
@@ -138,9 +136,9 @@ func (a *answer) kind() Kind {
 	return 0
 }
 
-// codes are the names that AWS's services use for errors of a kind. A code with different
-// meanings is not in the list: InvalidRequestException is a parameter in one service and
-// the state of a resource in another.
+// codes are the error codes of AWS's services by kind. A code with different meanings is not in
+// the list: InvalidRequestException is a parameter in one service and the state of a resource in
+// another.
 //
 // Codes of credentials and signatures (ExpiredToken, UnrecognizedClientException,
 // SignatureDoesNotMatch) have no kind, since no record is their cause.

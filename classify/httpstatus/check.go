@@ -10,15 +10,14 @@ import (
 	"time"
 )
 
-// Error is a response that is not a success.
+// Error is returned by [Check] for a response that is not a success.
 type Error struct {
 	// Status is the response's status, such as 503.
 	Status int
-	// Method and URL are those of the request. URL has only the host and the path. User,
-	// query and fragment may contain secrets or the sender's data.
+	// Method and URL are from the request. URL has only the host and the path. User, query
+	// and fragment may contain secrets or the sender's data.
 	Method, URL string
-	// RetryAfter is how long the server asks to wait, see [RetryAfter]. 0 if it does not
-	// ask.
+	// RetryAfter is the wait that the server asks for, see [RetryAfter]; 0 for none.
 	RetryAfter time.Duration
 	// Err is a client's own error for the response, if there is one.
 	Err error

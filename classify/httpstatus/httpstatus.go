@@ -21,10 +21,12 @@
 // The rules:
 //
 //   - 408, 425, 429 and every 5xx are retried, after Retry-After if the response has it.
-//   - Any other 4xx goes to the dead-letter queue at once. Exception: a response with Retry-After is retried, since the server says that the problem
-//     will pass (GitHub limits its callers with a 403).
-//   - Everything else is an ordinary failure: a redirect that was not followed, or a call without an answer, such as a name that is not found or a
-//     certificate that is not accepted. The cause may be a wrong configuration, which must not move a whole queue to the dead-letter queue.
+//   - Any other 4xx goes to the dead-letter queue at once. Exception: a response with
+//     Retry-After is retried, since the problem will pass (GitHub limits its callers with a 403).
+//   - Everything else is an ordinary failure: a redirect that was not followed, or a call
+//     without an answer, such as a name that is not found or a certificate that is not accepted.
+//     The cause may be a wrong configuration, which must not move a whole queue to the
+//     dead-letter queue.
 //
 // A 401 or 403 may also be caused by a wrong configuration. If your credentials are
 // rotated, retry them: New(Config{Retry: []int{401, 403}}).
@@ -42,8 +44,8 @@ import (
 
 // Config changes how a classifier judges a status. The zero value is ready to use.
 type Config struct {
-	// Retry are further statuses to retry, such as the 404 of a service that learns of
-	// orders late. Defaults to none.
+	// Retry are further statuses to retry, such as the 404 of a service that receives orders
+	// late. Defaults to none.
 	Retry []int
 }
 
@@ -59,9 +61,8 @@ func New(o Config) func(error) error {
 // never permanent because of their status, since AWS throttles with a 400: use package
 // classify/awserr for them.
 //
-// It returns an error unchanged if it was decided before: the error has a verb of package
-// batch, has a method Retryable() bool, or is the end of a context. If errors are joined
-// and one of them is to be retried, the whole is.
+// It returns an error unchanged if the error has a verb of package batch, has a method
+// Retryable() bool, or is the end of a context. Joined errors are retried if one of them is.
 func Classify(err error) error { return verdict.Apply(err, Config{}.judge) }
 
 func (o Config) judge(chain []error) (verdict.Kind, time.Duration) {
@@ -108,7 +109,7 @@ func ofAWS(err error) bool {
 	return false
 }
 
-// statusOf returns what err itself, not an error that it wraps, says about a response.
+// statusOf returns the status and Retry-After of err itself, not of an error that it wraps.
 func statusOf(err error) (status int, after time.Duration, ok bool) {
 	switch e := err.(type) {
 	case *Error:

@@ -10,9 +10,9 @@
 // eventbridge.Unwrap(batch.JSON(shipOrder)), and calls [From] for the rest. For events that
 // come through an SNS topic use sns.Unwrap(eventbridge.JSON(shipOrder)).
 //
-// A rule sends events only if its target has no input path, constant or input transformer.
-// With one of those it may send anything, such as the detail alone; use batch.JSON for
-// that. Pipes and schedules do not send events either.
+// A rule sends whole events only if its target has no input path, constant or input
+// transformer. With one of them it may send anything, such as the detail alone; use batch.JSON
+// for such bodies. Pipes and schedules do not send events either.
 //
 // See "Event structure reference" in the Amazon EventBridge User Guide.
 package eventbridge
@@ -50,10 +50,9 @@ type Event[T any] struct {
 	Detail T
 }
 
-// JSON makes a [batch.Handler] of a function that takes an event with its detail decoded
-// from JSON. Options, and the method Validate() error of T or *T, work as in [batch.JSON].
-// They are for the detail only, so that strict decoding does not refuse fields that
-// EventBridge adds to its events.
+// JSON returns a [batch.Handler] that passes fn an event with its detail decoded from JSON.
+// Options, and the method Validate() error of T or *T, work as in [batch.JSON]. They apply to
+// the detail only, so that strict decoding accepts fields that EventBridge adds to its events.
 //
 // An event is malformed (see [batch.MalformedError]) if it cannot be decoded, or has no
 // source, no detail-type, no detail, or a detail of null. The error names a field by its
@@ -82,9 +81,9 @@ func JSON[T any](fn func(ctx context.Context, e Event[T]) error, cfg ...batch.JS
 	}
 }
 
-// Unwrap passes on the detail of an event as the record's body: its JSON as written in the
-// event. The record that h gets, also from [batch.RecordFrom], has no MD5OfBody, since
-// SQS's digest is of the whole body. Everything else is that of the SQS message.
+// Unwrap returns a handler that passes the detail of an event to h as the record's body: the
+// JSON as written in the event. The record of h, also from [batch.RecordFrom], has no
+// MD5OfBody, since SQS's digest is of the whole body. Its other fields are from the SQS message.
 //
 // Events that are malformed for [JSON] are malformed here. Unwrap returns nil if h is nil.
 func Unwrap(h batch.Handler) batch.Handler {
@@ -107,8 +106,8 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 
 func (u *unwrapper) Validate() error { return wrapped.Validate(u.next) }
 
-// From returns the event that ctx belongs to, inside [Unwrap]. The event's Detail is the
-// record's body. Elsewhere it returns false.
+// From returns the event of ctx, inside [Unwrap]. The event's Detail is the record's body.
+// Elsewhere it returns false.
 func From(ctx context.Context) (events.EventBridgeEvent, bool) {
 	e, ok := ctx.Value(key{}).(*events.EventBridgeEvent)
 	if !ok {
@@ -126,13 +125,13 @@ func With(ctx context.Context, e events.EventBridgeEvent) context.Context {
 
 type key struct{}
 
-// envelope is the JSON that EventBridge writes.
+// envelope is the JSON of EventBridge.
 type envelope struct {
 	events.EventBridgeEvent
 	Time string `json:"time"` // may be empty
 }
 
-// open reads an event, or says what is wrong with it.
+// open decodes an event, or returns the reason why the body is malformed.
 func open(body string) (event *events.EventBridgeEvent, reason string, err error) {
 	e := new(envelope)
 	if err := json.Unmarshal([]byte(body), e); err != nil {

@@ -27,18 +27,17 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
 )
 
-// Each makes a [batch.Handler] of a function that takes one record of a notification. A
-// notification may have several records. fn is called for one after another, in order, and
-// the message is done when all have succeeded.
+// Each returns a [batch.Handler] that calls fn for each record of a notification, one after
+// another, in order. The message is done when all records have succeeded.
 //
 // The first record that fails ends the notification with its error, verbs included. So does
 // the end of ctx between two records. The message comes back, and fn is called again for
 // all its records. After a permanent failure the whole message goes to the dead-letter
 // queue (or is dropped, see OnPermanent), including records for which fn was not called.
 //
-// S3.Object.Key and URLDecodedKey both have the key as it is in S3. In the notification it
-// is URL-encoded, with "+" for a space. A function must not decode it again, or a "+" would
-// become a space.
+// S3.Object.Key and URLDecodedKey both have the key as it is in S3, decoded from the
+// notification's URL encoding. A function must not decode it again, or a "+" would become a
+// space.
 //
 // The test message that S3 sends when a notification is configured (s3:TestEvent) succeeds
 // without a call of fn. A body is malformed (see [batch.MalformedError]) if it has no
@@ -70,7 +69,8 @@ func Each(fn func(ctx context.Context, r events.S3EventRecord) error) batch.Hand
 	}
 }
 
-// open reads a notification's records (none of a test), or says what is wrong.
+// open decodes a notification's records (none for a test), or returns the reason why the body
+// is malformed.
 func open(body string) (records []events.S3EventRecord, reason string, err error) {
 	n := new(notification)
 	if err := json.Unmarshal([]byte(body), n); err != nil {
@@ -82,7 +82,7 @@ func open(body string) (records []events.S3EventRecord, reason string, err error
 		}
 		return nil, "it has no Records: it is not a notification of S3", nil
 	}
-	const short = 400 // most records have at least so many bytes
+	const short = 400 // bytes; most records are longer
 	records = make([]events.S3EventRecord, 0, min(len(n.Records), 1+len(body)/short))
 	for i, text := range n.Records {
 		var r events.S3EventRecord
@@ -117,9 +117,9 @@ func decode(body string, i int, text string, r *events.S3EventRecord) (reason st
 	return "", nil
 }
 
-// notification is the JSON that S3 writes. Its records are decoded one by one: a list of
-// thousands of empty records would otherwise take 200 times its text in memory, and the
-// first one already shows that it is malformed.
+// notification is the JSON of S3. Records are decoded one by one: a list of thousands of empty
+// records would otherwise take 200 times its text in memory, although the first one is
+// malformed.
 type notification struct {
 	Event   string
 	Records []text

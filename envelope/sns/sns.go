@@ -3,9 +3,9 @@
 //
 //	handler.Run(sns.Unwrap(batch.JSON(shipOrder)))
 //
-// The function gets what was published: the message as its body, and the publisher's
-// message attributes. It works with and without raw message delivery, so you can switch
-// that on at any time. To get the subject and the topic, call From:
+// The function gets the published message: its text as the body, and the publisher's message
+// attributes. Unwrap works with and without raw message delivery, so you can switch raw
+// delivery on at any time. To get the subject and the topic, call From:
 //
 //	n, ok := sns.From(ctx) // false for a message that was delivered raw
 //
@@ -14,8 +14,8 @@
 // sns.Unwrap(eventbridge.JSON(shipOrder)).
 //
 // Signatures are not verified: the queue's policy decides who may send to it. Logs, metrics
-// and traces see the SQS message. So W3C headers in the publisher's attributes link its
-// span only with raw message delivery.
+// and traces use the SQS message. So W3C headers in the publisher's attributes link the
+// publisher's span only with raw message delivery.
 //
 // See "Fanout Amazon SNS notifications to Amazon SQS queues" and "Amazon SNS raw message
 // delivery" in the Amazon SNS Developer Guide.
@@ -36,17 +36,16 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
-// Unwrap passes on the message in an SNS envelope. It passes on any other body unchanged,
-// since such a message was delivered raw, or was not sent by SNS.
+// Unwrap returns a handler that passes the message in an SNS envelope to h. It passes on any
+// other body unchanged, since such a message was delivered raw, or was not sent by SNS.
 //
-// An envelope is a JSON object with the three members that SNS always writes: Type with one
-// of its values, MessageId, and TopicArn with the ARN of a topic. A body of your own that
-// only has a field Type or Message is not an envelope.
+// An envelope is a JSON object with the three members that SNS always writes: Type with a value
+// of SNS, MessageId, and TopicArn with the ARN of a topic. A body of your own with only a field
+// Type or Message is not an envelope.
 //
-// The record that h gets, also from [batch.RecordFrom], has the publisher's
-// MessageAttributes added to those of the SQS message. It has no MD5 digests, since SQS's
-// are those of the envelope. Its id, attempt and everything else are those of the SQS
-// message.
+// The record of h, also from [batch.RecordFrom], has the publisher's MessageAttributes in
+// addition to those of the SQS message. It has no MD5 digests, since SQS's digests are of the
+// envelope. Its other fields are from the SQS message.
 //
 // An envelope is malformed (see [batch.MalformedError]) if it is cut off, has no Message,
 // confirms a subscription, or contains another envelope. To open nested envelopes, use
@@ -61,24 +60,23 @@ func Unwrap(h batch.Handler) batch.Handler {
 	return &unwrapper{h, nested}
 }
 
-// Notification has what SNS says about a message in addition to its text and attributes,
-// which are in the record. Unlike events.SNSEntity of aws-lambda-go it has the sequence
-// number.
+// Notification has the fields of an SNS envelope, except text and attributes, which are in the
+// record. Unlike events.SNSEntity of aws-lambda-go it has the sequence number.
 type Notification struct {
 	// MessageID is SNS's id of the message, the same for all subscribers.
 	MessageID string
-	// TopicARN is the topic to which it was published.
+	// TopicARN is the topic of the message.
 	TopicARN string
 	// Subject is the subject that the publisher set. Usually empty.
 	Subject string
-	// Timestamp is when it was published.
+	// Timestamp is the time of publication.
 	Timestamp time.Time
 	// SequenceNumber is set only by FIFO topics.
 	SequenceNumber string
 }
 
-// From returns what SNS says about ctx's message, from the innermost envelope. It returns
-// false for a message that was delivered raw, and outside [Unwrap].
+// From returns the notification of ctx's message, from the innermost envelope. It returns false
+// for a message that was delivered raw, and outside [Unwrap].
 func From(ctx context.Context) (Notification, bool) {
 	if n, ok := ctx.Value(key{}).(*Notification); ok {
 		return *n, true
@@ -95,7 +93,7 @@ func With(ctx context.Context, n Notification) context.Context {
 
 type unwrapper struct {
 	next   batch.Handler
-	nested bool // next opens envelopes, too
+	nested bool // next is an unwrapper, too
 }
 
 func (u *unwrapper) Validate() error { return wrapped.Validate(u.next) }
@@ -114,14 +112,14 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	}
 	r.Body, r.MD5OfBody, r.MD5OfMessageAttributes = *e.Message, "", ""
 	if len(e.attributes) > 0 {
-		attributes := maps.Collect(maps.All(r.MessageAttributes)) // the map is shared with the SQS message's record
+		attributes := maps.Collect(maps.All(r.MessageAttributes)) // the record's map is shared
 		maps.Copy(attributes, e.attributes)
 		r.MessageAttributes = attributes
 	}
 	return u.next.Handle(batch.WithRecord(With(ctx, e.Notification), r), r)
 }
 
-// envelope is the JSON that SNS writes. encoding/json ignores case in TopicArn and MessageId.
+// envelope is the JSON of SNS. encoding/json ignores case in TopicArn and MessageId.
 type envelope struct {
 	Notification
 	Type              string
@@ -178,7 +176,7 @@ func (e *envelope) decodeAttributes() error {
 	return nil
 }
 
-// written reports whether SNS wrote it, even if something else is wrong with it.
+// written reports whether SNS wrote e, even if e is malformed.
 func (e *envelope) written() bool {
 	switch e.Type {
 	case notification, subscription, unsubscription:
@@ -202,7 +200,7 @@ const (
 	unsubscription = "UnsubscribeConfirmation"
 )
 
-// confirmations says what to do about messages that are not notifications. See "Sending
+// confirmations has advice about messages that are not notifications. See "Sending
 // Amazon SNS messages to an Amazon SQS queue in a different account" and "HTTP/HTTPS
 // unsubscribe confirmation JSON format" in the Amazon SNS Developer Guide.
 var confirmations = map[string]string{
@@ -212,16 +210,16 @@ var confirmations = map[string]string{
 		"If that was intended, do nothing. Otherwise open its SubscribeURL to subscribe again",
 }
 
-// looks reports whether body contains the names of an envelope's fields. Otherwise it does
-// not have to be decoded.
+// looks reports whether body contains the names of an envelope's fields. Other bodies need not
+// be decoded.
 func looks(body string) bool {
 	i := plainjson.SpaceEnd(body, 0)
 	return i < len(body) && body[i] == '{' &&
 		strings.Contains(body, `"TopicArn"`) && strings.Contains(body, `"MessageId"`) && strings.Contains(body, `"Type"`)
 }
 
-// begins reports whether body begins like an envelope of SNS. An envelope that is cut off
-// must not be taken for a message that was delivered raw.
+// begins reports whether body begins like an envelope, even one that is cut off, which must not
+// be taken for a message that was delivered raw.
 func begins(body string) bool {
 	for _, token := range []string{"{", `"Type"`, ":"} {
 		var ok bool

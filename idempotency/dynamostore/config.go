@@ -10,41 +10,43 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
-// Config has the names of a table's attributes, for a table that is already there. The
-// defaults are those of AWS Powertools, whose parameters for them are named behind each.
+// Config has the names of a table's attributes, for an existing table. The defaults are those
+// of AWS Powertools, whose parameter is in parentheses. The zero value has all defaults.
 type Config struct {
 	// Key is the table's partition key (key_attr). Defaults to "id".
 	Key string
 
-	// SortKey is the table's sort key (sort_key_attr), which then has the keys. Defaults to
-	// none.
+	// SortKey is the table's sort key (sort_key_attr), which has the keys instead of Key.
+	// Defaults to none.
 	SortKey string
 
-	// Partition is the value of the partition key of all items, if there is a SortKey
-	// (static_pk_value), and is required then. One partition takes 1,000 writes a second.
+	// Partition is the value of Key in all items (static_pk_value). Required with SortKey. One
+	// partition supports 1,000 writes a second.
 	Partition string
 
 	// Expiration is the attribute of the table's TTL (expiry_attr). Defaults to "expiration".
 	Expiration string
 
-	// InProgressExpiration has when a claim ends (in_progress_expiry_attr). Defaults to
-	// "in_progress_expiration".
+	// InProgressExpiration is the attribute of the claim's end (in_progress_expiry_attr).
+	// Defaults to "in_progress_expiration".
 	InProgressExpiration string
 
-	// Status is INPROGRESS or COMPLETED (status_attr). Defaults to "status".
+	// Status is the attribute with INPROGRESS or COMPLETED (status_attr). Defaults to
+	// "status".
 	Status string
 
-	// Data has the result (data_attr). Defaults to "data".
+	// Data is the attribute of the result (data_attr). Defaults to "data".
 	Data string
 
-	// Validation has the content's digest (validation_key_attr). Defaults to "validation".
+	// Validation is the attribute of the content's digest (validation_key_attr). Defaults to
+	// "validation".
 	Validation string
 
-	// Owner names who has the claim. Defaults to "owner".
+	// Owner is the attribute of the claim's owner. Defaults to "owner".
 	Owner string
 
-	// Remember has for how many seconds an item is kept after its claim has ended. Defaults
-	// to "remember".
+	// Remember is the attribute of the number of seconds from the end of a claim to the
+	// item's expiration. Defaults to "remember".
 	Remember string
 }
 
@@ -59,7 +61,7 @@ func (o *Config) complete() {
 	o.Remember = cmp.Or(o.Remember, "remember")
 }
 
-// names are the attributes by their placeholders, none of which begins another.
+// names returns the attributes by placeholder. No placeholder is a prefix of another.
 func (o *Config) names() map[string]string {
 	return map[string]string{
 		"#key": o.Key, "#expiration": o.Expiration, "#ends": o.InProgressExpiration, "#status": o.Status,

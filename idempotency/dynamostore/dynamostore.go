@@ -1,5 +1,5 @@
-// Package dynamostore is an [idempotency.Store] in a table of DynamoDB, so that all Lambda
-// functions and containers that use the table do the work of a record once:
+// Package dynamostore is an [idempotency.Store] in a table of DynamoDB, shared by any number of
+// Lambda functions and containers:
 //
 //	cfg, err := config.LoadDefaultConfig(ctx)
 //	if err != nil { … }
@@ -22,16 +22,16 @@
 //	    KeySchema: [{AttributeName: id, KeyType: HASH}]
 //	    TimeToLiveSpecification: {AttributeName: expiration, Enabled: true}
 //
-// The role of the function needs dynamodb:PutItem, dynamodb:UpdateItem and
-// dynamodb:DeleteItem on the table, and nothing else. The table must be in one Region: the
-// replicas of a global table with eventual consistency do not see each other's claims in time.
+// The role of the function needs only dynamodb:PutItem, dynamodb:UpdateItem and
+// dynamodb:DeleteItem on the table. The table must be in one Region: claims reach the replicas
+// of a global table with eventual consistency too late.
 //
 // # Items
 //
 // Items have the attributes of AWS Powertools' idempotency, so its dashboards and scripts
-// work. By default a table that is shared with Powertools shares no records, since each of its
-// languages makes keys of its own: see [idempotency.PowertoolsPython] and
-// [idempotency.PowertoolsTypeScript]. [Config] has other names for the attributes.
+// work. By default, keys differ from those of Powertools in the same table, since each of its
+// languages forms keys in its own way: see [idempotency.PowertoolsPython] and
+// [idempotency.PowertoolsTypeScript] for equal keys. [Config] sets other names for the attributes.
 //
 //	id                      S  the key
 //	status                  S  INPROGRESS or COMPLETED
@@ -40,7 +40,7 @@
 //	data                    S  the result, if there is one; B if it is not UTF-8. Other types,
 //	                           which Powertools for TypeScript writes, are read as JSON
 //	validation              S  the digest of the content, if there is one
-//	owner                   S  the claim's owner, which Powertools does not have
+//	owner                   S  the claim's owner; not in items of Powertools
 //	remember                N  seconds between the end of the claim and expiration
 //
 // DynamoDB deletes an item within days after its expiration. Until then the item counts as
@@ -49,22 +49,22 @@
 // # Cost
 //
 // A new record costs two writes: a put and an update, or a put and a delete after a failure.
-// A duplicate costs one put that is refused. Each renewal is one more update. DynamoDB bills
-// one write unit for each KB of the item, for a write that is refused, too. An item without a
-// result has less than 1 KB unless its key is long. There are no reads.
+// A duplicate costs one refused put. Each renewal is one more update. DynamoDB bills one write
+// unit for each KB of the item, also for refused writes. An item without a result has less than
+// 1 KB unless its key is long. There are no reads.
 //
 // # Time
 //
 // Ends of claims are written and compared by the clocks of the workers, not of DynamoDB. A
-// worker whose clock is fast takes over as much too early. The middleware adds
-// [idempotency.Config.Grace] to each claim, so clocks may differ by that. Clocks on Lambda and
+// worker with a fast clock takes over too early, by the difference. The middleware adds
+// [idempotency.Config.Grace] to each claim, so clocks may differ by Grace. Clocks on Lambda and
 // on EC2 differ by milliseconds.
 //
 // # Failures
 //
-// The client retries calls that were throttled or not answered. A call that was done although
-// its answer was lost does no harm when it is repeated: the item names its owner. Calls end
-// with their context. Errors name the operation and the table, never a key or a result.
+// The client retries calls that were throttled or not answered. To repeat a call whose answer
+// was lost does no harm: the item names the owner. Calls end with their context. Errors name
+// the operation and the table, never a key or a result.
 package dynamostore
 
 import (
@@ -81,7 +81,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
-// Client is what a [Store] uses of AWS's *dynamodb.Client.
+// Client is the part of AWS's *dynamodb.Client that a [Store] uses.
 type Client interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
@@ -100,9 +100,9 @@ type Store struct {
 
 var _ idempotency.Store = (*Store)(nil)
 
-// New returns a store in the table of that name or ARN. It takes one Config at most, and makes
-// no call. The program that runs the handler reports a wrong Config when it starts; until then
-// every call returns its error.
+// New returns a store in the table with a name or an ARN. It takes one Config at most, and
+// makes no call. The program that runs the handler reports an invalid Config when it starts;
+// every call returns the same error.
 //
 //	dynamostore.New(client, "idempotency", dynamostore.Config{Expiration: "ttl"})
 func New(client Client, table string, cfg ...Config) *Store {
@@ -111,14 +111,14 @@ func New(client Client, table string, cfg ...Config) *Store {
 	return &Store{client: client, table: table, options: o, names: o.names(), err: o.validate(client, table), now: time.Now}
 }
 
-// Validate returns an error that names every option that is wrong. [idempotency.New] calls it
-// when the handler starts.
+// Validate returns an error that names every invalid field. The program that runs the handler
+// calls it at the start.
 func (s *Store) Validate() error { return s.err }
 
-// The conditions of the calls. An item that its TTL has ended counts as deleted.
+// The conditions of the calls. An expired item counts as deleted.
 const (
-	// A claim of the same owner is written again only if it then ends later: a copy of the
-	// request that arrives late must not shorten a claim that was renewed.
+	// A claim of the same owner is written again only if it then ends later: a late copy of
+	// the request must not shorten a renewed claim.
 	claimIf = "attribute_not_exists(#key) OR #expiration < :now OR " +
 		"(#status = :in_progress AND (#ends < :now_ms OR (#owner = :owner AND #ends < :ends)))"
 	renewIf    = "#owner = :owner AND #status = :in_progress AND #ends < :ends"
@@ -131,8 +131,8 @@ const (
 	completed  = "COMPLETED"
 )
 
-// Claim implements [idempotency.Store] with one PutItem. When another item is there, the call
-// that is refused returns it.
+// Claim implements [idempotency.Store] with one PutItem. A refused call returns the existing
+// item.
 func (s *Store) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
 	const operation = "PutItem"
 	if err := s.check(c.Key); err != nil {
@@ -190,7 +190,7 @@ func (s *Store) Renew(ctx context.Context, key, owner string, lease time.Duratio
 	})
 	if old, refused := refusal(err); refused {
 		if s.text(old, "#owner") == owner && s.text(old, "#status") == inProgress {
-			return nil // it lasts that long: an earlier try of this call was done
+			return nil // an earlier try of this call took effect, or the claim lasts longer
 		}
 		return idempotency.ErrNotOwner
 	}
@@ -235,14 +235,14 @@ func (s *Store) Release(ctx context.Context, key, owner string) error {
 	})
 	if old, refused := refusal(err); refused {
 		if len(old) == 0 {
-			return nil // it is free: an earlier try of this call was done
+			return nil // free: an earlier try of this call took effect
 		}
 		return idempotency.ErrNotOwner
 	}
 	return s.wrap("DeleteItem", err)
 }
 
-// check returns an error for a wrong configuration, or a key that cannot be stored as it is.
+// check returns an error for an invalid configuration or key.
 func (s *Store) check(key string) error {
 	switch {
 	case s.err != nil:
@@ -250,18 +250,18 @@ func (s *Store) check(key string) error {
 	case key == "" || len(key) > maxKey:
 		return fmt.Errorf("dynamostore: the key has %d bytes, must have 1 to %d", len(key), maxKey)
 	case !utf8.ValidString(key):
-		// The client would replace what is wrong, and different keys would become the same.
+		// The client would replace invalid bytes, and different keys would become the same.
 		return errors.New("dynamostore: the key is not valid UTF-8")
 	}
 	return nil
 }
 
 const (
-	// maxKey is how long a sort key of DynamoDB may be, in bytes. A partition key may be longer.
+	// maxKey is DynamoDB's limit for a sort key, in bytes. A partition key may be longer.
 	maxKey = 1024
-	// maxItem is how large an item of DynamoDB may be, in bytes.
+	// maxItem is DynamoDB's limit for an item, in bytes.
 	maxItem = 400 << 10
-	// restOfItem is more than the attributes need that have no size of their own.
+	// restOfItem is an upper bound for the attributes that fits does not count.
 	restOfItem = 4 << 10
 )
 
@@ -274,7 +274,7 @@ func (s *Store) fits(key string, c *idempotency.Completion) error {
 	return nil
 }
 
-// wrap returns nil for nil.
+// wrap adds the operation and the table to err. It returns nil for nil.
 func (s *Store) wrap(operation string, err error) error {
 	if err == nil {
 		return nil
@@ -282,8 +282,8 @@ func (s *Store) wrap(operation string, err error) error {
 	return fmt.Errorf("dynamostore: %s in table %q: %w", operation, s.table, err)
 }
 
-// refusal reports whether a call was refused since its condition did not hold, and returns the
-// item that was there.
+// refusal reports whether a call was refused because its condition was false, and returns the
+// existing item.
 func refusal(err error) (old values, refused bool) {
 	failed, refused := errors.AsType[*types.ConditionalCheckFailedException](err)
 	if !refused {
@@ -292,8 +292,7 @@ func refusal(err error) (old values, refused bool) {
 	return failed.Item, true
 }
 
-// namesIn are the names that the placeholders in expressions stand for. DynamoDB refuses
-// others.
+// namesIn returns the names of the placeholders in expressions. DynamoDB refuses unused names.
 func (s *Store) namesIn(expressions ...string) map[string]string {
 	all, used := strings.Join(expressions, " "), map[string]string{}
 	for placeholder, name := range s.names {

@@ -12,11 +12,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/idempotency"
 )
 
-// values are those of an item by the names of its attributes, or of an expression by its
-// placeholders.
+// values are the values of an item by attribute, or of an expression by placeholder.
 type values = map[string]types.AttributeValue
 
-// key is the primary key of an item.
+// key returns the primary key of an item.
 func (s *Store) key(key string) values {
 	if s.options.SortKey == "" {
 		return values{s.options.Key: text(key)}
@@ -24,10 +23,10 @@ func (s *Store) key(key string) values {
 	return values{s.options.Key: text(s.options.Partition), s.options.SortKey: text(key)}
 }
 
-// found is what a claim found that was refused.
+// found returns the result of a refused claim from the existing item.
 func (s *Store) found(old values, now time.Time, c *idempotency.Claim) (idempotency.Found, error) {
 	if len(old) == 0 {
-		return idempotency.Found{}, errors.New("the claim was refused and the answer has no item: the server does not know ReturnValuesOnConditionCheckFailure")
+		return idempotency.Found{}, errors.New("the claim was refused and the answer has no item: the server does not support ReturnValuesOnConditionCheckFailure")
 	}
 	switch status := s.text(old, "#status"); status {
 	case completed:
@@ -39,12 +38,12 @@ func (s *Store) found(old values, now time.Time, c *idempotency.Claim) (idempote
 		}
 		return idempotency.Found{State: idempotency.InProgress, Left: s.left(old, now), Content: s.text(old, "#validation")}, nil
 	default:
-		return idempotency.Found{}, fmt.Errorf("the item's attribute %q is %q, which no claim has: does something else write to the table?", s.options.Status, status)
+		return idempotency.Found{}, fmt.Errorf("the item's attribute %q is %q, must be INPROGRESS or COMPLETED: does another program write to the table?", s.options.Status, status)
 	}
 }
 
-// left is after how long another's claim ends. Powertools writes no end without a deadline,
-// and its claim then lasts until the item expires.
+// left returns the time until another worker's claim ends. A claim of Powertools without a
+// deadline has no end, and lasts until the item expires.
 func (s *Store) left(old values, now time.Time) time.Duration {
 	if ms, ok := s.number(old, "#ends"); ok {
 		return max(0, time.UnixMilli(ms).Sub(now))
@@ -53,7 +52,7 @@ func (s *Store) left(old values, now time.Time) time.Duration {
 	return max(0, time.Unix(expiration, 0).Sub(now))
 }
 
-// result is the result of a completion.
+// result returns the result of a completion.
 func (s *Store) result(old values) ([]byte, error) {
 	switch v := old[s.options.Data].(type) {
 	case nil:
@@ -72,14 +71,14 @@ func (s *Store) result(old values) ([]byte, error) {
 			result, err = json.Marshal(native)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("the item's attribute %q %w: does something else write to the table?", s.options.Data, err)
+			return nil, fmt.Errorf("the item's attribute %q %w: does another program write to the table?", s.options.Data, err)
 		}
 		return result, nil
 	}
 }
 
-// native is a value for encoding/json. Powertools for TypeScript stores results by DynamoDB's
-// own types, where others store JSON.
+// native returns a value for encoding/json. Powertools for TypeScript stores results in
+// DynamoDB's own types instead of JSON.
 func native(value types.AttributeValue) (any, error) {
 	switch v := value.(type) {
 	case *types.AttributeValueMemberS:
@@ -109,11 +108,11 @@ func native(value types.AttributeValue) (any, error) {
 		}
 		return object, nil
 	default:
-		return nil, errors.New("has a set or binary in it, which is no JSON")
+		return nil, errors.New("has a set or binary, which has no form in JSON")
 	}
 }
 
-// text is the value of an attribute that is a string; empty if it is none.
+// text returns the value of a string attribute; "" for other types.
 func (s *Store) text(item values, placeholder string) string {
 	if v, ok := item[s.names[placeholder]].(*types.AttributeValueMemberS); ok {
 		return v.Value
@@ -130,7 +129,7 @@ func (s *Store) number(item values, placeholder string) (int64, bool) {
 	return n, err == nil
 }
 
-// data is a string if it can be, as in Powertools.
+// data returns a result as a string, as Powertools does, or as binary if it is not UTF-8.
 func data(result []byte) types.AttributeValue {
 	if utf8.Valid(result) {
 		return text(string(result))
@@ -144,8 +143,8 @@ func number(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
-// Ends are rounded up, and the time that they are compared with is rounded down, so that no
-// worker takes over too early.
+// Ends are rounded up, and the current time, with which they are compared, is rounded down, so
+// that no worker takes over too early.
 
 func milliseconds(t time.Time) types.AttributeValue {
 	return number(t.Add(time.Millisecond - 1).UnixMilli())
@@ -159,7 +158,8 @@ func wholeSeconds(d time.Duration) types.AttributeValue {
 	return number(int64((d + time.Second - 1) / time.Second))
 }
 
-// fraction is a time in seconds with milliseconds: an item is forgotten at most a second late.
+// fraction returns a time in seconds, with milliseconds, so that an item is forgotten at most a
+// second late.
 func fraction(t time.Time) types.AttributeValue {
 	ms := t.UnixMilli()
 	return &types.AttributeValueMemberN{Value: fmt.Sprintf("%d.%03d", ms/1000, ms%1000)}

@@ -1,5 +1,5 @@
-// Package redisstore is an [idempotency.Store] in Redis or Valkey. It uses no client of its own:
-// the program hands over how its client runs a script.
+// Package redisstore is an [idempotency.Store] in Redis or Valkey. It has no client of its own:
+// the program passes a function that runs a script with its client.
 //
 // With github.com/redis/go-redis/v9:
 //
@@ -14,18 +14,18 @@
 //		return valkey.NewLuaScript(script).Exec(ctx, client, keys, args).ToAny()
 //	})
 //
-// Both send a script's digest with EVALSHA, and the script itself with EVAL when the server does
-// not know it. A script that the server does not know was not run, so this does no harm. Plain
-// EVAL works as well and sends about 1 KB more with each call.
+// Both send a script's digest with EVALSHA, and the script with EVAL when the server does not
+// have it. In that case the script has not run, so the second call is safe. Plain EVAL works as
+// well and sends about 1 KB more with each call.
 //
 // # What a failover may lose
 //
 // Redis answers before a write is on a replica or on the disk. A failover, or a crash, can
-// therefore lose the last claims and completions: work whose completion is lost is done once more when its
-// record is delivered again, and two workers may do the same work at a time. WAIT does not
-// prevent this. Choose another store if that must not happen: DynamoDB and PostgreSQL keep what
-// they have confirmed. What makes it rarer: appendfsync always for crashes, and
-// min-replicas-to-write for failovers.
+// therefore lose the last claims and completions: work whose completion is lost is done again
+// when its record is delivered again, and two workers may do the same work at a time. WAIT does
+// not prevent this. Choose another store if that must not happen: DynamoDB and PostgreSQL keep
+// confirmed writes. To make it rarer, set appendfsync always, for crashes, and
+// min-replicas-to-write, for failovers.
 //
 // The server must never evict keys: set maxmemory-policy to noeviction. Any other policy
 // forgets claims and completions when memory is short.
@@ -44,12 +44,12 @@
 //	remember                seconds between the end of the claim and expiration
 //	data_base64             the result if it is not UTF-8
 //
-// Powertools ignores the last three. It can read the claims and completions of this package, and
-// this package reads those of Powertools: see [idempotency.PowertoolsPython] and
-// [idempotency.PowertoolsTypeScript] for the same keys. Three things are not shared. Powertools
-// completes and releases without looking at the owner, so a worker of theirs that is late can
-// change a completion of ours. Powertools for Python drops the validation when it completes; this
-// package keeps it. A result in data_base64 is none for Powertools.
+// Powertools ignores the last three. Powertools and this package read each other's claims and
+// completions: see [idempotency.PowertoolsPython] and [idempotency.PowertoolsTypeScript] for
+// equal keys. Three things differ. Powertools completes and releases without a check of the
+// owner, so a late Powertools worker can change a completion of this package. Powertools for
+// Python drops the validation when it completes; this package keeps it. Powertools does not
+// read a result in data_base64.
 //
 // # Cost
 //
@@ -59,13 +59,13 @@
 //
 // # Time
 //
-// Ends of claims are written and compared by the server's clock, so those of workers may differ
-// by any amount. After a failover the clock is the new primary's.
+// Ends of claims are written and compared by the server's clock, so the clocks of workers may
+// differ by any amount. After a failover the clock is the new primary's.
 //
 // # Failures
 //
-// A client may repeat a call whose answer was lost: the value names its owner. Errors name the
-// operation, never a key or a result. It is tested with Redis 7.0 and Valkey 8.0.
+// A client may repeat a call whose answer was lost: the value names the owner. Errors name the
+// operation, never a key or a result. The package is tested with Redis 7.0 and Valkey 8.0.
 package redisstore
 
 import (
@@ -81,9 +81,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/idempotency"
 )
 
-// Eval runs a Lua script with keys and arguments, and returns its answer as the client's package
-// does: a string, an int64 or a []any of them. It must return when ctx ends. Eval is called
-// from several goroutines at a time.
+// Eval runs a Lua script with keys and arguments, and returns the client's result: a string, an
+// int64 or a []any of them. It must return when ctx ends, and be safe for concurrent use.
 type Eval func(ctx context.Context, script string, keys, args []string) (any, error)
 
 // Store is an [idempotency.Store] in a server. Make one with [New].
@@ -91,7 +90,7 @@ type Store struct{ eval Eval }
 
 var _ idempotency.Store = (*Store)(nil)
 
-// New returns a store that runs its scripts by eval. It makes no call.
+// New returns a store that runs scripts with eval. It makes no call.
 func New(eval Eval) *Store { return &Store{eval} }
 
 var errNoEval = errors.New("redisstore: eval is nil: pass a function that runs a script with your client")
@@ -141,7 +140,7 @@ func (s *Store) Release(ctx context.Context, key, owner string) error {
 	return s.own(ctx, "release", release, key, owner)
 }
 
-// own runs a script that changes the value of a key if owner has it.
+// own runs a script that changes the value of a key if the owner has the claim.
 func (s *Store) own(ctx context.Context, operation, script, key string, args ...string) error {
 	answer, err := s.run(ctx, script, key, args...)
 	if err != nil {
@@ -165,12 +164,12 @@ func (s *Store) run(ctx context.Context, script, key string, args ...string) (an
 	case key == "" || len(key) > maxKey:
 		return nil, fmt.Errorf("the key has %d bytes, must have 1 to %d", len(key), maxKey)
 	case ctx.Err() != nil:
-		return nil, ctx.Err() // clients may look later
+		return nil, ctx.Err() // clients may check ctx later
 	}
 	return s.eval(ctx, script, []string{key}, args)
 }
 
-// wrap returns nil for nil.
+// wrap adds the operation to err. It returns nil for nil.
 func wrap(operation string, err error) error {
 	if err == nil {
 		return nil
@@ -180,7 +179,7 @@ func wrap(operation string, err error) error {
 
 var errAnswer = errors.New("the script's answer is not one of this package: is eval's result what the client returns?")
 
-// value is what is stored of a key.
+// value is the stored value of a key.
 type value struct {
 	Status     string          `json:"status"`
 	Data       json.RawMessage `json:"data"`
@@ -188,7 +187,7 @@ type value struct {
 	Validation string          `json:"validation"`
 }
 
-// foundOf reads the answer to a claim that was refused: the value, and how long the claim lasts.
+// foundOf decodes the answer to a refused claim: the value, and the time until the claim ends.
 func foundOf(answer any) (idempotency.Found, error) {
 	list, _ := answer.([]any)
 	if len(list) != 2 {
@@ -201,7 +200,7 @@ func foundOf(answer any) (idempotency.Found, error) {
 	}
 	var v value
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		return idempotency.Found{}, errors.New("the key's value is not that of a claim: does something else write to it?")
+		return idempotency.Found{}, errors.New("the key's value is not a claim: does another program write to it?")
 	}
 	switch v.Status {
 	case "COMPLETED":
@@ -209,11 +208,11 @@ func foundOf(answer any) (idempotency.Found, error) {
 	case "INPROGRESS":
 		return idempotency.Found{State: idempotency.InProgress, Left: time.Duration(max(0, left)) * time.Millisecond, Content: v.Validation}, nil
 	}
-	return idempotency.Found{}, fmt.Errorf("the status of the key's value is %q, which no claim has: does something else write to it?", v.Status)
+	return idempotency.Found{}, fmt.Errorf("the status of the key's value is %q, must be INPROGRESS or COMPLETED: does another program write to it?", v.Status)
 }
 
-// result is the text of a string, which Powertools for Python stores as well, or the JSON of
-// any other value, which Powertools for TypeScript stores.
+// result returns the text of a string, the form of this package and of Powertools for Python,
+// or the JSON of any other value, the form of Powertools for TypeScript.
 func (v *value) result() []byte {
 	var text string
 	switch {

@@ -1,14 +1,14 @@
 package redisstore
 
-// What scripts answer, but for a claim that was refused.
+// Answers of scripts, except for a refused claim.
 const (
 	notOwner = 0
 	done     = 1
 )
 
-// begin is the begin of each script. The owner is ARGV[1]. The time is read once, in
-// milliseconds since 1970.
-const begin = `
+// prologue begins each script. The owner is ARGV[1]. The time is read once, in milliseconds
+// since 1970.
+const prologue = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local raw = redis.call('GET', KEYS[1])
@@ -24,9 +24,9 @@ local function set(lasts)
 end
 `
 
-// A claim without an end is one of Powertools that had no deadline: it lasts until the key is
-// deleted. Anything that is no claim is returned, and found to be wrong.
-const claim = begin + `
+// A claim without an end is from a Powertools function without a deadline: it lasts until the
+// key is deleted. The script returns any other value for foundOf to refuse.
+const claim = prologue + `
 local new_ends = now + ARGV[2]
 if item then
 	local ended = in_progress and ends and ends < now
@@ -44,7 +44,7 @@ end
 return set(ARGV[2] + ARGV[3] * 1000)
 `
 
-const renew = begin + `
+const renew = prologue + `
 if not own or not in_progress then
 	return 0
 end
@@ -55,8 +55,8 @@ item.in_progress_expiration = now + ARGV[2]
 return set(ARGV[2] + item.remember * 1000)
 `
 
-// The content stays what it was unless there is another.
-const complete = begin + `
+// The content of the claim stays unless the completion has one.
+const complete = prologue + `
 if not own then
 	return 0
 end
@@ -72,7 +72,7 @@ return set(tonumber(ARGV[2]))
 `
 
 // A key that is gone may have been deleted by an earlier try of this call.
-const release = begin + `
+const release = prologue + `
 if not item then
 	return 1
 end

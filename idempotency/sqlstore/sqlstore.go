@@ -10,9 +10,9 @@
 //
 // When a handler's work is in the same database, [Store.InTx] commits the work and the
 // completion in one transaction. The work is then done exactly once, even if the process is
-// killed at any point. This is the reason to choose this store. With any other work it
-// guarantees what other stores do: a process that is killed between the work and the
-// completion does the work again.
+// killed at any point. This is the reason to choose this store. For other work its guarantee is
+// the same as that of other stores: if a process is killed between the work and the completion,
+// the work is done again.
 //
 // # Table
 //
@@ -21,10 +21,10 @@
 // migrations of your own. The role of the program needs SELECT, INSERT, UPDATE and DELETE;
 // Migrate needs CREATE, too, even if the table is there.
 //
-//	key      the key, as bytes: text of PostgreSQL cannot have NUL
+//	key      the key, as bytes, since text in PostgreSQL cannot contain NUL
 //	owner    the claim's owner
 //	done     whether the claim was completed
-//	ends     when the claim ends, or the completion is forgotten, in milliseconds since 1970
+//	ends     end of the claim or of the completion, in milliseconds since 1970
 //	expires  when the row may be deleted, in milliseconds since 1970
 //	content  the digest of the content, if there is one
 //	result   the result, if there is one
@@ -42,8 +42,7 @@
 // # Time
 //
 // Ends of claims are written and compared by the clock of PostgreSQL's server, so the clocks of
-// workers may differ by any amount. SQLite runs in the program, so its clock is that of the
-// machine.
+// workers may differ by any amount. SQLite uses the machine's clock.
 //
 // # Settings
 //
@@ -60,10 +59,10 @@
 //
 //	file:work.db?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_txlock=immediate
 //
-// Each transaction of InTx has a connection of the pool, and claims are renewed meanwhile. So the
-// pool (MaxOpenConns) needs at least one connection more than the number of records that are
-// handled at a time, or of chunks with package bulk. InTx warns of a pool that is smaller than
-// that, but not in a chunk.
+// Each transaction of InTx uses a connection of the pool, and renewals of claims need another.
+// So the pool (MaxOpenConns) needs at least one connection more than the number of records, or
+// of chunks with package bulk, that are handled at a time. InTx warns if the pool is smaller,
+// but not in a chunk.
 //
 // Calls end with their context. Errors name the operation and the table, never a key or a result.
 package sqlstore
@@ -96,7 +95,7 @@ type Store struct {
 var _ idempotency.Store = (*Store)(nil)
 
 // New returns a store in a table of a database. It makes no call. The program that runs the
-// handler reports wrong parameters when it starts; until then every call returns them.
+// handler reports invalid parameters when it starts; every call returns the same error.
 func New(db *sql.DB, d Dialect, table string) *Store {
 	s := &Store{db: db, dialect: d, table: table, err: validate(d, table)}
 	if db == nil {
@@ -108,8 +107,8 @@ func New(db *sql.DB, d Dialect, table string) *Store {
 	return s
 }
 
-// Validate returns an error that names every parameter that is wrong. [idempotency.New] calls
-// it when the handler starts.
+// Validate returns an error that names every invalid parameter. The program that runs the
+// handler calls it at the start.
 func (s *Store) Validate() error { return s.err }
 
 // Claim implements [idempotency.Store] with one INSERT, which becomes an UPDATE when the key
@@ -165,8 +164,8 @@ func (s *Store) Release(ctx context.Context, key, owner string) error {
 	return s.own(ctx, s.db, "release", s.statements.release, key, owner)
 }
 
-// InTx calls work with a transaction, and commits what work did in it together with the
-// completion of the record's claim. ctx is the handler's. Either both are done or none:
+// InTx calls work with a transaction, and commits the changes of work together with the
+// completion of the record's claim, or neither. ctx is the handler's:
 //
 //	func shipOrder(ctx context.Context, o Order) error {
 //		return store.InTx(ctx, func(tx *sql.Tx) error {
@@ -176,23 +175,25 @@ func (s *Store) Release(ctx context.Context, key, owner string) error {
 //	}
 //
 // When work returns an error or panics, or ctx ends, the transaction is rolled back. The same
-// happens when another worker has taken the claim over: the record then comes back later, and
-// is a duplicate if the other was done. Return the error of InTx from the handler.
+// happens when another worker has taken over the claim: the record is delivered again later,
+// and is a duplicate if the other worker completed it. Return the error of InTx from the
+// handler.
 //
-// Call InTx once for a record. It may be called again after an error: when the answer to a commit
-// was lost, the second call finds the completion, does nothing, and the record comes back as
-// a duplicate. work must not commit or roll back. Effects outside of the transaction are not protected, so
-// make them after InTx if they may be lost, and before it if they may be repeated.
-// [idempotency.Keep] counts if it is called before work returns.
+// Call InTx once for a record. It may be called again after an error: if the answer to a commit
+// was lost, the second call rolls back, and the next delivery of the record is a duplicate.
+// work must not commit or roll back. [idempotency.Keep] must be called before work returns.
+//
+// Effects outside of the transaction are not protected: make them after InTx if they may be
+// lost, and before InTx if they may be repeated.
 //
 // In a chunk of package bulk, ctx must be from bulk.Context. InTx then completes the claims of
-// those items that have not failed when work returns, so work must fail an item
-// (bulk.Item.Fail) whose work is not in the transaction. Each item costs one more statement. If
-// the claim of one item was lost, all is rolled back, and the chunk is retried.
+// all items that have not failed when work returns, so work must fail an item (bulk.Item.Fail)
+// whose work is not in the transaction. Each item costs one more statement. If the claim of one
+// item was lost, everything is rolled back, and the chunk is retried.
 //
 // The handler must be wrapped by [idempotency.New] with this store. Without a claim InTx returns
-// [ErrNoClaim] and does nothing. This is also so for records that [idempotency.Config] lets
-// proceed without a key or without the store.
+// [ErrNoClaim] and does nothing. Records that [idempotency.Config] handles without a key or
+// without the store have no claim.
 func (s *Store) InTx(ctx context.Context, work func(tx *sql.Tx) error) error {
 	if s.err != nil {
 		return s.err
@@ -206,7 +207,7 @@ func (s *Store) InTx(ctx context.Context, work func(tx *sql.Tx) error) error {
 	if err != nil {
 		return s.wrap("begin a transaction", err)
 	}
-	defer func() { _ = tx.Rollback() }() // does nothing after a commit
+	defer func() { _ = tx.Rollback() }() // no-op after a commit
 	if err := work(tx); err != nil {
 		return err
 	}
@@ -215,8 +216,8 @@ func (s *Store) InTx(ctx context.Context, work func(tx *sql.Tx) error) error {
 	}, func() error { return s.wrap("commit", tx.Commit()) })
 }
 
-// checkPool warns once if all handlers together can use up the pool, so that no claim is
-// renewed until one of them is done.
+// checkPool warns once if all handlers together can use up the pool: then no claim is renewed
+// until a handler is done.
 func (s *Store) checkPool(ctx context.Context) {
 	view, ok := runner.From(ctx)
 	if !ok {
@@ -229,12 +230,12 @@ func (s *Store) checkPool(ctx context.Context) {
 	}
 }
 
-// ErrNoClaim is returned by [Store.InTx] when its context has no claim in this store.
-var ErrNoClaim = errors.New("sqlstore: the context is not that of a handler with a claim in this store: wrap the handler with idempotency.New and this store; in a chunk of package bulk, use bulk.Context")
+// ErrNoClaim is returned by [Store.InTx] when ctx has no claim in this store.
+var ErrNoClaim = errors.New("sqlstore: the context is not from a handler with a claim in this store: wrap the handler with idempotency.New and this store; in a chunk of package bulk, use bulk.Context")
 
-// DeleteExpired deletes rows that have expired, limit at most, and returns how many. The ones
-// that expired first go first. Several programs may call it at a time. A small limit, 1,000
-// say, keeps the transaction short: call it again while it returns limit.
+// DeleteExpired deletes at most limit expired rows, the oldest first, and returns their number.
+// Several programs may call it at a time. A small limit, such as 1,000, keeps the transaction
+// short: call it again while it returns limit.
 func (s *Store) DeleteExpired(ctx context.Context, limit int) (int64, error) {
 	if s.err != nil {
 		return 0, s.err
@@ -243,8 +244,8 @@ func (s *Store) DeleteExpired(ctx context.Context, limit int) (int64, error) {
 	return deleted, s.wrap("delete expired rows", err)
 }
 
-// Migrate creates the table and its index unless they are there. Several programs may call it at
-// a time.
+// Migrate creates the table and its index unless they exist. Several programs may call it at a
+// time.
 func (s *Store) Migrate(ctx context.Context) error {
 	if s.err != nil {
 		return s.err
@@ -266,7 +267,7 @@ type execer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// own executes a statement that changes the row of a key if owner has it.
+// own executes a statement that changes the row of a key if owner has the claim.
 func (s *Store) own(ctx context.Context, db execer, operation, statement, key, owner string, args ...any) error {
 	if err := s.check(key); err != nil {
 		return err
@@ -288,10 +289,10 @@ func affected(result sql.Result, err error) (int64, error) {
 	return result.RowsAffected()
 }
 
-// maxKey is how long keys are at most, in bytes. An index of PostgreSQL takes 2,704.
+// maxKey is the largest length of a key, in bytes. An index of PostgreSQL allows 2,704.
 const maxKey = 1024
 
-// check returns an error for a wrong configuration, or a key that no claim has.
+// check returns an error for an invalid configuration or key.
 func (s *Store) check(key string) error {
 	switch {
 	case s.err != nil:
@@ -304,7 +305,7 @@ func (s *Store) check(key string) error {
 	return nil
 }
 
-// wrap returns nil for nil.
+// wrap adds the operation and the table to err. It returns nil for nil.
 func (s *Store) wrap(operation string, err error) error {
 	if err == nil {
 		return nil
@@ -312,7 +313,7 @@ func (s *Store) wrap(operation string, err error) error {
 	return fmt.Errorf("sqlstore: %s in table %q: %w", operation, s.table, err)
 }
 
-// milliseconds are rounded up, so that no claim ends too early.
+// milliseconds returns d rounded up, so that no claim ends too early.
 func milliseconds(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
 
 func text(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }

@@ -12,7 +12,7 @@ import (
 type Dialect uint8
 
 const (
-	// PostgreSQL is PostgreSQL 13 or later, and what is compatible with it, such as Aurora.
+	// PostgreSQL is PostgreSQL 13 or later, or a compatible database, such as Aurora.
 	PostgreSQL Dialect = iota + 1
 	// SQLite is SQLite 3.42 or later.
 	SQLite
@@ -28,8 +28,8 @@ func (d Dialect) String() string {
 	return fmt.Sprintf("Dialect(%d)", uint8(d))
 }
 
-// now is the time in milliseconds since 1970. It is the same wherever it is in a statement: that
-// of the statement's begin in PostgreSQL, and not of its transaction's.
+// now returns the SQL of the current time in milliseconds since 1970. Within a statement it has
+// one value. In PostgreSQL that is the start of the statement, not of the transaction.
 func (d Dialect) now() string {
 	if d == SQLite {
 		return "CAST(unixepoch('subsec') * 1000 + 0.5 AS INTEGER)"
@@ -37,7 +37,7 @@ func (d Dialect) now() string {
 	return "CAST(floor(extract(epoch FROM statement_timestamp()) * 1000) AS bigint)"
 }
 
-// bytes is the type of bytes.
+// bytes returns the column type for bytes.
 func (d Dialect) bytes() string {
 	if d == SQLite {
 		return "BLOB"
@@ -45,8 +45,8 @@ func (d Dialect) bytes() string {
 	return "bytea"
 }
 
-// txOptions returns the isolation of transactions in which a claim is completed. A stricter
-// one fails once the claim was renewed meanwhile. SQLite has only one.
+// txOptions returns the isolation of transactions that complete a claim. With a stricter one
+// they would fail after a concurrent renewal of the claim. SQLite has only one.
 func (d Dialect) txOptions() *sql.TxOptions {
 	if d == SQLite {
 		return nil
@@ -54,8 +54,8 @@ func (d Dialect) txOptions() *sql.TxOptions {
 	return &sql.TxOptions{Isolation: sql.LevelReadCommitted}
 }
 
-// lock has concurrent migrations wait for each other: CREATE IF NOT EXISTS alone may fail in
-// PostgreSQL. SQLite has one writer at a time anyway.
+// lock returns statements that serialize concurrent migrations: CREATE IF NOT EXISTS alone may
+// fail in PostgreSQL. SQLite has one writer at a time anyway.
 func (d Dialect) lock() []string {
 	if d == SQLite {
 		return nil
@@ -76,11 +76,11 @@ func validate(d Dialect, table string) error {
 	return errors.Join(errs...)
 }
 
-// quoted has the name of a table mean the same in statements as in Go, also "Orders" and "order".
+// quoted returns the quoted name of a table, so that names such as "Orders" and "order" work.
 func quoted(table string) string { return `"` + strings.ReplaceAll(table, ".", `"."`) + `"` }
 
-// Schema is the SQL that creates a table and its index unless they are there, for migrations
-// of your own. It is empty if the dialect or the name is wrong, see [New].
+// Schema returns the SQL that creates a table and its index unless they exist, for migrations
+// of your own. It returns "" if the dialect or the name is invalid, see [New].
 func Schema(d Dialect, table string) string {
 	if validate(d, table) != nil {
 		return ""
@@ -107,17 +107,18 @@ func schema(d Dialect, table string) []string {
 	}
 }
 
-// statements are those of a store, which take a key as $1 and an owner as $2.
+// statements are the SQL statements of a store. All but deleteExpired take a key as $1 and an
+// owner as $2.
 type statements struct{ claim, renew, complete, completeFirst, release, deleteExpired string }
 
-// Statements that both databases understand. A key is free when its row's end is over, of a
-// claim or of a completion. {free} and {own} are conditions on the row that a claim finds.
+// Statements for both databases. A key is free when the end of its row's claim or completion
+// has passed. {free} and {own} are conditions on the row that a claim finds.
 const (
 	free = "t.ends < {now}"
 	own  = "(NOT t.done AND t.owner = excluded.owner AND t.ends < excluded.ends)"
 
-	// A claim writes the row that it finds even if it is refused, so that one statement judges
-	// the row, changes it and returns it.
+	// A claim writes the existing row even if it is refused, so that one statement checks,
+	// changes and returns the row.
 	claim = `INSERT INTO {table} AS t (key, owner, done, ends, expires, content, result)
 VALUES ($1, $2, FALSE, {now} + $3, {now} + $3 + $4, $5, NULL)
 ON CONFLICT (key) DO UPDATE SET
@@ -129,7 +130,7 @@ ON CONFLICT (key) DO UPDATE SET
 	result  = CASE WHEN {free} THEN NULL ELSE t.result END
 RETURNING owner, done, ends - {now}, content, result IS NOT NULL, result`
 
-	// expires stays as long after ends as it was. It is computed from the old ends.
+	// The time from ends to expires stays the same. Both are computed from the old ends.
 	renew = `UPDATE {table} SET
 	expires = CASE WHEN ends < {now} + $3 THEN expires - ends + {now} + $3 ELSE expires END,
 	ends    = CASE WHEN ends < {now} + $3 THEN {now} + $3 ELSE ends END
@@ -139,13 +140,13 @@ WHERE key = $1 AND owner = $2 AND NOT done`
 	done = TRUE, ends = {now} + $3, expires = {now} + $3, content = COALESCE($4, content), result = $5
 WHERE key = $1 AND owner = $2`
 
-	// completeFirst refuses the owner of a completion: its work is done.
+	// completeFirst refuses a second completion by the same owner.
 	completeFirst = complete + " AND NOT done"
 
 	release = `DELETE FROM {table} WHERE key = $1 AND owner = $2 AND NOT done`
 
-	// The rows are chosen first, so that no plan chooses more. A row that was claimed meanwhile
-	// does not expire any more.
+	// MATERIALIZED selects the rows once, so that no plan deletes more. The second condition
+	// keeps rows that were claimed meanwhile.
 	deleteExpired = `WITH old AS MATERIALIZED (
 	SELECT key FROM {table} WHERE expires < {now} ORDER BY expires LIMIT $1 {skip}
 )
@@ -153,7 +154,7 @@ DELETE FROM {table} WHERE key IN (SELECT key FROM old) AND expires < {now}`
 )
 
 func statementsOf(d Dialect, table string) statements {
-	skip := "FOR UPDATE SKIP LOCKED" // another call deletes those
+	skip := "FOR UPDATE SKIP LOCKED" // another call deletes locked rows
 	if d == SQLite {
 		skip = ""
 	}
@@ -162,7 +163,7 @@ func statementsOf(d Dialect, table string) statements {
 	of := func(statement string) string {
 		statement = rest.Replace(conditions.Replace(statement))
 		if d == SQLite {
-			statement = strings.ReplaceAll(statement, "$", "?") // $1 is a name there, not a number
+			statement = strings.ReplaceAll(statement, "$", "?") // SQLite takes $1 for a name, not a number
 		}
 		return statement
 	}

@@ -53,7 +53,7 @@ var claimTests = []test{
 		t.wantFenced("B")
 		t.wantCompleted("A's")
 	}},
-	// The answer to the first call was lost, say.
+	// For example, the answer to the first call was lost.
 	{"Claim_OnceMoreBySameOwner", func(t *tester) {
 		t.wantClaimed("A", long)
 		t.wantClaimed("A", long)
@@ -65,7 +65,7 @@ var claimTests = []test{
 		t.wantClaimed("A", long)
 		t.wait(past)
 		t.wantInProgress(long/2, long)
-		t.wantClaimed("A", short) // it does not make it shorter
+		t.wantClaimed("A", short) // does not shorten the claim
 		t.wait(past)
 		t.wantInProgress(long/2, long)
 	}},

@@ -29,7 +29,7 @@ var endTests = []test{
 		t.done(t.renew("A", long))
 		t.wantInProgress(long/2, long)
 	}},
-	// A store may keep a claim that has ended for a second, which must not end one that lasts.
+	// A store may delete an ended claim after a second. The renewed claim must stay.
 	{"Renew_OutlastsRemember", func(t *tester) {
 		t.want(t.claims(idempotency.Claim{Key: t.key, Owner: "A", Lease: time.Second / 2, Remember: 0}), idempotency.Found{State: idempotency.Claimed})
 		t.done(t.renew("A", long))
@@ -46,7 +46,7 @@ var endTests = []test{
 		}
 		t.wantCompleted("A's")
 	}},
-	// Work that took too long is done nevertheless, if no other worker has begun it.
+	// A late completion counts if no other worker has claimed the key.
 	{"Complete_AfterTheEnd", func(t *tester) {
 		t.wantClaimed("A", short)
 		t.wait(past)
@@ -143,7 +143,7 @@ var endTests = []test{
 	}},
 }
 
-// takeOver has B take A's claim over.
+// takeOver claims the key for A, and for B after A's claim has ended.
 func (t *tester) takeOver() {
 	t.Helper()
 	t.wantClaimed("A", short)

@@ -5,9 +5,9 @@
 //		storetest.Run(t, func(t *testing.T) idempotency.Store { return mystore.New(client, "test") })
 //	}
 //
-// Every test takes keys of its own, so all of them may share one table. No test waits longer
-// than 1.2 s, and all together take about 10 s. A store whose time is that of package time, and
-// which does no input or output, needs no real time in a bubble of testing/synctest:
+// Every test has its own keys, so all tests may share one table. No test waits longer than
+// 1.2 s, and all together take about 10 s. A store that uses package time, and does no input or
+// output, needs no real time in a bubble of testing/synctest:
 //
 //	storetest.RunWith(t, newStore, storetest.Config{Test: synctest.Test})
 package storetest
@@ -23,7 +23,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/idempotency"
 )
 
-// Config says how tests run. The zero value is good for a store that is somewhere else.
+// Config configures how tests run. The zero value is for a store on a server.
 type Config struct {
 	// Test runs the body of each test. Use synctest.Test for virtual time. Defaults to
 	// calling it.
@@ -33,8 +33,8 @@ type Config struct {
 	Wait func(d time.Duration)
 }
 
-// Run tests the stores that newStore returns. Each test gets one, and closes none: use
-// [testing.T.Cleanup] for that.
+// Run tests the stores that newStore returns, one for each test. Run does not close them: use
+// [testing.T.Cleanup].
 func Run(t *testing.T, newStore func(t *testing.T) idempotency.Store) {
 	t.Helper()
 	RunWith(t, newStore, Config{})
@@ -58,7 +58,7 @@ func RunWith(t *testing.T, newStore func(t *testing.T) idempotency.Store, c Conf
 	}
 }
 
-// A test has a name, and what it does with a key.
+// A test is a named test of one key.
 type test struct {
 	name string
 	body func(t *tester)
@@ -66,13 +66,13 @@ type test struct {
 
 const (
 	long   = time.Minute            // a lease that does not end in a test
-	short  = 100 * time.Millisecond // one that does
+	short  = 100 * time.Millisecond // a lease that ends in a test
 	past   = 150 * time.Millisecond // after a short one
 	ever   = 24 * time.Hour
 	coarse = 1200 * time.Millisecond // past a short time that a store may round up to seconds
 )
 
-// tester makes calls for one key, and has them return what they should.
+// tester makes calls for one key, and checks their results.
 type tester struct {
 	*testing.T
 	store idempotency.Store
@@ -99,7 +99,7 @@ func (t *tester) wantClaimed(owner string, lease time.Duration) {
 	t.want(t.claim(owner, lease), idempotency.Found{State: idempotency.Claimed})
 }
 
-// wantInProgress wants a key to be another's for between least and most.
+// wantInProgress checks that another worker's claim lasts for between least and most.
 func (t *tester) wantInProgress(least, most time.Duration) {
 	t.Helper()
 	found := t.claim("onlooker", long)
@@ -137,7 +137,7 @@ func (t *tester) done(err error) {
 	}
 }
 
-// wantFenced wants all calls of one who is no owner any more to be refused.
+// wantFenced checks that all calls of a former owner are refused.
 func (t *tester) wantFenced(owner string) {
 	t.Helper()
 	if err := t.complete(owner, owner+"'s"); !errors.Is(err, idempotency.ErrNotOwner) {

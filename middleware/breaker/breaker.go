@@ -19,13 +19,15 @@
 // How results count:
 //
 //   - nil is a success.
-//   - An error, a panic and runtime.Goexit are failures. So is a panic of Classify, IsSuccessful or IsExcluded.
-//   - A permanent or malformed record is neither, because the record is the cause. If a classifier makes it
-//     permanent, give the breaker the same classifier, see [Config].
-//   - A record whose context ended is a failure if it had run for [Config.Hang], since a dependency that hangs
-//     is worse than one that answers with errors. If it had run for a shorter time it is neither: little time
-//     was left, or a container is stopped. This is decided when the context ends, so that a handler which never
-//     returns does not hold a place of a half-open breaker.
+//   - An error, a panic and runtime.Goexit are failures. So is a panic of Classify,
+//     IsSuccessful or IsExcluded.
+//   - A permanent or malformed record is neither, because the record is the cause. If a
+//     classifier makes it permanent, give the breaker the same classifier, see [Config].
+//   - A record whose context ended is a failure if it had run for [Config.Hang], since a
+//     dependency that hangs is worse than one that answers with errors. If it had run for a
+//     shorter time it is neither: little time was left, or a container is stopped. This is
+//     decided when the context ends, so that a handler that never returns does not hold a place
+//     of a half-open breaker.
 //
 // IsSuccessful and IsExcluded of gobreaker's settings replace the first three rules, or all
 // of them. A breaker counts for one process: each execution environment or task has its
@@ -48,9 +50,8 @@ import (
 
 // Config configures [New]. The zero value is ready to use.
 type Config struct {
-	// Classify is called with each error before it is counted. Pass the function that is
-	// also handler.Config.Classify; otherwise the breaker does not see its verbs. Defaults
-	// to none.
+	// Classify is called with each error before the error is counted. Pass the same function
+	// as for handler.Config.Classify; otherwise its verbs do not count. Defaults to none.
 	Classify func(error) error
 
 	// Hang is how long a record must have run for the end of its context to count as a
@@ -70,7 +71,7 @@ const (
 	maxProbe = 10 * time.Second
 )
 
-// ErrUnfinished is returned to the breaker, to be counted, when a handler panicked or
+// ErrUnfinished is passed to gobreaker, as the error of a record, when the handler panicked or
 // called runtime.Goexit.
 var ErrUnfinished = errors.New("breaker: the handler did not return")
 
@@ -102,21 +103,21 @@ func newBreaker(settings gobreaker.Settings, o Config) *breaker {
 		settings.IsExcluded = b.excluded
 	}
 	settings.IsExcluded, settings.IsSuccessful = harmless(settings.IsExcluded), harmless(settings.IsSuccessful)
-	told := settings.OnStateChange
+	onChange := settings.OnStateChange
 	settings.OnStateChange = func(name string, from, to gobreaker.State) { // called under the circuit's lock
 		now := time.Now()
 		b.changed.Store(&now)
-		if told != nil {
-			told(name, from, to)
+		if onChange != nil {
+			onChange(name, from, to)
 		}
 	}
 	b.circuit = gobreaker.NewTwoStepCircuitBreaker[struct{}](settings)
 	return b
 }
 
-// harmless makes a panic a no: the methods of an error panic if it is a nil pointer. The
-// panic would leave a record uncounted, and a half-open breaker would then stay half-open
-// forever.
+// harmless returns a function that returns false if is panics, as on an error that is a nil
+// pointer. A panic would leave a record uncounted, and a half-open breaker would then stay
+// half-open forever.
 func harmless(is func(error) bool) func(error) bool {
 	if is == nil {
 		return nil
@@ -183,14 +184,14 @@ func (b *breaker) classified(err error) (classified error) {
 	return b.options.Classify(err)
 }
 
-// delay returns the time after which a record comes back that did not reach the handler.
+// delay returns the delay of a record that did not reach the handler.
 func (b *breaker) delay(why error) time.Duration {
-	since := b.timeout // there was no change, which does not happen
+	since := b.timeout // without a change, which does not happen
 	if at := b.changed.Load(); at != nil {
 		since = time.Since(*at)
 	}
 	if errors.Is(why, gobreaker.ErrOpenState) {
-		// A moment later than the breaker's timeout, since the breaker tries only after it.
+		// A moment later, since the breaker tries only after its timeout.
 		return max(b.timeout-since, 0) + time.Millisecond
 	}
 	probe := min(max(b.timeout/10, minProbe), maxProbe)

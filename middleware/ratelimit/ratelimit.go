@@ -1,5 +1,5 @@
-// Package ratelimit lets records pass at the rate of a limiter. It is for a dependency that
-// allows only so many calls a second.
+// Package ratelimit limits the rate of records, for a dependency with a limit of calls per
+// second.
 //
 //	limiter := rate.NewLimiter(50, 10) // 50 a second, 10 at once; golang.org/x/time/rate
 //	handler.Run(batch.Chain(batch.JSON(shipOrder), ratelimit.New(limiter)))
@@ -10,9 +10,9 @@
 // not started come back when there are tokens, or after 15 minutes. That costs each of them
 // an attempt.
 //
-// So use the limiter to smooth peaks, not for a queue that always gets more than the
-// dependency takes. For such a queue limit what is received as well: on Lambda with the
-// event source mapping's MaximumConcurrency, in a container with the number of tasks.
+// So use the limiter to smooth peaks, not for a queue with a higher rate than the dependency
+// allows. For such a queue limit the receives as well: on Lambda with the event source mapping's
+// MaximumConcurrency, in a container with the number of tasks.
 //
 // A limiter counts for one process. The total rate is its rate times the number of
 // execution environments or tasks. On Lambda you pay for a record that waits. A waiting
@@ -37,20 +37,19 @@ import (
 
 // Config configures [New]. The zero value is ready to use.
 type Config struct {
-	// Cost returns how many tokens a record takes. A record with a cost of 0 or less is not
-	// limited. A cost above the limiter's burst counts as the burst. Defaults to 1 for each
-	// record.
+	// Cost returns the number of tokens for a record. A record with a cost of 0 or less is
+	// not limited. A cost above the limiter's burst counts as the burst. Defaults to 1 for
+	// each record.
 	Cost func(batch.Record) int
 }
 
-// Limits of the time after which a record comes back that got no token in time.
+// Limits of the delay of a record that got no token in time.
 const (
 	minDelay = time.Second // SQS counts in seconds, and 0 means at once
 	maxDelay = 15 * time.Minute
 )
 
-// ErrNoToken is returned when a record's token would come too late. The record's error
-// wraps it.
+// ErrNoToken is returned, wrapped, when a record's token would come too late.
 var ErrNoToken = errors.New("ratelimit: no token in time")
 
 // New returns middleware with which each record takes tokens of limiter. It takes one Config
@@ -95,8 +94,8 @@ func wait(ctx context.Context, limiter *rate.Limiter, n int) error {
 		inTime, cancel = context.WithDeadline(ctx, deadline.Add(-min(time.Until(deadline)/10, time.Second)))
 		defer cancel()
 	}
-	// WaitN takes no tokens if it knows that they would come too late. A reservation that
-	// is given back is different: others may have reserved tokens after it.
+	// WaitN takes no tokens if they would come too late. A cancelled reservation is different:
+	// others may have reserved tokens after it.
 	err := limiter.WaitN(inTime, n)
 	if err == nil {
 		return nil
@@ -108,7 +107,7 @@ func wait(ctx context.Context, limiter *rate.Limiter, n int) error {
 	return batch.Abort(delay, fmt.Errorf("%w: the next comes in %v", ErrNoToken, delay))
 }
 
-// delayOf is how long n tokens take from now on, those that others wait for first.
+// delayOf returns the time until n tokens are available, after the tokens that others wait for.
 func delayOf(limiter *rate.Limiter, n int) time.Duration {
 	missing, perSecond := float64(n)-limiter.Tokens(), float64(limiter.Limit())
 	if perSecond <= 0 || missing/perSecond >= maxDelay.Seconds() {

@@ -35,22 +35,21 @@ var (
 	}
 )
 
-// maxCodings limits the work that a body can cause. Senders usually compress once, and use
-// base64.
+// maxCodings limits the work for a body. Senders usually compress once, and use base64.
 const maxCodings = 4
 
 // codings are the codings of a body, in the order in which they were applied.
 type codings struct {
-	list [maxCodings + 1]coding // one more for base64 that is not named
+	list [maxCodings + 1]coding // one more for implied base64
 	n    int
 }
 
-// other are codings that are not decoded here. An error names them, and no other text of the
-// attribute, which is the sender's.
+// other are known codings that this package does not decode. An error names them, and no other
+// text of the attribute, which is the sender's.
 var other = []string{"br", "zstd", "compress", "snappy", "lz4"}
 
-// parse reads the value of the attribute. A coding without compression is left out, and
-// base64 is added after a compression. problem says why the value cannot be used.
+// parse reads the value of the attribute. It leaves out codings without effect, and adds
+// base64 after a compression. problem is the reason why the value cannot be used, or "".
 func parse(value string) (c codings, problem string) {
 	for name := range strings.SplitSeq(value, ",") {
 		name = strings.TrimSpace(name)
@@ -64,7 +63,7 @@ func parse(value string) (c codings, problem string) {
 		case k == asIs:
 			continue
 		case c.n == maxCodings:
-			return c, fmt.Sprintf("it has more than %d codings", maxCodings)
+			return c, fmt.Sprintf("more than %d codings", maxCodings)
 		}
 		c.list[c.n] = k
 		c.n++
@@ -78,9 +77,8 @@ func parse(value string) (c codings, problem string) {
 
 // decode undoes the codings, the last one first. The error quotes nothing of the body.
 //
-// No step may make more than max bytes, except the first, whose result is smaller than the
-// body. Each step has the limit, not only the result: two compressions of a body of 1 MB
-// could otherwise take minutes in between.
+// The result of each step is limited to max bytes, not only the last: two compressions of a
+// body of 1 MB could otherwise take minutes.
 func (c codings) decode(body string, max int) (decoded string, bad *batch.MalformedError) {
 	for c.n--; c.n >= 0; c.n-- {
 		switch k := c.list[c.n]; {
@@ -105,10 +103,10 @@ func (c codings) decode(body string, max int) (decoded string, bad *batch.Malfor
 // scratch holds buffers for decoded base64, before it is copied or decompressed.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxScratch is the largest buffer that is kept. Larger ones are rarely needed.
+// maxScratch is the largest buffer in scratch. Larger ones are rarely needed.
 const maxScratch = 256 << 10
 
-// fromBase64 returns what use makes of the decoded body.
+// fromBase64 decodes a body and returns the result of use, which must not keep data.
 func fromBase64(body string, use func(data []byte) (string, *batch.MalformedError)) (string, *batch.MalformedError) {
 	b := scratch.Get().(*[]byte)
 	defer func() {
@@ -125,12 +123,12 @@ func fromBase64(body string, use func(data []byte) (string, *batch.MalformedErro
 }
 
 func tooLarge(max int) *batch.MalformedError {
-	return &batch.MalformedError{Reason: fmt.Sprintf("it is larger than %d bytes when it is decoded (MaxBytes)", max)}
+	return &batch.MalformedError{Reason: fmt.Sprintf("the decoded body is larger than %d bytes (MaxBytes)", max)}
 }
 
 // inflater holds the buffers of a decompression, about 50 KB, which are reused.
 type inflater struct {
-	in    bytes.Reader // an io.ByteReader, so that nothing is read beyond the end of the data
+	in    bytes.Reader // an io.ByteReader, so that decoders do not read beyond the end of the data
 	gzip  *gzip.Reader
 	zlib  io.ReadCloser
 	chunk [8 << 10]byte
@@ -179,22 +177,22 @@ func inflate(k coding, data []byte, max int) (string, *batch.MalformedError) {
 			return "", damaged(k, err, false)
 		}
 	}
-	if f.in.Len() > 0 { // a gzip reader itself looks for further members
+	if f.in.Len() > 0 { // a gzip reader reads further members as well
 		return "", damaged(k, errTrailing, false)
 	}
 	return out.String(), nil
 }
 
-// newBuilder returns a builder with room for n bytes. A builder that grows would exceed the
-// limit.
+// newBuilder returns a builder with room for n bytes. A builder that grows by itself would
+// exceed the limit.
 func newBuilder(n int) *strings.Builder {
 	b := new(strings.Builder)
 	b.Grow(n)
 	return b
 }
 
-// sizeAtEnd reads gzip's last four bytes: the size of the last member, and so at least part
-// of the total. A false value is limited to deflate's best ratio (1,032 : 1).
+// sizeAtEnd returns the size in gzip's last four bytes, that of the last member, so a lower
+// bound of the total. It ignores values beyond deflate's best ratio (1,032 : 1).
 func sizeAtEnd(data []byte, otherwise int) int {
 	if len(data) < 18 { // header and trailer
 		return otherwise
@@ -224,15 +222,15 @@ func (f *inflater) openZlib() (io.Reader, error) {
 
 var errTrailing = errors.New("data after the end")
 
-// damaged describes an error of a reader. opening tells an error in the header of the data
-// from that of other data after it.
+// damaged describes an error of a reader. opening is true for the header at the beginning,
+// false for data after it.
 func damaged(k coding, err error, opening bool) *batch.MalformedError {
 	name := names[k]
 	reason := "the " + name + " data is damaged"
 	corrupt, isCorrupt := errors.AsType[flate.CorruptInputError](err)
 	switch {
 	case opening && (errors.Is(err, gzip.ErrHeader) || errors.Is(err, zlib.ErrHeader) || errors.Is(err, zlib.ErrDictionary)):
-		reason = "it does not begin as " + name + " data does"
+		reason = "the data has no valid " + name + " header"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		reason = "the " + name + " data ends too early"
 	case errors.Is(err, gzip.ErrHeader), err == errTrailing:

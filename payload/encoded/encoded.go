@@ -1,5 +1,5 @@
-// Package encoded decodes bodies that are compressed or in base64, before a function gets
-// them. The message attribute Content-Encoding says how:
+// Package encoded decodes bodies that are compressed or in base64, by the message attribute
+// Content-Encoding:
 //
 //	handler.Run(encoded.Unwrap(batch.JSON(shipOrder)))
 //
@@ -12,8 +12,8 @@
 // A message without the attribute is passed on unchanged, so that senders can change one by
 // one. If senders always compress and set no attribute, set [Config.Default].
 //
-// The function's record, also that of [batch.RecordFrom], has the decoded body. It has
-// neither the attribute nor SQS's digests, which are those of the encoded body.
+// The handler's record, also from [batch.RecordFrom], has the decoded body. It has neither the
+// attribute nor SQS's digests, which are of the encoded body.
 //
 // A body that cannot be decoded is a [batch.MalformedError]: its coding is unknown; its
 // data is damaged, cut off, or followed by other data; or its text would be larger than
@@ -39,25 +39,25 @@ const (
 	MaxBytes = 1 << 20
 )
 
-// Config configures which attribute is read, and how large a body may be. The zero value is
-// ready to use.
+// Config configures [Config.Unwrap] and [Config.Prepare]. The zero value is ready to use.
 type Config struct {
 	// Attribute is the name of the message attribute. Defaults to "Content-Encoding".
 	Attribute string
 
 	// Default is the coding of messages without the attribute, such as "gzip" for senders
 	// that always compress and do not set it. A message that is not encoded must then have
-	// the attribute with the value "identity"; [Config.Prepare] sets it. Defaults to none:
+	// the attribute with the value "identity", as [Config.Prepare] sets it. Defaults to none:
 	// messages without the attribute are passed on unchanged.
 	Default string
 
-	// MaxBytes is the largest size of a decoded body, at least 1. A larger body is
-	// malformed, and an error for a sender. Decoding takes up to twice as much memory, for as
-	// many records at a time as there are processors; others wait for their turn. Decoding
-	// gzip takes only what it needs, since gzip gives the size of its text at the end. What
-	// the function decodes from the body comes on top: small JSON objects in maps take 50
-	// times the memory of their text. Defaults to 1 MiB, which a message may have without
-	// compression.
+	// MaxBytes is the largest size of a decoded body, at least 1. A larger body is malformed
+	// for [Unwrap], and an error for [Prepare]. Defaults to 1 MiB, SQS's limit for a message
+	// without compression.
+	//
+	// Cost: decoding takes up to twice MaxBytes of memory, for as many records at a time as
+	// there are processors; others wait for their turn. Gzip takes only the size of the text,
+	// which is at the end of its data. Values that the function decodes from the body take
+	// more: small JSON objects in maps take 50 times the memory of their text.
 	MaxBytes int
 }
 
@@ -85,11 +85,11 @@ type unwrapper struct {
 	attribute string
 	fallback  string // Config.Default
 	max       int
-	turns     chan struct{} // has an element for each body that is being decoded
-	err       error         // the error of the configuration
+	turns     chan struct{} // an element for each body that is being decoded
+	err       error         // of the configuration
 }
 
-// Validate returns an error that names an option that is out of its bounds.
+// Validate reports an invalid configuration.
 func (u *unwrapper) Validate() error {
 	return cmp.Or(u.err, wrapped.Validate(u.next))
 }
@@ -123,13 +123,13 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 		}
 		return bad
 	}
-	r.Body, r.MessageAttributes = body, maps.Clone(r.MessageAttributes) // the record keeps its own
+	r.Body, r.MessageAttributes = body, maps.Clone(r.MessageAttributes) // the record's map is shared
 	delete(r.MessageAttributes, u.attribute)
-	r.MD5OfBody, r.MD5OfMessageAttributes = "", "" // SQS's digests are those of the encoded message
+	r.MD5OfBody, r.MD5OfMessageAttributes = "", "" // digests of the encoded message
 	return u.next.Handle(batch.WithRecord(ctx, r), r)
 }
 
-// decode waits for its turn.
+// decode decodes a body when one of turns is free, or returns the error of ctx.
 func (u *unwrapper) decode(ctx context.Context, c codings, text string) (body string, bad *batch.MalformedError, err error) {
 	select {
 	case u.turns <- struct{}{}:

@@ -15,16 +15,16 @@ import (
 	"github.com/sqsbatch/sqsbatch/sender"
 )
 
-// maxAttributes is how many attributes a message may have ("Amazon SQS message quotas" in
-// the Amazon SQS Developer Guide).
+// maxAttributes is the limit of attributes for a message ("Amazon SQS message quotas" in the
+// Amazon SQS Developer Guide).
 const maxAttributes = 10
 
 // Prepare is [Config.Prepare] with the defaults.
 func Prepare(ctx context.Context, m *sender.Message) error { return Config{}.Prepare(ctx, m) }
 
 // Prepare is for sender.Config.Prepare. It compresses the body and adds the attribute
-// Content-Encoding. If that would make the message longer, it leaves the message unchanged,
-// but with [Config.Default] it adds the attribute with the value "identity".
+// Content-Encoding. A message that would become longer stays unchanged, or gets the attribute
+// with the value "identity" if [Config.Default] is set.
 //
 // A body that would be compressed and is larger than [Config.MaxBytes] is an error, because the
 // receiver would refuse it. Set MaxBytes at both ends.
@@ -40,7 +40,7 @@ func (c Config) Prepare(_ context.Context, m *sender.Message) error {
 		if c.Default == "" {
 			return nil
 		}
-		// The receiver would take the body for compressed.
+		// Without the attribute, the receiver would take the body for compressed.
 		return fmt.Errorf("encoded: the message has %d attributes and SQS allows %d: no room for %s", len(m.Attributes), maxAttributes, name)
 	}
 	body, coding := deflate(m.Body), "gzip"
@@ -59,7 +59,7 @@ func (c Config) Prepare(_ context.Context, m *sender.Message) error {
 	return nil
 }
 
-// writers are reused because each takes about 800 KB.
+// writers reuses writers, because each takes about 800 KB.
 var writers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
 func deflate(body string) string {

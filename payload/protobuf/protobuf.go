@@ -1,12 +1,12 @@
-// Package protobuf makes handlers of functions whose bodies are Protocol Buffers messages:
+// Package protobuf makes handlers of functions that take Protocol Buffers messages:
 //
 //	handler.Run(protobuf.Handler(shipOrder))
 //
 //	func shipOrder(ctx context.Context, o *shop.Order) error
 //
 // The body of an SQS message is text, so the wire format is in base64: padded or not, in
-// the standard or the URL alphabet. [JSON] is for senders that write protobuf's JSON,
-// [Wire] for bodies that other middleware has already turned into bytes.
+// the standard or the URL alphabet. [JSON] is for senders that write protobuf's JSON, [Wire] for
+// bodies that other middleware has decoded to bytes.
 package protobuf
 
 import (
@@ -30,17 +30,17 @@ import (
 	"github.com/sqsbatch/sqsbatch/payload/internal/base64text"
 )
 
-// Handler makes a handler of a function that takes the record's body as a message M, a
-// pointer to a generated type. If the body is not such a message, fn is not called: the
-// record fails with a [batch.MalformedError] and goes to the dead-letter queue. The error
-// says where the body is wrong and quotes nothing.
+// Handler returns a handler that decodes the record's body into a message M, a pointer to a
+// generated type, and calls fn. If the body is not such a message, fn is not called: the record
+// fails with a [batch.MalformedError] and goes to the dead-letter queue. The error has the
+// position in the body, and quotes nothing.
 //
 // A body is also malformed if a required field is missing (proto2, editions), or if M has a
 // method Validate() error that returns an error. The text of that error appears in the
 // reason, so it should name fields, not values.
 //
-// Unknown fields come from newer senders. They are kept in the message, as protobuf does
-// (those of JSON are dropped), unless [Config] says otherwise.
+// Unknown fields, of newer senders, are kept in the message, except in JSON, where they are
+// dropped. [Config].DisallowUnknownFields makes them an error.
 //
 // Handler takes one Config at most. It returns nil if fn is nil, if Config.Format is unknown, or
 // if M is not a generated type, such as an interface or dynamicpb.Message.
@@ -64,7 +64,7 @@ func Handler[M proto.Message](fn func(ctx context.Context, m M) error, cfg ...Co
 			return malformed(missing(err), err)
 		}
 		if validates {
-			v := m // so that only messages with Validate cost an allocation for it
+			v := m // a copy, so that only messages with Validate cost an allocation
 			if reason, err := jsonbody.Validate(&v); err != nil {
 				return malformed(reason, err)
 			}
@@ -73,7 +73,7 @@ func Handler[M proto.Message](fn func(ctx context.Context, m M) error, cfg ...Co
 	}
 }
 
-// Format is how a message stands in a body.
+// Format is the format of a message in a body.
 type Format string
 
 // The formats.
@@ -140,8 +140,8 @@ func malformed(reason string, err error) error {
 	return &batch.MalformedError{Reason: reason, Err: err}
 }
 
-// maxDepth is how deep the decoder, and the search for errors and unknown fields, go into
-// nested messages. maxPath limits the path in an error's text.
+// maxDepth is the deepest nesting of messages, for the decoder and for the search for errors
+// and unknown fields. maxPath limits the path in an error's text.
 const (
 	maxDepth = protowire.DefaultRecursionLimit
 	maxPath  = 200
@@ -158,8 +158,8 @@ func join(path string, number protowire.Number, field protoreflect.FieldDescript
 	return path + string(field.Name())
 }
 
-// whereWire describes, by field and offset, what is wrong with the wire format of a
-// message. The decoder does not report that. It is called only after an error.
+// whereWire describes an error in the wire format of a message by field and offset, which the
+// decoder does not report. It is called only after an error.
 func whereWire(data []byte, message protoreflect.MessageDescriptor) string {
 	if where := inWire(data, 0, message, "", maxDepth); where != "" {
 		return where
@@ -250,7 +250,7 @@ func unknownIn(m protoreflect.Message, path string, depth int) (where string) {
 	return where
 }
 
-// linePattern finds the position in protojson's errors. The text behind it quotes values.
+// linePattern finds the position in protojson's errors. The text after it quotes values.
 var linePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\(line (\d+):(\d+)\)`) })
 
 func whereJSON(err error, message protoreflect.MessageDescriptor) string {

@@ -22,27 +22,27 @@ const (
 	legacyAttribute = "SQSLargePayloadSize"
 )
 
-// maxKey is how long an object's key may be ("Naming Amazon S3 objects" in the Amazon S3
+// maxKey is the largest length of an object's key ("Naming Amazon S3 objects" in the Amazon S3
 // User Guide). Names of buckets and ARNs of access points are not longer than maxBucket.
 const (
 	maxKey    = 1024
 	maxBucket = 512
 )
 
-// pointer says where a body is stored.
+// pointer is the location of a body in S3.
 type pointer struct {
 	Bucket string `json:"s3BucketName"`
 	Key    string `json:"s3Key"`
 	size   int64  // from the attribute; -1 if there is none
 }
 
-// pointerOf reads a record's pointer. It returns false for a record with its own body, and
-// must be very fast for it.
+// pointerOf reads a record's pointer. It returns false, very fast, for a record with its own
+// body.
 func pointerOf(r *batch.Record) (p pointer, found bool, err error) {
 	claim, claimed := claimOf(r.MessageAttributes)
 	if !looksLikePointer(r.Body) {
 		if claimed {
-			return p, false, malformed("the attribute with the payload's size says that the body is in S3, but the body is not a pointer to S3", nil)
+			return p, false, malformed("the attribute with the payload's size is set, but the body is not a pointer to S3", nil)
 		}
 		return p, false, nil
 	}
@@ -87,7 +87,7 @@ func parsePointer(body string) (p pointer, err error) {
 		return p, malformed("pointer to S3: "+jsonbody.Where(body, &parts), err)
 	}
 	if len(parts) != 2 {
-		return p, malformed(fmt.Sprintf("pointer to S3: %d parts in place of 2", len(parts)), nil)
+		return p, malformed(fmt.Sprintf("pointer to S3: %d parts, must be 2", len(parts)), nil)
 	}
 	if err := json.Unmarshal(parts[1], &p); err != nil {
 		return p, malformed("pointer to S3, in its second part: "+jsonbody.Where(string(parts[1]), &p), err)

@@ -25,10 +25,10 @@ var errMissing = errors.New("no such object")
 // object is an object in S3. Its body must be closed.
 type object struct {
 	io.ReadCloser
-	size int64 // -1 if S3 did not say
+	size int64 // -1 if unknown
 }
 
-// open starts to get the object to which the pointer leads.
+// open starts to get the object of a pointer.
 func (s *store) open(ctx context.Context, p pointer) (o object, err error) {
 	if s.err != nil {
 		return o, s.err
@@ -63,7 +63,7 @@ func (s *store) check(p pointer, size int64) error {
 	case s.max > 0 && size > s.max:
 		return batch.Permanent(fmt.Errorf("s3payload: the object in bucket %q has %d bytes, more than Config.MaxBytes (%d) allows", p.Bucket, size, s.max))
 	case p.size >= 0 && p.size != size && !s.cfg.IgnoreSize:
-		return batch.Permanent(fmt.Errorf("s3payload: the object in bucket %q has %d bytes, the message's attribute says %d (Config.IgnoreSize)", p.Bucket, size, p.size))
+		return batch.Permanent(fmt.Errorf("s3payload: the object in bucket %q has %d bytes, but %d by the message's attribute (Config.IgnoreSize)", p.Bucket, size, p.size))
 	}
 	return nil
 }
@@ -103,16 +103,16 @@ func getError(p pointer, err error) error {
 		switch api.ErrorCode() {
 		case "NoSuchKey":
 			return batch.Permanent(fmt.Errorf("s3payload: %w in S3, bucket %q: %w", errMissing, p.Bucket, err))
-		case "NoSuchBucket": // which does not show whether the message was handled before
+		case "NoSuchBucket": // not errMissing: the message may not have been handled before
 			return batch.Permanent(fmt.Errorf("s3payload: no such bucket in S3, %q: %w", p.Bucket, err))
 		}
 	}
 	return fmt.Errorf("s3payload: get the object from bucket %q: %w", p.Bucket, err)
 }
 
-// clientOf returns a function that returns client or else makes one. If the configuration
-// could not be loaded, the next call tries again. A function whose messages are all small
-// makes no client.
+// clientOf returns a function that returns client, or makes one at the first call, so that
+// a program with small messages makes none. If the configuration could not be loaded, the next
+// call tries again.
 func clientOf(client *s3.Client) func(context.Context) (*s3.Client, error) {
 	var mu sync.Mutex
 	return func(ctx context.Context) (*s3.Client, error) {

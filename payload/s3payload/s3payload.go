@@ -10,23 +10,23 @@
 // SQSLargePayloadSize.
 //
 // [Unwrap] gets the object within the record's deadline and passes its text on as the
-// record's body. [Stream] lets a function read it as a stream. Both pass on a message with
-// its own body. [Uploader] is for senders.
+// record's body. [Stream] passes it to a function as a stream. Both pass on a message with its
+// own body. [Uploader] is for senders.
 //
 // A body that is a pointer is followed even without the attribute, since forwarding a
 // message may lose attributes. A message with the attribute but without a pointer is
 // malformed.
 //
-// A sender can put any location into a pointer, and it is read with the permissions of this
-// program. Therefore only objects in [Config.Buckets] are read, and only those whose keys begin
-// with one of [Config.Prefixes], if there are any.
+// A sender can put any location into a pointer, which is read with the permissions of this
+// program. Therefore only objects in [Config.Buckets] are read, and, if [Config.Prefixes] is
+// set, only keys that begin with one of the prefixes.
 //
 // These records fail for good (see [batch.Permanent]), with the pointer in the dead-letter
 // queue:
 //
 //   - the pointer leads to another bucket, to a key without one of the prefixes, or to an
 //     object or bucket that does not exist;
-//   - the object is larger than [Config.MaxBytes], or its size is not that of the attribute.
+//   - the object is larger than [Config.MaxBytes], or its size differs from the attribute.
 //
 // A pointer that cannot be read is a [batch.MalformedError]. Any other error, such as
 // throttling or denied access, is an ordinary failure. If the role does not have the permission
@@ -56,9 +56,8 @@ import (
 // MaxBytes is the default of [Config.MaxBytes], 16 MiB.
 const MaxBytes = 16 << 20
 
-// Config configures which objects are read, and what happens to them. Buckets is required.
-// If it is missing, the program that runs the handler reports it at the start, or else the
-// first record with a pointer fails.
+// Config configures [Unwrap] and [Stream]. Buckets is required. The program that runs the
+// handler reports an invalid Config at the start. Otherwise records with a pointer fail.
 type Config struct {
 	// Buckets are the buckets from which objects may be read: their names, or ARNs of
 	// access points. "*" allows every bucket that the role may read. Anyone who can send to
@@ -66,45 +65,44 @@ type Config struct {
 	// even delete, more than payloads.
 	Buckets []string
 
-	// Prefixes are what the keys of objects must begin with, such as the Prefix of the sender's
-	// [Uploader]. Anyone who can send to the queue chooses the key, so use a prefix if the
+	// Prefixes are the allowed beginnings of keys, such as the Prefix of the sender's
+	// [Uploader]. Anyone who can send to the queue chooses the key, so set a prefix if the
 	// buckets have other objects. Defaults to any key. Required for DeleteAfterSuccess, where
 	// "" allows any key.
 	Prefixes []string
 
-	// MaxBytes is the largest size of an object that [Unwrap] reads, at least 1. Each
-	// record that is handled at the same time may take that much memory. [Stream] keeps
-	// nothing in memory and has this limit only if it is set. Defaults to 16 MiB.
+	// MaxBytes is the largest size of an object that [Unwrap] reads, at least 1. Each record
+	// in flight may take that much memory. [Stream] keeps nothing in memory, and has no limit
+	// by default. Defaults to 16 MiB.
 	MaxBytes int64
 
-	// IgnoreSize accepts objects whose size is not that of the attribute, for senders that
-	// count differently: a library for JavaScript adds the size of the attributes. Defaults
-	// to false: an object of another size is not the one that was sent.
+	// IgnoreSize accepts objects whose size differs from the attribute, for senders that count
+	// differently: a library for JavaScript adds the size of the attributes. Defaults to
+	// false: an object of another size is not the body that was sent.
 	IgnoreSize bool
 
-	// DeleteAfterSuccess deletes the object when the function has returned nil in time. If
-	// deleting fails, there is a warning, and the record still succeeds. Set a lifecycle
-	// rule in the bucket for such objects. Defaults to false.
+	// DeleteAfterSuccess deletes the object when the function has returned nil in time. A
+	// failure to delete is a warning, and the record still succeeds. Set a lifecycle rule in
+	// the bucket for such objects. Defaults to false.
 	//
 	// Middleware around Unwrap must not fail after the object was deleted. If SQS delivers
 	// a handled message again, its object is missing; see IgnoreMissing.
 	DeleteAfterSuccess bool
 
-	// IgnoreMissing takes a record whose object does not exist as handled before: the
-	// record is done, with a warning, and the function is not called. It has no effect if
-	// the bucket does not exist. Do not set it if a lifecycle rule of the bucket may delete
-	// objects that were not handled yet. Defaults to false: such a record goes to the
-	// dead-letter queue.
+	// IgnoreMissing treats a record whose object does not exist as handled before: the record
+	// is done, with a warning, and the function is not called. It has no effect if the bucket
+	// does not exist. Do not set it if a lifecycle rule of the bucket may delete objects that
+	// were not handled yet. Defaults to false: such a record goes to the dead-letter queue.
 	IgnoreMissing bool
 
 	// Client makes the calls. Defaults to a client configured by the environment, which is
-	// made when it is first needed. That client puts the bucket into the path if
-	// AWS_ENDPOINT_URL or AWS_ENDPOINT_URL_S3 is set.
+	// made at the first call. That client puts the bucket into the path if AWS_ENDPOINT_URL or
+	// AWS_ENDPOINT_URL_S3 is set.
 	Client *s3.Client
 
-	// Warned gets a warning if an object could not be deleted or was missing: the first
-	// time, and then at most once a minute. Defaults to lines in slog.Default(), in the
-	// format of package telemetry/log.
+	// Warned is called if an object could not be deleted or was missing: the first time, and
+	// then at most once a minute. Defaults to lines in slog.Default(), in the format of
+	// package telemetry/log.
 	Warned func(ctx context.Context, w batch.Warning)
 }
 
@@ -112,7 +110,7 @@ type Config struct {
 type store struct {
 	cfg      Config
 	max      int64 // 0 means any size
-	err      error // the error of the configuration
+	err      error // of the configuration
 	client   func(context.Context) (*s3.Client, error)
 	warnings warnings
 }
@@ -140,8 +138,8 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// refused says why the configuration does not let an object be read, without the sender's text;
-// nil if it does.
+// refused returns why the configuration does not allow to read an object, without the sender's
+// text, or nil.
 func (s *store) refused(p pointer) error {
 	begins := func(prefix string) bool { return strings.HasPrefix(p.Key, prefix) }
 	switch {

@@ -11,23 +11,22 @@ import (
 
 // Object is a body that can be read as a stream.
 type Object struct {
-	// Body is the text, from S3 or from the message itself. It returns an error if the
-	// connection breaks or the record's context ends. The record has failed then, whatever
-	// the function returns, and comes back as a whole. Do not read Body after the function
-	// has returned.
+	// Body is the text, from S3 or from the message. Read returns an error if the connection
+	// breaks or the record's context ends. The record has failed then, whatever the function
+	// returns, and comes back as a whole. Do not read Body after the function has returned.
 	Body io.Reader
 	// Size is the number of bytes in Body.
 	Size int64
-	// Bucket and Key name the object. They are empty for a body in the message itself.
+	// Bucket and Key name the object. They are empty for a body in the message.
 	Bucket, Key string
 }
 
-// Stream makes a handler of a function that reads the body itself, so that it never has to
-// be in memory as a whole. If the message has its own body, the function reads that.
+// Stream returns a handler that passes the body to fn as a stream, so that it is never in
+// memory as a whole. If the message has its own body, fn reads that one.
 //
 // Everything else is as for [Unwrap], except that [Config.MaxBytes] has no default. The
-// record that [batch.RecordFrom] returns does not have the attribute with the size, and has
-// no body if that is in S3.
+// record of [batch.RecordFrom] does not have the attribute with the size, and has no body if
+// the body is in S3.
 //
 // Stream returns nil if fn is nil.
 func Stream(fn func(ctx context.Context, o Object) error, cfg Config) batch.Handler {
@@ -42,7 +41,7 @@ type streamer struct {
 	fn    func(context.Context, Object) error
 }
 
-// Validate returns an error that names what is wrong with the configuration.
+// Validate reports an invalid configuration.
 func (s *streamer) Validate() error { return s.store.err }
 
 // Handle calls the function with a reader of the body.
@@ -76,10 +75,10 @@ func (s *streamer) Handle(ctx context.Context, r batch.Record) error {
 	return nil
 }
 
-var errNoSize = errors.New("s3payload: S3 did not say how large the object is")
+var errNoSize = errors.New("s3payload: the answer of S3 has no size of the object")
 
-// reader remembers why the object could not be read to its end, since a function that takes
-// the error for the end must not have handled the record.
+// reader keeps the error with which reading failed, since the record must fail even if the
+// function takes the error for the end.
 type reader struct {
 	from    io.Reader
 	pointer pointer

@@ -14,9 +14,8 @@ import (
 )
 
 // Unwrap returns middleware that reads the body of a message from S3, if the message has a
-// pointer to it. The function's record, also that of [batch.RecordFrom], has the object's
-// text as its body. It has neither the attribute with the size nor SQS's digests, which are
-// those of the pointer.
+// pointer. The handler's record, also from [batch.RecordFrom], has the object's text as its
+// body. It has neither the attribute with the size nor SQS's digests, which are of the pointer.
 //
 // The middleware returns nil if its handler is nil.
 func Unwrap(cfg Config) func(batch.Handler) batch.Handler {
@@ -34,12 +33,12 @@ type unwrapper struct {
 	next  batch.Handler
 }
 
-// Validate returns an error that names what is wrong with the configuration.
+// Validate reports an invalid configuration.
 func (u *unwrapper) Validate() error {
 	return cmp.Or(u.store.err, wrapped.Validate(u.next))
 }
 
-// Handle reads the body from S3, if it is there.
+// Handle passes on the record, with the body from S3 if the record has a pointer.
 func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	p, found, err := pointerOf(&r)
 	if err != nil {
@@ -61,8 +60,8 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 	return err
 }
 
-// withoutPointer returns the record without the pointer's attribute and digests. The
-// attributes are a copy, since the record's own must not be changed.
+// withoutPointer returns the record without the pointer's attribute and digests. It copies the
+// attributes, since the record's map is shared.
 func withoutPointer(r batch.Record) batch.Record {
 	r.MD5OfBody, r.MD5OfMessageAttributes = "", ""
 	if _, claimed := claimOf(r.MessageAttributes); claimed {
@@ -76,7 +75,7 @@ func withoutPointer(r batch.Record) batch.Record {
 // failed turns an error of S3 into the record's error.
 func (s *store) failed(ctx context.Context, messageID string, err error) error {
 	if s.cfg.IgnoreMissing && errors.Is(err, errMissing) {
-		s.warnings.tell(ctx, batch.Warning{
+		s.warnings.warn(ctx, batch.Warning{
 			Message:   "a message was taken as handled before, because its object is missing in S3 (Config.IgnoreMissing of package s3payload)",
 			MessageID: messageID, Err: err,
 		})
@@ -85,12 +84,12 @@ func (s *store) failed(ctx context.Context, messageID string, err error) error {
 	return err
 }
 
-// deleteTimeout limits how long a success can be delayed.
+// deleteTimeout is the longest delay of a success.
 const deleteTimeout = 5 * time.Second
 
-// succeeded deletes the object, if that is configured. It does so before the message is
-// deleted, because the object is not known afterwards. If the record's time is over, it
-// keeps the object: the success may have come too late, and the message may come again.
+// succeeded deletes the object, if Config.DeleteAfterSuccess is set. It does so before the
+// message is deleted, because the pointer is not available afterwards. After the end of ctx it
+// keeps the object: the success may have come too late, and the message may be delivered again.
 func (s *store) succeeded(ctx context.Context, messageID string, p pointer) {
 	if !s.cfg.DeleteAfterSuccess || ctx.Err() != nil {
 		return
@@ -98,47 +97,49 @@ func (s *store) succeeded(ctx context.Context, messageID string, p pointer) {
 	limited, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
 	if err := s.delete(limited, p); err != nil {
-		s.warnings.tell(ctx, batch.Warning{
+		s.warnings.warn(ctx, batch.Warning{
 			Message:   "the object of a message that was handled could not be deleted from S3: the role needs s3:DeleteObject. Give the bucket a lifecycle rule for such objects",
 			MessageID: messageID, Err: fmt.Errorf("s3payload: delete the object from bucket %q: %w", p.Bucket, err),
 		})
 	}
 }
 
-// every is how often a warning is repeated: a missing permission affects every record.
+// every is the shortest interval of a repeated warning: a missing permission affects every
+// record.
 const every = time.Minute
 
 // warnings passes on problems that must not fail a record.
 type warnings struct {
 	hook func(ctx context.Context, w batch.Warning)
 
-	mu     sync.Mutex
-	last   map[string]time.Time // by message
-	untold map[string]int
+	mu      sync.Mutex
+	last    map[string]time.Time // by message
+	skipped map[string]int       // warnings since last, by message
 }
 
-func (w *warnings) tell(ctx context.Context, warning batch.Warning) {
-	if untold, due := w.due(warning.Message); due {
-		if untold > 0 {
-			warning.Message += fmt.Sprintf("; %d more of these since the last line", untold)
+// warn calls the hook, at most once in every for the same message.
+func (w *warnings) warn(ctx context.Context, warning batch.Warning) {
+	if skipped, due := w.due(warning.Message); due {
+		if skipped > 0 {
+			warning.Message += fmt.Sprintf("; %d more of these since the last line", skipped)
 		}
 		defer func() { _ = recover() }() // a panic of the hook must not fail the record
 		w.hook(ctx, warning)
 	}
 }
 
-func (w *warnings) due(message string) (untold int, due bool) {
+func (w *warnings) due(message string) (skipped int, due bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
-	if last, told := w.last[message]; told && now.Sub(last) < every {
-		w.untold[message]++
+	if last, warned := w.last[message]; warned && now.Sub(last) < every {
+		w.skipped[message]++
 		return 0, false
 	}
 	if w.last == nil {
-		w.last, w.untold = map[string]time.Time{}, map[string]int{}
+		w.last, w.skipped = map[string]time.Time{}, map[string]int{}
 	}
-	untold = w.untold[message]
-	w.last[message], w.untold[message] = now, 0
-	return untold, true
+	skipped = w.skipped[message]
+	w.last[message], w.skipped[message] = now, 0
+	return skipped, true
 }

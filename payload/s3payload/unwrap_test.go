@@ -97,12 +97,12 @@ func TestPointersThatAreMalformed(t *testing.T) {
 		r      batch.Record
 		reason string
 	}{
-		"the attribute, and no pointer":        {record(order, size(5)), "the attribute with the payload's size says that the body is in S3"},
+		"the attribute, and no pointer":        {record(order, size(5)), "the attribute with the payload's size is set, but the body"},
 		"the attribute, and a pointer escaped": {record(strings.Replace(newer, "software", `\u0073oftware`, 1), size(5)), "the attribute with"},
 		"cut":                                  {record(newer[:70], nil), "pointer to S3: not valid JSON at offset 70"},
 		"something behind":                     {record(newer+"x", nil), "pointer to S3: not valid JSON at offset"},
-		"no second part":                       {record(pointer("]"), nil), "pointer to S3: 1 parts in place of 2"},
-		"three parts":                          {record(pointer(",{},{}]"), nil), "pointer to S3: 3 parts in place of 2"},
+		"no second part":                       {record(pointer("]"), nil), "pointer to S3: 1 parts, must be 2"},
+		"three parts":                          {record(pointer(",{},{}]"), nil), "pointer to S3: 3 parts, must be 2"},
 		"no object":                            {record(pointer(`,"a"]`), nil), "pointer to S3, in its second part: a JSON string does not go into"},
 		"a key that is no text":                {record(pointer(`,{"s3BucketName":"payloads","s3Key":7}]`), nil), `pointer to S3, in its second part: field "s3Key"`},
 		"null":                                 {record(pointer(",null]"), nil), "pointer to S3: s3BucketName is missing"},
@@ -147,8 +147,8 @@ func TestWhatFails(t *testing.T) {
 		"another prefix":         {s3payload.Config{Buckets: buckets, Prefixes: []string{"other/", "payloads/x"}}, record(newer, nil), nil, "the pointer leads to a key that begins with none of Config.Prefixes", 0, true},
 		"a missing object":       {cfg, record(strings.Replace(newer, "a/1", "a/2", 1), nil), nil, `no such object in S3, bucket "payloads"`, 1, true},
 		"a missing bucket":       {s3payload.Config{Buckets: buckets, IgnoreMissing: true}, record(newer, nil), refused(404, "NoSuchBucket"), `no such bucket in S3, "payloads"`, 1, true},
-		"larger than it is":      {cfg, record(newer, size(len(order)+1)), nil, `the object in bucket "payloads" has 33 bytes, the message's attribute says 34`, 1, true},
-		"smaller":                {cfg, record(newer, size(1)), nil, "the message's attribute says 1 (Config.IgnoreSize)", 1, true},
+		"larger than it is":      {cfg, record(newer, size(len(order)+1)), nil, `the object in bucket "payloads" has 33 bytes, but 34 by the message's attribute`, 1, true},
+		"smaller":                {cfg, record(newer, size(1)), nil, "but 1 by the message's attribute (Config.IgnoreSize)", 1, true},
 		"too large":              {s3payload.Config{Buckets: buckets, MaxBytes: 32}, record(newer, nil), nil, "has 33 bytes, more than Config.MaxBytes (32) allows", 1, true},
 		"access denied":          {cfg, record(newer, nil), refused(403, "AccessDenied"), "AccessDenied", 1, false},
 		"throttling":             {cfg, record(newer, nil), refused(503, "SlowDown"), "SlowDown", 3, false},

@@ -21,21 +21,21 @@ import (
 const (
 	// Threshold is the default of [UploaderConfig.Threshold], 256 KiB.
 	Threshold = 256 << 10
-	// maxMessage is SQS's limit for a message; maxAttributes is its limit for the attributes
-	// of one ("Amazon SQS message quotas" in the Amazon SQS Developer Guide).
+	// maxMessage is SQS's limit for the size of a message, and maxAttributes for the number of
+	// attributes ("Amazon SQS message quotas" in the Amazon SQS Developer Guide).
 	maxMessage    = 1 << 20
 	maxAttributes = 10
 	// maxPrefix leaves room for the id in a key.
 	maxPrefix = maxKey - 26
 )
 
-// UploaderConfig configures which bodies are stored in S3, and where. Bucket is required.
+// UploaderConfig configures [NewUploader]. Bucket is required.
 type UploaderConfig struct {
-	// Bucket is where bodies are stored.
+	// Bucket is the bucket for bodies.
 	Bucket string
 
-	// Prefix is put before the random id in the objects' keys, up to 998 bytes. Defaults to
-	// none.
+	// Prefix is the beginning of the objects' keys, before a random id, up to 998 bytes.
+	// Defaults to none.
 	Prefix string
 
 	// Threshold is the largest size of a message, body and attributes, that is sent without
@@ -50,8 +50,8 @@ type UploaderConfig struct {
 	// with an older library. Defaults to false.
 	Legacy bool
 
-	// Put changes an upload before it is made: a KMS key, a storage class, tags. Defaults
-	// to none; the bucket's own encryption applies.
+	// Put changes the input of each upload: a KMS key, a storage class, tags. Defaults to
+	// none; the bucket's own encryption applies.
 	Put func(*s3.PutObjectInput)
 
 	// Client makes the calls. Defaults to a client configured by the environment, as in
@@ -82,7 +82,7 @@ type Uploader struct {
 	client func(context.Context) (*s3.Client, error)
 }
 
-// NewUploader returns an Uploader, or an error that names what is wrong with cfg.
+// NewUploader returns an Uploader. Its error names an invalid field of cfg.
 func NewUploader(cfg UploaderConfig) (*Uploader, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -95,12 +95,11 @@ func NewUploader(cfg UploaderConfig) (*Uploader, error) {
 // than UploaderConfig.Threshold, it stores the body in S3 and replaces it by a pointer. It
 // adds an attribute with the size of the body.
 //
-// It returns an error, and stores nothing, if the body has to go to S3 and the message has
-// an attribute of the libraries, or already ten attributes, so that there is no room for
-// the size.
+// It returns an error, and stores nothing, if a message for S3 has an attribute of the
+// libraries, or has ten attributes, so that there is no room for the size.
 //
-// A group of a FIFO queue waits until the body of its next message is stored. Other groups
-// do not. Deduplication by content is that of the body, see
+// A group of a FIFO queue waits until the body of its next message is stored. Other groups do
+// not wait. Deduplication by content uses the body, not the pointer, see
 // sender.Config.ContentBasedDeduplication.
 func (u *Uploader) Prepare(ctx context.Context, m *sender.Message) error {
 	if !u.cfg.Always && sizeOf(m) <= u.cfg.Threshold {
@@ -108,7 +107,7 @@ func (u *Uploader) Prepare(ctx context.Context, m *sender.Message) error {
 	}
 	for _, name := range []string{sizeAttribute, legacyAttribute} {
 		if _, there := m.Attributes[name]; there {
-			return fmt.Errorf("s3payload: the message has the attribute %s, which says that its body is in S3 already", name)
+			return fmt.Errorf("s3payload: the message has the attribute %s, which is for bodies that are in S3 already", name)
 		}
 	}
 	name := sizeAttribute
@@ -129,7 +128,7 @@ func (u *Uploader) Prepare(ctx context.Context, m *sender.Message) error {
 	return nil
 }
 
-// sizeOf returns the size as SQS counts it.
+// sizeOf returns the size of a message as counted by SQS.
 func sizeOf(m *sender.Message) int {
 	n := len(m.Body)
 	for name, a := range m.Attributes {

@@ -10,8 +10,8 @@
 //
 // The metrics, their names and dimensions are those of package telemetry/emf;
 // docs/observability/metrics.md explains each. They are added up and sent once a minute,
-// whatever the number of records, and a last time at the stop. Distributions are sent as
-// values and counts, so that percentiles work. The role needs cloudwatch:PutMetricData.
+// whatever the number of records, and at the stop. Distributions are sent as values and
+// counts, so that percentiles work. The role needs cloudwatch:PutMetricData.
 //
 // No record waits for CloudWatch. Data that cannot be sent is kept and sent later, in fewer
 // calls. Up to 4 MB are kept: hours of a queue, at one report a minute. Beyond that the
@@ -38,7 +38,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// Config configures what is sent, and how. The zero value is ready to use.
+// Config configures [New]. The zero value is ready to use.
 type Config struct {
 	// Service is the dimension that identifies the program. All tasks of a service have the
 	// same. Defaults to the function's name (AWS_LAMBDA_FUNCTION_NAME), or else the
@@ -63,24 +63,24 @@ type Config struct {
 	// false.
 	HighResolution bool
 
-	// Client makes the calls. Its own retries are turned off, since this package retries.
+	// Client makes the calls, without retries of its own, since this package retries.
 	// Defaults to a client configured by the environment (AWS_REGION,
 	// AWS_ENDPOINT_URL_CLOUDWATCH, the role's credentials), which is made at the first
 	// call.
 	Client *cloudwatch.Client
 
-	// Warned gets a warning when CloudWatch refuses calls or does not answer, and when
-	// data is dropped: the first time, and then each hour that it lasts. Defaults to lines
+	// Warned is called when CloudWatch refuses calls or does not answer, and when data is
+	// dropped: the first time, and then each hour while the problem lasts. Defaults to lines
 	// in slog.Default(), in the format of package telemetry/log.
 	Warned func(ctx context.Context, w batch.Warning)
 }
 
-// Exporter sends metrics to CloudWatch, see [Exporter.Hooks]. Make it with [New]. It
-// is safe for concurrent use, and for several queues.
+// Exporter sends metrics to CloudWatch, see [Exporter.Hooks]. Make one with [New]. It is safe
+// for concurrent use, and for several queues.
 type Exporter struct {
 	reporter *metric.Reporter
 	opts     Config
-	err      error // the error of the options
+	err      error // of the options
 	data     data
 	sender   sender
 }
@@ -108,16 +108,16 @@ func (o *Config) setDefaults() {
 	}
 }
 
-// Dropped returns how many data were dropped, each being one metric in one period: because
-// there were too many, or because CloudWatch refused them for good.
+// Dropped returns the number of dropped data (one metric in one period each): because there
+// were too many, or because CloudWatch refused them for good.
 func (h *Exporter) Dropped() int {
 	h.sender.mu.Lock()
 	defer h.sender.mu.Unlock()
 	return h.sender.dropped
 }
 
-// warn passes on a warning and counts it. It runs on its own goroutine, where no caller
-// catches a panic.
+// warn counts a warning and passes it to Config.Warned. It recovers from a panic, since no
+// caller does.
 func (h *Exporter) warn(w batch.Warning) {
 	defer func() { _ = recover() }()
 	ctx := context.Background()
@@ -125,12 +125,12 @@ func (h *Exporter) warn(w batch.Warning) {
 	h.opts.Warned(ctx, w)
 }
 
-// SenderCalled is for sender.Config.OnCall. It observes a call that sent messages.
+// SenderCalled is for sender.Config.OnCall. It measures a call of package sender.
 func (h *Exporter) SenderCalled(c producer.Call) { h.reporter.SenderCalled(c) }
 
-// Hooks returns the hooks that observe, for handler.Config.Hooks. Their Flush sends all metrics
-// observed so far. On Lambda, after failures, it waits for at most one more call, or for none
-// if the next try is not due.
+// Hooks returns hooks for handler.Config.Hooks. Their Flush sends all metrics so far. On
+// Lambda, after failures, Flush waits for at most one more call, or for none if the next try is
+// not due.
 func (h *Exporter) Hooks() batch.Hooks {
 	all := h.reporter.Hooks()
 	flush := all.Flush

@@ -33,7 +33,7 @@ func (d *data) init(o *Config) {
 	}
 }
 
-// of takes what was observed in the period that begins at a time.
+// of takes the observations of the period that starts at begin.
 func (d *data) of(begin time.Time, a *metric.Aggregate) []types.MetricDatum {
 	var all []types.MetricDatum
 	a.Take(func(queue string, s *metric.Summary) {
@@ -67,7 +67,7 @@ const (
 	around = 2     // the head and end of a list or an object of less than 256
 )
 
-// encodedSize returns the most bytes that data take in a call.
+// encodedSize returns the largest size of data in a call, in bytes.
 func encodedSize(data ...types.MetricDatum) (size int) {
 	text := func(s string) int {
 		switch n := len(s); {

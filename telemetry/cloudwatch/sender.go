@@ -21,19 +21,19 @@ import (
 
 const (
 	callTimeout = 10 * time.Second
-	// Time between tries. During a flush, which has little time, it is at most
+	// Backoff between tries. During a flush, which has little time, it is at most
 	// flushBackoff.
 	firstBackoff = time.Second
 	maxBackoff   = 5 * time.Minute
 	flushBackoff = time.Second
-	// maxOffset is the longest time after the end of a period at which its data is sent.
-	// Otherwise all tasks of a service would call at each full minute.
+	// maxOffset is the longest random delay after the end of a period. Without it, all tasks
+	// of a service would call at each full minute.
 	maxOffset = 10 * time.Second
-	// maxQueued limits the bytes that wait to be sent, not counting the newest period.
+	// maxQueued is the limit of queued bytes, except the newest period.
 	maxQueued = 4 << 20
 )
 
-// sender sends data on a goroutine, which runs while there is any.
+// sender sends data on a goroutine, which runs while data is queued.
 type sender struct {
 	namespace string
 	lambda    bool
@@ -43,17 +43,17 @@ type sender struct {
 	client *cloudwatch.Client // belongs to the goroutine; nil until the first call
 
 	mu        sync.Mutex
-	queue     []types.MetricDatum // the data that waits to be sent, the oldest first
+	queue     []types.MetricDatum // to send, the oldest first
 	size      int                 // of queue, in bytes
 	running   bool                // the goroutine runs
-	calling   int                 // data in the open call
-	stuck     bool                // a flush stopped waiting for it
+	calling   int                 // number of data in the open call
+	stuck     bool                // a flush stopped waiting for the open call
 	flushing  int                 // flushes that wait
 	failures  int                 // failed calls since the last success
 	hopeless  bool                // the last failure needs an operator
-	notBefore time.Time
-	wake      chan struct{} // notBefore has changed
-	tried     chan struct{} // closed after the next call
+	notBefore time.Time           // start of the next call at the earliest
+	wake      chan struct{}       // notBefore has changed
+	tried     chan struct{}       // closed after the next call
 	dropped   int
 }
 
@@ -61,7 +61,7 @@ func (s *sender) init(o *Config, warn func(batch.Warning)) {
 	s.namespace, s.client = o.Namespace, o.Client
 	s.lambda = os.Getenv("AWS_LAMBDA_RUNTIME_API") != ""
 	s.offset = rand.N(min(maxOffset, o.Interval/6))
-	s.trouble = trouble{namespace: o.Namespace, warn: warn, told: map[string]time.Time{}}
+	s.trouble = trouble{namespace: o.Namespace, warn: warn, warned: map[string]time.Time{}}
 	s.wake, s.tried = make(chan struct{}, 1), make(chan struct{})
 }
 
@@ -83,8 +83,8 @@ func (s *sender) add(some []types.MetricDatum) {
 	s.trouble.dropped(dropped)
 }
 
-// bound drops the oldest periods if there is too much data, and returns how many data these
-// were. It never drops the newest period.
+// bound drops the oldest periods, but never the newest, while there is too much data. It
+// returns the number of dropped data.
 func (s *sender) bound() (dropped int) {
 	for s.size > maxQueued {
 		n := slices.IndexFunc(s.queue, func(d types.MetricDatum) bool { return !d.Timestamp.Equal(*s.queue[0].Timestamp) })
@@ -117,8 +117,8 @@ func (s *sender) run() {
 	}
 }
 
-// next takes the data to send, or returns how long to wait. If it returns neither, there is
-// nothing left to do.
+// next returns the data of the next call, or the time to wait for it, or neither if the queue
+// is empty.
 func (s *sender) next() (some []types.MetricDatum, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +169,7 @@ func (s *sender) over(some []types.MetricDatum, err error) {
 		s.trouble.dropped(dropped)
 	}
 
-	s.mu.Lock() // the warning was given, so flushes may return
+	s.mu.Lock() // after the warning, flushes may return
 	s.calling, s.stuck = 0, false
 	close(s.tried)
 	s.tried = make(chan struct{})
@@ -184,7 +184,7 @@ func (s *sender) backoff() time.Duration {
 	return sleep.Backoff(s.failures, firstBackoff, maxBackoff)
 }
 
-// flush sends everything now. It returns when that is done or when ctx ends. On Lambda it
+// flush sends everything now. It returns when everything is sent or ctx ends. On Lambda it
 // stops at a failure that will last: the next invocation continues.
 func (s *sender) flush(ctx context.Context) {
 	s.mu.Lock()
@@ -217,7 +217,7 @@ func (s *sender) flush(ctx context.Context) {
 	}
 }
 
-// put makes a call. A panic in the user's parts of the client becomes an error.
+// put makes a call. A panic in the user's parts of the client becomes its error.
 func (s *sender) put(some []types.MetricDatum) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

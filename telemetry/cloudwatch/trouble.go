@@ -16,8 +16,8 @@ import (
 
 const (
 	remindEvery = time.Hour
-	// patience is how many calls may fail in a row before there is a warning, if the
-	// problem may pass by itself.
+	// patience is the number of failed calls in a row before a warning, if the problem may
+	// pass by itself.
 	patience = 3
 )
 
@@ -26,6 +26,7 @@ var errNoRegion = errors.New("no region: set AWS_REGION, or give Config.Client")
 // unread is the SDK's code for an answer without a code, such as a proxy's.
 const unread = "UnknownError"
 
+// verdict is the meaning of an error. kind identifies the problem, text is its warning.
 type verdict struct {
 	kind    string
 	now     bool // an operator has to act
@@ -33,7 +34,7 @@ type verdict struct {
 	text    string
 }
 
-// judge reads an error by "Common Errors" of the CloudWatch API reference.
+// judge returns the verdict on an error, by "Common Errors" of the CloudWatch API reference.
 func judge(err error) verdict {
 	code, status := "", 0
 	if coded, ok := errors.AsType[smithy.APIError](err); ok {
@@ -75,40 +76,41 @@ type trouble struct {
 	namespace string
 	warn      func(batch.Warning)
 
-	mu   sync.Mutex
-	told map[string]time.Time
+	mu     sync.Mutex
+	warned map[string]time.Time // latest warning, by kind
 }
 
-// over is called after a success: the next problem is reported again.
+// over forgets all problems after a success, so that the next one is reported at once.
 func (t *trouble) over() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	clear(t.told)
+	clear(t.warned)
 }
 
 func (t *trouble) failed(v verdict, failures int, err error) {
 	if !v.now && failures < patience {
 		return
 	}
-	t.tell(v.kind, batch.Warning{Message: strings.ReplaceAll(v.text, "{namespace}", t.namespace), Err: err})
+	t.warnHourly(v.kind, batch.Warning{Message: strings.ReplaceAll(v.text, "{namespace}", t.namespace), Err: err})
 }
 
 func (t *trouble) dropped(n int) {
 	if n > 0 {
-		t.tell("dropped", batch.Warning{Message: "metrics for CloudWatch are dropped, the oldest first, because too many wait to be sent. Records are not affected"})
+		t.warnHourly("dropped", batch.Warning{Message: "metrics for CloudWatch are dropped, the oldest first, because too many wait to be sent. Records are not affected"})
 	}
 }
 
 func (t *trouble) left(n int) {
-	t.tell("left", batch.Warning{Message: fmt.Sprintf("%d metric data could not be sent to CloudWatch before the stop. Records are not affected", n)})
+	t.warnHourly("left", batch.Warning{Message: fmt.Sprintf("%d metric data could not be sent to CloudWatch before the stop. Records are not affected", n)})
 }
 
-func (t *trouble) tell(kind string, w batch.Warning) {
+// warnHourly warns, unless it has warned of the same kind of problem within an hour.
+func (t *trouble) warnHourly(kind string, w batch.Warning) {
 	t.mu.Lock()
-	at, told := t.told[kind]
-	due := !told || time.Since(at) >= remindEvery
+	at, warned := t.warned[kind]
+	due := !warned || time.Since(at) >= remindEvery
 	if due {
-		t.told[kind] = time.Now()
+		t.warned[kind] = time.Now()
 	}
 	t.mu.Unlock()
 	if due {

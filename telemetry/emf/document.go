@@ -21,10 +21,10 @@ const (
 	maxHead    = 500 // bytes of them for the level, queue and request
 )
 
-// about is what the documents of one report have in common.
+// about has the members that all documents of a report share.
 type about struct {
 	now       time.Time
-	at        time.Time // the time of the metrics
+	at        time.Time // of the metrics
 	requestID string    // of the only invocation, on Lambda
 	cold      bool
 	dropped   int
@@ -36,7 +36,7 @@ type documents struct {
 	constant   map[string]any // members that are in every document
 	resolution int            // StorageResolution; 0 leaves it out
 	level      string         // "" if lines need no level
-	fixed      int            // the most bytes of a document without metrics
+	fixed      int            // largest size of a document without metrics, in bytes
 }
 
 // metadata is the member _aws.
@@ -64,7 +64,7 @@ type piece struct {
 	layer int // its index among the pieces of its metric: a document has each metric once
 }
 
-// size returns the most bytes that a piece takes in a document.
+// size returns the largest size of a piece in a document, in bytes.
 func (p *piece) size() int {
 	return len(`{"Name":"","Unit":"","StorageResolution":1},`+`,"":`) + 2*len(p.Name) + len(p.Unit) + len(p.value)
 }
@@ -92,8 +92,8 @@ func newDocuments(o *Config) *documents {
 	return d
 }
 
-// logLevel returns the level that lines need so that Lambda keeps them. Lambda takes lines
-// without a level and a timestamp (RFC 3339) for INFO. "" means none is needed.
+// logLevel returns the level that lines need so that Lambda keeps them; "" if they need none.
+// Lambda takes lines without a level and a timestamp (RFC 3339) for INFO.
 func logLevel() string {
 	level := strings.ToUpper(os.Getenv("AWS_LAMBDA_LOG_LEVEL"))
 	if os.Getenv("AWS_LAMBDA_LOG_FORMAT") == "JSON" && slices.Contains([]string{"WARN", "ERROR", "FATAL"}, level) {
@@ -168,10 +168,10 @@ func (d *documents) encode(a about, queue string, pieces []piece) []byte {
 	return append(line, '\n')
 }
 
-// distribution returns a metric's value. Up to a hundred observations become a list of
-// numbers. More become values and counts with statistics. The specification does not
-// mention that form, but CloudWatch accepts it: AWS's OpenTelemetry exporter for this
-// format (awsemf) writes histograms this way.
+// distribution returns a metric's value: a list of numbers for up to a hundred observations,
+// or values and counts with statistics for more. The specification does not mention the second
+// form, but CloudWatch accepts it: AWS's OpenTelemetry exporter for this format (awsemf) writes
+// histograms in it.
 func distribution(some []metric.Value) any {
 	var all struct {
 		Values   []float64
@@ -196,11 +196,11 @@ func distribution(some []metric.Value) any {
 	return list
 }
 
-// encoded returns numbers and texts in JSON.
+// encoded returns v, of numbers and texts, in JSON.
 func encoded(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // it has nothing that encoding/json refuses
+	_ = e.Encode(v) // never fails for such values
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }

@@ -47,7 +47,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// Config configures what is written. The zero value is ready to use.
+// Config configures [New]. The zero value is ready to use.
 type Config struct {
 	// Service is the dimension that identifies the function. Defaults to the function's
 	// name (AWS_LAMBDA_FUNCTION_NAME), or else the program's name.
@@ -84,12 +84,12 @@ type Config struct {
 	Writer io.Writer
 }
 
-// Exporter writes metrics, see [Exporter.Hooks]. Make it with [New]. It is safe for concurrent
+// Exporter writes metrics, see [Exporter.Hooks]. Make one with [New]. It is safe for concurrent
 // use, and for several queues.
 type Exporter struct {
 	reporter *metric.Reporter
 	opts     Config
-	err      error // the error of the options
+	err      error // of the options
 	docs     *documents
 	lambda   bool // on Lambda rather than in a container
 	alone    bool // one invocation at a time
@@ -131,10 +131,10 @@ func (o *Config) setDefaults() {
 	}
 }
 
-// SenderCalled is for sender.Config.OnCall. It observes a call that sent messages.
+// SenderCalled is for sender.Config.OnCall. It measures a call of package sender.
 func (h *Exporter) SenderCalled(c sender.Call) { h.reporter.SenderCalled(c) }
 
-// Hooks returns the hooks that write, for handler.Config.Hooks.
+// Hooks returns hooks for handler.Config.Hooks.
 func (h *Exporter) Hooks() batch.Hooks {
 	all := h.reporter.Hooks()
 	settled := all.BatchSettled
@@ -153,7 +153,7 @@ func (h *Exporter) Hooks() batch.Hooks {
 	return all
 }
 
-// Dropped returns how many lines could not be written.
+// Dropped returns the number of lines that could not be written.
 func (h *Exporter) Dropped() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -182,7 +182,7 @@ func (h *Exporter) line(line []byte) {
 		line = append([]byte{'\n'}, line...)
 	}
 	written := false
-	defer func() { // also if Write panics
+	defer func() { // even if Write panics
 		if !written {
 			h.mu.Lock()
 			defer h.mu.Unlock()
@@ -190,7 +190,7 @@ func (h *Exporter) line(line []byte) {
 		}
 	}()
 	torn := h.torn
-	h.torn = true // assume so in case Write panics
+	h.torn = true // until Write returns: it may panic
 	n, err := h.opts.Writer.Write(line)
 	h.torn = n > 0 && n < len(line) || torn && n == 0
 	written = err == nil && n == len(line)

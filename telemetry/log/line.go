@@ -62,7 +62,7 @@ func (h *writer) attrs(r *batch.Result) []slog.Attr {
 	return h.appendBody(line, r, maxTexts-size)
 }
 
-// appendAge appends how long ago something was, by SQS's clock and this one.
+// appendAge appends the time since at, which is by SQS's clock.
 func appendAge(line []slog.Attr, key string, at time.Time) []slog.Attr {
 	if at.IsZero() {
 		return line
@@ -91,8 +91,8 @@ func (h *writer) appendBody(line []slog.Attr, r *batch.Result, room int) []slog.
 	return line
 }
 
-// appendError appends an error, the errors that it wraps, and a stack. It returns their
-// size.
+// appendError appends an error, the errors that it wraps, and a stack. size is their size in
+// bytes of JSON.
 func appendError(line []slog.Attr, err error) (with []slog.Attr, size int) {
 	if err == nil {
 		return line, 0
@@ -114,13 +114,13 @@ func appendError(line []slog.Attr, err error) (with []slog.Attr, size int) {
 	return with, size
 }
 
-// unreadable is the reason if the error's methods panic.
+// unreadable returns the reason for an error whose methods panic.
 func unreadable(err error, panicked any) slog.Attr {
 	reason, _ := shortened(fmt.Sprintf("an error of type %T, whose methods panic: %v", err, panicked), maxReason)
 	return slog.String("reason", reason)
 }
 
-// ms is a duration in milliseconds, to a tenth.
+// ms returns an attribute with a duration in milliseconds, to a tenth.
 func ms(key string, d time.Duration) slog.Attr {
 	return slog.Float64(key, float64(d.Round(100*time.Microsecond))/float64(time.Millisecond))
 }
@@ -131,7 +131,7 @@ const (
 	maxReason = 2 << 10
 	maxErrors = 3 << 10 // bytes of wrapped errors
 	maxStack  = 8 << 10
-	maxTexts  = 14_000 // bytes of these and the body together
+	maxTexts  = 14_000 // the above and the body together
 )
 
 // fits returns how many bytes of s fit into n bytes of JSON, and how many bytes of JSON
@@ -155,10 +155,10 @@ func fits(s string, n int) (end, size int) {
 }
 
 // shortened returns s if it fits into n bytes of JSON, or else its beginning and an
-// ellipsis. It also returns how many bytes that takes.
+// ellipsis. size is the result's size in bytes of JSON.
 //
-// Characters that a terminal obeys, and that neither JSON nor slog escapes, become visible:
-// senders of messages may write what errors quote.
+// Control characters of terminals that neither JSON nor slog escapes become visible: errors
+// may quote text from senders.
 func shortened(s string, n int) (short string, size int) {
 	const ellipsis = "…"
 	s = visible(s)
@@ -170,8 +170,8 @@ func shortened(s string, n int) (short string, size int) {
 	return s[:end] + ellipsis, size + len(ellipsis)
 }
 
-// visible replaces controls above U+001F, changes of direction and ends of lines by their numbers.
-// Those below are escaped by slog's handlers.
+// visible replaces controls above U+001F, changes of direction and ends of lines by their
+// numbers. slog's handlers escape controls up to U+001F.
 func visible(s string) string {
 	obeyed := func(r rune) bool { return r >= 0x7f && words.Hidden(r) }
 	if !strings.ContainsFunc(s, obeyed) {
@@ -205,19 +205,18 @@ func (l link) String() string {
 
 const (
 	maxLinks  = 16
-	maxVisits = 64 // of errors, joined ones are many
+	maxVisits = 64 // errors, including joined ones
 	maxText   = 500
 	maxType   = 200
 )
 
-// plain are types without a meaning of their own: their texts have it, and for a panic the
-// stack.
+// plain are types that add nothing to their texts, or to the stack of a panic.
 var plain = map[string]bool{
 	"*errors.errorString": true, "*errors.joinError": true, "*fmt.wrapError": true, "*fmt.wrapErrors": true, "*batch.PanicError": true,
 }
 
 // chain lists the errors in err, outermost first, whose type or text adds to the reason, up
-// to maxErrors. It also returns how many bytes they take.
+// to maxErrors. size is their size in bytes of JSON.
 func chain(err error, reason string) (links []link, size int) {
 	c := chained{said: []string{reason}}
 	c.walk(err, false)
@@ -264,7 +263,8 @@ func (c *chained) walk(err error, secret bool) {
 	}
 }
 
-// news returns a text, shortened, if it is new, and how many bytes it takes.
+// news returns a text, shortened, or "" if an earlier text contains it. size is its size in
+// bytes of JSON.
 func (c *chained) news(text string) (short string, size int) {
 	text = visible(text)
 	end, _ := fits(text, maxText-len("…"))

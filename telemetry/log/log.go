@@ -4,7 +4,7 @@
 //
 //	err := handler.Poll(ctx, h, handler.Config{Hooks: log.New(logger, log.Config{Every: time.Minute})})
 //
-// Every line has "logger":"sqsbatch", and "queue" with the queue's name if that is known.
+// Every line has "logger":"sqsbatch", and "queue" with the queue's name if it is known.
 // docs/observability/log.md lists the fields of each kind of line. The level shows the
 // consequence:
 //
@@ -15,7 +15,7 @@
 // Bodies are not written unless [Config.BodyBytes] is set.
 //
 // If very many records fail, the first lines show the cause. The line for the batch, or for
-// the batches of the interval, says how many lines were left out, so counts stay complete.
+// the batches of the interval, has the number of lines left out, so counts stay complete.
 //
 // Read the files in this order: log.go (which lines are written), line.go (a record's line,
 // limits of its length, wrapped errors), sum.go (lines for an interval).
@@ -30,15 +30,15 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// Config configures what is logged. The zero value is ready to use.
+// Config configures the log. The zero value is ready to use.
 type Config struct {
 	// Succeeded also writes a line for each record that succeeded, at level INFO, without a
 	// limit on their number. Defaults to false: a success costs nothing.
 	Succeeded bool
 
 	// Every is the interval of summaries: one line for all batches of a queue in that time,
-	// if there were any. Flush of the hooks writes the last one. It is also the time for which
-	// [MaxLines] counts. Use it if records are handled one by one, as in a container.
+	// if there were any. Flush of the hooks writes the last one. [MaxLines] then applies to
+	// the interval. Use Every if records are handled one by one, as in a container.
 	// Defaults to 0: a line for each batch.
 	Every time.Duration
 
@@ -50,8 +50,8 @@ type Config struct {
 	BodyBytes int
 }
 
-// MaxLines limits the lines about records: so many up to level WARN, and so many above it,
-// for each batch or, with [Config.Every], for each queue and interval. With Every it
+// MaxLines is the largest number of lines about records up to level WARN, and of lines above
+// it: for each batch or, with [Config.Every], for each queue and interval. With Every it
 // limits the warnings, too. The limit keeps the cost of the log low when very many records
 // fail.
 const MaxLines = 100
@@ -106,8 +106,8 @@ func (h *writer) batchSettled(ctx context.Context, b batch.BatchInfo, results []
 	h.logger.LogAttrs(ctx, level, "batch", line...)
 }
 
-// record writes a record's line if it is due, even if the methods of the record's error
-// panic.
+// record writes a record's line if the level and the limit allow it, even if the methods of the
+// record's error panic.
 func (h *writer) record(ctx context.Context, r *batch.Result, own *bound) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -123,7 +123,7 @@ func (h *writer) record(ctx context.Context, r *batch.Result, own *bound) {
 		if h.opts.Every > 0 {
 			within = h.within(batch.QueueName(r.Record.QueueARN), level, ofRecords)
 		} else {
-			within = own.take(level)
+			within = own.allow(level)
 		}
 		if !within {
 			return
@@ -163,7 +163,7 @@ func levelOf(r *batch.Result) slog.Level {
 		errors.As(r.Err, &panicked), errors.Is(r.Err, batch.ErrGoexit): // last: methods of the error may panic
 		return slog.LevelError
 	case errors.Is(r.Err, batch.ErrStopped):
-		return slog.LevelDebug // it waited for its turn, like a record without a slot
+		return slog.LevelDebug // the record waited for its turn, like one without a slot
 	case r.Outcome == batch.Skipped, r.Outcome == batch.InProgress:
 		return slog.LevelInfo
 	default:

@@ -37,7 +37,8 @@ type bound struct {
 	highest slog.Level // of the lines left out, at least INFO
 }
 
-func (b *bound) take(level slog.Level) bool {
+// allow counts a line, and reports whether to write it.
+func (b *bound) allow(level slog.Level) bool {
 	worse := 0
 	if level > slog.LevelWarn {
 		worse = 1
@@ -88,8 +89,7 @@ type sums struct {
 	writing sync.Mutex // held while lines are written, so that Flush writes the last ones
 }
 
-// period returns a queue's period, and begins one if there is none. The caller holds the
-// lock.
+// period returns a queue's period, and starts one if there is none. Callers hold the lock.
 func (h *writer) period(name string) *period {
 	q := h.sums.of[name]
 	if q == nil {
@@ -115,10 +115,10 @@ func (h *writer) add(name string, c counts) {
 func (h *writer) within(name string, level slog.Level, kind int) bool {
 	h.sums.mu.Lock()
 	defer h.sums.mu.Unlock()
-	return h.period(name).bounds[kind].take(level)
+	return h.period(name).bounds[kind].allow(level)
 }
 
-// over writes a period's line. While the output is blocked the period continues.
+// over writes a period's line. While the output is blocked, the period continues.
 func (h *writer) over(name string) {
 	free := h.sums.writing.TryLock()
 	h.sums.mu.Lock()
@@ -130,7 +130,7 @@ func (h *writer) over(name string) {
 	}
 	defer h.sums.writing.Unlock()
 	due := period{}
-	if q.begun && time.Since(q.since) >= h.opts.Every { // it is the timer of this period, not of one that was flushed
+	if q.begun && time.Since(q.since) >= h.opts.Every { // the timer of this period, not of a flushed one
 		due, q.period = q.period, period{}
 	}
 	h.sums.mu.Unlock()

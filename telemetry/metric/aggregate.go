@@ -32,8 +32,8 @@ func (a *Aggregate) Series(queue string) Series {
 	return s
 }
 
-// Take calls visit for each queue with observations since the last Take. Meanwhile
-// observations go on. If visit panics, the observations that it got are lost.
+// Take calls visit for each queue with observations since the last Take. Observations may
+// continue meanwhile. If visit panics, the observations that were passed to it are lost.
 func (a *Aggregate) Take(visit func(queue string, s *Summary)) {
 	a.mu.Lock()
 	queues := slices.Clip(a.queues)
@@ -71,7 +71,7 @@ func (s *sums) Observe(m *Metric, value float64) {
 	s.summary().values[m.index].Observe(value)
 }
 
-// summary returns the summary of now. The caller holds the lock.
+// summary returns the current summary. Callers hold the lock.
 func (s *sums) summary() *Summary {
 	if s.now == nil {
 		s.now = &Summary{make([]bool, len(All)), make([]float64, len(All)), make([]Values, len(All))}

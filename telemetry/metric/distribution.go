@@ -7,13 +7,13 @@ import (
 	"strconv"
 )
 
-// MaxExact is how many different values a [Values] keeps exactly.
+// MaxExact is the number of different values that a [Values] keeps exactly.
 const MaxExact = 64
 
-// Error is the largest relative error of a value, once there were more than MaxExact.
+// Error is the largest relative error of a value if there are more than MaxExact.
 const Error = 0.02
 
-// Value is a value and how often it was observed.
+// Value is a value and the number of its observations.
 type Value struct {
 	Value float64
 	Count int
@@ -23,8 +23,8 @@ type Value struct {
 // different values. Beyond that, values are rounded by at most [Error]. Count, Sum, Min and
 // Max are always exact. The zero value is ready to use. It is not safe for concurrent use.
 //
-// It takes 1 KiB while it is exact, then 8 bytes for each bucket between the smallest and
-// the largest value, with 59 buckets for each power of ten.
+// It takes 1 KiB while it is exact, and then 8 bytes for each bucket between the smallest and
+// the largest value, 59 buckets for each power of ten.
 type Values struct {
 	Count         int
 	Sum, Min, Max float64
@@ -101,7 +101,7 @@ func (v *Values) round(x float64, n int) {
 	v.buckets[b-v.first] += n
 }
 
-// representative is the value for bucket b: between gamma^b and gamma^(b+1), with the same
+// representative returns the value for bucket b: between gamma^b and gamma^(b+1), with the same
 // relative error to both, in four digits.
 func representative(b int) float64 {
 	return digits(2 * math.Pow(gamma, float64(b+1)) / (1 + gamma))
@@ -151,8 +151,7 @@ func (v *Values) Append(to []Value) []Value {
 	return to
 }
 
-// Quantile returns the value below which a share q (0 to 1) of the values is; 0 if there
-// are none.
+// Quantile returns the q-quantile of the values, q from 0 to 1; 0 if there are none.
 func (v *Values) Quantile(q float64) float64 {
 	rank := int(math.Ceil(q * float64(v.Count)))
 	for _, x := range v.Append(nil) {

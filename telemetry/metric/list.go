@@ -31,14 +31,14 @@ const (
 	Bytes        Unit = "Bytes"
 )
 
-// Metric is one of the metrics in [All]. Its only dimensions are the service and the queue.
-// Data with too many values for a dimension is in logs and traces.
+// Metric is a metric in [All]. The only dimensions are the service and the queue. Data with too
+// many values for a dimension is in logs and traces.
 type Metric struct {
 	// Name is the metric's name in systems without labels (CloudWatch).
 	Name string
 	Kind Kind
 	Unit Unit
-	// Help says what is observed, and what to do about it.
+	// Help describes the metric, and what to do about a value.
 	Help string
 
 	// Family, Label and Value are for systems with labels. The metrics of a family are one

@@ -31,9 +31,9 @@ type Series interface {
 	Set(m *Metric, value float64)
 }
 
-// Recorder passes what hooks observe to a [Sink], see [Recorder.Hooks]. It
-// allocates nothing for a record, but for the first ones after a report, and is safe for
-// concurrent use.
+// Recorder passes observations of hooks to a [Sink], see [Recorder.Hooks]. Make one with
+// [NewRecorder]. It is safe for concurrent use. It does not allocate for a record, except for
+// the first ones after a report.
 type Recorder struct {
 	sink   Sink
 	warm   atomic.Bool // a batch was settled
@@ -46,7 +46,7 @@ type Recorder struct {
 	polls   []*poll
 }
 
-// poll is a long poll, and the part of its counts that was already passed on.
+// poll is a long poll, and its counts at the latest Collect.
 type poll struct {
 	series         Series
 	status         func() batch.Status
@@ -76,7 +76,7 @@ func (r *Recorder) series(arn string) Series {
 	return r.queues[arn]
 }
 
-// Hooks returns the hooks that observe, for handler.Config.Hooks.
+// Hooks returns hooks for handler.Config.Hooks.
 func (r *Recorder) Hooks() batch.Hooks {
 	return batch.Hooks{BatchSettled: r.batchSettled, Called: r.called, Warned: r.warned, Polling: r.polling}
 }
@@ -130,7 +130,7 @@ func isPanic(err error) (is bool) {
 	return is || errors.Is(err, batch.ErrGoexit)
 }
 
-// observe is for records whose handler was called.
+// observe adds the distributions of a record whose handler was called.
 func observe(s Series, r *batch.Result) {
 	switch {
 	case r.Started.IsZero():
@@ -150,7 +150,8 @@ func observe(s Series, r *batch.Result) {
 	}
 }
 
-// percent is rounded to a thousandth: most records use little of 15 minutes.
+// percent returns the share d of of in percent, rounded to a thousandth: most records use
+// little of 15 minutes.
 func percent(d, of time.Duration) float64 {
 	return math.Round(float64(d)/float64(of)*1e5) / 1e3
 }
@@ -158,7 +159,7 @@ func percent(d, of time.Duration) float64 {
 func (r *Recorder) called(_ context.Context, c batch.Call) {
 	defer r.observed()
 	queue := c.QueueARN
-	if queue == "" { // not known yet
+	if queue == "" { // unknown yet
 		queue = batch.QueueName(c.URL)
 	}
 	s := r.series(queue)
@@ -180,7 +181,7 @@ func (r *Recorder) called(_ context.Context, c batch.Call) {
 	}
 }
 
-// SenderCalled is for sender.Config.OnCall. It observes a call that sent messages.
+// SenderCalled is for sender.Config.OnCall. It measures a call of package sender.
 func (r *Recorder) SenderCalled(c sender.Call) {
 	defer r.observed()
 	s := r.series(batch.QueueName(c.URL))
@@ -213,8 +214,8 @@ func (r *Recorder) polling(_ context.Context, queueARN string, status func() bat
 	r.polls = append(r.polls, &poll{series: r.series(queueARN), status: status})
 }
 
-// Collect passes the current gauges of the long polls to the Sink. It returns true if one
-// of them still runs. A reader of the Sink calls it first.
+// Collect passes the current gauges of the long polls to the Sink. Call it before you read the
+// Sink. It reports whether a long poll still runs.
 func (r *Recorder) Collect() (polling bool) {
 	r.pollsMu.Lock()
 	defer r.pollsMu.Unlock()

@@ -32,13 +32,13 @@ type Reporter struct {
 	calls  *sharedcall.Calls // of now
 
 	mu       sync.Mutex
-	timer    *time.Timer // runs while there may be something to report
-	panicked error       // the value with which a report panicked
+	timer    *time.Timer // of the next report; nil without observations
+	panicked error       // of the latest report; nil if it returned
 }
 
-// NewReporter returns a Reporter. every is the interval; with zero, only a flush
-// reports. report is called by one goroutine at a time. It takes the observations and
-// writes or sends them. Its context ends only with those of the flushes that wait for it.
+// NewReporter returns a Reporter. every is the interval; with zero, only a flush reports. report
+// takes the observations and writes or sends them. It is called by one goroutine at a time. Its
+// context ends when no flush waits for it any more.
 func NewReporter(every time.Duration, report func(ctx context.Context, a *Aggregate)) *Reporter {
 	r := &Reporter{every: every, report: report}
 	r.Recorder = NewRecorder(&r.sums)
@@ -47,10 +47,10 @@ func NewReporter(every time.Duration, report func(ctx context.Context, a *Aggreg
 	return r
 }
 
-// Hooks returns the hooks that observe and report. Flush reports the observations made so far:
-// it returns when that is done, or when ctx ends. If an earlier report still runs, all waiting
-// flushes share the next report. If ctx ends first, later flushes do not wait for the earlier
-// report.
+// Hooks returns hooks for handler.Config.Hooks. Their Flush reports the observations so far: it
+// returns when the report has returned, or when ctx ends. If an earlier report still runs, all
+// waiting flushes share the next report. If ctx ends first, later flushes do not wait for the
+// earlier report.
 func (r *Reporter) Hooks() batch.Hooks {
 	all := r.Recorder.Hooks()
 	all.BatchSettled = func(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
@@ -95,8 +95,8 @@ func (r *Reporter) tick() {
 	}
 }
 
-// panicAgain panics with the value with which a report panicked, so that its caller
-// catches it and reports it as a warning.
+// panicAgain panics if a report has panicked, so that the caller of the hook recovers and
+// reports it as a warning.
 func (r *Reporter) panicAgain() {
 	r.mu.Lock()
 	err := r.panicked
@@ -107,7 +107,7 @@ func (r *Reporter) panicAgain() {
 	}
 }
 
-// now reports on a goroutine where a panic would end the process.
+// now makes a report. It recovers from a panic, which would end the process.
 func (r *Reporter) now(ctx context.Context) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -119,7 +119,7 @@ func (r *Reporter) now(ctx context.Context) {
 		}
 	}()
 	if r.Collect() {
-		r.arm() // gauges change without a call
+		r.arm() // gauges change without an observation
 	}
 	r.report(ctx, &r.sums)
 }

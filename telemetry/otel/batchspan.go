@@ -15,11 +15,11 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// batchSpan is a batch's span, and the context that has it.
+// batchSpan is a batch's span, and a context with it.
 type batchSpan struct {
 	context.Context
-	span    trace.Span // nil if there is only the record's span
-	queue   *queue     // of all records, if the batch has a span
+	span    trace.Span // nil if records have only their own spans
+	queue   *queue     // of all records; nil without span
 	records []batch.Record
 
 	mu      sync.Mutex
@@ -42,8 +42,7 @@ func batchOf(ctx context.Context) *batchSpan {
 }
 
 const (
-	// maxLinks is what the SDK keeps by default. Each record's span has its own link in any
-	// case.
+	// maxLinks is the default limit of the SDK. Each record's span has its own link anyway.
 	maxLinks = 128
 	// maxEvents is the largest number of events for records without a span.
 	maxEvents = 100
@@ -86,7 +85,7 @@ func (h *Instrumentation) senders(records []batch.Record) (links []trace.Link) {
 	return links
 }
 
-// add notes a record's span. It returns false if the batch was settled before.
+// add registers a record's span. It returns false if the batch was settled before.
 func (b *batchSpan) add(r *batch.Record, s *recordSpan) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,8 +99,9 @@ func (b *batchSpan) add(r *batch.Record, s *recordSpan) bool {
 	return true
 }
 
-// take returns a record's span once. Its caller ends the span.
-func (b *batchSpan) take(r *batch.Record) *recordSpan {
+// remove unregisters and returns a record's span, which the caller ends; nil if it is not
+// registered.
+func (b *batchSpan) remove(r *batch.Record) *recordSpan {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.open[r]
@@ -117,7 +117,7 @@ func (b *batchSpan) settle() (open map[*batch.Record]*recordSpan) {
 	return open
 }
 
-// BatchSettled ends the spans of records that failed, and then the batch's span.
+// batchSettled ends the spans of failed records, and then the batch's span.
 func (h *Instrumentation) batchSettled(ctx context.Context, info batch.BatchInfo, results []batch.Result) {
 	b := batchOf(ctx)
 	if b == nil || len(results) != len(b.records) {
@@ -164,8 +164,7 @@ func endBatch(span trace.Span, counts []int, done int) {
 	}
 }
 
-// warned adds an event to the batch's span, if there is
-// one.
+// warned adds an event to the batch's span, if there is one.
 func (h *Instrumentation) warned(ctx context.Context, w batch.Warning) {
 	b := batchOf(ctx)
 	if b == nil || b.span == nil || !b.span.IsRecording() || w.Info {
@@ -187,8 +186,8 @@ type queue struct {
 	attrs []attribute.KeyValue
 }
 
-// newQueue makes the attributes that all spans of a queue share: those that the conventions
-// want when a span is created, so that samplers can use them.
+// newQueue returns a queue with the attributes of all its spans. The conventions require these
+// at the creation of a span, so that samplers can use them.
 func newQueue(name string) *queue {
 	q := &queue{name: name, span: "process"}
 	q.attrs = []attribute.KeyValue{

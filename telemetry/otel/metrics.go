@@ -16,7 +16,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 )
 
-// buckets are the ones that the conventions advise for durations, in seconds.
+// buckets are the bounds that the conventions recommend for durations, in seconds.
 var buckets = metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
 
 // metrics has the instruments, and the sets of attributes in use.
@@ -26,7 +26,7 @@ type metrics struct {
 	operation metric.Float64Histogram // of a call to SQS
 	sent      metric.Int64Counter
 
-	// Records with many kinds of errors leave room for those of calls.
+	// Separate caches, so that records with many kinds of errors leave room for calls.
 	records, calls, sends sets
 }
 
@@ -52,7 +52,7 @@ func handle(err error) {
 	}
 }
 
-// processed measures a record. The context has its span, for exemplars.
+// processed measures a record, with its span in the context, for exemplars.
 func (m *metrics) processed(s *recordSpan, r *batch.Result, failure string) {
 	set := m.records.get(measured{"process", s.queue.name, r.Outcome, failure}, recordAttributes)
 	m.duration.Record(s, r.Duration.Seconds(), set.record...)
@@ -107,16 +107,16 @@ func callAttributes(of measured) []attribute.KeyValue {
 	return attrs
 }
 
-// set is a set of attributes in the form that the instruments take.
+// set is a set of attributes, as options of the instruments.
 type set struct {
 	record []metric.RecordOption
 	add    []metric.AddOption
 }
 
-// measured is what a set is for.
+// measured is the key of a set.
 type measured struct {
 	operation string
-	queue     string // the name; the URL if it is a call
+	queue     string // the name; for calls the URL
 	outcome   batch.Outcome
 	failure   string // the class of error; "" for success
 }
@@ -127,7 +127,7 @@ type sets struct {
 	all map[measured]*set
 }
 
-// maxSets limits the cache. Beyond it, errors are not told apart.
+// maxSets limits the cache. Beyond it, all errors have the class otherError.
 const maxSets = 1_000
 
 // get returns the set of these attributes and error.type.
@@ -142,7 +142,7 @@ func (s *sets) get(of measured, attrs func(measured) []attribute.KeyValue) *set 
 		of.failure = otherError
 		return s.get(of, attrs)
 	}
-	of.queue = strings.Clone(of.queue) // it may be a part of an event, which the cache must not keep
+	of.queue = strings.Clone(of.queue) // may be a part of an event, which the cache must not keep
 	list := attrs(of)
 	if of.failure != "" {
 		list = append(list, semconv.ErrorTypeKey.String(of.failure))

@@ -55,24 +55,24 @@ type Config struct {
 	// it in [Instrumentation.Inject]. Defaults to W3C trace context and baggage.
 	Propagator propagation.TextMapPropagator
 
-	// SenderAsParent makes a record's span a child of the span that sent it, and so a part
-	// of the sender's trace, which may have ended days ago. It has an effect on every
-	// record of a standard queue in a container, and on Lambda on the record of a batch of
-	// one. The span also links to the sender, and to the span that would have been its
-	// parent. Defaults to false: links only, as the conventions advise.
+	// SenderAsParent makes a record's span a child of the sender's span, and so a part of the
+	// sender's trace, which may have ended days ago. It has an effect on every record of a
+	// standard queue in a container, and on Lambda on the record of a batch of one. The span
+	// also links to the sender, and to the span that would have been the parent. Defaults to
+	// false: links only, as the conventions recommend.
 	SenderAsParent bool
 
 	// Invocation chooses how the spans belong to the trace of the Lambda invocation.
 	// Defaults to InvocationSampled.
 	Invocation Invocation
 
-	// Flush sends the data that the SDK buffers: the ForceFlush method of its tracer
-	// provider, or a function that calls it and the meter provider's. It is called at the
-	// end of each invocation and of handler.Poll, as batch.Hooks describes. Defaults to
-	// nothing: on Lambda spans then wait for the next invocation, or are lost.
+	// Flush sends the SDK's buffered data: the ForceFlush method of the tracer provider, or a
+	// function that calls it and the meter provider's. It is called at the end of each
+	// invocation and of handler.Poll, as batch.Hooks describes. Defaults to none: on Lambda,
+	// spans then wait for the next invocation, or are lost.
 	//
-	// It never runs twice at the same time. Invocations that end while it runs share the
-	// next call, whose context lasts as long as one of them waits.
+	// Flush never runs twice at the same time. Invocations that end meanwhile share the next
+	// call, whose context lasts as long as one of them waits.
 	Flush func(context.Context) error
 }
 
@@ -82,16 +82,16 @@ type Config struct {
 type Invocation uint8
 
 const (
-	// InvocationSampled continues the invocation's trace if Lambda sampled it. If not, the
-	// batch's span begins a trace of its own that links to it. Without active tracing no
-	// invocation is sampled, and an SDK that follows this decision (the default does) would
-	// make no span at all.
+	// InvocationSampled continues the invocation's trace if Lambda sampled it. Otherwise the
+	// batch's span starts a new trace and links to the invocation's. Without active tracing no
+	// invocation is sampled, and an SDK that follows this decision (as by default) would make
+	// no span at all.
 	InvocationSampled Invocation = iota
 	// InvocationContinued continues the invocation's trace, sampled or not. Use it if spans
 	// are sent to AWS X-Ray.
 	InvocationContinued
-	// InvocationLinked always begins a trace of its own. Use it if your backend does not
-	// get X-Ray's spans: the parent would be missing there.
+	// InvocationLinked always starts a new trace. Use it if your backend does not get X-Ray's
+	// spans: the parent would be missing there.
 	InvocationLinked
 )
 
@@ -136,17 +136,17 @@ func (h *Instrumentation) Hooks() batch.Hooks {
 	}
 }
 
-// flushed calls Config.Flush and waits until that has returned or ctx ends. If an earlier call
-// still runs, all waiting flushes share the next call, so that everything made before is in a
-// call that begins after it. If the earlier call exceeds its time, nothing is flushed. Errors
-// go to the error handler of OpenTelemetry.
+// flushed calls Config.Flush and waits until it returns or ctx ends. If an earlier call still
+// runs, all waiting flushes share the next call, which includes all spans made before. If the
+// earlier call exceeds its time, nothing is flushed. Errors go to the error handler of
+// OpenTelemetry.
 func (h *Instrumentation) flushed(ctx context.Context) {
 	if h.opts.Flush != nil && !h.flushes.Do(ctx) {
 		handle(errOverdue)
 	}
 }
 
-var errOverdue = errors.New("sqsbatch: Config.Flush is not called: an earlier call of it did not return in its time")
+var errOverdue = errors.New("sqsbatch: Config.Flush is not called: an earlier call did not return in time")
 
 func (h *Instrumentation) flush(ctx context.Context) {
 	err := batch.ErrGoexit

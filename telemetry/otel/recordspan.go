@@ -28,7 +28,7 @@ const (
 	deadLetterQueueKey = attribute.Key("sqsbatch.dead_letter_queue")
 )
 
-// recordSpan is a record's span, and the context that has it.
+// recordSpan is a record's span, and a context with it.
 type recordSpan struct {
 	context.Context
 	span  trace.Span
@@ -48,7 +48,7 @@ func (s *recordSpan) Value(key any) any {
 	return s.Context.Value(key)
 }
 
-// recordContext begins the record's span.
+// recordContext starts the record's span.
 func (h *Instrumentation) recordContext(ctx context.Context, r *batch.Record) context.Context {
 	s := &recordSpan{hook: h, batch: batchOf(ctx)}
 	if name := batch.QueueName(r.QueueARN); s.batch != nil && s.batch.queue != nil && s.batch.queue.name == name {
@@ -67,8 +67,8 @@ func (h *Instrumentation) recordContext(ctx context.Context, r *batch.Record) co
 		}
 		ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
 	case s.batch != nil && s.batch.span == nil:
-		// A span in the context of the poll would become the parent of everything that the
-		// process does.
+		// A span in the context of the poll would become the parent of all records of the
+		// process.
 		opts = append(opts, trace.WithNewRoot())
 	}
 	if from.baggage.Len() > 0 {
@@ -97,16 +97,15 @@ func (s *recordSpan) attributes(r *batch.Record) []attribute.KeyValue {
 	return attrs
 }
 
-// RecordFinished ends the span of a record that succeeded. The span of a failed record
-// waits for its batch. Successes do not wait: 10,000 spans at once would overflow the SDK's
-// queue.
+// recordFinished ends the span of a record that succeeded. The span of a failed record waits for
+// the batch. Successes do not wait: 10,000 spans at once would overflow the SDK's queue.
 func (h *Instrumentation) recordFinished(ctx context.Context, r batch.Result) {
 	s, _ := ctx.Value(recordKey{}).(*recordSpan)
 	switch {
-	case s == nil: // skipped, or abandoned before it got its context
+	case s == nil: // skipped, or abandoned before recordContext returned
 	case s.batch == nil:
 		s.finish(&r)
-	case r.Outcome.OK() && s.batch.take(r.Record) != nil:
+	case r.Outcome.OK() && s.batch.remove(r.Record) != nil:
 		s.finish(&r)
 	}
 }
@@ -143,7 +142,7 @@ func (s *recordSpan) finish(r *batch.Result) {
 	s.span.SetAttributes(attrs...)
 }
 
-// describe adds an error to the span, or a part of it if the error's methods panic. The
+// describe adds an error to the span. It recovers if the error's methods panic, so that the
 // other records of the batch still get their spans.
 func (s *recordSpan) describe(err error, at time.Time) {
 	defer func() { _ = recover() }()
@@ -175,7 +174,7 @@ func exception(err error) []attribute.KeyValue {
 	return attrs
 }
 
-// otherError is the class of errors that are not told apart.
+// otherError is the class of all further errors.
 const otherError = "_OTHER"
 
 // errorType returns the class of a record's failure, for error.type:
@@ -221,7 +220,7 @@ func class(err error) (name string) {
 	return typeName(err)
 }
 
-// typeName returns the type of err, or of the error that it wraps if err only adds to that.
+// typeName returns the type of err, or of the error that it wraps if err is one of wrappers.
 func typeName(err error) string {
 	for {
 		name := fmt.Sprintf("%T", err)
@@ -243,7 +242,7 @@ func typeName(err error) string {
 	}
 }
 
-// wrappers are types that do not say what went wrong. The errors that they wrap do.
+// wrappers are types that do not describe the failure; the errors that they wrap do.
 var wrappers = map[string]bool{
 	"*batch.permanentError": true, "*batch.retryAfterError": true, "*batch.abortError": true, "*sender.Error": true,
 	"*fmt.wrapError": true, "*fmt.wrapErrors": true, "*errors.joinError": true,

@@ -16,10 +16,10 @@ import (
 // w3c is the default propagator.
 var w3c = propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
 
-// sender is the context in which a record was sent, as far as the record has it.
+// sender is the trace context of a record's sender, from the record.
 type sender struct {
 	attributes trace.SpanContext // from its message attributes
-	xray       trace.SpanContext // from AWSTraceHeader; not valid if it is the same
+	xray       trace.SpanContext // from AWSTraceHeader; invalid if equal to attributes
 	baggage    baggage.Baggage
 }
 
@@ -61,7 +61,7 @@ func (h *Instrumentation) invocation(ctx context.Context) (context.Context, []tr
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		return ctx, nil
 	}
-	header, _ := ctx.Value("x-amzn-trace-id").(string) // as aws-lambda-go puts it there
+	header, _ := ctx.Value("x-amzn-trace-id").(string) // set by aws-lambda-go
 	sc := parseXRay(header)
 	switch {
 	case !sc.IsValid():
@@ -84,8 +84,8 @@ const xrayHeader = "AWSTraceHeader"
 
 // parseXRay reads the tracing header of AWS X-Ray,
 // "Root=1-5759e988-bd862e3fe1be46a994272793; Parent=53995c3f42cd8ad8;Sampled=1" ("Tracing
-// header" in the AWS X-Ray Developer Guide). It ignores parts that it does not know.
-// Without a valid Root and Parent the result is not valid.
+// header" in the AWS X-Ray Developer Guide). It ignores unknown parts. Without a valid Root
+// and Parent the result is not valid.
 //
 // The propagator of opentelemetry-go-contrib would make the program link the SDK.
 func parseXRay(header string) trace.SpanContext {

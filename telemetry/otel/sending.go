@@ -25,10 +25,10 @@ const triesKey = attribute.Key("sqsbatch.tries")
 // PRODUCER: from the time when it is ready to be sent until its result is known. The span is
 // a child of the span in ctx, which in a handler is that of the record.
 //
-// The message carries the span as [Instrumentation.Inject] writes it. If it has no room for the
-// attributes, it carries the span as AWSTraceHeader, if it has none. If the message has a
-// traceparent already, it was created in another span: the new span links to that one, is
-// of kind CLIENT, and is not written, as the conventions say.
+// The message carries the span in the attributes of [Instrumentation.Inject]. A message without
+// room for them carries the span as AWSTraceHeader, unless it has one. A message with a
+// traceparent was created in another span: the new span links to that one, has kind CLIENT, and
+// is not written, as the conventions require.
 //
 // Each message is also counted in messaging.client.sent.messages.
 func (h *Instrumentation) TraceMessage(ctx context.Context, queue string, m *producer.Message) func(producer.Result) {
@@ -78,7 +78,7 @@ func (h *Instrumentation) SenderCalled(c producer.Call) {
 	h.called(context.Background(), batch.Call{Operation: "SendMessageBatch", URL: c.URL, Failed: c.Failed, Duration: c.Duration, Err: c.Err})
 }
 
-// sendFailures are the classes of errors that package sender has itself.
+// sendFailures are the classes of package sender's own errors.
 var sendFailures = map[error]string{
 	producer.ErrClosed: "closed", producer.ErrWithdrawn: "withdrawn", producer.ErrEnded: "ended",
 	producer.ErrGroupFailed: "group_failed", producer.ErrTooLate: "too_late",
@@ -100,14 +100,14 @@ func sentAttributes(of measured) []attribute.KeyValue {
 	}
 }
 
-// maxAttributes is how many attributes a message may have ("Amazon SQS message quotas" in
-// the Amazon SQS Developer Guide).
+// maxAttributes is the limit of attributes for a message ("Amazon SQS message quotas" in the
+// Amazon SQS Developer Guide).
 const maxAttributes = 10
 
 // Inject writes ctx's span and baggage into message attributes, as the W3C headers
 // traceparent, tracestate and baggage, so that consumers can link to the span. It returns
 // the attributes for SendMessage, or for one entry of SendMessageBatch. It does not change
-// the map that it gets.
+// the given map.
 //
 // SQS allows ten attributes for each message. If there is not enough room, Inject leaves
 // out baggage first, then tracestate. If there is no room even for traceparent, it returns
@@ -118,8 +118,8 @@ func Inject(ctx context.Context, attributes map[string]types.MessageAttributeVal
 	return inject(ctx, attributes, w3c, sdkText)
 }
 
-// Inject is the function [Inject] with Config.Propagator. The headers that the propagator
-// writes last are left out first.
+// Inject is the function [Inject] with Config.Propagator. If there is not enough room, it
+// leaves out the propagator's last headers first.
 func (h *Instrumentation) Inject(ctx context.Context, attributes map[string]types.MessageAttributeValue) (map[string]types.MessageAttributeValue, error) {
 	return inject(ctx, attributes, h.opts.Propagator, sdkText)
 }
@@ -128,7 +128,7 @@ func sdkText(value string) types.MessageAttributeValue {
 	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &value}
 }
 
-// inject is for the attributes of the SDK and of package batch, which text makes.
+// inject implements Inject for attributes of the SDK and of package batch. text makes one.
 func inject[V any](ctx context.Context, attributes map[string]V, p propagation.TextMapPropagator, text func(string) V) (map[string]V, error) {
 	var headers headers
 	p.Inject(ctx, &headers)

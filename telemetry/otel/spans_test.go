@@ -397,7 +397,7 @@ func TestTextsOfErrorsAreBounded(t *testing.T) {
 }
 
 func TestFlush(t *testing.T) {
-	const late = "sqsbatch: Config.Flush is not called: an earlier call of it did not return in its time"
+	const late = "sqsbatch: Config.Flush is not called: an earlier call did not return in time"
 	var told []string
 	otelapi.SetErrorHandler(otelapi.ErrorHandlerFunc(func(err error) { told = append(told, err.Error()) }))
 	synctest.Test(t, func(t *testing.T) {

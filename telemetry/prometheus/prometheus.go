@@ -22,10 +22,10 @@
 // sqsbatch_records_total and sqsbatch_record_duration_seconds. [Name] returns the name of a
 // metric, and docs/observability/metrics.md explains each. The labels are queue, and
 // outcome or operation. This makes 115 series for each queue, and 32 more for a queue that
-// package sender sends to, numbers that do not grow with time. The scraper's labels identify the service (job, namespace, pod).
+// package sender sends to, numbers that do not grow with time. The scraper's labels identify
+// the service (job, namespace, pod).
 //
-// Nothing can be scraped on Lambda, where the hook only costs memory: use telemetry/emf
-// there.
+// On Lambda nothing can be scraped, and the hooks only cost memory: use telemetry/emf there.
 //
 // See "Writing exporters" and "Metric and label naming" in Prometheus' documentation.
 package prometheus
@@ -61,22 +61,22 @@ type Config struct {
 	// NativeOnly leaves out the classic buckets of all histograms, which saves 62 series
 	// for each queue. It is for servers that scrape native histograms
 	// (scrape_native_histograms, Prometheus 3.8 or later, or the feature flag
-	// native-histograms before). Another server then gets no buckets, and so no quantiles.
-	// Defaults to false: both kinds are there.
+	// native-histograms before). Other servers then get no buckets, and so no quantiles.
+	// Defaults to false: both kinds are exported.
 	NativeOnly bool
 }
 
-// Exporter observes by its hooks, and is a Collector. Make it with [New]. It is safe for
-// concurrent use, and for several queues.
+// Exporter collects metrics from its [Exporter.Hooks], and is a Collector of client_golang. Make
+// one with [New]. It is safe for concurrent use, and for several queues.
 type Exporter struct {
 	recorder *metric.Recorder
 	families *families
-	err      error // the error of the options
+	err      error // of the options
 }
 
 var _ prometheus.Collector = (*Exporter)(nil)
 
-// New returns an Exporter.
+// New returns an Exporter. Its hooks' Validate returns the error of an invalid Config.
 func New(o Config) *Exporter {
 	h := &Exporter{err: o.validate()}
 	if h.err != nil {
@@ -87,11 +87,11 @@ func New(o Config) *Exporter {
 	return h
 }
 
-// SenderCalled is for sender.Config.OnCall. It observes a call that sent messages.
+// SenderCalled is for sender.Config.OnCall. It measures a call of package sender.
 func (h *Exporter) SenderCalled(c sender.Call) { h.recorder.SenderCalled(c) }
 
-// Hooks returns the hooks that observe, for handler.Config.Hooks. Their Validate reports
-// mistakes in the configuration; package handler calls it at the start.
+// Hooks returns hooks for handler.Config.Hooks. Their Validate reports mistakes in the
+// configuration; package handler calls it at the start.
 func (h *Exporter) Hooks() batch.Hooks {
 	all := h.recorder.Hooks()
 	all.Validate = func() error { return h.err }
@@ -179,10 +179,10 @@ var helps = map[string]string{
 	"CallFailures": "Messages for which a call to SQS failed, and calls that failed as a whole, by operation.",
 }
 
-// classic are the upper bounds of the classic buckets, for servers that do not scrape
-// native ones. Handling a record takes seconds rather than milliseconds. Ages matter up to
-// the retention. 1,800 s is the threshold of the alert on age in deploy/prometheus: between
-// two bounds a quantile is only a guess.
+// classic are the upper bounds of the classic buckets, for servers that do not scrape native
+// ones. Records take seconds rather than milliseconds. Ages matter up to the retention. 1,800 s
+// is a bound because it is the threshold of the alert on age in deploy/prometheus: between two
+// bounds a quantile is only a guess.
 var classic = map[*metric.Metric][]float64{
 	metric.RecordDuration: {0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900},
 	metric.DeadlineUsed:   {0.1, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1, 1.5},
@@ -206,8 +206,8 @@ func (o *Config) buckets(m *metric.Metric) []float64 {
 }
 
 const (
-	growth     = 1.1 // ratio of neighboring native buckets: quantiles are off by 5 % at most
-	maxBuckets = 160 // native buckets: four powers of ten and more at that ratio
+	growth     = 1.1 // ratio of neighboring native buckets: the error of quantiles is at most 5 %
+	maxBuckets = 160 // native buckets: more than four powers of ten at that ratio
 )
 
 // families is the [metric.Sink]. Its maps are by family.
@@ -227,7 +227,7 @@ func newFamilies(o Config) *families {
 			labels = append(labels, m.Label)
 		}
 		switch {
-		case fs.counters[m.Family] != nil: // another metric of the family was first
+		case fs.counters[m.Family] != nil: // made for another metric of the family
 		case m.Kind == metric.Counter:
 			vec := prometheus.NewCounterVec(prometheus.CounterOpts(opts), labels)
 			fs.all, fs.counters[m.Family] = append(fs.all, vec), vec
@@ -247,8 +247,8 @@ func newFamilies(o Config) *families {
 
 // Series implements [metric.Sink]. A queue's counters and histograms begin with 0, so that
 // counts after the first scrape are an increase. For counts before it,
-// deploy/prometheus/rules.yaml also looks at the start of the process. Series that belong
-// to no queue, and those of package sender, begin with their first value.
+// deploy/prometheus/rules.yaml also uses the start time of the process. Series without a queue,
+// and series of package sender, begin with their first value.
 func (fs *families) Series(queue string) metric.Series {
 	queue = strings.ToValidUTF8(queue, "\uFFFD") // client_golang panics at invalid UTF-8
 	s := &series{families: fs, queue: queue, counters: make([]prometheus.Counter, len(metric.All)), values: make([]prometheus.Observer, len(metric.All))}
@@ -257,7 +257,7 @@ func (fs *families) Series(queue string) metric.Series {
 	}
 	for i, m := range metric.All {
 		switch {
-		case m.Send: // few queues have them
+		case m.Send: // for few queues
 		case m.Kind == metric.Counter:
 			s.counters[i] = s.counter(m)
 		case m.Kind == metric.Distribution:
@@ -267,7 +267,7 @@ func (fs *families) Series(queue string) metric.Series {
 	return s
 }
 
-// series has the metrics of a queue. A nil one is looked up when it is used.
+// series has the metrics of a queue. A nil metric is looked up at its first use.
 type series struct {
 	families *families
 	queue    string
@@ -306,7 +306,7 @@ func (s *series) Observe(m *metric.Metric, value float64) {
 	if o == nil {
 		o = s.value(m)
 	}
-	// It is below 0 only if clocks differ.
+	// A value is below 0 only if clocks differ.
 	o.Observe(max(value, 0) * scale(m.Unit))
 }
 

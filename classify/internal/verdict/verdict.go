@@ -1,5 +1,5 @@
-// Package verdict has what classifiers share: it recognizes errors that were decided
-// before, and combines the verdicts on the parts of a joined error.
+// Package verdict applies classifiers: it leaves out errors that already have a verdict, and
+// combines the verdicts on the parts of a joined error.
 //
 //	return verdict.Apply(err, func(chain []error) (verdict.Kind, time.Duration) {
 //		…
@@ -23,19 +23,19 @@ const (
 	Retry                 // a retry may fix it
 )
 
-// Judge returns the verdict on a chain of errors and, for a retry, how long to wait; 0 if that
-// is not known.
+// Judge returns the verdict on a chain of errors and, for a retry, the time to wait; 0 if it is
+// unknown.
 type Judge func(chain []error) (Kind, time.Duration)
 
 // Apply returns err, wrapped with the verb that follows from judge's verdict.
 //
 // judge gets an error and the errors that it wraps, outermost first, down to the first one
-// that wraps several. Each of those is then judged by itself. If one of them is to be
-// retried, the whole is: perhaps a first host could not be reached, and the second does not
-// know the order. Else if one of them is permanent, the whole is. An error without a
-// verdict does not count, such as the sentinel in fmt.Errorf("%w: %w", ErrShip, err).
+// that wraps several. Each of those is then judged by itself. The joined error is retried if one
+// of them is: perhaps a first host could not be reached, and a second has no such order.
+// Otherwise it is permanent if one of them is. Errors without a verdict do not count, such as
+// the sentinel in fmt.Errorf("%w: %w", ErrShip, err).
 //
-// An error that was decided before, or whose methods panic, is returned unchanged.
+// An error that is decided, or whose methods panic, is returned unchanged.
 func Apply(err error, judge Judge) (classified error) {
 	if err == nil {
 		return nil

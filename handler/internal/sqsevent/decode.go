@@ -1,11 +1,10 @@
 // Package sqsevent decodes the event that Lambda sends to a function with an SQS queue as
 // its event source.
 //
-// It reads the payload once, without reflection, and creates no values for parts that are
-// not needed. The records' strings point into one copy of the payload. The copy is
-// necessary: aws-lambda-go reuses the payload's memory for the next invocation, while an
-// abandoned handler may still read its record. The cost: a record that is kept keeps the
-// copy of its whole batch.
+// It reads the payload once, without reflection, and creates no values for unused parts. The
+// records' strings point into one copy of the payload. The copy is necessary: aws-lambda-go
+// reuses the payload's memory for the next invocation, while an abandoned handler may still read
+// its record. The cost: each record in memory keeps the copy of its whole batch.
 package sqsevent
 
 import (
@@ -45,11 +44,11 @@ func Decode(payload []byte) ([]batch.Record, error) {
 type decoder struct {
 	plainjson.Scanner
 	size    int            // of the payload, in bytes
-	records []batch.Record // nil until Records was read, also if it is empty
-	err     error          // what is wrong; nil if the text is only not valid JSON
+	records []batch.Record // nil until Records was read, even if empty
+	err     error          // nil if the only error is invalid JSON
 }
 
-// fail records what is wrong. It returns false, which ends the scan.
+// fail sets the error. It returns false, which ends the scan.
 func (d *decoder) fail(format string, args ...any) bool {
 	d.err = fmt.Errorf(format, args...)
 	return false

@@ -15,7 +15,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/idempotency"
 )
 
-// Faults are those between workers and a store, or between a store and its server.
+// Faults makes faults between workers and a store, or between a store and its server.
 type Faults struct {
 	recorder   *recorder
 	lag, lease time.Duration
@@ -35,17 +35,17 @@ func (f *Faults) draw(n int64) int64 {
 
 func (f *Faults) slow() { time.Sleep(time.Duration(f.draw(int64(f.lag)))) }
 
-// call makes a call, or has it get lost, or be late, or its answer get lost.
+// call makes a call, loses it, delays it, or loses its answer.
 func (f *Faults) call(do func() error) error {
 	f.slow()
 	switch n := f.draw(100); {
-	case n < 4: // it does not arrive
+	case n < 4: // the call is lost
 		return errBroken
-	case n < 10: // its answer gets lost
+	case n < 10: // the answer is lost
 		_ = do()
 		f.slow()
 		return errBroken
-	case n < 14: // it is done after its caller stopped waiting
+	case n < 14: // the call is made after its caller stopped waiting
 		wait := f.lag + time.Duration(f.draw(int64(2*f.lease)))
 		f.late.Go(func() {
 			time.Sleep(wait)
@@ -58,7 +58,7 @@ func (f *Faults) call(do func() error) error {
 	return err
 }
 
-// Around has the faults between workers and a store.
+// Around returns a store with faults between the workers and store.
 func (f *Faults) Around(store idempotency.Store) idempotency.Store { return faulty{f, store} }
 
 type faulty struct {
@@ -91,8 +91,8 @@ func (f faulty) Release(ctx context.Context, key, owner string) error {
 	return f.call(func() error { return f.store.Release(ctx, key, owner) })
 }
 
-// Transport has the faults between a client that retries and its server. What a store gets
-// no answer to is recorded as calls of their own.
+// Transport returns a transport with faults between a client that retries and its server. Each
+// try without an answer is recorded as a call of its own.
 func (f *Faults) Transport(server http.RoundTripper) http.RoundTripper { return lossy{f, server} }
 
 type lossy struct {
@@ -127,18 +127,18 @@ func (f lossy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return <-answers, nil
 }
 
-// Conn has the faults between a client that does not retry and its server: requests get lost,
-// or are late, or their answers get lost. The connection is broken after each.
+// Conn returns a connection with faults between a client that does not retry and its server:
+// lost requests, late requests and lost answers. Each fault breaks the connection.
 func (f *Faults) Conn(server net.Conn) net.Conn { return &lossyConn{Conn: server, faults: f} }
 
 type lossyConn struct {
 	net.Conn
 	faults *Faults
-	broken atomic.Bool // what the server sends is lost
-	late   atomic.Bool // Close leaves the connection to the goroutine that is late
+	broken atomic.Bool // answers are lost
+	late   atomic.Bool // a goroutine sends the request later, and closes the connection
 }
 
-// breakOff loses the rest of what the server sends.
+// breakOff loses all further answers of the server.
 func (c *lossyConn) breakOff() {
 	c.broken.Store(true)
 	_ = c.Conn.SetReadDeadline(time.Unix(1, 0))
@@ -150,14 +150,14 @@ func (c *lossyConn) Write(request []byte) (int, error) {
 	}
 	c.faults.slow()
 	switch n := c.faults.draw(100); {
-	case n < 2: // it does not arrive
+	case n < 2: // the request is lost
 		c.breakOff()
 		return 0, errBroken
-	case n < 5: // its answer gets lost
+	case n < 5: // the answer is lost
 		n, err := c.Conn.Write(request)
 		c.breakOff()
 		return n, err
-	case n < 7: // it arrives after its caller stopped waiting
+	case n < 7: // the request arrives after its caller stopped waiting
 		c.late.Store(true)
 		c.breakOff()
 		request = bytes.Clone(request)
@@ -165,7 +165,7 @@ func (c *lossyConn) Write(request []byte) (int, error) {
 		c.faults.late.Go(func() {
 			time.Sleep(wait)
 			_, _ = c.Conn.Write(request)
-			time.Sleep(10 * c.faults.lag) // it is done meanwhile
+			time.Sleep(10 * c.faults.lag) // for the server to handle the request
 			_ = c.Conn.Close()
 		})
 		return len(request), nil

@@ -1,9 +1,9 @@
-// Package histories looks for a store of idempotency that is wrong when several workers use
-// it: random histories of concurrent calls, with faults between the workers and the store, are
-// compared with a model by porcupine, which finds an order of the calls that explains all
-// their answers, or proves that there is none.
+// Package histories tests stores of idempotency with concurrent workers. It makes random
+// histories of calls, with faults between the workers and the store. Porcupine compares each
+// with a model: it finds an order of the calls that explains all answers, or proves that there
+// is none.
 //
-// It is a package of its own, for tests only, so that packages that import idempotency or
+// The package is separate, for tests only, so that packages that import idempotency or
 // storetest do not compile porcupine.
 package histories
 
@@ -21,26 +21,27 @@ import (
 	"github.com/sqsbatch/sqsbatch/idempotency"
 )
 
-// Config says which histories there are. Store must be set.
+// Config configures the histories. Store is required.
 type Config struct {
-	// Store returns the store of one history, and has f between it and what it calls.
+	// Store returns the store of one history, with f between the workers and the store, or
+	// between the store and its server.
 	Store func(f *Faults) idempotency.Store
 
-	// Histories is how many there are, from Seed on. Each has 4 workers with 5 claims on 2
-	// keys.
+	// Histories is the number of histories, with seeds from Seed on. Each has 4 workers with
+	// 5 claims on 2 keys.
 	Histories int
 	Seed      uint64
 
-	// AtOnce is how many histories are made at a time. Defaults to 1.
+	// AtOnce is the number of concurrent histories. Defaults to 1.
 	AtOnce int
 
-	// Lease is the longest lease. It ends in most pauses.
+	// Lease is the base of leases, which are a quarter of it to five quarters.
 	Lease time.Duration
 
-	// Lag is the longest time that a call takes on its way, each way.
+	// Lag is the longest delay of a request, and of an answer.
 	Lag time.Duration
 
-	// Slack is how far a store may be off with the end of a claim, for one that rounds.
+	// Slack is the largest error of a claim's end, for stores that round.
 	Slack time.Duration
 
 	// Test runs the body of each history: synctest.Test for virtual time. Defaults to
@@ -52,13 +53,13 @@ const (
 	workers = 4
 	tasks   = 5
 	keys    = 2
-	// solvable is the time for porcupine to decide, which takes it a millisecond. Many calls
-	// without an answer on one key may take it for as long as one likes.
+	// solvable is the time for porcupine to decide. Most histories take a millisecond. Many
+	// calls without an answer on one key may take very long.
 	solvable = 5 * time.Second
 )
 
-// Counts are what calls came to, by the words of add. A history without takeovers would prove
-// nothing of them.
+// Counts has the numbers of calls by result, see add. A history without takeovers would prove
+// nothing about takeovers.
 type Counts map[string]int
 
 // Check fails the test at the first history that no order of calls explains.
@@ -141,8 +142,7 @@ func (c Config) record(t *testing.T, seed uint64) (calls []*call) {
 	return calls
 }
 
-// explain returns an empty text if an order of the calls explains the answers, or if that is
-// not decided.
+// explain returns "" if an order of the calls explains the answers, or if that is not decided.
 func (c Config) explain(seed uint64, calls []*call) (illegal string, decided bool) {
 	byKey := map[string][]porcupine.Operation{}
 	for _, one := range calls {
@@ -173,7 +173,7 @@ func describe(seed uint64, key string, calls []*call) string {
 	return b.String()
 }
 
-// undecided are histories that porcupine could not decide in time.
+// undecided counts histories that porcupine could not decide in time.
 const undecided = "undecided"
 
 func (n Counts) add(calls []*call) {

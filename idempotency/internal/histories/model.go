@@ -5,10 +5,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/idempotency"
 )
 
-// state is how a key is in the model. A claim ends between from and until, because the test
-// does not know when the store read the clock for it. Taking a claim over is right if the call
-// may have been done after from, being refused is right if it may have been done before until.
-// So an answer that a store may give is never called wrong.
+// state is the state of a key in the model. A claim ends between from and until, because the
+// moment at which the store read the clock is unknown. A takeover is right if the call may have
+// taken effect after from. A refusal is right if it may have taken effect before until. So the
+// model never rejects a permitted answer.
 type state struct {
 	state       idempotency.State // 0 for a free key
 	owner       string
@@ -29,7 +29,7 @@ func model(slack int64) porcupine.Model {
 	}
 }
 
-// held is the state after a claim or renewal: it ends later than before, or as before.
+// held returns the state after a claim or renewal, which never shortens the claim.
 func (s state) held(c *call) state {
 	after := state{state: idempotency.InProgress, owner: c.owner, from: c.begin + c.lease, until: c.end + c.lease}
 	if s.state == idempotency.InProgress && s.owner == c.owner {
@@ -41,8 +41,8 @@ func (s state) held(c *call) state {
 func (s state) claim(c *call, slack int64) (right bool, after state) {
 	others := s.state == idempotency.InProgress && s.owner != c.owner
 	if c.unknown {
-		// It may have changed what it could. That it changed nothing is the same as that it
-		// was done after all others, which porcupine tries by itself.
+		// The call may have taken effect. If it did not, that is the same as an effect after
+		// all other calls, which porcupine tries by itself.
 		if s.state == idempotency.Completed {
 			return true, s
 		}
@@ -60,12 +60,12 @@ func (s state) claim(c *call, slack int64) (right bool, after state) {
 	return false, s
 }
 
-// owned is the step of a call that only the claim's owner may make.
+// owned returns the step of a call that only the claim's owner may make.
 func (s state) owned(c *call) (right bool, after state) {
 	may := s.owner == c.owner && (s.state == idempotency.InProgress || c.kind == complete && s.state == idempotency.Completed)
 	switch {
 	case !may:
-		// Release may be nil for others, too.
+		// Release may return nil for others, too.
 		return c.unknown || c.refused || c.kind == release, s
 	case c.refused:
 		return false, s

@@ -28,7 +28,7 @@ type call struct {
 	lease      int64  // nanoseconds
 	begin, end int64  // since the history began
 
-	unknown bool // there was no answer: it may be done at any time after begin
+	unknown bool // no answer: the call may take effect at any time after begin
 	refused bool // ErrNotOwner
 	found   idempotency.Found
 }
@@ -46,7 +46,7 @@ func (c *call) String() string {
 	return fmt.Sprintf("%-14v %-14v %-3s %-8s %-8v %s", time.Duration(c.begin), time.Duration(c.end), c.owner, c.kind, time.Duration(c.lease), answer)
 }
 
-// recorder has the calls of a history.
+// recorder records the calls of a history.
 type recorder struct {
 	began time.Time
 	ctx   context.Context
@@ -63,7 +63,7 @@ func (r *recorder) add(c *call) {
 	r.calls = append(r.calls, c)
 }
 
-// ended returns the calls when the history is over, and nothing is done any more.
+// ended returns the calls after the history, when no call is on its way.
 func (r *recorder) ended() []*call {
 	end := r.now() + 1
 	for _, c := range r.calls {
@@ -87,8 +87,7 @@ func (r *recorder) do(c *call, f func(ctx context.Context) error) error {
 	return err
 }
 
-// hidden records that a call was made which got no answer, and was made once more by a client
-// that retries: it may be done at any time.
+// hidden records a call without answer that the client retries. It may take effect at any time.
 func (r *recorder) hidden(ctx context.Context) {
 	if c, ok := ctx.Value(callKey{}).(call); ok {
 		c.unknown = true
@@ -96,7 +95,7 @@ func (r *recorder) hidden(ctx context.Context) {
 	}
 }
 
-// worker claims keys, and does with them what workers do, and more.
+// worker makes the calls of real workers, and wrong ones.
 type worker struct {
 	*recorder
 	store      idempotency.Store
@@ -109,7 +108,7 @@ const ever = 24 * time.Hour
 
 func (w *worker) chance(percent int) bool { return w.random.IntN(100) < percent }
 
-// pause takes mostly less than a lease, and sometimes more.
+// pause sleeps mostly for less than a lease, and sometimes for more.
 func (w *worker) pause() {
 	d := time.Duration(w.random.Int64N(int64(w.lease)))
 	if w.chance(25) {
@@ -118,12 +117,12 @@ func (w *worker) pause() {
 	time.Sleep(d)
 }
 
-// task is the life of one owner.
+// task makes all calls of one owner.
 func (w *worker) task() {
 	w.pause()
 	if !w.claimed() {
 		if w.chance(20) {
-			w.anything() // it is not its own
+			w.anything() // without a claim
 		}
 		return
 	}
@@ -138,15 +137,15 @@ func (w *worker) task() {
 	case n < 70:
 		w.retry(w.release)
 	default:
-		return // it was killed
+		return // killed
 	}
 	for w.chance(40) {
 		w.pause()
-		w.anything() // it is late
+		w.anything() // late
 	}
 }
 
-// claimed claims the key, once more if it got no answer.
+// claimed claims the key, and sometimes once more.
 func (w *worker) claimed() bool {
 	var found idempotency.Found
 	w.retry(func() (err error) {

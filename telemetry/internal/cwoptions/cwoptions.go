@@ -1,5 +1,5 @@
-// Package cwoptions is what telemetry/emf and telemetry/cloudwatch share: the
-// metrics' names, so that the same alarms and dashboards do for both.
+// Package cwoptions has the options that telemetry/emf and telemetry/cloudwatch share, so that
+// the same alarms and dashboards work for both.
 package cwoptions
 
 import (
@@ -18,19 +18,19 @@ const (
 	Interval  = time.Minute
 )
 
-// Service returns the name given, the Lambda function's, or the program's.
+// Service returns the given name, or else the name of the Lambda function or of the program.
 func Service(given string) string {
 	return cmp.Or(given, os.Getenv("AWS_LAMBDA_FUNCTION_NAME"), filepath.Base(os.Args[0]))
 }
 
-// Bounds of CloudWatch, in bytes but for the first.
+// Limits of CloudWatch.
 const (
-	maxDimensions = 30 // Service and Queue included
-	maxValue      = 1024
-	maxNamespace  = 255
+	maxDimensions = 30   // Service and Queue included
+	maxValue      = 1024 // bytes
+	maxNamespace  = 255  // bytes
 )
 
-// Names are options as they were given: empty for their defaults.
+// Names are the options as configured: zero for their defaults.
 type Names struct {
 	Service, Namespace string
 	Dimensions         map[string]string
@@ -38,7 +38,7 @@ type Names struct {
 }
 
 // Validate returns an error for every name that CloudWatch would refuse (Dimension and
-// PutMetricData, API reference), or that is taken already. Its text begins with pkg.
+// PutMetricData in the API reference), or that taken reports as used. Its text begins with pkg.
 func (n Names) Validate(pkg string, maxName int, taken func(name string) bool) error {
 	var errs []error
 	check := func(ok bool, format string, args ...any) {
@@ -59,7 +59,7 @@ func (n Names) Validate(pkg string, maxName int, taken func(name string) bool) e
 	return errors.Join(errs...)
 }
 
-// sound reports whether CloudWatch takes a text as a dimension or namespace.
+// sound reports whether CloudWatch accepts a text as a dimension or namespace.
 func sound(s string, most int) bool {
 	printable := strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 	return printable && strings.TrimSpace(s) != "" && len(s) <= most && s[0] != ':'

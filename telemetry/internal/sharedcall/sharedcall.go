@@ -4,8 +4,8 @@
 //	calls := sharedcall.New(flush)
 //	ok := calls.Do(ctx)
 //
-// So no caller waits for more than two calls, however many come at once, and a call that
-// begins after Do sees everything that its caller did before Do.
+// So no caller waits for more than two calls, however many callers there are. A call that
+// starts after Do sees all effects of its caller before Do.
 package sharedcall
 
 import (
@@ -19,28 +19,28 @@ type Calls struct {
 	f func(context.Context)
 
 	mu      sync.Mutex
-	running *call // nil when there is none
-	next    *call // begins when that has returned; nil while no caller waits for it
+	running *call // nil for none
+	next    *call // starts after running; nil while no caller waits for it
 }
 
-// call is one call.
+// call is one call of the function.
 type call struct {
-	values    context.Context // of the first who wanted it
-	until     time.Time       // the last of the times up to which it is waited for
-	unbounded bool            // there is no last one
-	waiting   int             // how many wait for it
-	left      bool            // someone stopped waiting for it, or for it to return
+	values    context.Context // of the first caller
+	until     time.Time       // the latest deadline of a caller
+	unbounded bool            // a caller has no deadline
+	waiting   int             // number of callers that wait
+	left      bool            // a caller stopped waiting
 	cancel    context.CancelFunc
-	done      chan struct{} // closed when it has returned
+	done      chan struct{} // closed when the function has returned
 }
 
 // New returns the calls of f, which must catch its own panics. Its context has the values
 // of the first caller, and ends when no caller waits any longer.
 func New(f func(ctx context.Context)) *Calls { return &Calls{f: f} }
 
-// Do returns when a call that began after it has returned, or when ctx ends. It returns
-// false if no such call was started: ctx ended first, or a call still runs for which others
-// have already waited without success.
+// Do returns when a call that started after Do has returned, or when ctx ends. It returns
+// false if no such call was started: ctx ended first, or an earlier call still runs for which
+// all callers have stopped waiting.
 func (c *Calls) Do(ctx context.Context) bool {
 	one := c.join(ctx)
 	if one == nil {
@@ -54,8 +54,8 @@ func (c *Calls) Do(ctx context.Context) bool {
 	}
 }
 
-// Try makes a call that does not end with ctx, and returns when it has returned. It returns
-// false, without waiting, if another call runs.
+// Try makes a call that does not end with ctx, and waits for it. If another call runs, Try
+// returns false at once.
 func (c *Calls) Try(ctx context.Context) bool {
 	c.mu.Lock()
 	if c.running != nil {
@@ -63,13 +63,13 @@ func (c *Calls) Try(ctx context.Context) bool {
 		return false
 	}
 	one := &call{values: ctx, unbounded: true, done: make(chan struct{})}
-	c.begin(one)
+	c.start(one)
 	c.mu.Unlock()
 	<-one.done
 	return true
 }
 
-// join returns the call to wait for, nil if there will be none.
+// join returns the call to wait for, or nil if there will be none.
 func (c *Calls) join(ctx context.Context) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,14 +88,14 @@ func (c *Calls) join(ctx context.Context) *call {
 	}
 	if c.running == nil {
 		c.next = nil
-		c.begin(one)
+		c.start(one)
 	}
 	return one
 }
 
-// begin begins a call; the caller holds the lock. It lasts as long as anyone
-// waits for it, not as long as the first caller does.
-func (c *Calls) begin(one *call) {
+// start starts a call, whose context lasts as long as any caller waits, not only the first.
+// Callers hold the lock.
+func (c *Calls) start(one *call) {
 	c.running = one
 	ctx := context.WithoutCancel(one.values)
 	if one.unbounded {
@@ -111,19 +111,19 @@ func (c *Calls) begin(one *call) {
 	}()
 }
 
-// ended begins the next call when one has returned.
+// ended starts the next call after one has returned.
 func (c *Calls) ended() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.running = nil
 	if next := c.next; next != nil {
 		c.next = nil
-		c.begin(next)
+		c.start(next)
 	}
 }
 
-// leave is for callers that wait no longer. It reports whether the call was
-// begun, or will be since others wait for it.
+// leave is called when a caller stops waiting. It reports whether the call was started, or will
+// be because others wait.
 func (c *Calls) leave(one *call) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package clients makes stores of clients.
+// Package clients makes redisstore stores for clients of Redis and Valkey.
 package clients
 
 import (
@@ -9,14 +9,15 @@ import (
 	"github.com/valkey-io/valkey-go"
 )
 
-// GoRedis is for github.com/redis/go-redis/v9, with ContextTimeoutEnabled in its options.
+// GoRedis returns a store for github.com/redis/go-redis/v9, with ContextTimeoutEnabled in the
+// client's options.
 func GoRedis(client redis.UniversalClient) *redisstore.Store {
 	return redisstore.New(func(ctx context.Context, script string, keys, args []string) (any, error) {
 		return redis.NewScript(script).Run(ctx, client, keys, args).Result()
 	})
 }
 
-// ValkeyGo is for github.com/valkey-io/valkey-go.
+// ValkeyGo returns a store for github.com/valkey-io/valkey-go.
 func ValkeyGo(client valkey.Client) *redisstore.Store {
 	return redisstore.New(func(ctx context.Context, script string, keys, args []string) (any, error) {
 		return valkey.NewLuaScript(script).Exec(ctx, client, keys, args).ToAny()
