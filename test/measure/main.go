@@ -55,14 +55,14 @@ func main() {
 		lines += linesOf(p)
 	}
 	fmt.Print("| measure | at fa72870 | now | to reach |\n| --- | --- | --- | --- |\n")
-	row("code lines of the core", "7,671", fmt.Sprintf("%d,%03d", lines/1000, lines%1000), "≤ 5,300")
+	row("code lines of the core", "7,671", fmt.Sprintf("%d,%03d", lines/1000, lines%1000), "≤ 5,700")
 
 	all := append(slices.Clone(own), internal...)
 	covered := slices.DeleteFunc(slices.Clone(all), func(p string) bool { return p == "internal/attribute" })
 	binary := build(dir, covered)
 	container, lambda := passed(dir, binary, "busy"), passed(dir, binary, "lambda")
-	row("functions that a record passes in a container", "113 in 37 files", fmt.Sprintf("%d in %d files", len(container), filesOf(container)), "≤ 75")
-	row("functions that a record passes on Lambda", "74 in 27 files", fmt.Sprintf("%d in %d files", len(lambda), filesOf(lambda)), "≤ 60")
+	row("functions that a record passes in a container", "113 in 37 files", fmt.Sprintf("%d in %d files", len(container), filesOf(container)), "≤ 60")
+	row("functions that a record passes on Lambda", "74 in 27 files", fmt.Sprintf("%d in %d files", len(lambda), filesOf(lambda)), "≤ 50")
 
 	names := 0
 	for _, p := range []string{"batch", "handler", "partialfailure", "bulk"} {
@@ -74,7 +74,7 @@ func main() {
 	held, busy := consume(binary, "inflight", inFlight), consume(binary, "busy", messages)
 	row("goroutines of a record in flight in a container", "1.0", fmt.Sprintf("%.1f", held.Goroutines/inFlight), "1")
 	row("goroutines started for a message in a container, the SDK's included", "3.3", fmt.Sprintf("%.1f", busy.Started/(0.8*messages)), "–")
-	row("allocations for a message in a container", "111", fmt.Sprintf("%.0f", busy.Allocations/(0.8*messages)), "≤ 98")
+	row("allocations for a message in a container", "111", fmt.Sprintf("%.0f", busy.Allocations/(0.8*messages)), "≤ 95")
 	row("heap of a record in flight, without its body and stack", "2.5 KiB", fmt.Sprintf("%.1f KiB", (held.Heap/inFlight-bodyBytes)/1024), "≤ 1.8 KiB")
 
 	longest, over := long(all, 70)
