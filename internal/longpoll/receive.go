@@ -79,7 +79,7 @@ func (p *Poller) requested() int {
 // that wait here, since their groups are locked.
 func (p *Poller) requestedFIFO(space, idle int) int {
 	if p.quick() {
-		return min(space, maxReceive) / maxReceive * maxReceive
+		return min(space, maxReceive) / maxReceive * maxReceive // ten or none
 	}
 	others := idle - p.intake.calls - 1
 	return max(0, min(space, maxReceive, max(1, space-others)))

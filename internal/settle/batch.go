@@ -140,7 +140,8 @@ func (b *Batch) Settle(results []batch.Result) {
 	s.Flush(true)
 	b.release(len(b.notStarted) == len(results))
 	b.wait()
-	// Even if there is no time left: a record that is not deleted then has a DeleteErr.
+	// Dead letters, whose sends have ended. Even if there is no time left: a record that is not
+	// deleted then has a DeleteErr.
 	b.delete(results, func(o batch.Outcome) bool { return o.Done() && !o.OK() })
 	b.wait()
 	b.report(results)

@@ -131,7 +131,7 @@ func (s *Settler) Fail(head *runner.Delivery) {
 	until := s.tryUntil(head)
 	head.Settling.FailedAt, head.Settling.Until = head.Result.Started.Add(head.Result.Duration), until
 	if sending { // SQS's answer decides
-		for _, l := range s.lanes { // the record is in one of them, or waits for its queue's answer
+		for _, l := range s.lanes { // the record is in the one of sends, or waits for its queue's answer
 			l.until = sooner(l.until, until)
 		}
 		return
@@ -187,7 +187,8 @@ func (s *Settler) comeBack(head *runner.Delivery, backoff bool) {
 }
 
 // hiddenAnyway reports whether SQS hides a group for longer than its backoff, so that no call is
-// made: the handler of its first record was abandoned and may still be at work.
+// made: the handler of its first record was abandoned and may still be at work. It is true if nobody
+// knows for how long SQS hides the group.
 func (s *Settler) hiddenAnyway(head *runner.Delivery) bool {
 	until := shownBy(head)
 	if queue, _ := s.queues.known(head.Result.Record.QueueARN); until.IsZero() && queue.visibility > 0 {
