@@ -210,8 +210,7 @@ var confirmations = map[string]string{
 		"If that was intended, do nothing. Otherwise open its SubscribeURL to subscribe again",
 }
 
-// looks reports whether body contains the names of an envelope's fields. Other bodies need not
-// be decoded.
+// looks reports whether body contains the names of an envelope's fields. Only such bodies are decoded.
 func looks(body string) bool {
 	i := plainjson.SpaceEnd(body, 0)
 	return i < len(body) && body[i] == '{' &&
