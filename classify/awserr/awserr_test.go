@@ -69,14 +69,14 @@ func TestKinds(t *testing.T) {
 			TransactionCanceledException ConflictException InvalidRequestException ResourceInUseException BadDigest Tomorrow accessdenied`,
 	} {
 		for code := range strings.FieldsSeq(codes) {
-			for _, told := range []awserr.Kind{awserr.Validation, awserr.AccessDenied, awserr.NotFound, everything, none} {
+			for _, permanent := range []awserr.Kind{awserr.Validation, awserr.AccessDenied, awserr.NotFound, everything, none} {
 				want := ""
-				if kind != none && told&kind != 0 {
+				if kind != none && permanent&kind != 0 {
 					want = "permanent"
 				}
 				err := answered(400, code)
-				if got := verb(t, err, awserr.New(awserr.Config{Permanent: told})(err)); got != want {
-					t.Errorf("%s with %03b permanent: %q, want %q", code, told, got, want)
+				if got := verb(t, err, awserr.New(awserr.Config{Permanent: permanent})(err)); got != want {
+					t.Errorf("%s with %03b permanent: %q, want %q", code, permanent, got, want)
 				}
 			}
 		}

@@ -10,8 +10,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
-const maxEntries = 10 // entries of a batch call
-
 // sweep extends held messages that are due, and releases messages that have waited too
 // long.
 func (p *Poller) sweep(now time.Time) {
@@ -35,9 +33,9 @@ func (p *Poller) extendDue(now time.Time) {
 		}
 	}
 	if p.trouble.extending.tries > 0 {
-		due = due[:min(len(due), maxEntries)] // one call shows whether it works again
+		due = due[:min(len(due), settle.MaxEntries)] // one call shows whether it works again
 	}
-	for ten := range slices.Chunk(due, maxEntries) {
+	for ten := range slices.Chunk(due, settle.MaxEntries) {
 		p.extend(ten, now)
 	}
 }

@@ -108,9 +108,7 @@ func (p *Poller) hold(list []*runner.Delivery) {
 
 // finished settles a delivery that the runner has finished.
 func (p *Poller) finished(d *runner.Delivery) {
-	if d.Verdict.Aborts {
-		p.applyAbort(d)
-	}
+	p.applyAbort(d)
 	if !d.Result.Outcome.Done() {
 		p.failedGroup(d)
 	} else { // handled, dropped or dead-lettered
@@ -159,9 +157,7 @@ func (p *Poller) failedGroup(head *runner.Delivery) {
 // on. During a stop the record and its group fail at once, because the stop may have caused
 // the failure.
 func (p *Poller) decide(d *runner.Delivery) {
-	if d.Verdict.Aborts {
-		p.applyAbort(d)
-	}
+	p.applyAbort(d)
 	if p.stopping.Err() != nil || p.checkLapsed(d, time.Now()) { // SQS may have moved it itself
 		d.Resolve(false)
 		return
@@ -240,13 +236,16 @@ var errGroupLost = fmt.Errorf("%w: others may have received it, or an earlier re
 // longer does not show that a dependency is down.
 const maxTrial = 10 * time.Second
 
-// applyAbort applies the abort that the handler of a record asked for. Until the time that it
+// applyAbort applies the abort of a record, if its handler asked for one. Until the time that it
 // asked for, nothing is received, and waiting records are released. Running handlers go on.
 //
 // The time is rounded to what SQS can hide a message for: whole seconds, 12 hours at most.
 // If it is 0, waiting records stay: SQS would deliver them again at once, which costs each
 // of them an attempt.
 func (p *Poller) applyAbort(d *runner.Delivery) {
+	if !d.Verdict.Aborts {
+		return
+	}
 	r, now, a := d.Result, time.Now(), &p.aborts
 	after := settle.WholeSeconds(d.Verdict.After)
 	until := r.Started.Add(r.Duration + after) // counted from the failure, however long it took to dead-letter the record

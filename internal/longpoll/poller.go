@@ -212,9 +212,9 @@ func (p *Poller) end() {
 	p.await(late.Add(lastWords), p.noCalls) // calls that end with the contexts
 	p.releaseWaiting(time.Now())
 	p.reportLeft()
-	for _, hooks := range []*hooks.Queue{&p.outcomes, &p.notices} {
+	for _, queue := range []*hooks.Queue{&p.outcomes, &p.notices} {
 		called := false
-		hooks.Notify(func() { p.do(func() { called = true }) })
+		queue.Notify(func() { p.do(func() { called = true }) })
 		p.await(late.Add(2*lastWords), func() bool { return called })
 	}
 }

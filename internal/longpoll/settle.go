@@ -20,16 +20,16 @@ func (p *Poller) enqueueDelete(d *runner.Delivery) {
 
 // settleFailed settles a failure, and the messages that were skipped because of it.
 func (p *Poller) settleFailed(head *runner.Delivery) {
-	switch group := slices.Collect(head.Group()); {
+	switch {
 	case p.settler.Sending(head): // it is being sent, and a stop gives that up: SQS's answer to the send decides
 		p.settler.Fail(head)
 	case head.Lost: // others may have it already: the messages after it must wait for them
 		p.settler.Leave(head)
-		p.release(group[1:])
+		p.release(slices.Collect(head.Group())[1:])
 	case p.cutOff(head):
-		p.release(group)
+		p.release(slices.Collect(head.Group()))
 	case p.phase > draining && head.Result.Outcome == batch.Abandoned: // its handler may still be running: leave it until its visibility timeout ends
-		p.settler.Leave(group...)
+		p.settler.Leave(slices.Collect(head.Group())...)
 	default:
 		p.settler.Fail(head)
 	}

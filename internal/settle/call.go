@@ -84,7 +84,7 @@ func (c *call) make() {
 		}
 		return
 	}
-	for ten := range slices.Chunk(left, maxEntries) {
+	for ten := range slices.Chunk(left, MaxEntries) {
 		sqserror.Divide(ten, c.try)
 	}
 }

@@ -45,7 +45,7 @@ func (s *Settler) Flush(all bool) {
 // Hurry retries everything now that waits for a time, and uses short pauses from now on.
 func (s *Settler) Hurry() {
 	now := time.Now()
-	s.longest = hurriedDelay
+	s.hurried = true
 	for _, l := range s.lanes {
 		l.pause, l.failing, l.refused = time.Time{}, 0, false
 		for _, d := range l.list {
@@ -173,7 +173,7 @@ func (s *Settler) goesOn(l *lane, c *call, k int, now time.Time) bool {
 	t.Lingers, t.Due = false, now // or after the lane's pause
 	if c.worked || l.failing == 0 {
 		t.Count++
-		t.Due = now.Add(min(retryDelay<<min(t.Count-1, 10), s.longest))
+		t.Due = now.Add(min(retryDelay<<min(t.Count-1, 10), s.longestDelay()))
 	}
 	if t.Count >= maxTries && c.worked && !t.Patient {
 		return false
@@ -200,7 +200,7 @@ func (s *Settler) noteResult(l *lane, c *call, now time.Time) {
 		l.answered, l.failing, l.pause = now, 0, time.Time{}
 	case unanswered && l.answered.Before(c.began) && !now.Before(l.pause): // else the call alone failed, or others with it
 		l.failing++
-		l.pause = now.Add(sleep.Backoff(l.failing, firstDelay, s.longest))
+		l.pause = now.Add(sleep.Backoff(l.failing, firstDelay, s.longestDelay()))
 	}
 }
 
@@ -208,7 +208,7 @@ func (s *Settler) noteResult(l *lane, c *call, now time.Time) {
 // if there is no call to make. Retries come last, so that the
 // others do not wait for one that always fails.
 func (l *lane) take(now time.Time, all bool) (list []*runner.Delivery) {
-	most := maxEntries
+	most := MaxEntries
 	if l.failing >= oneByOne { // it may be one of the ten for which SQS does not answer
 		most = 1
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 )
 
-// maxEntries is the limit of a batch call, see "Amazon SQS batch actions" in the Developer
+// MaxEntries is the limit of a batch call, see "Amazon SQS batch actions" in the Developer
 // Guide.
-const maxEntries = 10
+const MaxEntries = 10
 
 const (
 	// maxTries is how often a call is made for an entry if SQS answers with an error that
@@ -84,6 +84,14 @@ func (s *Settler) due(l *lane) (next time.Time) {
 		}
 	}
 	return sooner(next, over)
+}
+
+// longestDelay returns the limit of the time between two tries, and between two calls.
+func (s *Settler) longestDelay() time.Duration {
+	if s.hurried {
+		return hurriedDelay
+	}
+	return lastDelay
 }
 
 // waits reports whether a call would be undone by an extension of d that is open.

@@ -37,9 +37,9 @@ type Settler struct {
 	ctx      context.Context // of calls
 	asks     context.Context // of questions about queues
 	stopAsks context.CancelFunc
-	lastTry  time.Time     // no try begins later; zero for never
-	showAt   time.Time     // when releases come back; zero for at once
-	longest  time.Duration // between two tries
+	lastTry  time.Time // no try begins later; zero for never
+	showAt   time.Time // when releases come back; zero for at once
+	hurried  bool      // see Hurry
 	began    time.Time
 
 	lanes   []*lane
@@ -80,7 +80,7 @@ func (p *Policy) NewSettler(ctx context.Context, owner Callbacks) *Settler {
 func (p *Policy) settler(ctx context.Context, owner Callbacks, t tuning) *Settler {
 	s := &Settler{
 		timer:  time.AfterFunc(time.Hour, func() { owner.Do(func() {}) }), // see arm
-		Policy: p, tuning: t, owner: owner, ctx: ctx, longest: lastDelay, began: time.Now(),
+		Policy: p, tuning: t, owner: owner, ctx: ctx, began: time.Now(),
 		waiting: map[string][]func(){}, causes: map[string]time.Time{},
 	}
 	if end, ok := ctx.Deadline(); ok {
@@ -100,7 +100,7 @@ func (s *Settler) Delete(d *runner.Delivery) {
 // Release makes a record visible: at once, or at the time of [Settler.Postpone], unless
 // [Settler.Hurry] was called. It is retried until d.HiddenUntil, when SQS itself shows the record.
 func (s *Settler) Release(d *runner.Delivery) {
-	d.Settling = &runner.Settling{FailedAt: time.Now(), Postponed: s.longest != hurriedDelay, Until: d.HiddenUntil, Patient: true}
+	d.Settling = &runner.Settling{FailedAt: time.Now(), Postponed: !s.hurried, Until: d.HiddenUntil, Patient: true}
 	s.enqueue(opVisibility, d)
 }
 

@@ -58,7 +58,7 @@ func TestPollKilled(t *testing.T) {
 	if s.Sent != 12 || s.Succeeded != 12 || s.Starts != 2 || s.Crashes != 1 || s.Remaining != 0 {
 		t.Errorf("summary: %+v", s)
 	}
-	cut, told := 0, 0
+	cut, reported := 0, 0
 	for _, l := range lines {
 		switch {
 		case l.Outcome == "cut-off":
@@ -67,14 +67,14 @@ func TestPollKilled(t *testing.T) {
 				t.Errorf("a record that was cut off: %+v", l)
 			}
 		case l.Type == "process" && l.Ended != "" && !l.Asked:
-			told += l.CutOff
+			reported += l.CutOff
 			if l.Ended != "signal: killed" || l.AgainInMs == nil {
 				t.Errorf("the process's end: %+v", l)
 			}
 		}
 	}
-	if cut == 0 || cut != told || s.Retried != cut {
-		t.Errorf("%d records cut off, the process's end shows %d, the summary %d that came back", cut, told, s.Retried)
+	if cut == 0 || cut != reported || s.Retried != cut {
+		t.Errorf("%d records cut off, the process's end shows %d, the summary %d that came back", cut, reported, s.Retried)
 	}
 }
 
