@@ -3,7 +3,6 @@ package rules_test
 import (
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,18 +15,18 @@ import (
 
 var update = flag.Bool("update", false, "write the rules into the pages of docs/lint and testdata/findings.txt")
 
-// example reads testdata/ID/NAME.yaml.
+// example reads testdata/ID-NAME.yaml.
 func example(t testing.TB, id, name string) string {
 	t.Helper()
-	return read(t, filepath.Join(id, name+".yaml"))
+	return read(t, id+"-"+name+".yaml")
 }
 
-// marked is the line of bad.yaml that ends with the rule's id as a comment.
+// marked is the line of a bad example that ends with the rule's id as a comment.
 func marked(text, id string) int {
 	return 1 + slices.IndexFunc(strings.Split(text, "\n"), func(line string) bool { return strings.HasSuffix(line, "# "+id) })
 }
 
-// For each rule, bad.yaml has one finding, where it is marked, and good.yaml has none. The
+// For each rule, the bad example has one finding, where it is marked, and the good one has none. The
 // fix, if the rule has one, makes the finding go away and leaves a template. findings.txt has
 // what is said.
 func TestRules_Examples(t *testing.T) {
@@ -64,7 +63,7 @@ func TestRules_Examples(t *testing.T) {
 	docpage.RequireCurrent(t, file, docpage.Read(t, file), said.String(), *update)
 }
 
-// Ids, titles and reasons are complete, and each rule has its directory of examples.
+// Ids, titles and reasons are complete, and each example is of a rule.
 func TestRules_AreDescribed(t *testing.T) {
 	var ids []string
 	for _, r := range rules.Rules() {
@@ -73,16 +72,16 @@ func TestRules_AreDescribed(t *testing.T) {
 		}
 		ids = append(ids, r.ID)
 	}
-	dirs, err := os.ReadDir("testdata")
+	files, err := filepath.Glob("testdata/SB*")
 	ok(t, err)
-	for _, d := range dirs {
-		if strings.HasPrefix(d.Name(), "SB") && !slices.Contains(ids, d.Name()) {
-			t.Errorf("testdata/%s is of no rule", d.Name())
+	for _, f := range files {
+		if id, _, _ := strings.Cut(filepath.Base(f), "-"); !slices.Contains(ids, id) {
+			t.Errorf("%s is of no rule", f)
 		}
 	}
 }
 
-// The pages of docs/lint describe each rule, with the change from bad.yaml to good.yaml.
+// The pages of docs/lint describe each rule, with the change from the bad example to the good one.
 func TestThePagesHaveTheRules(t *testing.T) {
 	sections := map[string]*strings.Builder{}
 	for _, r := range rules.Rules() {
@@ -120,7 +119,7 @@ func section(t *testing.T, out *strings.Builder, r rules.Info) {
 	diff = behind.ReplaceAllString(diff, "$1$2") // what stands above a change says where it is
 	diff = above.ReplaceAllString(diff, "$1$2")
 	if strings.Count(diff, "\n") > 9 {
-		fmt.Fprintf(out, "[A template that is right](../../cmd/sqsbatch/internal/rules/testdata/%s/good.yaml).\n", r.ID)
+		fmt.Fprintf(out, "[A template that is right](../../cmd/sqsbatch/internal/rules/testdata/%s-good.yaml).\n", r.ID)
 		return
 	}
 	fmt.Fprintf(out, "\n```diff\n%s```\n", diff)
