@@ -19,7 +19,6 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
@@ -41,7 +40,7 @@ const slowBuild = 5 * time.Second
 // A stack has the queues, and the function that receives from them.
 type stack struct {
 	*plan
-	stats   *runstats.Stats
+	stats   *track.Stats
 	found   []rules.Finding
 	server  *sqs.Server
 	client  *awssqs.Client

@@ -174,7 +174,7 @@ func (r *reader) truth(v Value, otherwise bool) bool {
 // Set edits the value in the template's text. It returns false if the value is not written
 // there as a plain scalar: if it is absent, or a function, or has an alias.
 func (v Value) Set(text string) (edit yamltext.Edit, ok bool) {
-	if v.node == nil || v.st.made[v.node] {
+	if v.node == nil {
 		return edit, false
 	}
 	return v.st.Text().Set(v.Pos.Line, v.Pos.Col, text)
