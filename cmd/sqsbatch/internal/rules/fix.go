@@ -100,10 +100,8 @@ func (f *Fix) Diff(path string, src []byte) string {
 // context is the number of equal lines that a diff shows around a change.
 const context = 3
 
-// Diff returns a unified diff of two texts, "" if they are equal.
-func Diff(path string, from, to []byte) string { return diff(path, from, to, 0) }
-
-// diff is Diff of parts of two texts, that have a number of lines above them.
+// diff returns a unified diff of parts of two texts, that have a number of lines above them, ""
+// if they are equal.
 func diff(path string, from, to []byte, above int) string {
 	lines := linediff.Compare(slices.Collect(strings.Lines(string(from))), slices.Collect(strings.Lines(string(to))))
 	shown := make([]bool, len(lines))

@@ -1,7 +1,6 @@
 package rules_test
 
 import (
-	"flag"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -9,11 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
-
-var update = flag.Bool("update", false, "write the rules into the pages of docs/lint and testdata/findings.txt")
 
 // example reads testdata/ID-NAME.yaml.
 func example(t testing.TB, id, name string) string {
@@ -48,7 +46,7 @@ func TestRules_Examples(t *testing.T) {
 			if f.Fix != nil {
 				fmt.Fprintln(&said, "  fix:", f.Fix.Says)
 				fixed, err := f.Fix.Apply([]byte(bad))
-				ok(t, err)
+				golden.OK(t, err)
 				if left := checkText(t, string(fixed)).Findings; slices.ContainsFunc(left, func(f rules.Finding) bool { return f.ID == rule.ID }) {
 					t.Errorf("after the fix: %v", left)
 				}
@@ -60,7 +58,7 @@ func TestRules_Examples(t *testing.T) {
 		return
 	}
 	const file = "testdata/findings.txt"
-	docpage.RequireCurrent(t, file, docpage.Read(t, file), said.String(), *update)
+	docpage.RequireCurrent(t, file, docpage.Read(t, file), said.String(), *golden.Update)
 }
 
 // Ids, titles and reasons are complete, and each example is of a rule.
@@ -73,7 +71,7 @@ func TestRules_AreDescribed(t *testing.T) {
 		ids = append(ids, r.ID)
 	}
 	files, err := filepath.Glob("testdata/SB*")
-	ok(t, err)
+	golden.OK(t, err)
 	for _, f := range files {
 		if id, _, _ := strings.Cut(filepath.Base(f), "-"); !slices.Contains(ids, id) {
 			t.Errorf("%s is of no rule", f)
@@ -92,7 +90,7 @@ func TestThePagesHaveTheRules(t *testing.T) {
 		section(t, sections[page], r)
 	}
 	for page, text := range sections {
-		docpage.RequireSection(t, "../../../../docs/"+page, "rules", text.String(), *update)
+		docpage.RequireSection(t, "../../../../docs/"+page, "rules", text.String(), *golden.Update)
 	}
 }
 

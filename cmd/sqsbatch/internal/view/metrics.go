@@ -19,7 +19,7 @@ func (t *Text) metrics(r *track.Report) {
 		return
 	}
 	t.line("")
-	t.line(t.paint(bold, plural(r.Handled, "delivery", "deliveries")+": ") + cmp.Or(outcomes(r), "none"))
+	t.line(t.paint(bold, show.Count(r.Handled, "delivery", "deliveries")+": ") + cmp.Or(outcomes(r), "none"))
 	rows := []distributionRow{
 		{"duration", r.DurationMs, inMs},
 		{"deadline used", r.DeadlineUsedPercent, inPercent},
