@@ -10,7 +10,8 @@ import (
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
-	rules "github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
@@ -29,7 +30,7 @@ func fixing(t *testing.T, o *options, path, text, old, new string) *file {
 		x := &f.Findings[i]
 		x.Fix = nil
 		if x.ID == "SB202" {
-			x.Fix = &rules.Fix{Says: "says", Edit: rules.Edit{Start: at, End: at + len(old), New: new}}
+			x.Fix = &rules.Fix{Says: "says", Edit: template.Edit{Start: at, End: at + len(old), New: new}}
 		}
 	}
 	if f.err != nil || !few(f) {

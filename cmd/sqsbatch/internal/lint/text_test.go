@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
-	rules "github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"

@@ -10,21 +10,17 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/linediff"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/yamltext"
 )
 
 // A Fix changes the template so that a finding is gone, in the file's own style.
 type Fix struct {
-	Edit Edit
+	Edit template.Edit
 	// Says tells in a few words what the edit does: "set VisibilityTimeout to 180".
 	Says string
 }
 
-// An Edit replaces the bytes from Start up to End of the file by New.
-type Edit = yamltext.Edit
-
 // fixed is the fix of an edit, nil if there is no such edit.
-func fixed(edit Edit, ok bool, format string, args ...any) *Fix {
+func fixed(edit template.Edit, ok bool, format string, args ...any) *Fix {
 	if !ok {
 		return nil
 	}
@@ -38,14 +34,14 @@ func setting(in template.Value, name string, value any) *Fix {
 		return fixed(edit, ok, "set %s to %v", name, value)
 	}
 	edit, ok := in.Add(name, value)
-	return fixed(edit, ok, "add %s: %s", name, yamltext.Flow(value))
+	return fixed(edit, ok, "add %s: %s", name, template.Flow(value))
 }
 
 // property is setting for a property of a resource, which may have no properties.
 func property(of template.Resource, name string, value any) *Fix {
 	if of.Get().Absent() {
 		edit, ok := of.Add(name, value)
-		return fixed(edit, ok, "add %s: %s", name, yamltext.Flow(value))
+		return fixed(edit, ok, "add %s: %s", name, template.Flow(value))
 	}
 	return setting(of.Get(), name, value)
 }
