@@ -38,8 +38,8 @@ cover: ## run the tests and show what they cover (cover.out)
 	go tool cover -func=cover.out | tail -n 1
 
 .PHONY: record
-record: ## draw README.md's terminal anew, from a run of make demo's command
-	go run ./cmd/sqsbatch/internal/record
+record: ## write what README.md and docs show of sqsbatch local and sqsbatch sqs
+	go test ./cmd/sqsbatch -run TestPages -update
 
 .PHONY: bench
 bench: ## run the benchmarks, six times each, for benchstat

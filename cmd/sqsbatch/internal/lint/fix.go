@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	rules "github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 )
 
 // notFixed begins the note on a file that --fix left alone.

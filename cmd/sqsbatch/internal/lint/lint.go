@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -121,11 +120,12 @@ func (o *options) flags(cmd *cobra.Command) {
 // as SAM's commands take them.
 func (o *options) positional(args []string) error {
 	for _, arg := range args {
-		if _, err := os.Stat(arg); err != nil && strings.Contains(arg, "=") && len(o.parameters) > 0 {
-			if err := o.parameters.Set(arg); err != nil {
-				return cli.Usagef(command, "--parameter-overrides %s: %v", arg, err)
+		if _, err := os.Stat(arg); err != nil {
+			if taken, err := o.parameters.Argument(command, arg); err != nil {
+				return err
+			} else if taken {
+				continue
 			}
-			continue
 		}
 		o.paths = append(o.paths, arg)
 	}

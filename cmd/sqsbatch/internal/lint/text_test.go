@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
-	rules "github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
@@ -60,9 +60,7 @@ func TestText_OnATerminal(t *testing.T) {
 		Pos:  template.Pos{File: "t.yaml", Line: 1, Col: 1}, EndCol: 2, Message: "bad",
 	}}}}
 	var out strings.Builder
-	if err := writeText(show.To(&out), term, &options{severity: "warning"}, []*file{f}); err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, writeText(show.To(&out), term, &options{severity: "warning"}, []*file{f}))
 	text := out.String()
 	golden.Says(t, "the output", text, "\x1b[31merror SB1\x1b[0m bad", "[stack shop]", "\x1b[31m^\x1b[0m\n", "\x1b[31m1 error\x1b[0m, 0 warnings\n")
 	for line := range strings.Lines(text) {

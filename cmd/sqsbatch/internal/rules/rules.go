@@ -158,13 +158,6 @@ func (r *reporter) number(v template.Value) (int, bool) {
 	return n, err == nil && !v.Absent()
 }
 
-// Check returns the places where subject breaks the rule.
-func (r Rule[T]) Check(subject T) []Finding {
-	c := newCollector()
-	c.apply(r.Info, Subject{}, func(out *reporter) { r.check(subject, out) })
-	return c.Findings
-}
-
 // A collector collects what rules say, each thing once.
 type collector struct {
 	Result

@@ -1,4 +1,4 @@
-package runstats
+package track
 
 import (
 	"encoding/json"

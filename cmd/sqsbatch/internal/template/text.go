@@ -1,12 +1,4 @@
-// Package yamltext edits a YAML or JSON file where its parsed nodes stand, and leaves the
-// rest of the text as it is: comments, indentation, quotes, line ends.
-//
-//	t := yamltext.New(root, src)
-//	edit, ok := t.Set(12, 7, "180") // the value of the key at line 12, column 7
-//
-// An edit is refused, with false, where its result is not certain: of a value with a tag
-// (!Ref), an alias, an anchor around it, or a text that goes over several lines.
-package yamltext
+package template
 
 import (
 	"bytes"
@@ -16,11 +8,18 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Text is a file with its nodes.
+// Text is a YAML or JSON file with its nodes. It edits the file where the nodes stand, and leaves
+// the rest as it is: comments, indentation, quotes, line ends.
+//
+//	t := newText(root, src)
+//	edit, ok := t.Set(12, 7, "180") // the value of the key at line 12, column 7
+//
+// An edit is refused, with false, where its result is not certain: of a value with a tag
+// (!Ref), an alias, an anchor around it, or a text that goes over several lines.
 type Text struct {
 	src     []byte
 	starts  []int            // offset of each line
-	entries map[place]*entry // the keys of all mappings
+	entries map[place]*keyed // the keys of all mappings
 	quoted  []*yaml.Node     // scalars that may contain what looks like a comment
 	blocks  []block
 	columns map[int][]int // by line: the offset of each columnStep-th character
@@ -32,7 +31,7 @@ const columnStep = 256
 
 type place struct{ line, col int }
 
-type entry struct {
+type keyed struct {
 	key, value *yaml.Node
 	parent     *yaml.Node // the mapping
 	index      int        // of the key in parent.Content
@@ -51,9 +50,9 @@ type Edit struct {
 	New        string
 }
 
-// New reads the places of all nodes below root in src.
-func New(root *yaml.Node, src []byte) *Text {
-	t := &Text{src: src, entries: map[place]*entry{}, columns: map[int][]int{}}
+// newText reads the places of all nodes below root in src.
+func newText(root *yaml.Node, src []byte) *Text {
+	t := &Text{src: src, entries: map[place]*keyed{}, columns: map[int][]int{}}
 	t.lines()
 	t.walk(root, false, 0)
 	return t
@@ -97,7 +96,7 @@ func (t *Text) walk(n *yaml.Node, shared bool, column int) {
 	case n.Kind == yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key, value := n.Content[i], n.Content[i+1]
-			t.entries[place{key.Line, key.Column}] = &entry{key, value, n, i, shared}
+			t.entries[place{key.Line, key.Column}] = &keyed{key, value, n, i, shared}
 			t.walk(key, shared, key.Column)
 			t.walk(value, shared, key.Column)
 		}

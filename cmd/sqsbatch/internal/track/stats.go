@@ -1,25 +1,16 @@
-// Package runstats measures a run of `sqsbatch local`: the outcomes, durations and ages of
-// records, and the calls to SQS.
-//
-//	s := runstats.New(timeout)
-//	s.Event(event) // an event of package track
-//	s.Call(call)   // a call to the emulator
-//	report := s.Report(summary)
-//
-// These figures do not depend on the function. Metrics that a function writes in CloudWatch's
-// Embedded Metric Format are added (emf.go).
-package runstats
+package track
 
 import (
 	"sync"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
-// Stats are the figures of a run. They are safe for concurrent use.
+// Stats measure a run: the outcomes, durations and ages of records ([Stats.Event]), and the calls
+// to SQS ([Stats.Call]). These figures do not depend on the function. Metrics that it writes in
+// CloudWatch's Embedded Metric Format are added (emf.go). They are safe for concurrent use.
 type Stats struct {
 	timeout time.Duration // the function's timeout
 
@@ -41,11 +32,11 @@ type Stats struct {
 
 // Outcomes lists the outcomes that a record may have in one delivery.
 var Outcomes = []string{
-	track.Succeeded, track.Duplicate, track.Expired, track.Retry, track.InProgress, track.DeadLetter, track.Dropped, track.NotStarted, track.Skipped, track.Abandoned, track.Lost, track.CutOff,
+	Succeeded, Duplicate, Expired, Retry, InProgress, DeadLetter, Dropped, NotStarted, Skipped, Abandoned, Lost, CutOff,
 }
 
-// New returns empty Stats. timeout is the function's timeout.
-func New(timeout time.Duration) *Stats {
+// NewStats returns empty Stats. timeout is the function's timeout.
+func NewStats(timeout time.Duration) *Stats {
 	s := &Stats{timeout: timeout, outcomes: map[string]int{}, calls: map[string]*Calls{}}
 	for _, o := range Outcomes {
 		s.outcomes[o] = 0
@@ -91,40 +82,40 @@ func (s *Stats) call(c sqs.Call, n int) {
 }
 
 // Event counts an event, and reports whether it is a line of metrics, which is not shown.
-func (s *Stats) Event(e track.Event) (metrics bool) {
+func (s *Stats) Event(e Event) (metrics bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch e := e.(type) {
-	case track.Record:
+	case Record:
 		if e.Final {
 			s.record(e)
 		}
-	case track.Started:
+	case Started:
 		s.invocations++
 		if e.ColdStart {
 			s.coldStarts++
 		}
 		s.records.Observe(float64(len(e.Bodies)))
-	case track.Ended:
+	case Ended:
 		if e.Error != "" {
 			s.errors++
 		}
 		s.took.Observe(milliseconds(e.Duration))
 		s.timeoutUsed.Observe(percent(e.Duration, s.timeout))
-	case track.Warning:
+	case Warning:
 		s.warnings++
 		if e.Serious {
 			s.serious++
 		}
-	case track.Log:
+	case Log:
 		return s.emf.line(e.Text)
 	}
 	return false
 }
 
-func (s *Stats) record(r track.Record) {
-	if r.Invocation == 0 && r.Process == 0 && (r.Outcome == track.DeadLetter || r.Outcome == track.Filtered) { // by SQS or Lambda, without the function
-		if r.Outcome == track.DeadLetter {
+func (s *Stats) record(r Record) {
+	if r.Invocation == 0 && r.Process == 0 && (r.Outcome == DeadLetter || r.Outcome == Filtered) { // by SQS or Lambda, without the function
+		if r.Outcome == DeadLetter {
 			s.redriven++
 		}
 		return
@@ -145,6 +136,7 @@ func (s *Stats) record(r track.Record) {
 	}
 }
 
+// milliseconds returns d in milliseconds, to the microsecond.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // percent returns d in percent of another duration, to a hundredth, 0 if that is not positive.

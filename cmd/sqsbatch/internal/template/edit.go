@@ -1,4 +1,4 @@
-package yamltext
+package template
 
 import (
 	"bytes"
@@ -150,7 +150,7 @@ func (t *Text) Remove(line, col int) (Edit, bool) {
 }
 
 // removeFlow removes an entry with the comma behind it, or the last with the one before it.
-func (t *Text) removeFlow(e *entry, start, end int) (Edit, bool) {
+func (t *Text) removeFlow(e *keyed, start, end int) (Edit, bool) {
 	if e.index+2 < len(e.parent.Content) {
 		next := e.parent.Content[e.index+2]
 		at, ok := t.offset(next.Line, next.Column)

@@ -1,4 +1,4 @@
-package yamltext_test
+package template_test
 
 import (
 	"fmt"
@@ -8,16 +8,16 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/yamltext"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 )
 
-func read(t testing.TB, text string) (*yamltext.Text, *yaml.Node) {
+func nodes(t testing.TB, text string) (*template.Text, *yaml.Node) {
 	t.Helper()
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
 		t.Fatal(err)
 	}
-	return yamltext.New(doc.Content[0], []byte(text)), doc.Content[0]
+	return template.NewText(doc.Content[0], []byte(text)), doc.Content[0]
 }
 
 // place finds a key: its line and its column.
@@ -55,7 +55,7 @@ func TestEndCol(t *testing.T) {
 		"k:":                            "k:",
 		"k: &a !!int 5":                 "k: &a !!int 5",
 	} {
-		doc, root := read(t, text)
+		doc, root := nodes(t, text)
 		line, col := place(root, "k")
 		lines := strings.FieldsFunc(strings.TrimPrefix(text, "\uFEFF"), func(r rune) bool { return strings.ContainsRune("\n\r\u2028", r) })
 		runes := []rune(lines[line-1])
@@ -66,7 +66,7 @@ func TestEndCol(t *testing.T) {
 }
 
 func TestComments(t *testing.T) {
-	doc, _ := read(t, "a: 1 # x one\n# x two\nb: '# x three'\nc: |\n  # x four\nd: e#x five\nf: g # y\n  # x six\n")
+	doc, _ := nodes(t, "a: 1 # x one\n# x two\nb: '# x three'\nc: |\n  # x four\nd: e#x five\nf: g # y\n  # x six\n")
 	var got []string
 	for _, c := range doc.Comments("x") {
 		got = append(got, fmt.Sprint(c.Line, ":", c.Col, " ", c.Text, " ", c.Alone))
@@ -87,7 +87,7 @@ func FuzzEdits(f *testing.F) {
 		if yaml.Unmarshal([]byte(text), &doc) != nil || doc.Kind != yaml.DocumentNode || !plain(doc.Content[0]) {
 			return
 		}
-		edited := yamltext.New(doc.Content[0], []byte(text))
+		edited := template.NewText(doc.Content[0], []byte(text))
 		root := doc.Content[0]
 		each(root, func(parent *yaml.Node, i int) {
 			key, value, all := parent.Content[i], parent.Content[i+1], parent.Content
@@ -142,7 +142,7 @@ func each(n *yaml.Node, do func(parent *yaml.Node, i int)) {
 }
 
 // same requires that the edited text means what is wanted.
-func same(t *testing.T, text string, e yamltext.Edit, want string) {
+func same(t *testing.T, text string, e template.Edit, want string) {
 	t.Helper()
 	out := text[:e.Start] + e.New + text[e.End:]
 	var doc yaml.Node
@@ -188,7 +188,7 @@ func TestOneLongLine_HasPlaces(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(src.String()), &doc); err != nil {
 		t.Fatal(err)
 	}
-	text := yamltext.New(doc.Content[0], []byte(src.String()))
+	text := template.NewText(doc.Content[0], []byte(src.String()))
 	for i := 0; i < len(doc.Content[0].Content); i += 2 {
 		key := doc.Content[0].Content[i]
 		edit, ok := text.Set(key.Line, key.Column, "new")
