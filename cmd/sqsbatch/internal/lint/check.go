@@ -13,6 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/terraform"
 )
 
 // A file is a template with what the rules say of it.
@@ -35,6 +36,10 @@ func (o *options) check(in input) *file {
 	if f.src, f.err = o.read(in); f.err != nil {
 		return f
 	}
+	if terraform.IsPlan(f.src) {
+		f.checkPlan()
+		return f
+	}
 	t, err := parse(in.path, f.src)
 	if err != nil {
 		f.err = err
@@ -51,19 +56,57 @@ func (o *options) check(in input) *file {
 	return f
 }
 
+// maxPlan bounds a plan of Terraform, which has each resource three times.
+const maxPlan = 64 << 20
+
 // read reads the text of an input.
 func (o *options) read(in input) ([]byte, error) {
 	if in.path != stdin {
-		return template.ReadFile(in.path, template.MaxSize)
+		return template.ReadFile(in.path, maxPlan)
 	}
-	src, err := template.ReadAll(o.stdin, template.MaxSize)
+	src, err := template.ReadAll(o.stdin, maxPlan)
 	if err != nil {
 		return nil, fmt.Errorf("standard input: %w", err)
 	}
 	return src, nil
 }
 
+// checkPlan applies the rules to a plan or a state of Terraform. Findings have addresses and
+// attributes, and fixes say what to write in HCL: the source is not known.
+func (f *file) checkPlan() {
+	f.generated = true
+	source, err := terraform.Read(f.src)
+	if err != nil {
+		f.err = fmt.Errorf("%s: %w", f.path, err)
+		return
+	}
+	if f.Result, f.err = apply(source.Template, nil); f.err != nil {
+		return
+	}
+	for i, x := range f.Findings {
+		x.Resource, x.Attribute = source.Place(x.Pos)
+		x.Message = terraform.Text(x.Message)
+		if x.Fix != nil {
+			x.Fix = &rules.Fix{Says: terraform.Setting(x.Fix.Name, x.Fix.Value)}
+		}
+		x.Pos, x.EndCol = template.Pos{}, 0
+		f.Findings[i] = x
+	}
+	for i, u := range f.Unknown {
+		u.Resource, u.Attribute = source.Place(u.Pos)
+		u.Message = terraform.Text(u.Message)
+		u.Pos, u.EndCol = template.Pos{}, 0
+		f.Unknown[i] = u
+	}
+	if st, err := source.Template.Stack(template.Options{}); err == nil && !hasSubject(st) {
+		f.notes = append(f.notes, "it has no SQS queue and no event source mapping, so there is nothing to check")
+	}
+}
+
 func parse(path string, src []byte) (*template.Template, error) {
+	if len(src) > template.MaxSize {
+		return nil, fmt.Errorf("%s: it is larger than %d MiB, the most that is read of a template", path, template.MaxSize>>20)
+	}
 	t, err := template.Parse(src)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

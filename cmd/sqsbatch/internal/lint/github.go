@@ -17,6 +17,9 @@ func writeGitHub(out io.Writer, o *options, files []*file) error {
 		uri := relative(o.base, f.path)
 		for _, x := range o.shown(f) {
 			message := x.Message + "\n" + reason(x.Info)
+			if x.Pos.Line == 0 && x.Resource != "" {
+				message = x.Resource + ": " + message
+			}
 			if x.Fix != nil {
 				message += "\nFix: " + x.Fix.Says
 			}

@@ -39,9 +39,9 @@ type options struct {
 	writing    sync.Mutex // held while --fix replaces a file
 }
 
-const about = `Checks SAM and CloudFormation templates for settings that AWS accepts, but that lose messages or time: of event source mappings, queues, roles and alarms. docs/lint.md lists the rules.
+const about = `Checks SAM and CloudFormation templates, and plans of Terraform, for settings that AWS accepts, but that lose messages or time: of event source mappings, queues, roles and alarms. docs/lint.md lists the rules.
 
-The argument is a template, a directory with template.yaml, template.yml or template.json, or the cdk.out of the CDK with all its stacks. A - is a template from standard input. Default: the current directory. Several may be given.`
+The argument is a template, a directory with template.yaml, template.yml or template.json, or the cdk.out of the CDK with all its stacks. It may also be a plan or a state of Terraform or OpenTofu, as terraform show -json prints it. A - is one of them from standard input. Default: the current directory. Several may be given.`
 
 const details = `## Parameters
 
@@ -51,6 +51,10 @@ A parameter of the template has the value of --parameter-overrides, else that of
 
 --fix writes only the fixes that the output shows as a diff. It keeps a fix if the finding is gone afterwards and the file is still a template. It then checks again and shows what is left. It changes no file that it cannot read, and no file that a tool writes anew (templates of the CDK, wherever they are, and .aws-sam): fix the source of those.
 
+## Terraform
+
+A plan is checked as it will be after it is applied. Findings name the address of the resource and the attribute, and the fix is what to write in HCL. References are followed through modules, variables and outputs. A value that is known only after the plan is applied is not judged. --fix does not change a plan.
+
 ## Suppression
 
 A comment on the line, or above it, suppresses a rule there: sqsbatch:ignore, the rule's id and the reason. Metadata suppresses rules for its resource, at the top level for the template: sqsbatch: {ignore: {SB106: the reason}}. A suppression needs a reason.
@@ -59,7 +63,7 @@ A comment on the line, or above it, suppresses a rule there: sqsbatch:ignore, th
 
 With --output json, standard output has one JSON object a line and nothing else. The field "type" is "finding", "suppressed", "unknown" (a place that was not checked), "unreadable" (a file), "note" (about a file), "fixed" (an edit of --fix) or "summary" (the last line).
 
-Of a place: file, stack (of the CDK), line, column, endColumn (the first column after the text, counted in characters), resource. Of a finding: rule, severity, message, why, page (of AWS's documentation), and fix with says and diff. A line of type suppressed has reason and byLine as well, one of type fixed has says, and one of type unknown has rules (none: all rules on the resource) and message. The summary counts files, errors, warnings, notes, notShown (of lower severity), fixed, suppressed, unknown and unreadable.
+Of a place: file, stack (of the CDK), line, column, endColumn (the first column after the text, counted in characters), resource, attribute (of Terraform, which has no lines). Of a finding: rule, severity, message, why, page (of AWS's documentation), and fix with says and diff. A line of type suppressed has reason and byLine as well, one of type fixed has says, and one of type unknown has rules (none: all rules on the resource) and message. The summary counts files, errors, warnings, notes, notShown (of lower severity), fixed, suppressed, unknown and unreadable.
 
 ## SARIF
 
@@ -82,7 +86,8 @@ func Command(tio cli.IO, version string) *cobra.Command {
 		Long:  about,
 		Example: `sqsbatch lint
 sqsbatch lint --config-env prod --fix template.yaml
-sqsbatch lint --output sarif cdk.out > lint.sarif`,
+sqsbatch lint --output sarif cdk.out > lint.sarif
+terraform show -json plan.out | sqsbatch lint -`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := o.positional(args); err != nil {
 				return err

@@ -69,6 +69,28 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
+// A plan of Terraform, which has addresses instead of lines. --fix leaves it alone.
+func TestOutputsOfAPlan(t *testing.T) {
+	t.Chdir(filepath.Join("..", "terraform", "testdata"))
+	for name, args := range map[string][]string{
+		"plan.txt":   {"module.json", "--fix"},
+		"plan.jsonl": {"module.json", "--output", "json"},
+		"plan.sarif": {"module.json", "--output", "sarif"},
+	} {
+		status, stdout, stderr := run(t, args...)
+		if status != 1 {
+			t.Errorf("%s: status %d\n%s", name, status, stderr)
+		}
+		if name == "plan.sarif" {
+			stdout = stdout[strings.Index(stdout, "\"results\""):] // the rules are in output.sarif
+		}
+		golden.Check(t, filepath.Join("..", "..", "..", "lint", "testdata", name), stdout)
+	}
+	if status, _, stderr := from(t, strings.NewReader(`{"version": 3, "terraform_version": "0.11.4", "modules": []}`), nil, "-"); status != 3 || !strings.Contains(stderr, "terraform show -json") {
+		t.Errorf("an old state: status %d, %s", status, stderr)
+	}
+}
+
 const (
 	// clean has nothing that a rule finds, of any severity but a note.
 	clean = `Resources:

@@ -104,7 +104,7 @@ func (s *sarifFile) result(x rules.Finding) object {
 		"partialFingerprints": object{"primaryLocationLineHash": s.fingerprint(x)},
 		"suppressions":        []object{}, // not null: this one is not suppressed
 	}
-	if x.Fix != nil {
+	if x.Fix != nil && x.Fix.Edit != (template.Edit{}) {
 		e := x.Fix.Edit
 		replacement := object{"deletedRegion": s.region(e.Start, e.End), "insertedContent": message(e.New)}
 		change := object{"artifactLocation": s.at, "replacements": []object{replacement}}

@@ -10,14 +10,16 @@ import (
 // A plan is what the rules need of the JSON form of a plan or a state. Terraform's page "JSON
 // Output Format" describes it, and OpenTofu's is the same.
 type plan struct {
-	FormatVersion string                         `json:"format_version"`
-	PlannedValues *values                        `json:"planned_values"` // of a plan
-	Values        *values                        `json:"values"`         // of a state
-	PriorState    *prior                         `json:"prior_state"`    // of a plan, with the data sources that were read
-	Changes       []change                       `json:"resource_changes"`
-	Configuration *config                        `json:"configuration"` // of a plan
-	Variables     map[string]struct{ Value any } `json:"variables"`
-	unknown       map[string]map[string]any      // of a resource by its address: true, or a list or mapping of it
+	StateVersion   json.Number                    `json:"version"` // of a state file
+	StateResources []stateResource                `json:"resources"`
+	FormatVersion  string                         `json:"format_version"`
+	PlannedValues  *values                        `json:"planned_values"` // of a plan
+	Values         *values                        `json:"values"`         // of a state
+	PriorState     *prior                         `json:"prior_state"`    // of a plan, with the data sources that were read
+	Changes        []change                       `json:"resource_changes"`
+	Configuration  *config                        `json:"configuration"` // of a plan
+	Variables      map[string]struct{ Value any } `json:"variables"`
+	unknown        map[string]map[string]any      // of a resource by its address: true, or a list or mapping of it
 }
 
 type (
@@ -40,6 +42,17 @@ type (
 		Index   any            `json:"index"`
 		Values  map[string]any `json:"values"`
 		module  []step
+	}
+	stateResource struct {
+		Module    string `json:"module"`
+		Mode      string `json:"mode"`
+		Type      string `json:"type"`
+		Name      string `json:"name"`
+		Instances []struct {
+			Index      any            `json:"index_key"`
+			Attributes map[string]any `json:"attributes"`
+			Deposed    string         `json:"deposed"` // it is replaced, and still to be destroyed
+		} `json:"instances"`
 	}
 	change struct {
 		Address string `json:"address"`
@@ -76,11 +89,10 @@ func IsPlan(data []byte) bool {
 		return false
 	}
 	var p struct {
-		FormatVersion    *string          `json:"format_version"`
-		TerraformVersion *string          `json:"terraform_version"`
-		Resources        *json.RawMessage `json:"Resources"`
+		FormatVersion    *string `json:"format_version"`
+		TerraformVersion *string `json:"terraform_version"`
 	}
-	return json.Unmarshal(data, &p) == nil && (p.FormatVersion != nil || p.TerraformVersion != nil) && p.Resources == nil
+	return json.Unmarshal(data, &p) == nil && (p.FormatVersion != nil || p.TerraformVersion != nil)
 }
 
 // decode reads a plan or a state.
@@ -91,10 +103,14 @@ func decode(data []byte) (*plan, error) {
 	if err := d.Decode(p); err != nil {
 		return nil, fmt.Errorf("the JSON of Terraform cannot be read: %w", err)
 	}
+	if p.StateVersion == "4" {
+		p.Values = p.stateFile()
+		return p, nil
+	}
 	major, _, _ := strings.Cut(p.FormatVersion, ".")
 	switch {
 	case p.FormatVersion == "":
-		return nil, fmt.Errorf("it has no format_version: it is a state file or a plan of an old Terraform. Write it with `terraform show -json`")
+		return nil, fmt.Errorf("it has no format_version. Write it with `terraform show -json`, of Terraform 0.12 or later")
 	case major != "0" && major != "1":
 		return nil, fmt.Errorf("its format_version is %s; versions 0.1 to 1.x can be read", p.FormatVersion)
 	case p.PlannedValues == nil && p.Values == nil:
@@ -105,6 +121,32 @@ func decode(data []byte) (*plan, error) {
 		p.unknown[c.Address], _ = c.Change.AfterUnknown.(map[string]any)
 	}
 	return p, nil
+}
+
+// stateFile is what a state file (terraform.tfstate) says, in the form of `terraform show -json`.
+func (p *plan) stateFile() *values {
+	v := &values{}
+	for _, r := range p.StateResources {
+		m := module{Address: r.Module}
+		for _, i := range r.Instances {
+			if i.Deposed != "" {
+				continue
+			}
+			address := r.Type + "." + r.Name
+			if r.Mode == "data" {
+				address = "data." + address
+			}
+			if r.Module != "" {
+				address = r.Module + "." + address
+			}
+			if key := indexOf(i.Index); key != "" {
+				address += "[" + key + "]"
+			}
+			m.Resources = append(m.Resources, resource{Address: address, Mode: r.Mode, Type: r.Type, Name: r.Name, Index: i.Index, Values: i.Attributes})
+		}
+		v.Root.Children = append(v.Root.Children, m)
+	}
+	return v
 }
 
 // resources lists what will be there, and of data sources what is known: those that are read

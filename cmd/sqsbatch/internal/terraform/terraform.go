@@ -70,7 +70,7 @@ var (
 // Text returns a text of a finding with addresses in place of logical ids, and Terraform's
 // attributes in place of CloudFormation's properties.
 func Text(s string) string {
-	s = strings.ReplaceAll(line.ReplaceAllString(s, ""), separator, ".")
+	s = strings.NewReplacer(separator, ".", " the template", " the plan", " this template", " this plan").Replace(line.ReplaceAllString(s, ""))
 	return word.ReplaceAllStringFunc(s, func(name string) string {
 		return cmp.Or(attributes[name], name)
 	})

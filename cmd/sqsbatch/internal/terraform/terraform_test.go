@@ -147,6 +147,16 @@ func TestState_WrongSettingsAreFound(t *testing.T) {
 	}
 }
 
+// A state file itself is read as well.
+func TestStateFile(t *testing.T) {
+	data := []byte(`{"version": 4, "terraform_version": "1.13.4", "resources": [
+		{"module": "module.q[\"a\"]", "mode": "managed", "type": "aws_sqs_queue", "name": "this", "instances": [
+			{"index_key": 0, "attributes": {"name": "orders", "sqs_managed_sse_enabled": false, "receive_wait_time_seconds": 20}},
+			{"index_key": 1, "deposed": "3c4d5e6f", "attributes": {"name": "old", "sqs_managed_sse_enabled": false}}]}]}`)
+	found, _ := findings(t, data)
+	want(t, found, `SB214 module.q["a"].aws_sqs_queue.this[0].sqs_managed_sse_enabled`)
+}
+
 // A plan has resources with the attributes that are known, and what the configuration says of the
 // others.
 func plan(resources, configuration []m, calls m) []byte {
@@ -196,7 +206,7 @@ func TestPlan_UnknownValuesAreNotJudged(t *testing.T) {
 	}
 }
 
-// Instances of for_each and count are told apart by their keys, whatever is in them.
+// Instances of for_each and count differ by their keys, whatever is in them.
 func TestPlan_InstancesAreMatchedByKey(t *testing.T) {
 	var resources []m
 	for _, key := range []string{"eu.1", `a"b]`} {
@@ -214,7 +224,7 @@ func TestPlan_InstancesAreMatchedByKey(t *testing.T) {
 func TestRead_SaysWhatCannotBeRead(t *testing.T) {
 	for text, want := range map[string]string{
 		`{`:                                     "cannot be read",
-		`{"version": 4, "resources": []}`:       "terraform show -json",
+		`{"version": 3, "modules": []}`:         "terraform show -json",
 		`{"format_version": "2.0"}`:             "its format_version is 2.0",
 		`{"format_version": "1.0"}`:             "neither planned_values nor values",
 		`{"format_version": 1, "values": null}`: "cannot be read",
