@@ -21,13 +21,20 @@ type file struct {
 	input
 	src   []byte
 	lines [][]byte // of src, made by line
-	rules.Result
+	judged
 	fixed []rules.Finding // the edits that --fix wrote
 	// notes are about the file as a whole, and details those for --verbose.
 	notes, details []string
 	err            error // why the file, or all of it that a rule needs, could not be read
 
 	parameters map[string]string // of the template's, those that are set
+}
+
+// judged is what the rules say as the configuration and the baseline have it.
+type judged struct {
+	rules.Result
+	fingerprints []string // of Findings
+	accepted     int      // findings of the baseline, which are not in Findings
 }
 
 // check reads one template and applies the rules.
@@ -38,6 +45,7 @@ func (o *options) check(in input) *file {
 	}
 	if terraform.IsPlan(f.src) {
 		f.checkPlan()
+		f.judged = o.judge(f.path, f.Result)
 		return f
 	}
 	t, err := parse(in.path, f.src)
@@ -48,6 +56,7 @@ func (o *options) check(in input) *file {
 	f.generated = f.generated || t.OfCDK()
 	if f.err = o.choose(f, t); f.err == nil {
 		f.Result, f.err = apply(t, f.parameters)
+		f.judged = o.judge(f.path, f.Result)
 	}
 	f.notes = append(f.notes, f.undecided()...)
 	if st, err := t.Stack(template.Options{Parameters: f.parameters}); f.err == nil && err == nil && !hasSubject(st) {
@@ -122,6 +131,25 @@ func apply(t *template.Template, parameters map[string]string) (rules.Result, er
 		return rules.Result{}, err
 	}
 	return rules.Check(st)
+}
+
+// judge applies the configuration and the baseline to what the rules say of a file.
+func (o *options) judge(path string, r rules.Result) judged {
+	o.config.adjust(&r)
+	j := judged{Result: r}
+	j.Findings = nil
+	name := o.fingerprints(path)
+	for _, x := range r.Findings {
+		fingerprint := name(x)
+		if _, known := o.known[fingerprint]; known {
+			o.known[fingerprint] = true
+			j.accepted++
+			continue
+		}
+		j.Findings = append(j.Findings, x)
+		j.fingerprints = append(j.fingerprints, fingerprint)
+	}
+	return j
 }
 
 // undecided says which resources are not checked because a parameter has no value, and how to
@@ -205,8 +233,13 @@ func hasSubject(st *template.Stack) bool {
 }
 
 // shown are the findings of the severity that is asked for, or above.
-func (o *options) shown(f *file) []rules.Finding {
-	return slices.DeleteFunc(slices.Clone(f.Findings), func(x rules.Finding) bool { return !o.counts(x) })
+func (o *options) shown(f *file) (list []finding) {
+	for i, x := range f.Findings {
+		if o.counts(x) {
+			list = append(list, finding{x, f.fingerprints[i]})
+		}
+	}
+	return list
 }
 
 // counts says whether a finding is of the severity that is asked for, or above.
@@ -242,6 +275,7 @@ type tally struct {
 	NotShown   int    `json:"notShown"`
 	Fixed      int    `json:"fixed"`
 	Suppressed int    `json:"suppressed"`
+	Baseline   int    `json:"baseline"`
 	Unknown    int    `json:"unknown"`
 	Unreadable int    `json:"unreadable"`
 }
@@ -262,6 +296,7 @@ func (o *options) tally(files []*file) tally {
 			}
 		}
 		n.Suppressed += len(f.Suppressed)
+		n.Baseline += f.accepted
 		n.Unknown += len(f.Unknown)
 		n.Fixed += len(f.fixed)
 		if f.err != nil {
@@ -290,7 +325,7 @@ func (o *options) outcome(files []*file) error {
 	if err := errors.Join(problems...); err != nil {
 		return &cli.StatusError{Status: unreadable, Err: err}
 	}
-	if n := o.tally(files).found(); n > 0 {
+	if n := o.tally(files).found(); n > 0 && o.output != "baseline" {
 		return &cli.StatusError{Status: foundSome, Err: fmt.Errorf("%s of severity %s or above", show.Count(n, "finding"), o.severity)}
 	}
 	return nil

@@ -67,7 +67,7 @@ func (f *file) jsonLines(o *options) (lines []any) {
 		lines = append(lines, line)
 	}
 	for _, x := range o.shown(f) {
-		line := f.findingLine("finding", x)
+		line := f.findingLine("finding", x.Finding)
 		if x.Fix != nil {
 			line.Fix = &fixFields{x.Fix.Says, x.Fix.Diff(f.path, f.src)}
 		}

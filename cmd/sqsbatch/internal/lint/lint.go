@@ -4,11 +4,12 @@
 //	sqsbatch lint --output sarif template.yaml
 //
 // input.go finds the templates, samconfig.go reads the parameters that SAM would set,
-// check.go applies the rules, fix.go writes fixes, and text.go, json.go, sarif.go and
-// github.go write what was found.
+// config.go and baseline.go say what is not reported, check.go applies the rules, fix.go writes
+// fixes, and text.go, json.go, sarif.go, github.go and gitlab.go write what was found.
 package lint
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -33,6 +34,12 @@ type options struct {
 	output     string
 	fix        bool
 	verbose    bool
+	configPath string
+	config     config
+	baseline   string   // a file, "" for none
+	known      baseline // of it
+	list       bool
+	explain    string
 	base       string // the folder that SARIF's URIs and annotations are relative to
 	version    string // of this program
 	stdin      io.Reader
@@ -59,11 +66,17 @@ A plan is checked as it will be after it is applied. Findings name the address o
 
 A comment on the line, or above it, suppresses a rule there: sqsbatch:ignore, the rule's id and the reason. Metadata suppresses rules for its resource, at the top level for the template: sqsbatch: {ignore: {SB106: the reason}}. A suppression needs a reason.
 
+## Configuration
+
+The file .sqsbatch-lint.yaml has severity and baseline, as the flags of these names, and rules: SB215: off, or SB502: error. A flag comes first.
+
+A baseline is for a project that has findings already: sqsbatch lint --output baseline > .sqsbatch-baseline writes them, and --baseline .sqsbatch-baseline reports only new ones. A finding is known by its rule, file and resource.
+
 ## JSON output
 
 With --output json, standard output has one JSON object a line and nothing else. The field "type" is "finding", "suppressed", "unknown" (a place that was not checked), "unreadable" (a file), "note" (about a file), "fixed" (an edit of --fix) or "summary" (the last line).
 
-Of a place: file, stack (of the CDK), line, column, endColumn (the first column after the text, counted in characters), resource, attribute (of Terraform, which has no lines). Of a finding: rule, severity, message, why, page (of AWS's documentation), and fix with says and diff. A line of type suppressed has reason and byLine as well, one of type fixed has says, and one of type unknown has rules (none: all rules on the resource) and message. The summary counts files, errors, warnings, notes, notShown (of lower severity), fixed, suppressed, unknown and unreadable.
+Of a place: file, stack (of the CDK), line, column, endColumn (the first column after the text, counted in characters), resource, attribute (of Terraform, which has no lines). Of a finding: rule, severity, message, why, page (of AWS's documentation), and fix with says and diff. A line of type suppressed has reason and byLine as well, one of type fixed has says, and one of type unknown has rules (none: all rules on the resource) and message. The summary counts files, errors, warnings, notes, notShown (of lower severity), fixed, suppressed, baseline, unknown and unreadable.
 
 ## SARIF
 
@@ -88,9 +101,18 @@ func Command(tio cli.IO, version string) *cobra.Command {
 sqsbatch lint --config-env prod --fix template.yaml
 sqsbatch lint --output sarif cdk.out > lint.sarif
 terraform show -json plan.out | sqsbatch lint -`,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.list {
+				return listRules(tio.Stdout)
+			}
+			if o.explain != "" {
+				return explainRule(tio.Stdout, o.explain)
+			}
 			if err := o.positional(args); err != nil {
 				return err
+			}
+			if err := o.configure(cmd); err != nil {
+				return &cli.StatusError{Status: unreadable, Err: err}
 			}
 			return o.interruptible(tio)
 		},
@@ -104,10 +126,14 @@ func (o *options) flags(cmd *cobra.Command) {
 	cli.Section(cmd, "What is checked", func(f *pflag.FlagSet) {
 		f.Var(o.parameters, "parameter-overrides", "values for the templates' parameters; several may follow: A=1 B=2. --parameter is the same")
 		f.Var(cli.Text(&o.configEnv, "NAME"), "config-env", "the environment of samconfig.toml whose parameters are used")
+		f.Var(cli.Text(&o.configPath, "FILE"), "config", "the configuration; "+configFile+" in the current directory by default")
+		f.Var(cli.Text(&o.baseline, "FILE"), "baseline", "findings that are not reported, as --output baseline wrote them")
 	})
 	cli.Section(cmd, "What is shown", func(f *pflag.FlagSet) {
 		f.Var(cli.Choice(&o.severity, severities...), "severity", "the least severity that is shown and that fails")
-		f.Var(cli.Choice(&o.output, "text", "json", "sarif", "github"), "output", "the form of the output\ntext: each finding with its line, the reason and the fix\njson: one JSON object a line\nsarif: SARIF 2.1.0\ngithub: annotations of a GitHub workflow, which shows ten of each severity")
+		f.Var(cli.Choice(&o.output, "text", "json", "sarif", "github", "gitlab", "baseline"), "output", "the form of the output\ntext: each finding with its line, the reason and the fix\njson: one JSON object a line\nsarif: SARIF 2.1.0\ngithub: annotations of a GitHub workflow, which shows ten of each severity\ngitlab: a report of code quality\nbaseline: a line for each finding, for --baseline")
+		f.BoolVar(&o.list, "list-rules", false, "list the rules and check nothing")
+		f.Var(cli.Text(&o.explain, "RULE"), "explain", "say what a rule is for and check nothing: --explain SB204")
 		f.BoolVar(&o.verbose, "verbose", false, "also the places that were not checked, what is suppressed, and where parameters are from")
 	})
 	cli.Section(cmd, "What is changed", func(f *pflag.FlagSet) {
@@ -119,6 +145,20 @@ func (o *options) flags(cmd *cobra.Command) {
 		}
 		return pflag.NormalizedName(name)
 	})
+}
+
+// configure reads the configuration and the baseline. What the command line says comes first.
+func (o *options) configure(cmd *cobra.Command) (err error) {
+	if o.config, err = readConfig(o.configPath); err != nil {
+		return err
+	}
+	if o.config.Severity != "" && !cmd.Flags().Changed("severity") {
+		o.severity = o.config.Severity
+	}
+	if path := cmp.Or(o.baseline, o.config.Baseline); path != "" && o.output != "baseline" {
+		o.known, err = readBaseline(path)
+	}
+	return err
 }
 
 // positional takes the arguments: paths, and parameters after --parameter-overrides A=1,
@@ -180,6 +220,11 @@ func (o *options) run(stdout, stderr io.Writer) error {
 	case "github":
 		writeFixed(stderr, files)
 		err = writeGitHub(stdout, o, files)
+	case "gitlab":
+		writeFixed(stderr, files)
+		err = writeGitLab(stdout, o, files)
+	case "baseline":
+		err = writeBaseline(stdout, o, files)
 	default:
 		err = writeText(stdout, view.Detect(stdout), o, files)
 	}

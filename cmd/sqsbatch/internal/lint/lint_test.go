@@ -60,6 +60,7 @@ func TestOutputs(t *testing.T) {
 		"output.jsonl": {"--output", "json", "--severity", "note"},
 		"output.sarif": {"--output", "sarif", "--severity", "note"},
 		"github.txt":   {"--output", "github", "--severity", "note"},
+		"gitlab.json":  {"--output", "gitlab", "--severity", "note"},
 	} {
 		status, stdout, stderr := run(t, args...)
 		if status != 1 {

@@ -45,7 +45,7 @@ func (w *writer) file(o *options, f *file) {
 		fmt.Fprintf(w, "%s: %s\n", f.path, show.Clean(note))
 	}
 	for _, x := range o.shown(f) {
-		w.finding(f, x)
+		w.finding(f, x.Finding)
 	}
 	if !o.verbose {
 		return
@@ -197,6 +197,10 @@ func (w *writer) summary(o *options, n tally) string {
 	}
 	add(n.Fixed, "%d fixed", n.Fixed)
 	add(n.Suppressed, "%d suppressed", n.Suppressed)
+	add(n.Baseline, "%d in the baseline", n.Baseline)
+	if gone := o.known.gone(); gone > 0 {
+		parts = append(parts, fmt.Sprintf("%d of the baseline are gone (--output baseline writes it anew)", gone))
+	}
 	add(n.Unreadable, "%d not read", n.Unreadable)
 	unknown := show.Count(n.Unknown, "place") + " not checked"
 	if !o.verbose {

@@ -55,10 +55,10 @@ func TestExcerpt_NoLine(t *testing.T) {
 // On a terminal lines fit, and colours say how bad a finding is.
 func TestText_OnATerminal(t *testing.T) {
 	term := view.Terminal{Colour: true, Width: func() int { return 60 }}
-	f := &file{input: input{path: "t.yaml", stack: "shop"}, src: []byte("a: 1\n"), Result: rules.Result{Findings: []rules.Finding{{
+	f := &file{input: input{path: "t.yaml", stack: "shop"}, src: []byte("a: 1\n"), judged: judged{fingerprints: []string{"a:1"}, Result: rules.Result{Findings: []rules.Finding{{
 		Info: rules.Info{ID: "SB1", Severity: rules.Error, Why: strings.Repeat("some words ", 20), Page: "A page"},
 		Pos:  template.Pos{File: "t.yaml", Line: 1, Col: 1}, EndCol: 2, Message: "bad",
-	}}}}
+	}}}}}
 	var out strings.Builder
 	golden.OK(t, writeText(show.To(&out), term, &options{severity: "warning"}, []*file{f}))
 	text := out.String()
