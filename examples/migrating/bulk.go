@@ -1,5 +1,3 @@
-// Command bulk shows the result of moving a function that writes its whole batch into a
-// database at once to sqsbatch.
 package main
 
 import (
@@ -14,19 +12,10 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
-	"github.com/sqsbatch/sqsbatch/handler"
 )
 
-var consumer = bulk.JSON(insertOrders, bulk.Config{MaxItems: 100}) // rows of a statement, at most
-
-func main() { handler.Run(consumer) }
-
-// Order is a message.
-type Order struct {
-	ID       string `json:"id"`
-	SKU      string `json:"sku"`
-	Quantity int    `json:"quantity"`
-}
+// intoDatabase is the function: handler.Run(intoDatabase).
+var intoDatabase = bulk.JSON(insertOrders, bulk.Config{MaxItems: 100}) // rows of a statement, at most
 
 // open opens the database once, when it is first needed.
 var open = sync.OnceValues(func() (*sql.DB, error) { return sql.Open("pgx", os.Getenv("DATABASE_URL")) })

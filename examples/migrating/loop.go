@@ -1,5 +1,3 @@
-// Command loop shows the result of moving a hand-written loop over events.SQSEvent to
-// sqsbatch.
 package main
 
 import (
@@ -7,12 +5,10 @@ import (
 	"log/slog"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/handler"
 )
 
-var consumer = batch.JSON(shipOrder)
-
-func main() { handler.Run(consumer) }
+// loop is the whole function: handler.Run(loop).
+var loop = batch.JSON(shipOrder)
 
 // Order is a message.
 type Order struct {

@@ -1,5 +1,3 @@
-// Command retries shows the result of moving a function that decides by itself which failures
-// to retry, and that sleeps while a dependency is down, to sqsbatch.
 package main
 
 import (
@@ -19,9 +17,10 @@ import (
 	"github.com/sqsbatch/sqsbatch/middleware/ratelimit"
 )
 
+// The function is handler.RunWith(withCarrier, carrierConfig).
 var (
-	classify = batch.FirstOf(ours, httpstatus.Classify)
-	consumer = batch.Chain(batch.JSON(shipOrder),
+	classify    = batch.FirstOf(ours, httpstatus.Classify)
+	withCarrier = batch.Chain(batch.JSON(shipByCarrier),
 		ratelimit.New(rate.NewLimiter(50, 10)), // the carrier takes 50 calls a second
 		breaker.New(gobreaker.Settings{
 			Name:        "carrier",
@@ -29,10 +28,8 @@ var (
 			Timeout:     2 * time.Minute,
 			MaxRequests: 5,
 		}, breaker.Config{Classify: classify}))
-	config = handler.Config{Concurrency: 2, Classify: classify}
+	carrierConfig = handler.Config{Concurrency: 2, Classify: classify}
 )
-
-func main() { handler.RunWith(consumer, config) }
 
 // ours is the helper: it says what our own errors mean, and leaves the others.
 func ours(err error) error {
@@ -42,18 +39,11 @@ func ours(err error) error {
 	return err
 }
 
-// Order is a message.
-type Order struct {
-	ID       string `json:"id"`
-	SKU      string `json:"sku"`
-	Quantity int    `json:"quantity"`
-}
-
 // ErrNothingToShip is returned for an order of nothing.
 var ErrNothingToShip = errors.New("nothing to ship")
 
-// shipOrder knows nothing of queues and retries.
-func shipOrder(ctx context.Context, o Order) error {
+// shipByCarrier knows nothing of queues and retries.
+func shipByCarrier(ctx context.Context, o Order) error {
 	if o.Quantity < 1 {
 		return ErrNothingToShip
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/sqsbatch/sqsbatch/handler"
 )
 
-// config is for a function that is also invoked by a schedule, or directly:
-// handler.RunWith(consumer, config).
-var config = handler.Config{Other: lambda.NewHandler(nightly)}
+// withSchedule is for a function that is also invoked by a schedule, or directly:
+// handler.RunWith(loop, withSchedule).
+var withSchedule = handler.Config{Other: lambda.NewHandler(nightly)}
 
 // nightly gets every invocation that is not an event of SQS. What it returns is
 // the result of the invocation.

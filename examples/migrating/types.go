@@ -1,5 +1,3 @@
-// Command types shows the result of moving a function that has a switch over the type of a
-// message to sqsbatch.
 package main
 
 import (
@@ -8,19 +6,17 @@ import (
 	"log/slog"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/router"
 )
 
-var consumer = router.New(router.Field("type"), router.Routes{
+// byField is the consumer for bodies that say their type.
+var byField = router.New(router.Field("type"), router.Routes{
 	"order.placed":    router.Part(batch.JSON(ship), "data"),
 	"order.cancelled": router.Part(batch.JSON(refund), "data"),
 })
 
-func main() { handler.Run(consumer) } // or byAttribute, or byFormat
-
-// Order is the data of "order.placed".
-type Order struct {
+// Placed is the data of "order.placed".
+type Placed struct {
 	ID       string `json:"id"`
 	SKU      string `json:"sku"`
 	Quantity int    `json:"quantity"`
@@ -28,7 +24,7 @@ type Order struct {
 
 // Validate is called by batch.JSON. Its error is logged, so it names the field and not the
 // value.
-func (o Order) Validate() error {
+func (o Placed) Validate() error {
 	if o.SKU == "" {
 		return errors.New("no sku")
 	}
@@ -41,7 +37,7 @@ type Cancellation struct {
 	Reason string `json:"reason"`
 }
 
-func ship(ctx context.Context, o Order) error {
+func ship(ctx context.Context, o Placed) error {
 	slog.InfoContext(ctx, "shipped", "order", o.ID, "quantity", o.Quantity)
 	return nil
 }

@@ -15,10 +15,10 @@ import (
 // can read a body gets it.
 var byFormat = router.First(batch.JSON(shipBasket), batch.JSON(ship), batch.Text(shipLine))
 
-// Basket is what the shop sends today. An Order is what it sent before.
+// Basket is what the shop sends today. A Placed is what it sent before.
 type Basket struct {
-	ID    string  `json:"id"`
-	Lines []Order `json:"lines"`
+	ID    string   `json:"id"`
+	Lines []Placed `json:"lines"`
 }
 
 // Validate refuses what is not a basket, such as an order.
@@ -44,5 +44,5 @@ func shipLine(ctx context.Context, body string) error {
 	if err != nil {
 		return &batch.MalformedError{Reason: "the third field is not a number", Err: err}
 	}
-	return ship(ctx, Order{ID: fields[0], SKU: fields[1], Quantity: quantity})
+	return ship(ctx, Placed{ID: fields[0], SKU: fields[1], Quantity: quantity})
 }

@@ -1,6 +1,4 @@
-// Package sample runs the handlers of examples/migrating on the sample events, as
-// Lambda does but in the process of a test.
-package sample
+package main
 
 import (
 	"context"
@@ -28,27 +26,15 @@ import (
 // timeout is the function's in template.yaml.
 const timeout = 10 * time.Second
 
-// Outcome is the result of an invocation.
-type Outcome struct {
-	// Failed are the positions, from 1, of the event's records that the answer names.
-	Failed []int
-	// Log has the lines that the function itself logged with package slog, in order:
-	// "shipped order=o-1".
-	Log []string
-}
-
-// Run invokes a function on an event of package events, such as "shapes/sns.json". There is
-// no queue, so the answer also names records that failed for good. The answer must be the
-// one that is documented with the event in events/shapes.
-func Run(t testing.TB, h batch.Handler, event string, configured ...handler.Config) (o Outcome) {
+// invoke invokes a function on an event of package events, such as "shapes/sns.json", as Lambda
+// does. It returns the positions, from 1, of the records that the answer names, and what the
+// function logged. There is no queue, so the answer also names records that failed for good.
+// The answer must be the one that is documented with the event in events/shapes.
+func invoke(t *testing.T, h batch.Handler, cfg handler.Config, event string) (failed []int, logged []string) {
 	t.Helper()
 	t.Setenv("AWS_SAM_LOCAL", "true") // the receipt handles are samples
-	var cfg handler.Config
-	if len(configured) > 0 {
-		cfg = configured[0]
-	}
 	cfg.Logger = slog.New(slog.DiscardHandler)
-	log := Capture(t)
+	lines := capture(t)
 	lambda, err := handler.New(h, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -69,29 +55,24 @@ func Run(t testing.TB, h batch.Handler, event string, configured ...handler.Conf
 	for _, f := range parse[lambdaevents.SQSEventResponse](t, answer).BatchItemFailures {
 		for i, r := range parse[lambdaevents.SQSEvent](t, payload).Records {
 			if r.MessageId == f.ItemIdentifier {
-				o.Failed = append(o.Failed, i+1)
+				failed = append(failed, i+1)
 			}
 		}
 	}
-	o.Log = log()
-	return o
+	return failed, lines()
 }
 
-// Is fails the test unless these are the positions of the failed records and the lines of
-// the function, in any order.
-func (o Outcome) Is(t testing.TB, failed []int, log ...string) {
+// sameLines compares what a function logged, in any order.
+func sameLines(t *testing.T, got []string, want ...string) {
 	t.Helper()
-	if !slices.Equal(o.Failed, failed) {
-		t.Errorf("the answer has the records %v, want %v", o.Failed, failed)
-	}
-	slices.Sort(o.Log)
-	slices.Sort(log)
-	if !slices.Equal(o.Log, log) {
-		t.Errorf("the function logged\n%s\nwant\n%s", strings.Join(o.Log, "\n"), strings.Join(log, "\n"))
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("the function logged\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-func read(t testing.TB, event string) []byte {
+func read(t *testing.T, event string) []byte {
 	t.Helper()
 	text, err := events.FS.ReadFile(event)
 	if err != nil {
@@ -100,7 +81,7 @@ func read(t testing.TB, event string) []byte {
 	return text
 }
 
-func parse[T any](t testing.TB, text []byte) (v T) {
+func parse[T any](t *testing.T, text []byte) (v T) {
 	t.Helper()
 	if err := json.Unmarshal(text, &v); err != nil {
 		t.Fatal(err)
@@ -108,9 +89,8 @@ func parse[T any](t testing.TB, text []byte) (v T) {
 	return v
 }
 
-// Queue returns a queue with an event's records, their bodies and attributes.
-// Inside a testing/synctest bubble its time is the bubble's.
-func Queue(t testing.TB, event string) *testqueue.Queue {
+// queue returns a queue with an event's records, their bodies and attributes.
+func queue(t *testing.T, event string) *testqueue.Queue {
 	t.Helper()
 	q := testqueue.New(t, testqueue.Standard)
 	for _, r := range parse[lambdaevents.SQSEvent](t, read(t, event)).Records {
@@ -123,19 +103,10 @@ func Queue(t testing.TB, event string) *testqueue.Queue {
 	return q
 }
 
-// Poll runs a function as a container would, until it is asked to stop after d,
-// and returns what it logged.
-func Poll(t testing.TB, q *testqueue.Queue, h batch.Handler, cfg handler.Config, d time.Duration) []string {
-	t.Helper()
-	lines := Capture(t)
-	q.Poll(t.Context(), d, h, cfg)
-	return lines()
-}
-
-// Capture replaces package slog's default log by one that is kept until the end of the
-// test. lines returns its lines.
-func Capture(t testing.TB) (lines func() []string) {
-	c := &capture{}
+// capture keeps what goes to package slog's default log until the end of the test, such as
+// "shipped order=o-1".
+func capture(t *testing.T) (lines func() []string) {
+	c := &captured{}
 	before := slog.Default()
 	t.Cleanup(func() { slog.SetDefault(before) })
 	slog.SetDefault(slog.New(c))
@@ -146,16 +117,16 @@ func Capture(t testing.TB) (lines func() []string) {
 	}
 }
 
-type capture struct {
+type captured struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (*capture) Enabled(context.Context, slog.Level) bool { return true }
-func (c *capture) WithAttrs([]slog.Attr) slog.Handler     { return c }
-func (c *capture) WithGroup(string) slog.Handler          { return c }
+func (*captured) Enabled(context.Context, slog.Level) bool { return true }
+func (c *captured) WithAttrs([]slog.Attr) slog.Handler     { return c }
+func (c *captured) WithGroup(string) slog.Handler          { return c }
 
-func (c *capture) Handle(_ context.Context, r slog.Record) error {
+func (c *captured) Handle(_ context.Context, r slog.Record) error {
 	line := r.Message
 	r.Attrs(func(a slog.Attr) bool {
 		line += fmt.Sprintf(" %s=%v", a.Key, a.Value)

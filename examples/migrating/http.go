@@ -1,5 +1,3 @@
-// Command http shows the result of moving a worker that gets its messages by HTTP, such as
-// one of AWS Elastic Beanstalk's worker tier, to sqsbatch.
 package main
 
 import (
@@ -16,21 +14,20 @@ import (
 	"github.com/sqsbatch/sqsbatch/handler"
 )
 
+// The function is handler.RunWith(overHTTP, statuses).
 var (
-	consumer = batch.HandlerFunc(post)
-	config   = handler.Config{Classify: httpstatus.Classify} // most statuses of 4xx are dead letters
+	overHTTP = batch.HandlerFunc(post)
+	statuses = handler.Config{Classify: httpstatus.Classify} // most statuses of 4xx are dead letters
 )
 
-func main() { handler.RunWith(consumer, config) }
-
-var worker = cmp.Or(os.Getenv("WORKER_URL"), "http://127.0.0.1:5000/")
+var workerURL = cmp.Or(os.Getenv("WORKER_URL"), "http://127.0.0.1:5000/")
 
 // client does not follow redirects: a redirected POST becomes a GET, whose 200 means nothing.
 var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
 // post sends the worker the request that it got until now.
 func post(ctx context.Context, r batch.Record) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, worker, strings.NewReader(r.Body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, workerURL, strings.NewReader(r.Body))
 	if err != nil {
 		return err
 	}
