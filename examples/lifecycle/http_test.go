@@ -9,16 +9,13 @@ import (
 	"time"
 
 	"google.golang.org/grpc/test/bufconn"
-
-	"github.com/sqsbatch/sqsbatch/examples/lifecycle/internal/stoptest"
-	"github.com/sqsbatch/sqsbatch/handler"
 )
 
 // Ten orders are being shipped and two wait, and a request is being answered.
-func TestStop_FinishesRecordsAndRequests(t *testing.T) {
-	stoptest.Run(t, 12, func(t *testing.T, q *stoptest.Queue) {
+func TestHTTP_FinishesRecordsAndRequests(t *testing.T) {
+	inVirtualTime(t, 12, func(t *testing.T, q *testQueue) {
 		listener := bufconn.Listen(1 << 16)
-		stop := stoptest.Start(t, func(ctx context.Context) error { return run(ctx, listener, q.Config) })
+		stop := start(t, func(ctx context.Context) error { return serveHTTP(ctx, listener, q.Config) })
 		time.Sleep(time.Second)
 		transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.DialContext(ctx) }}
 		defer transport.CloseIdleConnections()
@@ -34,28 +31,24 @@ func TestStop_FinishesRecordsAndRequests(t *testing.T) {
 			answer <- string(body)
 		}()
 		time.Sleep(500 * time.Millisecond)
-		q.RequireStop(2500*time.Millisecond, stop) // the request's end; the records are done after 1.5 s
-		q.RequireMessages(10, 2)
+		q.requireStop(2500*time.Millisecond, stop) // the request's end; the records are done after 1.5 s
+		q.requireMessages(10, 2)
 		if text := <-answer; text != "shipped\n" {
 			t.Errorf("the request was answered %q", text)
 		}
 	})
 }
 
-func TestServerFails_PollerDrains(t *testing.T) {
-	stoptest.Run(t, 12, func(t *testing.T, q *stoptest.Queue) {
+func TestHTTP_ServerFails_PollerDrains(t *testing.T) {
+	inVirtualTime(t, 12, func(t *testing.T, q *testQueue) {
 		listener := bufconn.Listen(1 << 16)
-		stop := stoptest.Start(t, func(ctx context.Context) error { return run(ctx, listener, q.Config) })
+		stop := start(t, func(ctx context.Context) error { return serveHTTP(ctx, listener, q.Config) })
 		time.Sleep(time.Second)
 		_ = listener.Close()
 		time.Sleep(3 * time.Second)
-		q.RequireMessages(10, 2)
+		q.requireMessages(10, 2)
 		if stop() == nil {
 			t.Error("no error")
 		}
 	})
-}
-
-func TestUnusableQueue_ServerEnds(t *testing.T) {
-	stoptest.Unusable(t, func(ctx context.Context, cfg handler.Config) error { return run(ctx, bufconn.Listen(1<<16), cfg) })
 }

@@ -10,13 +10,10 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/test/bufconn"
-
-	"github.com/sqsbatch/sqsbatch/examples/lifecycle/internal/stoptest"
-	"github.com/sqsbatch/sqsbatch/handler"
 )
 
-// start starts the program with a server whose calls take 3 s.
-func start(t *testing.T, q *stoptest.Queue) (stop func() error, client grpc_health_v1.HealthClient) {
+// startGRPC starts the program with a server whose calls take 3 s.
+func startGRPC(t *testing.T, q *testQueue) (stop func() error, client grpc_health_v1.HealthClient) {
 	t.Helper()
 	listener := bufconn.Listen(1 << 16)
 	server := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, in any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
@@ -24,7 +21,7 @@ func start(t *testing.T, q *stoptest.Queue) (stop func() error, client grpc_heal
 		time.Sleep(3 * time.Second)
 		return answer, err
 	}))
-	stop = stoptest.Start(t, func(ctx context.Context) error { return run(ctx, listener, server, q.Config) })
+	stop = start(t, func(ctx context.Context) error { return serveGRPC(ctx, listener, server, q.Config) })
 	conn, err := grpc.NewClient("passthrough:orders", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
 	if err != nil {
@@ -35,9 +32,9 @@ func start(t *testing.T, q *stoptest.Queue) (stop func() error, client grpc_heal
 }
 
 // Ten orders are being shipped and two wait, and a call is being answered.
-func TestStop_FinishesRecordsAndCalls(t *testing.T) {
-	stoptest.Run(t, 12, func(t *testing.T, q *stoptest.Queue) {
-		stop, client := start(t, q)
+func TestGRPC_FinishesRecordsAndCalls(t *testing.T) {
+	inVirtualTime(t, 12, func(t *testing.T, q *testQueue) {
+		stop, client := startGRPC(t, q)
 		time.Sleep(time.Second)
 		called := make(chan error, 1)
 		go func() {
@@ -45,8 +42,8 @@ func TestStop_FinishesRecordsAndCalls(t *testing.T) {
 			called <- err
 		}()
 		time.Sleep(500 * time.Millisecond)
-		q.RequireStop(2500*time.Millisecond, stop) // the call's end; the records are done after 1.5 s
-		q.RequireMessages(10, 2)
+		q.requireStop(2500*time.Millisecond, stop) // the call's end; the records are done after 1.5 s
+		q.requireMessages(10, 2)
 		if err := <-called; err != nil {
 			t.Errorf("the call failed: %v", err)
 		}
@@ -54,9 +51,9 @@ func TestStop_FinishesRecordsAndCalls(t *testing.T) {
 }
 
 // A client that watches the health learns of the stop, but holds GracefulStop.
-func TestStop_StreamsEndAtTheLimit(t *testing.T) {
-	stoptest.Run(t, 12, func(t *testing.T, q *stoptest.Queue) {
-		stop, client := start(t, q)
+func TestGRPC_StreamsEndAtTheLimit(t *testing.T) {
+	inVirtualTime(t, 12, func(t *testing.T, q *testQueue) {
+		stop, client := startGRPC(t, q)
 		stream, err := client.Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{})
 		if err != nil {
 			t.Fatal(err)
@@ -73,19 +70,13 @@ func TestStop_StreamsEndAtTheLimit(t *testing.T) {
 			}
 		}()
 		time.Sleep(time.Second)
-		q.RequireStop(callLimit, stop)
-		q.RequireMessages(10, 2)
+		q.requireStop(callLimit, stop)
+		q.requireMessages(10, 2)
 		if first, then := <-states, <-states; first != grpc_health_v1.HealthCheckResponse_SERVING || then != grpc_health_v1.HealthCheckResponse_NOT_SERVING {
 			t.Errorf("the client saw %v, then %v", first, then)
 		}
 		if _, more := <-states; more {
 			t.Error("the stream goes on")
 		}
-	})
-}
-
-func TestUnusableQueue_ServerEnds(t *testing.T) {
-	stoptest.Unusable(t, func(ctx context.Context, cfg handler.Config) error {
-		return run(ctx, bufconn.Listen(1<<16), grpc.NewServer(), cfg)
 	})
 }

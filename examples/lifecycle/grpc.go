@@ -12,16 +12,15 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/examples/lifecycle/orders"
 	"github.com/sqsbatch/sqsbatch/handler"
 )
 
 // callLimit is how long a stop waits for calls and streams.
 const callLimit = 10 * time.Second
 
-// run serves and polls until ctx ends or one of the two fails.
-func run(ctx context.Context, listener net.Listener, server *grpc.Server, cfg handler.Config) error {
-	poller, err := handler.NewPoller(batch.JSON(orders.Ship), cfg)
+// serveGRPC serves and polls until ctx ends or one of the two fails.
+func serveGRPC(ctx context.Context, listener net.Listener, server *grpc.Server, cfg handler.Config) error {
+	poller, err := handler.NewPoller(batch.JSON(ship), cfg)
 	if err != nil {
 		return err
 	}

@@ -6,19 +6,19 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/examples/lifecycle/orders"
 	"github.com/sqsbatch/sqsbatch/handler"
 )
 
 // job is a record on its way to the worker.
 type job struct {
 	ctx   context.Context // the record's
-	order orders.Order
+	order Order
 	done  chan<- error
 }
 
-// run polls and works until ctx ends or polling fails.
-func run(ctx context.Context, cfg handler.Config) error {
+// withWorker polls, and hands records to a worker that ends after the poller. It returns when
+// ctx ends or polling fails.
+func withWorker(ctx context.Context, cfg handler.Config) error {
 	jobs := make(chan job)
 	poller, err := handler.NewPoller(batch.JSON(handTo(jobs)), cfg)
 	if err != nil {
@@ -34,8 +34,8 @@ func run(ctx context.Context, cfg handler.Config) error {
 }
 
 // handTo returns the handler: it waits until the worker takes the record and has done it.
-func handTo(jobs chan<- job) func(context.Context, orders.Order) error {
-	return func(ctx context.Context, o orders.Order) error {
+func handTo(jobs chan<- job) func(context.Context, Order) error {
+	return func(ctx context.Context, o Order) error {
 		done := make(chan error, 1)
 		select {
 		case jobs <- job{ctx, o, done}:
@@ -49,7 +49,7 @@ func handTo(jobs chan<- job) func(context.Context, orders.Order) error {
 // work does one job at a time until there are no more.
 func work(jobs <-chan job) error {
 	for j := range jobs {
-		j.done <- orders.Ship(j.ctx, j.order)
+		j.done <- ship(j.ctx, j.order)
 	}
 	return nil
 }

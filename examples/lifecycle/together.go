@@ -6,13 +6,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/examples/lifecycle/orders"
 	"github.com/sqsbatch/sqsbatch/handler"
 )
 
-// runTogether is run with a worker that ends at the same moment as the poller: until ctx
+// together is withWorker with a worker that ends at the same moment as the poller: until ctx
 // ends or one of the two fails.
-func runTogether(ctx context.Context, cfg handler.Config) error {
+func together(ctx context.Context, cfg handler.Config) error {
 	jobs := make(chan job)
 	poller, err := handler.NewPoller(batch.JSON(handOrStop(jobs)), cfg)
 	if err != nil {
@@ -25,8 +24,8 @@ func runTogether(ctx context.Context, cfg handler.Config) error {
 }
 
 // handOrStop returns the handler: it does not wait for a worker that may have ended.
-func handOrStop(jobs chan<- job) func(context.Context, orders.Order) error {
-	return func(ctx context.Context, o orders.Order) error {
+func handOrStop(jobs chan<- job) func(context.Context, Order) error {
+	return func(ctx context.Context, o Order) error {
 		done := make(chan error, 1)
 		select {
 		case jobs <- job{ctx, o, done}:
@@ -44,7 +43,7 @@ func workUntil(ctx context.Context, jobs <-chan job) error {
 	for {
 		select {
 		case j := <-jobs:
-			j.done <- orders.Ship(j.ctx, j.order)
+			j.done <- ship(j.ctx, j.order)
 		case <-ctx.Done():
 			return nil
 		}

@@ -11,13 +11,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/examples/lifecycle/orders"
 	"github.com/sqsbatch/sqsbatch/handler"
 )
 
-// run serves and polls until ctx ends or one of the two fails.
-func run(ctx context.Context, listener net.Listener, cfg handler.Config) error {
-	poller, err := handler.NewPoller(batch.JSON(orders.Ship), cfg)
+// serveHTTP serves and polls until ctx ends or one of the two fails.
+func serveHTTP(ctx context.Context, listener net.Listener, cfg handler.Config) error {
+	poller, err := handler.NewPoller(batch.JSON(ship), cfg)
 	if err != nil {
 		return err
 	}
@@ -40,7 +39,7 @@ func run(ctx context.Context, listener net.Listener, cfg handler.Config) error {
 }
 
 func report(w http.ResponseWriter, r *http.Request) {
-	if err := orders.Ship(r.Context(), orders.Order{}); err == nil { // takes its time, too
+	if err := ship(r.Context(), Order{}); err == nil { // takes its time, too
 		fmt.Fprintln(w, "shipped")
 	}
 }

@@ -1,4 +1,3 @@
-// Command fx polls a queue in an application of go.uber.org/fx.
 package main
 
 import (
@@ -9,12 +8,10 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/examples/lifecycle/orders"
 	"github.com/sqsbatch/sqsbatch/handler"
 )
 
-func main() { fx.New(application(handler.Config{})).Run() }
-
+// application polls a queue in an application of go.uber.org/fx.
 func application(cfg handler.Config) fx.Option {
 	return fx.Options(
 		fx.Supply(cfg),
@@ -25,7 +22,7 @@ func application(cfg handler.Config) fx.Option {
 }
 
 func newPoller(cfg handler.Config) (*handler.Poller, error) {
-	return handler.NewPoller(batch.JSON(orders.Ship), cfg)
+	return handler.NewPoller(batch.JSON(ship), cfg)
 }
 
 // poll polls from the application's start to its stop.

@@ -5,19 +5,18 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/examples/lifecycle/orders"
 	"github.com/sqsbatch/sqsbatch/handler"
 )
 
-// Consumer is the component.
+// Consumer is a component with Start and Stop, as most frameworks and service managers have them.
 type Consumer struct {
 	poller *handler.Poller
 	ended  chan error
 }
 
-// New returns a Consumer, or an error that names everything wrong with its configuration.
-func New(cfg handler.Config) (*Consumer, error) {
-	poller, err := handler.NewPoller(batch.JSON(orders.Ship), cfg)
+// NewConsumer returns a Consumer, or an error that names everything wrong with its configuration.
+func NewConsumer(cfg handler.Config) (*Consumer, error) {
+	poller, err := handler.NewPoller(batch.JSON(ship), cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -48,3 +47,24 @@ func (c *Consumer) StopTakes() time.Duration { return c.poller.StopTakes() + tim
 
 // Ended returns a channel that gets the error with which polling has ended, nil after Stop.
 func (c *Consumer) Ended() <-chan error { return c.ended }
+
+// runComponent is what a framework does with a component.
+func runComponent(ctx context.Context, cfg handler.Config) error {
+	c, err := NewConsumer(cfg)
+	if err != nil {
+		return err
+	}
+	starting, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	if err := c.Start(starting); err != nil {
+		return err
+	}
+	select {
+	case err := <-c.Ended():
+		return err
+	case <-ctx.Done():
+	}
+	stopping, cancel := context.WithTimeout(context.Background(), c.StopTakes())
+	defer cancel()
+	return c.Stop(stopping)
+}
