@@ -1,12 +1,5 @@
-// Package sharedcall calls a function one at a time for many callers. Callers that come
-// while a call runs share the next one:
-//
-//	calls := sharedcall.New(flush)
-//	ok := calls.Do(ctx)
-//
-// So no caller waits for more than two calls, however many callers there are. A call that
-// starts after Do sees all effects of its caller before Do.
-package sharedcall
+// Package adapter has what several adapters of telemetry share.
+package adapter
 
 import (
 	"context"
@@ -14,7 +7,10 @@ import (
 	"time"
 )
 
-// Calls calls a function for many callers. It is safe for concurrent use.
+// Calls calls a function one at a time for many callers. Callers that come while a call runs
+// share the next one. So no caller waits for more than two calls, however many callers there
+// are. A call that starts after Do sees all effects of its caller before Do. It is safe for
+// concurrent use.
 type Calls struct {
 	f func(context.Context)
 
@@ -34,9 +30,9 @@ type call struct {
 	done      chan struct{} // closed when the function has returned
 }
 
-// New returns the calls of f, which must catch its own panics. Its context has the values
+// NewCalls returns the calls of f, which must catch its own panics. Its context has the values
 // of the first caller, and ends when no caller waits any longer.
-func New(f func(ctx context.Context)) *Calls { return &Calls{f: f} }
+func NewCalls(f func(ctx context.Context)) *Calls { return &Calls{f: f} }
 
 // Do returns when a call that started after Do has returned, or when ctx ends. It returns
 // false if no such call was started: ctx ended first, or an earlier call still runs for which

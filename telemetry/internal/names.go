@@ -1,6 +1,4 @@
-// Package cwoptions has the options that telemetry/emf and telemetry/cloudwatch share, so that
-// the same alarms and dashboards work for both.
-package cwoptions
+package adapter
 
 import (
 	"cmp"
@@ -12,7 +10,8 @@ import (
 	"time"
 )
 
-// Defaults of the adapters' options.
+// Defaults of the options that telemetry/emf and telemetry/cloudwatch share, so that the same
+// alarms and dashboards work for both.
 const (
 	Namespace = "sqsbatch"
 	Interval  = time.Minute

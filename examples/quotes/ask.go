@@ -1,4 +1,3 @@
-// Command ask asks examples/quotes for the prices of products.
 package main
 
 import (
@@ -15,18 +14,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/reply"
 )
 
-// Request and Quote are those of examples/quotes.
-type (
-	Request struct {
-		Product string `json:"product"`
-	}
-	Quote struct {
-		Product string `json:"product"`
-		Cents   int    `json:"cents"`
-	}
-)
-
-func main() {
+// askFor asks the other process for the prices of products.
+func askFor(products []string) {
 	cfg, err := config.LoadDefaultConfig(context.Background())
 	if err != nil {
 		log.Fatal(err)
@@ -41,7 +30,7 @@ func main() {
 	if url := os.Getenv("QUOTES_URL"); url != "" {
 		queue = url
 	}
-	for _, product := range os.Args[1:] {
+	for _, product := range products {
 		ask(client, queue, product)
 	}
 }

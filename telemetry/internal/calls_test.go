@@ -1,4 +1,4 @@
-package sharedcall_test
+package adapter_test
 
 import (
 	"context"
@@ -11,13 +11,13 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/sqsbatch/sqsbatch/telemetry/internal/sharedcall"
+	adapter "github.com/sqsbatch/sqsbatch/telemetry/internal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // do calls Do with a limit and returns how long it took.
-func do(t *testing.T, calls *sharedcall.Calls, limit time.Duration) (ok bool, took time.Duration) {
+func do(t *testing.T, calls *adapter.Calls, limit time.Duration) (ok bool, took time.Duration) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	began := time.Now()
@@ -28,7 +28,7 @@ func do(t *testing.T, calls *sharedcall.Calls, limit time.Duration) (ok bool, to
 func TestManyCallers_ShareTheNextCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		calls := sharedcall.New(func(context.Context) { time.Sleep(time.Second); n++ })
+		calls := adapter.NewCalls(func(context.Context) { time.Sleep(time.Second); n++ })
 		var wg sync.WaitGroup
 		for range 10 {
 			wg.Go(func() {
@@ -48,7 +48,7 @@ func TestSharedCall_LastsAsLongAsAnyoneWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var ends []time.Duration
-		calls := sharedcall.New(func(ctx context.Context) {
+		calls := adapter.NewCalls(func(ctx context.Context) {
 			<-ctx.Done()
 			ends = append(ends, time.Since(began))
 		})
@@ -68,7 +68,7 @@ func TestSharedCall_LastsAsLongAsAnyoneWaits(t *testing.T) {
 func TestSharedCall_EndsWhenItsLastCallerLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, took := time.Now(), time.Duration(0)
-		calls := sharedcall.New(func(ctx context.Context) { <-ctx.Done(); took = time.Since(began) })
+		calls := adapter.NewCalls(func(ctx context.Context) { <-ctx.Done(); took = time.Since(began) })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		time.AfterFunc(time.Second, cancel)
 		calls.Do(ctx)
@@ -82,7 +82,7 @@ func TestSharedCall_EndsWhenItsLastCallerLeaves(t *testing.T) {
 func TestSharedCall_IsNotBegunWithoutWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		calls := sharedcall.New(func(context.Context) { n++; time.Sleep(time.Second) })
+		calls := adapter.NewCalls(func(context.Context) { n++; time.Sleep(time.Second) })
 		go calls.Do(t.Context())
 		synctest.Wait()
 		do(t, calls, time.Second/2) // its caller is gone when the first call ends
@@ -95,9 +95,9 @@ func TestSharedCall_IsNotBegunWithoutWaiters(t *testing.T) {
 
 // A call that ignores its end costs its time once.
 func TestCallThatHangs_IsNotWaitedForTwice(t *testing.T) {
-	for name, begin := range map[string]func(*testing.T, *sharedcall.Calls){
-		"begun by Do": func(t *testing.T, calls *sharedcall.Calls) { do(t, calls, time.Second) },
-		"begun by Try": func(t *testing.T, calls *sharedcall.Calls) {
+	for name, begin := range map[string]func(*testing.T, *adapter.Calls){
+		"begun by Do": func(t *testing.T, calls *adapter.Calls) { do(t, calls, time.Second) },
+		"begun by Try": func(t *testing.T, calls *adapter.Calls) {
 			go calls.Try(t.Context())
 			synctest.Wait()
 			do(t, calls, time.Second)
@@ -106,7 +106,7 @@ func TestCallThatHangs_IsNotWaitedForTwice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := 0
-				calls := sharedcall.New(func(context.Context) { n++; time.Sleep(time.Minute) })
+				calls := adapter.NewCalls(func(context.Context) { n++; time.Sleep(time.Minute) })
 				begin(t, calls)
 				if ok, took := do(t, calls, time.Second); ok || took != 0 {
 					t.Errorf("%t after %v, want false at once", ok, took)
@@ -125,7 +125,7 @@ func TestCallThatHangs_IsNotWaitedForTwice(t *testing.T) {
 
 func TestCallThatEndsItsGoroutine_LetsTheNextBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls := sharedcall.New(func(context.Context) { runtime.Goexit() })
+		calls := adapter.NewCalls(func(context.Context) { runtime.Goexit() })
 		if !calls.Try(t.Context()) || !calls.Do(t.Context()) {
 			t.Error("no call was made")
 		}

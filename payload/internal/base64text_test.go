@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqsbatch/sqsbatch/payload/internal/base64text"
+	base64text "github.com/sqsbatch/sqsbatch/payload/internal"
 )
 
 func TestAppend(t *testing.T) {
