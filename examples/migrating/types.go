@@ -15,6 +15,13 @@ var byField = router.New(router.Field("type"), router.Routes{
 	"order.cancelled": router.Part(batch.JSON(refund), "data"),
 })
 
+// byAttribute is the consumer for senders that put the type into a message
+// attribute. The body is the order or the cancellation itself.
+var byAttribute = router.New(router.Attribute("type"), router.Routes{
+	"order.placed":    batch.JSON(ship),
+	"order.cancelled": batch.JSON(refund),
+})
+
 // Placed is the data of "order.placed".
 type Placed struct {
 	ID       string `json:"id"`
