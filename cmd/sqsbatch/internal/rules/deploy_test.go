@@ -149,7 +149,7 @@ var (
 		{file: "../template.yaml", role: "OrdersFunctionRole", needs: rules.OfFunction, arns: map[string]string{
 			rules.OnQueue: arn + "local-orders", rules.OnDeadLetters: arn + "local-orders-dead", rules.OnLog: "${OrdersFunctionLogs.Arn}",
 		}},
-		{file: "ecs/service.yaml", role: "TaskRole", other: "ExecutionRole", parameters: containerParameters, needs: rules.OfContainer, arns: containerARNs},
+		{file: "ecs.yaml", role: "TaskRole", other: "ExecutionRole", parameters: containerParameters, needs: rules.OfContainer, arns: containerARNs},
 		{file: "kubernetes/role.yaml", role: "Role", parameters: containerParameters, needs: rules.OfContainer, arns: containerARNs},
 	}
 	containerARNs       = map[string]string{rules.OnQueue: arn + "orders", rules.OnDeadLetters: arn + "dead", rules.OnKey: "arn:aws:kms:us-east-1:000000000000:key/1"}
@@ -240,7 +240,7 @@ func TestTemplates_HaveNoFinding(t *testing.T) {
 		parameters map[string]string
 	}{
 		{"queue.yaml", nil}, {"queue.yaml", map[string]string{"Fifo": "true"}}, {"monitoring.yaml", nil},
-		{"ecs/service.yaml", containerParameters}, {"kubernetes/role.yaml", containerParameters},
+		{"ecs.yaml", containerParameters}, {"kubernetes/role.yaml", containerParameters},
 	} {
 		found, err := findings(t, docpage.Read(t, c.file), c.parameters)
 		if err != nil || len(found) > 0 {
