@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
+	"github.com/sqsbatch/sqsbatch/internal/s3body"
 )
 
 // shapeWidth is how long a list of keys or a name in a shape may be.
@@ -30,7 +32,7 @@ func shape(body string, depth int) string {
 	case '{':
 		return objectShape(text, depth)
 	case '[':
-		if _, ok := pointerOf(text); ok {
+		if _, found, _ := s3body.PointerOf(&batch.Record{Body: text}); found {
 			return "body in S3"
 		}
 		return "JSON array"
@@ -107,21 +109,4 @@ func isS3Notification(object map[string]json.RawMessage) bool {
 		EventSource string `json:"eventSource"`
 	}
 	return json.Unmarshal(object["Records"], &records) == nil && len(records) > 0 && records[0].EventSource == "aws:s3"
-}
-
-// An s3Pointer says where the sender stored a body that was too large for SQS.
-type s3Pointer struct {
-	Bucket string `json:"s3BucketName"`
-	Key    string `json:"s3Key"`
-}
-
-// pointerOf reads a pointer as AWS's extended clients write it.
-func pointerOf(body string) (p s3Pointer, ok bool) {
-	var parts []json.RawMessage
-	var class string
-	if json.Unmarshal([]byte(body), &parts) != nil || len(parts) != 2 || json.Unmarshal(parts[0], &class) != nil {
-		return p, false
-	}
-	isPointer := class == "software.amazon.payloadoffloading.PayloadS3Pointer" || class == "com.amazon.sqs.javamessaging.MessageS3Pointer"
-	return p, isPointer && json.Unmarshal(parts[1], &p) == nil && p.Bucket != ""
 }
