@@ -131,16 +131,16 @@ func TestReader(t *testing.T) {
 func TestReaderErrors(t *testing.T) {
 	const good = `{"MessageId":"1","Body":"a"}` + "\n"
 	for file, want := range map[string]string{
-		good + "\n" + `{"MessageId":"secret-2","Body":"sec`:  "line 3: the line ends inside of a string",
-		good + `{"MessageId":"secret-2","Bo` + "\n" + good:   "line 2: the line ends inside of a string",
-		good + `{"MessageId":"secret-2"` + "\n":              "line 2: the message that begins here ends too early",
-		good + `{"MessageId":"secret-2",` + "\n" + good:      "line 2: the message that begins here ends too early",
+		good + "\n" + `{"MessageId":"secret-2","Body":"sec`:  "line 3: the message ends too early",
+		good + `{"MessageId":"secret-2","Bo` + "\n" + good:   "line 2: it is not JSON",
+		good + `{"MessageId":"secret-2"` + "\n":              "line 2: the message ends too early",
+		good + `{"MessageId":"secret-2",` + "\n" + good:      "line 3: it is not JSON",
 		good + `{"MessageId":"secret-2"}`:                    "line 2: the message has no Body",
 		good + `{"Body":"secret"}`:                           "line 2: the message has no MessageId",
 		good + "{\n\"Messages\": [\n{\"Body\":\"secret\"}]}": "line 2: message 1 of Messages: the message has no MessageId",
 		good + "{\n\n]}":    "line 4: it is not JSON",
-		good + `["secret"]`: `line 2: it is not a JSON object, but begins with "["`,
-		good + `secret`:     `line 2: it is not a JSON object`,
+		good + `["secret"]`: `line 2: it is not a JSON object`,
+		good + `secret`:     `line 2: it is not JSON`,
 		good + `{"MessageId":"1","Body":{"secret":1}}`:                  "line 2: it is not a message: Body has a value of the wrong type",
 		good + `{"MessageId":"1","Body":"","Attributes":{"secret":{}}}`: "line 2: it is not a message: Attributes has",
 		`{"Messages":"secret"}`:                                         "line 1: it is not a message: Messages has",
@@ -152,8 +152,8 @@ func TestReaderErrors(t *testing.T) {
 		`{"MessageId":"1","Body":"","MessageAttributes":{"a":{"DataType":"Number","BinaryValue":"AA=="}}}`:   `attribute "a" has no StringValue`,
 		`{"MessageId":"1","Body":"","MessageAttributes":{"a":{"DataType":"Binary","StringValue":"secret"}}}`: `attribute "a" has no BinaryValue`,
 		`{"MessageId":"1","Body":"","MessageAttributes":{"a":{"DataType":"Binary","BinaryValue":"secret"}}}`: `attribute "a" has a BinaryValue that is not base64`,
-		good + strings.Repeat(" ", 16<<20) + good:                                                            "line 2: it is longer than 16 MiB",
-		good + `{"MessageId":` + strings.Repeat("\n", 16<<20):                                                "line 2: it is longer than 16 MiB",
+		good + strings.Repeat(" ", 17<<20) + good:                                                            "from line 1 on: it is longer than 16 MiB",
+		good + `{"MessageId":` + strings.Repeat("\n", 16<<20):                                                "from line 1 on: it is longer than 16 MiB",
 	} {
 		letters, err := readAll([]byte(file))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") || len(letters) != strings.Count(file[:min(len(file), len(good))], good) {

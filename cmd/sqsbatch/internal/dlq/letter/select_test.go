@@ -165,7 +165,7 @@ func TestWhen(t *testing.T) {
 // The error names the flag, and where the program is wrong.
 func TestCompileErrors(t *testing.T) {
 	for program, want := range map[string][]string{
-		`.body.`:            {"--where .body.: ", "at its end"},
+		`.body.`:            {"--where .body.: ", "at character 7"},
 		`"é" | }`:           {`unexpected token "}"`, "at character 7"},
 		`.body == "x`:       {"unterminated string"},
 		`nothing`:           {"--where nothing: ", "nothing/0"},
@@ -189,27 +189,21 @@ func TestWhereErrors(t *testing.T) {
 	l := moved(`{"a": "secret", "array": ["secret"], "object": {"secret": "secret"}, "and": "x (secret) and number (1)"}`)
 	for program, want := range map[string]string{
 		`.body.a.b`:                   "expected an object but got: string",
-		`.body.a + 1`:                 "cannot add: string and number",
-		`.body.a + null | . + {}`:     "cannot add: string and object",
-		`.body.a / 0`:                 "cannot divide: string and number",
-		`.receives / 0`:               "division by zero",
-		`.receives % 0`:               "division by zero",
+		`.body.a + 1`:                 "cannot add: string",
+		`.receives / 0`:               "cannot divide number",
 		`.body.a[]`:                   "cannot iterate over: string",
-		`.body.a | keys`:              "keys cannot be applied to: string",
-		`.body.array | test(1)`:       "test cannot be applied to: array",
-		`1 | split("secret")`:         "split cannot be applied to: number",
-		`.body.a | tonumber`:          "tonumber fails on its input",
-		`.body.a | fromjson`:          "fromjson fails on its input",
-		`.body.a | strptime("%Y")`:    "strptime fails on its input",
-		`.body | getpath(["a", "b"])`: "getpath fails on its input",
+		`.body.a | keys`:              "keys cannot be applied to its input",
+		`1 | split("secret")`:         "split cannot be applied to its input",
+		`.body.a | tonumber`:          "tonumber cannot be applied to its input",
+		`.body | getpath(["a", "b"])`: "getpath cannot be applied to its input",
 		`.body.a | test("(" + .)`:     "invalid regular expression",
 		`error(.body.a)`:              "the program calls error",
 		`.body | error`:               "the program calls error",
 		`halt`:                        "the program calls halt",
 		`.body.a | halt_error`:        "the program calls halt",
-		`.body.a * 1e9`:               "the program fails",
-		`.body.and | keys`:            "keys cannot be applied to: string",
-		`.body.object | .[.]`:         `expected "start" and "end" for slicing but got: object`,
+		`.body.a * 1e9`:               "repeat string result too large",
+		`.body.and | keys`:            "keys cannot be applied to its input",
+		`.body.object | .[.]`:         "expected …",
 		`.body.array | @csv "\([.])"`: "@csv cannot format an array including: array",
 	} {
 		_, err := must(letter.Criteria{Where: program}.Compile()).Matches(l, now)

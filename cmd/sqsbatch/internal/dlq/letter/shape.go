@@ -63,23 +63,7 @@ func objectShape(text string, depth int) string {
 	for i, key := range keys {
 		keys[i] = show.Clean(key)
 	}
-	return "{" + firstKeys(keys) + "}"
-}
-
-// firstKeys lists keys, as many as fit.
-func firstKeys(keys []string) string {
-	var list strings.Builder
-	for i, key := range keys {
-		if i > 0 {
-			list.WriteByte(',')
-		}
-		if list.Len()+len(key) > shapeWidth {
-			list.WriteString("…")
-			break
-		}
-		list.WriteString(key)
-	}
-	return list.String()
+	return "{" + show.Fit(strings.Join(keys, ","), shapeWidth) + "}"
 }
 
 // nameIn is a name from a body, fit to be part of a shape.
