@@ -27,7 +27,7 @@ import (
 func (s *session) look(workers int, see func(l *letter.Letter) error, progress func(counts) (int, int, string)) (counts, error) {
 	s.scan = s.newScan(workers)
 	var mu sync.Mutex
-	var seen ids
+	seen := ids{}
 	err := s.receive(func(_ context.Context, letters []letter.Letter) error {
 		mu.Lock()
 		defer mu.Unlock()

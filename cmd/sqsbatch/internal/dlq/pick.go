@@ -1,6 +1,7 @@
 package dlq
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -129,6 +130,14 @@ type failure struct {
 	Error    string   `json:"error"`
 	Count    int      `json:"count"`
 	Examples []string `json:"examples"` // ids, a few
+}
+
+// ids lists the examples.
+func (f failure) ids() string {
+	if more := f.Count - len(f.Examples); more > 0 {
+		return fmt.Sprintf("%s and %s more", strings.Join(f.Examples, ", "), number(more))
+	}
+	return strings.Join(f.Examples, ", ")
 }
 
 const (

@@ -140,7 +140,7 @@ func (s *settings) check(cmd *cobra.Command, o *options) error {
 }
 
 func (t *transfer) run() (err error) {
-	var deleted ids
+	deleted := ids{}
 	if t.resume {
 		t.settings = settings{}
 		if t.state, err = t.openJournal(&t.settings, deleted.add); err != nil {

@@ -118,7 +118,7 @@ func (r *routes) choose(l *letter.Letter) (*queue.Queue, error) {
 	return r.find(named)
 }
 
-// find opens a queue by its ARN, each once.
+// find opens a queue by its ARN, each once; "" is the only source.
 func (r *routes) find(arn string) (*queue.Queue, error) {
 	r.mu.Lock()
 	open := r.known[arn]

@@ -1,8 +1,10 @@
 package letter_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -306,19 +308,6 @@ func TestDiffLarge(t *testing.T) {
 	}
 }
 
-func TestDiffLines(t *testing.T) {
-	for _, tt := range []struct{ a, b, want string }{
-		{"a", "a", ""},
-		{"a\nb", "b", "- a\n  b\n"},
-		{"a\nb\nc", "c\na", "- a\n- b\n  c\n+ a\n"},
-		{"1\n2\n3\n4\n5\n6\n7\n8\n9", "1\n2\nx\n4\n5\n6\n7\n8\ny", "  1\n  2\n- 3\n+ x\n  4\n  5\n  …\n  7\n  8\n- 9\n+ y\n"},
-	} {
-		if got := letter.Diff(*moved(tt.a), *moved(tt.b)); got != tt.want {
-			t.Errorf("%q, %q: got\n%swant\n%s", tt.a, tt.b, got, tt.want)
-		}
-	}
-}
-
 func FuzzFromEdited(f *testing.F) {
 	f.Add(letter.Editable(*order()))
 	f.Add([]byte(`{"body": 1, "attributes": {"a": 1e999}, "group": null}`))
@@ -352,5 +341,28 @@ func TestEdit_OfADeepBodyReadsItAFewTimes(t *testing.T) {
 	})
 	if most := int64(600 << 20); allocated.AllocedBytesPerOp() > most {
 		t.Errorf("an edit of %d bytes takes %d MiB, want at most %d", len(body), allocated.AllocedBytesPerOp()>>20, most>>20)
+	}
+}
+
+// vi and emacs run commands that they find in a file: no message brings one.
+func TestEditable_HasNoModelines(t *testing.T) {
+	command := regexp.MustCompile(`(?i)(^|\s)(vim?|ex)([<=>]?\d*):|-\*-|Local Variables:`) // vim: ":help modeline"
+	for _, text := range []string{
+		" vim: set modeline foldexpr=system('id'):", "ex:set x", "\tvi:noai", "vim>700: set x", "Vim: set y", "-*- eval: (shell-command \"id\") -*-",
+		"Local Variables:\neval: (shell-command \"id\")\nEnd:", "x /* vim: set z: */",
+	} {
+		for _, body := range []string{text, string(must(json.Marshal(map[string]string{text: text})))} {
+			l := letter.Letter{Message: message.Message{Body: body, GroupID: "ex:g", Attributes: map[string]batch.MessageAttribute{"a": {DataType: "String", StringValue: text}}}}
+			shown := letter.Editable(l)
+			for line := range strings.Lines(string(shown)) {
+				if found := command.FindString(line); found != "" {
+					t.Errorf("%q has %q", line, found)
+				}
+			}
+			same, err := letter.FromEdited(l, shown)
+			if err != nil || same.Body != body || same.GroupID != "ex:g" || same.Attributes["a"].StringValue != text {
+				t.Errorf("%q became %+v, %v", body, same, err)
+			}
+		}
 	}
 }
