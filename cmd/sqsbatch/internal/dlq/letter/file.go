@@ -3,15 +3,12 @@ package letter
 import (
 	"bufio"
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
@@ -34,7 +31,7 @@ type fileMessage struct {
 type fileAttribute struct {
 	DataType    string
 	StringValue *string `json:",omitempty"`
-	BinaryValue *string `json:",omitempty"` // base64
+	BinaryValue *[]byte `json:",omitempty"`
 }
 
 // AppendJSON appends l as a line of a file, without the line feed.
@@ -46,7 +43,7 @@ func (l *Letter) AppendJSON(dst []byte) []byte {
 	for name, a := range l.Attributes {
 		out := fileAttribute{DataType: a.DataType}
 		if kindOf(a.DataType) == "Binary" {
-			out.BinaryValue = aws.String(base64.StdEncoding.EncodeToString(a.BinaryValue))
+			out.BinaryValue = &a.BinaryValue
 		} else {
 			out.StringValue = &a.StringValue
 		}
@@ -70,33 +67,19 @@ func (m *fileMessage) letter() (Letter, error) {
 	l := Letter{ID: m.MessageID, Queue: m.Queue, Message: message.Message{Body: *m.Body}}
 	l.readSystem(m.Attributes)
 	for name, a := range m.MessageAttributes {
-		out, err := a.attribute()
-		if err != nil {
-			return Letter{}, fmt.Errorf("attribute %q has %w", name, err)
+		out := batch.MessageAttribute{DataType: a.DataType}
+		switch kind := kindOf(a.DataType); {
+		case kind == "Binary" && a.BinaryValue != nil:
+			out.BinaryValue = *a.BinaryValue
+		case (kind == "String" || kind == "Number") && a.StringValue != nil:
+			out.StringValue = *a.StringValue
+		default:
+			return Letter{}, fmt.Errorf("attribute %q with DataType %q; it must be Binary with a BinaryValue, or String or Number with a StringValue", name, a.DataType)
 		}
 		l.SetAttribute(name, out)
 	}
 	l.readOrigin()
 	return l, nil
-}
-
-func (a fileAttribute) attribute() (out batch.MessageAttribute, err error) {
-	out.DataType = a.DataType
-	switch kind := kindOf(a.DataType); {
-	case kind != "String" && kind != "Number" && kind != "Binary":
-		return out, fmt.Errorf("the DataType %q; it must be String, Number or Binary, with an optional .label", a.DataType)
-	case kind != "Binary" && a.StringValue == nil:
-		return out, errors.New("no StringValue")
-	case kind != "Binary":
-		out.StringValue = *a.StringValue
-	case a.BinaryValue == nil:
-		return out, errors.New("no BinaryValue")
-	default:
-		if out.BinaryValue, err = base64.StdEncoding.DecodeString(*a.BinaryValue); err != nil {
-			return out, errors.New("a BinaryValue that is not base64")
-		}
-	}
-	return out, nil
 }
 
 // Read reads letters from a file: a message in each line, as [Letter.AppendJSON] writes them, or
