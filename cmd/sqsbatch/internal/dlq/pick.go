@@ -156,17 +156,9 @@ func (r *result) count(change func(c *counts)) {
 func (r *result) picked(v verdict) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch v {
-	case take:
-		r.Selected++
-	case other:
-		r.NotSelected++
-	case arrived:
-		r.Arrived++
-	case behind:
-		r.Behind++
-	case over: // SQS returned it together with the last ones; nothing is said of it
-	}
+	// Nothing is said of a message over the limit: SQS returned it together with the last ones.
+	counters := map[verdict]*int{take: &r.Selected, other: &r.NotSelected, arrived: &r.Arrived, behind: &r.Behind, over: new(int)}
+	*counters[v]++
 }
 
 // edited keeps what an edit changes, for a dry run.

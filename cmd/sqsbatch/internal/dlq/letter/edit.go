@@ -20,15 +20,12 @@ import (
 )
 
 // An Edit is a compiled jq program that changes letters.
-type Edit struct{ program *program }
+type Edit program
 
 // CompileEdit checks a program for [Edit.Apply].
 func CompileEdit(text string) (*Edit, error) {
 	p, err := compile("--edit", text)
-	if err != nil {
-		return nil, err
-	}
-	return &Edit{p}, nil
+	return (*Edit)(p), err
 }
 
 // Apply runs the program on a letter. The program reads what [Letter.Input] returns, and must
@@ -47,7 +44,7 @@ func CompileEdit(text string) (*Edit, error) {
 //
 // The error names the letter's id. It is also about messages that SQS would refuse.
 func (e *Edit) Apply(l Letter, now time.Time) (edited Letter, keep bool, err error) {
-	outputs, err := e.program.run(&l, now, 2)
+	outputs, err := (*program)(e).run(&l, now, 2)
 	if err != nil {
 		return l, false, err
 	}
