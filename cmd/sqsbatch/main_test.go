@@ -174,7 +174,7 @@ func TestCompletion_KnowsCommandsFlagsAndValues(t *testing.T) {
 		{[]string{"local", "--timeout", ""}, nil, none},
 		{[]string{"local", ""}, nil, directories},
 		{[]string{"sqs", "--ready-file", ""}, nil, files},
-		{[]string{"lint", "--output", ""}, []string{"text", "json", "sarif", "github"}, none},
+		{[]string{"lint", "--output", ""}, []string{"text", "json", "sarif", "github", "gitlab", "baseline"}, none},
 		{[]string{"lint", "--severity", ""}, []string{"error", "warning", "note"}, none},
 		{[]string{"lint", ""}, nil, files},
 		{[]string{"sqs", ""}, nil, none},
