@@ -93,9 +93,9 @@ func TestPages_AreTheHelpOfTheCommands(t *testing.T) {
 		file, anchor := page(cmd), ""
 		if cmd.HasParent() && cmd.Parent().HasParent() {
 			anchor = "#" + strings.ReplaceAll(cmd.CommandPath(), " ", "-")
-			pages[file] += "\n" + below(pages[file], pages["local.md"], cli.Markdown(cmd))
+			pages[file] += "\n" + below(pages[file], pages["local.md"], markdown(cmd))
 		} else {
-			pages[file] = strings.TrimRight(listed.ReplaceAllString(cli.Markdown(cmd), ""), "\n") + "\n"
+			pages[file] = strings.TrimRight(listed.ReplaceAllString(markdown(cmd), ""), "\n") + "\n"
 		}
 		rows += fmt.Sprintf("| [`%s`](%s%s) | %s |\n", cmd.CommandPath(), file, anchor, cmd.Short)
 	}
@@ -257,4 +257,41 @@ func facts(output string) (lines []string) {
 	}
 	slices.Sort(lines)
 	return slices.Compact(lines)
+}
+
+// pageWidth is the width of the documentation's lines.
+const pageWidth = 140
+
+// markdown returns a command's help as a page of the documentation.
+func markdown(cmd *cobra.Command) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "# %s\n\n", cmd.CommandPath())
+	for _, s := range cli.Parts(cmd) {
+		if s.Title != "" {
+			fmt.Fprintf(&out, "## %s\n\n", s.Title)
+		}
+		for _, r := range s.Rows {
+			fmt.Fprintf(&out, "- `%s`: %s\n", r.Name, strings.ReplaceAll(escaped(r.Text), "\n", "<br>\n  "))
+		}
+		if len(s.Rows) > 0 {
+			out.WriteByte('\n')
+		}
+		for _, p := range cli.Paragraphs(s.Text) {
+			if strings.HasPrefix(p, " ") {
+				p = "```sh\n" + p + "\n```"
+			} else {
+				p = strings.Join(show.Wrap(escaped(p), pageWidth), "\n")
+			}
+			out.WriteString(p + "\n\n")
+		}
+		if s.Code != "" {
+			fmt.Fprintf(&out, "```sh\n%s\n```\n\n", strings.TrimSuffix(s.Code, "\n"))
+		}
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// escaped returns text with Markdown's special characters escaped.
+func escaped(text string) string {
+	return strings.NewReplacer("*", `\*`, "<", `\<`).Replace(text)
 }

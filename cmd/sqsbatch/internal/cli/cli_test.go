@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
@@ -119,11 +118,4 @@ func TestGroups_ShowTheirCommands(t *testing.T) {
 			t.Errorf("%q: status %d\n%s", args, status, help)
 		}
 	}
-}
-
-func TestMarkdown_HasTheFlags(t *testing.T) {
-	cmd, _, err := cli.Root(cli.IO{}, dlq()).Find([]string{"dlq", "list"})
-	golden.OK(t, err)
-	page := cli.Markdown(cmd)
-	golden.Says(t, "the output", page, "# sqsbatch dlq list\n", "## What is read\n\n- `--limit N`: how many messages (default 10)\n", "## Two\n")
 }

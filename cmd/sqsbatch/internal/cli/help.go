@@ -31,56 +31,56 @@ func Notes(cmd *cobra.Command, text string) {
 	cmd.Annotations[notes] = text
 }
 
-// A section is a part of a command's help.
-type section struct {
-	title string // "" for none
-	rows  []row
-	text  string // paragraphs, below the rows
-	code  string // lines, below the text
+// A Part is one of a command's help.
+type Part struct {
+	Title string // "" for none
+	Rows  []Row
+	Text  string // paragraphs, below the rows
+	Code  string // lines, below the text
 
 	indented bool // the text
 }
 
 // A row explains a flag or a command.
-type row struct{ name, text string }
+type Row struct{ Name, Text string }
 
-// sections returns a command's help, for all its forms: text, Markdown and manual page.
-func sections(cmd *cobra.Command) []section {
+// Parts returns a command's help, for all its forms: text, Markdown and manual page.
+func Parts(cmd *cobra.Command) []Part {
 	cmd.InitDefaultHelpFlag()
-	list := []section{{text: cmp.Or(cmd.Long, cmd.Short)}}
+	list := []Part{{Text: cmp.Or(cmd.Long, cmd.Short)}}
 	usage := cmd.UseLine()
 	if cmd.HasSubCommands() {
 		usage = cmd.CommandPath() + " COMMAND [flags]"
 	}
-	list = append(list, section{title: "Usage", code: usage})
+	list = append(list, Part{Title: "Usage", Code: usage})
 	if cmd.HasSubCommands() {
-		list = append(list, section{title: "Commands", rows: commandRows(cmd), text: "sqsbatch help " + strings.TrimPrefix(name(cmd)+" COMMAND", " ") + " explains a command and its flags."})
+		list = append(list, Part{Title: "Commands", Rows: commandRows(cmd), Text: "sqsbatch help " + strings.TrimPrefix(name(cmd)+" COMMAND", " ") + " explains a command and its flags."})
 	}
 	list = append(list, flagSections(cmd)...)
 	if cmd.Example != "" {
-		list = append(list, section{title: "Examples", code: cmd.Example})
+		list = append(list, Part{Title: "Examples", Code: cmd.Example})
 	}
-	for _, p := range paragraphs(cmd.Annotations[notes]) {
+	for _, p := range Paragraphs(cmd.Annotations[notes]) {
 		if title, ok := strings.CutPrefix(p, "## "); ok {
-			list = append(list, section{title: title, indented: true})
+			list = append(list, Part{Title: title, indented: true})
 			continue
 		}
-		list[len(list)-1].text += p + "\n\n"
+		list[len(list)-1].Text += p + "\n\n"
 	}
 	return list
 }
 
-func commandRows(cmd *cobra.Command) (rows []row) {
+func commandRows(cmd *cobra.Command) (rows []Row) {
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() || c.Name() == "help" {
-			rows = append(rows, row{c.Name(), c.Short})
+			rows = append(rows, Row{c.Name(), c.Short})
 		}
 	}
 	return rows
 }
 
 // flagSections groups the flags by their headings, in the order of definition.
-func flagSections(cmd *cobra.Command) (list []section) {
+func flagSections(cmd *cobra.Command) (list []Part) {
 	at := map[string]int{}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Hidden || f.Name == "help" {
@@ -92,15 +92,15 @@ func flagSections(cmd *cobra.Command) (list []section) {
 		}
 		if _, ok := at[title]; !ok {
 			at[title] = len(list)
-			list = append(list, section{title: title})
+			list = append(list, Part{Title: title})
 		}
 		s := &list[at[title]]
-		s.rows = append(s.rows, flagRow(f))
+		s.Rows = append(s.Rows, flagRow(f))
 	})
 	return list
 }
 
-func flagRow(f *pflag.Flag) row {
+func flagRow(f *pflag.Flag) Row {
 	name := strings.TrimSpace("--" + f.Name + " " + placeholder(f))
 	text := f.Usage
 	switch f.DefValue {
@@ -112,36 +112,36 @@ func flagRow(f *pflag.Flag) row {
 			text += "\n" + rest
 		}
 	}
-	return row{name, text}
+	return Row{name, text}
 }
 
 // Help returns the output of `sqsbatch help COMMAND`, in lines of 80 columns.
 func Help(cmd *cobra.Command) string {
 	var out strings.Builder
-	for i, s := range sections(cmd) {
+	for i, s := range Parts(cmd) {
 		if i > 0 {
 			out.WriteByte('\n')
 		}
-		if s.title != "" {
-			writeLines(&out, "", s.title+":")
+		if s.Title != "" {
+			writeLines(&out, "", s.Title+":")
 		}
-		for _, r := range s.rows {
+		for _, r := range s.Rows {
 			writeRow(&out, r)
 		}
-		if len(s.rows) > 0 && s.text != "" {
+		if len(s.Rows) > 0 && s.Text != "" {
 			out.WriteByte('\n')
 		}
 		indent := ""
 		if s.indented {
 			indent = "  "
 		}
-		for n, p := range paragraphs(s.text) {
+		for n, p := range Paragraphs(s.Text) {
 			if n > 0 {
 				out.WriteByte('\n')
 			}
 			writeLines(&out, indent, p)
 		}
-		for line := range strings.Lines(s.code) {
+		for line := range strings.Lines(s.Code) {
 			out.WriteString("  " + strings.TrimSuffix(line, "\n") + "\n")
 		}
 	}
@@ -149,13 +149,13 @@ func Help(cmd *cobra.Command) string {
 }
 
 // writeRow writes a name, and its text at textColumn.
-func writeRow(out *strings.Builder, r row) {
+func writeRow(out *strings.Builder, r Row) {
 	var text strings.Builder
 	indent := strings.Repeat(" ", textColumn)
-	for line := range strings.Lines(r.text) {
+	for line := range strings.Lines(r.Text) {
 		writeLines(&text, indent, strings.TrimSuffix(line, "\n"))
 	}
-	start := "  " + r.name
+	start := "  " + r.Name
 	if n := utf8.RuneCountInString(start); n < textColumn {
 		out.WriteString(start + text.String()[n:])
 		return
@@ -175,8 +175,8 @@ func writeLines(out *strings.Builder, indent, paragraph string) {
 	}
 }
 
-// paragraphs returns the paragraphs of text, which empty lines separate.
-func paragraphs(text string) []string {
+// Paragraphs returns the paragraphs of text, which empty lines separate.
+func Paragraphs(text string) []string {
 	text = strings.Trim(text, "\n")
 	if text == "" {
 		return nil

@@ -7,56 +7,17 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
-
-// pageWidth is the width of the documentation's lines.
-const pageWidth = 140
-
-// Markdown returns a command's help as a page of the documentation.
-func Markdown(cmd *cobra.Command) string {
-	var out strings.Builder
-	fmt.Fprintf(&out, "# %s\n\n", cmd.CommandPath())
-	for _, s := range sections(cmd) {
-		if s.title != "" {
-			fmt.Fprintf(&out, "## %s\n\n", s.title)
-		}
-		for _, r := range s.rows {
-			fmt.Fprintf(&out, "- `%s`: %s\n", r.name, strings.ReplaceAll(escape(r.text), "\n", "<br>\n  "))
-		}
-		if len(s.rows) > 0 {
-			out.WriteByte('\n')
-		}
-		for _, p := range paragraphs(s.text) {
-			if strings.HasPrefix(p, " ") {
-				p = "```sh\n" + p + "\n```"
-			} else {
-				p = strings.Join(show.Wrap(escape(p), pageWidth), "\n")
-			}
-			out.WriteString(p + "\n\n")
-		}
-		if s.code != "" {
-			fmt.Fprintf(&out, "```sh\n%s\n```\n\n", strings.TrimSuffix(s.code, "\n"))
-		}
-	}
-	return strings.TrimSuffix(out.String(), "\n")
-}
-
-// escape returns text with Markdown's special characters escaped.
-func escape(text string) string {
-	return strings.NewReplacer("*", `\*`, "<", `\<`).Replace(text)
-}
 
 // Man returns a command's help as a manual page, with the macros of man(7).
 func Man(cmd *cobra.Command) string {
 	var out strings.Builder
 	page := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
 	fmt.Fprintf(&out, ".TH %s 1 \"\" sqsbatch\n.SH NAME\n%s \\- %s\n", strings.ToUpper(page), roff(page), roff(cmd.Short))
-	list := sections(cmd)
+	list := Parts(cmd)
 	list[0], list[1] = list[1], list[0] // the synopsis comes first
 	for _, s := range list {
-		title := s.title
+		title := s.Title
 		switch title {
 		case "":
 			title = "DESCRIPTION"
@@ -64,18 +25,18 @@ func Man(cmd *cobra.Command) string {
 			title = "SYNOPSIS"
 		}
 		fmt.Fprintf(&out, ".SH %s\n", roff(strings.ToUpper(title)))
-		for _, r := range s.rows {
-			fmt.Fprintf(&out, ".TP\n.B %s\n%s\n", roff(r.name), strings.ReplaceAll(roff(r.text), "\n", "\n.br\n"))
+		for _, r := range s.Rows {
+			fmt.Fprintf(&out, ".TP\n.B %s\n%s\n", roff(r.Name), strings.ReplaceAll(roff(r.Text), "\n", "\n.br\n"))
 		}
-		for _, p := range paragraphs(s.text) {
+		for _, p := range Paragraphs(s.Text) {
 			if strings.HasPrefix(p, " ") {
 				fmt.Fprintf(&out, ".PP\n.nf\n%s\n.fi\n", roff(p))
 			} else {
 				fmt.Fprintf(&out, ".PP\n%s\n", roff(p))
 			}
 		}
-		if s.code != "" {
-			fmt.Fprintf(&out, ".nf\n%s\n.fi\n", roff(s.code))
+		if s.Code != "" {
+			fmt.Fprintf(&out, ".nf\n%s\n.fi\n", roff(s.Code))
 		}
 	}
 	return out.String()

@@ -175,6 +175,19 @@ func TestPollCannotStart(t *testing.T) {
 	}
 }
 
+// TestPollLateEvent: receive counts of an event are reproduced before the process polls,
+// and this tool's own receives are not attempts.
+func TestPollLateEvent(t *testing.T) {
+	t.Parallel()
+	good, last := `{"id":"o-1","sku":"flaky:3","quantity":1}`, `{"id":"o-2","sku":"flaky:4","quantity":1}`
+	lines := done(t, "", "--mode", "poll", "--template", own,
+		"--event", inEvent(t, map[string]string{"ApproximateReceiveCount": "3"}, good, last), "--once", "--timeout", "1m")
+	checkFates(t, lines, map[string][]string{good: {"3 succeeded"}, last: {"3 retry", "4 succeeded"}})
+	if s := summary(t, lines); s.Succeeded != 2 || s.Retried != 1 {
+		t.Errorf("summary: %+v", s)
+	}
+}
+
 // TestPollStubborn: a process is killed after the drain limit and a margin, which is an
 // error. It has a container's environment.
 func TestPollStubborn(t *testing.T) {

@@ -67,7 +67,7 @@ func runWith(ctx context.Context, o options, tio cli.IO, builder build.Builder) 
 			stopNow()
 		}
 	})
-	r := &run{o: o, builder: builder, stdin: tio.Stdin, view: v, cancel: cancel, kill: kill, stopNow: stopNow}
+	r := &run{o: o, builder: builder, stdin: tio.Stdin, stderr: tio.Stderr, view: v, cancel: cancel, kill: kill, stopNow: stopNow}
 	err := r.run(ctx)
 	if errors.Is(err, errInterrupted) && !o.once {
 		err = nil
@@ -96,6 +96,7 @@ type run struct {
 	o       options
 	builder build.Builder
 	stdin   io.Reader
+	stderr  io.Writer
 	view    view.View
 	cancel  context.CancelCauseFunc // ends the run after the records in flight
 	kill    context.Context         // ended by a second interrupt

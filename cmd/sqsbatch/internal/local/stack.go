@@ -94,7 +94,9 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 		return nil, err
 	}
 	r.view.Say("building " + p.pkgName)
-	slow := time.AfterFunc(slowBuild, func() { r.view.Say("still building: the first time, Go compiles all that the function imports") })
+	slow := time.AfterFunc(slowBuild, func() { // not on standard output: a build that ends when that is closed leaves files
+		fmt.Fprintln(r.stderr, "still building: the first time, Go compiles all that the function imports")
+	})
 	s.binary, err = p.builder.Build(ctx, p.pkg, s.dir)
 	slow.Stop()
 	if err != nil {

@@ -135,7 +135,7 @@ func (t *Trial) Run(ctx, kill context.Context, tio cli.IO, builder build.Builder
 		return nil, err
 	}
 	text := view.NewText(tio.Stderr, view.Detect(tio.Stderr))
-	r := &run{o: o, builder: builder, view: text}
+	r := &run{o: o, builder: builder, stderr: tio.Stderr, view: text}
 	c := &trialCourse{
 		messages: messages, text: text, verbose: t.verbose, wake: make(chan struct{}, 1),
 		results: make([]TrialResult, len(messages)), left: len(messages), sent: map[string]*delivery{}, cut: map[string]bool{},

@@ -306,6 +306,7 @@ func TestSuppressions(t *testing.T) {
 		"no rule":                  {fmt.Sprintf(short, "", "", " # sqsbatch:ignore"), "", "SB106 5, SB002 5"},
 		"another rule":             {fmt.Sprintf(short, "", "", " # sqsbatch:ignore SB105 why"), "", "SB106 5, SB001 5"},
 		"in a text":                {fmt.Sprintf(short, "", "\n      Tags: [{Key: a, Value: 'x # sqsbatch:ignore SB106 why'}]", ""), "", "SB106 6"},
+		"before the template":      {"# sqsbatch:ignore SB999 why\n" + fmt.Sprintf(short, "", "", ""), "", "SB002 1, SB106 6"},
 		"in a block":               {"Description: |\n  # sqsbatch:ignore SB106 why\n" + fmt.Sprintf(short, "", "", ""), "", "SB106 7"},
 	} {
 		t.Run(name, func(t *testing.T) {
