@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/sqsbatch/sqsbatch/emulator/internal/wirejson"
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 // plainAnswer is an answer, or a part of one, with its own JSON encoder, for the most frequent
@@ -142,7 +142,7 @@ func appendName(b []byte, name string) []byte {
 }
 
 func appendMember(b []byte, name, value string) []byte {
-	return wirejson.AppendString(appendName(b, name), value)
+	return plainjson.AppendString(appendName(b, name), value)
 }
 
 // appendOptional appends a member unless it is empty.

@@ -132,8 +132,11 @@ var everyDay = [][2]string{
 	{"PurgeQueue", `{"QueueUrl":"http://x/000000000000/orders"}`},
 }
 
-// The most frequent requests are read without encoding/json.
+// The most frequent requests are read without encoding/json, and their bodies are copied.
 func TestEveryDayRequestsArePlain(t *testing.T) {
+	if sqs.KeepsRequest(`{"MessageBody":"hello"}`, "hello") {
+		t.Error("a message keeps its request in memory")
+	}
 	for _, r := range everyDay {
 		if _, ok, _, err := sqs.ReadPlain(r[0], []byte(r[1])); !ok || err != nil {
 			t.Errorf("%s %s is left to encoding/json (%v)", r[0], r[1], err)
@@ -149,6 +152,8 @@ func FuzzPlainRequest(f *testing.F) {
 		{"SendMessageBatch", `{"Entries":[],"Entries":[{}]}`},
 		{"SendMessage", `{"MessageBody":null,"messagebody":"a","MessageGroupId":"a","MessageGroupId":"b","Id":"c"}`},
 		{"ReceiveMessage", `{"AttributeNames":["a","b"],"AttributeNames":["c"],"WaitTimeSeconds":1,"WaitTimeSeconds":null}`},
+		{"ReceiveMessage", `{"WaitTimeSeconds":01,"VisibilityTimeout":-1,"MaxNumberOfMessages":1.5}`},
+		{"ReceiveMessage", `{"WaitTimeSeconds":1e2,"VisibilityTimeout":"1"}`},
 	}) {
 		f.Add(byte(slices.Index(names, seed[0])), []byte(seed[1]))
 	}
