@@ -1,4 +1,4 @@
-package checks_test
+package main
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/emulator/sqs/conformance/checks"
 )
 
 // breakage is a way for a service to be wrong, and the checks that must see it.
@@ -85,7 +83,7 @@ func object(m map[string]any, name string) map[string]any {
 	return o
 }
 
-func text(v any) string { s, _ := v.(string); return s }
+func str(v any) string { s, _ := v.(string); return s }
 
 func onMessage(do func(m map[string]any)) func(*call) {
 	return func(c *call) {
@@ -104,16 +102,17 @@ func onSystem(do func(attributes map[string]any)) func(*call) {
 	})
 }
 
-func broken(t *testing.T, only *regexp.Regexp, b breakage) (results []checks.Result) {
+func broken(t *testing.T, only string, b breakage) (results []Result) {
 	synctest.Test(t, func(t *testing.T) {
 		server := sqs.New(sqs.Config{})
 		defer server.Close()
 		client := newClient(server, func(inner http.RoundTripper) http.RoundTripper {
 			return &proxy{inner: inner, before: b.before, after: b.after}
 		})
+		c := testConfig(client, only)
+		c.Slow = true
 		var err error
-		results, err = checks.Run(t.Context(), checks.Config{Client: client, Only: only, Slow: true, Parallel: 1000})
-		if err != nil {
+		if results, err = Run(t.Context(), c); err != nil {
 			t.Error(err)
 		}
 	})
@@ -124,7 +123,7 @@ func broken(t *testing.T, only *regexp.Regexp, b breakage) (results []checks.Res
 func (b breakage) chosen(t *testing.T) (ids []string) {
 	for _, pattern := range strings.Fields(b.fails) {
 		n := len(ids)
-		for _, c := range checks.All() {
+		for _, c := range All() {
 			if ok, err := path.Match(pattern, c.ID); err != nil {
 				t.Fatal(err)
 			} else if ok {
@@ -144,8 +143,7 @@ func TestChecksCanFail(t *testing.T) {
 	seen := map[string]bool{}
 	for _, b := range breakages() {
 		t.Run(b.name, func(t *testing.T) {
-			only := regexp.MustCompile("^(" + strings.Join(b.chosen(t), "|") + ")$")
-			for _, r := range broken(t, only, b) {
+			for _, r := range broken(t, "^("+strings.Join(b.chosen(t), "|")+")$", b) {
 				if seen[r.ID] = true; r.Err == nil {
 					t.Errorf("%s holds", r.ID)
 				}
@@ -160,11 +158,11 @@ func TestChecksCanFail(t *testing.T) {
 		},
 		func(c *call) { c.refuse("com.amazonaws.sqs#OverLimit", "OverLimit") },
 	} {
-		for _, r := range broken(t, nil, breakage{before: before}) {
+		for _, r := range broken(t, "", breakage{before: before}) {
 			seen[r.ID] = seen[r.ID] || r.Err != nil
 		}
 	}
-	for _, c := range checks.All() {
+	for _, c := range All() {
 		if !seen[c.ID] {
 			t.Errorf("%s was never seen to fail", c.ID)
 		}
@@ -173,7 +171,7 @@ func TestChecksCanFail(t *testing.T) {
 
 // The proxy by itself breaks nothing.
 func TestProxyIsTransparent(t *testing.T) {
-	for _, r := range broken(t, nil, breakage{}) {
+	for _, r := range broken(t, "", breakage{}) {
 		if r.Err != nil {
 			t.Errorf("%s: %v", r.ID, r.Err)
 		}

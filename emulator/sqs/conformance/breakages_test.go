@@ -1,4 +1,4 @@
-package checks_test
+package main
 
 import (
 	"encoding/json"
@@ -78,7 +78,7 @@ func unique(field string) func(*call) {
 func countOff(from, to string) func(*call) {
 	return func(c *call) {
 		if a := object(c.in, "Attributes"); a["RedrivePolicy"] != nil {
-			a["RedrivePolicy"] = strings.Replace(text(a["RedrivePolicy"]), `"maxReceiveCount":`+from+`}`, `"maxReceiveCount":`+to+`}`, 1)
+			a["RedrivePolicy"] = strings.Replace(str(a["RedrivePolicy"]), `"maxReceiveCount":`+from+`}`, `"maxReceiveCount":`+to+`}`, 1)
 		}
 	}
 }
@@ -193,7 +193,7 @@ func breakages() []breakage {
 			"permissions/seven-actions"},
 		{name: "zero is taken for nothing", before: zeroIsNothing, fails: "receive/max-bounds lists/max-results long-poll/zero-is-short visibility/zero-receive visibility/zero " +
 			"visibility/group delay/zero-over-queue"},
-		{name: "bodies are trimmed", after: onMessage(func(m map[string]any) { m["Body"] = strings.TrimSpace(text(m["Body"])) }), fails: "send/body-intact"},
+		{name: "bodies are trimmed", after: onMessage(func(m map[string]any) { m["Body"] = strings.TrimSpace(str(m["Body"])) }), fails: "send/body-intact"},
 		{name: "no digests of attributes", after: func(c *call) {
 			delete(c.out, "MD5OfMessageAttributes")
 			delete(c.out, "MD5OfMessageSystemAttributes")
@@ -322,7 +322,7 @@ func breakages() []breakage {
 			}
 		}, fails: "query/*"},
 		{name: "errors quote the request", after: func(c *call) {
-			if message := text(c.out["message"]); message != "" {
+			if message := str(c.out["message"]); message != "" {
 				c.out["message"] = message + ` Got "x".`
 			}
 		}, fails: "texts/no-queue texts/batch-id texts/empty-attribute texts/too-large"},
