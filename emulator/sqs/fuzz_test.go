@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -35,6 +36,10 @@ func FuzzRequest(f *testing.F) {
 		{"StartMessageMoveTask", `{` + dead + `,"DestinationArn":"arn:aws:sqs:us-east-1:000000000000:other","MaxNumberOfMessagesPerSecond":500}`},
 		{"TagQueue", `{` + url + `,"Tags":{"a":"b"}}`},
 		{"UntagQueue", `{` + url + `,"TagKeys":["a"]}`},
+		{"SendMessageBatch", `{` + url + `,"Entries":[null,{"":null}],"MessageBody":1,"messagebody":"\ud800"}`},
+		{"SetQueueAttributes", `{` + url + `,"Attributes":{"a":{}},"Unknown":{"a":[1,2,{"b":null}]}}`},
+		{"ChangeMessageVisibility", `{` + url + `,"ReceiptHandle":"","VisibilityTimeout":9223372036854775807}`},
+		{"CancelMessageMoveTask", `{"TaskHandle":"` + strings.Repeat("x", 1<<10) + `"}`},
 	}) {
 		f.Add(byte(slices.Index(names, seed[0])), []byte(seed[1]))
 	}

@@ -103,6 +103,14 @@ func (e *env) within(what string, began time.Time, least, most time.Duration) {
 	}
 }
 
+// comes ends the check unless a message is received about so many seconds after a start.
+func (q *queue) comes(began time.Time, seconds int) types.Message {
+	m := q.one()
+	after := time.Duration(seconds) * time.Second
+	q.within("the message", began, max(0, after-time.Second), after+soon)
+	return m
+}
+
 type polled struct {
 	messages []types.Message
 	err      error
