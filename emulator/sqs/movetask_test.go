@@ -185,6 +185,9 @@ func TestCancelMessageMoveTaskRefuses(t *testing.T) {
 			return errOf(b.CancelMessageMoveTask(b.ctx, &awssqs.CancelMessageMoveTaskInput{TaskHandle: handle}))
 		}
 		b.ok(cancel(handle))
+		second, err := b.move("dead", "", 1)
+		b.ok(err)
+		b.ok(cancel(second))
 		wantType[*types.UnsupportedOperation](b, cancel(handle))
 		b.wantCode(cancel(aws.String("")), "MissingParameter")
 		b.deleteQueue(dead)
