@@ -74,7 +74,9 @@ func (d *Deployment) Invoke(ctx context.Context, payload []byte) (Result, error)
 	if len(payload) > maxPayload {
 		return Result{}, fmt.Errorf("lambda: function %s: %d bytes, limit %d: %w", d.fn.Name, len(payload), maxPayload, ErrPayloadTooLarge)
 	}
+	d.mu.Lock()
 	env, err := d.reserve()
+	d.mu.Unlock()
 	if err != nil {
 		return Result{}, err
 	}
@@ -114,14 +116,8 @@ func (d *Deployment) run(env *environment, inv *invocation) Result {
 }
 
 // reserve reserves a place in a warm environment, or else in a new one. It returns ErrThrottled
-// if no place is free.
+// if no place is free. The caller holds d.mu.
 func (d *Deployment) reserve() (*environment, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.reserveLocked()
-}
-
-func (d *Deployment) reserveLocked() (*environment, error) {
 	if d.closed {
 		return nil, d.error(ErrClosed)
 	}
@@ -144,7 +140,7 @@ func (d *Deployment) reserveLocked() (*environment, error) {
 // reserveOrWait is like reserve, but waits for a place until ctx's end.
 func (d *Deployment) reserveOrWait(ctx context.Context) (*environment, error) {
 	d.mu.Lock()
-	env, err := d.reserveLocked()
+	env, err := d.reserve()
 	if !errors.Is(err, ErrThrottled) {
 		d.mu.Unlock()
 		return env, err

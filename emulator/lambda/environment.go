@@ -26,7 +26,7 @@ func newEnvironment(d *Deployment, number int) *environment {
 	return &environment{
 		number:    number,
 		d:         d,
-		logStream: fmt.Sprintf("%s[%s]%032x", time.Now().UTC().Format("2006/01/02/"), d.fn.Version, number),
+		logStream: fmt.Sprintf("%s[%s]%032x", time.Now().UTC().Format("2006/01/02/"), functionVersion, number),
 	}
 }
 

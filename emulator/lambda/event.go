@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/sqsbatch/sqsbatch/emulator/internal/wirejson"
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 // message is a received message with its encoded record, whose size decides the batch.
@@ -115,9 +115,9 @@ func encode(m types.Message, arn, region string) []byte {
 	const fixed = 512 // names, punctuation and the usual attributes
 	handle, body := aws.ToString(m.ReceiptHandle), aws.ToString(m.Body)
 	b := make([]byte, 0, fixed+len(handle)+len(body)+len(body)/8)
-	b = wirejson.AppendString(append(b, `{"messageId":`...), aws.ToString(m.MessageId))
-	b = wirejson.AppendString(append(b, `,"receiptHandle":`...), handle)
-	b = wirejson.AppendString(append(b, `,"body":`...), body)
+	b = plainjson.AppendString(append(b, `{"messageId":`...), aws.ToString(m.MessageId))
+	b = plainjson.AppendString(append(b, `,"receiptHandle":`...), handle)
+	b = plainjson.AppendString(append(b, `,"body":`...), body)
 	b = append(b, `,"attributes":{`...)
 	names := slices.AppendSeq(make([]string, 0, 16), maps.Keys(m.Attributes)) // no allocation
 	slices.Sort(names)
@@ -125,8 +125,8 @@ func encode(m types.Message, arn, region string) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(wirejson.AppendString(b, name), ':')
-		b = wirejson.AppendString(b, m.Attributes[name])
+		b = append(plainjson.AppendString(b, name), ':')
+		b = plainjson.AppendString(b, m.Attributes[name])
 	}
 	b = append(b, `},"messageAttributes":`...)
 	if len(m.MessageAttributes) == 0 {
@@ -135,12 +135,12 @@ func encode(m types.Message, arn, region string) []byte {
 		b = append(b, encodeAttributes(m.MessageAttributes)...)
 	}
 	if md5 := aws.ToString(m.MD5OfMessageAttributes); md5 != "" {
-		b = wirejson.AppendString(append(b, `,"md5OfMessageAttributes":`...), md5)
+		b = plainjson.AppendString(append(b, `,"md5OfMessageAttributes":`...), md5)
 	}
-	b = wirejson.AppendString(append(b, `,"md5OfBody":`...), aws.ToString(m.MD5OfBody))
+	b = plainjson.AppendString(append(b, `,"md5OfBody":`...), aws.ToString(m.MD5OfBody))
 	b = append(b, `,"eventSource":"aws:sqs"`...)
-	b = wirejson.AppendString(append(b, `,"eventSourceARN":`...), arn)
-	b = wirejson.AppendString(append(b, `,"awsRegion":`...), region)
+	b = plainjson.AppendString(append(b, `,"eventSourceARN":`...), arn)
+	b = plainjson.AppendString(append(b, `,"awsRegion":`...), region)
 	return append(b, '}')
 }
 

@@ -19,10 +19,7 @@ const (
 
 // Filter is a parsed filter of an event source mapping. Make it with [ParseFilter]. It is
 // safe for concurrent use.
-type Filter struct {
-	pattern string
-	rule    object
-}
+type Filter struct{ rule object }
 
 // ParseFilter parses a pattern of a mapping's FilterCriteria: JSON as described in "Control
 // which events Lambda sends to your function". Messages of SQS are filtered only by their
@@ -56,11 +53,8 @@ func ParseFilter(pattern string) (*Filter, error) {
 	if key := rule.notBody(); key != "" {
 		return nil, fmt.Errorf("pattern: %q: messages of SQS are filtered by their \"body\" only", key)
 	}
-	return &Filter{pattern: pattern, rule: rule}, nil
+	return &Filter{rule}, nil
 }
-
-// String returns the pattern.
-func (f *Filter) String() string { return f.pattern }
 
 // Match reports whether a message with this body passes the filter. If the formats of body
 // and pattern differ, it does not pass, and Lambda drops the message: by the table of

@@ -22,6 +22,7 @@ const (
 	maxPerEnvironment  = 1600
 	defaultRegion      = "us-east-1"
 	defaultAccountID   = "000000000000"
+	functionVersion    = "$LATEST"
 
 	// initTimeout is Lambda's limit of the Init phase. After it, Lambda tries again within the
 	// function's timeout ("Lambda execution environment lifecycle").
@@ -39,9 +40,6 @@ type Function struct {
 	// Name is the function's name: up to 64 letters, digits, "-" and "_".
 	// Defaults to "function".
 	Name string
-
-	// Version is reported as AWS_LAMBDA_FUNCTION_VERSION. Defaults to "$LATEST".
-	Version string
 
 	// Region and AccountID are part of the function's ARN and its environment. They default
 	// to "us-east-1" and "000000000000".
@@ -62,12 +60,9 @@ type Function struct {
 
 	// Command is the bootstrap and its arguments: a program that speaks the
 	// Runtime API, such as one built with aws-lambda-go. A path without a
-	// separator is looked up in PATH.
+	// separator is looked up in PATH. The program's directory is the process's
+	// working directory and LAMBDA_TASK_ROOT.
 	Command []string
-
-	// Dir is the process's working directory and LAMBDA_TASK_ROOT. Defaults to
-	// the directory of Command[0].
-	Dir string
 
 	// Handler runs in this process instead of Command. Its context ends at the invocation's
 	// deadline and has aws-lambda-go's LambdaContext. A handler that ignores its context
@@ -109,7 +104,6 @@ var functionName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 func (f Function) withDefaults() Function {
 	f.Name = cmp.Or(f.Name, "function")
-	f.Version = cmp.Or(f.Version, "$LATEST")
 	f.Region = cmp.Or(f.Region, defaultRegion)
 	f.AccountID = cmp.Or(f.AccountID, defaultAccountID)
 	f.Timeout = cmp.Or(f.Timeout, defaultTimeout)

@@ -58,11 +58,11 @@ func parseOperator(path string, raw json.RawMessage) (test, error) {
 	case "numeric":
 		return parseNumeric(path, operand)
 	case "exists":
-		var want *bool
-		if json.Unmarshal(operand, &want) != nil || want == nil {
+		want, ok := literal(operand).(bool)
+		if !ok {
 			return nil, fmt.Errorf("%s: need true or false, not %s", path, operand)
 		}
-		return func(leaves []any) bool { return *want == (len(leaves) > 0) }, nil
+		return func(leaves []any) bool { return want == (len(leaves) > 0) }, nil
 	}
 	return nil, fmt.Errorf("%s: Lambda has no such operator; need prefix, suffix, equals-ignore-case, anything-but, numeric or exists", path)
 }
@@ -82,17 +82,16 @@ func onlyField(path string, raw json.RawMessage) (name string, operand json.RawM
 // parseText returns the test of prefix, suffix or equals-ignore-case. The operand of prefix and
 // suffix may be {"equals-ignore-case": string}.
 func parseText(path, name string, operand json.RawMessage) (func(string) bool, error) {
-	var want *string
-	if json.Unmarshal(operand, &want) == nil && want != nil {
-		return textTest(name, *want), nil
+	if want, ok := literal(operand).(string); ok {
+		return textTest(name, want), nil
 	}
 	if name != "equals-ignore-case" && bytes.TrimSpace(operand)[0] == '{' {
 		inner, nested, err := onlyField(path, operand)
 		if err != nil {
 			return nil, err
 		}
-		if inner == "equals-ignore-case" && json.Unmarshal(nested, &want) == nil && want != nil {
-			return textTest(name+" "+inner, *want), nil
+		if want, ok := literal(nested).(string); ok && inner == "equals-ignore-case" {
+			return textTest(name+" "+inner, want), nil
 		}
 		return nil, fmt.Errorf("%s: need a string or {\"equals-ignore-case\": string}", path)
 	}
@@ -194,11 +193,11 @@ func parseNoneOf(path string, operand json.RawMessage) (test, error) {
 	}
 	var excluded []func(string) bool
 	for _, item := range items {
-		var want *string
-		if json.Unmarshal(item, &want) != nil || want == nil {
+		want, ok := literal(item).(string)
+		if !ok {
 			return nil, fmt.Errorf("%s: need a string, not %s", path, item)
 		}
-		excluded = append(excluded, textTest(name, *want))
+		excluded = append(excluded, textTest(name, want))
 	}
 	return oneOf(func(leaf any) bool {
 		s, ok := leaf.(string)
@@ -208,10 +207,8 @@ func parseNoneOf(path string, operand json.RawMessage) (test, error) {
 
 // parseNumeric returns the test of numeric: a comparison, or a range with the lower bound first.
 func parseNumeric(path string, operand json.RawMessage) (test, error) {
-	var list []any
-	dec := json.NewDecoder(bytes.NewReader(operand))
-	dec.UseNumber()
-	if dec.Decode(&list) != nil || len(list) != 2 && len(list) != 4 {
+	list, _ := literal(operand).([]any)
+	if len(list) != 2 && len(list) != 4 {
 		return nil, fmt.Errorf(`%s: need [operator, number] or [">", number, "<", number], not %s`, path, operand)
 	}
 	var tests []func(float64) bool

@@ -204,12 +204,9 @@ func (p *poller) environment(ctx context.Context, b *batch) *environment {
 		if len(b.messages) == 0 || ctx.Err() != nil {
 			return nil
 		}
-		env, err := p.Function.reserve()
-		if errors.Is(err, ErrThrottled) {
-			waiting, stop := context.WithDeadline(ctx, b.expires())
-			env, err = p.Function.reserveOrWait(waiting)
-			stop()
-		}
+		waiting, stop := context.WithDeadline(ctx, b.expires())
+		env, err := p.Function.reserveOrWait(waiting)
+		stop()
 		switch {
 		case errors.Is(err, ErrClosed):
 			<-ctx.Done() // Run ends ctx when the function is closed
@@ -235,13 +232,7 @@ func (p *poller) dropExpired(b *batch) {
 
 // expires returns the earliest end of a visibility timeout in b.
 func (b *batch) expires() time.Time {
-	first := b.messages[0].expires
-	for _, m := range b.messages[1:] {
-		if m.expires.Before(first) {
-			first = m.expires
-		}
-	}
-	return first
+	return slices.MinFunc(b.messages, func(a, b message) int { return a.expires.Compare(b.expires) }).expires
 }
 
 // groupRun is an invocation of a FIFO queue's messages, for the order of their groups.

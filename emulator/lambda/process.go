@@ -1,7 +1,6 @@
 package lambda
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -54,10 +53,7 @@ func (p *process) start(logStream string) error {
 	if path, err = filepath.Abs(path); err != nil {
 		return err
 	}
-	dir, err := filepath.Abs(cmp.Or(fn.Dir, filepath.Dir(path)))
-	if err != nil {
-		return err
-	}
+	dir := filepath.Dir(path)
 	cmd := &exec.Cmd{Path: path, Args: fn.Command, Dir: dir, Env: environ(fn, p.api.addr, dir, logStream)}
 	var output func(stream, text string)
 	if fn.Output != nil {
@@ -91,7 +87,7 @@ func environ(fn Function, runtimeAPI, dir, logStream string) []string {
 		"AWS_SECRET_ACCESS_KEY":           "test",
 		"AWS_SESSION_TOKEN":               "test",
 		"AWS_LAMBDA_FUNCTION_NAME":        fn.Name,
-		"AWS_LAMBDA_FUNCTION_VERSION":     fn.Version,
+		"AWS_LAMBDA_FUNCTION_VERSION":     functionVersion,
 		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": strconv.Itoa(fn.MemoryMB),
 		"AWS_LAMBDA_INITIALIZATION_TYPE":  "on-demand",
 		"AWS_LAMBDA_LOG_GROUP_NAME":       "/aws/lambda/" + fn.Name,

@@ -323,8 +323,8 @@ func TestEnvironmentVariables(t *testing.T) {
 	}
 }
 
-// A relative Command is relative to the caller's directory, not to Dir.
-func TestWorkingDirectory(t *testing.T) {
+// A relative Command is relative to the caller's directory.
+func TestRelativeCommand(t *testing.T) {
 	exe, err := os.Executable()
 	ok(t, err)
 	here, err := os.Getwd()
@@ -333,10 +333,9 @@ func TestWorkingDirectory(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	dir := t.TempDir()
-	d := deploy(t, "worker", func(f *lambda.Function) { f.Command, f.Dir = []string{relative}, dir })
-	if root := variables(t, d)["LAMBDA_TASK_ROOT"]; root != dir {
-		t.Errorf("task root %s, want %s", root, dir)
+	d := deploy(t, "worker", func(f *lambda.Function) { f.Command = []string{relative} })
+	if root := variables(t, d)["LAMBDA_TASK_ROOT"]; root != filepath.Dir(exe) {
+		t.Errorf("task root %s, want %s", root, filepath.Dir(exe))
 	}
 }
 

@@ -296,7 +296,7 @@ func (api *runtimeAPI) registerExtension(w http.ResponseWriter, r *http.Request)
 	api.mu.Unlock()
 	w.Header().Set(extensionHeader, id)
 	respond(w, http.StatusOK, map[string]string{
-		"functionName": api.fn.Name, "functionVersion": api.fn.Version, "handler": handlerName,
+		"functionName": api.fn.Name, "functionVersion": functionVersion, "handler": handlerName,
 	})
 }
 

@@ -193,7 +193,7 @@ func (p *poller) deleteOnce(ctx context.Context, b *batch, part []int, verdicts 
 	final := map[int]bool{} // entries that a retry cannot delete
 	for _, entry := range out.Failed {
 		if at, ok := position(entry.Id, part); ok {
-			verdicts[at].Err = fmt.Errorf("%s: %s", aws.ToString(entry.Code), aws.ToString(entry.Message))
+			verdicts[at].Err = entryError(entry)
 			final[at] = entry.SenderFault
 		}
 	}
@@ -203,6 +203,10 @@ func (p *poller) deleteOnce(ctx context.Context, b *batch, part []int, verdicts 
 		}
 	}
 	return again
+}
+
+func entryError(e types.BatchResultErrorEntry) error {
+	return fmt.Errorf("%s: %s", aws.ToString(e.Code), aws.ToString(e.Message))
 }
 
 // position returns the position in an entry's id, false for an id that was not in the request.
@@ -231,16 +235,13 @@ func (p *poller) release(ctx context.Context, messages []message) {
 				Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(m.ReceiptHandle), VisibilityTimeout: 0,
 			}
 		}
+		failed := len(part)
 		out, err := p.SQS.ChangeMessageVisibilityBatch(ctx, &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: &p.QueueURL, Entries: entries})
-		switch {
-		case err != nil:
-			p.report(&PollError{Operation: "ChangeMessageVisibilityBatch", Messages: len(part), Err: err})
-		case len(out.Failed) > 0:
-			first := out.Failed[0]
-			p.report(&PollError{
-				Operation: "ChangeMessageVisibilityBatch", Messages: len(out.Failed),
-				Err: fmt.Errorf("%s: %s", aws.ToString(first.Code), aws.ToString(first.Message)),
-			})
+		if err == nil && len(out.Failed) > 0 {
+			failed, err = len(out.Failed), entryError(out.Failed[0])
+		}
+		if err != nil {
+			p.report(&PollError{Operation: "ChangeMessageVisibilityBatch", Messages: failed, Err: err})
 		}
 	}
 }

@@ -6,23 +6,23 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/sqsbatch/sqsbatch/emulator/internal/wirejson"
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 // plainAnswer is an answer, or a part of one, with its own JSON encoder, for the most frequent
 // answers. encoding/json writes the others.
 type plainAnswer interface{ appendJSON([]byte) []byte }
 
-// encode returns an operation's answer as JSON.
-func encode(answer any) ([]byte, error) {
+// encode returns an answer as JSON without HTML escaping, so that texts keep their characters.
+func encode(answer any) []byte {
 	if plain, ok := answer.(plainAnswer); ok {
-		return plain.appendJSON(make([]byte, 0, 1024)), nil
+		return plain.appendJSON(make([]byte, 0, 1024))
 	}
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(answer)
-	return body.Bytes(), err
+	_ = encoder.Encode(answer) // strings, numbers and statements that were read always encode
+	return bytes.TrimSuffix(body.Bytes(), []byte("\n"))
 }
 
 func (nothing) appendJSON(b []byte) []byte { return b }
@@ -91,8 +91,7 @@ func (d *delivery) appendJSON(b []byte, in *receiveRequest) []byte {
 	if chosen := chooseAttributes(d.content.attributes, in.MessageAttributeNames); len(chosen) > 0 {
 		// The digest of the returned attributes, which the client verifies.
 		b = appendMember(b, "MD5OfMessageAttributes", attributesMD5(chosen))
-		text, _ := encode(chosen) // decoded from JSON, so it encodes
-		b = append(appendName(b, "MessageAttributes"), text...)
+		b = append(appendName(b, "MessageAttributes"), encode(chosen)...)
 	}
 	return append(b, '}')
 }
@@ -142,7 +141,7 @@ func appendName(b []byte, name string) []byte {
 }
 
 func appendMember(b []byte, name, value string) []byte {
-	return wirejson.AppendString(appendName(b, name), value)
+	return plainjson.AppendString(appendName(b, name), value)
 }
 
 // appendOptional appends a member unless it is empty.

@@ -39,7 +39,7 @@ func Example() {
 }
 
 // Observe reports the events of a test's messages.
-func ExampleOptions_observe() {
+func ExampleConfig_observe() {
 	server := sqs.New(sqs.Config{Observe: func(e sqs.Event) {
 		fmt.Println(e.Kind, e.Body, e.Visibility)
 	}})

@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
-
-	"github.com/sqsbatch/sqsbatch/emulator/internal/wirejson"
+	"unsafe"
 )
 
 // FillInFlight sends n messages to a queue and receives them, ten in a group, without the
@@ -41,8 +41,16 @@ func OperationNames() []string { return slices.Sorted(maps.Keys(operations)) }
 func ReadPlain(operation string, body []byte) (plain any, ok bool, standard any, err error) {
 	op := operations[operation]
 	plain, standard = op.request(), op.request()
-	if object, reads := plain.(wirejson.Object); reads {
-		ok = wirejson.NewScanner(string(body)).Whole(object)
+	if object, reads := plain.(plainRequest); reads {
+		ok = readPlain(string(body), object)
 	}
 	return plain, ok, standard, decode(body, standard)
+}
+
+// KeepsRequest reports whether the body of a SendMessage is read as a part of the request's text,
+// which stays in memory then.
+func KeepsRequest(request, body string) bool {
+	var in sendRequest
+	return !readPlain(request, &in) || in.MessageBody != body ||
+		unsafe.StringData(in.MessageBody) == unsafe.StringData(request[strings.Index(request, body):])
 }

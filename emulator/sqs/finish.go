@@ -109,9 +109,9 @@ func (q *queue) changeVisibility(e receiptEntry, now time.Time) *apiError {
 	if e.VisibilityTimeout == nil {
 		return errMissing("VisibilityTimeout")
 	}
-	seconds := *e.VisibilityTimeout
-	if seconds < 0 || seconds > maxVisibilitySeconds {
-		return errValue(seconds, "VisibilityTimeout", "Must be between 0 and 43200, if provided.")
+	seconds, err := bounded(e.VisibilityTimeout, "VisibilityTimeout", 0, maxVisibilitySeconds, 0)
+	if err != nil {
+		return err
 	}
 	m, latest, err := q.receipt(e.ReceiptHandle)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -35,6 +36,10 @@ func FuzzRequest(f *testing.F) {
 		{"StartMessageMoveTask", `{` + dead + `,"DestinationArn":"arn:aws:sqs:us-east-1:000000000000:other","MaxNumberOfMessagesPerSecond":500}`},
 		{"TagQueue", `{` + url + `,"Tags":{"a":"b"}}`},
 		{"UntagQueue", `{` + url + `,"TagKeys":["a"]}`},
+		{"SendMessageBatch", `{` + url + `,"Entries":[null,{"":null}],"MessageBody":1,"messagebody":"\ud800"}`},
+		{"SetQueueAttributes", `{` + url + `,"Attributes":{"a":{}},"Unknown":{"a":[1,2,{"b":null}]}}`},
+		{"ChangeMessageVisibility", `{` + url + `,"ReceiptHandle":"","VisibilityTimeout":9223372036854775807}`},
+		{"CancelMessageMoveTask", `{"TaskHandle":"` + strings.Repeat("x", 1<<10) + `"}`},
 	}) {
 		f.Add(byte(slices.Index(names, seed[0])), []byte(seed[1]))
 	}
@@ -132,8 +137,11 @@ var everyDay = [][2]string{
 	{"PurgeQueue", `{"QueueUrl":"http://x/000000000000/orders"}`},
 }
 
-// The most frequent requests are read without encoding/json.
+// The most frequent requests are read without encoding/json, and their bodies are copied.
 func TestEveryDayRequestsArePlain(t *testing.T) {
+	if sqs.KeepsRequest(`{"MessageBody":"hello"}`, "hello") {
+		t.Error("a message keeps its request in memory")
+	}
 	for _, r := range everyDay {
 		if _, ok, _, err := sqs.ReadPlain(r[0], []byte(r[1])); !ok || err != nil {
 			t.Errorf("%s %s is left to encoding/json (%v)", r[0], r[1], err)
@@ -149,6 +157,8 @@ func FuzzPlainRequest(f *testing.F) {
 		{"SendMessageBatch", `{"Entries":[],"Entries":[{}]}`},
 		{"SendMessage", `{"MessageBody":null,"messagebody":"a","MessageGroupId":"a","MessageGroupId":"b","Id":"c"}`},
 		{"ReceiveMessage", `{"AttributeNames":["a","b"],"AttributeNames":["c"],"WaitTimeSeconds":1,"WaitTimeSeconds":null}`},
+		{"ReceiveMessage", `{"WaitTimeSeconds":01,"VisibilityTimeout":-1,"MaxNumberOfMessages":1.5}`},
+		{"ReceiveMessage", `{"WaitTimeSeconds":1e2,"VisibilityTimeout":"1"}`},
 	}) {
 		f.Add(byte(slices.Index(names, seed[0])), []byte(seed[1]))
 	}

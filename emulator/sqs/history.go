@@ -1,8 +1,6 @@
 package sqs
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -241,14 +239,10 @@ type Event struct {
 func (e Event) MarshalJSON() ([]byte, error) {
 	type fields Event // without this method
 	e.Time = e.Time.UTC()
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // the calling encoder decides
-	err := encoder.Encode(struct {
+	return encode(struct { // without HTML escaping, about which the calling encoder decides
 		fields
 		VisibleInMs float64 `json:"visibleInMs,omitempty"`
-	}{fields(e), float64(e.Visibility.Microseconds()) / 1000})
-	return text.Bytes(), err
+	}{fields(e), float64(e.Visibility.Microseconds()) / 1000}), nil
 }
 
 func (q *queue) event(kind Kind, m *message, now time.Time) Event {

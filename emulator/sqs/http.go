@@ -53,12 +53,7 @@ func write(w http.ResponseWriter, r *http.Request, answer any, err error) {
 		status = failure.status
 		answer = map[string]string{"__type": failure.shape, "message": failure.message}
 	}
-	body, err := encode(answer)
-	if err != nil { // cannot happen: answers are strings and numbers
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	writeAnswer(w, id, status, contentType, body)
+	writeAnswer(w, id, status, contentType, encode(answer))
 }
 
 func writeAnswer(w http.ResponseWriter, id string, status int, mediaType string, body []byte) {
@@ -90,26 +85,18 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 	if isQuery(r) {
 		return s.queryCall(r, body)
 	}
-	name, err := route(r)
-	if err != nil {
-		return nil, err
-	}
-	return s.call(r, name, body)
-}
-
-func route(r *http.Request) (name string, err error) {
 	target := r.Header.Get("X-Amz-Target")
 	name, ok := strings.CutPrefix(target, targetPrefix)
+	_, known := operations[name]
 	switch {
 	case r.Method != http.MethodPost:
-		return "", errUnknownOperation("The request's method is %s; SQS's operations are POST requests with the header X-Amz-Target: AmazonSQS.<Operation>.", r.Method)
+		return nil, errUnknownOperation("The request's method is %s; SQS's operations are POST requests with the header X-Amz-Target: AmazonSQS.<Operation>.", r.Method)
 	case !ok:
-		return "", errUnknownOperation("The header X-Amz-Target is %q; want AmazonSQS.<Operation>.", target)
+		return nil, errUnknownOperation("The header X-Amz-Target is %q; want AmazonSQS.<Operation>.", target)
+	case !known:
+		return nil, errUnknownOperation("SQS has no operation %q.", name)
 	}
-	if _, known := operations[name]; !known {
-		return "", errUnknownOperation("SQS has no operation %q.", name)
-	}
-	return name, nil
+	return s.call(r, name, body)
 }
 
 // newID returns a random UUID (version 4) from a fast generator: ids are not secret.

@@ -16,38 +16,17 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-func TestLongPollEnds(t *testing.T) {
-	const never = -1
-	for name, tc := range map[string]struct {
-		attributes []string
-		wait       int32
-		sent, took time.Duration
-		got        string
-	}{
-		"nothing comes":                     {nil, 20, never, 20 * time.Second, ""},
-		"no wait":                           {nil, 0, never, 0, ""},
-		"the queue's wait":                  {[]string{"ReceiveMessageWaitTimeSeconds", "7"}, 0, never, 7 * time.Second, ""},
-		"the request's before the queue's":  {[]string{"ReceiveMessageWaitTimeSeconds", "7"}, 3, never, 3 * time.Second, ""},
-		"a send":                            {nil, 20, 5 * time.Second, 5 * time.Second, "a"},
-		"a delay's end":                     {[]string{"DelaySeconds", "9"}, 20, time.Second, 10 * time.Second, "a"},
-		"a delay's end in the last instant": {[]string{"DelaySeconds", "15"}, 20, 5 * time.Second, 20 * time.Second, "a"},
-	} {
-		virtualRun(t, name, func(b *bench) {
-			queue := b.queue("orders", tc.attributes...)
-			if tc.sent >= 0 {
-				time.AfterFunc(tc.sent, func() {
-					if err := b.try(b.ctx, queue, "a"); err != nil {
-						b.Error(err)
-					}
-				})
-			}
-			start := time.Now()
-			got := bodies(b.receive(queue, waiting(tc.wait)))
-			if took := time.Since(start); got != tc.got || took != tc.took {
-				b.Errorf("received %q after %v, want %q after %v", got, took, tc.got, tc.took)
-			}
-		})
-	}
+// A message that becomes visible in the last instant of a long poll is received.
+func TestLongPollEndsWithADelay(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders", "DelaySeconds", "15")
+		got, start := b.poll(queue), time.Now()
+		time.Sleep(5 * time.Second)
+		b.send(queue, "a")
+		if m := bodies(<-got); m != "a" || time.Since(start) != 20*time.Second {
+			b.Errorf("received %q after %v", m, time.Since(start))
+		}
+	})
 }
 
 func TestReceiversAreServedInTheirOrder(t *testing.T) {

@@ -63,7 +63,7 @@ type taskHandle struct {
 }
 
 func (t *moveTask) handle() string {
-	return base64.StdEncoding.EncodeToString([]byte(mustJSON(taskHandle{t.id, t.source.arn})))
+	return base64.StdEncoding.EncodeToString(encode(taskHandle{t.id, t.source.arn}))
 }
 
 func parseTaskHandle(handle string) (parsed taskHandle, ok bool) {

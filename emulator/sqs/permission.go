@@ -119,8 +119,8 @@ func (s *Server) addPermission(_ *call, in *addPermissionRequest) (any, error) {
 			return nil, errValue(in.Label, "Label", "Already exists.")
 		}
 		added.Resource = q.arn
-		p.Statement = append(p.Statement, json.RawMessage(mustJSON(added)))
-		q.attributes["Policy"], q.modified = mustJSON(p), now
+		p.Statement = append(p.Statement, encode(added))
+		q.attributes["Policy"], q.modified = string(encode(p)), now
 		return nothing{}, nil
 	})
 }
@@ -148,7 +148,7 @@ func (s *Server) removePermission(_ *call, in *removePermissionRequest) (any, er
 		if p.Statement = slices.Delete(p.Statement, at, at+1); len(p.Statement) == 0 {
 			delete(q.attributes, "Policy")
 		} else {
-			q.attributes["Policy"] = mustJSON(p)
+			q.attributes["Policy"] = string(encode(p))
 		}
 		return nothing{}, nil
 	})

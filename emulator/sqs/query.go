@@ -317,8 +317,7 @@ func queryMessage(failure *apiError) string {
 
 // generic returns an answer as a decoded JSON value.
 func generic(answer any) (value any) {
-	text, _ := encode(answer) // answers are strings and numbers
-	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder := json.NewDecoder(bytes.NewReader(encode(answer)))
 	decoder.UseNumber()
 	_ = decoder.Decode(&value) // text is valid JSON
 	return value

@@ -75,11 +75,11 @@ type queue struct {
 	delayedCount, inFlightNow int
 	worked                    processing
 	lastOrder                 uint64
-	sentEarlier               recent[pastSend] // by deduplication id
-	attempts                  recent[*attempt] // by ReceiveRequestAttemptId
-	waiting                   list.List        // of *receiver, in order of arrival
-	moves                     []*moveTask      // the latest tasks of this source queue, oldest first
-	moving                    *moveTask        // the active task; nil: none
+	sentEarlier               recent[pastSend]   // by deduplication id
+	attempts                  recent[[]delivery] // by ReceiveRequestAttemptId
+	waiting                   list.List          // of *receiver, in order of arrival
+	moves                     []*moveTask        // the latest tasks of this source queue, oldest first
+	moving                    *moveTask          // the active task; nil: none
 	timer                     *time.Timer
 	armed                     time.Time             // when timer fires; zero: it is not running
 	observer                  func(Event, *content) // nil: no observer
@@ -96,7 +96,7 @@ func newQueue(name string, now time.Time) *queue {
 func (q *queue) reset() {
 	q.messages, q.groups = map[uint64]*message{}, map[string]*group{}
 	q.noisy, q.delayedCount, q.inFlightNow = nil, 0, 0
-	q.worked, q.attempts, q.sentEarlier = processing{}, recent[*attempt]{}, recent[pastSend]{}
+	q.worked, q.attempts, q.sentEarlier = processing{}, recent[[]delivery]{}, recent[pastSend]{}
 	q.ready = heap[*group]{
 		less:  func(a, b *group) bool { return a.messages.first().shown < b.messages.first().shown },
 		place: func(g *group, i int) { g.slot = i },

@@ -24,14 +24,15 @@ var systemAttributeNames = []string{
 }
 
 func (in *receiveRequest) check() *apiError {
-	outside := func(value *int, low, high int) bool { return value != nil && (*value < low || *value > high) }
-	switch {
-	case outside(in.MaxNumberOfMessages, 1, maxBatch):
-		return errValue(*in.MaxNumberOfMessages, "MaxNumberOfMessages", "Must be between 1 and 10, if provided.")
-	case outside(in.WaitTimeSeconds, 0, 20):
-		return errValue(*in.WaitTimeSeconds, "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided.")
-	case outside(in.VisibilityTimeout, 0, maxVisibilitySeconds):
-		return errValue(*in.VisibilityTimeout, "VisibilityTimeout", "Must be between 0 and 43200, if provided.")
+	_, maxErr := bounded(in.MaxNumberOfMessages, "MaxNumberOfMessages", 1, maxBatch, 1)
+	_, visibilityErr := bounded(in.VisibilityTimeout, "VisibilityTimeout", 0, maxVisibilitySeconds, 0)
+	switch wait := aws.ToInt(in.WaitTimeSeconds); {
+	case maxErr != nil:
+		return maxErr
+	case wait < 0 || wait > 20:
+		return errValue(wait, "WaitTimeSeconds", "Must be >= 0 and <= 20, if provided.")
+	case visibilityErr != nil:
+		return visibilityErr
 	case in.ReceiveRequestAttemptID != nil && !validToken(*in.ReceiveRequestAttemptID):
 		return errToken(*in.ReceiveRequestAttemptID, "ReceiveRequestAttemptId")
 	}
@@ -70,7 +71,8 @@ type receiveAnswer struct {
 // delivery is one receive of one message. The fields are from the time of the receive, except
 // message.
 type delivery struct {
-	message             *message // current state; guarded by the lock
+	message             *message  // current state; guarded by the lock
+	due                 time.Time // the message's, for receiveAgain; guarded by the lock
 	content             *content
 	handle              string
 	received            int
@@ -114,10 +116,7 @@ func (r *receiver) finish(err error) {
 // receive returns messages. It waits for the first one up to the wait time of the request, or of
 // the queue. Receivers are served in the order in which they came.
 func (s *Server) receive(c *call, in *receiveRequest) ([]delivery, error) {
-	r := &receiver{call: c, max: 1, visibility: in.VisibilityTimeout, attempt: aws.ToString(in.ReceiveRequestAttemptID)}
-	if in.MaxNumberOfMessages != nil {
-		r.max = *in.MaxNumberOfMessages
-	}
+	r := &receiver{call: c, max: max(aws.ToInt(in.MaxNumberOfMessages), 1), visibility: in.VisibilityTimeout, attempt: aws.ToString(in.ReceiveRequestAttemptID)}
 	_, err := s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
 		if r.attempt != "" && !q.fifo {
 			return nil, errValue(r.attempt, "ReceiveRequestAttemptId", "The request include parameter that is not valid for this queue type.")
@@ -196,7 +195,7 @@ func (s *Server) serve(q *queue, now time.Time) {
 		}
 		q.waiting.Remove(place)
 		if r.attempt != "" {
-			q.attempts.remember(r.attempt, newAttempt(r.deliveries), now)
+			q.attempts.remember(r.attempt, r.deliveries, now)
 		}
 		r.finish(nil)
 	}
@@ -253,7 +252,7 @@ func (q *queue) deliver(m *message, now time.Time, timeout time.Duration) delive
 	q.hide(m, now, timeout)
 	q.observe(Received, m, now)
 	return delivery{
-		message: m, content: m.content, handle: q.receiptHandle(m), received: m.received,
+		message: m, due: m.due, content: m.content, handle: q.receiptHandle(m), received: m.received,
 		sent: m.sent, firstReceived: m.firstReceived, sequence: m.sequence, source: m.source,
 	}
 }
@@ -301,50 +300,28 @@ func (q *queue) shut(err *apiError) {
 	}
 }
 
-// attempt is a receive of a FIFO queue that may be repeated with its
-// ReceiveRequestAttemptId, for clients that did not get the answer.
-type attempt struct {
-	messages   []attemptedMessage
-	deliveries []delivery
-}
-
-// attemptedMessage is a message and its state after the receive.
-type attemptedMessage struct {
-	message  *message
-	received int
-	due      time.Time
-}
-
-func newAttempt(deliveries []delivery) *attempt {
-	a := &attempt{deliveries: deliveries}
-	for _, d := range deliveries {
-		a.messages = append(a.messages, attemptedMessage{d.message, d.received, d.message.due})
-	}
-	return a
-}
-
 // receiveAgain returns the deliveries of an earlier receive with the same
 // ReceiveRequestAttemptId, and restarts the messages' visibility timeout (API reference,
 // ReceiveMessage). It does so for five minutes, while all messages are in flight and none was
 // changed or deleted. AWS does not document other cases, nor requests with other parameters:
 // here the receive is then an ordinary one (ok is false), and parameters other than the
 // visibility timeout are ignored.
-func (q *queue) receiveAgain(id string, timeout time.Duration, now time.Time) (deliveries []delivery, ok bool) {
-	a, ok := q.attempts.find(id, now)
-	if !ok || slices.ContainsFunc(a.messages, func(k attemptedMessage) bool { return !q.untouched(k) }) {
+func (q *queue) receiveAgain(id string, timeout time.Duration, now time.Time) (again []delivery, ok bool) {
+	again, ok = q.attempts.find(id, now)
+	if !ok || slices.ContainsFunc(again, func(d delivery) bool { return !q.untouched(d) }) {
 		return nil, false
 	}
-	for i := range a.messages {
-		m := a.messages[i].message
+	for i := range again {
+		m := again[i].message
 		m.due, m.lastReceived = now.Add(timeout), now
-		a.messages[i].due = m.due
+		again[i].due = m.due
 		q.hidden.fix(m.slot)
 		q.observe(Visibility, m, now)
 	}
-	return a.deliveries, true
+	return again, true
 }
 
-func (q *queue) untouched(k attemptedMessage) bool {
-	m := k.message
-	return q.messages[m.uid] == m && m.state == inFlight && m.received == k.received && m.due.Equal(k.due)
+func (q *queue) untouched(d delivery) bool {
+	m := d.message
+	return q.messages[m.uid] == m && m.state == inFlight && m.received == d.received && m.due.Equal(d.due)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -43,7 +42,7 @@ func canonicalRedrivePolicy(name, value string) (string, *apiError) {
 	if err != nil || count < 1 || count > 1000 {
 		return "", invalid("Invalid value for maxReceiveCount: must be between 1 and 1000.")
 	}
-	return mustJSON(redrivePolicy{*raw.TargetARN, count}), nil
+	return string(encode(redrivePolicy{*raw.TargetARN, count})), nil
 }
 
 func canonicalAllowPolicy(name, value string) (string, *apiError) {
@@ -67,16 +66,7 @@ func canonicalAllowPolicy(name, value string) (string, *apiError) {
 	default:
 		return "", invalid("redrivePermission must be allowAll, denyAll or byQueue.")
 	}
-	return mustJSON(policy), nil
-}
-
-// mustJSON returns v as JSON without HTML escaping, so that a policy keeps its characters.
-func mustJSON(v any) string {
-	var text strings.Builder
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(v) // strings, numbers and statements that were read always marshal
-	return strings.TrimSuffix(text.String(), "\n")
+	return string(encode(policy)), nil
 }
 
 // parsePolicy returns nil for "".

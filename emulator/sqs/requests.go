@@ -1,15 +1,42 @@
 package sqs
 
-import "github.com/sqsbatch/sqsbatch/emulator/internal/wirejson"
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
-// Package wirejson reads the most frequent requests; encoding/json reads the rest. Values that
-// outlive the request are read with Kept, so that a message does not keep its batch in memory.
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
+)
+
+// Package plainjson reads the most frequent requests; encoding/json reads the rest. Values that
+// outlive the request are copied, so that a message does not keep its batch in memory. When
+// go.mod requires Go 1.27, encoding/json/v2 can replace this: it compares names exactly, like the
+// protocol of SQS.
+
+// plainRequest is a request, or a part of one, that a scanner can fill.
+type plainRequest interface {
+	// member reads the value of the member name. It returns false for an unknown name, and
+	// otherwise the result of the scanner's methods.
+	member(s scanner, name string) bool
+}
+
+type scanner struct {
+	*plainjson.Scanner
+	text string
+}
+
+// readPlain fills in with a body, which must be one object. If it returns false, in may be half
+// filled.
+func readPlain(body string, in plainRequest) bool {
+	s := scanner{plainjson.NewScanner(body), body}
+	return utf8.ValidString(body) && s.object(in) && s.End()
+}
 
 // read decodes the body of a request for an operation.
 func (op operation) read(body []byte) (any, error) {
 	in := op.request()
-	if plain, ok := in.(wirejson.Object); ok {
-		if wirejson.NewScanner(string(body)).Whole(plain) {
+	if plain, ok := in.(plainRequest); ok {
+		if readPlain(string(body), plain) {
 			return in, nil
 		}
 		in = op.request()
@@ -17,104 +44,129 @@ func (op operation) read(body []byte) (any, error) {
 	return in, decode(body, in)
 }
 
-func (r *queueRequest) Member(s *wirejson.Scanner, name string) (ok bool) {
+func (s scanner) object(o plainRequest) bool {
+	return s.Members(func(name string) bool { return o.member(s, name) })
+}
+
+// texts reads a list of strings into to, which is not nil afterwards.
+func (s scanner) texts(to *[]string) bool {
+	*to = []string{}
+	return s.List(func() bool {
+		text, ok := s.Text()
+		*to = append(*to, text)
+		return ok
+	})
+}
+
+// number reads a whole number of at least 0.
+func (s scanner) number(to **int) bool {
+	s.Peek()
+	start := s.Pos
+	if !s.Skip() {
+		return false
+	}
+	n, err := strconv.Atoi(s.text[start:s.Pos])
+	*to = &n
+	return err == nil && n >= 0
+}
+
+func (s scanner) optional(to **string) bool {
+	text, ok := s.Text()
+	text = strings.Clone(text)
+	*to = &text
+	return ok
+}
+
+func (r *queueRequest) member(s scanner, name string) (ok bool) {
 	if name == "QueueUrl" {
 		r.QueueURL, ok = s.Text()
 	}
 	return ok
 }
 
-func (in *sendRequest) Member(s *wirejson.Scanner, name string) bool {
-	return in.queueRequest.Member(s, name) || name != "QueueUrl" && in.sendEntry.Member(s, name)
+func (in *sendRequest) member(s scanner, name string) bool {
+	return in.queueRequest.member(s, name) || name != "QueueUrl" && in.sendEntry.member(s, name)
 }
 
-func (e *sendEntry) Member(s *wirejson.Scanner, name string) (ok bool) {
+func (e *sendEntry) member(s scanner, name string) (ok bool) {
 	switch name {
 	case "Id":
 		e.ID, ok = s.Text()
 	case "MessageBody":
-		e.MessageBody, ok = s.Kept()
+		e.MessageBody, ok = s.Text()
+		e.MessageBody = strings.Clone(e.MessageBody)
 	case "DelaySeconds":
-		return number(s, &e.DelaySeconds)
+		return s.number(&e.DelaySeconds)
 	case "MessageGroupId":
-		return optional(s, &e.MessageGroupID)
+		return s.optional(&e.MessageGroupID)
 	case "MessageDeduplicationId":
-		return optional(s, &e.MessageDeduplicationID)
+		return s.optional(&e.MessageDeduplicationID)
 	}
 	return ok
 }
 
-func (in *sendBatch) Member(s *wirejson.Scanner, name string) bool {
+func (in *sendBatch) member(s scanner, name string) bool {
 	if name == "Entries" {
-		return entries(s, &in.Entries, func(e *sendEntry) wirejson.Object { return e })
+		return entries(s, &in.Entries)
 	}
-	return in.queueRequest.Member(s, name)
+	return in.queueRequest.member(s, name)
 }
 
-func (in *receiveRequest) Member(s *wirejson.Scanner, name string) bool {
+func (in *receiveRequest) member(s scanner, name string) bool {
 	switch name {
 	case "MaxNumberOfMessages":
-		return number(s, &in.MaxNumberOfMessages)
+		return s.number(&in.MaxNumberOfMessages)
 	case "VisibilityTimeout":
-		return number(s, &in.VisibilityTimeout)
+		return s.number(&in.VisibilityTimeout)
 	case "WaitTimeSeconds":
-		return number(s, &in.WaitTimeSeconds)
+		return s.number(&in.WaitTimeSeconds)
 	case "MessageAttributeNames":
-		return s.Texts(&in.MessageAttributeNames)
+		return s.texts(&in.MessageAttributeNames)
 	case "AttributeNames":
-		return s.Texts(&in.AttributeNames)
+		return s.texts(&in.AttributeNames)
 	case "MessageSystemAttributeNames":
-		return s.Texts(&in.MessageSystemAttributeNames)
+		return s.texts(&in.MessageSystemAttributeNames)
 	case "ReceiveRequestAttemptId":
-		return optional(s, &in.ReceiveRequestAttemptID)
+		return s.optional(&in.ReceiveRequestAttemptID)
 	}
-	return in.queueRequest.Member(s, name)
+	return in.queueRequest.member(s, name)
 }
 
-func (e *receiptEntry) Member(s *wirejson.Scanner, name string) (ok bool) {
+func (e *receiptEntry) member(s scanner, name string) (ok bool) {
 	switch name {
 	case "Id":
 		e.ID, ok = s.Text()
 	case "ReceiptHandle":
 		e.ReceiptHandle, ok = s.Text()
 	case "VisibilityTimeout":
-		return number(s, &e.VisibilityTimeout)
+		return s.number(&e.VisibilityTimeout)
 	}
 	return ok
 }
 
-func (in *receiptRequest) Member(s *wirejson.Scanner, name string) bool {
-	return in.queueRequest.Member(s, name) || name != "QueueUrl" && in.receiptEntry.Member(s, name)
+func (in *receiptRequest) member(s scanner, name string) bool {
+	return in.queueRequest.member(s, name) || name != "QueueUrl" && in.receiptEntry.member(s, name)
 }
 
-func (in *receiptBatch) Member(s *wirejson.Scanner, name string) bool {
+func (in *receiptBatch) member(s scanner, name string) bool {
 	if name == "Entries" {
-		return entries(s, &in.Entries, func(e *receiptEntry) wirejson.Object { return e })
+		return entries(s, &in.Entries)
 	}
-	return in.queueRequest.Member(s, name)
-}
-
-func number(s *wirejson.Scanner, to **int) bool {
-	*to = new(int)
-	return s.Int(*to)
-}
-
-func optional(s *wirejson.Scanner, to **string) bool {
-	text, ok := s.Kept()
-	*to = &text
-	return ok
+	return in.queueRequest.member(s, name)
 }
 
 // entries reads a batch's entries. It leaves a second list of the same name to encoding/json,
 // which merges the lists.
-func entries[E any](s *wirejson.Scanner, to *[]E, object func(*E) wirejson.Object) bool {
+func entries[E any, P interface {
+	*E
+	plainRequest
+}](s scanner, to *[]E) bool {
 	if *to != nil {
 		return false
 	}
 	*to = make([]E, 0, maxBatch)
 	return s.List(func() bool {
-		var none E
-		*to = append(*to, none)
-		return s.Object(object(&(*to)[len(*to)-1]))
+		*to = append(*to, *new(E))
+		return s.object(P(&(*to)[len(*to)-1]))
 	})
 }

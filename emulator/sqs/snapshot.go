@@ -85,37 +85,30 @@ func (s *Server) catchUp() {
 }
 
 func (q *queue) snapshot() QueueSnapshot {
-	all := QueueSnapshot{Name: q.name, URL: q.url, ARN: q.arn, Attributes: maps.Clone(q.attributes)}
+	all := QueueSnapshot{
+		Name: q.name, URL: q.url, ARN: q.arn, Attributes: maps.Clone(q.attributes),
+		Visible: len(q.messages) - q.hidden.len(), InFlight: q.inFlightNow, Delayed: q.delayedCount,
+	}
 	messages := slices.SortedFunc(maps.Values(q.messages), func(a, b *message) int {
 		return cmp.Or(a.sent.Compare(b.sent), cmp.Compare(a.uid, b.uid))
 	})
 	for _, m := range messages {
-		one := m.snapshot()
-		switch one.State {
-		case MessageVisible:
-			all.Visible++
-		case MessageInFlight:
-			all.InFlight++
-		case MessageDelayed:
-			all.Delayed++
-		}
-		all.Messages = append(all.Messages, one)
+		all.Messages = append(all.Messages, m.snapshot())
 	}
 	return all
 }
 
+var states = [...]MessageState{visible: MessageVisible, delayed: MessageDelayed, inFlight: MessageInFlight}
+
 func (m *message) snapshot() MessageSnapshot {
 	c := m.content
 	one := MessageSnapshot{
-		MessageID: c.id, Body: c.body, State: MessageVisible, ReceiveCount: m.received, SentAt: m.sent,
+		MessageID: c.id, Body: c.body, State: states[m.state], ReceiveCount: m.received, SentAt: m.sent,
 		MessageGroupID: c.groupID, DeduplicationID: c.deduplicationID, SequenceNumber: sequenceNumber(m.sequence),
 		TraceHeader: c.traceHeader, SourceARN: m.source,
 	}
-	switch m.state {
-	case inFlight:
-		one.State, one.VisibleAt = MessageInFlight, m.due
-	case delayed:
-		one.State, one.VisibleAt = MessageDelayed, m.due
+	if m.state != visible {
+		one.VisibleAt = m.due
 	}
 	if len(c.attributes) > 0 {
 		one.Attributes = make(map[string]MessageAttribute, len(c.attributes))

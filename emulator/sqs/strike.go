@@ -174,7 +174,7 @@ func (s *faultSet) draw(operation, queue string, kinds ...FaultKind) (due []draw
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.list {
-		if !f.concerns(operation, queue, kinds) {
+		if f.Operation != "" && f.Operation != operation || f.Queue != "" && f.Queue != queue || !slices.Contains(kinds, f.Kind) {
 			continue
 		}
 		f.seen++
@@ -183,13 +183,6 @@ func (s *faultSet) draw(operation, queue string, kinds ...FaultKind) (due []draw
 		}
 	}
 	return due
-}
-
-func (f *injected) concerns(operation, queue string, kinds []FaultKind) bool {
-	if f.Operation != "" && f.Operation != operation || f.Queue != "" && f.Queue != queue {
-		return false
-	}
-	return slices.Contains(kinds, f.Kind)
 }
 
 // hit reports whether a random number is within the fault's Probability.

@@ -9,7 +9,7 @@
 //
 // Without -endpoint it runs against AWS, with the credentials and the region of the SDK's
 // default chain. It then creates about 300 queues, whose names begin with "conformance-"
-// and eight random digits, makes some 3,000 requests, and deletes the queues, also after
+// and eight random characters, makes some 3,000 requests, and deletes the queues, also after
 // Ctrl-C.
 //
 // For other servers, use the same flag. ElasticMQ needs -region elasticmq, which is the
@@ -25,13 +25,12 @@
 // With GATEWAY_SERVER's default, LocalStack listens on all addresses. It does not start
 // with newer versions of the pinned packages. The SQS variables enable behavior of AWS that
 // LocalStack leaves out by default.
-//
-// Package checks has the checks, for use in tests.
 package main
 
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -49,8 +48,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-
-	"github.com/sqsbatch/sqsbatch/emulator/sqs/conformance/checks"
 )
 
 func main() {
@@ -117,13 +114,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 func (o options) run(ctx context.Context, stdout, stderr io.Writer) (failed bool, err error) {
-	c := checks.Config{Only: o.only, Slow: o.slow || o.list, Parallel: o.parallel, Timeout: o.timeout}
+	c := Config{Only: o.only, Slow: o.slow || o.list, Parallel: o.parallel, Prefix: newPrefix(), Patience: 10 * time.Second, Timeout: time.Minute}
 	chosen := c.Chosen()
 	if len(chosen) == 0 {
 		return false, fmt.Errorf("no check matches -run %s (slow ones need -slow)", o.only)
 	}
 	if o.list {
-		return false, list(stdout, chosen)
+		return false, printList(stdout, chosen)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = o.parallel
@@ -134,15 +131,15 @@ func (o options) run(ctx context.Context, stdout, stderr io.Writer) (failed bool
 	if err := reach(ctx, c.Client); err != nil {
 		return false, err
 	}
-	c.Prefix = checks.NewPrefix()
 	if o.endpoint == "" {
 		// AWS: new attributes take up to 60 s, a new queue 1 s (API reference, CreateQueue).
-		c.Patience, c.Settle = 75*time.Second, time.Second
+		c.Patience, c.Settle, c.Timeout = 75*time.Second, time.Second, 150*time.Second
 		_, _ = fmt.Fprintf(stderr, "Checking AWS in %s with queues named %s-…, which are deleted in the end.\n", c.Client.Options().Region, c.Prefix)
 	}
+	c.Timeout = cmp.Or(o.timeout, c.Timeout)
 	report := report{stdout}
 	c.Done = report.line
-	results, err := checks.Run(ctx, c)
+	results, err := Run(ctx, c)
 	for _, r := range results {
 		if r.Leftover != nil {
 			_, _ = fmt.Fprintln(stderr, "conformance:", r.Leftover)
@@ -153,6 +150,9 @@ func (o options) run(ctx context.Context, stdout, stderr io.Writer) (failed bool
 	}
 	return report.end(results)
 }
+
+// newPrefix returns a random prefix for the names of queues.
+func newPrefix() string { return "conformance-" + strings.ToLower(rand.Text()[:8]) }
 
 // client returns the SDK's client. With an endpoint it uses made-up credentials and does
 // not retry, so that checks get every error.
@@ -187,7 +187,7 @@ func reach(ctx context.Context, client *awssqs.Client) error {
 type report struct{ out io.Writer }
 
 // line prints one result.
-func (r report) line(result checks.Result) {
+func (r report) line(result Result) {
 	if result.Err == nil {
 		_, _ = fmt.Fprintf(r.out, "ok    %s (%v)\n", result.ID, result.Took.Round(time.Millisecond))
 		return
@@ -201,7 +201,7 @@ func (r report) line(result checks.Result) {
 }
 
 // sources returns the sources of a check.
-func sources(c checks.Check, separator string) string {
+func sources(c Check, separator string) string {
 	text := c.Page.Title + ", " + c.Page.URL
 	if c.Recorded.Place != "" {
 		text += separator + c.Recorded.String()
@@ -210,7 +210,7 @@ func sources(c checks.Check, separator string) string {
 }
 
 // end prints the counts and reports whether a documented check failed.
-func (r report) end(results []checks.Result) (failed bool, err error) {
+func (r report) end(results []Result) (failed bool, err error) {
 	const all, besides = "all", ""
 	themes := []string{}
 	passed, of := map[string]int{}, map[string]int{} // by theme
@@ -241,8 +241,8 @@ func (r report) end(results []checks.Result) (failed bool, err error) {
 	return passed[all] < of[all], err
 }
 
-// list prints the checks without running them.
-func list(out io.Writer, all []checks.Check) error {
+// printList prints the checks without running them.
+func printList(out io.Writer, all []Check) error {
 	promised, recorded, slow := 0, 0, 0
 	for _, c := range all {
 		mark := ""

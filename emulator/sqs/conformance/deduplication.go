@@ -1,4 +1,4 @@
-package checks
+package main
 
 import (
 	"crypto/sha256"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
@@ -19,6 +20,28 @@ func (q *queue) onlyOne(body string) types.Message {
 	return m
 }
 
+// sent is a message that a check sends to a FIFO queue; id may be "".
+type sent struct{ body, group, id string }
+
+var byContent = []string{"ContentBasedDeduplication", "true"}
+
+// deduplicates returns a check that of the sent messages, each with another
+// attribute, only those with the wanted bodies are received.
+func deduplicates(id string, page Page, must string, attributes []string, messages []sent, wanted ...string) Check {
+	return check("deduplication/"+id, page, must, func(e *env) {
+		q := e.fifo(append(attributes, "VisibilityTimeout", "600")...)
+		for i, m := range messages {
+			q.send(m.body, inGroup(m.group), func(in *awssqs.SendMessageInput) {
+				if in.MessageAttributes = attributeNames(fmt.Sprint("a", i)); m.id != "" {
+					in.MessageDeduplicationId = &m.id
+				}
+			})
+		}
+		q.inOrder(wanted...)
+		q.none("a duplicate within five minutes")
+	})
+}
+
 var deduplicationChecks = []Check{
 	// Included although the recording has no date: there is no other source, and a message
 	// that is sent again after a purge would otherwise be lost without an error.
@@ -29,32 +52,16 @@ var deduplicationChecks = []Check{
 		q.send("after", inGroup("g"), withID("same"))
 		want(e, "body", *q.one().Body, "after")
 	}).undocumented().recorded(localStackValidated("test_purge_queue_clears_fifo_deduplication_cache")),
-	check("deduplication/by-id", pageExactlyOnce, "A second message with a deduplication id is accepted, and not delivered.", func(e *env) {
-		q := e.fifo("VisibilityTimeout", "600")
-		q.send("first", inGroup("g"), withID("same"))
-		q.send("second", inGroup("g"), withID("same"))
-		q.onlyOne("first")
-	}),
-	check("deduplication/by-content", pageExactlyOnce,
-		"With content-based deduplication a second message with the same body is not delivered, whatever its attributes.", func(e *env) {
-			q := e.fifo("ContentBasedDeduplication", "true", "VisibilityTimeout", "600")
-			q.send("same", inGroup("g"))
-			q.send("same", inGroup("g"), withAttributes(sample()))
-			q.onlyOne("same")
-		}),
-	check("deduplication/content-differs", pageExactlyOnce, "With content-based deduplication messages with different bodies are all delivered.", func(e *env) {
-		q := e.fifo("ContentBasedDeduplication", "true", "VisibilityTimeout", "600")
-		q.send("one", inGroup("g"), withAttributes(sample()))
-		q.send("two", inGroup("g"), withAttributes(sample()))
-		q.inOrder("one", "two")
-	}),
-	check("deduplication/id-over-content", api("SendMessage"),
-		"A MessageDeduplicationId overrides the one that content-based deduplication would make.", func(e *env) {
-			q := e.fifo("ContentBasedDeduplication", "true", "VisibilityTimeout", "600")
-			q.send("same", inGroup("g"), withID("1"))
-			q.send("same", inGroup("g"), withID("2"))
-			q.inOrder("same", "same")
-		}),
+	deduplicates("by-id", pageExactlyOnce, "A second message with a deduplication id is accepted, and not delivered.",
+		nil, []sent{{"first", "g", "same"}, {"second", "g", "same"}}, "first"),
+	deduplicates("of-the-queue", api("CreateQueue"), "With DeduplicationScope queue the same id in two groups is a duplicate.",
+		[]string{"DeduplicationScope", "queue"}, []sent{{"first", "g", "same"}, {"second", "h", "same"}}, "first"),
+	deduplicates("by-content", pageExactlyOnce, "With content-based deduplication a second message with the same body is not delivered, whatever its attributes.",
+		byContent, []sent{{"same", "g", ""}, {"same", "g", ""}}, "same"),
+	deduplicates("content-differs", pageExactlyOnce, "With content-based deduplication messages with different bodies are all delivered.",
+		byContent, []sent{{"one", "g", ""}, {"two", "g", ""}}, "one", "two"),
+	deduplicates("id-over-content", api("SendMessage"), "A MessageDeduplicationId overrides the one that content-based deduplication would make.",
+		byContent, []sent{{"same", "g", "1"}, {"same", "g", "2"}}, "same", "same"),
 	check("deduplication/id-equals-content", api("SendMessage"),
 		"The id that content-based deduplication makes is the SHA-256 of the body, and equal to the same id given.", func(e *env) {
 			q := e.fifo("ContentBasedDeduplication", "true", "VisibilityTimeout", "600")
@@ -76,12 +83,6 @@ var deduplicationChecks = []Check{
 		group, id := "g", "same"
 		a.MessageGroupId, a.MessageDeduplicationId, b.MessageGroupId, b.MessageDeduplicationId = &group, &id, &group, &id
 		q.sendAll(a, b)
-		q.onlyOne("first")
-	}),
-	check("deduplication/of-the-queue", api("CreateQueue"), "With DeduplicationScope queue the same id in two groups is a duplicate.", func(e *env) {
-		q := e.fifo("DeduplicationScope", "queue", "VisibilityTimeout", "600")
-		q.send("first", inGroup("g"), withID("same"))
-		q.send("second", inGroup("h"), withID("same"))
 		q.onlyOne("first")
 	}),
 	check("deduplication/of-the-group", api("CreateQueue"), "With DeduplicationScope messageGroup the same id is a duplicate within a group only.", func(e *env) {
@@ -170,8 +171,7 @@ var attemptChecks = []Check{
 		e.sleep(2 * time.Second)
 		began := time.Now()
 		want(e, "number of messages of the retry", len(q.receive(attempt("attempt-1"))), 1)
-		q.one()
-		e.within("the message's return", began, 3*time.Second, 4*time.Second+soon)
+		q.comes(began, 4)
 	}),
 	check("attempts/five-minutes", api("ReceiveMessage"), "An attempt id counts for five minutes.", func(e *env) {
 		q := e.fifo("VisibilityTimeout", "3600")

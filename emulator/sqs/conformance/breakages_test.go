@@ -1,4 +1,4 @@
-package checks_test
+package main
 
 import (
 	"encoding/json"
@@ -7,10 +7,94 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 )
 
-func serviceBreakages() []breakage {
+// always gives a field of an operation a value.
+func always(operation, field string, value any) func(*call) {
+	return func(c *call) {
+		if c.is(operation) {
+			c.in[field] = value
+		}
+	}
+}
+
+// ignores answers operations, which then have no effect.
+func ignores(operations ...string) func(*call) {
+	return func(c *call) {
+		if c.is(operations...) {
+			c.succeed()
+		}
+	}
+}
+
+// once refuses an operation the second time with the same value of a field.
+func once(operation, field, shape, code string) func(*call) {
+	used := map[any]bool{}
+	return func(c *call) {
+		if c.is(operation) {
+			if used[c.in[field]] {
+				c.refuse(shape, code)
+			}
+			used[c.in[field]] = true
+		}
+	}
+}
+
+func without(fields ...string) func(c *call) {
+	return func(c *call) {
+		for _, e := range c.entries() {
+			for _, f := range fields {
+				delete(e, f)
+			}
+		}
+	}
+}
+
+// zeroIsNothing drops fields that are 0.
+func zeroIsNothing(c *call) {
+	for _, e := range c.entries() {
+		for name, value := range e {
+			if fmt.Sprint(value) == "0" {
+				delete(e, name)
+			}
+		}
+	}
+}
+
+// unique sets a field of each message to a unique value, if the message has the field.
+func unique(field string) func(*call) {
+	n := 0
+	return func(c *call) {
+		for _, e := range c.entries() {
+			if c.is("SendMessage", "SendMessageBatch") && e[field] != nil {
+				n++
+				e[field] = fmt.Sprint("unique-", n)
+			}
+		}
+	}
+}
+
+// countOff changes maxReceiveCount in redrive policies.
+func countOff(from, to string) func(*call) {
+	return func(c *call) {
+		if a := object(c.in, "Attributes"); a["RedrivePolicy"] != nil {
+			a["RedrivePolicy"] = strings.Replace(str(a["RedrivePolicy"]), `"maxReceiveCount":`+from+`}`, `"maxReceiveCount":`+to+`}`, 1)
+		}
+	}
+}
+
+// onDead changes the system attributes of dead-lettered messages.
+func onDead(do func(attributes map[string]any)) func(*call) {
+	return onSystem(func(a map[string]any) {
+		if a["DeadLetterQueueSourceArn"] != nil {
+			do(a)
+		}
+	})
+}
+
+// breakages returns the ways of being wrong, some with a memory of their own.
+func breakages() []breakage {
+	n := 0
 	return []breakage{
 		{name: "nothing is ever refused", after: func(c *call) {
 			if c.status == http.StatusBadRequest || c.status == http.StatusNotFound || c.status == http.StatusForbidden {
@@ -48,52 +132,6 @@ func serviceBreakages() []breakage {
 			c.header.Del("Content-Type")
 			c.header.Del("X-Amzn-Requestid")
 		}, fails: "protocol/error-message protocol/content-type protocol/request-id"},
-	}
-}
-
-// always gives a field of an operation a value.
-func always(operation, field string, value any) func(*call) {
-	return func(c *call) {
-		if c.is(operation) {
-			c.in[field] = value
-		}
-	}
-}
-
-// ignores answers operations, which then have no effect.
-func ignores(operations ...string) func(*call) {
-	return func(c *call) {
-		if c.is(operations...) {
-			c.succeed()
-		}
-	}
-}
-
-// once refuses an operation the second time with the same value of a field.
-func once(operation, field, shape, code string) func(*call) {
-	used := map[any]bool{}
-	return func(c *call) {
-		if c.is(operation) {
-			if used[c.in[field]] {
-				c.refuse(shape, code)
-			}
-			used[c.in[field]] = true
-		}
-	}
-}
-
-func queueBreakages() []breakage {
-	return []breakage{
-		{name: "URLs have no account", after: func(c *call) {
-			if url := text(c.out["QueueUrl"]); c.is("CreateQueue") && url != "" {
-				c.out["QueueUrl"] = strings.Replace(url, "/000000000000/", "/queue/", 1)
-			}
-		}, fails: "queues/url"},
-		{name: "a queue has two URLs", after: func(c *call) {
-			if url := text(c.out["QueueUrl"]); c.is("GetQueueUrl") && url != "" {
-				c.out["QueueUrl"] = url + "/"
-			}
-		}, fails: "queues/get-url"},
 		{name: "names lose their case", before: func(c *call) {
 			for _, field := range []string{"QueueName", "QueueUrl", "QueueNamePrefix"} {
 				if name, ok := c.in[field].(string); ok {
@@ -101,11 +139,6 @@ func queueBreakages() []breakage {
 				}
 			}
 		}, fails: "names/case names/url-case lists/prefix-case"},
-		{name: "names may have 75 characters", before: func(c *call) {
-			if len(text(c.in["QueueName"])) > 75 {
-				c.refuse("com.amazon.coral.service#InvalidParameterValueException", "InvalidParameterValue")
-			}
-		}, fails: "names/longest names/fifo-suffix-counts"},
 		{name: "a queue is created once, and never again", before: once("CreateQueue", "QueueName", "com.amazonaws.sqs#QueueNameExists", "QueueAlreadyExists"),
 			fails: "queues/create-again queues/recreate-at-once queues/recreate-later"},
 		{name: "a queue is purged once, and never again", before: once("PurgeQueue", "QueueUrl", "com.amazonaws.sqs#PurgeQueueInProgress", "AWS.SimpleQueueService.PurgeQueueInProgress"),
@@ -158,41 +191,9 @@ func queueBreakages() []breakage {
 		}, fails: "tags/none tags/add tags/overwrite tags/case tags/remove"},
 		{name: "permissions are ignored", before: ignores("AddPermission"), fails: "permissions/add permissions/add-second permissions/remove permissions/label permissions/action " +
 			"permissions/seven-actions"},
-	}
-}
-
-func without(fields ...string) func(c *call) {
-	return func(c *call) {
-		for _, e := range c.entries() {
-			for _, f := range fields {
-				delete(e, f)
-			}
-		}
-	}
-}
-
-// zeroIsNothing drops fields that are 0.
-func zeroIsNothing(c *call) {
-	for _, e := range c.entries() {
-		for name, value := range e {
-			if fmt.Sprint(value) == "0" {
-				delete(e, name)
-			}
-		}
-	}
-}
-
-func messageBreakages() []breakage {
-	return []breakage{
 		{name: "zero is taken for nothing", before: zeroIsNothing, fails: "receive/max-bounds lists/max-results long-poll/zero-is-short visibility/zero-receive visibility/zero " +
 			"visibility/group delay/zero-over-queue"},
-		{name: "bodies are trimmed", after: onMessage(func(m map[string]any) { m["Body"] = strings.TrimSpace(text(m["Body"])) }), fails: "send/body-intact"},
-		{name: "no digests of bodies", after: func(c *call) {
-			delete(c.out, "MD5OfMessageBody")
-			for _, m := range c.messages() {
-				delete(m, "MD5OfBody")
-			}
-		}, fails: "digests/body-sent digests/body-received"},
+		{name: "bodies are trimmed", after: onMessage(func(m map[string]any) { m["Body"] = strings.TrimSpace(str(m["Body"])) }), fails: "send/body-intact"},
 		{name: "no digests of attributes", after: func(c *call) {
 			delete(c.out, "MD5OfMessageAttributes")
 			delete(c.out, "MD5OfMessageSystemAttributes")
@@ -207,15 +208,6 @@ func messageBreakages() []breakage {
 			}
 		}, fails: "send/answer send/ids-differ receive/same-id redrive/after-max"},
 		{name: "failed entries are not told", after: func(c *call) { delete(c.out, "Failed") }, fails: "batch/send-partly batch/delete-partly batch/change-partly"},
-		{name: "the limit is 256 KiB", before: func(c *call) {
-			n := 0
-			for _, e := range c.entries() {
-				n += len(text(e["MessageBody"]))
-			}
-			if n > 256<<10 {
-				c.refuse("com.amazonaws.sqs#BatchRequestTooLong", "AWS.SimpleQueueService.BatchRequestTooLong")
-			}
-		}, fails: "size/1-MiB batch/size-in-all"},
 		{name: "message attributes are lost", before: without("MessageAttributes"), fails: "attributes-of-messages/intact attributes-of-messages/ten attributes-of-messages/name-longest redrive/content " +
 			"selection/names selection/prefix selection/all moves/to-destination size/attributes-count"},
 		{name: "names of message attributes lose their case", after: onMessage(func(m map[string]any) {
@@ -231,26 +223,6 @@ func messageBreakages() []breakage {
 		{name: "system attributes are lost", after: onMessage(func(m map[string]any) { delete(m, "Attributes") }), fails: "system-attributes/* send/trace-header selection/system-names selection/system-older-name fair/group-kept"},
 		{name: "every receive is the first", after: onSystem(func(a map[string]any) { a["ApproximateReceiveCount"] = "1" }), fails: "system-attributes/receive-count redrive/receive-count redrive/without-policy"},
 		{name: "trace headers are lost", after: onSystem(func(a map[string]any) { delete(a, "AWSTraceHeader") }), fails: "send/trace-header send/trace-http-header* selection/system-names"},
-	}
-}
-
-// unique sets a field of each message to a unique value, if the message has the field.
-func unique(field string) func(*call) {
-	n := 0
-	return func(c *call) {
-		for _, e := range c.entries() {
-			if c.is("SendMessage", "SendMessageBatch") && e[field] != nil {
-				n++
-				e[field] = fmt.Sprint("unique-", n)
-			}
-		}
-	}
-}
-
-func receiveBreakages() []breakage {
-	id, latest := map[string]string{}, map[string]string{} // of a handle the message's id, of an id the latest handle
-	n := 0
-	return []breakage{
 		{name: "nothing is hidden", before: always("ReceiveMessage", "VisibilityTimeout", 0), fails: "visibility/hides visibility/of-the-receive visibility/per-message counts/in-flight groups/locked " +
 			"groups/waits-for-all"},
 		{name: "visibility timeouts do not change", before: func(c *call) {
@@ -268,14 +240,6 @@ func receiveBreakages() []breakage {
 		}, fails: "visibility/per-message visibility/extend visibility/shorten visibility/zero visibility/not-kept " +
 			"visibility/change-bounds visibility/group batch/change-visibility batch/change-partly groups/order-after-release " +
 			"delete/only-that-one delay/only-once receive/new-handle"},
-		{name: "an old receipt handle is refused on standard queues", before: func(c *call) {
-			handle := text(c.in["ReceiptHandle"])
-			if m := id[handle]; c.is("DeleteMessage") && m != "" && latest[m] != handle {
-				c.refuse("com.amazonaws.sqs#ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid")
-			}
-		}, after: onMessage(func(m map[string]any) {
-			id[text(m["ReceiptHandle"])], latest[text(m["MessageId"])] = text(m["MessageId"]), text(m["ReceiptHandle"])
-		}), fails: "delete/old-handle"},
 		{name: "a receipt handle deletes once", before: once("DeleteMessage", "ReceiptHandle", "com.amazonaws.sqs#ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid"),
 			fails: "delete/twice"},
 		{name: "nothing is deleted", before: ignores("DeleteMessage", "DeleteMessageBatch", "PurgeQueue"), fails: "delete/gone delete/latest-handle delete/frees-group purge/everything purge/fifo batch/delete batch/delete-partly " +
@@ -317,11 +281,6 @@ func receiveBreakages() []breakage {
 		}, fails: "counts/delayed send/delay-bounds long-poll/delay-over delay/message delay/message-over-queue delay/zero-over-queue " +
 			"delay/fifo-message batch/send-settings"},
 		{name: "messages live forever", before: func(c *call) { delete(object(c.in, "Attributes"), "MessageRetentionPeriod") }, fails: "delete/retention redrive/expiry attributes/created"},
-		{name: "messages live for half their time", before: func(c *call) {
-			if a := object(c.in, "Attributes"); a["MessageRetentionPeriod"] == "120" {
-				a["MessageRetentionPeriod"] = "60"
-			}
-		}, fails: "redrive-fifo/expiry"},
 		{name: "groups lock nothing", before: unique("MessageGroupId"), fails: "groups/locked groups/order-after-failure groups/waits-for-all attempts/other-id fifo/first-one-group " +
 			"deduplication/of-the-group fair/group-kept"},
 		{name: "all groups are one", before: func(c *call) {
@@ -343,152 +302,32 @@ func receiveBreakages() []breakage {
 			}
 		}, fails: "deduplication/id-over-content fifo/id-required fifo/sequence"},
 		{name: "attempt ids are ignored", before: without("ReceiveRequestAttemptId"), fails: "ids/attempt attempts/same-messages attempts/other-groups attempts/reset-visibility"},
-	}
-}
-
-// countOff changes maxReceiveCount in redrive policies.
-func countOff(from, to string) func(*call) {
-	return func(c *call) {
-		if a := object(c.in, "Attributes"); a["RedrivePolicy"] != nil {
-			a["RedrivePolicy"] = strings.Replace(text(a["RedrivePolicy"]), `"maxReceiveCount":`+from+`}`, `"maxReceiveCount":`+to+`}`, 1)
-		}
-	}
-}
-
-// onDead changes the system attributes of dead-lettered messages.
-func onDead(do func(attributes map[string]any)) func(*call) {
-	return onSystem(func(a map[string]any) {
-		if a["DeadLetterQueueSourceArn"] != nil {
-			do(a)
-		}
-	})
-}
-
-func deadLetterBreakages() []breakage {
-	return []breakage{
 		{name: "redrive policies are ignored", before: func(c *call) {
 			delete(object(c.in, "Attributes"), "RedrivePolicy")
 		}, fails: "redrive/after-max redrive/content redrive/sources redrive-fifo/after-max redrive-fifo/group-goes-on " +
 			"redrive-policy/kept redrive-policy/count redrive-allow/by-queue moves/to-source moves/new-messages"},
 		{name: "messages are dead-lettered one receive early", before: countOff("3", "2"), fails: "redrive/after-max redrive/not-before"},
-		{name: "deletes at the last receive come too late", before: func(c *call) {
-			if c.is("DeleteMessage") {
-				c.op, c.in["VisibilityTimeout"] = "ChangeMessageVisibility", 0
-			}
-		}, fails: "redrive/deleted-in-time"},
 		{name: "dead letters lose their source", after: onSystem(func(a map[string]any) { delete(a, "DeadLetterQueueSourceArn") }), fails: "redrive/source-arn"},
 		{name: "dead letters are sent anew", after: onDead(func(a map[string]any) { a["SentTimestamp"] = fmt.Sprint(time.Now().UnixMilli()) }), fails: "redrive/enqueue-time"},
 		{name: "dead letters keep their deduplication id", after: onDead(func(a map[string]any) { a["MessageDeduplicationId"] = "own" }), fails: "redrive-fifo/deduplication-id"},
-		{name: "redrive is allowed to none by default", before: func(c *call) {
-			if a := object(c.in, "Attributes"); c.is("CreateQueue") && a["RedriveAllowPolicy"] == nil {
-				if a == nil {
-					a = map[string]any{}
-				}
-				a["RedriveAllowPolicy"], c.in["Attributes"] = `{"redrivePermission":"denyAll"}`, a
-			}
-		}, fails: "redrive-allow/by-default"},
 		{name: "tasks know no destination", before: func(c *call) {
 			if c.is("StartMessageMoveTask") {
 				delete(c.in, "DestinationArn")
 			}
 		}, fails: "moves/to-destination moves/fifo moves/list moves/unknown-destination moves/other-type"},
 		{name: "tasks are not listed", after: func(c *call) { delete(c.out, "Results") }, fails: "moves/list moves/list-unsaid moves/list-latest moves/cancel moves/cancel-completed"},
-	}
-}
-
-// answerBreakages are wrong where AWS's answers were recorded.
-func answerBreakages() []breakage {
-	opposite := map[string]string{"slow": "quiet", "quiet": "slow", "noisy": "quiet"}
-	quiet, purged := false, false
-	hidden := map[any]bool{} // queues of which a message was hidden anew
-	return []breakage{
 		{name: "the query protocol is not spoken", before: func(c *call) {
 			if c.form {
 				c.skip, c.status = true, http.StatusBadRequest
 			}
 		}, fails: "query/*"},
 		{name: "errors quote the request", after: func(c *call) {
-			if message := text(c.out["message"]); message != "" {
+			if message := str(c.out["message"]); message != "" {
 				c.out["message"] = message + ` Got "x".`
 			}
 		}, fails: "texts/no-queue texts/batch-id texts/empty-attribute texts/too-large"},
-		{name: "entries have a code alone", after: func(c *call) {
-			failed, _ := c.out["Failed"].([]any)
-			for _, f := range failed {
-				delete(f.(map[string]any), "Message")
-			}
-		}, fails: "texts/too-large-in-a-batch"},
 		{name: "nothing is an empty object", after: func(c *call) {
 			c.empty = false
 		}, fails: "protocol/empty-body"},
-		{name: "queues have URLs only", before: func(c *call) {
-			if url := text(c.in["QueueUrl"]); url != "" && !strings.Contains(url, "/") {
-				c.refuse("com.amazonaws.sqs#InvalidAddress", "InvalidAddress")
-			}
-		}, fails: "protocol/bare-name"},
-		{name: "the oldest message is received last", after: func(c *call) {
-			quiet = quiet || c.is("SendMessage") && text(c.in["MessageBody"]) == "quiet"
-			for _, m := range c.messages() {
-				if quiet {
-					m["Body"] = opposite[text(m["Body"])]
-				}
-			}
-		}, fails: "fair/slow-tenant fair/noisy-is-over"},
-		{name: "any message in flight locks its group", before: func(c *call) {
-			if c.is("ChangeMessageVisibility") {
-				hidden[c.in["QueueUrl"]] = true
-			} else if c.is("ReceiveMessage") && hidden[c.in["QueueUrl"]] {
-				c.succeed()
-			}
-		}, fails: "groups/only-earlier groups/released-head"},
-		{name: "a group's oldest message comes first", after: func(c *call) {
-			if all, _ := c.out["Messages"].([]any); len(all) == 2 {
-				slices.SortFunc(all, func(a, b any) int {
-					return strings.Compare(text(a.(map[string]any)["Body"]), text(b.(map[string]any)["Body"]))
-				})
-			}
-		}, fails: "groups/released-goes-last"},
-		{name: "names of attributes are in ASCII", before: func(c *call) {
-			for name := range object(c.in, "MessageAttributes") {
-				if strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII }) {
-					c.refuse("com.amazon.coral.service#InvalidParameterValueException", "InvalidParameterValue")
-				}
-			}
-		}, fails: "attributes-of-messages/name-letters"},
-		{name: "an asterisk is a name", before: func(c *call) {
-			if names, _ := c.in["MessageAttributeNames"].([]any); len(names) == 1 && names[0] == "*" {
-				c.in["MessageAttributeNames"] = []string{"asterisk"}
-			}
-		}, fails: "selection/asterisk"},
-		{name: "booleans are in lower case", before: func(c *call) {
-			if object(c.in, "Attributes")["FifoQueue"] == "True" {
-				c.refuse("com.amazonaws.sqs#InvalidAttributeValue", "InvalidAttributeValue")
-			}
-		}, fails: "attributes/capital-booleans"},
-		{name: "late changes of the visibility timeout are refused", before: func(c *call) {
-			if seconds, _ := c.in["VisibilityTimeout"].(json.Number); c.is("ChangeMessageVisibility") && seconds == "2" {
-				c.refuse("com.amazonaws.sqs#MessageNotInflight", "AWS.SimpleQueueService.MessageNotInflight")
-			}
-		}, fails: "visibility/late"},
-		{name: "what is deleted can be hidden", after: func(c *call) {
-			failed, _ := c.out["Failed"].([]any)
-			for _, f := range failed {
-				c.out["Successful"] = append(c.out["Successful"].([]any), map[string]any{"Id": f.(map[string]any)["Id"]})
-			}
-			delete(c.out, "Failed")
-			if c.is("ChangeMessageVisibility") && c.status != http.StatusOK {
-				c.succeed()
-			}
-		}, fails: "visibility/deleted visibility/deleted-in-a-batch"},
-		{name: "characters of attributes are contents", after: func(c *call) {
-			if c.is("SendMessage") && c.status != http.StatusOK {
-				c.refuse("com.amazonaws.sqs#InvalidMessageContents", "InvalidMessageContents")
-			}
-		}, fails: "attributes-of-messages/characters"},
-		{name: "a purge forgets no send", before: func(c *call) {
-			if purged = purged || c.is("PurgeQueue"); purged && c.is("SendMessage") {
-				c.succeed()
-			}
-		}, fails: "deduplication/purge"},
 	}
 }

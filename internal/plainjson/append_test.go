@@ -1,4 +1,4 @@
-package wirejson_test
+package plainjson_test
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/sqsbatch/sqsbatch/emulator/internal/wirejson"
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 func FuzzAppendString(f *testing.F) {
@@ -21,7 +21,7 @@ func FuzzAppendString(f *testing.F) {
 		if err := encoder.Encode(text); err != nil {
 			t.Fatal(err)
 		}
-		got := wirejson.AppendString([]byte("x"), text)
+		got := plainjson.AppendString([]byte("x"), text)
 		if utf8.ValidString(text) {
 			if string(got)+"\n" != "x"+want.String() {
 				t.Errorf("%q: %s, encoding/json has %s", text, got[1:], want.String())

@@ -1,4 +1,4 @@
-package checks
+package main
 
 import (
 	"time"
@@ -15,16 +15,13 @@ var visibilityChecks = []Check{
 		began := time.Now()
 		m := q.one()
 		q.none("a message in flight")
-		again := q.one()
-		e.within("the second receive", began, 2*time.Second, 3*time.Second+soon)
-		want(e, "MessageId", *again.MessageId, *m.MessageId)
+		want(e, "MessageId", *q.comes(began, 3).MessageId, *m.MessageId)
 	}),
 	check("visibility/of-the-receive", pageVisibility, "The visibility timeout of a receive counts instead of the queue's.", func(e *env) {
 		q := e.filled("a")
 		began := time.Now()
 		q.one(hidden(2))
-		q.one()
-		e.within("the second receive", began, time.Second, 2*time.Second+soon)
+		q.comes(began, 2)
 	}),
 	check("visibility/zero-receive", pageVisibility, "A message that was received with a visibility timeout of 0 can be received again at once.", func(e *env) {
 		q := e.filled("a")
@@ -50,22 +47,19 @@ var visibilityChecks = []Check{
 		began := time.Now()
 		q.hide(m, 4)
 		q.none("a message whose timeout was extended", waiting(2))
-		q.one()
-		e.within("the second receive", began, 3*time.Second, 4*time.Second+soon)
+		q.comes(began, 4)
 	}),
 	check("visibility/shorten", pageVisibility, "A shorter timeout makes the message visible sooner.", func(e *env) {
 		q, m := e.received("VisibilityTimeout", "600")
 		began := time.Now()
 		q.hide(m, 2)
-		q.one()
-		e.within("the second receive", began, time.Second, 2*time.Second+soon)
+		q.comes(began, 2)
 	}),
 	check("visibility/zero", pageVisibility, "A timeout of 0 makes the message visible at once.", func(e *env) {
 		q := e.filled("a")
 		q.hide(q.one(), 0)
 		began := time.Now()
-		q.one()
-		e.within("the second receive", began, 0, soon)
+		q.comes(began, 0)
 	}),
 	check("visibility/not-kept", api("ChangeMessageVisibility"), "A changed timeout is of that receive only: the next one has the queue's again.", func(e *env) {
 		q := e.queue("VisibilityTimeout", "3")
@@ -138,23 +132,20 @@ var delayChecks = []Check{
 		began := time.Now()
 		q.send("a")
 		q.none("a message whose delay is not over")
-		q.one()
-		e.within("the message", began, 2*time.Second, 3*time.Second+soon)
+		q.comes(began, 3)
 	}),
 	check("delay/message", pageTimers, "A message with a timer is hidden for so long on a queue without delay.", func(e *env) {
 		q := e.queue()
 		began := time.Now()
 		q.send("a", delayed(3))
 		q.none("a message whose timer is not over")
-		q.one()
-		e.within("the message", began, 2*time.Second, 3*time.Second+soon)
+		q.comes(began, 3)
 	}),
 	check("delay/message-over-queue", pageTimers, "A message's timer counts instead of the queue's delay.", func(e *env) {
 		q := e.queue("DelaySeconds", "900")
 		began := time.Now()
 		q.send("a", delayed(1))
-		q.one()
-		e.within("the message", began, 0, time.Second+soon)
+		q.comes(began, 1)
 	}),
 	check("delay/zero-over-queue", pageTimers, "DelaySeconds 0 of a message counts instead of the queue's delay.", func(e *env) {
 		q := e.queue("DelaySeconds", "900")
@@ -177,8 +168,7 @@ var delayChecks = []Check{
 			q.send("a")
 			q.set("DelaySeconds", "0")
 			q.none("a message whose delay is not over", waiting(2))
-			q.one()
-			e.within("the message", began, 3*time.Second, 4*time.Second+soon)
+			q.comes(began, 4)
 		}),
 	check("delay/fifo-retroactive", pageDelayQueues, "A new delay of a FIFO queue counts for the messages that are in it already.", func(e *env) {
 		q := e.fifo("DelaySeconds", "900")
@@ -192,8 +182,7 @@ var delayChecks = []Check{
 		began := time.Now()
 		q.sendTo("g", "a")
 		q.none("a message whose delay is not over")
-		want(e, "body", *q.one().Body, "a")
-		e.within("the message", began, 2*time.Second, 3*time.Second+soon)
+		want(e, "body", *q.comes(began, 3).Body, "a")
 	}),
 	check("delay/fifo-message", api("SendMessage"), "A FIFO queue refuses a delay of a single message.", func(e *env) {
 		e.refused("SendMessage with DelaySeconds to a FIFO queue", e.fifo().trySend("a", inGroup("g"), withID("a"), delayed(1)))

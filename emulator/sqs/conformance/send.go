@@ -1,4 +1,4 @@
-package checks
+package main
 
 import (
 	"fmt"
@@ -106,6 +106,15 @@ var sendChecks = []Check{
 
 const mebibyte = 1 << 20
 
+// limited returns a check that a queue for 1,024 bytes accepts most characters, and no more.
+func limited(id, must, character string, most int) Check {
+	return check("size/"+id, api("CreateQueue"), must, func(e *env) {
+		q := e.queue("MaximumMessageSize", "1024")
+		q.send(strings.Repeat(character, most))
+		e.refused(fmt.Sprintf("SendMessage of %d times %s to a queue for 1024 bytes", most+1, character), q.trySend(strings.Repeat(character, most+1)))
+	})
+}
+
 var sizeChecks = []Check{
 	check("size/1-MiB", api("SendMessage"), "A message may have 1,048,576 bytes.", func(e *env) {
 		q := e.queue()
@@ -116,16 +125,8 @@ var sizeChecks = []Check{
 	check("size/over-1-MiB", api("SendMessage"), "A message of 1,048,577 bytes is refused.", func(e *env) {
 		e.refused("SendMessage of 1 MiB and a byte", e.queue().trySend(strings.Repeat("x", mebibyte+1)))
 	}),
-	check("size/queue-limit", api("CreateQueue"), "A message larger than the queue's MaximumMessageSize is refused.", func(e *env) {
-		q := e.queue("MaximumMessageSize", "1024")
-		q.send(strings.Repeat("x", 1024))
-		e.refused("SendMessage of 1025 bytes to a queue for 1024", q.trySend(strings.Repeat("x", 1025)))
-	}),
-	check("size/bytes", api("CreateQueue"), "A message's size is counted in bytes, not in characters.", func(e *env) {
-		q := e.queue("MaximumMessageSize", "1024")
-		q.send(strings.Repeat("é", 512))
-		e.refused("SendMessage of 513 characters with 2 bytes each to a queue for 1024", q.trySend(strings.Repeat("é", 513)))
-	}),
+	limited("queue-limit", "A message larger than the queue's MaximumMessageSize is refused.", "x", 1024),
+	limited("bytes", "A message's size is counted in bytes, not in characters.", "é", 512),
 	check("size/attributes-count", pageMetadata, "Names, types and values of message attributes count towards a message's size.", func(e *env) {
 		q := e.queue("MaximumMessageSize", "1024")
 		one := withAttributes(map[string]types.MessageAttributeValue{"name": text("value")}) // 4 + 6 + 5 bytes

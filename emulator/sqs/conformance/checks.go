@@ -1,35 +1,15 @@
-// Package checks has checks of the behavior of Amazon SQS. Each check has one sentence that
-// must be true, a page of AWS's documentation, the place of a recorded answer of AWS if
-// there is one, and code that calls the service through the real SDK. The checks run
-// against any SQS-compatible service, over a socket or in-process:
-//
-//	func TestMyFakeIsSQS(t *testing.T) {
-//		results, err := checks.Run(t.Context(), checks.Config{Client: client})
-//		if err != nil {
-//			t.Fatal(err)
-//		}
-//		for _, r := range results {
-//			if r.Err != nil {
-//				t.Errorf("%s: %s\n%v\nsee %s", r.ID, r.Must, r.Err, r.Page.URL)
-//			}
-//		}
-//	}
-//
-// The command emulator/sqs/conformance runs them from a shell.
-//
-// If a recording and the documentation disagree, the recording counts. If there is no
-// recording, and the documentation is silent or contradicts itself, there is no check, or
-// one that is marked Undocumented. Checks require nothing that the service does not
-// promise: they poll for counts, collect messages from several receives, and require an
-// error's type only if the API reference names it or AWS's answer was recorded.
-package checks
+package main
 
 import (
 	"slices"
 	"strings"
 )
 
-// Check is a check of one behavior of SQS.
+// Check is a check of one behavior of SQS. If a recording and the documentation disagree, the
+// recording counts. If there is no recording, and the documentation is silent or contradicts
+// itself, there is no check, or one that is marked Undocumented. Checks require nothing that the
+// service does not promise: they poll for counts, collect messages from several receives, and
+// require an error's type only if the API reference names it or AWS's answer was recorded.
 type Check struct {
 	// ID is the check's name, which never changes: theme, slash, subject.
 	ID string

@@ -1,10 +1,8 @@
-package wirejson
+package plainjson
 
 import (
 	"fmt"
 	"unicode/utf8"
-
-	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 )
 
 // AppendString appends a string as encoding/json writes it without HTML escaping. A byte
@@ -13,7 +11,7 @@ import (
 func AppendString(b []byte, text string) []byte {
 	b = append(b, '"')
 	from := 0 // start of the text that is not copied yet
-	for i := plainjson.PlainEnd(text, 0); i < len(text); i = plainjson.PlainEnd(text, i) {
+	for i := PlainEnd(text, 0); i < len(text); i = PlainEnd(text, i) {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		if escaped := escape(r, size); escaped != "" {
 			b = append(append(b, text[from:i]...), escaped...)

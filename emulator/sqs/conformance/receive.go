@@ -1,4 +1,4 @@
-package checks
+package main
 
 import (
 	"context"
@@ -101,6 +101,14 @@ func (e *env) within(what string, began time.Time, least, most time.Duration) {
 	if took := time.Since(began); took < least || took > most {
 		e.fail("%s: want it after %v to %v, got it after %v", what, least, most, took.Round(time.Millisecond))
 	}
+}
+
+// comes ends the check unless a message is received about so many seconds after a start.
+func (q *queue) comes(began time.Time, seconds int) types.Message {
+	m := q.one()
+	after := time.Duration(seconds) * time.Second
+	q.within("the message", began, max(0, after-time.Second), after+soon)
+	return m
 }
 
 type polled struct {
