@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 // Faults makes faults between workers and a store, or between a store and its server.
@@ -22,7 +22,7 @@ type Faults struct {
 	late       sync.WaitGroup // calls that are still on their way
 
 	mu     sync.Mutex
-	random *rand.Rand
+	random random.Rand
 }
 
 var errBroken = errors.New("histories: the connection broke")
@@ -59,36 +59,19 @@ func (f *Faults) call(do func() error) error {
 }
 
 // Around returns a store with faults between the workers and store.
-func (f *Faults) Around(store idempotency.Store) idempotency.Store { return faulty{f, store} }
-
-type faulty struct {
-	*Faults
-	store idempotency.Store
-}
-
-func (f faulty) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
-	found := make(chan idempotency.Found, 1)
-	err := f.call(func() error {
-		got, err := f.store.Claim(ctx, c)
-		found <- got
-		return err
-	})
-	if err != nil {
-		return idempotency.Found{}, err
-	}
-	return <-found, nil
-}
-
-func (f faulty) Renew(ctx context.Context, key, owner string, lease time.Duration) error {
-	return f.call(func() error { return f.store.Renew(ctx, key, owner, lease) })
-}
-
-func (f faulty) Complete(ctx context.Context, key, owner string, c idempotency.Completion) error {
-	return f.call(func() error { return f.store.Complete(ctx, key, owner, c) })
-}
-
-func (f faulty) Release(ctx context.Context, key, owner string) error {
-	return f.call(func() error { return f.store.Release(ctx, key, owner) })
+func (f *Faults) Around(store idempotency.Store) idempotency.Store {
+	return &random.Around{Store: store, Call: func(ctx context.Context, _ random.StoreCall, do func(context.Context) (idempotency.Found, error)) (idempotency.Found, error) {
+		answers := make(chan idempotency.Found, 1)
+		err := f.call(func() error {
+			found, err := do(ctx)
+			answers <- found
+			return err
+		})
+		if err != nil {
+			return idempotency.Found{}, err
+		}
+		return <-answers, nil
+	}}
 }
 
 // Transport returns a transport with faults between a client that retries and its server. Each

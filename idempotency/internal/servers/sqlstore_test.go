@@ -12,7 +12,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/idempotency/internal/histories"
 	"github.com/sqsbatch/sqsbatch/idempotency/sqlstore"
 	"github.com/sqsbatch/sqsbatch/idempotency/storetest"
-	"github.com/sqsbatch/sqsbatch/test/cases"
 )
 
 const table = "idempotency"
@@ -38,7 +37,7 @@ func TestSQL_Store(t *testing.T) {
 // that it finds mistakes.
 func drawn() histories.Config {
 	return histories.Config{
-		Histories: cases.Of(40, 400), AtOnce: 20, Lease: 300 * time.Millisecond, Lag: 10 * time.Millisecond, Slack: 2 * time.Millisecond,
+		Few: 40, Many: 400, AtOnce: 20, Lease: 300 * time.Millisecond, Lag: 10 * time.Millisecond, Slack: 2 * time.Millisecond,
 	}
 }
 
