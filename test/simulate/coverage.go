@@ -6,8 +6,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -107,7 +105,7 @@ func (c coverage) history(h *History) {
 	c.Saw("faults and failures: until they are healed", h.Healed.Came())
 }
 
-// plan counts what queues, functions and replicas have.
+// plan counts the fields that queues, functions and replicas have, and what plans draw most.
 func (c coverage) plan(p Plan) {
 	for _, q := range p.Queues {
 		kind := "queue: standard"
@@ -116,22 +114,17 @@ func (c coverage) plan(p Plan) {
 		}
 		c.Seen[kind]++
 		c.Saw(kind+" with redrive", q.MaxReceive > 0)
-		c.Saw("mapping: window", q.Window > 0)
-		c.Saw("mapping: maximum concurrency", q.Concurrency > 0)
+		c.fields("queue", q)
 		c.Saw("mapping: without ReportBatchItemFailures", !q.Report && !p.Polls())
-		c.Saw("mapping: batch size above 10", q.BatchSize > 10)
 	}
 	for _, f := range p.Functions {
 		c.fields("config", f)
 		c.Saw("config: several invocations in one environment", f.PerEnvironment > 1)
-		c.Saw("config: DeadLetterQueue by ARN", strings.HasPrefix(f.DeadLetterQueue, "arn:"))
 		c.Seen["config: Backoff "+f.Backoff]++
 		c.Seen["config: OnPermanent "+f.OnPermanent]++
 	}
 	for i, r := range p.Replicas {
 		c.fields("poll config", r)
-		c.Saw("poll config: more Prefetch", r.Prefetch > 0)
-		c.Saw("poll config: no Prefetch", r.Prefetch < 0)
 		c.Saw("poll: replicas share a queue", slices.ContainsFunc(p.Replicas[:i], func(other Replica) bool { return other.Queue == r.Queue }))
 	}
 }
@@ -255,47 +248,20 @@ func (c coverage) aborts(h *checker) {
 		c.Saw("abort: at the last delivery of a group's head", d.story.failsLast(g))
 	}
 	for _, i := range h.Invocations {
-		list := h.abortsIn(i)
+		c.Saw("abort: several in one batch", len(h.abortsIn(i)) > 1)
 		for _, o := range i.Results {
 			c.Saw("abort: something was not started", o.Aborted)
 			c.Saw("abort: something was not started of a FIFO queue", o.Aborted && isFIFO(i.Queue))
 		}
-		c.Saw("abort: several in one batch", len(list) > 1)
-		c.Saw("abort: something goes on", slices.ContainsFunc(i.handlings, func(g *Handling) bool {
-			return slices.ContainsFunc(list, func(a *Handling) bool {
-				return g.Started.Before(a.Ended) && g.Ended.At.After(a.Ended.At)
-			})
-		}))
 	}
 	for _, p := range h.Processes {
-		c.delays(h, p)
-	}
-}
-
-func (c coverage) delays(h *checker, p *Process) {
-	list := h.delaysOf(p)
-	for k, a := range list {
-		c.Saw("abort while polling: it must have an effect", a.sure)
-		c.Saw("abort while polling: another before it is over", k > 0 && a.from.At.Before(list[k-1].until))
-		c.Saw("abort while polling: a stop", p.Stopping.Came() && p.Stopping.At.After(a.from.At) && p.Stopping.At.Before(a.until))
-		c.Saw("abort while polling: a pause", slices.ContainsFunc(p.Paused, func(q *Paused) bool {
-			return q.From.At.Before(a.until) && a.from.At.Before(q.Until.At)
-		}))
-		c.Saw("abort while polling: it is over and receives go on", slices.ContainsFunc(p.Calls, func(call *Call) bool {
-			return call.Operation == "ReceiveMessage" && call.Began.At.After(a.from.At.Add(time.Second)) && !call.Began.At.Before(a.until)
-		}))
-	}
-	for _, o := range p.Results {
-		c.Saw("abort while polling: something of a group was not started", o.Aborted)
-	}
-	for _, d := range h.deliveries {
-		last := d.last()
-		if len(list) == 0 || d.process != p || last == nil || !h.putOff(d, last.at.At.Add(last.hidden)) {
-			continue
+		for k, a := range h.delaysOf(p) {
+			c.Saw("abort while polling: it must have an effect", a.sure)
+			c.Saw("abort while polling: another before it is over", k > 0 && a.from.At.Before(h.delaysOf(p)[k-1].until))
+			c.Saw("abort while polling: a stop", p.Stopping.Came() && p.Stopping.At.After(a.from.At) && p.Stopping.At.Before(a.until))
 		}
-		for _, a := range list {
-			c.Saw("abort while polling: something waited", d.got.At.Before(a.from.At) && last.at.At.Before(a.until))
-			c.Saw("abort while polling: an open receive brings something", d.got.At.After(a.from.At) && d.got.At.Before(a.until))
+		for _, o := range p.Results {
+			c.Saw("abort while polling: something of a group was not started", o.Aborted)
 		}
 	}
 }

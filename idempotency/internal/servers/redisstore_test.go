@@ -18,7 +18,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/idempotency/internal/histories"
-	"github.com/sqsbatch/sqsbatch/idempotency/internal/servers/clients"
 	"github.com/sqsbatch/sqsbatch/idempotency/redisstore"
 	"github.com/sqsbatch/sqsbatch/idempotency/storetest"
 	"github.com/valkey-io/valkey-go"
@@ -69,7 +68,9 @@ func servedBy(t testing.TB) []client {
 				ContextTimeoutEnabled: true, MaxRetries: -1, ConnMaxIdleTime: 2 * time.Second,
 			})
 			t.Cleanup(func() { _ = c.Close() })
-			return clients.GoRedis(c)
+			return redisstore.New(func(ctx context.Context, script string, keys, args []string) (any, error) {
+				return redis.NewScript(script).Run(ctx, c, keys, args).Result()
+			})
 		}},
 		{"valkey-go", func(t testing.TB, wrap func(net.Conn) net.Conn) *redisstore.Store {
 			c, err := valkey.NewClient(valkey.ClientOption{
@@ -81,7 +82,9 @@ func servedBy(t testing.TB) []client {
 				t.Fatal(err)
 			}
 			t.Cleanup(c.Close)
-			return clients.ValkeyGo(c)
+			return redisstore.New(func(ctx context.Context, script string, keys, args []string) (any, error) {
+				return valkey.NewLuaScript(script).Exec(ctx, c, keys, args).ToAny()
+			})
 		}},
 	}
 }
