@@ -106,7 +106,7 @@ func TestExplain(t *testing.T) {
 			continue
 		}
 		text := explain(t, h, violations[k], broken)
-		for _, want := range []string{string(DeletedOnlyWhenDone), "deleted     message", "handler   message", "make simulate SEED="} {
+		for _, want := range []string{string(DeletedOnlyWhenDone), "event deleted:", "handling started:", "make simulate SEED="} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%q is missing in\n%s", want, text)
 			}
