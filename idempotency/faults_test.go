@@ -95,22 +95,6 @@ func TestLateAnswerToAClaim_DoesNotLetTwoIn(t *testing.T) {
 	}
 }
 
-// A claim that lasts for all of the record's time is renewed no more.
-func TestRenewals_AreFew(t *testing.T) {
-	renewals := 0
-	store := hooked(idempotency.NewMemory(), on("Renew", func(context.Context) error { renewals++; return nil }), nil)
-	synctest.Test(t, func(t *testing.T) {
-		slow := worker(store, idempotency.Config{Lease: 3 * time.Second, Grace: time.Millisecond}, func(ctx context.Context) error {
-			<-ctx.Done()
-			return ctx.Err()
-		})
-		_ = slow(soon(t, 4*time.Second))
-	})
-	if renewals != 2 {
-		t.Errorf("%d renewals in 4 s with a lease of 3 s, want 2: after 1 s and after 2 s", renewals)
-	}
-}
-
 // Classify is for the errors of the handler: a table that is missing makes no dead letters.
 func TestStoreError_IsNotClassified(t *testing.T) {
 	store := hooked(idempotency.NewMemory(), on("Claim", down), nil)
