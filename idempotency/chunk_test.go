@@ -142,6 +142,29 @@ func TestChunk_CommitsWhatDidNotFail(t *testing.T) {
 	})
 }
 
+// If one claim of a chunk was lost, nothing is committed, and all records are done later.
+func TestChunk_OneClaimIsLost_NothingIsCommitted(t *testing.T) {
+	inChunks(t, func(t *testing.T, ctx context.Context, l *ledger, items []bulk.Item[placed]) error {
+		return l.inTx(bulk.Context(ctx, items...), func(insert func(id string)) error {
+			for i := range items {
+				if insert(items[i].Value.ID); items[i].Value.ID == "2" && items[i].Record.Attempt == 1 {
+					held, _ := idempotency.HeldFrom(bulk.Context(ctx, items[i]), l)
+					_ = held.Commit(func(key, owner string, _ idempotency.Completion) error { return l.Release(ctx, key, owner) }, func() error { return errWork })
+				}
+			}
+			return nil
+		})
+	}, func(t *testing.T, q *sqstest.Queue, l *ledger) {
+		q.Send(order("1"), order("2"), order("3"))
+		q.UntilIdle()
+		q.Want("retry, succeeded", "retry, succeeded", "retry, succeeded")
+		l.wantRows(t, "1", "2", "3")
+		q.Send(order("1"), order("2"), order("3"))
+		q.UntilIdle()
+		l.wantRows(t, "1", "2", "3")
+	})
+}
+
 // A panic has bulk write the chunk again in halves, after some items were committed: these are
 // done, and cost no further delivery.
 func TestChunk_IsSplitAfterACommit_CommittedItemsAreDone(t *testing.T) {
