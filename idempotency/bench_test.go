@@ -9,6 +9,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/sqstest"
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 // BenchmarkRecord handles a record by a function that does nothing: alone, as new work, and
@@ -44,10 +45,10 @@ func TestBatch_CostsTwoCallsTime(t *testing.T) {
 	const takes = 10 * time.Millisecond
 	inBoth(t, sqstest.Config{}, func() batch.Handler {
 		s := &shop{}
-		distant := &hooked{Store: idempotency.NewMemory(), before: func(context.Context, string) error {
+		distant := hooked(idempotency.NewMemory(), func(context.Context, random.StoreCall) error {
 			time.Sleep(takes)
 			return nil
-		}}
+		}, nil)
 		return s.guarded(distant, idempotency.Config{})
 	}, func(t *testing.T, q *sqstest.Queue) {
 		var orders []string

@@ -165,29 +165,6 @@ func TestChunk_OneClaimIsLost_NothingIsCommitted(t *testing.T) {
 	})
 }
 
-// Each item may have a transaction of its own.
-func TestChunk_ATransactionForEachItem(t *testing.T) {
-	inChunks(t, func(t *testing.T, ctx context.Context, l *ledger, items []bulk.Item[placed]) error {
-		for i := range items {
-			own := bulk.Context(ctx, items[i])
-			if err := errors.Join(idempotency.Keep(own, "kept"), l.inTx(own, func(insert func(id string)) error {
-				if insert(items[i].Value.ID); items[i].Value.ID == "2" && items[i].Record.Attempt == 1 {
-					return errWork
-				}
-				return nil
-			})); err != nil {
-				items[i].Fail(err)
-			}
-		}
-		return nil
-	}, func(t *testing.T, q *sqstest.Queue, l *ledger) {
-		q.Send(order("1"), order("2"), order("3"))
-		q.UntilIdle()
-		q.Want("succeeded", "retry, succeeded", "succeeded")
-		l.wantRows(t, "1", "2", "3")
-	})
-}
-
 // A panic has bulk write the chunk again in halves, after some items were committed: these are
 // done, and cost no further delivery.
 func TestChunk_IsSplitAfterACommit_CommittedItemsAreDone(t *testing.T) {

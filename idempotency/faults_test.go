@@ -65,12 +65,12 @@ func TestLateAnswerToAClaim_DoesNotLetTwoIn(t *testing.T) {
 			var over, began time.Time // of A's context, and of B's work
 			c := idempotency.Config{Lease: 6 * time.Second}
 			wait := late
-			answersLate := on("claim", func(context.Context) error {
+			answersLate := on("Claim", func(context.Context) error {
 				time.Sleep(wait)
 				wait = 0
 				return nil
 			})
-			a := worker(&hooked{Store: store, after: answersLate}, c, func(ctx context.Context) error {
+			a := worker(hooked(store, nil, answersLate), c, func(ctx context.Context) error {
 				runs += "A"
 				select {
 				case <-ctx.Done():
@@ -95,25 +95,9 @@ func TestLateAnswerToAClaim_DoesNotLetTwoIn(t *testing.T) {
 	}
 }
 
-// A claim that lasts for all of the record's time is renewed no more.
-func TestRenewals_AreFew(t *testing.T) {
-	renewals := 0
-	store := &hooked{Store: idempotency.NewMemory(), before: on("renew", func(context.Context) error { renewals++; return nil })}
-	synctest.Test(t, func(t *testing.T) {
-		slow := worker(store, idempotency.Config{Lease: 3 * time.Second, Grace: time.Millisecond}, func(ctx context.Context) error {
-			<-ctx.Done()
-			return ctx.Err()
-		})
-		_ = slow(soon(t, 4*time.Second))
-	})
-	if renewals != 2 {
-		t.Errorf("%d renewals in 4 s with a lease of 3 s, want 2: after 1 s and after 2 s", renewals)
-	}
-}
-
 // Classify is for the errors of the handler: a table that is missing makes no dead letters.
 func TestStoreError_IsNotClassified(t *testing.T) {
-	store := &hooked{Store: idempotency.NewMemory(), before: on("claim", down)}
+	store := hooked(idempotency.NewMemory(), on("Claim", down), nil)
 	h := batch.Chain(batch.Text(func(context.Context, string) error { return nil }), idempotency.New(store, idempotency.Config{Key: idempotency.Body}))
 	err := h.Handle(t.Context(), batch.Record{Body: "x"})
 	if err == nil || errors.Is(err, errDown) || !strings.Contains(err.Error(), errDown.Error()) {
@@ -124,7 +108,7 @@ func TestStoreError_IsNotClassified(t *testing.T) {
 func TestStoreThatHangs_LeavesTimeToProceed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		done := false
-		w := worker(&hooked{Store: idempotency.NewMemory(), before: on("claim", toEnd)}, idempotency.Config{ProceedWithoutStore: true}, func(context.Context) error {
+		w := worker(hooked(idempotency.NewMemory(), on("Claim", toEnd), nil), idempotency.Config{ProceedWithoutStore: true}, func(context.Context) error {
 			done = true
 			return nil
 		})
@@ -159,7 +143,7 @@ func TestClaimWithoutAnAnswer_IsGivenBack(t *testing.T) {
 				time.AfterFunc(c.stop, cancel)
 			}
 			began := time.Now()
-			err := worker(&hooked{Store: store, after: on("claim", c.wait)}, cfg, do)(ctx)
+			err := worker(hooked(store, nil, on("Claim", c.wait)), cfg, do)(ctx)
 			if took := time.Since(began); err == nil || runs != 0 || took != c.want {
 				t.Errorf("%v after %v and %d calls of the handler", err, took, runs)
 			}
@@ -180,7 +164,7 @@ func TestClaimThatCannotBeGivenBack_EndsInTime(t *testing.T) {
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			began := time.Now()
-			err := worker(&hooked{idempotency.NewMemory(), on("release", toEnd), on("claim", toEnd)}, idempotency.Config{}, func(context.Context) error {
+			err := worker(hooked(idempotency.NewMemory(), on("Release", toEnd), on("Claim", toEnd)), idempotency.Config{}, func(context.Context) error {
 				t.Error("it is handled")
 				return nil
 			})(soon(t, c.time))
@@ -196,7 +180,7 @@ func TestProceedWithoutStore_KeepsAClaimWithoutAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, cfg := idempotency.NewMemory(), idempotency.Config{ProceedWithoutStore: true}
 		var other error
-		err := worker(&hooked{Store: store, after: on("claim", toEnd)}, cfg, func(context.Context) error {
+		err := worker(hooked(store, nil, on("Claim", toEnd)), cfg, func(context.Context) error {
 			other = worker(store, cfg, func(context.Context) error { t.Error("it is done twice"); return nil })(t.Context())
 			return nil
 		})(soon(t, time.Minute))

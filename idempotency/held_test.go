@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 var errWork = errors.New("the work failed")
@@ -159,12 +160,12 @@ func TestHeld_CommitsOnce(t *testing.T) {
 func TestHeld_NoCallAfterTheCommit(t *testing.T) {
 	for _, end := range []error{nil, errWork, batch.Permanent(errWork)} {
 		ends := 0
-		store := &hooked{Store: idempotency.NewMemory(), before: func(_ context.Context, operation string) error {
-			if operation == "complete" || operation == "release" {
+		store := hooked(idempotency.NewMemory(), func(_ context.Context, c random.StoreCall) error {
+			if c.Operation == "Complete" || c.Operation == "Release" {
 				ends++
 			}
 			return nil
-		}}
+		}, nil)
 		err := commits(t, store, func(ctx context.Context, held idempotency.Held) error {
 			if err := complete(ctx, store, held); err != nil {
 				return err

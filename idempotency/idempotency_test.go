@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/test/testhooks"
-
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/sqstest"
+	"github.com/sqsbatch/sqsbatch/test/random"
+	"github.com/sqsbatch/sqsbatch/test/testhooks"
 )
 
 // order is the body of a message.
@@ -186,53 +186,32 @@ func TestLastAttempt_WaitsForTheOther(t *testing.T) {
 }
 
 // hooked is a store whose calls a test changes. An error of before is that of the call, which
-// is then not made. An error of after is that of a call which was made.
-type hooked struct {
-	idempotency.Store
-	before, after func(ctx context.Context, operation string) error
+// is then not made. An error of after is that of a call which was made. Both may be nil.
+func hooked(store idempotency.Store, before, after hook) idempotency.Store {
+	return &random.Around{Store: store, Call: func(ctx context.Context, c random.StoreCall, do func(context.Context) (idempotency.Found, error)) (found idempotency.Found, err error) {
+		if before != nil {
+			if err := before(ctx, c); err != nil {
+				return found, err
+			}
+		}
+		found, err = do(ctx)
+		if after != nil {
+			err = cmp.Or(after(ctx, c), err)
+		}
+		return found, err
+	}}
 }
+
+type hook func(ctx context.Context, c random.StoreCall) error
 
 // on is a hook for the calls of one operation.
-func on(operation string, hook func(ctx context.Context) error) func(context.Context, string) error {
-	return func(ctx context.Context, called string) error {
-		if called != operation {
+func on(operation string, do func(ctx context.Context) error) hook {
+	return func(ctx context.Context, c random.StoreCall) error {
+		if c.Operation != operation {
 			return nil
 		}
-		return hook(ctx)
+		return do(ctx)
 	}
-}
-
-func (s *hooked) call(ctx context.Context, operation string, do func() error) error {
-	if s.before != nil {
-		if err := s.before(ctx, operation); err != nil {
-			return err
-		}
-	}
-	err := do()
-	if s.after != nil {
-		err = cmp.Or(s.after(ctx, operation), err)
-	}
-	return err
-}
-
-func (s *hooked) Claim(ctx context.Context, c idempotency.Claim) (found idempotency.Found, err error) {
-	err = s.call(ctx, "claim", func() (err error) {
-		found, err = s.Store.Claim(ctx, c)
-		return err
-	})
-	return found, err
-}
-
-func (s *hooked) Renew(ctx context.Context, key, owner string, lease time.Duration) error {
-	return s.call(ctx, "renew", func() error { return s.Store.Renew(ctx, key, owner, lease) })
-}
-
-func (s *hooked) Complete(ctx context.Context, key, owner string, c idempotency.Completion) error {
-	return s.call(ctx, "complete", func() error { return s.Store.Complete(ctx, key, owner, c) })
-}
-
-func (s *hooked) Release(ctx context.Context, key, owner string) error {
-	return s.call(ctx, "release", func() error { return s.Store.Release(ctx, key, owner) })
 }
 
 var errDown = errors.New("the store is down")
@@ -263,12 +242,12 @@ func TestStoreIsDown_RetriesOrProceeds(t *testing.T) {
 	for _, proceed := range []bool{false, true} {
 		s, w := &shop{}, &warnings{}
 		began := time.Now()
-		store := &hooked{Store: idempotency.NewMemory(), before: on("claim", func(context.Context) error {
+		store := hooked(idempotency.NewMemory(), on("Claim", func(context.Context) error {
 			if time.Since(began) < time.Minute {
 				return errDown
 			}
 			return nil
-		})}
+		}), nil)
 		sqstest.RunWith(t, s.guarded(store, idempotency.Config{ProceedWithoutStore: proceed}), sqstest.Config{
 			Handler: handler.Config{Hooks: testhooks.Of(w)},
 		}, func(t *testing.T, q *sqstest.Queue) {
@@ -286,7 +265,7 @@ func TestStoreIsDown_RetriesOrProceeds(t *testing.T) {
 // The work is done: to do it again because the store does not answer would be wrong.
 func TestCompletionFails_RecordSucceeds(t *testing.T) {
 	s, w := &shop{}, &warnings{}
-	store := &hooked{Store: idempotency.NewMemory(), before: on("complete", down)}
+	store := hooked(idempotency.NewMemory(), on("Complete", down), nil)
 	sqstest.RunWith(t, s.guarded(store, idempotency.Config{}), sqstest.Config{
 		Handler: handler.Config{Hooks: testhooks.Of(w)},
 	}, func(t *testing.T, q *sqstest.Queue) {

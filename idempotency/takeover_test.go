@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 // worker handles order 1 as one of several processes with the same store.
@@ -111,7 +112,7 @@ func TestInProgress_ComesBackWhenTheClaimEnds(t *testing.T) {
 func TestClaim_IsRenewedWhileTheHandlerRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, renewals := idempotency.NewMemory(), 0
-		counted := &hooked{Store: store, before: on("renew", func(context.Context) error { renewals++; return nil })}
+		counted := hooked(store, on("Renew", func(context.Context) error { renewals++; return nil }), nil)
 		c := idempotency.Config{Lease: 6 * time.Second}
 		done := make(chan error, 1)
 		go func() {
@@ -131,19 +132,13 @@ func TestClaim_IsRenewedWhileTheHandlerRuns(t *testing.T) {
 }
 
 // changed is a store whose claims change before they are renewed or completed.
-type changed struct {
-	idempotency.Store
-	change func(ctx context.Context, store idempotency.Store, key, owner string)
-}
-
-func (s *changed) Renew(ctx context.Context, key, owner string, lease time.Duration) error {
-	s.change(ctx, s.Store, key, owner)
-	return s.Store.Renew(ctx, key, owner, lease)
-}
-
-func (s *changed) Complete(ctx context.Context, key, owner string, c idempotency.Completion) error {
-	s.change(ctx, s.Store, key, owner)
-	return s.Store.Complete(ctx, key, owner, c)
+func changed(store idempotency.Store, change func(ctx context.Context, store idempotency.Store, key, owner string)) idempotency.Store {
+	return hooked(store, func(ctx context.Context, c random.StoreCall) error {
+		if c.Operation == "Renew" || c.Operation == "Complete" {
+			change(ctx, store, c.Key, c.Owner)
+		}
+		return nil
+	}, nil)
 }
 
 // evict loses a claim, as Redis does when memory is short.
@@ -162,11 +157,11 @@ func TestClaimIsEvicted_WorkIsDoneOnce(t *testing.T) {
 	for name, takes := range map[string]time.Duration{"renewed": 30 * time.Second, "completed": 0} {
 		inBubble(t, name, func(t *testing.T) {
 			var calls atomic.Int32
-			store := &changed{idempotency.NewMemory(), func(ctx context.Context, store idempotency.Store, key, owner string) {
+			store := changed(idempotency.NewMemory(), func(ctx context.Context, store idempotency.Store, key, owner string) {
 				if calls.Add(1)%3 == 1 {
 					evict(ctx, store, key, owner)
 				}
-			}}
+			})
 			err := worker(store, idempotency.Config{Lease: 6 * time.Second}, func(ctx context.Context) error {
 				time.Sleep(takes)
 				return ctx.Err()
@@ -182,43 +177,38 @@ func TestClaimIsEvicted_WorkIsDoneOnce(t *testing.T) {
 	}
 }
 
-// slowClaims is a store in which claims that are made again take until the handler has returned.
-type slowClaims struct {
-	*changed
-	claims   atomic.Int32
-	returned chan struct{}
-}
-
-func (s *slowClaims) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
-	if s.claims.Add(1) == 2 {
-		<-s.returned
-		time.Sleep(time.Millisecond) // the claim arrives after the release
-	}
-	return s.changed.Claim(context.WithoutCancel(ctx), c)
-}
-
 // A claim that is made again while the handler fails is released, too.
 func TestClaimIsEvictedAndTheHandlerFails_TheKeyIsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		memory := idempotency.NewMemory()
-		store := &slowClaims{changed: &changed{memory, evict}, returned: make(chan struct{})}
+		memory, returned := idempotency.NewMemory(), make(chan struct{})
+		var claims atomic.Int32
+		store := &random.Around{Store: changed(memory, evict), Call: func(ctx context.Context, c random.StoreCall, do func(context.Context) (idempotency.Found, error)) (idempotency.Found, error) {
+			if c.Operation != "Claim" {
+				return do(ctx)
+			}
+			if claims.Add(1) == 2 {
+				<-returned
+				time.Sleep(time.Millisecond) // the claim arrives after the release
+			}
+			return do(context.WithoutCancel(ctx))
+		}}
 		err := worker(store, idempotency.Config{Lease: time.Minute}, func(context.Context) error {
 			time.Sleep(25 * time.Second) // a renewal is under way
-			time.AfterFunc(time.Millisecond, func() { close(store.returned) })
+			time.AfterFunc(time.Millisecond, func() { close(returned) })
 			return errWork
 		})(t.Context())
 		if !errors.Is(err, errWork) {
 			t.Error(err)
 		}
 		time.Sleep(time.Second)
-		if err := worker(memory, idempotency.Config{}, func(context.Context) error { return nil })(t.Context()); err != nil || store.claims.Load() != 2 {
-			t.Errorf("the next delivery, after %d claims: %v", store.claims.Load(), err)
+		if err := worker(memory, idempotency.Config{}, func(context.Context) error { return nil })(t.Context()); err != nil || claims.Load() != 2 {
+			t.Errorf("the next delivery, after %d claims: %v", claims.Load(), err)
 		}
 	})
 }
 
 func TestClaimIsTakenOverBeforeItIsCompleted_RecordComesBack(t *testing.T) {
-	store := &changed{idempotency.NewMemory(), takeOver}
+	store := changed(idempotency.NewMemory(), takeOver)
 	err := worker(store, idempotency.Config{}, func(context.Context) error { return nil })(t.Context())
 	if !errors.Is(err, idempotency.ErrTakenOver) || batch.VerdictOf(err).Outcome != batch.InProgress {
 		t.Error(err)
@@ -226,8 +216,8 @@ func TestClaimIsTakenOverBeforeItIsCompleted_RecordComesBack(t *testing.T) {
 }
 
 func TestClaimThatCannotBeRenewed_EndsTheContextBeforeOthersAreLetIn(t *testing.T) {
-	down := &hooked{Store: idempotency.NewMemory(), before: on("renew", func(context.Context) error { return errDown })}
-	for name, store := range map[string]idempotency.Store{"down": down, "taken over": &changed{idempotency.NewMemory(), takeOver}} {
+	down := hooked(idempotency.NewMemory(), on("Renew", down), nil)
+	for name, store := range map[string]idempotency.Store{"down": down, "taken over": changed(idempotency.NewMemory(), takeOver)} {
 		inBubble(t, name, func(t *testing.T) {
 			began := time.Now()
 			var ended time.Duration
@@ -271,10 +261,10 @@ func TestNoTimeLeft_ClaimStillEnds(t *testing.T) {
 func TestSlowAnswerToAClaim_EndsTheContextInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		store := &hooked{idempotency.NewMemory(), on("renew", down), on("claim", func(context.Context) error {
+		store := hooked(idempotency.NewMemory(), on("Renew", down), on("Claim", func(context.Context) error {
 			time.Sleep(3 * time.Second)
 			return nil
-		})}
+		}))
 		_ = worker(store, idempotency.Config{Lease: 12 * time.Second}, func(ctx context.Context) error {
 			<-ctx.Done()
 			return ctx.Err()

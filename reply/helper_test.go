@@ -72,6 +72,15 @@ func inWorldWith(t *testing.T, cfg sqstest.Config, test func(w *world)) {
 	})
 }
 
+// withClient runs a test with a container that answers by quote, and a client that has its queue.
+func withClient(t *testing.T, test func(w *world, c *reply.Client)) {
+	t.Helper()
+	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
+		w.serve(quote)
+		test(w, w.opened(reply.Config{}))
+	})
+}
+
 // serve begins to answer requests by fn.
 func (w *world) serve(fn func(ctx context.Context, r Request) (Quote, error), inner ...func(batch.Handler) batch.Handler) {
 	w.Helper()

@@ -3,9 +3,7 @@ package reply_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -20,12 +18,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 	"github.com/sqsbatch/sqsbatch/reply"
 	"github.com/sqsbatch/sqsbatch/sqstest"
-	"github.com/sqsbatch/sqsbatch/test/cases"
-)
-
-var (
-	histories = flag.Int("histories", cases.Of(40, 100), "how many histories TestHistories draws")
-	firstSeed = flag.Uint64("seed", 1, "the seed of the first one")
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 // Clients call while calls to SQS fail in every way, functions fail, hang and panic, clients
@@ -33,65 +26,45 @@ var (
 // error that its function has returned for it, or by its deadline with the reason. After that
 // nothing is left: no request, no answer, no reply queue.
 func TestHistories(t *testing.T) {
-	seen := map[string]int{}
-	for i := range *histories {
-		seed := *firstSeed + uint64(i)
-		r := rand.New(rand.NewPCG(seed, 1))
-		cfg, faults := sqstest.Config{Container: r.IntN(2) == 0}, drawFaults(r)
+	random.Histories{Few: 40, Many: 100, Enough: 500, Expect: []string{
+		"answers", "errors of functions", "ends of contexts", "queues that were deleted", "closed clients", "repeated requests", "expired requests",
+	}, Run: func(t *testing.T, seed uint64, seen random.Seen) {
+		r := random.New(seed, 1)
+		// The permission to receive is not lost, and requests' queue is there, since a container would end.
+		cfg, faults := sqstest.Config{Container: r.OneIn(2)}, r.Faults([]string{"SendMessageBatch", "ReceiveMessage", "DeleteMessageBatch", "CreateQueue"},
+			sqs.Fault{Kind: sqs.Latency}, sqs.Fault{Kind: sqs.Failure}, sqs.Fault{Kind: sqs.Throttled}, sqs.Fault{Kind: sqs.Refused},
+			sqs.Fault{Kind: sqs.Hang}, sqs.Fault{Kind: sqs.LostAnswer}, sqs.Fault{Kind: sqs.EntryFailure}, sqs.Fault{Kind: sqs.DuplicateDelivery})
+		for i := range faults {
+			faults[i].Times = 1 + r.IntN(20)
+		}
 		inWorldWith(t, cfg, func(w *world) {
 			w.inject(faults...)
 			h := &history{world: w, random: r, seen: seen}
 			h.run()
 			if w.Failed() {
-				w.Fatalf("seed %d: %+v, faults %+v", seed, cfg, faults)
+				w.Fatalf("%+v, faults %+v", cfg, faults)
 			}
 		})
-	}
-	t.Logf("%d histories with %v", *histories, seen)
-	for _, what := range []string{"answers", "errors of functions", "ends of contexts", "queues that were deleted", "closed clients", "repeated requests", "expired requests"} {
-		if *histories >= 500 && seen[what] == 0 {
-			t.Errorf("no history has %s, so its judge has seen nothing", what)
-		}
-	}
-}
-
-// drawFaults draws what goes wrong until it is over. The permission to receive is not lost,
-// and requests' queue is there, since a container would end.
-func drawFaults(r *rand.Rand) (list []sqs.Fault) {
-	for range r.IntN(5) {
-		f := sqs.Fault{
-			Kind:        []sqs.FaultKind{sqs.Latency, sqs.Failure, sqs.Throttled, sqs.Refused, sqs.Hang, sqs.LostAnswer, sqs.EntryFailure, sqs.DuplicateDelivery}[r.IntN(8)],
-			Probability: r.Float64() / 2, Times: 1 + r.IntN(20),
-		}
-		switch f.Kind {
-		case sqs.Latency:
-			f.Latency = time.Duration(1+r.IntN(3000)) * time.Millisecond
-		case sqs.EntryFailure, sqs.DuplicateDelivery:
-		default:
-			f.Operation = []string{"SendMessageBatch", "ReceiveMessage", "DeleteMessageBatch", "CreateQueue"}[r.IntN(4)]
-		}
-		list = append(list, f)
-	}
-	return list
+	}}.Check(t)
 }
 
 type history struct {
 	*world
-	random *rand.Rand
+	random random.Rand
 
 	mu   sync.Mutex
-	seen map[string]int
+	seen random.Seen
 }
 
 func (h *history) saw(what string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.seen[what]++
+	h.seen.Saw(what, true)
 }
 
 func (h *history) run() {
 	var inner []func(batch.Handler) batch.Handler
-	keeps := h.random.IntN(2) == 0
+	keeps := h.random.OneIn(2)
 	if keeps {
 		inner = append(inner, idempotency.New(idempotency.NewMemory(), idempotency.Config{Key: idempotency.Field("id"), OnDuplicate: reply.Kept}))
 	}
@@ -99,10 +72,10 @@ func (h *history) run() {
 	var all sync.WaitGroup
 	for n := range 1 + h.random.IntN(3) {
 		c := h.client(reply.Config{Name: fmt.Sprint("c", n), Timeout: time.Duration(1+h.random.IntN(60)) * time.Second})
-		calls, closes := h.random.IntN(40), h.random.IntN(8) == 0
+		calls, closes := h.random.IntN(40), h.random.OneIn(8)
 		for i := range calls {
-			id, pause := fmt.Sprintf("%d-%d", n, i), time.Duration(h.random.IntN(20_000))*time.Millisecond
-			takes := []time.Duration{0, 10 * time.Millisecond, 3 * time.Second, 40 * time.Second}[h.random.IntN(4)]
+			id, pause := fmt.Sprintf("%d-%d", n, i), h.random.UpTo(20*time.Second)
+			takes := random.Pick(h.random, 0, 10*time.Millisecond, 3*time.Second, 40*time.Second)
 			all.Go(func() {
 				time.Sleep(pause)
 				h.judge(c, Request{ID: id, Takes: takes})
@@ -117,7 +90,7 @@ func (h *history) run() {
 			})
 		}
 	}
-	if h.random.IntN(4) == 0 {
+	if h.random.OneIn(4) {
 		time.Sleep(5 * time.Second)
 		h.Server.ClearFaults()
 		for _, q := range h.replyQueues() {

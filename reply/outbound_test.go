@@ -42,15 +42,3 @@ func TestManyReplyQueues_AreBounded(t *testing.T) {
 		}
 	})
 }
-
-// BenchmarkReplyQueues is the cost of a request that names a queue which no other names.
-func BenchmarkReplyQueues(b *testing.B) {
-	var o outbound
-	for i := 0; b.Loop(); i++ {
-		q, err := o.acquire(fmt.Sprint(i), func() (*sender.Sender, error) { return &sender.Sender{}, nil })
-		if err != nil {
-			b.Fatal(err)
-		}
-		o.release(q)
-	}
-}

@@ -28,9 +28,7 @@ import (
 // A thousand calls share one reply queue. None waits for another, and no more than the
 // queues' own time is added.
 func TestCall_ThousandSideBySide_EachGetsItsOwnAnswer(t *testing.T) {
-	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
-		w.serve(quote)
-		c := w.opened(reply.Config{})
+	withClient(t, func(w *world, c *reply.Client) {
 		var all sync.WaitGroup
 		for i := range 1000 {
 			all.Go(func() { w.mustCall(c, Request{ID: fmt.Sprint("r-", i)}) })
@@ -169,27 +167,6 @@ func TestCallerGivesUpMeanwhile_ContextOfTheFunctionEnds(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Two copies of a request make two answers. The second one finds no call.
-func TestRequestComesTwice_SecondAnswerIsDropped(t *testing.T) {
-	inWorldWith(t, sqstest.Config{}, func(w *world) {
-		w.inject(sqs.Fault{Kind: sqs.DuplicateDelivery, Queue: "orders", Times: 1})
-		var handled atomic.Int32
-		w.serve(func(ctx context.Context, r Request) (Quote, error) {
-			handled.Add(1)
-			return quote(ctx, r)
-		})
-		c := w.client(reply.Config{})
-		w.mustCall(c, Request{ID: "r-1"})
-		time.Sleep(10 * time.Minute)
-		for i := range 20 {
-			w.mustCall(c, Request{ID: fmt.Sprint("later-", i)})
-		}
-		if handled.Load() != 22 {
-			w.Fatalf("%d requests were handled, want 22: the fault had no effect", handled.Load())
-		}
-	})
 }
 
 func TestRepeatedRequest_GetsTheKeptAnswer(t *testing.T) {
@@ -600,9 +577,7 @@ func TestReplyQueueIsDeleted_CallsEndAndTheNextMakesANewOne(t *testing.T) {
 
 // SQS has taken the request, but its answer to the sender never came.
 func TestRequestIsSentWithoutConfirmation_TheAnswerCounts(t *testing.T) {
-	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
-		w.serve(quote)
-		c := w.opened(reply.Config{})
+	withClient(t, func(w *world, c *reply.Client) {
 		w.inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: "SendMessageBatch", Queue: "orders"})
 		began := time.Now()
 		w.mustCall(c, Request{ID: "r-1"})
@@ -613,9 +588,7 @@ func TestRequestIsSentWithoutConfirmation_TheAnswerCounts(t *testing.T) {
 
 // A new queue may not be known to all of SQS for a moment.
 func TestNewQueueIsNotFound_CallsGoOn(t *testing.T) {
-	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
-		w.serve(quote)
-		c := w.opened(reply.Config{})
+	withClient(t, func(w *world, c *reply.Client) {
 		for _, operation := range []string{"ReceiveMessage", "SendMessageBatch"} {
 			w.inject(sqs.Fault{Kind: sqs.Failure, Operation: operation, Code: "QueueDoesNotExist", Queue: w.replyQueue().Name, Times: 2})
 		}
@@ -639,9 +612,7 @@ func TestIdleReplyQueueIsDeleted_TheNextCallHasANewOne(t *testing.T) {
 
 // One receiver would take 2 s for a thousand answers here.
 func TestManyAnswers_AreReceivedSideBySide(t *testing.T) {
-	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
-		w.serve(quote)
-		c := w.opened(reply.Config{})
+	withClient(t, func(w *world, c *reply.Client) {
 		w.inject(sqs.Fault{Kind: sqs.Latency, Latency: 20 * time.Millisecond, Operation: "ReceiveMessage", Queue: w.replyQueue().Name})
 		began := time.Now()
 		var all sync.WaitGroup
@@ -686,9 +657,7 @@ func TestRefusedCalls_SayWhatIsMissing(t *testing.T) {
 // that the calls get them long before their time is over.
 func TestAnswerOfAReceiveIsLost_TheCallHasItsAnswerSoon(t *testing.T) {
 	for _, lost := range []int{1, 3} {
-		inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
-			w.serve(quote)
-			c := w.opened(reply.Config{})
+		withClient(t, func(w *world, c *reply.Client) {
 			w.inject(sqs.Fault{Kind: sqs.LostAnswer, Operation: "ReceiveMessage", Queue: w.replyQueue().Name, Times: lost})
 			began := time.Now()
 			w.mustCall(c, Request{ID: "r-1"})
@@ -707,9 +676,7 @@ func TestAnswerOfAReceiveIsLost_TheCallHasItsAnswerSoon(t *testing.T) {
 // A delete whose answer takes longer than the answers are hidden has them come once more. They
 // are dropped.
 func TestDeleteOfAnAnswerIsSlow_TheSecondCopyIsDropped(t *testing.T) {
-	inWorldWith(t, sqstest.Config{Container: true}, func(w *world) {
-		w.serve(quote)
-		c := w.opened(reply.Config{})
+	withClient(t, func(w *world, c *reply.Client) {
 		w.inject(sqs.Fault{Kind: sqs.Latency, Operation: "DeleteMessageBatch", Queue: w.replyQueue().Name, Latency: 5 * time.Second, Times: 1})
 		w.mustCall(c, Request{ID: "r-1"})
 		w.mustCall(c, Request{ID: "r-2", Takes: 4 * time.Second})

@@ -80,19 +80,6 @@ func TestEnqueue_LingersWhileACallIsInFlight(t *testing.T) {
 	})
 }
 
-func TestConcurrency_LimitsCallsInFlight(t *testing.T) {
-	inWorld(t, false, func(w *world) {
-		w.slow(time.Second)
-		s := w.sender(sender.Config{Concurrency: 3})
-		began := time.Now()
-		for i := range 60 {
-			w.enqueue(s, sender.Text(fmt.Sprint(i)), nil)
-		}
-		w.flush(s)
-		w.wantTook(began, 3*time.Second) // 7 calls of 1 s, 3 at a time
-	})
-}
-
 func TestCalls_HaveAtMostOneMebibyteWithAttributes(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		w.slow(time.Second)

@@ -62,7 +62,7 @@ func Example() {
 }
 
 func ExampleSender_Enqueue() {
-	s, server := newSender(sender.Config{Queue: "orders", Concurrency: 1})
+	s, server := newSender(sender.Config{Queue: "orders", Concurrency: 1, Linger: time.Minute})
 	defer server.Close()
 	ctx := context.Background()
 	var confirmed atomic.Int32 // results of different calls come concurrently

@@ -193,3 +193,19 @@ func TestSend_AMessageThatWaitsIsNotSentAfterItsContext(t *testing.T) {
 		w.wantBodies("first")
 	})
 }
+
+// A result that comes just before the context ends counts: the message is in the queue.
+func TestSend_ResultAsItsContextEnds_Counts(t *testing.T) {
+	inWorld(t, false, func(w *world) {
+		ctx, cancel := context.WithCancel(w.Context())
+		s := w.sender(sender.Config{Trace: func(context.Context, string, *sender.Message) func(sender.Result) {
+			return func(sender.Result) {
+				cancel()
+				time.Sleep(time.Millisecond) // Send sees the end before the result
+			}
+		}})
+		if err := s.Send(ctx, sender.Text("x")); err != nil {
+			w.Error(err)
+		}
+	})
+}

@@ -23,42 +23,6 @@ func inGroup(groups int) func(i int) sender.Message {
 	}
 }
 
-func TestFIFO_OneMessageOfAGroupInFlight(t *testing.T) {
-	inWorld(t, true, func(w *world) {
-		w.slow(time.Second)
-		s := w.sender(sender.Config{})
-		began := time.Now()
-		for i, r := range w.results(s, 9, inGroup(3)) {
-			if r.Err != nil || r.SequenceNumber == "" {
-				w.Errorf("message %d: %+v", i, r)
-			}
-		}
-		w.wantTook(began, 3*time.Second) // three messages of each group, a call each
-		for _, n := range w.calls() {
-			if n > 3 {
-				w.Errorf("a call of %d messages, and there are 3 groups", n)
-			}
-		}
-	})
-}
-
-func TestFIFO_RetriesKeepTheOrderAndSendOnce(t *testing.T) {
-	for _, fault := range []sqs.Fault{
-		{Kind: sqs.LostAnswer, Times: 1, Skip: 1}, {Kind: sqs.EntryFailure, Times: 3}, {Kind: sqs.Throttled, Times: 2}, {Kind: sqs.Hang, Times: 1, Skip: 2},
-	} {
-		runInWorld(t, string(fault.Kind), true, func(w *world) {
-			s := w.sender(sender.Config{})
-			w.inject(fault)
-			for i, r := range w.results(s, 20, inGroup(2)) {
-				if r.Err != nil {
-					w.Errorf("message %d: %v", i, r.Err)
-				}
-			}
-			requireOrder(w.T, w.server.Snapshot()[0].Messages, 20)
-		})
-	}
-}
-
 // requireOrder checks that there are n messages, those of each group in order, and none
 // twice.
 func requireOrder(t *testing.T, messages []sqs.MessageSnapshot, n int) {

@@ -3,9 +3,7 @@ package sender_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -17,12 +15,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/sender"
-	"github.com/sqsbatch/sqsbatch/test/cases"
-)
-
-var (
-	histories = flag.Int("histories", cases.Of(10, 60), "how many histories TestHistories draws")
-	firstSeed = flag.Uint64("seed", 1, "the seed of the first one")
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 // Producers send while calls fail in every way, contexts end and the sender is closed. Each
@@ -39,9 +32,7 @@ var (
 //   - Close returns the messages that it gave up, and no call begins after it,
 //   - the buffer keeps to its limits, in messages and in bytes, and so do calls in flight.
 func TestHistories(t *testing.T) {
-	seen := map[string]int{}
-	for i := range *histories {
-		seed := *firstSeed + uint64(i)
+	random.Histories{Few: 10, Many: 60, Expect: happenings, Enough: 600, Run: func(t *testing.T, seed uint64, seen random.Seen) {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHistory(t, seed)
 			defer h.server.Close()
@@ -49,19 +40,10 @@ func TestHistories(t *testing.T) {
 			h.check()
 			h.count(seen)
 			if t.Failed() {
-				t.Fatalf("seed %d: %+v, faults %+v", seed, h.cfg, h.faults)
+				t.Fatalf("%+v, faults %+v", h.cfg, h.faults)
 			}
 		})
-	}
-	t.Logf("%d histories with %v", *histories, seen)
-	if *histories < 600 {
-		return
-	}
-	for _, what := range happenings {
-		if seen[what] == 0 {
-			t.Errorf("no history has %s, so its judge has seen nothing", what)
-		}
-	}
+	}}.Check(t)
 }
 
 // happenings are what the judges need to see.
@@ -74,7 +56,7 @@ var happenings = []string{
 // goroutines run.
 type history struct {
 	*world
-	random *rand.Rand
+	random random.Rand
 	fifo   bool
 	large  bool // messages of up to 400 KiB, so that the limit of bytes matters
 	long   bool // faults last up to an hour, not up to 20 s
@@ -105,21 +87,21 @@ type fate struct {
 }
 
 func newHistory(t *testing.T, seed uint64) *history {
-	h := &history{random: rand.New(rand.NewPCG(seed, 1)), told: map[int]int{}, began: time.Now()}
+	h := &history{random: random.New(seed, 1), told: map[int]int{}, began: time.Now()}
 	r := h.random
 	o := sqs.Config{Seed: seed}
-	h.large, h.long, h.slow = r.IntN(10) == 0, r.IntN(5) == 0, r.IntN(4) == 0
-	if !h.large && r.IntN(4) == 0 {
+	h.large, h.long, h.slow = r.OneIn(10), r.OneIn(5), r.OneIn(4)
+	if !h.large && r.OneIn(4) {
 		o.MaxBatchBytes = 100 + r.IntN(300) // calls are refused as a whole
 	}
-	h.fifo = r.IntN(2) == 0
+	h.fifo = r.OneIn(2)
 	h.world = newWorld(t, o, h.fifo, func(o *awssqs.Options) {
 		h.seen = newWitness(o.HTTPClient)
 		o.HTTPClient = h.seen
 	})
 	h.cfg = sender.Config{
-		Queue:       []string{h.name, h.server.QueueURL(h.name)}[r.IntN(2)],
-		Linger:      time.Duration(1 + r.IntN(20_000_000)),
+		Queue:       random.Pick(r, h.name, h.server.QueueURL(h.name)),
+		Linger:      1 + r.UpTo(20*time.Millisecond),
 		Concurrency: 1 + r.IntN(5), MaxBuffered: 1 + r.IntN(60),
 		CallTimeout: time.Duration(1+r.IntN(20)) * time.Second / 2,
 	}
@@ -135,24 +117,14 @@ func newHistory(t *testing.T, seed uint64) *history {
 	return h
 }
 
-func drawFaults(r *rand.Rand, long bool) (list []sqs.Fault) {
-	kinds := []sqs.Fault{
-		{Kind: sqs.LostAnswer}, {Kind: sqs.Throttled}, {Kind: sqs.Failure}, {Kind: sqs.EntryFailure}, {Kind: sqs.Refused}, {Kind: sqs.Hang},
-		{Kind: sqs.Failure, CarriedOut: true}, {Kind: sqs.EntryFailure, CarriedOut: true},
-		{Kind: sqs.EntryFailure, Code: "InvalidMessageContents"}, {Kind: sqs.Failure, Code: "AccessDenied"},
-		{Kind: sqs.Latency, Latency: time.Duration(1 + r.IntN(3_000_000_000))},
-	}
-	for _, f := range kinds {
-		if r.IntN(3) != 0 {
-			continue
+func drawFaults(r random.Rand, long bool) []sqs.Fault {
+	list := r.Faults(nil, sqs.Fault{Kind: sqs.LostAnswer}, sqs.Fault{Kind: sqs.Throttled}, sqs.Fault{Kind: sqs.Failure}, sqs.Fault{Kind: sqs.EntryFailure},
+		sqs.Fault{Kind: sqs.Refused}, sqs.Fault{Kind: sqs.Hang}, sqs.Fault{Kind: sqs.Failure, CarriedOut: true}, sqs.Fault{Kind: sqs.EntryFailure, CarriedOut: true},
+		sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents"}, sqs.Fault{Kind: sqs.Failure, Code: "AccessDenied"}, sqs.Fault{Kind: sqs.Latency})
+	for i := range list {
+		if long && r.OneIn(2) {
+			list[i].Probability, list[i].Times = 1, 0
 		}
-		f.Probability = []float64{0.02, 0.1, 0.3, 0.8}[r.IntN(4)]
-		if long && r.IntN(2) == 0 {
-			f.Probability = 1
-		} else if r.IntN(3) == 0 {
-			f.Times = 1 + r.IntN(10)
-		}
-		list = append(list, f)
 	}
 	return list
 }
@@ -160,18 +132,18 @@ func drawFaults(r *rand.Rand, long bool) (list []sqs.Fault) {
 func (h *history) run() {
 	var producers sync.WaitGroup
 	for p := range 1 + h.random.IntN(6) {
-		random := rand.New(rand.NewPCG(h.random.Uint64(), 2))
-		producers.Go(func() { h.produce(p, random) })
+		own := random.New(h.random.Uint64(), 2)
+		producers.Go(func() { h.produce(p, own) })
 	}
-	end := time.Duration(h.random.IntN(20_000)) * time.Millisecond
+	end := h.random.UpTo(20 * time.Second)
 	if h.long {
-		end = time.Duration(h.random.IntN(3600)) * time.Second
+		end = h.random.UpTo(time.Hour)
 	}
 	if h.large {
 		end /= 10 // an hour of tries of large messages costs 4 s of processor time
 	}
-	within := time.Duration(h.random.IntN(10_000)) * time.Millisecond
-	if h.random.IntN(4) == 0 { // it is closed while they send
+	within := h.random.UpTo(10 * time.Second)
+	if h.random.OneIn(4) { // it is closed while they send
 		time.Sleep(end)
 		ctx, cancel := context.WithTimeout(context.Background(), within)
 		h.left = h.s.Close(ctx)
@@ -202,14 +174,14 @@ func (h *history) run() {
 
 // produce sends messages of a group that no other producer has. Those of a FIFO group are in
 // order only if one goroutine sends them.
-func (h *history) produce(number int, r *rand.Rand) {
+func (h *history) produce(number int, r random.Rand) {
 	count, size := r.IntN(60), 30
 	if h.large {
 		count, size = r.IntN(12), 400<<10
 	}
 	for i := range count {
 		m := sender.Text(fmt.Sprintf("%d %d %s", number, i, strings.Repeat("b", r.IntN(size))))
-		if h.fifo || r.IntN(2) == 0 {
+		if h.fifo || r.OneIn(2) {
 			m.Group = fmt.Sprint("group-", number)
 		}
 		f := &fate{body: m.Body, group: m.Group}
@@ -217,19 +189,19 @@ func (h *history) produce(number int, r *rand.Rand) {
 		h.sent = append(h.sent, f)
 		h.mu.Unlock()
 		ctx, cancel := context.Background(), context.CancelFunc(func() {})
-		if r.IntN(4) == 0 {
-			ctx, cancel = context.WithTimeout(ctx, time.Duration(r.IntN(5000))*time.Millisecond)
+		if r.OneIn(4) {
+			ctx, cancel = context.WithTimeout(ctx, r.UpTo(5*time.Second))
 		}
-		if r.IntN(3) == 0 {
+		if r.OneIn(3) {
 			h.send(ctx, m, f)
 		} else {
-			h.enqueue(ctx, m, f, number, i+1, time.Duration(r.IntN(100))*time.Millisecond)
+			h.enqueue(ctx, m, f, number, i+1, r.UpTo(100*time.Millisecond))
 		}
 		cancel()
-		if r.IntN(3) == 0 {
-			time.Sleep(time.Duration(r.IntN(30)) * time.Millisecond)
+		if r.OneIn(3) {
+			time.Sleep(r.UpTo(30 * time.Millisecond))
 		}
-		if r.IntN(30) == 0 {
+		if r.OneIn(30) {
 			_ = h.s.Flush(ctx)
 		}
 	}
@@ -433,31 +405,26 @@ func (f *fate) failed() bool {
 }
 
 // count says what this history has shown.
-func (h *history) count(seen map[string]int) {
-	note := func(is bool, what string) {
-		if is {
-			seen[what]++
-		}
-	}
+func (h *history) count(seen random.Seen) {
 	for _, f := range h.sent {
 		tries := h.seen.of(f.body)
 		for _, t := range tries {
-			note(t.refused, "refused by SQS")
-			note(t.failed, "an error of the service")
+			seen.Saw("refused by SQS", t.refused)
+			seen.Saw("an error of the service", t.failed)
 		}
-		note(len(tries) > 1, "retried")
+		seen.Saw("retried", len(tries) > 1)
 		for _, r := range f.results {
-			note(r.Err == nil, "confirmed")
-			note(errors.Is(r.Err, sender.ErrClosed), "given up by Close")
-			note(errors.Is(r.Err, context.DeadlineExceeded), "given up by a context")
-			note(errors.Is(r.Err, sender.ErrGroupFailed), "failed behind another")
-			note(errors.Is(r.Err, sender.ErrTooLate), "too late")
+			seen.Saw("confirmed", r.Err == nil)
+			seen.Saw("given up by Close", errors.Is(r.Err, sender.ErrClosed))
+			seen.Saw("given up by a context", errors.Is(r.Err, context.DeadlineExceeded))
+			seen.Saw("failed behind another", errors.Is(r.Err, sender.ErrGroupFailed))
+			seen.Saw("too late", errors.Is(r.Err, sender.ErrTooLate))
 		}
 	}
-	note(len(h.server.Snapshot()[0].Messages) > h.distinct(), "second copies")
-	note(h.mostMessages == h.cfg.MaxBuffered, "a full buffer")
-	note(h.large && h.mostBytes > int(h.cfg.MaxBufferedBytes)-300<<10, "a buffer full of bytes")
-	note(h.long && h.closed.Sub(h.began) > 30*time.Minute, "more than half an hour")
+	seen.Saw("second copies", len(h.server.Snapshot()[0].Messages) > h.distinct())
+	seen.Saw("a full buffer", h.mostMessages == h.cfg.MaxBuffered)
+	seen.Saw("a buffer full of bytes", h.large && h.mostBytes > int(h.cfg.MaxBufferedBytes)-300<<10)
+	seen.Saw("more than half an hour", h.long && h.closed.Sub(h.began) > 30*time.Minute)
 }
 
 func (h *history) distinct() int {

@@ -66,18 +66,6 @@ func TestPrepare_PreparedMessagesShareACall(t *testing.T) {
 	})
 }
 
-// While messages are prepared, others linger for them. When none is prepared, they do not.
-func TestPrepare_TheLastOneDoesNotLinger(t *testing.T) {
-	inWorld(t, false, func(w *world) {
-		s := w.sender(sender.Config{Prepare: shorten(time.Second), Linger: 500 * time.Millisecond, Concurrency: 1})
-		h := s.Wrap(batch.HandlerFunc(func(ctx context.Context, r batch.Record) error { return s.SendWithRecord(ctx, large("0")) }))
-		began := time.Now()
-		if failed := w.invoke(h, "1", "2", "3"); len(failed) > 0 || time.Since(began) > 3*time.Second+time.Millisecond {
-			w.Errorf("%q failed; took %v", failed, time.Since(began))
-		}
-	})
-}
-
 func TestPrepare_AtMostConcurrencyAtATime(t *testing.T) {
 	inWorld(t, false, func(w *world) {
 		var now, most atomic.Int32

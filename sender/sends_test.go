@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +18,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/bulk"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
-	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 	"github.com/sqsbatch/sqsbatch/sender"
 	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
@@ -91,17 +89,6 @@ func forward(s *sender.Sender) batch.Handler {
 		}
 		return nil
 	}))
-}
-
-func TestWrap_RecordsAreDoneWhenTheirMessagesAreConfirmed(t *testing.T) {
-	inWorld(t, false, func(w *world) {
-		w.slow(time.Second)
-		s := w.sender(sender.Config{})
-		began := time.Now()
-		w.wantFailures(0, forward(s), "1", "2", "3", "4", "5")
-		w.wantTook(began, time.Second) // nothing is to be waited for but the call
-		w.wantSent(10)
-	})
 }
 
 // Records that run share calls. The last one does not linger.
@@ -334,34 +321,6 @@ func TestSendWithRecord_AfterAFailedMessage(t *testing.T) {
 			w.wantBodies()
 		})
 	}
-}
-
-func TestWrap_InAContainer(t *testing.T) {
-	inWorld(t, false, func(w *world) {
-		w.create("source")
-		url := w.server.QueueURL("source")
-		in := w.sender(sender.Config{Queue: url})
-		for i := range 50 {
-			w.enqueue(in, numbered(i), nil)
-		}
-		w.flush(in)
-		s := w.sender(sender.Config{})
-		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Code: "InvalidMessageContents", Queue: "orders", Operation: "SendMessageBatch", Probability: 0.2, Times: 10})
-		p := longpoll.New(forward(s), longpoll.Config{Queue: url, SQS: w.client})
-		ctx, cancel := context.WithCancel(w.Context())
-		var run sync.WaitGroup
-		run.Go(func() { _ = p.Run(ctx) })
-		time.Sleep(time.Hour)
-		cancel()
-		run.Wait()
-		sent := map[string]int{}
-		for _, body := range w.bodies() {
-			sent[body]++
-		}
-		if len(sent) != 100 {
-			w.Errorf("%d messages arrived, want all 100", len(sent))
-		}
-	})
 }
 
 // The first try of the record sends one of two messages. The second try sends both.

@@ -18,7 +18,7 @@ func TestHistories(t *testing.T) {
 	for _, s := range servers(t, "id") {
 		t.Run(s.name, func(t *testing.T) {
 			c := histories.Config{
-				Histories: 100, Lease: time.Second, Lag: 100 * time.Millisecond, Slack: 2 * time.Millisecond, Test: s.test,
+				Few: 100, Many: 100, Lease: time.Second, Lag: 100 * time.Millisecond, Slack: 2 * time.Millisecond, Test: s.test,
 				Store: func(f *histories.Faults) idempotency.Store {
 					return dynamostore.New(clientOf(f.Transport(s.transport()), s.endpoint, func(o *dynamodb.Options) {
 						o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = s.backoff })
@@ -26,7 +26,7 @@ func TestHistories(t *testing.T) {
 				},
 			}
 			if s.name != "fake" {
-				c.Histories, c.AtOnce, c.Lease, c.Lag = 40, 10, 200*time.Millisecond, 10*time.Millisecond
+				c.Few, c.Many, c.AtOnce, c.Lease, c.Lag = 40, 40, 10, 200*time.Millisecond, 10*time.Millisecond
 			}
 			histories.Check(t, c)
 		})

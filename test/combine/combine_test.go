@@ -1,75 +1,59 @@
 package combine
 
 import (
-	"cmp"
-	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
-	"github.com/sqsbatch/sqsbatch/test/cases"
 	"github.com/sqsbatch/sqsbatch/test/docpage"
-)
-
-var (
-	seed      = flag.Uint64("seed", 1, "the seed of the first history; each has the next")
-	histories = flag.Int("histories", 0, "how many histories; 0 for few, or many with TEST_MANY")
-	goOn      = flag.Bool("all", false, "go on after a history that goes wrong")
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestCombine carries out histories of what the page docs/combining.md allows.
 func TestCombine(t *testing.T) {
-	n := cmp.Or(*histories, cases.Of(100, 5000))
-	seen := map[any]int{}
-	for s := range uint64(n) {
-		h := Run(t, Generate(*seed+s), Mutant{})
-		if violations := Check(h); len(violations) > 0 {
-			t.Error(explain(h, violations[0]))
-			if !*goOn {
-				return
-			}
-		}
-		for i, outer := range h.Plan.Parts {
-			for _, inner := range h.Plan.Parts[i+1:] {
-				seen[drawn{order{outer, inner}, h.Plan.Poll, h.Plan.FIFO}]++
-			}
-		}
-		for _, e := range h.Entries {
-			seen[e.Kind]++
-		}
-	}
-	if n < 5000 {
-		return
-	}
-	for _, kind := range kinds {
-		if seen[kind] == 0 {
-			t.Errorf("%q never occurred", kind)
-		}
+	var expect []string
+	for _, kind := range []Kind{Sent, Received, Deleted, Dead, Called, Ended, Committed, Completed, KeptFailure, Finished, Repeated, Mail, Answer, Changed, Killed} {
+		expect = append(expect, string(kind))
 	}
 	for _, outer := range partNames {
 		for _, inner := range partNames {
 			for k := range 4 {
-				d := drawn{order{outer, inner}, k&1 > 0, k&2 > 0}
-				if may := outer != inner && !refused(outer, inner); may != (seen[d] > 0) {
-					t.Errorf("%+v occurred %d times", d, seen[d])
+				if outer != inner && !refused(outer, inner) {
+					expect = append(expect, drawn(outer, inner, k&1 > 0, k&2 > 0))
 				}
 			}
+		}
+	}
+	seen := random.Histories{Few: 100, Many: 5000, Expect: expect, Enough: 5000, Run: func(t *testing.T, seed uint64, seen random.Seen) {
+		h := Run(t, Generate(seed), Mutant{})
+		if violations := Check(h); len(violations) > 0 {
+			t.Error(explain(h, violations[0]))
+		}
+		for i, outer := range h.Plan.Parts {
+			for _, inner := range h.Plan.Parts[i+1:] {
+				seen.Saw(drawn(outer, inner, h.Plan.Poll, h.Plan.FIFO), true)
+			}
+		}
+		for _, e := range h.Entries {
+			seen.Saw(string(e.Kind), true)
+		}
+	}}.Check(t)
+	for what := range seen {
+		if !slices.Contains(expect, what) {
+			t.Errorf("%s occurred", what)
 		}
 	}
 }
 
 // drawn is an order in a mode and a kind of queue.
-type drawn struct {
-	order
-	Poll, FIFO bool
+func drawn(outer, inner string, poll, fifo bool) string {
+	return fmt.Sprintf("%s around %s, poll %v, fifo %v", outer, inner, poll, fifo)
 }
-
-// kinds are the entries of histories in which nothing is wrong.
-var kinds = []Kind{Sent, Received, Deleted, Dead, Called, Ended, Committed, Completed, KeptFailure, Finished, Repeated, Mail, Answer, Changed, Killed}
 
 func explain(h *History, v Violation) string {
 	return fmt.Sprintf("seed %d: %s: %s, at %v\n%v", h.Plan.Seed, v.Promise, v.Text, v.At.Sub(h.Began), h)

@@ -7,25 +7,20 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/bulk"
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
-
-// within is among how many histories a mutant must be caught.
-const within = 2000
 
 // caught fails the test unless a history shows that a promise is broken.
 func caught(t *testing.T, promise Promise, mutant Mutant, parts ...string) {
 	t.Helper()
-	found := map[Promise]int{}
-	for s := range uint64(within) {
-		for _, v := range Check(Run(t, Generate(s, parts...), mutant)) {
+	random.Catch(t, 2000, func(t *testing.T, seed uint64) string {
+		for _, v := range Check(Run(t, Generate(seed, parts...), mutant)) {
 			if v.Promise == promise {
-				t.Logf("seed %d, after %v", s, found)
-				return
+				return v.Text
 			}
-			found[v.Promise]++
 		}
-	}
-	t.Errorf("not caught by %q in %d histories, but %v", promise, within, found)
+		return ""
+	})
 }
 
 // TestWrongOrders_AsMutants shows that each order that the table calls wrong breaks its promise.

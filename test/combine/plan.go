@@ -2,12 +2,12 @@ package combine
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 // Plan is all of a history that is decided before it begins.
@@ -94,11 +94,7 @@ func (p *Plan) String() string {
 	return b.String()
 }
 
-type generator struct{ *rand.Rand }
-
-func (g generator) oneIn(n int) bool { return g.IntN(n) == 0 }
-
-func pick[T any](g generator, from ...T) T { return from[g.IntN(len(from))] }
+type generator struct{ random.Rand }
 
 const (
 	timeout    = 5 * time.Second // of a record
@@ -109,44 +105,44 @@ const (
 // Generate draws the plan of a seed. With parts it has those, in this order, whether they are
 // right or not, and perhaps others.
 func Generate(seed uint64, parts ...string) *Plan {
-	g := generator{rand.New(rand.NewPCG(seed, 0x636f_6d62_696e_6521))}
+	g := generator{random.New(seed, 0x636f_6d62_696e_6521)}
 	p := &Plan{
-		Seed: seed, Parts: g.parts(parts), Poll: g.oneIn(2), FIFO: g.oneIn(2), Chunk: pick(g, 1, 2, 3, 10), Rate: pick(g, 1, 20),
-		Concurrency: pick(g, 0, 0, 1, 3), Processes: 1 + g.IntN(3), Heal: time.Duration(20+g.IntN(100)) * time.Second,
+		Seed: seed, Parts: g.parts(parts), Poll: g.OneIn(2), FIFO: g.OneIn(2), Chunk: random.Pick(g, 1, 2, 3, 10), Rate: random.Pick(g, 1, 20),
+		Concurrency: random.Pick(g, 0, 0, 1, 3), Processes: 1 + g.IntN(3), Heal: time.Duration(20+g.IntN(100)) * time.Second,
 	}
 	if p.has("idempotency") {
-		p.Tx = g.oneIn(2)
-		p.KeepPermanent = g.oneIn(2)
+		p.Tx = g.OneIn(2)
+		p.KeepPermanent = g.OneIn(2)
 	}
-	trouble, copies := pick(g, 0, 10, 30, 60), p.has("idempotency") && !g.oneIn(4)
+	trouble, copies := random.Pick(g, 0, 10, 30, 60), p.has("idempotency") && !g.OneIn(4)
 	at := time.Duration(0)
-	for n := range 1 + g.IntN(pick(g, 5, 15, 25)) {
-		m := Message{Number: n, Key: n, At: at, Patience: pick(g, time.Hour, time.Hour, 8*time.Second)}
+	for n := range 1 + g.IntN(random.Pick(g, 5, 15, 25)) {
+		m := Message{Number: n, Key: n, At: at, Patience: random.Pick(g, time.Hour, time.Hour, 8*time.Second)}
 		if p.FIFO {
-			m.Group = pick(g, "a", "b")
+			m.Group = random.Pick(g, "a", "b")
 		}
-		if copies && n > 0 && g.oneIn(3) {
+		if copies && n > 0 && g.OneIn(3) {
 			m.Key = p.Messages[g.IntN(n)].Key
 		}
 		for range 4 {
 			if g.IntN(100) < trouble {
 				m.Acts = append(m.Acts, g.act())
 			} else {
-				m.Acts = append(m.Acts, Act{OK, pick(g, 0, time.Millisecond, 200*time.Millisecond), true})
+				m.Acts = append(m.Acts, Act{OK, random.Pick(g, 0, time.Millisecond, 200*time.Millisecond), true})
 			}
 		}
 		p.Messages = append(p.Messages, m)
-		at += pick(g, 0, 0, 0, 0, 20*time.Millisecond, time.Second)
+		at += random.Pick(g, 0, 0, 0, 0, 20*time.Millisecond, time.Second)
 	}
-	if !g.oneIn(3) {
-		p.Broken = pick(g, 0, 5, 20, 40)
-		for range 1 + g.IntN(4) {
-			p.Faults = append(p.Faults, g.fault())
-		}
+	if !g.OneIn(3) {
+		p.Broken = random.Pick(g, 0, 5, 20, 40)
+		p.Faults = g.Faults([]string{"SendMessageBatch", "SendMessageBatch", "SendMessageBatch", "DeleteMessageBatch", "ChangeMessageVisibilityBatch", "ReceiveMessage"},
+			sqs.Fault{Kind: sqs.Failure}, sqs.Fault{Kind: sqs.Failure, CarriedOut: true}, sqs.Fault{Kind: sqs.EntryFailure}, sqs.Fault{Kind: sqs.EntryFailure, CarriedOut: true},
+			sqs.Fault{Kind: sqs.LostAnswer}, sqs.Fault{Kind: sqs.Throttled}, sqs.Fault{Kind: sqs.Hang})
 	}
-	if g.oneIn(2) {
+	if g.OneIn(2) {
 		for range 1 + g.IntN(3) {
-			p.Kills = append(p.Kills, Kill{time.Duration(g.IntN(int(p.Heal))), g.oneIn(2)})
+			p.Kills = append(p.Kills, Kill{time.Duration(g.IntN(int(p.Heal))), g.OneIn(2)})
 		}
 	}
 	return p
@@ -154,30 +150,14 @@ func Generate(seed uint64, parts ...string) *Plan {
 
 func (g generator) act() Act {
 	a := Act{
-		End:   pick(g, OK, Fail, Fail, Fail, Fail, Permanent, Classified, Abort, Panic),
-		Takes: pick(g, 0, 0, time.Millisecond, 300*time.Millisecond, timeout/2),
-		Heeds: !g.oneIn(3),
+		End:   random.Pick(g, OK, Fail, Fail, Fail, Fail, Permanent, Classified, Abort, Panic),
+		Takes: random.Pick(g, 0, 0, time.Millisecond, 300*time.Millisecond, timeout/2),
+		Heeds: !g.OneIn(3),
 	}
-	if g.oneIn(12) {
+	if g.OneIn(12) {
 		a.Takes = 2 * timeout
 	}
 	return a
-}
-
-func (g generator) fault() sqs.Fault {
-	f := sqs.Fault{
-		Operation:   pick(g, "SendMessageBatch", "SendMessageBatch", "SendMessageBatch", "DeleteMessageBatch", "ChangeMessageVisibilityBatch", "ReceiveMessage"),
-		Kind:        pick(g, sqs.Failure, sqs.EntryFailure, sqs.LostAnswer, sqs.Throttled, sqs.Hang),
-		Probability: pick(g, 0.2, 0.5, 1), Skip: pick(g, 0, 0, 2), Times: pick(g, 1, 3, 10, 0),
-		CarriedOut: g.oneIn(2),
-	}
-	if f.Operation == "ReceiveMessage" && f.Kind == sqs.EntryFailure {
-		f.Kind = sqs.Failure
-	}
-	if f.Kind != sqs.Failure && f.Kind != sqs.EntryFailure {
-		f.CarriedOut = false
-	}
-	return f
 }
 
 // parts adds parts to those that must be there, up to three. No pair with an added one is wrong.
@@ -199,7 +179,7 @@ func (g generator) parts(list []string) []string {
 			}
 		}
 		if len(places) > 0 {
-			list = slices.Insert(list, pick(g, places...), name)
+			list = slices.Insert(list, random.Pick(g, places...), name)
 		}
 	}
 	return list

@@ -36,6 +36,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/payload/s3payload"
 	"github.com/sqsbatch/sqsbatch/sender"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 // Mutant breaks something between the parts, to show that the checks see it. Its functions may be nil.
@@ -220,10 +221,7 @@ func (w *world) breaks() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.draws++
-	x := (w.plan.Seed + w.draws) * 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return !w.healed.Load() && int((x^x>>31)%100) < w.plan.Broken
+	return !w.healed.Load() && int(random.Mix(w.plan.Seed+w.draws)%100) < w.plan.Broken
 }
 
 func (w *world) nextCall() int {
@@ -270,7 +268,7 @@ type env struct {
 func (w *world) newEnv() (*env, error) {
 	e := &env{w: w, busy: true}
 	e.ctx, e.end = context.WithCancel(context.Background())
-	e.store = &store{e}
+	e.store = e.newStore()
 	e.sqs = w.server.Client(func(o *awssqs.Options) { o.HTTPClient = &http.Client{Transport: e} })
 	e.s3 = w.s3(e)
 	if err := e.newParts(); err != nil {

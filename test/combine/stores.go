@@ -8,14 +8,34 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 // store is a process's way to the idempotency store, which all processes share. The store is the
 // database of the function's work, too.
-type store struct{ *env }
+type store struct {
+	*env
+	idempotency.Store
+}
+
+func (e *env) newStore() *store {
+	s := &store{env: e}
+	s.Store = &random.Around{Store: e.w.memory, Call: func(ctx context.Context, c random.StoreCall, do func(context.Context) (idempotency.Found, error)) (found idempotency.Found, err error) {
+		e.w.database.Lock()
+		defer e.w.database.Unlock()
+		err = s.call(func() (err error) {
+			if c.Operation == "Complete" {
+				return s.complete(ctx, c.Key, c.Owner, c.Completion)
+			}
+			found, err = do(ctx)
+			return err
+		})
+		return found, err
+	}}
+	return s
+}
 
 var (
 	errDead    = errors.New("the process is dead")
@@ -41,33 +61,6 @@ func (s *store) call(do func() error) error {
 		return errBroken
 	}
 	return err
-}
-
-func (s *store) locked(do func() error) error {
-	s.w.database.Lock()
-	defer s.w.database.Unlock()
-	return s.call(do)
-}
-
-// Claim implements idempotency.Store, as the methods below.
-func (s *store) Claim(ctx context.Context, c idempotency.Claim) (found idempotency.Found, err error) {
-	err = s.locked(func() (err error) {
-		found, err = s.w.memory.Claim(ctx, c)
-		return err
-	})
-	return found, err
-}
-
-func (s *store) Renew(ctx context.Context, key, owner string, lease time.Duration) error {
-	return s.locked(func() error { return s.w.memory.Renew(ctx, key, owner, lease) })
-}
-
-func (s *store) Complete(ctx context.Context, key, owner string, c idempotency.Completion) error {
-	return s.locked(func() error { return s.complete(ctx, key, owner, c) })
-}
-
-func (s *store) Release(ctx context.Context, key, owner string) error {
-	return s.locked(func() error { return s.w.memory.Release(ctx, key, owner) })
 }
 
 func (s *store) complete(ctx context.Context, key, owner string, c idempotency.Completion) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 // config is the function's handler.Config, without hooks and clients.
@@ -37,7 +38,7 @@ func backoff(name string, seed uint64) partialfailure.Backoff {
 		// Exponential, drawn by the plan's seed.
 		return func(attempt int) time.Duration {
 			longest := min(2*time.Second<<min(max(attempt, 1)-1, 20), 15*time.Minute)
-			return time.Second + time.Duration(mix(seed^uint64(attempt))%uint64(longest-time.Second+1))
+			return time.Second + time.Duration(random.Mix(seed^uint64(attempt))%uint64(longest-time.Second+1))
 		}
 	case "constant":
 		return func(int) time.Duration { return 2 * time.Second }
@@ -45,7 +46,7 @@ func backoff(name string, seed uint64) partialfailure.Backoff {
 		return func(attempt int) time.Duration { return min(3*time.Second*time.Duration(attempt), time.Minute) }
 	case "hashed":
 		return func(attempt int) time.Duration {
-			return time.Duration(mix(seed+uint64(attempt)) % uint64(longestHashed))
+			return time.Duration(random.Mix(seed+uint64(attempt)) % uint64(longestHashed))
 		}
 	case "negative":
 		return func(int) time.Duration { return -5 * time.Second }
@@ -55,14 +56,6 @@ func backoff(name string, seed uint64) partialfailure.Backoff {
 		return func(int) time.Duration { panic("the backoff panicked") }
 	}
 	return nil // "outage": the toolkit's own, which no seed repeats
-}
-
-// mix is the finalizer of SplitMix64: near numbers give numbers far apart.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }
 
 // config is the replica's longpoll.Config, without hooks and client.

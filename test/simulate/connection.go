@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 // Break is what goes wrong with the toolkit's calls on their way to SQS, or with
@@ -60,14 +61,14 @@ func breakKinds(operation string) []BreakKind {
 
 func (g generator) breaks(p Plan) (list []Break) {
 	for range 1 + g.IntN(3) {
-		b := Break{Operation: pick(g, append(settling, "SendMessageBatch")...), Times: pick(g, 0, 0, 1, 3), Skip: sometimes(g, 4, 1, 3)}
+		b := Break{Operation: random.Pick(g, append(settling, "SendMessageBatch")...), Times: random.Pick(g, 0, 0, 1, 3), Skip: random.Sometimes(g, 4, 1, 3)}
 		kinds := breakKinds(b.Operation)
-		b.Kind = pick(g, append(kinds, kinds[len(kinds)-2:]...)...)
+		b.Kind = random.Pick(g, append(kinds, kinds[len(kinds)-2:]...)...)
 		switch b.Kind {
 		case TooMany:
-			b.Most, b.Times = pick(g, 1, 2, 3, 5), pick(g, 0, 0, 3)
+			b.Most, b.Times = random.Pick(g, 1, 2, 3, 5), random.Pick(g, 0, 0, 3)
 		case OneEntry:
-			b.Message, b.Times = pick(g, p.Messages...).Number, pick(g, 0, 0, 3)
+			b.Message, b.Times = random.Pick(g, p.Messages...).Number, random.Pick(g, 0, 0, 3)
 		}
 		if b.Operation == "SendMessageBatch" {
 			b.Skip = 0 // they are few, and most of few entries
@@ -80,9 +81,9 @@ func (g generator) breaks(p Plan) (list []Break) {
 
 // heartbeat breaks calls that extend what is handled.
 func (g generator) heartbeat(p Plan) Break {
-	b := Break{Heartbeat: true, Operation: "ChangeMessageVisibilityBatch", Times: pick(g, 1, 3), Skip: sometimes(g, 4, 1),
-		Most: 1, Message: pick(g, p.Messages...).Number}
-	b.Kind = pick(g, breakKinds(b.Operation)...)
+	b := Break{Heartbeat: true, Operation: "ChangeMessageVisibilityBatch", Times: random.Pick(g, 1, 3), Skip: random.Sometimes(g, 4, 1),
+		Most: 1, Message: random.Pick(g, p.Messages...).Number}
+	b.Kind = random.Pick(g, breakKinds(b.Operation)...)
 	return b
 }
 

@@ -6,22 +6,21 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/internal/longpoll"
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
-// Coverage counts what occurred in histories, so that it can be seen that what
+// coverage counts what occurred in a history, so that it can be seen that what
 // is checked was also tried. What could occur and did not is there with 0.
-type Coverage map[string]int
+type coverage struct{ random.Seen }
 
-// NewCoverage expects each value that plans draw, and each fault of each call.
-func NewCoverage() Coverage {
-	c := Coverage{}
+// expected are the values that plans draw, and the faults of each call.
+func expected() []string {
+	c := coverage{random.Seen{}}
 	expect(c, "queue: %s", "standard", "FIFO", "standard with redrive", "FIFO with redrive")
 	expect(c, "config: Backoff %s", "", "outage", "constant", "linear", "hashed", "negative", "endless", "panics")
 	expect(c, "config: OnPermanent %s", "", "dead-letter", "retry", "drop")
@@ -58,27 +57,26 @@ func NewCoverage() Coverage {
 		expect(c, mode+"idempotency: %s", "function", "copy", "copy of another queue", "copy in its group", "work", "work is taken over",
 			"completion by one who lost the claim", "claim is renewed", "handler loses its claim", "permanent failure is kept", "record waits at its last attempt")
 	}
-	return c
+	return slices.Collect(maps.Keys(c.Seen))
 }
 
-func expect[T any](c Coverage, format string, names ...T) {
+func expect[T any](c coverage, format string, names ...T) {
 	for _, name := range names {
-		c[fmt.Sprintf(format, name)] += 0
+		c.Saw(fmt.Sprintf(format, name), false)
 	}
 }
 
-// Add counts a history.
-func (c Coverage) Add(h *History) {
+func (c coverage) history(h *History) {
 	indexed := h.checker()
-	c["history"]++
-	c.is("poll: history", h.Plan.Polls())
+	c.Seen["history"]++
+	c.Saw("poll: history", h.Plan.Polls())
 	c.plan(h.Plan)
 	for _, g := range h.Handlings {
-		c["handler: "+string(g.End)]++
+		c.Seen["handler: "+string(g.End)]++
 		if acts := h.Plan.message(g.Number).Acts; g.Attempt >= 1 && g.Attempt <= len(acts) {
 			a := acts[g.Attempt-1]
-			c["verb: "+string(a.Verb)]++
-			c.is("handler: ignores its deadline", a.Takes > 0 && !a.Heeds && g.Ended.At.After(g.Allowed))
+			c.Seen["verb: "+string(a.Verb)]++
+			c.Saw("handler: ignores its deadline", a.Takes > 0 && !a.Heeds && g.Ended.At.After(g.Allowed))
 		}
 	}
 	mode := ""
@@ -86,10 +84,10 @@ func (c Coverage) Add(h *History) {
 		mode = "poll "
 	}
 	for kind, n := range h.Struck {
-		c[mode+"fault: "+kind] += n
+		c.Seen[mode+"fault: "+kind] += n
 	}
 	for _, e := range h.Events {
-		c.is("SQS: gives up on a message", e.Kind == sqs.Redriven)
+		c.Saw("SQS: gives up on a message", e.Kind == sqs.Redriven)
 	}
 	for _, i := range h.Invocations {
 		c.invocation(i)
@@ -97,42 +95,37 @@ func (c Coverage) Add(h *History) {
 	for _, p := range h.Processes {
 		c.process(p)
 	}
-	c.is("lambda: 64 invocations of one process at a time", h.together() >= atATime)
+	c.Saw("lambda: 64 invocations of one process at a time", h.together() >= atATime)
 	c.aborts(indexed)
 	c.keys(indexed, mode)
 	for _, d := range h.Dead {
-		c["message in a dead-letter queue"]++
-		c.is("message in a dead-letter queue: with its origin", d.Origin != "")
+		c.Seen["message in a dead-letter queue"]++
+		c.Saw("message in a dead-letter queue: with its origin", d.Origin != "")
 	}
-	c.is("faults and failures: until they are healed", h.Healed.Came())
+	c.Saw("faults and failures: until they are healed", h.Healed.Came())
 }
 
-// plan counts what queues, functions and replicas have.
-func (c Coverage) plan(p Plan) {
+// plan counts the fields that queues, functions and replicas have, and what plans draw most.
+func (c coverage) plan(p Plan) {
 	for _, q := range p.Queues {
 		kind := "queue: standard"
 		if q.FIFO() {
 			kind = "queue: FIFO"
 		}
-		c[kind]++
-		c.is(kind+" with redrive", q.MaxReceive > 0)
-		c.is("mapping: window", q.Window > 0)
-		c.is("mapping: maximum concurrency", q.Concurrency > 0)
-		c.is("mapping: without ReportBatchItemFailures", !q.Report && !p.Polls())
-		c.is("mapping: batch size above 10", q.BatchSize > 10)
+		c.Seen[kind]++
+		c.Saw(kind+" with redrive", q.MaxReceive > 0)
+		c.fields("queue", q)
+		c.Saw("mapping: without ReportBatchItemFailures", !q.Report && !p.Polls())
 	}
 	for _, f := range p.Functions {
 		c.fields("config", f)
-		c.is("config: several invocations in one environment", f.PerEnvironment > 1)
-		c.is("config: DeadLetterQueue by ARN", strings.HasPrefix(f.DeadLetterQueue, "arn:"))
-		c["config: Backoff "+f.Backoff]++
-		c["config: OnPermanent "+f.OnPermanent]++
+		c.Saw("config: several invocations in one environment", f.PerEnvironment > 1)
+		c.Seen["config: Backoff "+f.Backoff]++
+		c.Seen["config: OnPermanent "+f.OnPermanent]++
 	}
 	for i, r := range p.Replicas {
 		c.fields("poll config", r)
-		c.is("poll config: more Prefetch", r.Prefetch > 0)
-		c.is("poll config: no Prefetch", r.Prefetch < 0)
-		c.is("poll: replicas share a queue", slices.ContainsFunc(p.Replicas[:i], func(other Replica) bool { return other.Queue == r.Queue }))
+		c.Saw("poll: replicas share a queue", slices.ContainsFunc(p.Replicas[:i], func(other Replica) bool { return other.Queue == r.Queue }))
 	}
 }
 
@@ -154,182 +147,128 @@ func (h *History) together() (together int) {
 }
 
 // fields counts the fields of a struct that are set.
-func (c Coverage) fields(of string, v any) {
+func (c coverage) fields(of string, v any) {
 	value := reflect.ValueOf(v)
 	for i := range value.NumField() {
-		c.is(of+": "+value.Type().Field(i).Name, !value.Field(i).IsZero())
+		c.Saw(of+": "+value.Type().Field(i).Name, !value.Field(i).IsZero())
 	}
 }
 
-// is counts something if it occurred.
-func (c Coverage) is(name string, is bool) {
-	c[name] += 0
-	if is {
-		c[name]++
-	}
-}
-
-func (c Coverage) invocation(i *Invocation) {
-	c["invocation"]++
+func (c coverage) invocation(i *Invocation) {
+	c.Seen["invocation"]++
 	if i.Killed.Came() {
-		c["killed: "+string(i.How)]++
+		c.Seen["killed: "+string(i.How)]++
 	}
-	c.is("invocation: answers with an error", i.Err != nil)
+	c.Saw("invocation: answers with an error", i.Err != nil)
 	if len(i.Records) > 0 && i.heldTwice(i.Records[0].MessageID) {
-		c["message twice in one batch"]++
+		c.Seen["message twice in one batch"]++
 	}
 	for _, o := range i.Results {
-		c["outcome: "+o.Outcome.String()]++
-		c.is("visibility: is set", !o.Outcome.Done() && o.VisibilitySet)
-		c.is("visibility: is not set", !o.Outcome.Done() && !o.VisibilitySet)
-		c.is("visibility: is cut to what SQS takes", o.VisibilitySet && o.VisibleIn.Hours() > 11)
+		c.Seen["outcome: "+o.Outcome.String()]++
+		c.Saw("visibility: is set", !o.Outcome.Done() && o.VisibilitySet)
+		c.Saw("visibility: is not set", !o.Outcome.Done() && !o.VisibilitySet)
+		c.Saw("visibility: is cut to what SQS takes", o.VisibilitySet && o.VisibleIn.Hours() > 11)
 	}
 	for _, call := range i.Calls {
 		c.call("", call)
 	}
 }
 
-// Missing returns what has to occur in many histories, and did not.
-func (c Coverage) Missing() (missing []string) {
-	for _, name := range slices.Sorted(maps.Keys(c)) {
-		if c[name] == 0 {
-			missing = append(missing, name)
-		}
-	}
-	return missing
-}
-
 // call counts a call of a mode.
-func (c Coverage) call(mode string, call *Call) {
+func (c coverage) call(mode string, call *Call) {
 	if call.Err == "" && call.Ended.Came() {
-		c[mode+"call: "+call.Operation]++
+		c.Seen[mode+"call: "+call.Operation]++
 	} else {
-		c[mode+"call that fails: "+call.Operation]++
+		c.Seen[mode+"call that fails: "+call.Operation]++
 	}
-}
-
-// String prints a count a line.
-func (c Coverage) String() string {
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(c)) {
-		fmt.Fprintf(&b, "%9d  %s\n", c[name], name)
-	}
-	return b.String()
 }
 
 // process counts what happened to a process.
-func (c Coverage) process(p *Process) {
-	c["poll: process"]++
+func (c coverage) process(p *Process) {
+	c.Seen["poll: process"]++
 	dies, abandoned := p.Killed.Came(), errors.Is(p.Err, longpoll.ErrAbandoned)
 	unusable := errors.As(p.Err, new(*longpoll.ConfigError))
-	c.is("poll: process dies", dies)
-	c.is("poll: process ends with too many abandoned", !dies && abandoned)
-	c.is("poll: process ends since the queue cannot be used", !dies && unusable)
+	c.Saw("poll: process dies", dies)
+	c.Saw("poll: process ends with too many abandoned", !dies && abandoned)
+	c.Saw("poll: process ends since the queue cannot be used", !dies && unusable)
 	if !dies && !abandoned && !unusable {
-		c["poll: process ends by "+string(p.How)]++
+		c.Seen["poll: process ends by "+string(p.How)]++
 	}
-	c.is("poll: process is paused", len(p.Paused) > 0)
+	c.Saw("poll: process is paused", len(p.Paused) > 0)
 	busy := false
 	for _, g := range p.handlings {
-		c.is("poll: handler is cut off by a stop", g.Canceled.Came() && p.Stopping.Before(g.Canceled))
+		c.Saw("poll: handler is cut off by a stop", g.Canceled.Came() && p.Stopping.Before(g.Canceled))
 		busy = busy || g.Started.Before(p.Stopping) && p.Stopping.Before(g.Ended)
 	}
-	c.is("poll: stop waits for a handler", busy)
+	c.Saw("poll: stop waits for a handler", busy)
 	for _, o := range p.Results {
-		c["poll outcome: "+o.Outcome.String()]++
+		c.Seen["poll outcome: "+o.Outcome.String()]++
 	}
 	held := map[string]bool{}
 	for _, call := range p.Calls {
-		c.is("poll: process dies in a call that settles", dies && !call.Ended.Came() && call.Operation != "ReceiveMessage")
+		c.Saw("poll: process dies in a call that settles", dies && !call.Ended.Came() && call.Operation != "ReceiveMessage")
 		c.pollCall(call, held)
 		// A heartbeat extends the visibility of a record that is handled.
 		if call.Broken != "" && call.Operation == "ChangeMessageVisibilityBatch" && slices.ContainsFunc(p.handlings, func(g *Handling) bool {
 			return g.Started.Before(call.Began) && !g.Ended.Before(call.Began) &&
 				slices.ContainsFunc(call.Entries, func(e Entry) bool { return e.Receipt == g.Receipt })
 		}) {
-			c["poll fault: "+string(call.Broken)+" of a heartbeat"]++
+			c.Seen["poll fault: "+string(call.Broken)+" of a heartbeat"]++
 		}
 	}
 }
 
-func (c Coverage) pollCall(call *Call, held map[string]bool) {
+func (c coverage) pollCall(call *Call, held map[string]bool) {
 	c.call("poll ", call)
 	for _, e := range call.Entries {
 		if call.Operation != "ChangeMessageVisibilityBatch" || !e.OK {
 			continue
 		}
-		c.is("poll: record is released", e.Seconds == 0)
-		c.is("poll: record is extended again", e.Seconds > 0 && held[e.Receipt])
+		c.Saw("poll: record is released", e.Seconds == 0)
+		c.Saw("poll: record is extended again", e.Seconds > 0 && held[e.Receipt])
 		held[e.Receipt] = true
 	}
-	c.is("poll: receive is full", len(call.Got) == call.Most && call.Most == 10)
-	c.is("poll: receive is given up", call.GivenUp && call.Operation == "ReceiveMessage")
+	c.Saw("poll: receive is full", len(call.Got) == call.Most && call.Most == 10)
+	c.Saw("poll: receive is given up", call.GivenUp && call.Operation == "ReceiveMessage")
 }
 
 // aborts counts what was tried of batch.Abort.
-func (c Coverage) aborts(h *checker) {
+func (c coverage) aborts(h *checker) {
 	for _, g := range h.handlings {
 		after, aborts := g.abortsFor()
 		d := g.delivery
 		if !aborts {
 			continue
 		}
-		c.is("abort: FIFO", d.queue.FIFO())
-		c.is("abort: standard", !d.queue.FIFO())
-		c.is("abort: for no time", after == 0)
-		c.is("abort: for longer than the visibility", after > d.received.Visibility)
-		c.is("abort: for longer than SQS hides", after > longest)
-		c.is("abort: at the last delivery of a group's head", d.story.failsLast(g))
+		c.Saw("abort: FIFO", d.queue.FIFO())
+		c.Saw("abort: standard", !d.queue.FIFO())
+		c.Saw("abort: for no time", after == 0)
+		c.Saw("abort: for longer than the visibility", after > d.received.Visibility)
+		c.Saw("abort: for longer than SQS hides", after > longest)
+		c.Saw("abort: at the last delivery of a group's head", d.story.failsLast(g))
 	}
 	for _, i := range h.Invocations {
-		list := h.abortsIn(i)
+		c.Saw("abort: several in one batch", len(h.abortsIn(i)) > 1)
 		for _, o := range i.Results {
-			c.is("abort: something was not started", o.Aborted)
-			c.is("abort: something was not started of a FIFO queue", o.Aborted && isFIFO(i.Queue))
+			c.Saw("abort: something was not started", o.Aborted)
+			c.Saw("abort: something was not started of a FIFO queue", o.Aborted && isFIFO(i.Queue))
 		}
-		c.is("abort: several in one batch", len(list) > 1)
-		c.is("abort: something goes on", slices.ContainsFunc(i.handlings, func(g *Handling) bool {
-			return slices.ContainsFunc(list, func(a *Handling) bool {
-				return g.Started.Before(a.Ended) && g.Ended.At.After(a.Ended.At)
-			})
-		}))
 	}
 	for _, p := range h.Processes {
-		c.delays(h, p)
-	}
-}
-
-func (c Coverage) delays(h *checker, p *Process) {
-	list := h.delaysOf(p)
-	for k, a := range list {
-		c.is("abort while polling: it must have an effect", a.sure)
-		c.is("abort while polling: another before it is over", k > 0 && a.from.At.Before(list[k-1].until))
-		c.is("abort while polling: a stop", p.Stopping.Came() && p.Stopping.At.After(a.from.At) && p.Stopping.At.Before(a.until))
-		c.is("abort while polling: a pause", slices.ContainsFunc(p.Paused, func(q *Paused) bool {
-			return q.From.At.Before(a.until) && a.from.At.Before(q.Until.At)
-		}))
-		c.is("abort while polling: it is over and receives go on", slices.ContainsFunc(p.Calls, func(call *Call) bool {
-			return call.Operation == "ReceiveMessage" && call.Began.At.After(a.from.At.Add(time.Second)) && !call.Began.At.Before(a.until)
-		}))
-	}
-	for _, o := range p.Results {
-		c.is("abort while polling: something of a group was not started", o.Aborted)
-	}
-	for _, d := range h.deliveries {
-		last := d.last()
-		if len(list) == 0 || d.process != p || last == nil || !h.putOff(d, last.at.At.Add(last.hidden)) {
-			continue
+		for k, a := range h.delaysOf(p) {
+			c.Saw("abort while polling: it must have an effect", a.sure)
+			c.Saw("abort while polling: another before it is over", k > 0 && a.from.At.Before(h.delaysOf(p)[k-1].until))
+			c.Saw("abort while polling: a stop", p.Stopping.Came() && p.Stopping.At.After(a.from.At) && p.Stopping.At.Before(a.until))
 		}
-		for _, a := range list {
-			c.is("abort while polling: something waited", d.got.At.Before(a.from.At) && last.at.At.Before(a.until))
-			c.is("abort while polling: an open receive brings something", d.got.At.After(a.from.At) && d.got.At.Before(a.until))
+		for _, o := range p.Results {
+			c.Saw("abort while polling: something of a group was not started", o.Aborted)
 		}
 	}
 }
 
 // keys counts what was tried of package idempotency.
-func (c Coverage) keys(h *checker, mode string) {
-	is := func(what string, is bool) { c.is(mode+"idempotency: "+what, is) }
+func (c coverage) keys(h *checker, mode string) {
+	is := func(what string, is bool) { c.Saw(mode+"idempotency: "+what, is) }
 	for _, f := range h.Plan.Functions {
 		is("function", f.Guard.On)
 	}
@@ -353,7 +292,7 @@ func (c Coverage) keys(h *checker, mode string) {
 	claims := map[string]int{} // by receipt handle
 	for _, call := range h.StoreCalls {
 		if call.Struck != "" {
-			c[mode+"store fault: "+string(call.Struck)+" of "+call.Operation]++
+			c.Seen[mode+"store fault: "+string(call.Struck)+" of "+call.Operation]++
 		}
 		is("completion by one who lost the claim", call.Operation == "Complete" && call.Refusal != nil)
 		is("claim is renewed", call.Operation == "Renew" && call.Done.Came() && call.Refusal == nil)

@@ -3,21 +3,21 @@ package simulate
 import (
 	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 // Generate draws the plan of a seed.
 func Generate(seed uint64) Plan {
-	g := generator{rand.New(rand.NewPCG(seed, 0x5153_4261_7463_6831))}
+	g := generator{random.New(seed, 0x5153_4261_7463_6831)}
 	p := Plan{Seed: seed, Heal: time.Duration(30+g.IntN(200)) * time.Second}
-	for range g.weighted(6, 3, 1) + 1 {
-		if len(p.Functions) == 0 || !g.oneIn(4) {
+	for range g.Weighted(6, 3, 1) + 1 {
+		if len(p.Functions) == 0 || !g.OneIn(4) {
 			p.Functions = append(p.Functions, g.function())
 		}
 		p.Queues = append(p.Queues, g.queue(len(p.Queues), len(p.Functions)-1, p.Functions[len(p.Functions)-1]))
@@ -26,8 +26,8 @@ func Generate(seed uint64) Plan {
 		g.settle(&p, i)
 	}
 	g.messages(&p)
-	if !g.oneIn(3) { // nothing that goes wrong hides what the rest are to show
-		kinds := g.weighted(2, 1, 1)
+	if !g.OneIn(3) { // nothing that goes wrong hides what the rest are to show
+		kinds := g.Weighted(2, 1, 1)
 		if kinds != 1 {
 			p.Faults = g.faults(p)
 		}
@@ -35,26 +35,26 @@ func Generate(seed uint64) Plan {
 			p.Breaks = g.breaks(p)
 		}
 	}
-	if g.oneIn(3) {
+	if g.OneIn(3) {
 		for range g.IntN(4) + 1 {
 			p.Kills = append(p.Kills, g.kill(p))
 		}
 	}
-	if g.oneIn(2) {
+	if g.OneIn(2) {
 		g.poll(&p)
-	} else if g.oneIn(30) {
+	} else if g.OneIn(30) {
 		g.wide(&p)
 	}
 	if !p.Polls() && p.breaksDeletes() { // else few functions delete anything
 		p.Functions[0].DeleteSucceeded = true
 	}
 	for i := range p.Functions {
-		p.Functions[i].Bulk = sometimes(g, 4, 1, 2, 5, 10)
-		if g.oneIn(8) {
+		p.Functions[i].Bulk = random.Sometimes(g, 4, 1, 2, 5, 10)
+		if g.OneIn(8) {
 			g.slowHook(&p.Functions[i], p.Polls())
 		}
-		if p.Functions[i].PerEnvironment > 1 && g.oneIn(3) {
-			p.Functions[i].Concurrency = pick(g, 1, 2, 3, 5, 8)
+		if p.Functions[i].PerEnvironment > 1 && g.OneIn(3) {
+			p.Functions[i].Concurrency = random.Pick(g, 1, 2, 3, 5, 8)
 		}
 	}
 	g.guards(&p)
@@ -73,57 +73,30 @@ func (p *Plan) expire() {
 	}
 }
 
-type generator struct{ *rand.Rand }
-
-func (g generator) oneIn(n int) bool { return g.IntN(n) == 0 }
-
-// weighted returns i with a probability of weights[i] over their sum.
-func (g generator) weighted(weights ...int) int {
-	sum := 0
-	for _, w := range weights {
-		sum += w
-	}
-	n := g.IntN(sum)
-	for i, w := range weights {
-		if n -= w; n < 0 {
-			return i
-		}
-	}
-	panic("unreachable")
-}
-
-func pick[T any](g generator, from ...T) T { return from[g.IntN(len(from))] }
-
-// sometimes returns the zero value, or in one of n cases one of from.
-func sometimes[T any](g generator, n int, from ...T) (zero T) {
-	if g.oneIn(n) {
-		return pick(g, from...)
-	}
-	return zero
-}
+type generator struct{ random.Rand }
 
 func (g generator) function() Function {
-	timeout := time.Duration(pick(g, 1, 2, 3, 5, 10, 30)) * time.Second
+	timeout := time.Duration(random.Pick(g, 1, 2, 3, 5, 10, 30)) * time.Second
 	f := Function{
 		Timeout:         timeout,
-		Environments:    pick(g, 1, 2, 3, 10),
-		PerEnvironment:  max(1, sometimes(g, 5, 2, 4)),
-		JSON:            g.oneIn(2),
-		Concurrency:     sometimes(g, 2, 1, 2, 3, 50),
-		Reserve:         sometimes(g, 4, 100*time.Millisecond, timeout/5, timeout),
-		RecordTimeout:   sometimes(g, 4, timeout/10, timeout/3, 2*timeout),
-		MinRemaining:    sometimes(g, 5, time.Millisecond, timeout/4),
-		Grace:           sometimes(g, 4, time.Millisecond, 100*time.Millisecond, timeout),
-		Backoff:         sometimes(g, 2, "constant", "linear", "hashed", "hashed", "negative", "panics", "outage", "outage", "outage", "outage"),
-		OnPermanent:     sometimes(g, 2, "dead-letter", "retry", "drop"),
-		ErrorIfAllFail:  g.oneIn(5),
-		DeleteSucceeded: g.oneIn(6),
-		LogSucceeded:    g.oneIn(4),
+		Environments:    random.Pick(g, 1, 2, 3, 10),
+		PerEnvironment:  max(1, random.Sometimes(g, 5, 2, 4)),
+		JSON:            g.OneIn(2),
+		Concurrency:     random.Sometimes(g, 2, 1, 2, 3, 50),
+		Reserve:         random.Sometimes(g, 4, 100*time.Millisecond, timeout/5, timeout),
+		RecordTimeout:   random.Sometimes(g, 4, timeout/10, timeout/3, 2*timeout),
+		MinRemaining:    random.Sometimes(g, 5, time.Millisecond, timeout/4),
+		Grace:           random.Sometimes(g, 4, time.Millisecond, 100*time.Millisecond, timeout),
+		Backoff:         random.Sometimes(g, 2, "constant", "linear", "hashed", "hashed", "negative", "panics", "outage", "outage", "outage", "outage"),
+		OnPermanent:     random.Sometimes(g, 2, "dead-letter", "retry", "drop"),
+		ErrorIfAllFail:  g.OneIn(5),
+		DeleteSucceeded: g.OneIn(6),
+		LogSucceeded:    g.OneIn(4),
 	}
 	if f.Backoff == "outage" {
-		f.Outage = pick(g, 0, time.Second, 10*time.Second, time.Minute, 30*time.Minute)
+		f.Outage = random.Pick(g, 0, time.Second, 10*time.Second, time.Minute, 30*time.Minute)
 	}
-	if g.oneIn(60) {
+	if g.OneIn(60) {
 		f.Outage = 0
 		f.Backoff = "endless" // beyond what SQS takes: it comes back after 12 h
 	}
@@ -138,10 +111,10 @@ func (g generator) wide(p *Plan) {
 	q := &p.Queues[0]
 	f := &p.Functions[q.Function]
 	f.Environments, f.PerEnvironment = 1, atATime
-	q.BatchSize, q.Window, q.Concurrency, q.Visibility = pick(g, 1, 1, 2), 0, 0, 6*f.Timeout
+	q.BatchSize, q.Window, q.Concurrency, q.Visibility = random.Pick(g, 1, 1, 2), 0, 0, 6*f.Timeout
 	first := len(p.Messages)
 	for n := range q.BatchSize * (atATime + g.IntN(20)) {
-		m := g.message(p, first+n, 0, 0, pick(g, 0, 30, 70))
+		m := g.message(p, first+n, 0, 0, random.Pick(g, 0, 30, 70))
 		m.Delay = 0
 		if m.Acts[0].Takes = max(m.Acts[0].Takes, f.Timeout/3); q.FIFO() {
 			m.Group = fmt.Sprintf("g%d", n/q.BatchSize)
@@ -155,9 +128,9 @@ func (g generator) wide(p *Plan) {
 
 // slowHook has a hook block. On Lambda nothing bounds BatchContext.
 func (g generator) slowHook(f *Function, batchContext bool) {
-	f.SlowHook = pick(g, slowHooks(batchContext)...)
-	f.HookTakes = pick(g, 10*time.Millisecond, f.Timeout/2, 2*f.Timeout, 70*time.Second, untilHeal)
-	f.HookTakesEach = pick(g, 1, 2, 3, 7)
+	f.SlowHook = random.Pick(g, slowHooks(batchContext)...)
+	f.HookTakes = random.Pick(g, 10*time.Millisecond, f.Timeout/2, 2*f.Timeout, 70*time.Second, untilHeal)
+	f.HookTakesEach = random.Pick(g, 1, 2, 3, 7)
 }
 
 // slowHooks are the hooks that may block.
@@ -173,21 +146,21 @@ func (g generator) queue(i, function int, f Function) Queue {
 	q := Queue{
 		Name:        fmt.Sprintf("q%d", i),
 		Function:    function,
-		Visibility:  f.Timeout * time.Duration(pick(g, 1, 2, 6, 6)),
-		BatchSize:   pick(g, 1, 3, 10, 10, 10),
-		Concurrency: sometimes(g, 3, 2, 5),
-		Report:      !f.DeleteSucceeded || g.oneIn(2),
+		Visibility:  f.Timeout * time.Duration(random.Pick(g, 1, 2, 6, 6)),
+		BatchSize:   random.Pick(g, 1, 3, 10, 10, 10),
+		Concurrency: random.Sometimes(g, 3, 2, 5),
+		Report:      !f.DeleteSucceeded || g.OneIn(2),
 	}
-	if g.oneIn(2) {
+	if g.OneIn(2) {
 		q.Name += ".fifo"
-	} else if g.oneIn(2) {
-		q.Window = time.Duration(pick(g, 1, 2, 5)) * time.Second
-		q.BatchSize = pick(g, 10, 30, 100)
+	} else if g.OneIn(2) {
+		q.Window = time.Duration(random.Pick(g, 1, 2, 5)) * time.Second
+		q.BatchSize = random.Pick(g, 10, 30, 100)
 		q.Visibility += q.Window
 	}
-	if !g.oneIn(3) {
-		q.MaxReceive = pick(g, 1, 2, 3, 5, 5, 10)
-		if q.DeadLetters = "dead-" + q.Name; g.oneIn(3) {
+	if !g.OneIn(3) {
+		q.MaxReceive = random.Pick(g, 1, 2, 3, 5, 5, 10)
+		if q.DeadLetters = "dead-" + q.Name; g.OneIn(3) {
 			q.DeadLetters = "dead" + path.Ext(q.Name) // one for all
 		}
 	}
@@ -203,26 +176,26 @@ func (g generator) settle(p *Plan, function int) {
 			queues = append(queues, q)
 		}
 	}
-	if g.oneIn(3) {
-		name := pick(g, "dead", "dead.fifo", "dead-"+queues[0].Name, "dead-letters-of-the-function")
-		if len(queues) == 1 && g.oneIn(8) {
+	if g.OneIn(3) {
+		name := random.Pick(g, "dead", "dead.fifo", "dead-"+queues[0].Name, "dead-letters-of-the-function")
+		if len(queues) == 1 && g.OneIn(8) {
 			name = queues[0].Name // a mistake that must cost nothing
 		}
-		if g.oneIn(8) {
+		if g.OneIn(8) {
 			name = "no-such-queue"
 		}
-		f.DeadLetterQueue = pick(g, "", "arn:") + name
+		f.DeadLetterQueue = random.Pick(g, "", "arn:") + name
 	}
-	if g.oneIn(4) {
+	if g.OneIn(4) {
 		f.MaxReceiveCount = max(1, queues[0].MaxReceive)
 	}
 }
 
 func (g generator) messages(p *Plan) {
-	trouble := pick(g, 0, 10, 30, 70, 100) // percent of attempts that go wrong
+	trouble := random.Pick(g, 0, 10, 30, 70, 100) // percent of attempts that go wrong
 	at := time.Duration(0)
-	for n := 1 + g.IntN(pick(g, 6, 20, 50)); len(p.Messages) < n; {
-		at += pick(g, 0, 0, 20*time.Millisecond, time.Second, 4*time.Second)
+	for n := 1 + g.IntN(random.Pick(g, 6, 20, 50)); len(p.Messages) < n; {
+		at += random.Pick(g, 0, 0, 20*time.Millisecond, time.Second, 4*time.Second)
 		queue := g.IntN(len(p.Queues))
 		for range min(1+g.IntN(10), n-len(p.Messages)) { // a burst
 			p.Messages = append(p.Messages, g.message(p, len(p.Messages), at, queue, trouble))
@@ -234,15 +207,15 @@ func (g generator) messages(p *Plan) {
 func (g generator) message(p *Plan, number int, at time.Duration, queue, trouble int) Message {
 	q := p.Queues[queue]
 	f := p.Functions[q.Function]
-	m := Message{Number: number, At: at, Queue: queue, Attributes: sometimes(g, 3, 1, 3, 10), Trace: g.oneIn(3)}
+	m := Message{Number: number, At: at, Queue: queue, Attributes: random.Sometimes(g, 3, 1, 3, 10), Trace: g.OneIn(3)}
 	switch {
 	case q.FIFO():
 		m.Group = string(rune('a' + g.IntN(3)))
-	case g.oneIn(4):
+	case g.OneIn(4):
 		m.Group = "tenant"
 	}
 	if !q.FIFO() {
-		m.Delay = sometimes(g, 10, time.Second, 30*time.Second)
+		m.Delay = random.Sometimes(g, 10, time.Second, 30*time.Second)
 	}
 	// One that can never be handled is stuck where nothing takes it out.
 	m.Malformed = f.JSON && p.endsMalformed(q, f) && g.IntN(400) < trouble
@@ -251,7 +224,7 @@ func (g generator) message(p *Plan, number int, at time.Duration, queue, trouble
 			m.Acts = append(m.Acts, g.act(f.Timeout))
 			continue
 		}
-		m.Acts = append(m.Acts, Act{Verb: OK, Takes: pick(g, 0, 0, time.Millisecond, 30*time.Millisecond, f.Timeout/20), Heeds: true})
+		m.Acts = append(m.Acts, Act{Verb: OK, Takes: random.Pick(g, 0, 0, time.Millisecond, 30*time.Millisecond, f.Timeout/20), Heeds: true})
 		break
 	}
 	return m
@@ -264,11 +237,11 @@ func (p *Plan) endsMalformed(q Queue, f Function) bool {
 
 func (g generator) act(timeout time.Duration) Act {
 	a := Act{
-		Takes: pick(g, 0, 0, time.Millisecond, 20*time.Millisecond, 70*time.Millisecond, timeout/3, timeout*9/10, timeout*6/5, timeout*2),
-		Heeds: !g.oneIn(3),
+		Takes: random.Pick(g, 0, 0, time.Millisecond, 20*time.Millisecond, 70*time.Millisecond, timeout/3, timeout*9/10, timeout*6/5, timeout*2),
+		Heeds: !g.OneIn(3),
 	}
 	verbs := []Verb{OK, Fail, Late, Permanent, RetryAfter, PermanentAfter, Panic, PanicError, NilError, Goexit, Abort, AbortAfter}
-	switch a.Verb = verbs[g.weighted(3, 6, 1, 3, 3, 1, 1, 1, 1, 1, 2, 1)]; a.Verb {
+	switch a.Verb = verbs[g.Weighted(3, 6, 1, 3, 3, 1, 1, 1, 1, 1, 2, 1)]; a.Verb {
 	case Late:
 		a.Takes, a.Heeds = timeout*2, true
 	case RetryAfter, PermanentAfter:
@@ -280,16 +253,16 @@ func (g generator) act(timeout time.Duration) Act {
 }
 
 func (g generator) retryAfter() time.Duration {
-	if g.oneIn(200) {
+	if g.OneIn(200) {
 		return 13 * time.Hour // beyond what SQS takes
 	}
-	return pick(g, 0, time.Second, 2500*time.Millisecond, 10*time.Second, time.Minute)
+	return random.Pick(g, 0, time.Second, 2500*time.Millisecond, 10*time.Second, time.Minute)
 }
 
 // abortFor is for how long nothing may be started: a moment, or longer than messages are hidden.
 func (g generator) abortFor() time.Duration {
-	if g.oneIn(3) {
-		return pick(g, 0, time.Millisecond, 30*time.Second, 4*time.Minute)
+	if g.OneIn(3) {
+		return random.Pick(g, 0, time.Millisecond, 30*time.Second, 4*time.Minute)
 	}
 	return g.retryAfter()
 }
@@ -304,15 +277,15 @@ func (g generator) poll(p *Plan) {
 	for i := range p.Queues {
 		q := &p.Queues[i]
 		q.BatchSize, q.Window, q.Concurrency, q.Report = 0, 0, 0, false
-		for range 1 + g.weighted(5, 3, 2) {
+		for range 1 + g.Weighted(5, 3, 2) {
 			p.Replicas = append(p.Replicas, g.replica(i, q, p.Functions[q.Function]))
 		}
 	}
-	if len(p.Breaks) > 0 && g.oneIn(2) {
+	if len(p.Breaks) > 0 && g.OneIn(2) {
 		p.Breaks = append(p.Breaks, g.heartbeat(*p))
 	}
-	if g.oneIn(10) {
-		f := sqs.Fault{Operation: "GetQueueUrl", Times: pick(g, 1, 3), Probability: pick(g, 0, 0.5)}
+	if g.OneIn(10) {
+		f := sqs.Fault{Operation: "GetQueueUrl", Times: random.Pick(g, 1, 3), Probability: random.Pick(g, 0, 0.5)}
 		g.kind(&f)
 		p.Faults = append(p.Faults, f)
 	}
@@ -321,15 +294,15 @@ func (g generator) poll(p *Plan) {
 func (g generator) replica(queue int, q *Queue, f Function) Replica {
 	r := Replica{
 		Queue:        queue,
-		ByName:       g.oneIn(4),
-		Starts:       sometimes(g, 2, time.Millisecond, time.Second, 20*time.Second),
-		Wait:         sometimes(g, 3, time.Second, 5*time.Second),
-		Prefetch:     sometimes(g, 2, -1, 1, 3, 20),
-		Visibility:   sometimes(g, 2, 3*time.Second, 5*time.Second, 30*time.Second, 10*time.Minute),
-		DrainLimit:   sometimes(g, 2, 100*time.Millisecond, f.Timeout/3, f.Timeout*2),
-		MaxAbandoned: sometimes(g, 3, 1, 3),
+		ByName:       g.OneIn(4),
+		Starts:       random.Sometimes(g, 2, time.Millisecond, time.Second, 20*time.Second),
+		Wait:         random.Sometimes(g, 3, time.Second, 5*time.Second),
+		Prefetch:     random.Sometimes(g, 2, -1, 1, 3, 20),
+		Visibility:   random.Sometimes(g, 2, 3*time.Second, 5*time.Second, 30*time.Second, 10*time.Minute),
+		DrainLimit:   random.Sometimes(g, 2, 100*time.Millisecond, f.Timeout/3, f.Timeout*2),
+		MaxAbandoned: random.Sometimes(g, 3, 1, 3),
 	}
-	for range g.weighted(2, 3, 2, 1) {
+	for range g.Weighted(2, 3, 2, 1) {
 		r.Lives = append(r.Lives, g.life(f))
 	}
 	return r
@@ -337,26 +310,26 @@ func (g generator) replica(queue int, q *Queue, f Function) Replica {
 
 func (g generator) life(f Function) Life {
 	l := Life{
-		Lasts:    pick(g, 10*time.Millisecond, time.Second, 3*time.Second, 10*time.Second, 25*time.Second, time.Minute),
-		How:      pick(g, Shutdown, Shutdown, Canceled, Hurried, Crash, BeforeCall, AfterCall),
-		Overlaps: g.oneIn(3),
+		Lasts:    random.Pick(g, 10*time.Millisecond, time.Second, 3*time.Second, 10*time.Second, 25*time.Second, time.Minute),
+		How:      random.Pick(g, Shutdown, Shutdown, Canceled, Hurried, Crash, BeforeCall, AfterCall),
+		Overlaps: g.OneIn(3),
 	}
 	// Ends fall together with what handlers do, or between.
-	l.Lasts += pick(g, 0, 5*time.Millisecond, 20*time.Millisecond, f.Timeout/3)
+	l.Lasts += random.Pick(g, 0, 5*time.Millisecond, 20*time.Millisecond, f.Timeout/3)
 	switch l.How {
 	case Hurried:
-		l.Patience = pick(g, 0, time.Millisecond, 100*time.Millisecond, 2*time.Second, f.Timeout)
+		l.Patience = random.Pick(g, 0, time.Millisecond, 100*time.Millisecond, 2*time.Second, f.Timeout)
 	case BeforeCall, AfterCall:
-		l.Call = g.IntN(pick(g, 3, 10, 40))
-		if g.oneIn(2) {
-			l.Operation, l.Call, l.Lasts = pick(g, settling...), g.IntN(3), time.Minute
+		l.Call = g.IntN(random.Pick(g, 3, 10, 40))
+		if g.OneIn(2) {
+			l.Operation, l.Call, l.Lasts = random.Pick(g, settling...), g.IntN(3), time.Minute
 		}
 	}
-	if g.oneIn(3) {
+	if g.OneIn(3) {
 		for range 1 + g.IntN(2) {
 			l.Pauses = append(l.Pauses, Pause{
-				At:  pick(g, 0, 10*time.Millisecond, time.Second, 3*time.Second, 8*time.Second),
-				For: pick(g, 0, 50*time.Millisecond, time.Second, 10*time.Second, 30*time.Second),
+				At:  random.Pick(g, 0, 10*time.Millisecond, time.Second, 3*time.Second, 8*time.Second),
+				For: random.Pick(g, 0, 50*time.Millisecond, time.Second, 10*time.Second, 30*time.Second),
 			})
 		}
 	}
@@ -369,18 +342,18 @@ func (g generator) life(f Function) Life {
 func (g generator) faults(p Plan) []sqs.Fault {
 	var list []sqs.Fault
 	for range 1 + g.IntN(3) {
-		queue := pick(g, p.Queues...)
+		queue := random.Pick(g, p.Queues...)
 		f := sqs.Fault{
-			Operation: pick(g, "ChangeMessageVisibilityBatch", "ChangeMessageVisibilityBatch", "SendMessageBatch", "SendMessageBatch",
+			Operation: random.Pick(g, "ChangeMessageVisibilityBatch", "ChangeMessageVisibilityBatch", "SendMessageBatch", "SendMessageBatch",
 				"GetQueueAttributes", "SendMessageBatch", "ReceiveMessage", "ReceiveMessage", "DeleteMessageBatch"),
-			Probability: pick(g, 0, 0.1, 0.3, 0.6),
-			Times:       pick(g, 0, 1, 3, 10),
-			Skip:        sometimes(g, 3, 1, 5),
+			Probability: random.Pick(g, 0, 0.1, 0.3, 0.6),
+			Times:       random.Pick(g, 0, 1, 3, 10),
+			Skip:        random.Sometimes(g, 3, 1, 5),
 		}
 		if dead := p.deadLetterQueues(); f.Operation != "SendMessageBatch" {
-			f.Queue = sometimes(g, 2, queue.Name)
+			f.Queue = random.Sometimes(g, 2, queue.Name)
 		} else if len(dead) > 0 {
-			f.Queue = pick(g, dead...)
+			f.Queue = random.Pick(g, dead...)
 		} else {
 			continue
 		}
@@ -409,7 +382,7 @@ func faultKinds(operation string) []sqs.FaultKind {
 
 func (g generator) kind(f *sqs.Fault) {
 	kinds := faultKinds(f.Operation)
-	f.Kind = pick(g, append(kinds, kinds[len(kinds)-1])...) // the last ones twice as often
+	f.Kind = random.Pick(g, append(kinds, kinds[len(kinds)-1])...) // the last ones twice as often
 	switch f.Kind {
 	case sqs.DuplicateDelivery:
 		f.Probability = max(f.Probability, 0.3)
@@ -419,26 +392,26 @@ func (g generator) kind(f *sqs.Fault) {
 			f.Queue = "" // it can strike standard queues only
 		}
 	case sqs.Latency:
-		f.Latency = pick(g, time.Millisecond, 80*time.Millisecond, 400*time.Millisecond, 2*time.Second, 10*time.Second)
+		f.Latency = random.Pick(g, time.Millisecond, 80*time.Millisecond, 400*time.Millisecond, 2*time.Second, 10*time.Second)
 	case sqs.Failure:
-		f.Code = pick(g, "", "ServiceUnavailable", "AccessDenied")
-		f.RetryAfter = sometimes(g, 4, 300*time.Millisecond, 10*time.Second)
+		f.Code = random.Pick(g, "", "ServiceUnavailable", "AccessDenied")
+		f.RetryAfter = random.Sometimes(g, 4, 300*time.Millisecond, 10*time.Second)
 	case sqs.Throttled:
-		f.RetryAfter = sometimes(g, 4, 300*time.Millisecond, 10*time.Second)
+		f.RetryAfter = random.Sometimes(g, 4, 300*time.Millisecond, 10*time.Second)
 	case sqs.EntryFailure:
-		f.Code = pick(g, "", "", "AccessDenied")
+		f.Code = random.Pick(g, "", "", "AccessDenied")
 	}
 }
 
 func (g generator) kill(p Plan) Kill {
-	timeout := pick(g, p.Functions...).Timeout
-	if g.oneIn(2) {
-		return Kill{Invocation: g.IntN(4), How: pick(g, BeforeCall, AfterCall), Operation: pick(g, settling...), Call: g.IntN(3)}
+	timeout := random.Pick(g, p.Functions...).Timeout
+	if g.OneIn(2) {
+		return Kill{Invocation: g.IntN(4), How: random.Pick(g, BeforeCall, AfterCall), Operation: random.Pick(g, settling...), Call: g.IntN(3)}
 	}
 	return Kill{
 		Invocation: g.IntN(12),
-		How:        pick(g, Crash, Crash, Freeze, BeforeCall, AfterCall, AfterCall, AtResponse),
-		After:      pick(g, 0, time.Millisecond, 25*time.Millisecond, timeout/3, timeout*17/20, timeout*19/20),
+		How:        random.Pick(g, Crash, Crash, Freeze, BeforeCall, AfterCall, AfterCall, AtResponse),
+		After:      random.Pick(g, 0, time.Millisecond, 25*time.Millisecond, timeout/3, timeout*17/20, timeout*19/20),
 		Call:       g.IntN(3),
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 // Guard is the idempotency of a function. All processes of a history share one store.
@@ -40,7 +41,7 @@ func (u *user) guard(f Function) func(batch.Handler) batch.Handler {
 		},
 		Prefix: f.Guard.Prefix, Hash: idempotency.Plain, Lease: f.Guard.Lease, Grace: f.Guard.Grace, KeepPermanent: f.Guard.KeepPermanent,
 	}
-	middleware := idempotency.New(&wayToStore{u.w, u.env}, cfg)
+	middleware := idempotency.New(u.w.wayToStore(u.env), cfg)
 	return func(next batch.Handler) batch.Handler { return mutated(u.w.mutant.Guard, middleware(next)) }
 }
 
@@ -96,16 +97,16 @@ func (u *user) worked(next batch.Handler) batch.Handler {
 func (g generator) guard(f Function, number int, takenOut bool) Guard {
 	return Guard{
 		On:            true,
-		Prefix:        sometimes(g, 2, fmt.Sprint("function-", number)),
-		Lease:         sometimes(g, 3, time.Second, 3*time.Second, 20*time.Second),
-		Grace:         sometimes(g, 3, time.Millisecond, 100*time.Millisecond, f.Timeout),
-		KeepPermanent: takenOut && g.oneIn(4),
+		Prefix:        random.Sometimes(g, 2, fmt.Sprint("function-", number)),
+		Lease:         random.Sometimes(g, 3, time.Second, 3*time.Second, 20*time.Second),
+		Grace:         random.Sometimes(g, 3, time.Millisecond, 100*time.Millisecond, f.Timeout),
+		KeepPermanent: takenOut && g.OneIn(4),
 	}
 }
 
 // guards has some functions be guarded, and sends copies of their messages.
 func (g generator) guards(p *Plan) {
-	if g.oneIn(2) {
+	if g.OneIn(2) {
 		return
 	}
 	for i := range p.Functions {
@@ -113,19 +114,19 @@ func (g generator) guards(p *Plan) {
 		takenOut := !slices.ContainsFunc(p.Queues, func(q Queue) bool { return q.Function == i && !p.endsMalformed(q, p.Functions[i]) })
 		p.Functions[i].Guard = g.guard(p.Functions[i], i, takenOut)
 	}
-	trouble, each := pick(g, 0, 10, 30, 70), pick(g, 1, 2, 4)
+	trouble, each := random.Pick(g, 0, 10, 30, 70), random.Pick(g, 1, 2, 4)
 	for _, m := range p.Messages[:min(len(p.Messages), 40)] {
-		for g.oneIn(1+each) && len(p.Messages) < 100 {
+		for g.OneIn(1+each) && len(p.Messages) < 100 {
 			p.Messages = append(p.Messages, g.copyOf(p, m, trouble))
 		}
 	}
 	slices.SortStableFunc(p.Messages, func(a, b Message) int { return cmp.Compare(a.At, b.At) })
-	if !g.oneIn(3) {
+	if !g.OneIn(3) {
 		for range 1 + g.IntN(3) {
 			p.StoreFaults = append(p.StoreFaults, g.storeFault())
 		}
 	}
-	p.StoreTakes = sometimes(g, 2, time.Millisecond, 10*time.Millisecond, 30*time.Millisecond)
+	p.StoreTakes = random.Sometimes(g, 2, time.Millisecond, 10*time.Millisecond, 30*time.Millisecond)
 }
 
 // copyOf is the same work once more, at once or later, also in another group or another queue of the function.
@@ -135,10 +136,10 @@ func (g generator) copyOf(p *Plan, m Message, trouble int) Message {
 	if other := g.IntN(len(p.Queues)); f.Guard.Prefix != "" && p.Queues[other].Function == p.Queues[queue].Function {
 		queue = other
 	}
-	at := m.At + pick(g, 0, 0, 20*time.Millisecond, time.Second, f.Timeout/2, f.Timeout, 20*time.Second)
+	at := m.At + random.Pick(g, 0, 0, 20*time.Millisecond, time.Second, f.Timeout/2, f.Timeout, 20*time.Second)
 	c := g.message(p, len(p.Messages), at, queue, trouble)
 	c.Malformed, c.Key = false, cmp.Or(m.Key, m.Number+1)
-	if c.Group != "" && c.Queue == m.Queue && g.oneIn(3) {
+	if c.Group != "" && c.Queue == m.Queue && g.OneIn(3) {
 		c.Group = m.Group
 	}
 	return c
@@ -173,12 +174,12 @@ var (
 )
 
 func (g generator) storeFault() StoreFault {
-	f := StoreFault{Kind: pick(g, storeFaultKinds...), Operation: pick(g, append(storeOperations, "Renew", "Renew", "Renew")...), Skip: sometimes(g, 2, 1, 2, 5), Times: pick(g, 0, 1, 1, 3)}
+	f := StoreFault{Kind: random.Pick(g, storeFaultKinds...), Operation: random.Pick(g, append(storeOperations, "Renew", "Renew", "Renew")...), Skip: random.Sometimes(g, 2, 1, 2, 5), Times: random.Pick(g, 0, 1, 1, 3)}
 	switch f.Kind {
 	case AnswersLate, ArrivesLate:
-		f.Takes = pick(g, 300*time.Millisecond, 2*time.Second, 7*time.Second, 40*time.Second)
+		f.Takes = random.Pick(g, 300*time.Millisecond, 2*time.Second, 7*time.Second, 40*time.Second)
 	case DiesFirst, DiesThen:
-		f.Times = pick(g, 1, 1, 2)
+		f.Times = random.Pick(g, 1, 1, 2)
 	case StoreRefuses, LosesAnswer:
 		if f.Operation == "Claim" && f.Times == 0 {
 			f.Times = 10 // a record that comes back at once would go round and round in no time
@@ -202,90 +203,55 @@ type StoreCall struct {
 	Struck     StoreFaultKind
 }
 
-// wayToStore is an environment's way to the store: calls may break on it, and the environment may die in them.
-type wayToStore struct {
-	w   *world
-	env *environment
-}
-
 var errStore = errors.New("the store is down")
 
-// Claim implements idempotency.Store, as the methods below.
-func (y *wayToStore) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
-	call := &StoreCall{Operation: "Claim", Key: c.Key, Owner: c.Owner, Lease: c.Lease}
-	var found idempotency.Found
-	err := y.carry(ctx, call, func(ctx context.Context) error {
-		f, err := y.w.store.Claim(ctx, c)
-		call.State = f.State
-		found = f
-		return err
-	})
-	if err != nil {
-		return idempotency.Found{}, err
-	}
-	return found, nil
-}
-
-func (y *wayToStore) Renew(ctx context.Context, key, owner string, lease time.Duration) error {
-	return y.carry(ctx, &StoreCall{Operation: "Renew", Key: key, Owner: owner, Lease: lease}, func(ctx context.Context) error {
-		return y.w.store.Renew(ctx, key, owner, lease)
-	})
-}
-
-func (y *wayToStore) Complete(ctx context.Context, key, owner string, c idempotency.Completion) error {
-	return y.carry(ctx, &StoreCall{Operation: "Complete", Key: key, Owner: owner}, func(ctx context.Context) error {
-		return y.w.store.Complete(ctx, key, owner, c)
-	})
-}
-
-func (y *wayToStore) Release(ctx context.Context, key, owner string) error {
-	return y.carry(ctx, &StoreCall{Operation: "Release", Key: key, Owner: owner}, func(ctx context.Context) error {
-		return y.w.store.Release(ctx, key, owner)
-	})
-}
-
-// carry makes a call, and notes it.
-func (y *wayToStore) carry(ctx context.Context, call *StoreCall, do func(context.Context) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if y.env.isDead() {
-		return errDead
-	}
-	r, _ := batch.RecordFrom(ctx)
-	call.Receipt = r.ReceiptHandle
-	fault := strike(y.w, y.w.plan.StoreFaults, y.w.storeFaults, func(f StoreFault) (skip, times int, may bool) {
-		return f.Skip, f.Times, f.Operation == call.Operation
-	})
-	call.Struck = fault.Kind
-	rec := y.w.rec
-	rec.locked(func() {
-		call.Began = rec.moment()
-		if !rec.closed {
-			rec.h.StoreCalls = append(rec.h.StoreCalls, call)
+// wayToStore is an environment's way to the store: calls may break on it, and the environment may die in them.
+func (w *world) wayToStore(env *environment) idempotency.Store {
+	return &random.Around{Store: w.store, Call: func(ctx context.Context, c random.StoreCall, do func(context.Context) (idempotency.Found, error)) (none idempotency.Found, err error) {
+		if err := ctx.Err(); err != nil {
+			return none, err
 		}
-	})
-	if fault.Kind != "" {
-		rec.struck(string(fault.Kind) + " of " + call.Operation)
-	}
-	err := y.broken(ctx, call, fault, func() error {
-		var err error
-		rec.locked(func() {
-			err = do(context.WithoutCancel(ctx))
-			call.Done, call.Refusal = rec.moment(), err
+		if env.isDead() {
+			return none, errDead
+		}
+		r, _ := batch.RecordFrom(ctx)
+		call := &StoreCall{Operation: c.Operation, Key: c.Key, Owner: c.Owner, Lease: c.Lease, Receipt: r.ReceiptHandle}
+		fault := strike(w, w.plan.StoreFaults, w.storeFaults, func(f StoreFault) (skip, times int, may bool) {
+			return f.Skip, f.Times, f.Operation == call.Operation
 		})
-		return err
-	})
-	if y.env.isDead() {
-		return errDead
-	}
-	rec.locked(func() { call.Ended, call.Err = rec.moment(), err })
-	return err
+		call.Struck = fault.Kind
+		w.rec.locked(func() {
+			call.Began = w.rec.moment()
+			if !w.rec.closed {
+				w.rec.h.StoreCalls = append(w.rec.h.StoreCalls, call)
+			}
+		})
+		if fault.Kind != "" {
+			w.rec.struck(string(fault.Kind) + " of " + call.Operation)
+		}
+		var found idempotency.Found // if err is nil: a call that arrives late is not awaited
+		err = env.broken(ctx, call, fault, w.plan.StoreTakes, func() error {
+			var err error
+			w.rec.locked(func() {
+				found, err = do(context.WithoutCancel(ctx))
+				call.State, call.Done, call.Refusal = found.State, w.rec.moment(), err
+			})
+			return err
+		})
+		if env.isDead() {
+			return none, errDead
+		}
+		w.rec.locked(func() { call.Ended, call.Err = w.rec.moment(), err })
+		if err != nil {
+			return none, err
+		}
+		return found, nil
+	}}
 }
 
 // broken has a call go its way as a fault has it.
-func (y *wayToStore) broken(ctx context.Context, call *StoreCall, fault StoreFault, do func() error) error {
-	if !sleep.For(ctx, y.w.plan.StoreTakes) {
+func (e *environment) broken(ctx context.Context, call *StoreCall, fault StoreFault, takes time.Duration, do func() error) error {
+	if !sleep.For(ctx, takes) {
 		return ctx.Err()
 	}
 	switch fault.Kind {
@@ -304,7 +270,7 @@ func (y *wayToStore) broken(ctx context.Context, call *StoreCall, fault StoreFau
 			return ctx.Err()
 		}
 	case DiesFirst:
-		y.env.killAt(BeforeCall, call.Operation)
+		e.killAt(BeforeCall, call.Operation)
 		return errDead
 	}
 	err := do()
@@ -319,7 +285,7 @@ func (y *wayToStore) broken(ctx context.Context, call *StoreCall, fault StoreFau
 			return ctx.Err()
 		}
 	case DiesThen:
-		y.env.killAt(AfterCall, call.Operation)
+		e.killAt(AfterCall, call.Operation)
 		return errDead
 	}
 	return err

@@ -19,6 +19,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 // event is what Lambda gives the function, read as far as mutants need it.
@@ -412,36 +413,30 @@ func guarded(handle func(ctx context.Context, r batch.Record, next batch.Handler
 
 // unfenced is a store that does not check whose a claim is: a late failure removes
 // the completion of the worker that has taken over.
-type unfenced struct {
-	idempotency.Store
-	owners, forgotten sync.Map // by key
-}
-
-func (s *unfenced) owner(key string) string {
-	owner, _ := s.owners.Load(key)
-	text, _ := owner.(string)
-	return text
-}
-
-func (s *unfenced) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
-	found, err := s.Store.Claim(ctx, c)
-	_, forgotten := s.forgotten.LoadAndDelete(c.Key)
-	switch {
-	case found.State == idempotency.Claimed:
-		s.owners.Store(c.Key, c.Owner)
-	case found.State == idempotency.Completed && forgotten:
-		found.State = idempotency.Claimed
-	}
-	return found, err
-}
-
-func (s *unfenced) Complete(ctx context.Context, key, _ string, c idempotency.Completion) error {
-	return s.Store.Complete(ctx, key, s.owner(key), c)
-}
-
-func (s *unfenced) Release(ctx context.Context, key, _ string) error {
-	s.forgotten.Store(key, true)
-	return s.Store.Release(ctx, key, s.owner(key))
+func unfenced(next idempotency.Store) idempotency.Store {
+	var owners, forgotten sync.Map // by key
+	return &random.Around{Store: next, Call: func(ctx context.Context, c random.StoreCall, do func(context.Context) (idempotency.Found, error)) (idempotency.Found, error) {
+		owner, _ := owners.Load(c.Key)
+		text, _ := owner.(string)
+		switch c.Operation {
+		case "Complete":
+			return idempotency.Found{}, next.Complete(ctx, c.Key, text, c.Completion)
+		case "Release":
+			forgotten.Store(c.Key, true)
+			return idempotency.Found{}, next.Release(ctx, c.Key, text)
+		case "Renew":
+			return do(ctx)
+		}
+		found, err := do(ctx)
+		_, was := forgotten.LoadAndDelete(c.Key)
+		switch {
+		case found.State == idempotency.Claimed:
+			owners.Store(c.Key, c.Owner)
+		case found.State == idempotency.Completed && was:
+			found.State = idempotency.Claimed
+		}
+		return found, err
+	}}
 }
 
 // claims is a mutant whose store takes claims in its own way.

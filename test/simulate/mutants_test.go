@@ -3,16 +3,11 @@ package simulate
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
-	"maps"
 	"net/http"
-	"os"
 	"slices"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -25,6 +20,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 type mutantCase struct {
@@ -111,7 +107,7 @@ var bothMutants = []mutantCase{
 	})},
 
 	// What package idempotency promises.
-	{"completes and releases for anyone", WorkOnce, Mutant{Store: func(next idempotency.Store) idempotency.Store { return &unfenced{Store: next} }}},
+	{"completes and releases for anyone", WorkOnce, Mutant{Store: unfenced}},
 	{"ignores claims", WorkAlone, claims(func(ctx context.Context, next idempotency.Store, c idempotency.Claim) (idempotency.Found, error) {
 		found, err := next.Claim(ctx, c)
 		if found.State == idempotency.InProgress {
@@ -396,75 +392,18 @@ func TestPollMutants(t *testing.T) {
 	catch(t, slices.Concat(pollMutants, bothMutants), PollInvariants, Plan.Polls)
 }
 
-// caughtFile has the history by which each mutant is caught: it is the first to be tried.
-// What it says is only a hint: when the plans change, the search goes on from there, which
-// takes longer. To write it anew:
-//
-//	go test ./test/simulate -run 'Mutants$' -count=1 -args -search
-const caughtFile = "testdata/caught.json"
-
-// hints reads caughtFile.
-func hints(t *testing.T) (first map[string]uint64) {
-	t.Helper()
-	b, err := os.ReadFile(caughtFile)
-	if err == nil {
-		err = json.Unmarshal(b, &first)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return first
-}
-
-// note writes which histories caught the mutants of a test, with -search.
-func note(t *testing.T, caught map[string]uint64) {
-	t.Helper()
-	all := hints(t)
-	maps.DeleteFunc(all, func(name string, _ uint64) bool { return strings.HasPrefix(name, t.Name()+"/") })
-	maps.Copy(all, caught)
-	b, err := json.MarshalIndent(all, "", "\t")
-	if err == nil {
-		err = os.WriteFile(caughtFile, append(b, '\n'), 0o644)
-	}
-	if err != nil {
-		t.Error(err)
-	}
-}
-
 // catch runs mutants through the plans of a mode.
 func catch(t *testing.T, list []mutantCase, invariants []Invariant, mode func(Plan) bool) {
-	first, caught := hints(t), map[string]uint64{}
-	var mu sync.Mutex
-	if *search {
-		first = nil
-		t.Cleanup(func() { note(t, caught) })
-	}
 	for _, m := range list {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			from := first[t.Name()]
-			for n := range uint64(within) {
-				s := from + n
-				p := Generate(s)
+			random.Catch(t, within, func(t *testing.T, seed uint64) string {
+				p := Generate(seed)
 				if !mode(p) {
-					continue
+					return ""
 				}
-				h, err := RunInBubble(t, p, m.mutant)
-				if err != nil {
-					t.Fatal(err)
-				}
-				violations := Check(h)
-				k := slices.IndexFunc(violations, func(v Violation) bool { return v.Invariant == m.caught })
-				if k < 0 {
-					continue
-				}
-				t.Logf("caught in history %d, after %d: %s", s, n, violations[k].Text)
-				mu.Lock()
-				defer mu.Unlock()
-				caught[t.Name()] = s
-				return
-			}
-			t.Errorf("not caught by %q in %d histories", m.caught, within)
+				return shows(t, p, m.mutant, m.caught)
+			})
 		})
 	}
 	for _, i := range invariants {
@@ -472,4 +411,18 @@ func catch(t *testing.T, list []mutantCase, invariants []Invariant, mode func(Pl
 			t.Errorf("no mutant breaks %q", i)
 		}
 	}
+}
+
+// shows carries out a plan, and says how it violates an invariant; "" if it does not.
+func shows(t *testing.T, p Plan, m Mutant, i Invariant) string {
+	h, err := RunInBubble(t, p, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range Check(h) {
+		if v.Invariant == i {
+			return v.Text
+		}
+	}
+	return ""
 }

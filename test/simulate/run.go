@@ -19,6 +19,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 const (
@@ -96,7 +97,7 @@ func (w *world) client(c *http.Client) *awssqs.Client {
 		o.HTTPClient = c
 		o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) {
 			s.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
-				return time.Duration(mix(w.plan.Seed+uint64(attempt)) % uint64(time.Second<<min(attempt, 4))), nil
+				return time.Duration(random.Mix(w.plan.Seed+uint64(attempt)) % uint64(time.Second<<min(attempt, 4))), nil
 			})
 		})
 	})

@@ -7,26 +7,18 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 var (
-	seed      = flag.Uint64("seed", 1, "the seed of the first history; each has the next")
-	histories = flag.Int("histories", 60, "how many histories")
-	lines     = flag.Int("lines", 60, "how many lines to print of a history that goes wrong: those around the moment")
-	shrink    = flag.Bool("shrink", true, "make a plan that goes wrong smaller")
-	mode      = flag.String("mode", "", "lambda or poll: only the histories of that mode")
-	goOn      = flag.Bool("all", false, "go on after a history that goes wrong")
-	workers   = flag.Int("workers", 2, "how many at a time")
-	search    = flag.Bool("search", false, "look for each mutant from the first history on, and note in "+caughtFile+" which one catches it")
+	lines  = flag.Int("lines", 60, "how many lines to print of a history that goes wrong: those around the moment")
+	shrink = flag.Bool("shrink", true, "make a plan that goes wrong smaller")
+	mode   = flag.String("mode", "", "lambda or poll: only the histories of that mode")
 )
-
-// aFullRun is how many histories show everything that can occur.
-const aFullRun = 5000
 
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // a fifth of the processor time
@@ -37,45 +29,20 @@ func TestMain(m *testing.M) {
 //
 //	go test ./test/simulate -run '^TestSimulate$' -count=1 -v -args -seed=1 -histories=10000
 func TestSimulate(t *testing.T) {
-	began := time.Now()
-	var mu sync.Mutex
-	coverage := NewCoverage()
-	t.Run("histories", func(t *testing.T) {
-		for k := range *workers {
-			t.Run(fmt.Sprint("worker", k), func(t *testing.T) {
-				t.Parallel()
-				for n := k; n < *histories && (*goOn || !t.Failed()); n += *workers {
-					h := simulate(t, *seed+uint64(n))
-					if h == nil {
-						continue
-					}
-					mu.Lock()
-					coverage.Add(h)
-					mu.Unlock()
-				}
-			})
+	random.Histories{Few: 60, Many: 60, AtOnce: 2, Expect: expected(), Enough: 5000, Run: func(t *testing.T, seed uint64, seen random.Seen) {
+		p := Generate(seed)
+		if *mode != "" && (*mode == "poll") != p.Polls() {
+			return
 		}
-	})
-	t.Logf("%d histories in %v, in which occurred:\n%v", coverage["history"], time.Since(began).Round(100*time.Millisecond), coverage)
-	if missing := coverage.Missing(); coverage["history"] >= aFullRun && len(missing) > 0 {
-		t.Errorf("what never occurred is not tested:\n%s", strings.Join(missing, "\n"))
-	}
-}
-
-// simulate carries out the plan of a seed, and reports what went wrong.
-func simulate(t *testing.T, seed uint64) *History {
-	p := Generate(seed)
-	if *mode != "" && (*mode == "poll") != p.Polls() {
-		return nil
-	}
-	h, err := RunInBubble(t, p, Mutant{})
-	if err != nil {
-		t.Fatalf("seed %d: the plan cannot be carried out: %v\n%v", seed, err, p)
-	}
-	if violations := Check(h); len(violations) > 0 {
-		t.Error(explain(t, h, violations[0], Mutant{}))
-	}
-	return h
+		h, err := RunInBubble(t, p, Mutant{})
+		if err != nil {
+			t.Fatalf("the plan cannot be carried out: %v\n%v", err, p)
+		}
+		if violations := Check(h); len(violations) > 0 {
+			t.Error(explain(t, h, violations[0], Mutant{}))
+		}
+		coverage{seen}.history(h)
+	}}.Check(t)
 }
 
 const (
@@ -139,7 +106,7 @@ func TestExplain(t *testing.T) {
 			continue
 		}
 		text := explain(t, h, violations[k], broken)
-		for _, want := range []string{string(DeletedOnlyWhenDone), "deleted     message", "handler   message", "make simulate SEED="} {
+		for _, want := range []string{string(DeletedOnlyWhenDone), "event deleted:", "handling started:", "make simulate SEED="} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%q is missing in\n%s", want, text)
 			}

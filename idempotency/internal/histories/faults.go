@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 // Faults makes faults between workers and a store, or between a store and its server.
@@ -22,7 +20,7 @@ type Faults struct {
 	late       sync.WaitGroup // calls that are still on their way
 
 	mu     sync.Mutex
-	random *rand.Rand
+	random random.Rand
 }
 
 var errBroken = errors.New("histories: the connection broke")
@@ -59,36 +57,19 @@ func (f *Faults) call(do func() error) error {
 }
 
 // Around returns a store with faults between the workers and store.
-func (f *Faults) Around(store idempotency.Store) idempotency.Store { return faulty{f, store} }
-
-type faulty struct {
-	*Faults
-	store idempotency.Store
-}
-
-func (f faulty) Claim(ctx context.Context, c idempotency.Claim) (idempotency.Found, error) {
-	found := make(chan idempotency.Found, 1)
-	err := f.call(func() error {
-		got, err := f.store.Claim(ctx, c)
-		found <- got
-		return err
-	})
-	if err != nil {
-		return idempotency.Found{}, err
-	}
-	return <-found, nil
-}
-
-func (f faulty) Renew(ctx context.Context, key, owner string, lease time.Duration) error {
-	return f.call(func() error { return f.store.Renew(ctx, key, owner, lease) })
-}
-
-func (f faulty) Complete(ctx context.Context, key, owner string, c idempotency.Completion) error {
-	return f.call(func() error { return f.store.Complete(ctx, key, owner, c) })
-}
-
-func (f faulty) Release(ctx context.Context, key, owner string) error {
-	return f.call(func() error { return f.store.Release(ctx, key, owner) })
+func (f *Faults) Around(store idempotency.Store) idempotency.Store {
+	return &random.Around{Store: store, Call: func(ctx context.Context, _ random.StoreCall, do func(context.Context) (idempotency.Found, error)) (idempotency.Found, error) {
+		answers := make(chan idempotency.Found, 1)
+		err := f.call(func() error {
+			found, err := do(ctx)
+			answers <- found
+			return err
+		})
+		if err != nil {
+			return idempotency.Found{}, err
+		}
+		return <-answers, nil
+	}}
 }
 
 // Transport returns a transport with faults between a client that retries and its server. Each
@@ -125,80 +106,4 @@ func (f lossy) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return <-answers, nil
-}
-
-// Conn returns a connection with faults between a client that does not retry and its server:
-// lost requests, late requests and lost answers. Each fault breaks the connection.
-func (f *Faults) Conn(server net.Conn) net.Conn { return &lossyConn{Conn: server, faults: f} }
-
-type lossyConn struct {
-	net.Conn
-	faults *Faults
-	broken atomic.Bool // answers are lost
-	late   atomic.Bool // a goroutine sends the request later, and closes the connection
-}
-
-// breakOff loses all further answers of the server.
-func (c *lossyConn) breakOff() {
-	c.broken.Store(true)
-	_ = c.Conn.SetReadDeadline(time.Unix(1, 0))
-}
-
-func (c *lossyConn) Write(request []byte) (int, error) {
-	if c.broken.Load() {
-		return 0, errBroken
-	}
-	c.faults.slow()
-	switch n := c.faults.draw(100); {
-	case n < 2: // the request is lost
-		c.breakOff()
-		return 0, errBroken
-	case n < 5: // the answer is lost
-		n, err := c.Conn.Write(request)
-		c.breakOff()
-		return n, err
-	case n < 7: // the request arrives after its caller stopped waiting
-		c.late.Store(true)
-		c.breakOff()
-		request = bytes.Clone(request)
-		wait := c.faults.lag + time.Duration(c.faults.draw(int64(2*c.faults.lease)))
-		c.faults.late.Go(func() {
-			time.Sleep(wait)
-			_, _ = c.Conn.Write(request)
-			time.Sleep(10 * c.faults.lag) // for the server to handle the request
-			_ = c.Conn.Close()
-		})
-		return len(request), nil
-	}
-	return c.Conn.Write(request)
-}
-
-func (c *lossyConn) Read(answer []byte) (int, error) {
-	n, err := c.Conn.Read(answer)
-	if c.broken.Load() {
-		return 0, errBroken
-	}
-	return n, err
-}
-
-func (c *lossyConn) SetReadDeadline(t time.Time) error {
-	if c.broken.Load() {
-		return nil
-	}
-	return c.Conn.SetReadDeadline(t)
-}
-
-func (c *lossyConn) SetDeadline(t time.Time) error {
-	if c.broken.Load() {
-		return nil
-	}
-	return c.Conn.SetDeadline(t)
-}
-
-func (c *lossyConn) Close() error {
-	c.broken.Store(true)
-	if c.late.Load() {
-		return nil
-	}
-	return c.Conn.Close()
 }

@@ -10,7 +10,6 @@ package histories
 import (
 	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 // Config configures the histories. Store is required.
@@ -27,13 +27,9 @@ type Config struct {
 	// between the store and its server.
 	Store func(f *Faults) idempotency.Store
 
-	// Histories is the number of histories, with seeds from Seed on. Each has 4 workers with
-	// 5 claims on 2 keys.
-	Histories int
-	Seed      uint64
-
-	// AtOnce is the number of concurrent histories. Defaults to 1.
-	AtOnce int
+	// Few and Many are how many histories there are, and AtOnce how many at a time, as of package
+	// random. Each has 4 workers with 5 claims on 2 keys.
+	Few, Many, AtOnce int
 
 	// Lease is the base of leases, which are a quarter of it to five quarters.
 	Lease time.Duration
@@ -58,70 +54,45 @@ const (
 	solvable = 5 * time.Second
 )
 
-// Counts has the numbers of calls by result, see add. A history without takeovers would prove
-// nothing about takeovers.
-type Counts map[string]int
-
-// Check fails the test at the first history that no order of calls explains.
+// Check fails the test at the first history that no order of calls explains. A history without
+// takeovers, for example, would prove nothing about takeovers.
 func Check(t *testing.T, c Config) {
 	t.Helper()
-	counts, illegal := Find(t, c)
-	if illegal != "" {
-		t.Fatal(illegal)
-	}
-	t.Logf("%d histories: %+v", c.Histories, counts)
-	if n := counts[undecided]; n > c.Histories/100 {
-		t.Errorf("%d of %d histories could not be decided", n, c.Histories)
+	counts := random.Histories{Few: c.Few, Many: c.Many, AtOnce: c.AtOnce, Run: func(t *testing.T, seed uint64, seen random.Seen) {
+		seen["histories"]++
+		if illegal := c.Find(t, seed, seen); illegal != "" {
+			t.Error(illegal)
+		}
+	}}.Check(t)
+	n := counts["histories"]
+	if u := counts[undecided]; u > n/100 {
+		t.Errorf("%d of %d histories could not be decided", u, n)
 	}
 	for _, name := range []string{"claims", "takeovers", "refused calls", "duplicates", "lost answers"} {
-		if counts[name] < c.Histories/10 {
-			t.Errorf("%d histories have %d %s only", c.Histories, counts[name], name)
+		if counts[name] < n/10 {
+			t.Errorf("%d histories have %d %s only", n, counts[name], name)
 		}
 	}
 }
 
-// Find returns the first history that no order of calls explains, or an empty string.
-func Find(t *testing.T, c Config) (counts Counts, illegal string) {
-	t.Helper()
-	counts = Counts{}
-	for first := 0; first < c.Histories && illegal == ""; first += max(1, c.AtOnce) {
-		var wg sync.WaitGroup
-		var mu sync.Mutex
-		for i := first; i < min(c.Histories, first+max(1, c.AtOnce)); i++ {
-			check := func() {
-				seed := c.Seed + uint64(i)
-				calls := c.record(t, seed)
-				text, decided := c.explain(seed, calls)
-				mu.Lock()
-				defer mu.Unlock()
-				counts.add(calls)
-				if !decided {
-					counts[undecided]++
-				}
-				if illegal == "" {
-					illegal = text
-				}
-			}
-			if c.AtOnce < 2 {
-				check()
-			} else {
-				wg.Go(check)
-			}
-		}
-		wg.Wait()
-	}
-	return counts, illegal
+// Find makes the history of a seed, and returns it if no order of calls explains it, or "".
+func (c Config) Find(t *testing.T, seed uint64, seen random.Seen) (illegal string) {
+	calls := c.record(t, seed)
+	count(seen, calls)
+	illegal, decided := c.explain(calls)
+	seen.Saw(undecided, !decided)
+	return illegal
 }
 
 // record makes one history.
 func (c Config) record(t *testing.T, seed uint64) (calls []*call) {
 	body := func(t *testing.T) {
 		r := &recorder{began: time.Now(), ctx: t.Context()}
-		f := &Faults{recorder: r, lag: c.Lag, lease: c.Lease, random: rand.New(rand.NewPCG(seed, workers))}
+		f := &Faults{recorder: r, lag: c.Lag, lease: c.Lease, random: random.New(seed, workers)}
 		store := c.Store(f)
 		var wg sync.WaitGroup
 		for i := range workers {
-			w := &worker{recorder: r, store: store, lease: c.Lease, random: rand.New(rand.NewPCG(seed, uint64(i)))}
+			w := &worker{recorder: r, store: store, lease: c.Lease, random: random.New(seed, uint64(i))}
 			wg.Go(func() {
 				for n := range tasks {
 					w.owner = fmt.Sprintf("%c%d", 'A'+i, n)
@@ -143,7 +114,7 @@ func (c Config) record(t *testing.T, seed uint64) (calls []*call) {
 }
 
 // explain returns "" if an order of the calls explains the answers, or if that is not decided.
-func (c Config) explain(seed uint64, calls []*call) (illegal string, decided bool) {
+func (c Config) explain(calls []*call) (illegal string, decided bool) {
 	byKey := map[string][]porcupine.Operation{}
 	for _, one := range calls {
 		byKey[one.key] = append(byKey[one.key], porcupine.Operation{Input: one, Output: one, Call: one.begin, Return: one.end})
@@ -153,7 +124,7 @@ func (c Config) explain(seed uint64, calls []*call) (illegal string, decided boo
 	for key, operations := range byKey {
 		switch porcupine.CheckOperationsTimeout(model, operations, solvable) {
 		case porcupine.Illegal:
-			return describe(seed, key, calls), true
+			return describe(key, calls), true
 		case porcupine.Unknown:
 			decided = false
 		}
@@ -161,9 +132,9 @@ func (c Config) explain(seed uint64, calls []*call) (illegal string, decided boo
 	return "", decided
 }
 
-func describe(seed uint64, key string, calls []*call) string {
+func describe(key string, calls []*call) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, key %s: no order of these calls explains their answers:\n", seed, key)
+	fmt.Fprintf(&b, "key %s: no order of these calls explains their answers:\n", key)
 	slices.SortFunc(calls, func(a, b *call) int { return cmp.Compare(a.begin, b.begin) })
 	for _, one := range calls {
 		if one.key == key {
@@ -176,7 +147,7 @@ func describe(seed uint64, key string, calls []*call) string {
 // undecided counts histories that porcupine could not decide in time.
 const undecided = "undecided"
 
-func (n Counts) add(calls []*call) {
+func count(n random.Seen, calls []*call) {
 	held := map[string]bool{} // keys that were claimed and not released or completed yet
 	for _, c := range calls {
 		n["calls"]++

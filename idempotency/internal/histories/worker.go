@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/idempotency"
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 type kind string
@@ -100,7 +100,7 @@ type worker struct {
 	*recorder
 	store      idempotency.Store
 	lease      time.Duration
-	random     *rand.Rand
+	random     random.Rand
 	key, owner string
 }
 

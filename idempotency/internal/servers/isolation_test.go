@@ -65,7 +65,7 @@ func (w *warned) Warned(_ context.Context, warning batch.Warning) {
 func TestInTx_WarnsOfASmallPool(t *testing.T) {
 	for connections, want := range map[int]bool{0: false, 1: true, 3: true, 4: false} {
 		d := sqlite(t)
-		db := d.open(t, nil)
+		db := d.open(t)
 		store := migrated(t, db, d)
 		db.SetMaxOpenConns(connections)
 		h := batch.Chain(batch.HandlerFunc(func(ctx context.Context, _ batch.Record) error {

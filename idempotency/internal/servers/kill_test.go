@@ -33,7 +33,7 @@ type world struct {
 
 func newWorld(t *testing.T, d database, transaction bool) *world {
 	t.Helper()
-	w := &world{d, t, d.open(t, nil), transaction}
+	w := &world{d, t, d.open(t), transaction}
 	migrated(t, w.db, d)
 	for _, statement := range []string{"CREATE TABLE shipments (id text NOT NULL)", "CREATE TABLE stock (id text NOT NULL, change integer NOT NULL)"} {
 		if _, err := w.db.Exec(statement); err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/idempotency/internal/histories"
-	"github.com/sqsbatch/sqsbatch/idempotency/internal/servers/clients"
 	"github.com/sqsbatch/sqsbatch/idempotency/redisstore"
 	"github.com/sqsbatch/sqsbatch/idempotency/storetest"
 	"github.com/valkey-io/valkey-go"
@@ -41,8 +40,8 @@ var server = sync.OnceValues(func() (socket string, err error) {
 // client is a client's package.
 type client struct {
 	name string
-	// store is a store of a new client, with wrap around its connections.
-	store func(t testing.TB, wrap func(net.Conn) net.Conn) *redisstore.Store
+	// store is a store of a new client.
+	store func(t testing.TB) *redisstore.Store
 }
 
 // servedBy are the clients for the server, if it is named.
@@ -55,33 +54,31 @@ func servedBy(t testing.TB) []client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dial := func(wrap func(net.Conn) net.Conn) (net.Conn, error) {
-		conn, err := net.Dial("unix", socket)
-		if err == nil && wrap != nil {
-			conn = wrap(conn)
-		}
-		return conn, err
-	}
+	dial := func() (net.Conn, error) { return net.Dial("unix", socket) }
 	return []client{
-		{"go-redis", func(t testing.TB, wrap func(net.Conn) net.Conn) *redisstore.Store {
+		{"go-redis", func(t testing.TB) *redisstore.Store {
 			c := redis.NewClient(&redis.Options{
-				Dialer:                func(context.Context, string, string) (net.Conn, error) { return dial(wrap) },
+				Dialer:                func(context.Context, string, string) (net.Conn, error) { return dial() },
 				ContextTimeoutEnabled: true, MaxRetries: -1, ConnMaxIdleTime: 2 * time.Second,
 			})
 			t.Cleanup(func() { _ = c.Close() })
-			return clients.GoRedis(c)
+			return redisstore.New(func(ctx context.Context, script string, keys, args []string) (any, error) {
+				return redis.NewScript(script).Run(ctx, c, keys, args).Result()
+			})
 		}},
-		{"valkey-go", func(t testing.TB, wrap func(net.Conn) net.Conn) *redisstore.Store {
+		{"valkey-go", func(t testing.TB) *redisstore.Store {
 			c, err := valkey.NewClient(valkey.ClientOption{
 				InitAddress:  []string{"unused:1"},
-				DialCtxFn:    func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return dial(wrap) },
+				DialCtxFn:    func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return dial() },
 				DisableRetry: true, DisableCache: true, ForceSingleClient: true,
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(c.Close)
-			return clients.ValkeyGo(c)
+			return redisstore.New(func(ctx context.Context, script string, keys, args []string) (any, error) {
+				return valkey.NewLuaScript(script).Exec(ctx, c, keys, args).ToAny()
+			})
 		}},
 	}
 }
@@ -95,23 +92,15 @@ func eachClient(t *testing.T, test func(t *testing.T, c client)) {
 
 func TestRedis_Store(t *testing.T) {
 	eachClient(t, func(t *testing.T, c client) {
-		store := c.store(t, nil)
+		store := c.store(t)
 		storetest.Run(t, func(*testing.T) idempotency.Store { return store })
 	})
 }
 
-// The faults are before the server with go-redis. One connection of valkey-go has the requests of
-// all workers, so there they are before the store.
 func TestRedis_Histories(t *testing.T) {
 	eachClient(t, func(t *testing.T, c client) {
-		shared := c.store(t, nil)
-		drawn := drawn()
-		drawn.Store = func(f *histories.Faults) idempotency.Store {
-			if c.name == "valkey-go" {
-				return f.Around(shared)
-			}
-			return c.store(t, f.Conn)
-		}
+		store, drawn := c.store(t), drawn()
+		drawn.Store = func(f *histories.Faults) idempotency.Store { return f.Around(store) }
 		histories.Check(t, drawn)
 	})
 }
@@ -135,7 +124,7 @@ func claimOf(t *testing.T, owner string) idempotency.Claim {
 // The values are Powertools', with its names and types. The validation hash is kept.
 func TestRedis_ValuesArePowertools(t *testing.T) {
 	eachClient(t, func(t *testing.T, c client) {
-		ctx, store, raw := t.Context(), c.store(t, nil), rawServer(t)
+		ctx, store, raw := t.Context(), c.store(t), rawServer(t)
 		now := time.Now()
 		claim := claimOf(t, "A")
 		if _, err := store.Claim(ctx, claim); err != nil {
@@ -200,7 +189,7 @@ func wantValue(t *testing.T, raw *redis.Client, now time.Time, want map[string]a
 
 func TestRedis_ValuesOfPowertools(t *testing.T) {
 	for _, c := range servedBy(t) {
-		store := c.store(t, nil)
+		store := c.store(t)
 		hour := time.Now().Add(time.Hour)
 		for name, test := range map[string]struct {
 			value string
@@ -236,7 +225,7 @@ func TestRedis_ValuesOfPowertools(t *testing.T) {
 // What is no claim is an error, which has no key, and no other call changes it.
 func TestRedis_OtherValues(t *testing.T) {
 	for _, c := range servedBy(t) {
-		store := c.store(t, nil)
+		store := c.store(t)
 		for _, value := range []string{"", "no JSON", "{}", `{"status":"EXPIRED"}`, "[]", "5"} {
 			t.Run(c.name+"/"+value, func(t *testing.T) {
 				raw := rawServer(t)
@@ -260,7 +249,7 @@ func TestRedis_OtherValues(t *testing.T) {
 // A server that has lost its scripts, as after a restart, gets them again.
 func TestRedis_ScriptsAreLost(t *testing.T) {
 	eachClient(t, func(t *testing.T, c client) {
-		store, raw := c.store(t, nil), rawServer(t)
+		store, raw := c.store(t), rawServer(t)
 		for range 2 {
 			if err := raw.ScriptFlush(t.Context()).Err(); err != nil {
 				t.Fatal(err)
@@ -286,7 +275,7 @@ func TestRedis_ClaimIsEvicted_WorkIsDoneOnce(t *testing.T) {
 		h := batch.Chain(batch.HandlerFunc(func(ctx context.Context, _ batch.Record) error {
 			handled++
 			return admin.FlushAll(ctx).Err()
-		}), idempotency.New(c.store(t, nil), idempotency.Config{Key: idempotency.MessageID, Prefix: c.name}))
+		}), idempotency.New(c.store(t), idempotency.Config{Key: idempotency.MessageID, Prefix: c.name}))
 		r := batch.Record{MessageID: "1"}
 		if err := h.Handle(t.Context(), r); err != nil {
 			t.Error(err)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -150,8 +149,8 @@ func openPostgres(c *pgx.ConnConfig) *sql.DB { return stdlib.OpenDB(*c) }
 type database struct {
 	name    string
 	dialect sqlstore.Dialect
-	// open opens it once more, as another process does. wrap is around connections to a server.
-	open func(t testing.TB, wrap func(net.Conn) net.Conn) *sql.DB
+	// open opens it once more, as another process does.
+	open func(t testing.TB) *sql.DB
 	// connector is for connections that a test opens and closes by itself.
 	connector driver.Connector
 }
@@ -180,7 +179,7 @@ func eachDatabase(t *testing.T, test func(t *testing.T, d database)) {
 func sqlite(t testing.TB) database {
 	file := filepath.Join(t.TempDir(), "test.db")
 	c := sqliteConnector("file:" + file + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)&_txlock=immediate")
-	return database{"SQLite", sqlstore.SQLite, func(t testing.TB, _ func(net.Conn) net.Conn) *sql.DB {
+	return database{"SQLite", sqlstore.SQLite, func(t testing.TB) *sql.DB {
 		db := sql.OpenDB(c)
 		t.Cleanup(func() { _ = db.Close() })
 		return db
@@ -213,19 +212,8 @@ func newPostgres(t testing.TB, folder, isolation string) database {
 	if isolation != "" {
 		config.RuntimeParams["default_transaction_isolation"] = isolation
 	}
-	return database{"PostgreSQL", sqlstore.PostgreSQL, func(t testing.TB, wrap func(net.Conn) net.Conn) *sql.DB {
-		c := config.Copy()
-		if wrap != nil {
-			dial := c.DialFunc
-			c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-				conn, err := dial(ctx, network, address)
-				if err != nil {
-					return nil, err
-				}
-				return wrap(conn), nil
-			}
-		}
-		db := openPostgres(c)
+	return database{"PostgreSQL", sqlstore.PostgreSQL, func(t testing.TB) *sql.DB {
+		db := openPostgres(config)
 		db.SetMaxIdleConns(20)
 		db.SetConnMaxIdleTime(2 * time.Second)
 		t.Cleanup(func() { _ = db.Close() })

@@ -12,7 +12,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/idempotency/internal/histories"
 	"github.com/sqsbatch/sqsbatch/idempotency/sqlstore"
 	"github.com/sqsbatch/sqsbatch/idempotency/storetest"
-	"github.com/sqsbatch/sqsbatch/test/cases"
 )
 
 const table = "idempotency"
@@ -28,7 +27,7 @@ func migrated(t testing.TB, db *sql.DB, d database) *sqlstore.Store {
 
 func TestSQL_Store(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d database) {
-		store := migrated(t, d.open(t, nil), d)
+		store := migrated(t, d.open(t), d)
 		storetest.Run(t, func(*testing.T) idempotency.Store { return store })
 	})
 }
@@ -38,21 +37,15 @@ func TestSQL_Store(t *testing.T) {
 // that it finds mistakes.
 func drawn() histories.Config {
 	return histories.Config{
-		Histories: cases.Of(40, 400), AtOnce: 20, Lease: 300 * time.Millisecond, Lag: 10 * time.Millisecond, Slack: 2 * time.Millisecond,
+		Few: 40, Many: 400, AtOnce: 20, Lease: 300 * time.Millisecond, Lag: 10 * time.Millisecond, Slack: 2 * time.Millisecond,
 	}
 }
 
-// The faults are before PostgreSQL's server, and before SQLite's store.
 func TestSQL_Histories(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d database) {
-		store := migrated(t, d.open(t, nil), d)
+		store := migrated(t, d.open(t), d)
 		drawn := drawn()
-		drawn.Store = func(f *histories.Faults) idempotency.Store {
-			if d.dialect == sqlstore.SQLite {
-				return f.Around(store)
-			}
-			return sqlstore.New(d.open(t, f.Conn), d.dialect, table)
-		}
+		drawn.Store = func(f *histories.Faults) idempotency.Store { return f.Around(store) }
 		histories.Check(t, drawn)
 	})
 }
@@ -61,7 +54,7 @@ func TestSQL_MigrateAtOnceAndAgain(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d database) {
 		var wg sync.WaitGroup
 		for range 10 {
-			db := d.open(t, nil)
+			db := d.open(t)
 			wg.Go(func() {
 				for range 2 {
 					if err := sqlstore.New(db, d.dialect, table).Migrate(t.Context()); err != nil {
@@ -77,7 +70,7 @@ func TestSQL_MigrateAtOnceAndAgain(t *testing.T) {
 // Schema is what Migrate creates.
 func TestSQL_Schema(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d database) {
-		db := d.open(t, nil)
+		db := d.open(t)
 		if _, err := db.Exec(sqlstore.Schema(d.dialect, table)); err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +85,7 @@ func TestSQL_OtherNames(t *testing.T) {
 	for _, d := range databases(t) {
 		for _, name := range []string{"order", "Orders_2", strings.Repeat("x", 51)} {
 			t.Run(d.name+" "+name, func(t *testing.T) {
-				store := sqlstore.New(d.open(t, nil), d.dialect, name)
+				store := sqlstore.New(d.open(t), d.dialect, name)
 				if err := store.Migrate(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -106,7 +99,7 @@ func TestSQL_OtherNames(t *testing.T) {
 
 func TestSQL_DeleteExpired(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d database) {
-		ctx, db := t.Context(), d.open(t, nil)
+		ctx, db := t.Context(), d.open(t)
 		store := migrated(t, db, d)
 		for i := range 30 {
 			c := idempotency.Claim{Key: fmt.Sprint(i), Owner: "A", Lease: time.Minute, Remember: time.Hour}
@@ -139,7 +132,7 @@ func TestSQL_DeleteExpired(t *testing.T) {
 func TestSQL_DeleteExpiredAtOnce(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d database) {
 		ctx := t.Context()
-		store := migrated(t, d.open(t, nil), d)
+		store := migrated(t, d.open(t), d)
 		const keys = 200
 		claim := func(i int, c idempotency.Claim) {
 			c.Key, c.Owner = fmt.Sprint(i), "A"
@@ -179,7 +172,7 @@ func TestSQL_DeleteExpiredAtOnce(t *testing.T) {
 // An error names the operation and the table, and no key.
 func TestSQL_Errors(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, d database) {
-		store := sqlstore.New(d.open(t, nil), d.dialect, "missing")
+		store := sqlstore.New(d.open(t), d.dialect, "missing")
 		_, err := store.Claim(t.Context(), idempotency.Claim{Key: "secret", Owner: "A"})
 		if err == nil || !strings.Contains(err.Error(), `claim in table "missing"`) || strings.Contains(err.Error(), "secret") {
 			t.Error(err)

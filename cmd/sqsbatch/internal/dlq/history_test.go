@@ -2,15 +2,13 @@ package dlq_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/test/cases"
+	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 // faults are what a queue, a network and a busy account do to a run.
@@ -35,9 +33,9 @@ func faults() []sqs.Fault {
 // lost, what was not selected stays as it is, and each message that was sent twice is
 // named. On a FIFO queue none is sent twice within five minutes, and order is kept.
 func history(b *bench, seed uint64) {
-	r := rand.New(rand.NewPCG(seed, 1))
+	r := random.New(seed, 1)
 	suffix, group := "", func(int) string { return "" }
-	if r.IntN(2) == 0 {
+	if r.OneIn(2) {
 		suffix, group = ".fifo", func(i int) string { return fmt.Sprint("g", i%17) }
 	}
 	n := 50 + r.IntN(300)
@@ -60,7 +58,7 @@ func history(b *bench, seed uint64) {
 	for tries := 0; ; tries++ {
 		after := 24 * time.Hour // its end comes before
 		if tries < 3 {
-			after = time.Duration(r.IntN(3000)) * time.Millisecond
+			after = r.UpTo(3 * time.Second)
 		}
 		end := b.runKilled(after, args...)
 		if strings.Contains(end.stdout, `"type":"result"`) {
@@ -74,25 +72,22 @@ func history(b *bench, seed uint64) {
 			break
 		}
 		if tries == 30 {
-			b.Fatalf("seed %d: no end: %s", seed, end)
+			b.Fatalf("no end: %s", end)
 		}
 	}
 	drops := suffix != "" && time.Since(began) < 5*time.Minute // SQS drops what is sent again
 	b.server.ClearFaults()
 	time.Sleep(2*time.Minute + time.Second) // what receives without an answer have hidden
-	twice := b.judge(seed, suffix, selected, others)
+	twice := b.judge(suffix, selected, others)
 	for _, body := range twice {
 		if drops || !named[ids[body]] {
-			b.Errorf("seed %d: %s was sent twice, named: %v", seed, body, named[ids[body]])
+			b.Errorf("%s was sent twice, named: %v", body, named[ids[body]])
 		}
-	}
-	if b.Failed() {
-		b.Logf("seed %d", seed)
 	}
 }
 
 // judge returns the bodies of messages that came twice or more.
-func (b *bench) judge(seed uint64, suffix string, selected, others []string) (twice []string) {
+func (b *bench) judge(suffix string, selected, others []string) (twice []string) {
 	b.Helper()
 	got, last := map[string]int{}, map[string]int{}
 	for _, m := range b.drain("orders" + suffix) {
@@ -103,32 +98,26 @@ func (b *bench) judge(seed uint64, suffix string, selected, others []string) (tw
 		var body struct{ N int }
 		_ = json.Unmarshal([]byte(*m.Body), &body)
 		if g := m.Attributes["MessageGroupId"]; suffix != "" && body.N < last[g] {
-			b.Errorf("seed %d: %d of %s came after %d", seed, body.N, g, last[g])
+			b.Errorf("%d of %s came after %d", body.N, g, last[g])
 		} else {
 			last[g] = body.N
 		}
 	}
 	for _, body := range selected {
 		if got[body] == 0 {
-			b.Errorf("seed %d: %s is lost", seed, body)
+			b.Errorf("%s is lost", body)
 		}
 		delete(got, body)
 	}
 	if len(got) > 0 {
-		b.Errorf("seed %d: sent although not selected: %v", seed, got)
+		b.Errorf("sent although not selected: %v", got)
 	}
 	b.expect("orders-dead"+suffix, others...)
 	return twice
 }
 
-var firstSeed = flag.Uint64("seed", 0, "the first seed of the histories")
-
 func TestReplay_LosesNothingUnderFaultsAndKills(t *testing.T) {
-	for n := range uint64(cases.Of(15, 100)) {
-		seed := *firstSeed + n
+	random.Histories{Few: 15, Many: 100, Run: func(t *testing.T, seed uint64, _ random.Seen) {
 		virtual(t, func(b *bench) { history(b, seed) })
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
-	}
+	}}.Check(t)
 }
