@@ -10,9 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/test/testhooks"
-	"pgregory.net/rapid"
 )
 
 // script is what a record's handler does.
