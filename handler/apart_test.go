@@ -39,7 +39,7 @@ func TestApart_SeparatesWhatComesBackTogether(t *testing.T) {
 					records[i].Attempt = test.attempts[i]
 				}
 				received := time.Now()
-				h, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error {
+				h := newHandler(t, batch.HandlerFunc(func(context.Context, batch.Record) error {
 					hidden := map[string]time.Duration{}
 					for _, s := range q.Server().Snapshot() {
 						for _, m := range s.Messages {
@@ -63,9 +63,6 @@ func TestApart_SeparatesWhatComesBackTogether(t *testing.T) {
 					}
 					return nil
 				}), handler.Config{SQS: q.Client})
-				if err != nil {
-					t.Fatal(err)
-				}
 				q.ForgetCalls()
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				defer cancel()
@@ -95,15 +92,12 @@ func TestApart_SQSHangs_HandlersStartInTime(t *testing.T) {
 		}
 		began := time.Now()
 		handled := 0
-		h, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error {
+		h := newHandler(t, batch.HandlerFunc(func(context.Context, batch.Record) error {
 			if handled++; time.Since(began) > 2*time.Second {
 				t.Errorf("a handler starts after %v", time.Since(began))
 			}
 			return nil
 		}), handler.Config{SQS: q.Client, Concurrency: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		answer, err := h.Invoke(ctx, testqueue.Event(records))

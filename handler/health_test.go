@@ -14,15 +14,21 @@ import (
 
 var hello = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
 
-// Handlers are served next to the health checks, while a record is handled.
-func TestHandlersAreServedAtHealthAddr(t *testing.T) {
-	server, client := queues(t, "a")
+// freeAddr returns an address that a test can serve.
+func freeAddr(t *testing.T) string {
+	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := free.Addr().String()
-	_ = free.Close()
+	defer free.Close()
+	return free.Addr().String()
+}
+
+// Handlers are served next to the health checks, while a record is handled.
+func TestHandlersAreServedAtHealthAddr(t *testing.T) {
+	server, client := queues(t, "a")
+	addr := freeAddr(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	answers := map[string]string{}

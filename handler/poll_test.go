@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -263,17 +262,8 @@ func TestPollsEnvironment(t *testing.T) {
 
 func TestHealthAddr(t *testing.T) {
 	server, client := queues(t, "a")
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := taken.Addr().String()
+	addr := freeAddr(t)
 	cfg := handler.Config{SQS: client, Logger: (&logbook{}).logger(), Poll: handler.PollConfig{Queues: []string{"a"}, HealthAddr: addr}}
-	if err := handler.Poll(context.Background(), batch.HandlerFunc(byBody), cfg); err == nil || !strings.Contains(err.Error(), "SQSBATCH_HEALTH_ADDR") || !strings.Contains(err.Error(), addr) {
-		t.Errorf("Poll with an address that is taken: %v", err)
-	}
-	_ = taken.Close()
-
 	// While a record is handled, the health can be asked for.
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
