@@ -14,11 +14,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/testhooks"
 )
 
-// finishedHook makes a hook of a function.
-type finishedHook func(batch.Result)
-
-func (f finishedHook) RecordFinished(_ context.Context, r batch.Result) { f(r) }
-
 func TestGraceAtCutoff_IsShortestOfThreeLimits(t *testing.T) {
 	for name, c := range map[string]struct {
 		grace, settleBy, want time.Duration // settleBy after the cutoff
@@ -109,7 +104,7 @@ func TestTimerFiresAsRecordEnds_EndsNoOtherRecord(t *testing.T) {
 			for i := range timers {
 				timers[i] = time.NewTimer(time.Second)
 			}
-			hook := finishedHook(func(r batch.Result) {
+			hook := onFinish(func(_ context.Context, r batch.Result) {
 				if r.Record.MessageID == "m-0" {
 					time.Sleep(time.Millisecond)
 				}
@@ -137,7 +132,7 @@ func TestTimerFiresAsRecordEnds_EndsNoOtherRecord(t *testing.T) {
 func TestRun_ReturnsAfterFinishedHooks(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		var telling, told atomic.Int64
-		hook := finishedHook(func(batch.Result) {
+		hook := onFinish(func(context.Context, batch.Result) {
 			telling.Add(1)
 			time.Sleep(300 * time.Millisecond)
 			telling.Add(-1)

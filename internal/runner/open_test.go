@@ -253,17 +253,10 @@ func TestRevoke_StartsNothingThatWaits(t *testing.T) {
 	})
 }
 
-type slowStart time.Duration
-
-func (s slowStart) RecordContext(ctx context.Context, _ *batch.Record) context.Context {
-	time.Sleep(time.Duration(s))
-	return ctx
-}
-
 // Others may have handled the record while a hook blocked.
 func TestLeaseEndsDuringHook_RecordIsNotHandled(t *testing.T) {
 	handled := 0
-	open(t, config{Hooks: testhooks.Of(slowStart(6 * time.Second))}, func(context.Context, batch.Record) error {
+	open(t, config{Hooks: testhooks.Of(onStart(func(context.Context, *batch.Record) { time.Sleep(6 * time.Second) }))}, func(context.Context, batch.Record) error {
 		handled++
 		return nil
 	}, func(r *owned) {

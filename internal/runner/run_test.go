@@ -161,8 +161,8 @@ func TestHooksThatPanicAreContained(t *testing.T) {
 	if results[0].Outcome != batch.Succeeded || len(hook.finished) != 1 {
 		t.Errorf("%v, other hooks told %v", results[0].Outcome, hook.finished)
 	}
-	if len(hook.warnings) != 2 {
-		t.Errorf("%d warnings, want one each for start and finish", len(hook.warnings))
+	if len(hook.warnings) != 2 || hook.warnings[0].Queue != "orders" {
+		t.Errorf("warned %+v, want one each for start and finish, of the queue", hook.warnings)
 	}
 	var none hooks.Set // what settles has that by default
 	none.BatchSettled(t.Context(), batch.BatchInfo{}, nil)
