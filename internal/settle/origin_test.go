@@ -295,3 +295,19 @@ func TestSendMayHaveHappened_IsMadeAgain(t *testing.T) {
 		}
 	}
 }
+
+func TestParseOriginRefusesWhatItDoesNotKnow(t *testing.T) {
+	for value, want := range map[string]string{
+		``:                                     "was not written by sqsbatch",
+		`no such customer`:                     "was not written by sqsbatch",
+		`{"v":1,"attempts":"2"}`:               "was not written by sqsbatch",
+		`{}`:                                   "has version 0, must be 1",
+		`{"v":2,"reason":"r"}`:                 "has version 2, must be 1",
+		`{"v":1,"messageId":"m","later":true}`: "",
+	} {
+		o, err := partialfailure.ParseOrigin(value)
+		if want == "" && (err != nil || o.MessageID != "m") || want != "" && (err == nil || !strings.Contains(err.Error(), want) || o != (partialfailure.Origin{})) {
+			t.Errorf("%s: %+v, %v", value, o, err)
+		}
+	}
+}
