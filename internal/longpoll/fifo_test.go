@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -116,53 +115,6 @@ func TestDeepGroups_FillAllSlots(t *testing.T) {
 			bound := map[int]int{-1: 10, 0: 20, 3: 13, 100: 110}[prefetch]
 			if most := g.held(w); most > bound {
 				t.Errorf("prefetch %d: %d records were held, want at most %d", prefetch, most, bound)
-			}
-		})
-	}
-}
-
-// The order survives failures, duplicates of calls, lost answers and outages.
-func TestSQSFaults_FIFOOrderIsKept(t *testing.T) {
-	for seed := range uint64(6) {
-		var g groups
-		var mu sync.Mutex
-		random := rand.New(rand.NewPCG(seed, 1))
-		h := g.around(func(context.Context, batch.Record) error {
-			mu.Lock()
-			luck, took := random.IntN(10), time.Duration(random.IntN(200))*time.Millisecond
-			mu.Unlock()
-			time.Sleep(took)
-			switch {
-			case luck == 0:
-				return errors.New("boom")
-			case luck == 1:
-				return batch.RetryAfter(0, errors.New("at once"))
-			}
-			return nil
-		})
-		inWorld(t, fifoQueue, h, func(c *longpoll.Config) {
-			c.Engine.Concurrency, c.Visibility, c.Failures.Backoff = 4, 5*time.Second, func(int) time.Duration { return time.Second }
-			c.Failures.MaxReceiveCount = 1000
-		}, func(w *world) {
-			w.noRedrive()
-			w.Send(groupBodies(6, 10)...)
-			w.inject(
-				sqs.Fault{Kind: sqs.LostAnswer, Probability: 0.05},
-				sqs.Fault{Kind: sqs.EntryFailure, Probability: 0.1},
-				sqs.Fault{Kind: sqs.Failure, Operation: deletion, Probability: 0.2},
-				sqs.Fault{Kind: sqs.Refused, Operation: extension, Probability: 0.2},
-				sqs.Fault{Kind: sqs.Latency, Probability: 0.2, Latency: 700 * time.Millisecond},
-			)
-			w.start()
-			w.after(10 * time.Minute)
-			w.Server().ClearFaults()
-			w.after(5 * time.Minute)
-			if t.Failed() {
-				return
-			}
-			g.check(t, 6, 10)
-			if n := w.deleted(); n != 60 {
-				t.Errorf("seed %d: %d of 60 deleted", seed, n)
 			}
 		})
 	}

@@ -342,6 +342,14 @@ func (w *world) wantState(want string) {
 	}
 }
 
+// needsWaiting ends a test that would test nothing, since no record waits.
+func (w *world) needsWaiting() {
+	w.t.Helper()
+	if w.p.Status().Waiting == 0 {
+		w.t.Fatal("nothing waits: the test tests nothing")
+	}
+}
+
 // visible is how many messages another consumer would get now.
 func (w *world) visible() int {
 	w.t.Helper()

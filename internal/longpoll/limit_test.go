@@ -110,25 +110,6 @@ func (w *world) wantHiddenUntilItsVisibilityEnds() {
 	}
 }
 
-func TestShutdownContextEnds_CutsTheDrain(t *testing.T) {
-	inWorld(t, standardQueue, heeding, func(c *longpoll.Config) { c.DrainLimit = time.Hour }, func(w *world) {
-		w.Send("a", "b")
-		w.start()
-		w.after(time.Second)
-		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-		defer cancel()
-		began := time.Now()
-		err := w.p.Shutdown(ctx)
-		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 3*time.Second+brief {
-			t.Errorf("Shutdown returned %v after %v, want DeadlineExceeded after 3 s", err, took)
-		}
-		if err := <-w.err; err != nil {
-			t.Errorf("Run: %v", err)
-		}
-		w.wantVisible(2)
-	})
-}
-
 func TestShutdownWithEndedContext_EndsAtOnce(t *testing.T) {
 	inWorld(t, standardQueue, heeding, nil, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
