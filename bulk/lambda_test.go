@@ -208,20 +208,6 @@ func TestAPanicHasTheFunctionsStack(t *testing.T) {
 	})
 }
 
-func TestAbortStartsNothingFurther(t *testing.T) {
-	inWorld(t, false, func(w *world) {
-		w.cfg = bulk.Config{MaxItems: 5, Parallel: 1}
-		w.do = func(context.Context, []bulk.Item[string]) error { return batch.Abort(time.Minute, errNo) }
-		w.sendMany(15)
-		if failed := w.invoke(100, 30*time.Second); len(failed) != 15 {
-			t.Errorf("%d failed, want all", len(failed))
-		}
-		if n := w.outcomes(); len(w.seen()) != 1 || n[batch.Retry] != 5 || n[batch.NotStarted] != 10 {
-			t.Errorf("chunks %q, outcomes %v", w.seen(), n)
-		}
-	})
-}
-
 // What waits for its turn is not written to what is down.
 func TestAnAbortPutsOffWhatHasNotBegun(t *testing.T) {
 	for name, abort := range map[string]func(items []bulk.Item[string]) error{

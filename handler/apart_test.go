@@ -2,6 +2,7 @@ package handler_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"testing"
@@ -9,7 +10,9 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
 	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
@@ -39,7 +42,7 @@ func TestApart_SeparatesWhatComesBackTogether(t *testing.T) {
 					records[i].Attempt = test.attempts[i]
 				}
 				received := time.Now()
-				h, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error {
+				h := newHandler(t, batch.HandlerFunc(func(context.Context, batch.Record) error {
 					hidden := map[string]time.Duration{}
 					for _, s := range q.Server().Snapshot() {
 						for _, m := range s.Messages {
@@ -61,16 +64,23 @@ func TestApart_SeparatesWhatComesBackTogether(t *testing.T) {
 							seen = append(seen, d)
 						}
 					}
+					if name == "several" {
+						return errors.New("no")
+					}
 					return nil
-				}), handler.Config{SQS: q.Client})
-				if err != nil {
-					t.Fatal(err)
-				}
+				}), handler.Config{SQS: q.Client, Failures: partialfailure.Config{Backoff: func(int) time.Duration { return 10 * time.Second }}})
 				q.ForgetCalls()
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				defer cancel()
 				if _, err := h.Invoke(ctx, testqueue.Event(records)); err != nil {
 					t.Fatal(err)
+				}
+				if name == "several" { // whose failures come back after their backoff
+					for _, e := range q.Events(sqs.Visibility)[len(test.apart):] {
+						if e.Visibility != 10*time.Second {
+							t.Errorf("%s comes back in %v", e.Body, e.Visibility)
+						}
+					}
 				}
 				if calls := slices.Contains(q.Calls(), "ChangeMessageVisibilityBatch"); calls != (test.apart != nil) {
 					t.Errorf("calls: %v", q.Calls())
@@ -95,15 +105,12 @@ func TestApart_SQSHangs_HandlersStartInTime(t *testing.T) {
 		}
 		began := time.Now()
 		handled := 0
-		h, err := handler.New(batch.HandlerFunc(func(context.Context, batch.Record) error {
+		h := newHandler(t, batch.HandlerFunc(func(context.Context, batch.Record) error {
 			if handled++; time.Since(began) > 2*time.Second {
 				t.Errorf("a handler starts after %v", time.Since(began))
 			}
 			return nil
 		}), handler.Config{SQS: q.Client, Concurrency: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		answer, err := h.Invoke(ctx, testqueue.Event(records))

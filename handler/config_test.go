@@ -12,13 +12,23 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/test/testhooks"
-
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
+	"github.com/sqsbatch/sqsbatch/test/testhooks"
 )
+
+// mustNew is New with a good configuration.
+func mustNew(t *testing.T, h batch.Handler, c Config) *LambdaHandler {
+	t.Helper()
+	l, err := New(h, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
 
 func TestEveryFieldReachesItsPackage(t *testing.T) {
 	hook := &watcher{}
@@ -27,7 +37,11 @@ func TestEveryFieldReachesItsPackage(t *testing.T) {
 		Failures:                  partialfailure.Config{Backoff: func(int) time.Duration { return 6 * time.Second }, DeadLetterQueue: "https://sqs/1/dead", MaxReceiveCount: 8, OnPermanent: partialfailure.Drop},
 		NoReportBatchItemFailures: true, Hooks: testhooks.Of(hook), Logger: slog.New(slog.DiscardHandler),
 	}
+	c.Classify = batch.Permanent
 	e := c.engine(Queue{})
+	if !batch.VerdictOf(e.Classify(context.Canceled)).Permanent {
+		t.Error("Classify is not handed on")
+	}
 	if e.Concurrency != 7 || e.Reserve != 1 || e.RecordTimeout != 2 || e.MinRemaining != 3 || e.Grace != 4 {
 		t.Errorf("batch gets %+v", e)
 	}
@@ -86,13 +100,10 @@ func TestHooksAreToldOfABatchBeforeAndAfterItIsSettled(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL_SQS", "")
 	synctest.Test(t, func(t *testing.T) {
 		w := &watcher{}
-		l, err := New(batch.HandlerFunc(func(context.Context, batch.Record) error {
+		l := mustNew(t, batch.HandlerFunc(func(context.Context, batch.Record) error {
 			w.told = append(w.told, "handled")
 			return batch.RetryAfter(time.Second, nil)
 		}), Config{Hooks: testhooks.Of(w), Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
 		if _, err := l.Invoke(t.Context(), []byte(`{"Records":[{"messageId":"m","eventSourceARN":"arn:aws:sqs:eu-west-1:1:q"}]}`)); err != nil {
 			t.Fatal(err)
 		}
@@ -106,17 +117,15 @@ func TestHooksAreToldOfABatchBeforeAndAfterItIsSettled(t *testing.T) {
 }
 
 func TestDeleteSucceededWithoutFailures_IsNoError(t *testing.T) {
-	l, err := New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }),
+	l := mustNew(t, batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }),
 		Config{NoReportBatchItemFailures: true, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if got, err := l.Invoke(t.Context(), []byte(`{"Records":[{"messageId":"m"}]}`)); err != nil || string(got) != `{"batchItemFailures":[]}` {
 		t.Errorf("%s, %v", got, err)
 	}
 }
 
 func TestFieldsSetInCode_OverrideTheirVariables(t *testing.T) {
+	t.Setenv("SQSBATCH_CONCURRENCY", "7")
 	for _, name := range []string{"RESERVE", "RECORD_TIMEOUT", "MIN_REMAINING", "GRACE"} {
 		t.Setenv("SQSBATCH_"+name, "7s")
 	}
@@ -127,8 +136,8 @@ func TestFieldsSetInCode_OverrideTheirVariables(t *testing.T) {
 		t.Setenv("SQSBATCH_"+name, "false")
 	}
 	const want = "https://sqs/1/dead"
-	c := Config{Reserve: 1, RecordTimeout: 2, MinRemaining: 3, Grace: 4, Failures: partialfailure.Config{DeadLetterQueue: want, MaxReceiveCount: 6, OnPermanent: partialfailure.Retry}, ErrorIfAllFail: true, NoReportBatchItemFailures: true, LogSucceeded: true}
-	if err := c.fromEnvironment(); err != nil || c.Reserve != 1 || c.RecordTimeout != 2 || c.MinRemaining != 3 || c.Grace != 4 ||
+	c := Config{Concurrency: 3, Reserve: 1, RecordTimeout: 2, MinRemaining: 3, Grace: 4, Failures: partialfailure.Config{DeadLetterQueue: want, MaxReceiveCount: 6, OnPermanent: partialfailure.Retry}, ErrorIfAllFail: true, NoReportBatchItemFailures: true, LogSucceeded: true}
+	if err := c.fromEnvironment(); err != nil || c.Concurrency != 3 || c.Reserve != 1 || c.RecordTimeout != 2 || c.MinRemaining != 3 || c.Grace != 4 ||
 		c.Failures.DeadLetterQueue != want || c.Failures.MaxReceiveCount != 6 || c.Failures.OnPermanent != partialfailure.Retry || !c.ErrorIfAllFail || !c.NoReportBatchItemFailures || !c.LogSucceeded {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -159,11 +168,8 @@ func TestVariablesAtTheirBounds_AreAccepted(t *testing.T) {
 func TestLogSucceededLogsEveryRecord(t *testing.T) {
 	for succeeded, want := range map[bool]int{false: 0, true: 2} {
 		var buf bytes.Buffer
-		l, err := New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }),
+		l := mustNew(t, batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }),
 			Config{LogSucceeded: succeeded, Logger: slog.New(slog.NewTextHandler(&buf, nil))})
-		if err != nil {
-			t.Fatal(err)
-		}
 		if _, err := l.Invoke(t.Context(), []byte(`{"Records":[{"messageId":"a"},{"messageId":"b"}]}`)); err != nil {
 			t.Fatal(err)
 		}
@@ -176,15 +182,12 @@ func TestLogSucceededLogsEveryRecord(t *testing.T) {
 func TestLogBodyBytes_LogsBodiesOnlyWhenSet(t *testing.T) {
 	for limit, want := range map[int]string{0: "", 5: "body=sword bodyBytes=9"} {
 		var buf bytes.Buffer
-		l, err := New(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
+		l := mustNew(t, batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
 			if r.MessageID == "a" {
 				return errors.New("no")
 			}
 			return nil
 		}), Config{LogBodyBytes: limit, LogSucceeded: true, Logger: slog.New(slog.NewTextHandler(&buf, nil))})
-		if err != nil {
-			t.Fatal(err)
-		}
 		if _, err := l.Invoke(t.Context(), []byte(`{"Records":[{"messageId":"a","body":"swordfish"},{"messageId":"b","body":"swordfish"}]}`)); err != nil {
 			t.Fatal(err)
 		}

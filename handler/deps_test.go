@@ -7,16 +7,23 @@ import (
 	"testing"
 )
 
+const own = "github.com/sqsbatch/sqsbatch/"
+
+// linked lists what a package links besides the standard library.
+func linked(t *testing.T, p string) []string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", own+p).Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	return strings.Fields(string(out))
+}
+
 // A function links what it imports and no other: package handler has the core
 // and the log, no adapter, envelope or middleware, and of modules those that a
 // cold start can bear.
 func TestAFunctionLinksNothingThatItDoesNotImport(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", "github.com/sqsbatch/sqsbatch/handler").Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	packages := strings.Fields(string(out))
-	const own = "github.com/sqsbatch/sqsbatch/"
+	packages := linked(t, "handler")
 	if !slices.Contains(packages, own+"telemetry/log") {
 		t.Fatalf("no %stelemetry/log among %d packages", own, len(packages))
 	}
@@ -43,7 +50,6 @@ func TestAFunctionLinksNothingThatItDoesNotImport(t *testing.T) {
 // A classifier or middleware links, besides package batch and leaves, what it is
 // made of and nothing more.
 func TestClassifiersAndMiddlewareLinkWhatTheyAreMadeOf(t *testing.T) {
-	const own = "github.com/sqsbatch/sqsbatch/"
 	for p, links := range map[string][]string{
 		"classify/httpstatus":   {own + "classify/internal/"},
 		"classify/awserr":       {own + "classify/", "github.com/aws/smithy-go", "github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/aws-sdk-go-v2/internal/"},
@@ -52,11 +58,7 @@ func TestClassifiersAndMiddlewareLinkWhatTheyAreMadeOf(t *testing.T) {
 		"idempotency":           {"github.com/aws/aws-lambda-go/events"},
 		"idempotency/storetest": {own + "idempotency", "github.com/aws/aws-lambda-go/events"},
 	} {
-		out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", own+p).Output()
-		if err != nil {
-			t.Fatalf("go list: %v", err)
-		}
-		for _, d := range strings.Fields(string(out)) {
+		for _, d := range linked(t, p) {
 			if d != own+p && d != own+"batch" && !strings.HasPrefix(d, own+"internal/") && !slices.ContainsFunc(links, func(prefix string) bool { return strings.HasPrefix(d, prefix) }) {
 				t.Errorf("%s links %s", p, d)
 			}

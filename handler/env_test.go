@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/test/testhooks"
-
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
+	"github.com/sqsbatch/sqsbatch/test/testhooks"
 )
 
 func TestVariables_FillEveryField(t *testing.T) {
@@ -54,15 +53,6 @@ func TestOutageAndBackoffVariables_AreRefusedTogether(t *testing.T) {
 				t.Errorf("%v, want an error that names both", err)
 			}
 		})
-	}
-}
-
-func TestConcurrencyAndBackoffInCode_OverrideVariables(t *testing.T) {
-	t.Setenv("SQSBATCH_CONCURRENCY", "7")
-	t.Setenv("SQSBATCH_BACKOFF_BASE", "7s")
-	c := Config{Concurrency: 3, Failures: partialfailure.Config{Backoff: func(int) time.Duration { return time.Minute }}}
-	if err := c.fromEnvironment(); err != nil || c.Concurrency != 3 || c.Failures.Backoff(1) != time.Minute {
-		t.Errorf("%+v, %v", c, err)
 	}
 }
 
@@ -148,18 +138,7 @@ func TestMistakesInCodeAndEnvironment_AreNamedTogether(t *testing.T) {
 	}
 }
 
-func TestWrongConfigOrNilHandler_IsNamed(t *testing.T) {
-	for want, cfg := range map[string]Config{
-		`Failures.OnPermanent is explode, must be one of ["dead-letter"`: {Failures: partialfailure.Config{OnPermanent: "explode"}},
-		`Failures.DeadLetterQueue is orders-dead, must be`:               {Failures: partialfailure.Config{DeadLetterQueue: "orders-dead"}},
-		"Reserve is -1s, must be":                                        {Reserve: -time.Second},
-		"the hook is wrong":                                              {Hooks: testhooks.Of(wrongHook{"the hook"})},
-	} {
-		t.Setenv("AWS_SAM_LOCAL", "")
-		if _, err := New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), cfg); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q in it", err, want)
-		}
-	}
+func TestBaseAboveCapOrNilHandler_IsNamed(t *testing.T) {
 	t.Setenv("SQSBATCH_BACKOFF_BASE", "1h")
 	t.Setenv("SQSBATCH_BACKOFF_CAP", "1m")
 	if _, err := New(batch.HandlerFunc(func(context.Context, batch.Record) error { return nil }), Config{}); err == nil || !strings.Contains(err.Error(), "SQSBATCH_BACKOFF_BASE is 1h0m0s: must not be above") {
@@ -169,14 +148,6 @@ func TestWrongConfigOrNilHandler_IsNamed(t *testing.T) {
 		if _, err := New(h, Config{}); err == nil || !strings.Contains(err.Error(), "the handler is nil") {
 			t.Errorf("a nil %T is accepted", h)
 		}
-	}
-}
-
-// What belongs to packages below reaches them, in both modes.
-func TestConfigIsHandedOn(t *testing.T) {
-	c := Config{Classify: func(err error) error { return batch.Permanent(err) }, Failures: partialfailure.Config{OnPermanent: partialfailure.Retry}}
-	if !batch.VerdictOf(c.engine(Queue{}).Classify(context.Canceled)).Permanent || c.failures().OnPermanent != partialfailure.Retry {
-		t.Error("Classify or OnPermanent is not handed on")
 	}
 }
 

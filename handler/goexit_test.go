@@ -11,41 +11,25 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/test/testhooks"
-
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
+	"github.com/sqsbatch/sqsbatch/test/testhooks"
 	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
 // Hooks that end their goroutine, as testing.T.FailNow does.
-type (
-	exitBatchSettled   struct{}
-	exitRecordFinished struct{}
-	exitWarned         struct{}
-	exitBatchContext   struct{}
-	exitRecordContext  struct{}
-	exitCalled         struct{}
-	exitPolling        struct{}
-	exitFlush          struct{}
-)
-
-func (exitBatchSettled) BatchSettled(context.Context, batch.BatchInfo, []batch.Result) {
-	runtime.Goexit()
-}
-func (exitRecordFinished) RecordFinished(context.Context, batch.Result)  { runtime.Goexit() }
-func (exitWarned) Warned(context.Context, batch.Warning)                 { runtime.Goexit() }
-func (exitCalled) Called(context.Context, batch.Call)                    { runtime.Goexit() }
-func (exitPolling) Polling(context.Context, string, func() batch.Status) { runtime.Goexit() }
-func (exitFlush) Flush(context.Context)                                  { runtime.Goexit() }
-func (exitBatchContext) BatchContext(ctx context.Context, _ batch.BatchInfo, _ []batch.Record) context.Context {
-	runtime.Goexit()
-	return ctx
-}
-
-func (exitRecordContext) RecordContext(ctx context.Context, _ *batch.Record) context.Context {
-	runtime.Goexit()
-	return ctx
+var exits = map[string]batch.Hooks{
+	"BatchSettled":   {BatchSettled: func(context.Context, batch.BatchInfo, []batch.Result) { runtime.Goexit() }},
+	"RecordFinished": {RecordFinished: func(context.Context, batch.Result) { runtime.Goexit() }},
+	"Warned":         {Warned: func(context.Context, batch.Warning) { runtime.Goexit() }},
+	"Called":         {Called: func(context.Context, batch.Call) { runtime.Goexit() }},
+	"Polling":        {Polling: func(context.Context, string, func() batch.Status) { runtime.Goexit() }},
+	"Flush":          {Flush: func(context.Context) { runtime.Goexit() }},
+	"BatchContext": {BatchContext: func(ctx context.Context, _ batch.BatchInfo, _ []batch.Record) context.Context {
+		runtime.Goexit()
+		return ctx
+	}},
+	"RecordContext": {RecordContext: func(ctx context.Context, _ *batch.Record) context.Context { runtime.Goexit(); return ctx }},
 }
 
 // settledBy counts outcomes, as the hook after one that ends its goroutine.
@@ -74,10 +58,7 @@ func (s *settledBy) total() (n int) {
 // A hook that ends its goroutine leaves no record without an outcome, and keeps no other hook
 // from being called.
 func TestHookCallsGoexit_HarmsNoRecord(t *testing.T) {
-	for name, hook := range map[string]any{
-		"BatchSettled": exitBatchSettled{}, "RecordFinished": exitRecordFinished{},
-		"Warned": exitWarned{}, "BatchContext": exitBatchContext{}, "RecordContext": exitRecordContext{}, "Called": exitCalled{}, "Polling": exitPolling{}, "Flush": exitFlush{},
-	} {
+	for name, hook := range exits {
 		failing := batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
 			if r.Body == "bad" {
 				return batch.RetryAfter(time.Hour, errors.New("bad"))
@@ -89,10 +70,7 @@ func TestHookCallsGoexit_HarmsNoRecord(t *testing.T) {
 				q := testqueue.New(t, testqueue.Standard)
 				q.Send("good", "bad")
 				seen := &settledBy{outcomes: map[batch.Outcome]int{}}
-				h, err := handler.New(failing, handler.Config{SQS: q.Client, Hooks: testhooks.Of(hook, seen), Logger: slog.New(slog.DiscardHandler)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				h := newHandler(t, failing, handler.Config{SQS: q.Client, Hooks: batch.JoinHooks(hook, testhooks.Of(seen)), Logger: slog.New(slog.DiscardHandler)})
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				defer cancel()
 				answer := make(chan string, 1)
@@ -118,7 +96,7 @@ func TestHookCallsGoexit_HarmsNoRecord(t *testing.T) {
 				q := testqueue.New(t, testqueue.Standard)
 				q.Send("good", "bad")
 				seen := &settledBy{outcomes: map[batch.Outcome]int{}}
-				p, err := handler.NewPoller(failing, handler.Config{Poll: handler.PollConfig{Queues: []string{q.URL}}, SQS: q.Client, Hooks: testhooks.Of(hook, seen), Logger: slog.New(slog.DiscardHandler)})
+				p, err := handler.NewPoller(failing, handler.Config{Poll: handler.PollConfig{Queues: []string{q.URL}}, SQS: q.Client, Hooks: batch.JoinHooks(hook, testhooks.Of(seen)), Logger: slog.New(slog.DiscardHandler)})
 				if err != nil {
 					t.Fatal(err)
 				}

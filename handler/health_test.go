@@ -14,21 +14,27 @@ import (
 
 var hello = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
 
-// Handlers are served next to the health checks, while a record is handled.
-func TestHandlersAreServedAtHealthAddr(t *testing.T) {
-	server, client := queues(t, "a")
+// freeAddr returns an address that a test can serve.
+func freeAddr(t *testing.T) string {
+	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := free.Addr().String()
-	_ = free.Close()
+	defer free.Close()
+	return free.Addr().String()
+}
+
+// Health checks and the user's handlers are served while a record is handled, and not after.
+func TestHandlersAreServedAtHealthAddr(t *testing.T) {
+	server, client := queues(t, "a")
+	addr := freeAddr(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	answers := map[string]string{}
 	h := batch.HandlerFunc(func(context.Context, batch.Record) error {
 		defer cancel()
-		for _, path := range []string{"/metrics", "/livez", "/other"} {
+		for _, path := range []string{"/metrics", "/livez", "/readyz", "/statusz", "/other"} {
 			response, err := http.Get("http://" + addr + path)
 			if err != nil {
 				return err
@@ -46,12 +52,17 @@ func TestHandlersAreServedAtHealthAddr(t *testing.T) {
 	if err := handler.Poll(ctx, h, cfg); err != nil {
 		t.Fatal(err)
 	}
-	http.DefaultClient.CloseIdleConnections()
-	if answers["/metrics"] != "200 OK hello" || answers["/livez"] != "200 OK ok a: polling" || !strings.HasPrefix(answers["/other"], "404") {
-		t.Errorf("answers %v", answers)
+	for path, want := range map[string]string{"/metrics": "200 OK hello", "/livez": "200 OK ok a: polling", "/readyz": "200 OK", "/statusz": `"running":1`, "/other": "404"} {
+		if !strings.Contains(answers[path], want) {
+			t.Errorf("%s answers %q, want %q", path, answers[path], want)
+		}
 	}
 	if said := book.String(); strings.Contains(said, "served nowhere") {
 		t.Errorf("the log has %s", said)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	if _, err := http.Get("http://" + addr + "/livez"); err == nil {
+		t.Error("the health is still served after Poll returned")
 	}
 }
 

@@ -13,10 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/test/testqueue"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) {

@@ -12,9 +12,10 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
-	"golang.org/x/sync/errgroup"
 )
 
 // BenchmarkInvoke measures a whole invocation by a handler that looks at the

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	samples "github.com/sqsbatch/sqsbatch/events"
 )
@@ -25,15 +26,12 @@ func TestHandleEventGivesTheRecordsOfInvoke(t *testing.T) {
 	for name, payload := range payloads {
 		var mu sync.Mutex
 		var got map[string]batch.Record
-		l, err := New(batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
+		l := mustNew(t, batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
 			mu.Lock()
 			defer mu.Unlock()
 			got[r.MessageID+r.ReceiptHandle] = r
 			return nil
 		}), Config{Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
 		got = map[string]batch.Record{}
 		if _, err := l.Invoke(t.Context(), payload); err != nil {
 			t.Fatal(name, err)

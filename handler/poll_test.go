@@ -3,9 +3,6 @@ package handler_test
 import (
 	"context"
 	"errors"
-	"io"
-	"net"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -173,16 +170,6 @@ func TestPollsConfiguration(t *testing.T) {
 	}{
 		{"no queue", nil, handler.PollConfig{}, []string{"Poll.Queues is empty", "SQSBATCH_QUEUE_URL"}},
 		{"empty queue", map[string]string{"SQSBATCH_QUEUE_URL": "a,,b"}, handler.PollConfig{}, []string{"SQSBATCH_QUEUE_URL", `"a,,b"`, "commas"}},
-		{"everything", map[string]string{
-			"SQSBATCH_QUEUE_URL": "a", "SQSBATCH_WAIT": "soon", "SQSBATCH_PREFETCH": "many", "SQSBATCH_VISIBILITY": "-1s",
-			"SQSBATCH_DRAIN_LIMIT": "13h", "SQSBATCH_MAX_ABANDONED": "0",
-		}, handler.PollConfig{}, []string{"SQSBATCH_WAIT", "soon", "SQSBATCH_PREFETCH", "many", "SQSBATCH_VISIBILITY", "-1s",
-			"SQSBATCH_DRAIN_LIMIT", "13h", "SQSBATCH_MAX_ABANDONED", `"0"`}},
-		{"bounds", map[string]string{"SQSBATCH_WAIT": "30s"}, handler.PollConfig{Queues: []string{"a"}}, []string{"SQSBATCH_WAIT is", "30s", "whole seconds from 1s to 20s"}},
-		{"its own bounds", map[string]string{"SQSBATCH_WAIT": "abc", "SQSBATCH_VISIBILITY": "1500ms", "SQSBATCH_RECORD_TIMEOUT": "12h"},
-			handler.PollConfig{Queues: []string{"a"}}, []string{
-				`SQSBATCH_WAIT is "abc": must be whole seconds from 1s to 20s`, `SQSBATCH_VISIBILITY is "1500ms": must be whole seconds from 3s to 12h`,
-				`SQSBATCH_RECORD_TIMEOUT is "12h": must be a duration above 0 and up to 11h59m`}},
 		{"all in one go", map[string]string{"SQSBATCH_WAIT": "30s", "SQSBATCH_VISIBILITY": "1s", "SQSBATCH_ON_PERMANENT": "burn", "SQSBATCH_HEALTH_ADDR": "nope"},
 			handler.PollConfig{Queues: []string{"a"}, Prefetch: -2}, []string{
 				"SQSBATCH_WAIT", "SQSBATCH_VISIBILITY", `SQSBATCH_ON_PERMANENT is "burn"`, `SQSBATCH_HEALTH_ADDR is "nope": must be HOST:PORT`, "Prefetch is -2"}},
@@ -192,7 +179,6 @@ func TestPollsConfiguration(t *testing.T) {
 			handler.PollConfig{}, []string{"names a queue twice", "arn:aws:sqs:eu-west-1:1:a"}},
 		{"no ARN of a queue", map[string]string{"SQSBATCH_QUEUE_URL": "arn:aws:sns:eu-west-1:1:a"}, handler.PollConfig{}, []string{"is not a queue's ARN"}},
 		{"misspelt queue", map[string]string{"SQSBATCH_QUEUES_URL": "a"}, handler.PollConfig{}, []string{"is SQSBATCH_QUEUE_URL meant?"}},
-		{"code comes first", map[string]string{"SQSBATCH_WAIT": "3s"}, handler.PollConfig{Queues: []string{"a"}, Wait: time.Minute}, []string{"Wait is 1m0s"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -259,48 +245,4 @@ func TestPollsEnvironment(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestHealthAddr(t *testing.T) {
-	server, client := queues(t, "a")
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := taken.Addr().String()
-	cfg := handler.Config{SQS: client, Logger: (&logbook{}).logger(), Poll: handler.PollConfig{Queues: []string{"a"}, HealthAddr: addr}}
-	if err := handler.Poll(context.Background(), batch.HandlerFunc(byBody), cfg); err == nil || !strings.Contains(err.Error(), "SQSBATCH_HEALTH_ADDR") || !strings.Contains(err.Error(), addr) {
-		t.Errorf("Poll with an address that is taken: %v", err)
-	}
-	_ = taken.Close()
-
-	// While a record is handled, the health can be asked for.
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	answers := map[string]int{}
-	statusz := ""
-	h := batch.HandlerFunc(func(context.Context, batch.Record) error {
-		defer cancel()
-		for _, path := range []string{"/livez", "/readyz", "/statusz"} {
-			response, err := http.Get("http://" + addr + path)
-			if err != nil {
-				return err
-			}
-			body, _ := io.ReadAll(response.Body)
-			_ = response.Body.Close()
-			answers[path], statusz = response.StatusCode, string(body)
-		}
-		return nil
-	})
-	send(t, client, server.QueueURL("a"), "1")
-	if err := handler.Poll(ctx, h, cfg); err != nil {
-		t.Error(err)
-	}
-	if answers["/livez"] != 200 || answers["/readyz"] != 200 || answers["/statusz"] != 200 || !strings.Contains(statusz, `"running":1`) {
-		t.Errorf("answers %v, status %s", answers, statusz)
-	}
-	http.DefaultClient.CloseIdleConnections()
-	if _, err := http.Get("http://" + addr + "/livez"); err == nil {
-		t.Error("the health is still served after Poll returned")
-	}
 }

@@ -94,17 +94,3 @@ func TestTooManyAbandoned_RunEnds(t *testing.T) {
 		}
 	})
 }
-
-// Rule 5: a nil before the record was given up is a success, however late.
-func TestNilWithinGrace_Succeeds(t *testing.T) {
-	h := func(context.Context, batch.Record) error { time.Sleep(10500 * time.Millisecond); return nil }
-	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.RecordTimeout = 10 * time.Second }, func(w *world) {
-		w.Send("a")
-		w.start()
-		w.after(20 * time.Second)
-		w.wantOutcomes(batch.Succeeded)
-		if w.deleted() != 1 {
-			t.Errorf("%d deleted, want 1", w.deleted())
-		}
-	})
-}

@@ -8,82 +8,63 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/longpoll"
-	"github.com/sqsbatch/sqsbatch/test/testhooks"
 )
 
-// Hooks that block during the first 20 minutes of a test, one of each kind.
-type (
-	blockedStart    struct{}
-	blockedContext  struct{}
-	blockedRecord   struct{}
-	blockedFinished struct{}
-	blockedSettled  struct{}
-	blockedWarning  struct{}
-	blockedCalls    struct{}
-	blockedPolling  struct{}
+// block blocks during the first 20 minutes of a test: in a bubble it is 2000-01-01 at first.
+func block() { time.Sleep(time.Until(time.Date(2000, 1, 1, 0, 20, 0, 0, time.UTC))) }
+
+// Hooks that block, one of each kind.
+var (
+	blockedContext = batch.Hooks{BatchContext: func(ctx context.Context, _ batch.BatchInfo, _ []batch.Record) context.Context {
+		block()
+		return ctx
+	}}
+	blockedRecord   = batch.Hooks{RecordContext: func(ctx context.Context, _ *batch.Record) context.Context { block(); return ctx }}
+	blockedFinished = batch.Hooks{RecordFinished: func(context.Context, batch.Result) { block() }}
+	blockedSettled  = batch.Hooks{BatchSettled: func(context.Context, batch.BatchInfo, []batch.Result) { block() }}
+	blockedWarning  = batch.Hooks{Warned: func(context.Context, batch.Warning) { block() }}
+	blockedCalls    = batch.Hooks{Called: func(context.Context, batch.Call) { block() }}
+	blockedPolling  = batch.Hooks{Polling: func(context.Context, string, func() batch.Status) { block() }}
 )
-
-func block() { time.Sleep(time.Until(time.Date(2000, 1, 1, 0, 20, 0, 0, time.UTC))) } // in a bubble it is 2000-01-01 at first
-
-func (blockedStart) BatchContext(ctx context.Context, _ batch.BatchInfo, _ []batch.Record) context.Context {
-	block()
-	return ctx
-}
-func (blockedContext) BatchContext(ctx context.Context, _ batch.BatchInfo, _ []batch.Record) context.Context {
-	block()
-	return ctx
-}
-func (blockedRecord) RecordContext(ctx context.Context, _ *batch.Record) context.Context {
-	block()
-	return ctx
-}
-func (blockedFinished) RecordFinished(context.Context, batch.Result) { block() }
-func (blockedSettled) BatchSettled(context.Context, batch.BatchInfo, []batch.Result) {
-	block()
-}
-func (blockedCalls) Called(context.Context, batch.Call) { block() }
-func (blockedPolling) Polling(context.Context, string, func() batch.Status) {
-	block()
-}
-func (blockedWarning) Warned(context.Context, batch.Warning) { block() }
 
 // A stop has its bound whatever hooks do, and strands nothing that was not begun.
 func TestHookBlocks_StopEndsInTime(t *testing.T) {
 	tests := []struct {
-		hook    any
+		name    string
+		hook    batch.Hooks
 		h       handle
 		deleted int // of g:1, g:2, g:3; the others are to be visible, but behind one that is abandoned
 	}{
-		{blockedStart{}, ok, 0}, {blockedContext{}, ok, 0}, {blockedRecord{}, ok, 0},
-		{blockedFinished{}, ok, 1}, {blockedSettled{}, ok, 3}, {blockedWarning{}, ok, 3},
-		{blockedCalls{}, ok, 3}, {blockedPolling{}, ok, 3},
-		{blockedWarning{}, heeding, 0}, {blockedSettled{}, heeding, 0}, {blockedFinished{}, ignoring, 0}, // which hides its group
+		{"Context", blockedContext, ok, 0}, {"Record", blockedRecord, ok, 0},
+		{"Finished", blockedFinished, ok, 1}, {"Settled", blockedSettled, ok, 3}, {"Warning", blockedWarning, ok, 3},
+		{"Calls", blockedCalls, ok, 3}, {"Polling", blockedPolling, ok, 3},
+		{"Warning", blockedWarning, heeding, 0}, {"Settled", blockedSettled, heeding, 0}, {"Finished", blockedFinished, ignoring, 0}, // which hides its group
 	}
 	for _, test := range tests {
 		for _, grace := range []time.Duration{0, 10 * time.Second} {
 			inWorld(t, fifoQueue, test.h, func(c *longpoll.Config) {
-				c.Hooks, c.Engine.Grace, c.DrainLimit = batch.JoinHooks(c.Hooks, testhooks.Of(test.hook)), grace, 2*time.Second
+				c.Hooks, c.Engine.Grace, c.DrainLimit = batch.JoinHooks(c.Hooks, test.hook), grace, 2*time.Second
 			}, func(w *world) {
 				w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: deletion, Times: 1}) // something to warn of
 				w.Send("g:1", "g:2", "g:3")
 				w.start()
 				w.after(1500 * time.Millisecond)
 				if took, most := w.stop(), 6200*time.Millisecond+max(grace, time.Second); took > most {
-					t.Errorf("%T: the stop took %v, want at most %v", test.hook, took, most)
+					t.Errorf("%s: the stop took %v, want at most %v", test.name, took, most)
 				}
 				if n := w.deleted(); n != test.deleted {
-					t.Errorf("%T: %d deleted, want %d", test.hook, n, test.deleted)
+					t.Errorf("%s: %d deleted, want %d", test.name, n, test.deleted)
 				}
 				want := 3 - test.deleted
 				if w.p.Status().Counts.Abandoned > 0 {
 					want = 0
 				}
 				if n := w.visible(); n != want {
-					t.Errorf("%T: %d are visible after the stop, want %d", test.hook, n, want)
+					t.Errorf("%s: %d are visible after the stop, want %d", test.name, n, want)
 				}
 				w.after(3 * time.Hour) // the hook has returned
 				if drift := w.p.Drift(); drift != "" {
-					t.Errorf("%T: %s", test.hook, drift)
+					t.Errorf("%s: %s", test.name, drift)
 				}
 			})
 		}
@@ -94,16 +75,14 @@ func TestHookBlocks_StopEndsInTime(t *testing.T) {
 // stopped, when the hook returns at last.
 func TestHookBlocksStart_RecordIsAbandonedUnhandled(t *testing.T) {
 	inWorld(t, standardQueue, ok, func(c *longpoll.Config) {
-		c.Hooks, c.DrainLimit = batch.JoinHooks(c.Hooks, testhooks.Of(blockedStart{})), time.Second
+		c.Hooks, c.DrainLimit = batch.JoinHooks(c.Hooks, blockedContext), time.Second
 	}, func(w *world) {
 		w.Send("a", "b", "c")
 		w.start()
 		w.after(time.Second)
 		w.stop()
 		w.after(3 * time.Hour)
-		if n := w.visible(); n != 3 {
-			t.Errorf("%d of 3 are visible", n)
-		}
+		w.wantVisible(3)
 		w.wantHandled()
 		w.wantOutcomes(batch.Abandoned, batch.Abandoned, batch.Abandoned)
 	})
@@ -111,27 +90,30 @@ func TestHookBlocksStart_RecordIsAbandonedUnhandled(t *testing.T) {
 
 // The process should be replaced when a hook hangs: its records are stuck.
 func TestHealthOfAHookThatHangs(t *testing.T) {
-	for _, hook := range []any{blockedStart{}, blockedFinished{}, blockedSettled{}, blockedCalls{}, blockedPolling{}, blockedWarning{}} {
+	for name, hook := range map[string]batch.Hooks{
+		"BatchContext": blockedContext, "RecordFinished": blockedFinished, "BatchSettled": blockedSettled, "Called": blockedCalls,
+		"Polling": blockedPolling, "Warned": blockedWarning,
+	} {
 		inWorld(t, standardQueue, ok, func(c *longpoll.Config) {
-			c.Hooks, c.DrainLimit = batch.JoinHooks(c.Hooks, testhooks.Of(hook)), time.Second
+			c.Hooks, c.DrainLimit = batch.JoinHooks(c.Hooks, hook), time.Second
 		}, func(w *world) {
 			w.inject(sqs.Fault{Kind: sqs.Failure, Operation: deletion, Code: "AccessDenied", Times: 1})
 			w.Send("a")
 			w.start()
 			w.after(29 * time.Second)
 			if live, _ := health(t, w.p); live != 200 {
-				t.Errorf("%T: /livez %d after 29 s", hook, live)
+				t.Errorf("%s: /livez %d after 29 s", name, live)
 			}
 			w.after(8 * time.Second)
 			if live, _ := health(t, w.p); live != 503 {
-				t.Errorf("%T: /livez %d after 37 s, want 503", hook, live)
+				t.Errorf("%s: /livez %d after 37 s, want 503", name, live)
 			}
 			w.after(2 * time.Hour)
-			if _, isWarning := hook.(blockedWarning); !isWarning {
+			if name != "Warned" {
 				return
 			}
 			if live, _ := health(t, w.p); live != 200 {
-				t.Errorf("%T: /livez %d after it has returned, want 200", hook, live)
+				t.Errorf("%s: /livez %d after it has returned, want 200", name, live)
 			}
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -40,9 +39,7 @@ func TestStopWhenIdle_DoesNotWaitForTheReceive(t *testing.T) {
 			w.inject(latency(5 * time.Millisecond))
 			w.start()
 			w.after(7 * time.Second)
-			if took := w.stop(); took > brief {
-				t.Errorf("took %v, want at most %v", took, brief)
-			}
+			w.stopWithin(brief)
 		})
 	}
 }
@@ -102,12 +99,7 @@ func TestMessagesReceivedDuringStop_AreReleased(t *testing.T) {
 
 // What was handled just before the stop is deleted.
 func TestStopWithLingeringDeletes_SendsThem(t *testing.T) {
-	h := func(_ context.Context, r batch.Record) error {
-		if r.Body == "slow" {
-			time.Sleep(10 * time.Second)
-		}
-		return nil
-	}
+	h := sleepingFor("slow", 10*time.Second)
 	inWorld(t, standardQueue, h, nil, func(w *world) {
 		w.inject(latency(20 * time.Millisecond))
 		w.Send("slow", "a", "b", "c")
@@ -119,12 +111,8 @@ func TestStopWithLingeringDeletes_SendsThem(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		w.stop()
-		if n := w.deleted(); n != 5 {
-			t.Errorf("%d of 5 were deleted", n)
-		}
-		if n := w.visible(); n != 0 {
-			t.Errorf("%d are visible", n)
-		}
+		w.wantDeleted(5)
+		w.wantVisible(0)
 	})
 }
 
@@ -144,9 +132,7 @@ func TestStopWithFailedDeletes_RetriesThem(t *testing.T) {
 		if w.deleted() != 1 || took > 3*time.Second {
 			t.Errorf("deleted %d of 1, the stop took %v", w.deleted(), took)
 		}
-		if got := w.warningsWith("could not be deleted"); len(got) != 0 {
-			t.Errorf("warned of %q", got)
-		}
+		w.wantWarned(0, "could not be deleted")
 	})
 }
 
@@ -156,9 +142,7 @@ func TestStopWithUndeletableRecord_NamesIt(t *testing.T) {
 		w.Send("a")
 		w.start()
 		w.after(time.Second)
-		if took := w.stop(); took > 5*time.Second {
-			t.Errorf("the stop took %v, want at most 5 s", took)
-		}
+		w.stopWithin(5 * time.Second)
 		id := w.Events(sqs.Sent)[0].MessageID
 		if got := w.warningsWith("1 records were handled but could not be deleted (one is " + id); len(got) != 1 {
 			t.Errorf("the stop does not name %s: %q", id, w.warnings)
@@ -261,33 +245,13 @@ func TestShutdownWhileStarting_IsFast(t *testing.T) {
 		w.inject(sqs.Fault{Kind: sqs.Refused})
 		w.start()
 		w.after(time.Minute)
-		if s := w.p.Status(); s.State != "failing" {
-			t.Errorf("the poller is %s, want failing", s.State)
-		}
-		if took := w.stop(); took > brief {
-			t.Errorf("the stop took %v", took)
-		}
+		w.wantState("failing")
+		w.stopWithin(brief)
 	})
 	inWorld(t, standardQueue, ok, nil, func(w *world) {
 		w.inject(sqs.Fault{Kind: sqs.Hang})
 		w.start()
 		w.after(time.Second)
-		if took := w.stop(); took > brief {
-			t.Errorf("the stop took %v while the queue is looked up", took)
-		}
-	})
-}
-
-func TestRunTwice_ReturnsErrRunTwice(t *testing.T) {
-	inWorld(t, standardQueue, ok, nil, func(w *world) {
-		w.start()
-		if err := w.p.Run(context.Background()); err != longpoll.ErrRunTwice {
-			t.Errorf("the second Run: %v, want ErrRunTwice", err)
-		}
-		w.Send("a")
-		w.after(time.Second)
-		synctest.Wait()
-		w.wantHandled("a")
-		w.stop()
+		w.stopWithin(brief)
 	})
 }

@@ -49,9 +49,7 @@ func TestRunningRecords_AreExtendedInTens(t *testing.T) {
 			}
 		}
 		w.after(2 * time.Minute)
-		if n := len(w.Events(sqs.Returned)); n != 0 || w.deleted() != 40 {
-			t.Errorf("%d came back, %d deleted; want 0 and 40", n, w.deleted())
-		}
+		w.wantKept(40)
 		calls := w.count(extension)
 		w.after(10 * time.Minute)
 		if n := w.count(extension) - calls; n != 0 {
@@ -65,20 +63,13 @@ func TestRecordsBehindTheirGroup_AreExtended(t *testing.T) {
 		w.Send("g:1", "g:2", "g:3", "g:4", "g:5", "g:6")
 		w.start()
 		w.after(6 * time.Minute)
-		if n := len(w.Events(sqs.Returned)); n != 0 || w.deleted() != 6 {
-			t.Errorf("%d came back, %d deleted; want 0 and 6", n, w.deleted())
-		}
+		w.wantKept(6)
 		w.wantHandled("g:1", "g:2", "g:3", "g:4", "g:5", "g:6")
 	})
 }
 
 func TestRecordsWaitingForASlot_AreExtended(t *testing.T) {
-	h := func(_ context.Context, r batch.Record) error {
-		if r.Body == "0" {
-			time.Sleep(15 * time.Second) // the record whose turn comes first, after quick ones
-		}
-		return nil
-	}
+	h := sleepingFor("0", 15*time.Second)
 	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.Concurrency, c.Visibility = 1, 6*time.Second }, func(w *world) {
 		w.inject(latency(5 * time.Millisecond))
 		w.Send(numbered(30, "quick")...)
@@ -86,13 +77,9 @@ func TestRecordsWaitingForASlot_AreExtended(t *testing.T) {
 		w.Send(numbered(30, "after")...)
 		w.start()
 		w.after(10 * time.Second)
-		if s := w.p.Status(); s.Waiting == 0 {
-			t.Fatal("nothing waits: the test tests nothing")
-		}
+		w.needsWaiting()
 		w.after(5 * time.Minute)
-		if n := len(w.Events(sqs.Returned)); n != 0 || w.deleted() != 61 {
-			t.Errorf("%d came back, %d deleted; want 0 and 61", n, w.deleted())
-		}
+		w.wantKept(61)
 	})
 }
 
@@ -104,9 +91,7 @@ func TestShortVisibility_IsExtendedInTime(t *testing.T) {
 			w.Send("a", "b")
 			w.start()
 			w.after(70 * time.Second)
-			if n := len(w.Events(sqs.Returned)); n != 0 || w.deleted() != 2 {
-				t.Errorf("with %v: %d came back, %d deleted; want 0 and 2", fault.Kind, n, w.deleted())
-			}
+			w.wantKept(2)
 		})
 	}
 }
@@ -251,6 +236,168 @@ func TestExtensionOfDeletedMessage_IsNotWarnedOf(t *testing.T) {
 		}
 		if w.deleted() != 1 || len(w.warnings) != 0 || w.p.Status().Counts.Lost != 0 {
 			t.Errorf("deleted %d, warned of %q, lost %d; want 1, nothing and 0", w.deleted(), w.warnings, w.p.Status().Counts.Lost)
+		}
+	})
+}
+
+// A heartbeat that is carried out late must not hide again what was
+// released, or is to come back after its backoff.
+func TestLateExtension_DoesNotUndoABackoff(t *testing.T) {
+	h := func(ctx context.Context, r batch.Record) error {
+		if r.Attempt > 1 {
+			return nil
+		}
+		select {
+		case <-time.After(21500 * time.Millisecond): // while the extension is under way
+			return batch.RetryAfter(3*time.Second, errors.New("again"))
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	inWorld(t, standardQueue, h, nil, func(w *world) {
+		w.inject(sqs.Fault{Kind: sqs.Latency, Operation: extension, Latency: 2 * time.Second, Times: 1})
+		w.Send("a")
+		w.start()
+		w.after(21700 * time.Millisecond)
+		if len(w.Server().Calls(extension)) != 0 || w.count(extension) != 1 {
+			t.Fatal("no extension is under way: the test tests nothing")
+		}
+		w.after(10 * time.Second)
+		if got := w.returned("a"); len(got) != 1 || got[0] > 26 {
+			t.Errorf("the record came back at %v s, want 3 s after its failure at 21.5 s", got)
+		}
+		w.wantDeleted(1)
+	})
+}
+
+func TestLateExtension_DoesNotUndoARelease(t *testing.T) {
+	h := sleepingFor("slow", 5*time.Minute)
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.Concurrency = 1 }, func(w *world) {
+		w.inject(latency(5 * time.Millisecond))
+		w.Send(numbered(30, "quick")...)
+		w.Send("slow", "a", "b", "c")
+		w.start()
+		w.after(5 * time.Second)
+		w.needsWaiting()
+		w.Server().ClearFaults()
+		w.inject(sqs.Fault{Kind: sqs.Latency, Operation: extension, Latency: 2 * time.Second, Times: 1})
+		for w.count(extension) == 0 {
+			w.after(100 * time.Millisecond)
+		}
+		w.p.Pause()
+		w.after(5 * time.Second)
+		w.wantVisible(3)
+	})
+}
+
+func TestFailedRecord_IsNotExtended(t *testing.T) {
+	h := func(_ context.Context, r batch.Record) error {
+		if r.Body == "slow" {
+			time.Sleep(time.Minute)
+			return nil
+		}
+		time.Sleep(19950 * time.Millisecond) // its backoff lingers when extensions are due
+		return batch.RetryAfter(30*time.Second, errors.New("boom"))
+	}
+	inWorld(t, standardQueue, h, nil, func(w *world) {
+		w.Send("slow", "fails")
+		w.start()
+		w.after(25 * time.Second)
+		for _, e := range w.Events(sqs.Visibility) {
+			if e.Body == "fails" && e.Visibility != 30*time.Second {
+				t.Errorf("it was hidden for %v after its failure", e.Visibility)
+			}
+		}
+	})
+}
+
+// What was skipped for a failure is not extended any more.
+func TestSkippedRecords_AreNotExtended(t *testing.T) {
+	h := func(_ context.Context, r batch.Record) error {
+		if r.Body == "g:1" && r.Attempt == 1 {
+			return batch.RetryAfter(40*time.Second, errors.New("not yet"))
+		}
+		return nil
+	}
+	inWorld(t, fifoQueue, h, nil, func(w *world) {
+		w.Send("g:1", "g:2", "g:3")
+		w.start()
+		w.after(39 * time.Second)
+		w.wantHandled("g:1")
+		if n := w.p.Status().Counts.Extensions; n != 0 {
+			t.Errorf("%d extensions of what failed or was skipped", n)
+		}
+		w.after(2 * time.Second)
+		w.wantHandled("g:1", "g:1", "g:2", "g:3")
+	})
+}
+
+func TestExtensionsFailForAWhile_Recover(t *testing.T) {
+	for _, kind := range []sqs.FaultKind{sqs.Failure, sqs.Refused, sqs.Throttled, sqs.Hang} {
+		inWorld(t, standardQueue, lasting(3*time.Minute), nil, func(w *world) {
+			w.Send("a")
+			w.start()
+			w.inject(sqs.Fault{Kind: kind, Operation: extension})
+			w.after(45 * time.Second)
+			if n := w.count(extension); n > 27 {
+				t.Errorf("%s: %d extensions were tried in 25 s, want at most one a second", kind, n)
+			}
+			w.wantWarned(1, "visibility fails")
+			w.Server().ClearFaults()
+			w.after(3 * time.Minute)
+			w.wantKept(1)
+			w.wantWarned(1, "visibility works again")
+			if len(w.warnings) != 2 {
+				t.Errorf("%s: warned of %q", kind, w.warnings)
+			}
+		})
+	}
+}
+
+// An extension whose answer is lost, or that fails for a passing reason, is made again.
+func TestExtensionsFailInPart_LeaseIsKept(t *testing.T) {
+	for _, fault := range []sqs.Fault{{Kind: sqs.LostAnswer, Times: 5}, {Kind: sqs.EntryFailure, Probability: 0.3}} {
+		inWorld(t, standardQueue, lasting(3*time.Minute), nil, func(w *world) {
+			fault.Operation = extension
+			w.inject(fault)
+			w.Send(numbered(10, "")...)
+			w.start()
+			w.after(4 * time.Minute)
+			if n := len(w.Events(sqs.Returned)); n != 0 || w.deleted() != 10 || w.p.Status().Counts.Lost != 0 {
+				t.Errorf("%s: %d came back, %d deleted, %d lost; want 0, 10 and 0", fault.Kind, n, w.deleted(), w.p.Status().Counts.Lost)
+			}
+		})
+	}
+}
+
+// Without permission to extend, a record is handled as long as its visibility
+// lasts, and the log says what is missing.
+func TestExtensionDenied_RecordFinishesWithinVisibility(t *testing.T) {
+	inWorld(t, standardQueue, lasting(30*time.Second), nil, func(w *world) {
+		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: extension, Code: "AccessDenied"})
+		w.Send("a")
+		w.start()
+		w.after(40 * time.Second)
+		w.wantDeleted(1)
+		w.wantWarned(1, "sqs:ChangeMessageVisibility")
+	})
+}
+
+// A backoff counts from the failure, whatever was extended before.
+func TestFailureAfterExtensions_BackoffCountsFromFailure(t *testing.T) {
+	h := func(_ context.Context, r batch.Record) error {
+		if r.Attempt == 1 {
+			time.Sleep(90 * time.Second)
+			return errors.New("boom")
+		}
+		return nil
+	}
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Failures.Backoff = func(int) time.Duration { return 7 * time.Second } }, func(w *world) {
+		w.Send("a")
+		w.start()
+		w.after(2 * time.Minute)
+		if got := w.returned("a"); len(got) != 1 || got[0] < 96.9 || got[0] > 98.1 {
+			t.Errorf("came back at %v s, want 7 s after the failure at 90 s", got)
 		}
 	})
 }

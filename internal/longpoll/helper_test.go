@@ -3,6 +3,7 @@ package longpoll_test
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -56,6 +57,16 @@ type world struct {
 type handle func(ctx context.Context, r batch.Record) error
 
 func ok(context.Context, batch.Record) error { return nil }
+
+// sleepingFor takes d for a record with this body, and no time for others.
+func sleepingFor(body string, d time.Duration) handle {
+	return func(_ context.Context, r batch.Record) error {
+		if r.Body == body {
+			time.Sleep(d)
+		}
+		return nil
+	}
+}
 
 // inWorld runs script in a bubble, with a poller that script starts, and stops
 // it at the end.
@@ -145,6 +156,14 @@ func (w *world) stop() time.Duration {
 	return time.Since(began)
 }
 
+// stopWithin shuts the poller down, which may take d.
+func (w *world) stopWithin(d time.Duration) {
+	w.t.Helper()
+	if took := w.stop(); took > d {
+		w.t.Errorf("the stop took %v, want at most %v", took, d)
+	}
+}
+
 // after lets time pass.
 func (w *world) after(d time.Duration) {
 	time.Sleep(d)
@@ -212,6 +231,16 @@ func (w *world) BatchSettled(_ context.Context, _ batch.BatchInfo, results []bat
 	w.results = append(w.results, results...)
 }
 
+// answer is a Fault that has SQS answer the calls of an operation ("" for all) like this.
+func answer(operation string, status int, code, body string) func(string, *http.Request) (*http.Response, error) {
+	return func(called string, r *http.Request) (*http.Response, error) {
+		if operation != "" && called != operation {
+			return nil, nil
+		}
+		return testqueue.Answer(r, status, code, body)
+	}
+}
+
 // warningsWith are the warnings so far with part in them.
 func (w *world) warningsWith(part string) (list []string) {
 	w.mu.Lock()
@@ -222,6 +251,22 @@ func (w *world) warningsWith(part string) (list []string) {
 		}
 	}
 	return list
+}
+
+// wantWarned compares how many warnings have part in them.
+func (w *world) wantWarned(want int, part string) {
+	w.t.Helper()
+	if n := len(w.warningsWith(part)); n != want {
+		w.t.Errorf("%d warnings with %q, want %d: %q", n, part, want, w.warnings)
+	}
+}
+
+// wantKept wants that nothing came back before it was deleted.
+func (w *world) wantKept(deleted int) {
+	w.t.Helper()
+	if n := len(w.Events(sqs.Returned)); n != 0 || w.deleted() != deleted {
+		w.t.Errorf("%d came back, %d deleted; want 0 and %d", n, w.deleted(), deleted)
+	}
 }
 
 // outcomes are those of all records that were settled: of first attempts before
@@ -273,6 +318,38 @@ func (w *world) wantOutcomes(want ...batch.Outcome) {
 	}
 }
 
+// wantDeleted compares how many messages were deleted.
+func (w *world) wantDeleted(want int) {
+	w.t.Helper()
+	if n := w.deleted(); n != want {
+		w.t.Errorf("%d messages were deleted, want %d", n, want)
+	}
+}
+
+// wantVisible compares how many messages another consumer would get now.
+func (w *world) wantVisible(want int) {
+	w.t.Helper()
+	if n := w.visible(); n != want {
+		w.t.Errorf("%d messages are visible, want %d", n, want)
+	}
+}
+
+// wantState compares the poller's state.
+func (w *world) wantState(want string) {
+	w.t.Helper()
+	if s := w.p.Status(); s.State != want {
+		w.t.Errorf("the poller is %s, want %s", s.State, want)
+	}
+}
+
+// needsWaiting ends a test that would test nothing, since no record waits.
+func (w *world) needsWaiting() {
+	w.t.Helper()
+	if w.p.Status().Waiting == 0 {
+		w.t.Fatal("nothing waits: the test tests nothing")
+	}
+}
+
 // visible is how many messages another consumer would get now.
 func (w *world) visible() int {
 	w.t.Helper()
@@ -307,11 +384,6 @@ func (w *world) changeVisibility(handle string, seconds int32) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-}
-
-// sendTo sends a message with a MessageGroupId.
-func (w *world) sendTo(group string) {
-	w.SendInput(&awssqs.SendMessageInput{MessageBody: &group, MessageGroupId: &group})
 }
 
 // noRedrive takes the queue's RedrivePolicy away.

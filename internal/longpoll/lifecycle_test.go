@@ -2,6 +2,7 @@ package longpoll_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/longpoll"
-	"github.com/sqsbatch/sqsbatch/test/testhooks"
 )
 
 func TestUntilEmpty_RunEndsAfterAnEmptyLongPoll(t *testing.T) {
@@ -32,12 +32,7 @@ func TestUntilEmpty_RunEndsAfterAnEmptyLongPoll(t *testing.T) {
 
 // What is held is not left, however long it takes; what comes meanwhile is handled.
 func TestUntilEmpty_WaitsForWhatRuns(t *testing.T) {
-	inWorld(t, standardQueue, func(_ context.Context, r batch.Record) error {
-		if r.Body == "slow" {
-			time.Sleep(2 * time.Minute)
-		}
-		return nil
-	}, func(c *longpoll.Config) { c.UntilEmpty = true }, func(w *world) {
+	inWorld(t, standardQueue, sleepingFor("slow", 2*time.Minute), func(c *longpoll.Config) { c.UntilEmpty = true }, func(w *world) {
 		w.Send("slow")
 		w.start()
 		w.after(100 * time.Second)
@@ -97,22 +92,6 @@ func TestSetConcurrency_ChangesHowManyRun(t *testing.T) {
 	})
 }
 
-// loadOf is a hook that keeps what tells the load.
-type loadOf struct{ load func() batch.Status }
-
-func (l *loadOf) Polling(_ context.Context, _ string, load func() batch.Status) { l.load = load }
-
-func TestSetConcurrency_ChangesTheLoadsSlots(t *testing.T) {
-	hook := &loadOf{}
-	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Hooks = batch.JoinHooks(c.Hooks, testhooks.Of(hook)) }, func(w *world) {
-		w.start()
-		w.p.SetConcurrency(3)
-		if n := hook.load().Concurrency; n != 3 {
-			t.Errorf("Concurrency is %d, want 3", n)
-		}
-	})
-}
-
 // A handler that gives its record back because the process stops: at once, without a
 // backoff or a dead letter, also at the last attempt of a group.
 func TestStopping_HandlerGivesItsRecordBack(t *testing.T) {
@@ -135,12 +114,67 @@ func TestStopping_HandlerGivesItsRecordBack(t *testing.T) {
 			if took := w.stop(); took > 2500*time.Millisecond || early.Load() {
 				t.Errorf("the stop took %v", took)
 			}
-			if n := w.visible(); n != 3 {
-				t.Errorf("%d of 3 are visible", n)
-			}
+			w.wantVisible(3)
 			if slices.Contains(w.Calls(), "SendMessageBatch") {
 				t.Error("a record was sent to the dead-letter queue")
 			}
+		})
+	}
+}
+
+func TestWhatSucceedsIsDeleted(t *testing.T) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
+		w.Send("a", "b", "c")
+		w.start()
+		w.after(time.Second)
+		if got := w.bodies(); len(got) != 3 || w.deleted() != 3 {
+			t.Errorf("handled %v, deleted %d; want 3 of each", got, w.deleted())
+		}
+		w.Send("d")
+		w.after(time.Second)
+		if got := w.bodies(); len(got) != 4 || w.deleted() != 4 {
+			t.Errorf("handled %v, deleted %d; want 4 of each", got, w.deleted())
+		}
+		w.after(time.Second)
+		w.stopWithin(300 * time.Millisecond)
+		if got := w.outcomes(); !slices.Equal(got, slices.Repeat([]batch.Outcome{batch.Succeeded}, 4)) {
+			t.Errorf("hooks got %v", got)
+		}
+	})
+}
+
+func TestIdleQueue_CostsOneRequestIn20Seconds(t *testing.T) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
+		w.start()
+		w.after(time.Second)
+		w.ForgetCalls()
+		w.after(time.Hour)
+		if n := len(w.Calls()); n > 180 {
+			t.Errorf("%d requests in an hour, want at most 180", n)
+		}
+	})
+}
+
+func TestRecordTimeout_EndsTheContext(t *testing.T) {
+	for _, test := range []struct{ set, want time.Duration }{{0, 15 * time.Minute}, {time.Minute, time.Minute}} {
+		var given time.Duration
+		h := func(ctx context.Context, _ batch.Record) error {
+			d, _ := ctx.Deadline()
+			given = time.Until(d)
+			<-ctx.Done()
+			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				t.Errorf("the context ended with %v", ctx.Err())
+			}
+			return ctx.Err()
+		}
+		inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.RecordTimeout = test.set }, func(w *world) {
+			w.Send("a")
+			w.start()
+			w.after(test.want + time.Second)
+			if given != test.want {
+				t.Errorf("a record was given %v, want %v", given, test.want)
+			}
+			w.wantOutcomes(batch.Retry)
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
@@ -37,9 +38,7 @@ func TestDrainLimitReached_CancelsAndReleasesRunning(t *testing.T) {
 		if took < 8*time.Second || took > 8*time.Second+brief {
 			t.Errorf("the stop took %v, want the limit of 8 s and at most %v", took, brief)
 		}
-		if n := w.visible(); n != 3 {
-			t.Errorf("%d of 3 are visible after the stop", n)
-		}
+		w.wantVisible(3)
 		if got := w.warningsWith("handlers that still ran when the drain limit was over"); len(got) != 1 || !strings.Contains(got[0], "SQSBATCH_DRAIN_LIMIT") || !strings.HasSuffix(got[0], "are cancelled: 3") {
 			t.Errorf("the stop warned of %q", w.warnings)
 		}
@@ -48,17 +47,6 @@ func TestDrainLimitReached_CancelsAndReleasesRunning(t *testing.T) {
 			if !errors.Is(r.Err, context.Canceled) || !r.VisibilitySet || r.VisibleIn != 0 {
 				t.Errorf("result %+v, want cancelled and visible at once", r)
 			}
-		}
-	})
-}
-
-func TestDrainLimitDefault_Is24Seconds(t *testing.T) {
-	inWorld(t, standardQueue, heeding, nil, func(w *world) {
-		w.Send("a")
-		w.start()
-		w.after(time.Second)
-		if took := w.stop(); took < 24*time.Second || took > 25*time.Second {
-			t.Errorf("the stop took %v, want 24 s", took)
 		}
 	})
 }
@@ -100,29 +88,13 @@ func TestHandlerIgnoresDrainLimit_RecordStaysHidden(t *testing.T) {
 		w.Send("a")
 		w.start()
 		w.after(time.Second)
-		if took := w.stop(); took > 3*time.Second+brief {
-			t.Errorf("the stop took %v, want the limit, the grace of a second, and at most %v", took, brief)
-		}
+		w.stopWithin(3*time.Second + brief)
 		w.wantOutcomes(batch.Abandoned)
 		w.wantHiddenUntilItsVisibilityEnds()
 		w.after(2 * time.Hour) // the handler returns nil at last
 		if w.deleted() != 0 {
 			t.Error("an abandoned handler's late success deleted its record, which others may be handling")
 		}
-	})
-}
-
-func TestDrainLimitReached_HandlersHaveTheirGrace(t *testing.T) {
-	inWorld(t, standardQueue, ignoring, func(c *longpoll.Config) {
-		c.DrainLimit, c.Engine.Grace = 2*time.Second, 10*time.Second
-	}, func(w *world) {
-		w.Send("a")
-		w.start()
-		w.after(time.Second)
-		if took := w.stop(); took < 12*time.Second || took > 12*time.Second+brief {
-			t.Errorf("the stop took %v, want the limit of 2 s and the grace of 10 s", took)
-		}
-		w.wantHiddenUntilItsVisibilityEnds()
 	})
 }
 
@@ -136,27 +108,6 @@ func (w *world) wantHiddenUntilItsVisibilityEnds() {
 	if n := w.visible(); n != 1 {
 		w.t.Errorf("%d of 1 is visible after its visibility timeout", n)
 	}
-}
-
-func TestShutdownContextEnds_CutsTheDrain(t *testing.T) {
-	inWorld(t, standardQueue, heeding, func(c *longpoll.Config) { c.DrainLimit = time.Hour }, func(w *world) {
-		w.Send("a", "b")
-		w.start()
-		w.after(time.Second)
-		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-		defer cancel()
-		began := time.Now()
-		err := w.p.Shutdown(ctx)
-		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 3*time.Second+brief {
-			t.Errorf("Shutdown returned %v after %v, want DeadlineExceeded after 3 s", err, took)
-		}
-		if err := <-w.err; err != nil {
-			t.Errorf("Run: %v", err)
-		}
-		if n := w.visible(); n != 2 {
-			t.Errorf("%d of 2 are visible after the stop", n)
-		}
-	})
 }
 
 func TestShutdownWithEndedContext_EndsAtOnce(t *testing.T) {
@@ -174,9 +125,7 @@ func TestShutdownWithEndedContext_EndsAtOnce(t *testing.T) {
 		if took := time.Since(began); took > brief {
 			t.Errorf("Shutdown took %v", took)
 		}
-		if n := w.visible(); n != 2 {
-			t.Errorf("%d of 2 are visible after the stop", n)
-		}
+		w.wantVisible(2)
 	})
 }
 
@@ -210,9 +159,7 @@ func TestStopDuringAGroup_RestIsNotStarted(t *testing.T) {
 		w.Send("g:1", "g:2", "g:3", "g:4")
 		w.start()
 		w.after(3 * time.Second)
-		if took := w.stop(); took > time.Second+brief {
-			t.Errorf("the stop took %v", took)
-		}
+		w.stopWithin(time.Second + brief)
 		if n := calls.Load(); n != 2 || w.deleted() != 2 {
 			t.Errorf("%d were started and %d deleted, want 2", n, w.deleted())
 		}
@@ -221,5 +168,114 @@ func TestStopDuringAGroup_RestIsNotStarted(t *testing.T) {
 			t.Errorf("visible after the stop: %v", list)
 		}
 		w.wantOutcomes(batch.Succeeded, batch.Succeeded, batch.NotStarted, batch.NotStarted)
+	})
+}
+
+// A stop takes DrainLimit, the grace and 4 s at most, whatever SQS does.
+func TestStopWithSQSFaults_KeepsItsBound(t *testing.T) {
+	late := func(context.Context, batch.Record) error { // ends just before the limit
+		time.Sleep(28 * time.Second)
+		return batch.Permanent(errors.New("no"))
+	}
+	tests := []struct {
+		name   string
+		h      handle
+		grace  time.Duration
+		before time.Duration // the end of DrainLimit
+		fault  sqs.Fault
+		fifo   bool
+	}{
+		{"hangs from the start of the stop", late, 0, 24 * time.Second, sqs.Fault{Kind: sqs.Hang}, false},
+		{"hangs at last", late, 0, time.Second, sqs.Fault{Kind: sqs.Hang}, false},
+		{"hangs, and handlers ignore the limit", ignoring, 0, time.Second, sqs.Fault{Kind: sqs.Hang}, false},
+		{"hangs, and handlers heed it", heeding, 0, time.Second, sqs.Fault{Kind: sqs.Hang}, true},
+		{"hangs, and handlers ignore a long grace", ignoring, 5 * time.Second, time.Second, sqs.Fault{Kind: sqs.Hang}, false},
+		{"is slow", late, 0, time.Second, latency(2500 * time.Millisecond), false},
+		{"is very slow", ignoring, 0, time.Second, latency(3900 * time.Millisecond), true},
+		{"fails", heeding, 0, time.Second, sqs.Fault{Kind: sqs.Failure}, false},
+	}
+	for _, test := range tests {
+		inWorld(t, test.fifo, test.h, func(c *longpoll.Config) { c.Engine.Grace = test.grace }, func(w *world) {
+			for _, body := range numbered(10, ":1") {
+				w.Send(body)
+			}
+			w.start()
+			w.after(4100 * time.Millisecond)
+			go func() {
+				time.Sleep(24*time.Second - test.before)
+				w.inject(test.fault)
+			}()
+			if took, most := w.stop(), 28*time.Second+max(test.grace, time.Second); took > most {
+				t.Errorf("SQS %s: the stop took %v, want at most %v", test.name, took, most)
+			}
+			synctest.Wait() // at the moment of the return others may end as well, and have no order
+			calls := len(w.Calls())
+			w.after(time.Minute)
+			if n := len(w.Calls()) - calls; n != 0 {
+				t.Errorf("SQS %s: %d calls after the stop", test.name, n)
+			}
+		})
+	}
+}
+
+// A success within a long grace after the limit is deleted, also when SQS is slow.
+func TestStopWithLongGrace_LeavesTimeForDeletes(t *testing.T) {
+	h := func(ctx context.Context, _ batch.Record) error {
+		<-ctx.Done()
+		time.Sleep(9 * time.Second)
+		return nil
+	}
+	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.DrainLimit, c.Engine.Grace = 2*time.Second, 10*time.Second }, func(w *world) {
+		w.Send("a")
+		w.start()
+		w.after(time.Second)
+		w.inject(latency(time.Second))
+		w.stop()
+		if w.deleted() != 1 {
+			t.Errorf("not deleted: %q", w.warnings)
+		}
+	})
+}
+
+// The line about what is cut off says what has cut it off.
+func TestRecordsCutOffByStop_WarningSaysWhy(t *testing.T) {
+	for _, forced := range []bool{false, true} {
+		inWorld(t, standardQueue, heeding, func(c *longpoll.Config) { c.DrainLimit = 10 * time.Second }, func(w *world) {
+			w.Send("a")
+			w.start()
+			w.after(time.Second)
+			limit := time.Minute
+			if forced {
+				limit = time.Second
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), limit)
+			defer cancel()
+			if err := w.p.Shutdown(ctx); forced != errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Shutdown: %v", err)
+			}
+			want, other := "DrainLimit is 10s; with package handler: SQSBATCH_DRAIN_LIMIT", "Shutdown's context"
+			if forced {
+				want, other = other, want
+			}
+			list := w.warningsWith("are cancelled: 1")
+			if len(list) != 1 || !strings.Contains(list[0], want) || strings.Contains(list[0], other) {
+				t.Errorf("forced %v: warned %q, want %q", forced, w.warnings, want)
+			}
+		})
+	}
+}
+
+// A stop that waits for a hook says so, rather than that no record runs.
+func TestHookHoldsUpStop_WarningNamesIt(t *testing.T) {
+	inWorld(t, standardQueue, ok, func(c *longpoll.Config) {
+		c.Hooks, c.DrainLimit = batch.JoinHooks(c.Hooks, blockedFinished), time.Second
+	}, func(w *world) {
+		w.Send("a")
+		w.start()
+		w.after(time.Second)
+		w.stop()
+		if got := w.warningsWith("RecordFinished"); len(got) != 1 || len(w.warningsWith("0 ")) != 0 {
+			t.Errorf("warned %q, want of the hook", w.warnings)
+		}
 	})
 }

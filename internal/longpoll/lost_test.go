@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -20,12 +19,7 @@ import (
 // What waited for a slot until its visibility was over is not started: another
 // consumer may have it.
 func TestLeaseExpiredWhileWaiting_RecordIsNotStarted(t *testing.T) {
-	h := func(_ context.Context, r batch.Record) error {
-		if r.Body == "slow" {
-			time.Sleep(2 * time.Minute)
-		}
-		return nil
-	}
+	h := sleepingFor("slow", 2*time.Minute)
 	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.Concurrency, c.Visibility = 1, 9*time.Second }, func(w *world) {
 		w.inject(latency(5*time.Millisecond), sqs.Fault{Kind: sqs.Failure, Operation: extension, Times: 200})
 		w.Send(numbered(30, "quick")...)
@@ -51,9 +45,7 @@ func TestLeaseExpiredWhileWaiting_RecordIsNotStarted(t *testing.T) {
 			t.Errorf("Lost is %d, want 3: both, and the one that ran", n)
 		}
 		w.after(5 * time.Minute) // the other consumer died
-		if n := w.deleted(); n != 33 {
-			t.Errorf("%d of 33 deleted in the end", n)
-		}
+		w.wantDeleted(33)
 	})
 }
 
@@ -118,9 +110,7 @@ func TestLeaseExpiredBehindItsGroup_RecordIsNotStarted(t *testing.T) {
 		w.p.Resume()
 		w.after(2 * time.Minute)
 		w.wantHandled("g:1", "g:2", "g:3")
-		if n := w.deleted(); n != 3 {
-			t.Errorf("%d of 3 deleted: the first was handled and is not handled again", n)
-		}
+		w.wantDeleted(3)
 	})
 }
 
@@ -146,9 +136,7 @@ func TestLeaseRevokedInGroup_RestIsNotReportedAsStopped(t *testing.T) {
 			}
 		}
 		w.after(10 * time.Minute)
-		if n := w.deleted(); n != 3 {
-			t.Errorf("%d of 3 deleted in the end", n)
-		}
+		w.wantDeleted(3)
 	})
 }
 
@@ -184,23 +172,18 @@ func TestStopOrPause_ReleasesWhatWaitsBehindItsGroup(t *testing.T) {
 // Where SQS does not tell the queue's ARN, its partition follows from the region.
 func TestPartitions(t *testing.T) {
 	for region, want := range map[string]string{"cn-north-1": "aws-cn", "us-gov-west-1": "aws-us-gov", "eu-west-1": "aws"} {
-		var arn string
-		inWorld(t, standardQueue, func(_ context.Context, r batch.Record) error { arn = r.QueueARN; return nil }, func(c *longpoll.Config) {
+		var arn, of string
+		inWorld(t, standardQueue, func(_ context.Context, r batch.Record) error { arn, of = r.QueueARN, r.Region; return nil }, func(c *longpoll.Config) {
 			o := c.SQS.Options()
 			o.Region = region
 			c.SQS = awssqs.New(o)
 		}, func(w *world) {
-			w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
-				if operation == "GetQueueAttributes" {
-					return testqueue.Answer(r, 403, "AccessDenied", "")
-				}
-				return nil, nil
-			}
+			w.Fault = answer("GetQueueAttributes", 403, "AccessDenied", "")
 			w.Send("a")
 			w.start()
 			w.after(time.Second)
-			if want := "arn:" + want + ":sqs:" + region + ":123456789012:orders"; arn != want {
-				t.Errorf("a record of %q, want %q", arn, want)
+			if want := "arn:" + want + ":sqs:" + region + ":123456789012:orders"; arn != want || of != region {
+				t.Errorf("a record of %q in %q, want %q", arn, of, want)
 			}
 		})
 	}

@@ -3,21 +3,19 @@ package longpoll_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
-	"runtime"
-	"slices"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
+	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
 // oncePer fails the first attempt of each record by f.
@@ -68,210 +66,167 @@ func TestFailedRecord_ComesBackWhenItsErrorSays(t *testing.T) {
 	}
 }
 
-// What failed together does not come back together, nor at once.
-func TestExponentialBackoff_SpreadsReturningRecords(t *testing.T) {
-	inWorld(t, standardQueue, oncePer(func(batch.Record) error { return errors.New("boom") }), func(c *longpoll.Config) {
-		c.Failures.Backoff = partialfailure.Exponential(time.Minute, time.Hour)
-	}, func(w *world) {
-		w.Send(numbered(50, "")...)
-		w.start()
-		w.after(5 * time.Minute)
-		seconds := map[int]int{}
-		for _, e := range w.Events(sqs.Returned) {
-			seconds[int(e.Time.Sub(w.began).Seconds())]++
-		}
-		if len(seconds) < 15 || seconds[0] > 0 {
-			t.Errorf("50 records came back at %v, want them spread over a minute", seconds)
-		}
-		if n := w.deleted(); n != 50 {
-			t.Errorf("%d deleted", n)
-		}
-	})
-}
-
-// Failures are settled in tens, entries that fail again.
-func TestManyFailures_AreSettledInTens(t *testing.T) {
-	inWorld(t, standardQueue, oncePer(func(batch.Record) error { return batch.RetryAfter(5*time.Second, errors.New("boom")) }), func(c *longpoll.Config) {
-		c.Engine.Concurrency = 30
-	}, func(w *world) {
-		w.sendMany(30)
-		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: extension, Times: 4})
-		w.start()
-		w.after(4 * time.Second)
-		entries := 0
-		for _, c := range w.Server().Calls(extension) {
-			entries += c.Messages
-		}
-		if n := w.count(extension); n > 7 || entries != 34 {
-			t.Errorf("%d calls with %d entries, want 34 entries in few calls", n, entries)
-		}
-		w.after(3 * time.Second)
-		if n := w.deleted(); n != 30 {
-			t.Errorf("%d of 30 came back in 7 s and were deleted", n)
-		}
-	})
-}
-
-// A failed call only costs the backoff.
-func TestVisibilityDenied_CostsOnlyTheBackoff(t *testing.T) {
-	inWorld(t, standardQueue, oncePer(func(batch.Record) error { return errors.New("boom") }), nil, func(w *world) {
-		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: extension, Code: "AccessDenied"})
-		w.Send("a", "b")
-		w.start()
-		w.after(2 * time.Minute)
-		if n := w.deleted(); n != 2 {
-			t.Errorf("%d deleted, want 2: both come back when their visibility is over", n)
-		}
-		if got := w.warningsWith("ChangeMessageVisibility"); len(got) != 1 {
-			t.Errorf("warned of %q", w.warnings)
-		}
-	})
-}
-
-// Panics, Goexit and nil pointers fail their record only.
-func TestPanicOrGoexit_FailsOnlyItsRecord(t *testing.T) {
-	h := oncePer(func(r batch.Record) error {
-		switch r.Body {
-		case "panic":
-			panic("oops")
-		case "goexit":
-			runtime.Goexit()
-		case "nil":
-			var e *longpoll.ConfigError
-			return e // its methods panic
-		}
-		return nil
-	})
-	inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.Engine.Concurrency = 1 }, func(w *world) {
-		w.Send("panic", "goexit", "nil", "fine")
-		w.start()
-		w.after(time.Minute)
-		if n := w.deleted(); n != 4 {
-			t.Errorf("%d of 4 deleted, want all at the second attempt", n)
-		}
-		if s := w.p.Status(); s.Running != 0 || s.Counts.Failed != 3 || s.AbandonedRunning != 0 {
-			t.Errorf("status %+v", s)
-		}
-		panics := 0
-		for _, r := range w.results {
-			var p *batch.PanicError
-			if errors.As(r.Err, &p) && len(p.Stack) > 0 {
-				panics++
-			}
-		}
-		if panics != 2 {
-			t.Errorf("%d results have a panic and its stack, want 2", panics)
-		}
-	})
-}
-
-func TestPermanentError_IsDeadLettered(t *testing.T) {
-	inWorld(t, standardQueue, func(context.Context, batch.Record) error { return batch.Permanent(errors.New("no such thing")) }, nil, func(w *world) {
-		w.SendInput(&awssqs.SendMessageInput{MessageBody: aws.String("a"), MessageAttributes: map[string]types.MessageAttributeValue{
-			"n": {DataType: aws.String("Number"), StringValue: aws.String("42")}}})
-		w.start()
-		w.after(time.Second)
-		dead := w.DeadLetters()
-		if len(dead) != 1 || *dead[0].Body != "a" || *dead[0].MessageAttributes["n"].StringValue != "42" ||
-			len(dead[0].MessageAttributes) != 2 {
-			t.Fatalf("dead letters %v", dead)
-		}
-		o, err := partialfailure.ParseOrigin(*dead[0].MessageAttributes[partialfailure.OriginAttribute].StringValue)
-		if err != nil || o.Reason != "no such thing" || o.MessageID != w.Events(sqs.Sent)[0].MessageID || o.Attempts != 1 {
-			t.Errorf("the origin is %+v, %v", o, err)
-		}
-		w.wantOutcomes(batch.DeadLettered)
-		if s := w.p.Status(); w.deleted() != 1 || s.Counts.Failed != 1 || s.Undeleted != 0 {
-			t.Errorf("%d deleted, status %+v", w.deleted(), s)
-		}
-	})
-}
-
+// A permanent failure is sent or dropped once, and deleted until that works.
 func TestDeadLetterDeleteFails_IsSentOnceAndDeleteRetried(t *testing.T) {
-	inWorld(t, standardQueue, func(context.Context, batch.Record) error { return batch.Permanent(errors.New("boom")) }, nil, func(w *world) {
-		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: deletion, Times: 20})
-		w.Send("a")
+	for policy, want := range map[partialfailure.OnPermanent]batch.Outcome{partialfailure.DeadLetter: batch.DeadLettered, partialfailure.Drop: batch.Dropped} {
+		inWorld(t, standardQueue, func(context.Context, batch.Record) error { return batch.Permanent(errors.New("boom")) }, func(c *longpoll.Config) {
+			c.Failures.OnPermanent = policy
+		}, func(w *world) {
+			w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: deletion, Times: 20})
+			w.Send("a")
+			w.start()
+			w.after(time.Second)
+			if n := w.p.Status().Undeleted; n != 1 {
+				t.Errorf("%s: Undeleted is %d, want 1", policy, n)
+			}
+			w.after(5 * time.Minute)
+			w.wantHandled("a")
+			w.wantOutcomes(want)
+			w.wantDeleted(1)
+			dead := 0
+			if want == batch.DeadLettered {
+				dead = 1
+			}
+			if s := w.p.Status(); w.count("SendMessageBatch") != dead || len(w.DeadLetters()) != dead || s.Undeleted != 0 || s.Counts.Failed != 1 {
+				t.Errorf("%s: sent %d times, status %+v", policy, w.count("SendMessageBatch"), s)
+			}
+		})
+	}
+}
+
+// What the queue has said before names the dead-letter queue: records go there although
+// SQS does not answer the question again, which is not asked forever.
+func TestAttributesUnanswered_RecordsAreDeadLettered(t *testing.T) {
+	never := func(context.Context, batch.Record) error { return batch.Permanent(errors.New("no such order")) }
+	for _, kind := range []sqs.FaultKind{sqs.Throttled, sqs.Hang, sqs.Failure} {
+		t.Run(string(kind), func(t *testing.T) {
+			inWorld(t, standardQueue, never, nil, func(w *world) {
+				w.start()
+				w.after(6 * time.Minute) // the answer is out of date
+				w.inject(sqs.Fault{Kind: kind, Operation: "GetQueueAttributes"})
+				w.Send("a", "b")
+				w.after(5 * time.Second)
+				w.Send("c")
+				w.after(time.Minute)
+				if n := len(w.bodies()); n != 3 {
+					t.Errorf("3 records were handled %d times", n)
+				}
+				w.wantOutcomes(batch.DeadLettered, batch.DeadLettered, batch.DeadLettered)
+				asked := w.count("GetQueueAttributes")
+				w.after(time.Hour)
+				if n := w.count("GetQueueAttributes") - asked; n > 2 {
+					t.Errorf("%d questions in an hour in which nothing is to be sent", n)
+				}
+				w.stopWithin(time.Second)
+			})
+		})
+	}
+}
+
+// attempts are those that the hooks were notified of, each with the last one.
+func (w *world) attempts() (list []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.results {
+		list = append(list, fmt.Sprintf("%v at %d of %d", r.Outcome, r.Record.Attempt, r.MaxReceiveCount))
+	}
+	return list
+}
+
+// deliverOften sends a message that comes to the poller at an attempt.
+func (w *world) deliverOften(body string, attempt int) {
+	w.t.Helper()
+	w.Send(body)
+	for range attempt - 1 {
+		list := w.Receive(1)
+		if len(list) != 1 {
+			w.t.Fatalf("%d received, want 1", len(list))
+		}
+		w.changeVisibility(list[0].ReceiptHandle, 0)
+	}
+}
+
+// A handler that hangs is what most often takes records to the dead-letter queue.
+func TestAbandonedAtLastTwoAttempts_IsWarnedOf(t *testing.T) {
+	for name, configured := range map[string]int{"asked": 0, "configured": 5} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, standardQueue, ignoring, func(c *longpoll.Config) {
+				c.Engine.RecordTimeout, c.Visibility, c.MaxAbandoned = time.Second, 10*time.Second, 100
+				c.Failures.MaxReceiveCount, c.Failures.Backoff = configured, func(int) time.Duration { return time.Second }
+			}, func(w *world) {
+				w.Send("a")
+				w.start()
+				asked := w.count("GetQueueAttributes")
+				w.after(2 * time.Minute)
+				if n := len(w.DeadLetters()); n != 1 {
+					t.Fatalf("%d dead letters, want 1: the test tests nothing", n)
+				}
+				want := fmt.Sprint([]string{"abandoned at 1 of 5", "abandoned at 2 of 5", "abandoned at 3 of 5", "abandoned at 4 of 5", "abandoned at 5 of 5"})
+				if got := fmt.Sprint(w.attempts()); got != want {
+					t.Errorf("the hooks got %s, want %s", got, want)
+				}
+				warned := w.warningsWith("left before the dead-letter queue")
+				if len(warned) != 2 || len(w.warnings) != 2 {
+					t.Errorf("warned %q, want of two attempts", w.warnings)
+				}
+				if n := w.count("GetQueueAttributes") - asked; n != 0 {
+					t.Errorf("asked %d times after the start", n)
+				}
+			})
+		})
+	}
+}
+
+// What a stop gives back had its last attempt, too.
+func TestStoppedAtLastAttempt_IsWarnedOf(t *testing.T) {
+	for name, h := range map[string]handle{"heeds": heeding, "hangs": ignoring} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, standardQueue, h, func(c *longpoll.Config) { c.DrainLimit = time.Second }, func(w *world) {
+				w.deliverOften("a", 5)
+				w.start()
+				w.after(time.Second)
+				w.stop()
+				w.after(time.Second)
+				got := w.attempts()
+				if len(got) != 1 || got[0] != "retry at 5 of 5" && got[0] != "abandoned at 5 of 5" {
+					t.Errorf("the hooks got %q", got)
+				}
+				w.wantWarned(1, "no attempt left before the dead-letter queue (5 of 5 used)")
+			})
+		})
+	}
+}
+
+// A missing answer about the queue keeps no hook from being called, and delays no stop.
+func TestQueueAttributesUnknown_DelaysNothing(t *testing.T) {
+	inWorld(t, standardQueue, ignoring, func(c *longpoll.Config) { c.Engine.RecordTimeout, c.DrainLimit = time.Second, time.Second }, func(w *world) {
+		w.deliverOften("a", 3)
+		var started atomic.Bool
+		w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
+			if operation == "GetQueueAttributes" && !started.Load() {
+				return testqueue.Answer(r, 403, "AccessDenied", "")
+			}
+			return nil, nil
+		}
 		w.start()
+		started.Store(true)
+		w.inject(sqs.Fault{Kind: sqs.Hang, Operation: "GetQueueAttributes"})
+		w.after(12 * time.Second) // timeout, grace, and what calls are made again for
+		if got := fmt.Sprint(w.attempts()); got != "[abandoned at 3 of 0]" {
+			t.Errorf("the hooks got %s", got)
+		}
+		w.wantWarned(1, "GetQueueAttributes: no answer from SQS")
+		w.p.Pause()
 		w.after(time.Second)
-		if n := w.p.Status().Undeleted; n != 1 {
-			t.Errorf("Undeleted is %d, want 1", n)
+		w.deliverOften("b", 3)
+		w.p.Resume()
+		w.after(1500 * time.Millisecond)            // it is given up during the stop
+		if took := w.stop(); took > 6*time.Second { // the limit, the grace, and 4 s
+			t.Errorf("the stop took %v", took)
 		}
-		w.after(5 * time.Minute)
-		w.wantHandled("a")
-		w.wantOutcomes(batch.DeadLettered)
-		if n := w.count("SendMessageBatch"); n != 1 || w.deleted() != 1 || w.p.Status().Undeleted != 0 {
-			t.Errorf("sent %d times, %d deleted, Undeleted %d; want 1, 1 and 0", n, w.deleted(), w.p.Status().Undeleted)
-		}
-	})
-}
-
-func TestDeadLetterSendFails_RecordIsRetried(t *testing.T) {
-	inWorld(t, standardQueue, func(context.Context, batch.Record) error { return batch.Permanent(errors.New("boom")) }, func(c *longpoll.Config) {
-		c.Failures.Backoff = func(int) time.Duration { return 10 * time.Second }
-	}, func(w *world) {
-		w.inject(sqs.Fault{Kind: sqs.Failure, Operation: "SendMessageBatch", Code: "AccessDenied", Times: 1})
-		w.Send("a")
-		w.start()
-		w.after(8 * time.Second)
-		w.wantOutcomes(batch.Retry)
-		w.after(5 * time.Second)
-		w.wantOutcomes(batch.Retry, batch.DeadLettered)
-		if n := len(w.DeadLetters()); n != 1 || w.deleted() != 1 {
-			t.Errorf("%d dead letters, %d deleted; want 1 of each", n, w.deleted())
-		}
-	})
-}
-
-// Malformed records do not vanish.
-func TestMalformedRecord_IsDeadLettered(t *testing.T) {
-	type order struct{ N int }
-	decode := batch.JSON(func(context.Context, order) error { return nil })
-	inWorld(t, standardQueue, decode.Handle, nil, func(w *world) {
-		w.Send(`{"N":1}`, `not json`)
-		w.start()
 		w.after(time.Second)
-		if dead := w.DeadLetters(); len(dead) != 1 || *dead[0].Body != "not json" {
-			t.Errorf("dead letters %v", dead)
-		}
-		got := w.outcomes()
-		slices.Sort(got)
-		if !slices.Equal(got, []batch.Outcome{batch.Succeeded, batch.DeadLettered}) || w.deleted() != 2 {
-			t.Errorf("outcomes %v, %d deleted", got, w.deleted())
-		}
-	})
-}
-
-func TestOnPermanentDrop_RecordIsDeleted(t *testing.T) {
-	inWorld(t, standardQueue, func(context.Context, batch.Record) error { return batch.Permanent(errors.New("boom")) }, func(c *longpoll.Config) {
-		c.Failures.OnPermanent = partialfailure.Drop
-	}, func(w *world) {
-		w.inject(sqs.Fault{Kind: sqs.EntryFailure, Operation: deletion, Times: 5})
-		w.Send("a")
-		w.start()
-		w.after(time.Minute)
-		w.wantHandled("a")
-		w.wantOutcomes(batch.Dropped)
-		if n := len(w.DeadLetters()); n != 0 || w.deleted() != 1 {
-			t.Errorf("%d dead letters, %d deleted; want 0 and 1", n, w.deleted())
-		}
-	})
-}
-
-func TestLastTwoAttempts_AreWarnedOf(t *testing.T) {
-	inWorld(t, standardQueue, func(context.Context, batch.Record) error { return batch.RetryAfter(time.Second, errors.New("boom")) }, nil, func(w *world) {
-		w.Send("a")
-		w.start()
-		w.after(20 * time.Second)
-		w.Send("b") // reported as well, although the same was reported less than a minute ago
-		w.after(20 * time.Second)
-		if n := len(w.bodies()); n != 10 {
-			t.Errorf("%d attempts, want 5 of each (the RedrivePolicy's)", n)
-		}
-		if got := w.warningsWith("left before the dead-letter queue"); len(got) != 4 || !strings.Contains(got[1], "5 of 5 used") {
-			t.Errorf("warned of %q, want attempts 4 and 5 of each", w.warnings)
-		}
-		if n := len(w.DeadLetters()); n != 2 {
-			t.Errorf("%d dead letters", n)
+		if n := len(w.attempts()); n != 2 {
+			t.Errorf("the hooks got %d records, want 2", n)
 		}
 	})
 }

@@ -15,9 +15,7 @@ func TestPauseHoldsNothing(t *testing.T) {
 			w.Send(numbered(60, "")...) // in a FIFO queue each is a group of its own
 			w.start()
 			w.after(600 * time.Millisecond)
-			if s := w.p.Status(); s.Running != 2 || s.Waiting == 0 {
-				t.Fatalf("%d run and %d wait, want 2 and some: the test tests nothing", s.Running, s.Waiting)
-			}
+			w.needsWaiting()
 			began := len(w.bodies())
 			w.p.Pause()
 			w.p.Pause() // twice is once
@@ -40,12 +38,8 @@ func TestPauseHoldsNothing(t *testing.T) {
 			w.p.Resume()
 			w.p.Resume()
 			w.after(time.Minute)
-			if n := w.deleted(); n != 60 {
-				t.Errorf("%d of 60 deleted after the pause", n)
-			}
-			if s := w.p.Status(); s.State != "polling" {
-				t.Errorf("the poller is %s", s.State)
-			}
+			w.wantDeleted(60)
+			w.wantState("polling")
 		})
 	}
 }
@@ -62,47 +56,8 @@ func TestPauseGivesTheOpenReceiveUp(t *testing.T) {
 		w.Send("late")
 		w.after(time.Second)
 		w.wantHandled()
-		if n := w.visible(); n != 2 {
-			t.Errorf("%d of 2 are visible while paused", n)
-		}
+		w.wantVisible(2)
 	})
-}
-
-func TestPauseLeavesNoReceiveOpen(t *testing.T) {
-	inWorld(t, standardQueue, ok, nil, func(w *world) {
-		w.start()
-		w.after(5 * time.Second)
-		w.p.Pause()
-		w.after(time.Second)
-		w.Send("late")
-		w.after(time.Second)
-		if e := w.Events(sqs.Received); len(e) != 0 {
-			t.Errorf("a receive took %q a second after the pause", e[0].Body)
-		}
-	})
-}
-
-func TestResumeSoonAfterPause(t *testing.T) {
-	for _, pause := range []time.Duration{0, 50 * time.Millisecond, 199 * time.Millisecond, 200 * time.Millisecond, 201 * time.Millisecond, time.Second} {
-		inWorld(t, standardQueue, ok, nil, func(w *world) {
-			w.start()
-			w.after(5 * time.Second)
-			for range 3 {
-				w.p.Pause()
-				w.after(pause)
-				w.p.Resume()
-				w.after(30 * time.Millisecond)
-			}
-			w.after(time.Second)
-			w.Send("a")
-			w.after(time.Second)
-			w.wantHandled("a")
-			if n := openReceives(w, time.Now().Add(-time.Second)); n > 2 {
-				t.Errorf("%d receives are open after a pause of %v", n, pause)
-			}
-			w.stop()
-		})
-	}
 }
 
 func TestPauseBeforeRunAndAfterTheStop(t *testing.T) {
@@ -111,24 +66,18 @@ func TestPauseBeforeRunAndAfterTheStop(t *testing.T) {
 		w.Send("a")
 		w.start()
 		w.after(time.Minute)
-		if s := w.p.Status(); s.State != "paused" {
-			t.Errorf("the poller is %s", s.State)
-		}
+		w.wantState("paused")
 		w.wantHandled()
 		w.p.Resume()
 		w.after(time.Second)
 		w.wantHandled("a")
 		w.after(time.Second)
 		w.p.Pause()
-		if took := w.stop(); took > brief {
-			t.Errorf("stopping a paused poller took %v", took)
-		}
+		w.stopWithin(brief)
 		w.p.Pause()
 		w.p.Resume()
 		w.after(time.Minute)
-		if s := w.p.Status(); s.State != "stopped" {
-			t.Errorf("the poller is %s", s.State)
-		}
+		w.wantState("stopped")
 	})
 }
 
@@ -150,9 +99,7 @@ func TestPauseWhileReceivingFails(t *testing.T) {
 		w.Send("a")
 		w.after(21 * time.Second)
 		w.wantHandled("a")
-		if got := w.warningsWith("works again"); len(got) != 1 {
-			t.Errorf("warned of %q", w.warnings)
-		}
+		w.wantWarned(1, "works again")
 	})
 }
 
@@ -193,10 +140,12 @@ func TestPauseOfAMoment(t *testing.T) {
 	})
 }
 
-// However pauses follow each other, the last one ends all receives, and so does a stop.
-func TestPauseSoonAfterResume(t *testing.T) {
-	for _, pause := range []time.Duration{0, 10 * time.Millisecond, 199 * time.Millisecond, 200 * time.Millisecond, 201 * time.Millisecond, 230 * time.Millisecond, time.Second} {
-		for _, stop := range []bool{false, true} {
+// However pauses follow each other, the last one ends all receives, as a stop does, and after the
+// last Resume there are as many as before.
+func TestPausesOneAfterAnother(t *testing.T) {
+	const ms = time.Millisecond
+	for _, pause := range []time.Duration{0, 10 * ms, 50 * ms, 199 * ms, 200 * ms, 201 * ms, 230 * ms, time.Second} {
+		for _, end := range []string{"goes on", "pauses", "stops"} {
 			inWorld(t, standardQueue, ok, nil, func(w *world) {
 				w.start()
 				w.after(5 * time.Second)
@@ -204,20 +153,22 @@ func TestPauseSoonAfterResume(t *testing.T) {
 					w.p.Pause()
 					w.after(pause)
 					w.p.Resume()
-					w.after(10 * time.Millisecond)
+					w.after(10 * ms)
 				}
-				if stop {
-					if took := w.stop(); took > brief {
-						t.Errorf("after a pause of %v the stop took %v", pause, took)
-					}
-				} else {
+				switch end {
+				case "pauses":
 					w.p.Pause()
+				case "stops":
+					w.stopWithin(brief)
 				}
 				w.after(time.Second)
 				w.Send("late")
 				w.after(time.Second)
-				if e := w.Events(sqs.Received); len(e) != 0 {
-					t.Errorf("after a pause of %v a receive took %q", pause, e[0].Body)
+				if n := len(w.Events(sqs.Received)); (n > 0) != (end == "goes on") {
+					t.Errorf("after pauses of %v it %s, and %d messages were received", pause, end, n)
+				}
+				if n := openReceives(w, time.Now().Add(-time.Second)); n > 2 {
+					t.Errorf("%d receives are open after pauses of %v", n, pause)
 				}
 			})
 		}

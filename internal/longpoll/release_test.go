@@ -41,9 +41,7 @@ func (w *world) sendAround() {
 	w.Send(numbered(8, "after:1")...)
 	w.start()
 	w.after(5 * time.Second)
-	if w.p.Status().Waiting == 0 {
-		w.t.Fatal("nothing waits: the test tests nothing")
-	}
+	w.needsWaiting()
 }
 
 // A throttle that ends soon costs what waits nothing, at a stop and at a pause.
@@ -195,13 +193,9 @@ func TestRecordWaitsLong_IsReleasedOnStandardQueuesOnly(t *testing.T) {
 		if s := w.p.Status(); s.Waiting != 0 || s.Counts.Released == 0 {
 			t.Errorf("25 s later %d wait and %d were released", s.Waiting, s.Counts.Released)
 		}
-		if n := w.visible(); n != 8 {
-			t.Errorf("%d of 8 are visible 25 s later", n)
-		}
+		w.wantVisible(8)
 		w.after(15 * time.Minute)
-		if n := w.deleted(); n != 39 {
-			t.Errorf("%d of 39 were handled in the end", n)
-		}
+		w.wantDeleted(39)
 	})
 	inWorld(t, fifoQueue, slowlyBehind(10*time.Minute), oneSlot, func(w *world) {
 		w.sendAround()

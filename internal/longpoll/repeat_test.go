@@ -22,9 +22,7 @@ func TestDuplicateOfRunningRecord_IsNotHandled(t *testing.T) {
 		if s := w.p.Status(); again == 0 || w.deleted() != 1 || s.Counts.Repeated != again || s.Undeleted != 0 {
 			t.Errorf("%d deleted, Repeated %d, Undeleted %d; want 1, %d (more than 0) and 0", w.deleted(), s.Counts.Repeated, s.Undeleted, again)
 		}
-		if n := w.visible(); n != 0 {
-			t.Errorf("%d are visible", n)
-		}
+		w.wantVisible(0)
 	})
 }
 
@@ -46,12 +44,10 @@ func TestHandledMessageComesAgain_IsDeletedNotHandled(t *testing.T) {
 	})
 }
 
-func TestStaleHandleOnStandardQueue_HandledOnceAndDeleted(t *testing.T) {
-	stale(t, false)
-}
-
-func TestExpiredHandleOnFIFOQueue_HandledOnceAndDeleted(t *testing.T) {
-	stale(t, true)
+func TestStaleOrExpiredHandle_HandledOnceAndDeleted(t *testing.T) {
+	for _, fifo := range []bool{false, true} {
+		stale(t, fifo)
+	}
 }
 
 // stale lets a record's visibility end while it is handled and its extensions
@@ -75,9 +71,7 @@ func stale(t *testing.T, fifo bool) {
 		if s := w.p.Status(); w.deleted() != 1 || s.Undeleted != 0 {
 			t.Errorf("%d deleted, Undeleted %d; want 1 and 0", w.deleted(), s.Undeleted)
 		}
-		if n := w.visible(); n != 0 {
-			t.Errorf("%d are visible", n)
-		}
+		w.wantVisible(0)
 	})
 }
 

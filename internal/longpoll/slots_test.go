@@ -93,9 +93,7 @@ func TestManyMessages_HeldWithinSlotsAndPrefetch(t *testing.T) {
 				w.Send(numbered(400, "")...)
 				w.start()
 				w.after(time.Minute)
-				if n := w.deleted(); n != 400 {
-					t.Errorf("%d of 400 were deleted", n)
-				}
+				w.wantDeleted(400)
 				if g.most > test.concurrency {
 					t.Errorf("%d handlers ran at a time, want at most %d", g.most, test.concurrency)
 				}
@@ -147,9 +145,7 @@ func TestSlowRecordsAndPanics_OtherSlotsStayBusy(t *testing.T) {
 		w.Send(numbered(200, "")...)
 		w.start()
 		w.after(30 * time.Second)
-		if n := w.deleted(); n != 197 {
-			t.Errorf("%d were deleted by one slot next to three slow records, want 197", n)
-		}
+		w.wantDeleted(197)
 		w.after(5 * time.Minute)
 		w.Send(numbered(8, "more")...)
 		w.after(100 * time.Millisecond)

@@ -32,9 +32,7 @@ func TestSQSDownAtStart_RunGoesOn(t *testing.T) {
 			w.Server().ClearFaults()
 			w.after(30 * time.Second)
 			w.wantHandled("a")
-			if got := w.warningsWith("works again"); len(got) != 1 {
-				t.Errorf("%s: warned of %q", kind, w.warnings)
-			}
+			w.wantWarned(1, "works again")
 			w.stop()
 		})
 	}
@@ -94,38 +92,13 @@ func TestExpiredCredentialsAtStart_RunGoesOn(t *testing.T) {
 		}
 		w.start()
 		w.after(time.Minute)
-		if got := w.warningsWith("clock is wrong"); len(got) != 1 {
-			t.Errorf("warned of %q", w.warnings)
-		}
+		w.wantWarned(1, "clock is wrong")
 		valid.Store(true)
 		w.Send("a")
 		w.after(20 * time.Second)
 		w.wantHandled("a")
 		w.stop()
 	})
-}
-
-// Without permission to ask for the queue's attributes, its URL says enough.
-func TestGetQueueAttributesDenied_QueueURLSuffices(t *testing.T) {
-	denied := func(operation string, r *http.Request) (*http.Response, error) {
-		if operation == "GetQueueAttributes" {
-			return testqueue.Answer(r, 403, "AccessDenied", "")
-		}
-		return nil, nil
-	}
-	var arn, region string
-	h := func(_ context.Context, r batch.Record) error { arn, region = r.QueueARN, r.Region; return nil }
-	for _, fifo := range []bool{false, true} {
-		inWorld(t, fifo, h, nil, func(w *world) {
-			w.Fault = denied
-			w.Send("g:1")
-			w.start()
-			w.after(time.Second)
-			if arn != w.ARN || region != "eu-west-1" || w.deleted() != 1 {
-				t.Errorf("a record of %q in %q, want %q; %d deleted", arn, region, w.ARN, w.deleted())
-			}
-		})
-	}
 }
 
 func TestQueueByName_IsLookedUp(t *testing.T) {
@@ -145,12 +118,7 @@ func TestQueueByName_IsLookedUp(t *testing.T) {
 		})
 	}
 	inWorld(t, standardQueue, ok, func(c *longpoll.Config) { c.Queue = "orders" }, func(w *world) {
-		w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
-			if operation == "GetQueueUrl" {
-				return testqueue.Answer(r, 200, "", "{}")
-			}
-			return nil, nil
-		}
+		w.Fault = answer("GetQueueUrl", 200, "", "{}")
 		w.start()
 		w.after(time.Minute)
 		w.stop() // no panic

@@ -1,7 +1,6 @@
 package longpoll_test
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -109,12 +108,7 @@ func TestHealthOfALoopThatHangs(t *testing.T) {
 }
 
 func TestStatusz(t *testing.T) {
-	h := func(ctx context.Context, r batch.Record) error {
-		if r.Body == "swordfish" {
-			time.Sleep(time.Minute)
-		}
-		return nil
-	}
+	h := sleepingFor("swordfish", time.Minute)
 	inWorld(t, standardQueue, h, nil, func(w *world) {
 		w.Send("a", "swordfish")
 		w.start()

@@ -61,3 +61,57 @@ func TestSkip_GoesAsDeepAsEncodingJSON(t *testing.T) {
 		}
 	}
 }
+
+func TestSpaceEnd(t *testing.T) {
+	for _, c := range []struct {
+		text     string
+		from, to int
+	}{{"", 0, 0}, {" \t\r\n", 0, 4}, {" \t\r\n", 4, 4}, {"a  b", 0, 0}, {"a  b", 1, 3}, {"\f", 0, 0}, {"\u00a0", 0, 0}} {
+		if got := plainjson.SpaceEnd(c.text, c.from); got != c.to {
+			t.Errorf("%q from %d: %d, want %d", c.text, c.from, got, c.to)
+		}
+	}
+}
+
+func TestUnescape(t *testing.T) {
+	escapes := `"\/bfnrt`
+	for i, want := range []byte("\"\\/\b\f\n\r\t") {
+		if got := plainjson.Unescape(escapes[i]); got != want {
+			t.Errorf("%q stands for %q, want %q", escapes[i], got, want)
+		}
+	}
+	for c := range 256 {
+		if got := plainjson.Unescape(byte(c)); strings.IndexByte(escapes, byte(c)) < 0 && got != 0 {
+			t.Errorf("%q stands for %q, want nothing", byte(c), got)
+		}
+	}
+}
+
+func TestHex4(t *testing.T) {
+	for text, want := range map[string]rune{
+		"0000": 0, "00e4": 'ä', "20AC": '€', "ffff": 0xffff, "D83Dx": 0xd83d,
+		"": -1, "00e": -1, "00g0": -1, "00G0": -1, "+123": -1, "12 4": -1, "00/:": -1, "00@`": -1,
+	} {
+		if got := plainjson.Hex4(text); got != want {
+			t.Errorf("%q: %#x, want %#x", text, got, want)
+		}
+	}
+}
+
+func FuzzPlainEnd(f *testing.F) {
+	f.Add("0123456789abcdef\x1f", 3)
+	f.Add(`01234567"`, 0)
+	f.Add("ab\x7f !\\", 1)
+	f.Fuzz(func(t *testing.T, text string, from int) {
+		if from < 0 || from > len(text) {
+			return
+		}
+		want := from
+		for want < len(text) && text[want] >= ' ' && text[want] < 0x80 && text[want] != '"' && text[want] != '\\' {
+			want++
+		}
+		if got := plainjson.PlainEnd(text, from); got != want {
+			t.Errorf("%q from %d: %d, want %d", text, from, got, want)
+		}
+	})
+}

@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
-	"golang.org/x/sync/errgroup"
 )
 
 // BenchmarkEngine runs n records by a no-op handler, ten at a time, each under

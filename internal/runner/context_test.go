@@ -87,20 +87,6 @@ func TestContextEndsAtTheDeadline(t *testing.T) {
 	}
 }
 
-func TestContextErrNoticesTheDeadlineByItself(t *testing.T) {
-	inRecord(t, config{RecordTimeout: time.Second}, func(t *testing.T, ctx context.Context) error {
-		for ctx.Err() == nil {
-			time.Sleep(time.Second)
-		}
-		select {
-		case <-ctx.Done():
-		default:
-			t.Error("Err is set and Done is open")
-		}
-		return nil
-	})
-}
-
 func TestContextIsCancelledWhenTheHandlerReturns(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		var kept, derived context.Context
@@ -114,20 +100,6 @@ func TestContextIsCancelledWhenTheHandlerReturns(t *testing.T) {
 		<-derived.Done()
 		if !errors.Is(kept.Err(), context.Canceled) || !errors.Is(derived.Err(), context.Canceled) {
 			t.Errorf("after the handler: %v, derived %v", kept.Err(), derived.Err())
-		}
-	})
-}
-
-func TestContextEndsWithTheInvocation(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		engine := newEngine(t, config{RecordTimeout: time.Hour}, func(ctx context.Context, _ batch.Record) error {
-			cancel()
-			return ctx.Err()
-		})
-		r := engine.Run(ctx, standard(1), runner.Options{})[0]
-		if !errors.Is(r.Err, context.Canceled) {
-			t.Errorf("Err right after the invocation's end: %v", r.Err)
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,9 +26,7 @@ func TestGroupIDsOnStandardQueue_ImposeNoOrder(t *testing.T) {
 			}
 			return wait(ctx, time.Second, true)
 		})
-		if got, want := outcomes(results), []batch.Outcome{batch.Retry, batch.Succeeded, batch.Succeeded}; !slices.Equal(got, want) {
-			t.Errorf("%v, want %v", got, want)
-		}
+		wantOutcomes(t, results, batch.Retry, batch.Succeeded, batch.Succeeded)
 		if took := time.Since(begin); took != time.Second {
 			t.Errorf("the batch took %v: the group was handled in order", took)
 		}
@@ -62,9 +59,7 @@ func TestFIFOGroups_RunInOrderAndSkipAfterFailure(t *testing.T) {
 			}
 			units = append(units, ids)
 		}))
-		if got, want := outcomes(results), []batch.Outcome{batch.Succeeded, batch.Succeeded, batch.Retry, batch.Succeeded, batch.Skipped, batch.Succeeded, batch.Succeeded}; !slices.Equal(got, want) {
-			t.Errorf("%v, want %v", got, want)
-		}
+		wantOutcomes(t, results, batch.Succeeded, batch.Succeeded, batch.Retry, batch.Succeeded, batch.Skipped, batch.Succeeded, batch.Succeeded)
 		if got, want := fmt.Sprint(handled), "map[a:[m-0 m-2] b:[m-1 m-3 m-6] c:[m-5]]"; got != want {
 			t.Errorf("handled %v, want %v", got, want)
 		}
@@ -80,24 +75,27 @@ func TestFIFOGroups_RunInOrderAndSkipAfterFailure(t *testing.T) {
 	})
 }
 
-func TestMalformedRecord_FailsItsGroup(t *testing.T) {
-	records := fifo("a", "a")
-	records[0].Body, records[1].Body = "{", "{}"
-	results := invoke(t, 0, records, config{}, batch.JSON(func(context.Context, struct{}) error { return nil }))
-	if got, want := outcomes(results), []batch.Outcome{batch.Retry, batch.Skipped}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
+func TestSameGroupIDInTwoQueues_IsTwoGroups(t *testing.T) {
+	records := fifo("a", "a", "a")
+	records[1].QueueARN = "arn:aws:sqs:eu-west-1:123456789012:returns.fifo"
+	results := invoke(t, 0, records, config{}, func(_ context.Context, r batch.Record) error {
+		if r.MessageID == "m-0" {
+			return errors.New("no")
+		}
+		return nil
+	})
+	wantOutcomes(t, results, batch.Retry, batch.Succeeded, batch.Skipped)
 }
 
-func TestRecordAbandoned_RestOfGroupIsSkipped(t *testing.T) {
-	virtual(t, func(t *testing.T) {
-		cfg := config{Concurrency: 1, RecordTimeout: 2 * time.Second}
-		results := invoke(t, time.Minute, fifo("a", "a", "b"), cfg, func(ctx context.Context, r batch.Record) error {
-			return wait(ctx, time.Hour, r.GroupID == "b")
-		})
-		if got, want := outcomes(results), []batch.Outcome{batch.Abandoned, batch.Skipped, batch.Retry}; !slices.Equal(got, want) {
-			t.Errorf("%v, want %v", got, want)
-		}
-		time.Sleep(2 * time.Hour)
-	})
+func TestFIFORecordsWithoutGroup_KeepTheirOrder(t *testing.T) {
+	results := invoke(t, 0, fifo("", ""), config{}, func(context.Context, batch.Record) error { return errors.New("no") })
+	wantOutcomes(t, results, batch.Retry, batch.Skipped)
+}
+
+func TestStandardRecordsAmongFIFO_ImposeNoOrder(t *testing.T) {
+	records := fifo("a", "b", "b")
+	records[1].QueueARN, records[2].QueueARN = standardARN, standardARN+".fifo-of-old"
+	records = append(records, records[2])
+	results := invoke(t, 0, records, config{}, func(context.Context, batch.Record) error { return errors.New("no") })
+	wantOutcomes(t, results, batch.Retry, batch.Retry, batch.Retry, batch.Retry)
 }

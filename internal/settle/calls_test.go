@@ -2,12 +2,10 @@ package settle_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -122,65 +120,125 @@ func TestVisibilityRefused_IsRememberedForTheBatch(t *testing.T) {
 	}
 }
 
-func TestThrottled_IsWarnedOfAndStopsNothing(t *testing.T) {
+func TestManyFailures_GoInTensWithPositionalIDs(t *testing.T) {
 	inBubble(t, standardQueue, func(f *fixture) {
-		records := f.failures(2)
-		f.engine.Concurrency = 1
-		begin := time.Now()
-		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
-			if time.Since(begin) < 5*time.Second {
-				return testqueue.Answer(r, 200, "", `{"Failed":[{"Id":"0","Code":"OverLimit","SenderFault":true}]}`)
-			}
-			return nil, nil
+		bodies := make([]string, 25)
+		for i := range bodies {
+			bodies[i] = fmt.Sprintf("%d:fail", i)
 		}
-		results := f.invoke(records, func(ctx context.Context, r batch.Record) error {
-			if r.MessageID == records[1].MessageID {
-				time.Sleep(8 * time.Second)
-			}
-			return byBody(ctx, r)
-		})
-		if results[0].VisibilitySet || !results[1].VisibilitySet {
-			t.Errorf("set: %v and %v, want the second only", results[0].VisibilitySet, results[1].VisibilitySet)
+		f.Send(bodies...)
+		records := f.Receive(25)
+		for i := range records {
+			records[i].MessageID = "the same" // SQS may deliver a message twice in a batch
 		}
-		f.warnedOnce("SQS throttles the calls")
-	})
-}
-
-func TestAccessDenied_NamesEachOperationOnce(t *testing.T) {
-	inBubble(t, standardQueue, func(f *fixture) {
-		f.Send("fail", "never")
-		records := f.Receive(10)
-		f.settling.DeadLetterQueue = f.DeadLetterURL
-		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
-			return testqueue.Answer(r, 403, "AccessDeniedException", "")
-		}
+		f.ForgetCalls()
+		f.engine.Concurrency = 25
 		f.invoke(records, byBody)
-		slices.Sort(f.warnings)
-		if len(f.warnings) != 2 || !strings.Contains(f.warnings[0], "sqs:ChangeMessageVisibility") || !strings.Contains(f.warnings[1], "sqs:SendMessage") {
-			t.Errorf("warned %q", f.warnings)
+		want := []string{"ChangeMessageVisibilityBatch", "ChangeMessageVisibilityBatch", "ChangeMessageVisibilityBatch"}
+		if got := f.Calls(); !slices.Equal(got, want) {
+			t.Errorf("calls %v, want %v", got, want)
+		}
+		if n := len(f.Events(sqs.Visibility)); n != 25 {
+			t.Errorf("%d visibilities changed, want 25", n)
 		}
 	})
 }
 
-func TestManyFailures_RunAtMost16CallsAtOnce(t *testing.T) {
+func TestEntryFailsForPassingReason_IsRetried(t *testing.T) {
 	inBubble(t, standardQueue, func(f *fixture) {
-		const n = 400
-		records := f.failures(n)
-		var running, most atomic.Int64
+		f.Send("1:fail", "2:fail", "3:fail")
+		f.engine.Concurrency = 1 // so that entries are in order
+		tries := 0
 		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
-			most.Store(max(most.Load(), running.Add(1)))
-			defer running.Add(-1)
-			time.Sleep(100 * time.Millisecond)
+			if op != "ChangeMessageVisibilityBatch" {
+				return nil, nil
+			}
+			if tries++; tries == 1 { // entry 1 fails for a passing reason, entry 2 for good
+				return testqueue.Answer(r, 200, "", `{"Successful":[{"Id":"0"}],"Failed":[
+					{"Id":"1","Code":"InternalError","SenderFault":false},
+					{"Id":"2","Code":"AWS.SimpleQueueService.MessageNotInflight","SenderFault":true}]}`)
+			}
 			return nil, nil
 		}
+		results := f.invoke(f.Receive(10), byBody)
+		if tries != 2 || len(f.Events(sqs.Visibility)) != 1 {
+			t.Errorf("%d tries, %d changes by the server, want 2 and 1", tries, len(f.Events(sqs.Visibility)))
+		}
+		for i, want := range []bool{true, true, false} {
+			if results[i].VisibilitySet != want || results[i].Outcome != batch.Retry {
+				t.Errorf("record %d: set %v, %v", i, results[i].VisibilitySet, results[i].Outcome)
+			}
+		}
+		f.warnedOnce("ChangeMessageVisibility", "no longer accepts the record's receipt handle", "its visibility timeout was over before its handler was done")
+	})
+}
+
+func TestVisibilityCallFails_CostsOnlyTheBackoff(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault func(op string, r *http.Request) (*http.Response, error)
+		took  time.Duration // at most
+		words []string
+	}{
+		"denied": {answer("", 403, "AccessDeniedException", ""), time.Second, []string{"needs sqs:ChangeMessageVisibility on arn:aws:sqs:eu-west-1:123456789012:orders"}},
+		"refused": {func(string, *http.Request) (*http.Response, error) {
+			return nil, refused
+		}, 5 * time.Second, []string{"SQS cannot be reached: is the network up, and are region and endpoint", "connection refused"}},
+		"hanging":         {hanging(""), 7 * time.Second, []string{"no answer from SQS in time", "VPC"}},
+		"no queue":        {answer("", 400, "QueueDoesNotExist", ""), time.Second, []string{"there is no such queue"}},
+		"garbage":         {answer("", 200, "", `<html>proxy</html>`), 5 * time.Second, []string{"SQS's answer cannot be read: it broke off, or a proxy"}},
+		"an empty answer": {answer("", 200, "", `{}`), time.Second, []string{"answer is incomplete"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, standardQueue, func(f *fixture) {
+				var bodies []string
+				for i := range 40 {
+					bodies = append(bodies, fmt.Sprintf("%d:fail", i))
+				}
+				f.Send(append(bodies, "ok")...)
+				records := f.Receive(100)
+				f.Fault = c.fault
+				begin := time.Now()
+				results := f.invoke(records, byBody)
+				if took := time.Since(begin); took > c.took {
+					t.Errorf("took %v, want at most %v", took, c.took)
+				}
+				if got := len(failedOf(results)); got != 40 {
+					t.Errorf("%d reported, want the 40 that failed", got)
+				}
+				f.warnedOnce(c.words...)
+			})
+		})
+	}
+}
+
+func TestSQSHangs_LeavesTimeForTheResponse(t *testing.T) {
+	inBubble(t, standardQueue, func(f *fixture) {
+		f.Send("hang", "fail", "ok")
+		records := f.Receive(10)
+		f.Fault = hanging("")
+		f.timeout = 2 * time.Second
 		begin := time.Now()
-		f.engine.Concurrency = n
-		f.invoke(records, func(context.Context, batch.Record) error { return errors.New("no") })
-		if took := time.Since(begin); took != 300*time.Millisecond || most.Load() != 16 {
-			t.Errorf("40 calls of 100ms took %v, %d at a time, want 300ms and 16", took, most.Load())
+		results := f.invoke(records, byBody)
+		if took := time.Since(begin); took > 1960*time.Millisecond {
+			t.Errorf("took %v of 2s", took)
 		}
-		if got := len(f.Events(sqs.Visibility)); got != n {
-			t.Errorf("%d visibilities set, want %d", got, n)
+		want := map[string]string{"hang": "abandoned", "fail": "retry", "ok": "succeeded"}
+		if got := outcomes(results); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%v, want %v", got, want)
 		}
+		f.warnedOnce("there was no time left")
+	})
+}
+
+func TestNoClient_FailuresAreStillReported(t *testing.T) {
+	inBubble(t, standardQueue, func(f *fixture) {
+		f.Send("fail", "ok")
+		records := f.Receive(10)
+		f.settling.Client = noClient
+		results := f.invoke(records, byBody)
+		if got := failedOf(results); len(got) != 1 {
+			t.Errorf("reported %v", got)
+		}
+		f.warnedOnce("SQS cannot be called", "no region")
 	})
 }

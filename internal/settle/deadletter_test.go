@@ -7,15 +7,16 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
-	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
 func noClient(context.Context) (*awssqs.Client, error) { return nil, errors.New("no region") }
@@ -114,24 +115,9 @@ func TestDeadLetterSendFails_RecordIsRetried(t *testing.T) {
 		fault func(op string, r *http.Request) (*http.Response, error)
 		words string
 	}{
-		"denied": {func(op string, r *http.Request) (*http.Response, error) {
-			if op == "SendMessageBatch" {
-				return testqueue.Answer(r, 403, "AccessDeniedException", "")
-			}
-			return nil, nil
-		}, "needs sqs:SendMessage on"},
-		"refused entry": {func(op string, r *http.Request) (*http.Response, error) {
-			if op == "SendMessageBatch" {
-				return testqueue.Answer(r, 200, "", `{"Failed":[{"Id":"0","Code":"InvalidMessageContents","SenderFault":true}]}`)
-			}
-			return nil, nil
-		}, "SQS refused the call"},
-		"the policy cannot be read": {func(op string, r *http.Request) (*http.Response, error) {
-			if op == "GetQueueAttributes" {
-				return testqueue.Answer(r, 403, "AccessDeniedException", "")
-			}
-			return nil, nil
-		}, "needs sqs:GetQueueAttributes on"},
+		"denied":                    {answer("SendMessageBatch", 403, "AccessDeniedException", ""), "needs sqs:SendMessage on"},
+		"refused entry":             {answer("SendMessageBatch", 200, "", `{"Failed":[{"Id":"0","Code":"InvalidMessageContents","SenderFault":true}]}`), "SQS refused the call"},
+		"the policy cannot be read": {answer("GetQueueAttributes", 403, "AccessDeniedException", ""), "needs sqs:GetQueueAttributes on"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, standardQueue, func(f *fixture) {
@@ -152,11 +138,7 @@ func TestDeadLetterSendFails_RecordIsRetried(t *testing.T) {
 
 func TestNoDeadLetterQueue_PermanentErrorIsRetried(t *testing.T) {
 	inBubble(t, standardQueue, func(f *fixture) {
-		if _, err := f.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{
-			QueueUrl: &f.URL, Attributes: map[string]string{"RedrivePolicy": ""},
-		}); err != nil {
-			t.Fatal(err)
-		}
+		f.set("RedrivePolicy", "")
 		f.Send("never")
 		results := f.invoke(f.Receive(10), byBody)
 		if results[0].Outcome != batch.Retry || results[0].VisibleIn != 10*time.Second {
@@ -185,9 +167,7 @@ func TestFIFODeadLetter_KeepsItsGroup(t *testing.T) {
 		f.Send("a:never", "a:after", "b:never")
 		records := f.Receive(10)
 		results := f.invoke(records, byBody)
-		if got, want := fmt.Sprint(outcomes(results)), "map[a:after:succeeded a:never:dead-letter b:never:dead-letter]"; got != want {
-			t.Fatalf("%v, want %v, warnings %q", got, want, f.warnings)
-		}
+		f.wantOutcomes(results, "map[a:after:succeeded a:never:dead-letter b:never:dead-letter]")
 		dead := f.DeadLetters()
 		if len(dead) != 2 {
 			t.Fatalf("%d dead letters", len(dead))
@@ -227,6 +207,26 @@ func TestLastTwoAttempts_AreWarnedOf(t *testing.T) {
 		f.visible() // the sixth receive moves it
 		if n := len(f.DeadLetters()); n != 1 {
 			t.Errorf("%d dead letters", n)
+		}
+	})
+}
+
+func TestLargeDeadLetters_AreSplitOverCalls(t *testing.T) {
+	inBubble(t, standardQueue, func(f *fixture) {
+		for range 5 { // 400 KB each: two to a call
+			f.Send(strings.Repeat("x", 400_000) + ":never")
+		}
+		records := f.Receive(10)
+		f.settling.DeadLetterQueue = f.DeadLetterURL
+		f.ForgetCalls()
+		results := f.invoke(records, byBody)
+		for _, r := range results {
+			if r.Outcome != batch.DeadLettered {
+				t.Errorf("%v, warnings %q", r.Outcome, f.warnings)
+			}
+		}
+		if got := f.Calls(); len(got) != 3 {
+			t.Errorf("calls %v, want 3", got)
 		}
 	})
 }

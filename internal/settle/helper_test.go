@@ -3,6 +3,8 @@ package settle_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -10,13 +12,14 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"go.uber.org/goleak"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/test/testhooks"
 	"github.com/sqsbatch/sqsbatch/test/testqueue"
-	"go.uber.org/goleak"
 )
 
 // The kinds of a queue.
@@ -136,6 +139,43 @@ func (f *fixture) visible() []string {
 	return list
 }
 
+// answer is a Fault that has SQS answer the calls of an operation ("" for all) like this.
+func answer(operation string, status int, code, body string) func(string, *http.Request) (*http.Response, error) {
+	return func(called string, r *http.Request) (*http.Response, error) {
+		if operation != "" && called != operation {
+			return nil, nil
+		}
+		return testqueue.Answer(r, status, code, body)
+	}
+}
+
+// hanging is a Fault that leaves the calls of an operation ("" for all) without an answer.
+func hanging(operation string) func(string, *http.Request) (*http.Response, error) {
+	return func(called string, r *http.Request) (*http.Response, error) {
+		if operation != "" && called != operation {
+			return nil, nil
+		}
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+}
+
+// set gives the queue an attribute.
+func (f *fixture) set(name, value string) {
+	f.t.Helper()
+	if _, err := f.Client.SetQueueAttributes(context.Background(), &sqs.SetQueueAttributesInput{QueueUrl: &f.URL, Attributes: map[string]string{name: value}}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// delete deletes what was received, as Lambda does with what is done.
+func (f *fixture) delete(r *batch.Record) {
+	f.t.Helper()
+	if _, err := f.Client.DeleteMessage(context.Background(), &sqs.DeleteMessageInput{QueueUrl: &f.URL, ReceiptHandle: &r.ReceiptHandle}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
 // byBody fails a record with what its body stands for.
 func byBody(ctx context.Context, r batch.Record) error {
 	_, word, found := strings.Cut(r.Body, ":")
@@ -165,6 +205,13 @@ func outcomes(results []batch.Result) map[string]string {
 		m[r.Record.Body] = r.Outcome.String()
 	}
 	return m
+}
+
+func (f *fixture) wantOutcomes(results []batch.Result, want string) {
+	f.t.Helper()
+	if got := fmt.Sprint(outcomes(results)); got != want {
+		f.t.Fatalf("%s, want %s, warnings %q", got, want, f.warnings)
+	}
 }
 
 // failedOf are the ids that the response reports.

@@ -7,10 +7,8 @@ import (
 	"testing"
 	"time"
 
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
-	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
 // deliver receives and handles what the queue has, and deletes what is done, as Lambda does.
@@ -25,11 +23,8 @@ func (f *fixture) deliver(minutes int) {
 				return byBody(ctx, r)
 			})
 			for _, r := range results {
-				if !r.Outcome.Done() {
-					continue
-				}
-				if _, err := f.Client.DeleteMessage(context.Background(), &awssqs.DeleteMessageInput{QueueUrl: &f.URL, ReceiptHandle: &r.Record.ReceiptHandle}); err != nil {
-					f.t.Fatal(err)
+				if r.Outcome.Done() {
+					f.delete(r.Record)
 				}
 			}
 		}
@@ -78,20 +73,6 @@ func TestRecordHangsInGroup_OnlyItIsDeadLettered(t *testing.T) {
 	}
 }
 
-func TestSeveralFailAtLastAttempt_EachIsDeadLetteredInTurn(t *testing.T) {
-	inBubble(t, fifoQueue, func(f *fixture) {
-		f.engine.Concurrency = 1
-		f.Send("a:fail", "a:never", "a:1", "a:fail", "a:2", "a:fail")
-		f.deliver(20)
-		if n := len(f.handled); n != 4+6 || f.handled[n-2] != "a:2 at 5" {
-			t.Errorf("handled %v", f.handled)
-		}
-		if dead := f.DeadLetters(); len(dead) != 4 {
-			t.Errorf("%d dead letters, want the 4 that failed", len(dead))
-		}
-	})
-}
-
 // What is not buried is skipped, as after any failure.
 func TestHeadNotDeadLettered_RestOfGroupIsSkipped(t *testing.T) {
 	tests := []struct {
@@ -106,29 +87,14 @@ func TestHeadNotDeadLettered_RestOfGroupIsSkipped(t *testing.T) {
 			f.settling.OnPermanent, f.settling.MaxReceiveCount = partialfailure.Retry, 1
 		}, batch.Retry},
 		{"the send is refused", "a:never", func(f *fixture) {
-			f.Fault = func(op string, r *http.Request) (*http.Response, error) {
-				if op == "SendMessageBatch" {
-					return testqueue.Answer(r, 403, "AccessDeniedException", "")
-				}
-				return nil, nil
-			}
+			f.Fault = answer("SendMessageBatch", 403, "AccessDeniedException", "")
 		}, batch.Retry},
 		{"no dead-letter queue", "a:never", func(f *fixture) {
-			if _, err := f.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{
-				QueueUrl: &f.URL, Attributes: map[string]string{"RedrivePolicy": ""},
-			}); err != nil {
-				f.t.Fatal(err)
-			}
+			f.set("RedrivePolicy", "")
 		}, batch.Retry},
 		{"the send is not answered before the cutoff", "a:never", func(f *fixture) {
 			f.timeout = time.Second
-			f.Fault = func(op string, r *http.Request) (*http.Response, error) {
-				if op == "SendMessageBatch" {
-					<-r.Context().Done()
-					return nil, r.Context().Err()
-				}
-				return nil, nil
-			}
+			f.Fault = hanging("SendMessageBatch")
 		}, batch.Retry},
 	}
 	for _, test := range tests {
@@ -153,10 +119,7 @@ func TestHeadNotDeadLettered_RestOfGroupIsSkipped(t *testing.T) {
 // The first attempt may be the last, which is unknown until the queue was asked.
 func TestMaxReceiveCountOne_FirstFailureIsDeadLettered(t *testing.T) {
 	inBubble(t, fifoQueue, func(f *fixture) {
-		if _, err := f.Client.SetQueueAttributes(context.Background(), &awssqs.SetQueueAttributesInput{QueueUrl: &f.URL, Attributes: map[string]string{
-			"RedrivePolicy": `{"deadLetterTargetArn":"` + f.DeadLetterARN + `","maxReceiveCount":1}`}}); err != nil {
-			t.Fatal(err)
-		}
+		f.set("RedrivePolicy", `{"deadLetterTargetArn":"`+f.DeadLetterARN+`","maxReceiveCount":1}`)
 		f.Send("a:fail", "a:after")
 		results := f.invoke(f.Receive(10), byBody)
 		if results[0].Outcome != batch.DeadLettered || results[1].Outcome != batch.Succeeded {

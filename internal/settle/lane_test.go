@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	emulator "github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
@@ -59,6 +60,17 @@ func newOwner(t *testing.T, q *testqueue.Queue, cfg settle.Config) *owner {
 	return o
 }
 
+// inOwner calls f with a queue and its owner, in virtual time.
+func inOwner(t *testing.T, fifo bool, f func(t *testing.T, q *testqueue.Queue, o *owner)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		q := testqueue.New(t, fifo)
+		o := newOwner(t, q, settle.Config{})
+		defer o.stop()
+		f(t, q, o)
+	})
+}
+
 // do has the owner call f.
 func (o *owner) do(f func()) { o.events <- f }
 
@@ -76,10 +88,7 @@ func failure(r *batch.Record, v batch.Verdict, shownBy time.Time) *runner.Delive
 
 // A delete that failed is tried again soon, however many new ones are always there.
 func TestManyFreshEntries_RetriesGetTheirTurn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := testqueue.New(t, standardQueue)
-		o := newOwner(t, q, settle.Config{})
-		defer o.stop()
+	inOwner(t, standardQueue, func(t *testing.T, q *testqueue.Queue, o *owner) {
 		q.Send("once", "twice")
 		records := q.Receive(2)
 		if err := q.Server().Inject(
@@ -110,10 +119,7 @@ func TestManyFreshEntries_RetriesGetTheirTurn(t *testing.T) {
 // A record whose send is under way when its owner gives its group up is not sent again once
 // others may have it.
 func TestGivenUpWhileSent_IsNotSentLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := testqueue.New(t, fifoQueue)
-		o := newOwner(t, q, settle.Config{})
-		defer o.stop()
+	inOwner(t, fifoQueue, func(t *testing.T, q *testqueue.Queue, o *owner) {
 		var late time.Time
 		q.Fault = func(operation string, r *http.Request) (*http.Response, error) {
 			if operation != opSend {
@@ -144,10 +150,7 @@ func TestGivenUpWhileSent_IsNotSentLater(t *testing.T) {
 // attempt: never after the first one, if the queue has ever said otherwise.
 func TestQueueHasNotSaidLately_FirstAttemptDoesNotWait(t *testing.T) {
 	for attempt, want := range map[int]time.Duration{1: 0, 2: time.Second} {
-		synctest.Test(t, func(t *testing.T) {
-			q := testqueue.New(t, fifoQueue)
-			o := newOwner(t, q, settle.Config{})
-			defer o.stop()
+		inOwner(t, fifoQueue, func(t *testing.T, q *testqueue.Queue, o *owner) {
 			o.Know(q.ARN, q.URL, map[string]string{"RedrivePolicy": `{"maxReceiveCount":5,"deadLetterTargetArn":"` + q.DeadLetterARN + `"}`})
 			time.Sleep(time.Hour)
 			if err := q.Server().Inject(emulator.Fault{Kind: emulator.Hang, Operation: "GetQueueAttributes"}); err != nil {
@@ -204,10 +207,7 @@ func TestQueueDoesNotAnswer_RecordIsNotSentOnceItIsShown(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				q := testqueue.New(t, fifoQueue)
-				o := newOwner(t, q, settle.Config{})
-				defer o.stop()
+			inOwner(t, fifoQueue, func(t *testing.T, q *testqueue.Queue, o *owner) {
 				o.Know(q.ARN, q.URL, map[string]string{"RedrivePolicy": `{"maxReceiveCount":5,"deadLetterTargetArn":"` + q.DeadLetterARN + `"}`})
 				time.Sleep(time.Hour)
 				var sends atomic.Int32
@@ -226,10 +226,7 @@ func TestQueueDoesNotAnswer_RecordIsNotSentOnceItIsShown(t *testing.T) {
 
 // Sends that get no answer are given up when SQS shows the records. No call is made for them then.
 func TestSendsGivenUp_NoVisibilityIsSetOnceTheyAreShown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := testqueue.New(t, standardQueue)
-		o := newOwner(t, q, settle.Config{})
-		defer o.stop()
+	inOwner(t, standardQueue, func(t *testing.T, q *testqueue.Queue, o *owner) {
 		for range 31 {
 			q.Send("never")
 		}

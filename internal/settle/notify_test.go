@@ -9,10 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	emulator "github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/internal/hooks"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/test/testhooks"
 )
@@ -46,27 +44,25 @@ func (l *listener) lines() (list []string) {
 	return list
 }
 
-// settle handles what is in the queue, and returns how long settling took after
-// the last handler, and after that until the hooks had been notified.
-func (f *fixture) settle(l *listener, handle batch.HandlerFunc) (settled, told time.Duration) {
+// settle handles what is in the queue with further hooks, and returns how long settling took
+// after the last handler, and after that until the hooks had been notified.
+func (f *fixture) settle(handle batch.HandlerFunc, further ...any) (results []batch.Result, settled, told time.Duration) {
 	f.t.Helper()
-	f.hooks, f.queue = testhooks.Of(f, l), batch.QueueName(f.ARN)
+	f.hooks, f.queue = testhooks.Of(append([]any{f}, further...)...), batch.QueueName(f.ARN)
 	engine := f.newEngine(handle)
 	cfg := f.settling
-	cfg.Hooks = engine.Hooks
-	cfg.Client = func(context.Context) (*sqs.Client, error) { return f.Client, nil }
-	settler := settle.New(cfg)
+	cfg.Hooks, cfg.Client = engine.Hooks, clientOf(f)
 	ctx, cancel := context.WithTimeout(context.Background(), f.timeout)
 	defer cancel()
 	times := engine.Times(ctx)
 	records := f.Receive(100)
-	st := settler.Begin(ctx, records, times.SettleBy)
-	results := engine.Run(ctx, records, st.Options(times))
+	st := settle.New(cfg).Begin(ctx, records, times.SettleBy)
+	results = engine.Run(ctx, records, st.Options(times))
 	ran := time.Now()
 	st.Settle(results)
 	finished := time.Now()
 	st.AwaitHooks()
-	return finished.Sub(ran), time.Since(finished)
+	return results, finished.Sub(ran), time.Since(finished)
 }
 
 func TestHooksAreToldOfCalls(t *testing.T) {
@@ -78,7 +74,7 @@ func TestHooksAreToldOfCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := &listener{}
-		f.settle(l, byBody)
+		f.settle(byBody, l)
 		name := f.ARN[strings.LastIndexByte(f.ARN, ':')+1:]
 		got := l.lines()
 		for i := range got {
@@ -102,32 +98,12 @@ func TestHooksAreToldOfCalls(t *testing.T) {
 	})
 }
 
-// Entries that are throttled are distinguished from those that fail otherwise.
-func TestHooksAreToldOfThrottledEntries(t *testing.T) {
-	inBubble(t, standardQueue, func(f *fixture) {
-		f.Send("1:fail", "2:fail", "3:fail", "4:fail", "5:fail")
-		if err := f.Server().Inject(emulator.Fault{Kind: emulator.EntryFailure, Operation: "ChangeMessageVisibilityBatch", Code: "RequestThrottled", Times: 2},
-			emulator.Fault{Kind: emulator.EntryFailure, Operation: "ChangeMessageVisibilityBatch", Times: 1}); err != nil {
-			t.Fatal(err)
-		}
-		l := &listener{}
-		f.settle(l, byBody)
-		failed, throttled := 0, 0
-		for _, c := range l.calls {
-			failed, throttled = failed+c.Failed, throttled+c.Throttled
-		}
-		if failed != 3 || throttled != 2 {
-			t.Errorf("called for %d entries that failed, %d of them throttled; want 3 and 2", failed, throttled)
-		}
-	})
-}
-
 // A hook that takes long delays no settling. Package handler limits how long it is waited for.
 func TestAHookForCallsDelaysNoSettling(t *testing.T) {
 	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("1:fail")
 		l := &listener{takes: time.Hour}
-		settled, told := f.settle(l, byBody)
+		_, settled, told := f.settle(byBody, l)
 		if settled > 200*time.Millisecond {
 			t.Errorf("settling took %v next to a hook that takes an hour", settled)
 		}
@@ -143,23 +119,10 @@ func TestHookForWarningsDelaysNoSettling(t *testing.T) {
 		f.Send("3:fail")
 		f.settling.MaxReceiveCount = 1
 		told := make(chan string, 10)
-		hooks := hooks.New(testhooks.Of(onWarning(func(w batch.Warning) { told <- w.Message; time.Sleep(time.Hour) })))
-		f.settling.Hooks = hooks
-		f.settling.Client = func(context.Context) (*sqs.Client, error) { return f.Client, nil }
-		settler := settle.New(f.settling)
-		engine := f.newEngine(byBody)
-		ctx, cancel := context.WithTimeout(context.Background(), f.timeout)
-		defer cancel()
-		times := engine.Times(ctx)
-		records := f.Receive(10)
-		st := settler.Begin(ctx, records, times.SettleBy)
-		results := engine.Run(ctx, records, st.Options(times))
-		began := time.Now()
-		st.Settle(results)
-		if took := time.Since(began); took > 200*time.Millisecond || !results[0].VisibilitySet {
+		results, took, _ := f.settle(byBody, onWarning(func(w batch.Warning) { told <- w.Message; time.Sleep(time.Hour) }))
+		if took > 200*time.Millisecond || !results[0].VisibilitySet {
 			t.Errorf("settled after %v, the backoff is set: %v", took, results[0].VisibilitySet)
 		}
-		st.AwaitHooks()
 		if len(told) != 1 || !strings.Contains(<-told, "left before the dead-letter queue") {
 			t.Errorf("%d warnings more", len(told))
 		}
@@ -173,13 +136,7 @@ func (f onWarning) Warned(_ context.Context, w batch.Warning) { f(w) }
 func TestAHookForCallsThatPanicsIsContained(t *testing.T) {
 	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("1:fail")
-		f.hooks = testhooks.Of(f, panicking{})
-		engine := f.newEngine(byBody)
-		f.settling.Hooks = engine.Hooks
-		f.settling.Client = func(context.Context) (*sqs.Client, error) { return f.Client, nil }
-		f.settler = settle.New(f.settling)
-		results := f.invoke(f.Receive(1), byBody)
-		if !results[0].VisibilitySet {
+		if results, _, _ := f.settle(byBody, panicking{}); !results[0].VisibilitySet {
 			t.Error("the backoff is not set")
 		}
 		time.Sleep(time.Second)

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
@@ -265,57 +266,33 @@ func TestMalformedBody_OriginQuotesNoneOfIt(t *testing.T) {
 	}
 }
 
-// A first send fails and may have sent the dead letter, so it is made again: both dead
-// letters say of which message they are.
-func TestSendMayHaveHappened_BothDeadLettersNameTheMessage(t *testing.T) {
-	for _, fault := range mayHaveSent {
-		t.Run(string(fault.Kind), func(t *testing.T) {
-			inBubble(t, standardQueue, func(f *fixture) {
-				f.Send("x")
-				if err := f.Server().Inject(fault); err != nil {
-					t.Fatal(err)
-				}
-				records := f.Receive(10)
-				f.invoke(records, permanent("no"))
-				dead := f.DeadLetters()
-				if len(dead) != 2 {
-					t.Fatalf("%d dead letters, want the one of the send that failed, and the repeated one", len(dead))
-				}
-				for _, m := range dead {
-					if o := f.origin(m); o.MessageID != records[0].MessageID {
-						t.Errorf("the origin is %+v, want message %s", o, records[0].MessageID)
-					}
-				}
-			})
-		})
-	}
-}
-
-// mayHaveSent are the ways in which a send can fail after the message was stored.
-var mayHaveSent = []sqs.Fault{
-	{Kind: sqs.LostAnswer, Operation: "SendMessageBatch", Times: 1},
-	{Kind: sqs.Failure, CarriedOut: true, Operation: "SendMessageBatch", Times: 1},
-	{Kind: sqs.EntryFailure, CarriedOut: true, Operation: "SendMessageBatch", Times: 1},
-}
-
-// On a FIFO queue there is one dead letter, and those behind the record are handled.
-func TestFIFOSendMayHaveHappened_IsMadeAgainAndTheGroupGoesOn(t *testing.T) {
-	for _, fault := range mayHaveSent {
-		t.Run(string(fault.Kind), func(t *testing.T) {
-			inBubble(t, fifoQueue, func(f *fixture) {
+// A send that fails may have sent the dead letter. It is made again: on a standard queue both
+// dead letters say of which message they are, a FIFO queue keeps one, and those behind the record
+// are handled.
+func TestSendMayHaveHappened_IsMadeAgain(t *testing.T) {
+	for _, fault := range []sqs.Fault{{Kind: sqs.LostAnswer}, {Kind: sqs.Failure, CarriedOut: true}, {Kind: sqs.EntryFailure, CarriedOut: true}} {
+		fault.Operation, fault.Times = opSend, 1
+		for fifo, want := range map[bool]int{standardQueue: 2, fifoQueue: 1} {
+			inBubble(t, fifo, func(f *fixture) {
 				f.Send("a:never", "a:1", "a:2")
 				if err := f.Server().Inject(fault); err != nil {
 					t.Fatal(err)
 				}
 				f.deliver(1)
-				if dead := f.DeadLetters(); len(dead) != 1 || *dead[0].Body != "a:never" {
-					t.Errorf("dead letters %v, want a:never once", dead)
+				dead := f.DeadLetters()
+				if len(dead) != want {
+					t.Fatalf("%s, FIFO %v: %d dead letters, want %d", fault.Kind, fifo, len(dead), want)
 				}
-				if got := fmt.Sprint(f.handled); got != "[a:never at 1 a:1 at 1 a:2 at 1]" {
-					t.Errorf("handled %s", got)
+				for _, m := range dead {
+					if o := f.origin(m); *m.Body != "a:never" || o.MessageID != f.Events(sqs.Sent)[0].MessageID {
+						t.Errorf("%s, FIFO %v: %s with the origin %+v", fault.Kind, fifo, *m.Body, o)
+					}
+				}
+				if got := fmt.Sprint(f.handled); fifo && got != "[a:never at 1 a:1 at 1 a:2 at 1]" {
+					t.Errorf("%s: handled %s", fault.Kind, got)
 				}
 			})
-		})
+		}
 	}
 }
 

@@ -161,9 +161,7 @@ func TestBatchOutlastsOutage_CallsSucceed(t *testing.T) {
 			}
 			return byBody(ctx, r)
 		})
-		if got, want := fmt.Sprint(outcomes(results)), "map[fail:retry never:dead-letter ok:succeeded]"; got != want {
-			t.Errorf("%v, want %v", got, want)
-		}
+		f.wantOutcomes(results, "map[fail:retry never:dead-letter ok:succeeded]")
 		for _, r := range results {
 			if r.Record.Body == "fail" && r.VisibleIn != 3*time.Minute {
 				t.Errorf("visible in %v (%v)", r.VisibleIn, r.VisibilitySet)
@@ -196,29 +194,6 @@ func TestCallMayHaveWorked_IsNotRetriedTooLate(t *testing.T) {
 		}
 		f.warnedOnce("no answer from SQS in time")
 	})
-}
-
-// The answer to a send cannot be read: a standard queue may hold the message twice,
-// a FIFO queue takes the second for the first.
-func TestSendAnswerUnreadable_IsSentAgain(t *testing.T) {
-	for fifo, want := range map[bool]int{false: 2, true: 1} {
-		inBubble(t, fifo, func(f *fixture) {
-			f.Send("never")
-			cut := 0
-			f.Fault = func(op string, r *http.Request) (*http.Response, error) {
-				if op == "SendMessageBatch" {
-					if cut++; cut == 1 {
-						return unanswered["truncated"](f, op, r)
-					}
-				}
-				return nil, nil
-			}
-			results := f.invoke(f.Receive(10), byBody)
-			if n := len(f.DeadLetters()); results[0].Outcome != batch.DeadLettered || n != want {
-				t.Errorf("fifo %v: %v, %d dead letters, want %d", fifo, results[0].Outcome, n, want)
-			}
-		})
-	}
 }
 
 // A blip on the way to the RedrivePolicy, or to the dead-letter queue, costs no

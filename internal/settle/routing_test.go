@@ -13,7 +13,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
-	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
 // timed notes after how long each call of an operation was made.
@@ -132,12 +131,7 @@ func TestDeadLetterSendFails_BackoffIsSetAtOnce(t *testing.T) {
 			records := f.Receive(100)
 			f.settling.DeadLetterQueue = f.DeadLetterURL
 			f.engine.Concurrency = 100
-			f.Fault = func(op string, r *http.Request) (*http.Response, error) {
-				if op == "SendMessageBatch" {
-					return testqueue.Answer(r, 403, "AccessDeniedException", "")
-				}
-				return nil, nil
-			}
+			f.Fault = answer("SendMessageBatch", 403, "AccessDeniedException", "")
 			at := f.timed(opVisibility)
 			f.invoke(records, slowly)
 			if !slices.Equal(*at, want) {
@@ -153,12 +147,7 @@ func TestOneSendEntryFails_OthersAreDeadLettered(t *testing.T) {
 		records := f.Receive(10)
 		f.settling.DeadLetterQueue = f.DeadLetterURL
 		f.engine.Concurrency = 1 // so that entries are in order
-		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
-			if op == "SendMessageBatch" {
-				return testqueue.Answer(r, 200, "", `{"Successful":[{"Id":"0"},{"Id":"2"}],"Failed":[{"Id":"1","Code":"InvalidMessageContents","SenderFault":true}]}`)
-			}
-			return nil, nil
-		}
+		f.Fault = answer("SendMessageBatch", 200, "", `{"Successful":[{"Id":"0"},{"Id":"2"}],"Failed":[{"Id":"1","Code":"InvalidMessageContents","SenderFault":true}]}`)
 		results := f.invoke(records, byBody)
 		for i, want := range []batch.Outcome{batch.DeadLettered, batch.Retry, batch.DeadLettered} {
 			if results[i].Outcome != want || (results[i].DeadLetterQueue != "") != (want == batch.DeadLettered) {
@@ -182,16 +171,6 @@ func TestHeadDroppedAtCutoff_RestIsReleasedAtOnce(t *testing.T) {
 		}
 		if changed := f.Events(sqs.Visibility); len(changed) != 1 || changed[0].Visibility != 0 {
 			t.Errorf("visibility changes: %+v", changed)
-		}
-	})
-}
-
-func TestBackoffPanics_DelayIsOneSecond(t *testing.T) {
-	inBubble(t, standardQueue, func(f *fixture) {
-		f.Send("fail")
-		f.settling.Backoff = func(int) time.Duration { panic("oops") }
-		if r := f.invoke(f.Receive(10), byBody)[0]; r.VisibleIn != time.Second || !r.VisibilitySet {
-			t.Errorf("visible in %v (%v), want 1s", r.VisibleIn, r.VisibilitySet)
 		}
 	})
 }

@@ -97,24 +97,6 @@ func TestVisibility_IsWhatIsLeftAtTheCall(t *testing.T) {
 	}
 }
 
-// Lambda does not say when it received a message: it may have been a longest batching
-// window ago.
-func TestLongDelay_CountsFromEarliestPossibleReceipt(t *testing.T) {
-	const want = 12*time.Hour - 5*time.Minute - 30*time.Second - 5*time.Second // for the call itself
-	for _, first := range []time.Duration{-time.Minute, 2 * time.Minute, 10 * time.Minute} {
-		inBubble(t, standardQueue, func(f *fixture) {
-			f.settling.MaxReceiveCount = 1000
-			f.Send("long")
-			records := f.Receive(1)
-			records[0].FirstReceivedAt = time.Now().Add(-first)
-			f.invoke(records, byBody)
-			if changed := f.Events(sqs.Visibility); len(changed) != 1 || changed[0].Visibility != want {
-				t.Errorf("first received %v ago: %+v, want %v", first, changed, want)
-			}
-		})
-	}
-}
-
 func TestSlowSQS_FinishEndsAfter10sOnlyWithoutDeadline(t *testing.T) {
 	for timeout, want := range map[time.Duration]time.Duration{0: 10 * time.Second, 5 * time.Minute: 17500 * time.Millisecond} {
 		inBubble(t, standardQueue, func(f *fixture) {
@@ -163,14 +145,54 @@ func TestDeletes_GoInTensPerQueueAndInTime(t *testing.T) {
 		f.Send("ok", "fail")
 		records = f.Receive(2)
 		f.timeout = 2 * time.Second
-		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
-			if op != "DeleteMessageBatch" {
-				return nil, nil
-			}
-			<-r.Context().Done()
-			return nil, r.Context().Err()
-		}
+		f.Fault = hanging("DeleteMessageBatch")
 		f.invoke(records, byBody)
 		f.warnedOnce("there was no time left")
+	})
+}
+
+func TestDeleteIfOthersFail_DeletesOnlyIfARecordFailed(t *testing.T) {
+	inBubble(t, standardQueue, func(f *fixture) {
+		f.settling.DeleteIfOthersFail = true
+		f.Send("1:ok", "2:ok", "never")
+		f.invoke(f.Receive(10), func(context.Context, batch.Record) error { return nil })
+		if n := len(f.Events(sqs.Deleted)); n != 0 {
+			t.Errorf("%d deleted although Lambda deletes a batch without failures", n)
+		}
+		time.Sleep(testqueue.Visibility)
+		f.Send("fail")
+		results := f.invoke(f.Receive(10), byBody)
+		f.wantOutcomes(results, "map[1:ok:succeeded 2:ok:succeeded fail:retry never:dead-letter]")
+		var deleted []string
+		for _, e := range f.Events(sqs.Deleted) {
+			deleted = append(deleted, e.Body)
+		}
+		slices.Sort(deleted)
+		if want := []string{"1:ok", "2:ok", "never"}; !slices.Equal(deleted, want) {
+			t.Errorf("deleted %v, want %v", deleted, want)
+		}
+	})
+}
+
+// With DeleteIfOthersFail the function fails and keeps what is not deleted: a
+// record that is in the dead-letter queue comes back, and must say so.
+func TestNoTimeToDeleteDeadLetter_ResultSaysSo(t *testing.T) {
+	inBubble(t, standardQueue, func(f *fixture) {
+		f.settling.DeleteIfOthersFail = true
+		f.timeout = 10 * time.Second
+		f.Fault = hanging("ChangeMessageVisibilityBatch")
+		f.Send("never", "fail")
+		results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
+			time.Sleep(8 * time.Second)
+			return byBody(ctx, r)
+		})
+		f.wantOutcomes(results, "map[fail:retry never:dead-letter]")
+		for _, r := range results {
+			late := r.DeleteErr != nil && strings.Contains(r.DeleteErr.Error(), "no time left")
+			if want := r.Outcome == batch.DeadLettered; r.Deleted || late != want {
+				t.Errorf("%s: deleted %v, DeleteErr %v", r.Record.Body, r.Deleted, r.DeleteErr)
+			}
+		}
+		f.warnedOnce("there was no time left", "will be delivered again")
 	})
 }

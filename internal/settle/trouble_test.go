@@ -2,15 +2,12 @@ package settle_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/hooks"
@@ -18,23 +15,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
-
-func TestSameDeduplicationID_BothAreDeadLettered(t *testing.T) {
-	// Two messages with one deduplication id, sent more than five minutes apart.
-	inBubble(t, fifoQueue, func(f *fixture) {
-		for _, body := range []string{"1:never", "2:never"} {
-			f.SendInput(&awssqs.SendMessageInput{MessageBody: &body, MessageGroupId: &body, MessageDeduplicationId: aws.String("daily-report")})
-			time.Sleep(6 * time.Minute)
-		}
-		results := f.invoke(f.Receive(10), byBody)
-		if got, want := fmt.Sprint(outcomes(results)), "map[1:never:dead-letter 2:never:dead-letter]"; got != want {
-			t.Fatalf("%v, want %v", got, want)
-		}
-		if n := len(f.DeadLetters()); n != 2 {
-			t.Errorf("%d dead letters of 2", n)
-		}
-	})
-}
 
 func TestQueueAsItsOwnDeadLetterQueue_RecordIsRetried(t *testing.T) {
 	// Each copy would be a new message at its first attempt, without end.
@@ -56,19 +36,6 @@ func TestQueueAsItsOwnDeadLetterQueue_RecordIsRetried(t *testing.T) {
 	}
 }
 
-func TestNoClient_RecordsAreReportedAndOneWarningSaysWhy(t *testing.T) {
-	inBubble(t, standardQueue, func(f *fixture) {
-		f.Send("fail", "never", "ok")
-		records := f.Receive(10)
-		f.settling.Client = func(context.Context) (*awssqs.Client, error) { return nil, errors.New("no configuration") }
-		results := f.invoke(records, byBody)
-		if got := failedOf(results); len(got) != 2 {
-			t.Errorf("reported %v", got)
-		}
-		f.warnedOnce("no configuration")
-	})
-}
-
 func TestBackoffThatPanics_IsTheLeast(t *testing.T) {
 	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("fail", "ok")
@@ -82,43 +49,15 @@ func TestBackoffThatPanics_IsTheLeast(t *testing.T) {
 
 func TestRedrivePolicyRefused_EveryBatchWarns(t *testing.T) {
 	inBubble(t, standardQueue, func(f *fixture) {
-		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
-			if op == "GetQueueAttributes" {
-				return testqueue.Answer(r, 403, "AccessDeniedException", "")
-			}
-			return nil, nil
-		}
+		f.Fault = answer("GetQueueAttributes", 403, "AccessDeniedException", "")
 		for range 3 {
 			f.Send("never")
 			f.warnings = nil
 			f.invoke(f.Receive(10), byBody)
 			f.warnedOnce("needs sqs:GetQueueAttributes", "permanent failures are retried")
 		}
-		n := 0
-		for _, call := range f.Calls() {
-			if call == "GetQueueAttributes" {
-				n++
-			}
-		}
-		if n != 1 {
+		if n := f.asks(); n != 1 {
 			t.Errorf("asked %d times within a minute, want once", n)
-		}
-	})
-}
-
-func TestRedrivePolicyUnreachable_IsRequestedAgainLater(t *testing.T) {
-	// SQS is unreachable for one batch: the next one finds the dead-letter queue.
-	inBubble(t, standardQueue, func(f *fixture) {
-		f.Send("fail", "never")
-		records := f.Receive(10)
-		f.Fault = func(string, *http.Request) (*http.Response, error) { return nil, errors.New("connection refused") }
-		f.invoke(records, byBody)
-		f.Fault = nil
-		time.Sleep(testqueue.Visibility)
-		time.Sleep(time.Minute)
-		results := f.invoke(f.Receive(10), byBody)
-		if got, want := fmt.Sprint(outcomes(results)), "map[fail:retry never:dead-letter]"; got != want {
-			t.Errorf("%v, want %v, warnings %q", got, want, f.warnings)
 		}
 	})
 }
@@ -164,22 +103,14 @@ func TestOneSlowCallStopsNoOtherOperation(t *testing.T) {
 	inBubble(t, standardQueue, func(f *fixture) {
 		f.Send("1:fail", "2:never", "3:ok")
 		f.settling.DeadLetterQueue, f.settling.DeleteIfOthersFail = f.DeadLetterURL, true
-		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
-			if op == "ChangeMessageVisibilityBatch" {
-				<-r.Context().Done()
-				return nil, r.Context().Err()
-			}
-			return nil, nil
-		}
+		f.Fault = hanging("ChangeMessageVisibilityBatch")
 		results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
 			if r.Body == "2:never" {
 				time.Sleep(10 * time.Second)
 			}
 			return byBody(ctx, r)
 		})
-		if got, want := fmt.Sprint(outcomes(results)), "map[1:fail:retry 2:never:dead-letter 3:ok:succeeded]"; got != want {
-			t.Errorf("%v, want %v", got, want)
-		}
+		f.wantOutcomes(results, "map[1:fail:retry 2:never:dead-letter 3:ok:succeeded]")
 		if n := len(f.Events(sqs.Deleted)); n != 2 {
 			t.Errorf("%d deleted, want the success and the dead letter", n)
 		}
@@ -188,39 +119,27 @@ func TestOneSlowCallStopsNoOtherOperation(t *testing.T) {
 }
 
 func TestKMSThrottlingIsNoRefusal(t *testing.T) {
-	for code, c := range map[string]struct {
-		words string
-		set   bool // the visibilities
-	}{"KmsThrottled": {"", true}, "KmsAccessDenied": {"the queue's key cannot be used", false}} {
-		inBubble(t, standardQueue, func(f *fixture) {
-			f.Send("1:fail", "2:fail")
-			calls := 0
-			f.Fault = func(op string, r *http.Request) (*http.Response, error) {
-				if op == "ChangeMessageVisibilityBatch" {
-					if calls++; calls == 1 {
-						return testqueue.Answer(r, 400, code, "")
-					}
-				}
-				return nil, nil
-			}
-			results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
-				if r.Body == "2:fail" {
-					time.Sleep(10 * time.Second)
-				}
-				return byBody(ctx, r)
-			})
-			for i := range results {
-				if results[i].VisibilitySet != c.set {
-					t.Errorf("%s: the visibility of record %d is set: %v", code, i, results[i].VisibilitySet)
+	inBubble(t, standardQueue, func(f *fixture) {
+		f.Send("1:fail", "2:fail")
+		calls := 0
+		f.Fault = func(op string, r *http.Request) (*http.Response, error) {
+			if op == opVisibility {
+				if calls++; calls == 1 {
+					return testqueue.Answer(r, 400, "KmsThrottled", "")
 				}
 			}
-			if c.words != "" {
-				f.warnedOnce(c.words)
-			} else if len(f.warnings) > 0 {
-				t.Errorf("%s: warned %q", code, f.warnings)
+			return nil, nil
+		}
+		results := f.invoke(f.Receive(10), func(ctx context.Context, r batch.Record) error {
+			if r.Body == "2:fail" {
+				time.Sleep(10 * time.Second)
 			}
+			return byBody(ctx, r)
 		})
-	}
+		if !results[0].VisibilitySet || !results[1].VisibilitySet || len(f.warnings) > 0 {
+			t.Errorf("set: %v and %v, warned %q", results[0].VisibilitySet, results[1].VisibilitySet, f.warnings)
+		}
+	})
 }
 
 func TestNotStartedAtLastAttempt_IsWarnedOf(t *testing.T) {
@@ -276,6 +195,52 @@ func TestRecordsWithoutAQueue(t *testing.T) {
 				t.Errorf("reported %v", got)
 			}
 			f.warnedOnce("eventSourceARN is not the ARN of a queue")
+		})
+	}
+}
+
+// What is reported names what its reader can set right, and what it means for the records.
+func TestWarningsSayWhatToDo(t *testing.T) {
+	for name, c := range map[string]struct {
+		bodies    []string
+		answer    func(string, *http.Request) (*http.Response, error)
+		within    time.Duration
+		want, not string
+	}{
+		"visibility denied, its cost": {[]string{"fail"}, answer(opVisibility, 403, "AccessDenied", ""), time.Minute,
+			"come back when their visibility timeout is over, instead of", "{"},
+		"key": {[]string{"fail"}, answer(opVisibility, 403, "KmsAccessDenied", ""), time.Minute,
+			"allow the role kms:", "{"},
+		"the handle is not known": {[]string{"fail"}, answer(opVisibility, 403, "ReceiptHandleIsInvalid", ""), time.Minute,
+			"visibility timeout was over before its handler was done (AWS advises 6", "instead of"},
+		"a bad signature": {[]string{"fail"}, answer(opVisibility, 403, "InvalidSignatureException", ""), time.Minute,
+			"does not accept the credentials", "SQS refused the call"},
+		"an expired token": {[]string{"fail"}, answer(opVisibility, 403, "ExpiredToken", ""), time.Minute,
+			"the credentials have expired", "SQS refused the call"},
+		"refused deletes": {[]string{"ok", "fail"}, answer(opDelete, 403, "AccessDenied", ""), time.Minute,
+			"sqs:DeleteMessage on", "backoff"},
+		"no time for a delete": {[]string{"ok", "fail"}, hanging(opDelete), 2 * time.Second,
+			"records that were not deleted will be delivered again. Raise the reserve", "{"},
+		"no time for a backoff": {[]string{"fail"}, hanging(opVisibility), 2 * time.Second,
+			"no time left before SQS had answered all calls: records whose backoff was not set come back when their visibility timeout is over", "{"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, standardQueue, func(f *fixture) {
+				f.Send(c.bodies...)
+				records := f.Receive(10)
+				f.settling.DeleteIfOthersFail = true
+				f.timeout = c.within
+				f.Fault = c.answer
+				f.invoke(records, func(ctx context.Context, r batch.Record) error { return byBody(ctx, r) })
+				f.warnedOnce(c.want)
+				told := strings.Join(f.warnings, "")
+				if strings.Contains(told, c.not) {
+					t.Errorf("the warning has %q: %s", c.not, told)
+				}
+				if own := strings.NewReplacer("with package handler: SQSBATCH_", "").Replace(told); strings.Contains(own, "SQSBATCH_") {
+					t.Errorf("the warning names a variable as if this package read it: %s", told)
+				}
+			})
 		})
 	}
 }

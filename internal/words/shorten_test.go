@@ -19,3 +19,18 @@ func TestShorten_EndsWithAWholeCharacter(t *testing.T) {
 		t.Errorf("bytes that begin no character: %q", got)
 	}
 }
+
+func TestNearest(t *testing.T) {
+	list := []string{"event", "once", "env", "metrics"}
+	for written, want := range map[string]string{
+		"evnt": "event", "events": "event", "onse": "once", "metric": "metrics", "event": "event",
+		"bogus": "", "x": "", "": "",
+	} {
+		if got := words.Nearest(written, list); got != want {
+			t.Errorf("%q: %q, want %q", written, got, want)
+		}
+	}
+	if got := words.Nearest("event", nil); got != "" {
+		t.Errorf("of no words: %q", got)
+	}
+}
