@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
-	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 // slack is what a slow machine may take longer than the toolkit promises.
@@ -60,7 +59,7 @@ func (k *check) try(ctx context.Context, f func(context.Context, *check)) {
 			w.Kill() // it may have ended
 		}
 	}()
-	must.Get2(sqsqueue.MakePair(ctx, k.run.server.client, k.queue, "dead-"+k.queue, checkReceives))
+	must.Get2(harness.MakeQueues(ctx, k.run.server.client, k.queue, "dead-"+k.queue, checkReceives))
 	f(ctx, k)
 }
 
@@ -100,7 +99,7 @@ func (k *check) count(kind diary.Kind, outcome diary.Outcome) (n int) {
 
 // awaitCount waits until the diaries have so many lines of a kind.
 func (k *check) awaitCount(ctx context.Context, n int, kind diary.Kind, outcome diary.Outcome) {
-	must.Do(await.Until(ctx, patience, func() error {
+	must.Do(harness.Until(ctx, patience, func() error {
 		if got := k.count(kind, outcome); got < n {
 			return fmt.Errorf("%d of %d times %s %s", got, n, kind, outcome)
 		}
@@ -110,11 +109,11 @@ func (k *check) awaitCount(ctx context.Context, n int, kind diary.Kind, outcome 
 
 // sizes are how many messages a queue has that can be received, and that are hidden.
 func (k *check) sizes(ctx context.Context, queue string) (visible, hidden int) {
-	return must.Get2(sqsqueue.Depth(ctx, k.run.server.client, k.run.server.queueURL(queue)))
+	return must.Get2(harness.Depth(ctx, k.run.server.client, k.run.server.queueURL(queue)))
 }
 
 func (k *check) awaitEmpty(ctx context.Context) {
-	must.Do(await.Until(ctx, patience, func() error { return sqsqueue.RequireEmpty(ctx, k.run.server.client, k.run.server.queueURL(k.queue)) }))
+	must.Do(harness.Until(ctx, patience, func() error { return harness.RequireEmpty(ctx, k.run.server.client, k.run.server.queueURL(k.queue)) }))
 }
 
 // stop sends SIGTERM, wants the end with the status, and returns how long it took.

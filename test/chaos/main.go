@@ -48,7 +48,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
-	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
@@ -118,7 +118,7 @@ func chaos(o options, folder string) (broken bool, err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	binary := filepath.Join(folder, "worker")
-	must.Do(module.Build(ctx, binary, "./worker"))
+	must.Do(harness.Build(ctx, binary, "./worker"))
 	r := &run{options: o, orders: makeOrders(o.messages, rand.New(rand.NewPCG(o.seed, 0))), ledger: newLedger(o.messages)}
 	if o.guarded {
 		copies(r.orders, rand.New(rand.NewPCG(o.seed, 2)))

@@ -15,16 +15,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/test/chaos/httpstore"
-	"github.com/sqsbatch/sqsbatch/test/internal/elasticmq"
-	"github.com/sqsbatch/sqsbatch/test/internal/javaserver"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 // server is an SQS server with a socket for each slot, and one for package sender. A restart loses nothing.
 type server struct {
 	state     *sqs.Server        // the emulator; nil with ElasticMQ
-	elasticmq *javaserver.Server // nil with the emulator
+	elasticmq *harness.Server    // nil with the emulator
 	handler   http.Handler       // of either
 	ended     context.CancelFunc // ends what is still forwarded to ElasticMQ
 	endpoint  string             // of the client
@@ -46,11 +44,11 @@ func newServer(ctx context.Context, o options, l *ledger) (*server, error) {
 	s := &server{ledger: l, store: newStore(), ended: func() {}}
 	if o.server == elasticMQ {
 		var err error
-		if s.elasticmq, err = elasticmq.Start(ctx); err != nil {
+		if s.elasticmq, err = harness.StartElasticMQ(ctx); err != nil {
 			return nil, err
 		}
 		ctx, s.ended = context.WithCancel(context.WithoutCancel(ctx))
-		s.endpoint, s.client = s.elasticmq.URL, sqsqueue.Client(s.elasticmq.URL)
+		s.endpoint, s.client = s.elasticmq.URL, harness.SQSClient(s.elasticmq.URL)
 		s.handler = &forward{ctx: ctx, url: s.elasticmq.URL, ledger: l}
 	} else {
 		s.state = sqs.New(sqs.Config{Observe: l.observe, Seed: o.seed, History: max(10_000, o.messages)})
@@ -103,7 +101,7 @@ func (s *server) close() {
 		_ = s.state.Close()
 		return
 	}
-	s.elasticmq.Stop()
+	_ = s.elasticmq.Stop()
 }
 
 // Both servers have the account 000000000000.
@@ -114,8 +112,8 @@ func (s *server) queueURL(name string) string { return s.endpoint + account + na
 // createQueues makes the two queues with their dead-letter queues, to which SQS
 // itself moves nothing before the thousandth receive.
 func (s *server) createQueues(ctx context.Context) {
-	must.Get2(sqsqueue.MakePair(ctx, s.client, standardName, deadName, 1000))
-	must.Get2(sqsqueue.MakePair(ctx, s.client, fifoName, deadFIFOName, 1000))
+	must.Get2(harness.MakeQueues(ctx, s.client, standardName, deadName, 1000))
+	must.Get2(harness.MakeQueues(ctx, s.client, fifoName, deadFIFOName, 1000))
 }
 
 // send sends orders, in their order, those of a group to the second queue.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/chaos/httpstore"
-	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
@@ -63,7 +63,7 @@ func (f *fleet) start(slot int, visibility time.Duration) error {
 	if err != nil {
 		return err
 	}
-	err = await.Until(context.Background(), stopLimit, func() error {
+	err = harness.Until(context.Background(), stopLimit, func() error {
 		select {
 		case <-p.over:
 			return nil // watch has reported it

@@ -13,7 +13,7 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 )
 
 // world is a server with a queue full of messages, and what was made of them.
@@ -118,7 +118,7 @@ func (w *world) wait(client *awssqs.Client) (held int, err error) {
 		case <-limit:
 			return 0, errors.New("the queue is not empty after two minutes")
 		case <-tick.C:
-			visible, hidden, err := sqsqueue.Depth(context.Background(), client, w.url)
+			visible, hidden, err := harness.Depth(context.Background(), client, w.url)
 			if err != nil {
 				return 0, err
 			}
@@ -144,7 +144,7 @@ func (c counting) Do(r *http.Request) (*http.Response, error) {
 // fill makes a queue and sends the messages.
 func fill(client *awssqs.Client, messages int) (url string, err error) {
 	ctx := context.Background()
-	if url, err = sqsqueue.Make(ctx, client, "work", map[string]string{"VisibilityTimeout": "60"}); err != nil {
+	if url, err = harness.MakeQueue(ctx, client, "work", map[string]string{"VisibilityTimeout": "60"}); err != nil {
 		return "", err
 	}
 	for n := 0; n < messages; n += 10 {

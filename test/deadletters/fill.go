@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sqsbatch/sqsbatch/internal/sqscall"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 // A scene is a server with a dead-letter queue and the two queues that its messages came
@@ -31,7 +31,7 @@ type scene struct {
 }
 
 func newScene(o options, url string) *scene {
-	s := &scene{options: o, url: url, client: sqsqueue.Client(url, sqscall.FromMemory), orders: "orders", returns: "returns", dead: "dead", ids: map[string]int{}}
+	s := &scene{options: o, url: url, client: harness.SQSClient(url, sqscall.FromMemory), orders: "orders", returns: "returns", dead: "dead", ids: map[string]int{}}
 	if o.fifo {
 		s.orders, s.returns, s.dead = "orders.fifo", "returns.fifo", "dead.fifo"
 	}
@@ -60,10 +60,10 @@ func inParallel(ctx context.Context, run func(context.Context)) {
 // fill makes the queues and fills the dead-letter queue.
 func (s *scene) fill(ctx context.Context) {
 	for _, name := range []string{s.dead, s.returns} {
-		must.Get(sqsqueue.Make(ctx, s.client, name, nil))
+		must.Get(harness.MakeQueue(ctx, s.client, name, nil))
 	}
 	policy := fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"1"}`, arn(s.dead))
-	must.Get(sqsqueue.Make(ctx, s.client, s.orders, map[string]string{"RedrivePolicy": policy, "VisibilityTimeout": "0"}))
+	must.Get(harness.MakeQueue(ctx, s.client, s.orders, map[string]string{"RedrivePolicy": policy, "VisibilityTimeout": "0"}))
 	s.sendAll(ctx)
 	s.exhaust(ctx)
 	if visible, hidden := must.Get2(s.counts(ctx, s.dead)); visible != s.messages || hidden != 0 {
@@ -126,7 +126,7 @@ func (s *scene) exhaust(ctx context.Context) {
 
 // counts are how many messages of a queue are visible, and hidden.
 func (s *scene) counts(ctx context.Context, queue string) (visible, hidden int, err error) {
-	return sqsqueue.Depth(ctx, s.client, *s.queueURL(queue))
+	return harness.Depth(ctx, s.client, *s.queueURL(queue))
 }
 
 // drain receives and deletes everything of a queue. Messages of a group come in order.

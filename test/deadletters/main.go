@@ -33,10 +33,8 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/sqsbatch/sqsbatch/test/internal/elasticmq"
-	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
 
 // options are the flags.
@@ -84,7 +82,7 @@ func run(ctx context.Context, o options) (err error) {
 	o.dir = must.Get(os.MkdirTemp("", "deadletters"))
 	defer func() { _ = os.RemoveAll(o.dir) }()
 	o.program = filepath.Join(o.dir, "sqsbatch.exe")
-	must.Do(module.Build(ctx, o.program, "./cmd/sqsbatch"))
+	must.Do(harness.Build(ctx, o.program, "./cmd/sqsbatch"))
 	if o.speed {
 		return measure(ctx, o)
 	}
@@ -133,10 +131,10 @@ func start(ctx context.Context, o options) (url string, stop func() error, err e
 	defer must.Return(&err)
 	switch o.server {
 	case elasticMQ:
-		s := must.Get(elasticmq.Start(ctx))
-		return s.URL, func() error { s.Stop(); return nil }, nil
+		s := must.Get(harness.StartElasticMQ(ctx))
+		return s.URL, s.Stop, nil
 	case "sqsbatch":
-		s := must.Get(sqsserver.Start(ctx, o.program))
+		s := must.Get(harness.StartSQS(ctx, o.program))
 		return s.URL, s.Stop, nil
 	}
 	return "", nil, fmt.Errorf("-server is %q; it must be sqsbatch or %s", o.server, elasticMQ)

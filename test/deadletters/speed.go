@@ -19,8 +19,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 // What is to be reached.
@@ -110,7 +110,7 @@ func (c *course) memory(ctx context.Context, what string, messages, size int, al
 func (c *course) lap(ctx context.Context, isTool bool, messages, size int, all bool) (took time.Duration, memory int64) {
 	c.queues++
 	from, to := fmt.Sprint("dead-", c.queues), fmt.Sprint("orders-", c.queues)
-	must.Get2(sqsqueue.MakePair(ctx, c.client, to, from, 3))
+	must.Get2(harness.MakeQueues(ctx, c.client, to, from, 3))
 	must.Do(c.sendCopies(ctx, from, messages, size))
 	cmd := exec.CommandContext(ctx, os.Args[0], bareLoop, c.url, *c.queueURL(from), *c.queueURL(to))
 	if isTool {
@@ -173,7 +173,7 @@ const bareLoop = "bare"
 const bareLoops = 16 // the tool's --parallel
 
 func runBare(ctx context.Context, url, from, to string) error {
-	client := sqsqueue.Client(url, func(o *awssqs.Options) {
+	client := harness.SQSClient(url, func(o *awssqs.Options) {
 		o.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = bareLoops })
 	})
 	loops, ctx := errgroup.WithContext(ctx)

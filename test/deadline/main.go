@@ -23,8 +23,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/test/internal/module"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -54,7 +53,7 @@ func run(n, parallel int, seed uint64) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	bootstrap := filepath.Join(dir, "bootstrap")
-	if err := module.Build(context.Background(), bootstrap, "./examples/orders"); err != nil {
+	if err := harness.Build(context.Background(), bootstrap, "./examples/orders"); err != nil {
 		return err
 	}
 	server, err := sqs.Serve("127.0.0.1:0", sqs.Config{})
@@ -64,7 +63,7 @@ func run(n, parallel int, seed uint64) error {
 	defer func() { _ = server.Close() }()
 
 	// The calls of the functions are answered, though the handles of these records are of no message.
-	if _, _, err := sqsqueue.MakePair(context.Background(), server.Client(), "orders", "orders-dead", 5); err != nil {
+	if _, _, err := harness.MakeQueues(context.Background(), server.Client(), "orders", "orders-dead", 5); err != nil {
 		return err
 	}
 	timeouts := []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}

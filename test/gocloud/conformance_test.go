@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) {
 				skipped = append(skipped, t.Name())
 			}
 		})
-		return newHarness()
+		return newWorld()
 	}, []drivertest.AsTest{asTest{}})
 	if !slices.Equal(skipped, skips) {
 		t.Errorf("skipped %q, expected %q", skipped, skips)

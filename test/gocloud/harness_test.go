@@ -8,47 +8,47 @@ import (
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"gocloud.dev/pubsub/awssnssqs"
 	"gocloud.dev/pubsub/driver"
 )
 
-// A harness is a test's server. A topic and its subscription are one queue.
-type harness struct {
+// A world is a test's server. A topic and its subscription are one queue.
+type world struct {
 	client *awssqs.Client
 	server *sqs.Server
 	urls   map[driver.Topic]string
 }
 
-func newHarness() (*harness, error) {
+func newWorld() (*world, error) {
 	server, err := sqs.Serve("127.0.0.1:0", sqs.Config{})
 	if err != nil {
 		return nil, err
 	}
-	return &harness{client: server.Client(), server: server, urls: map[driver.Topic]string{}}, nil
+	return &world{client: server.Client(), server: server, urls: map[driver.Topic]string{}}, nil
 }
 
-func (h *harness) CreateTopic(ctx context.Context, testName string) (driver.Topic, func(), error) {
-	url, err := sqsqueue.Make(ctx, h.client, strings.ReplaceAll(testName, "/", "-"), nil) // names of queues have no slash
+func (h *world) CreateTopic(ctx context.Context, testName string) (driver.Topic, func(), error) {
+	url, err := harness.MakeQueue(ctx, h.client, strings.ReplaceAll(testName, "/", "-"), nil) // names of queues have no slash
 	if err != nil {
 		return nil, nil, err
 	}
 	return h.topic(ctx, url), func() {}, nil // the server ends with the test
 }
 
-func (h *harness) CreateSubscription(ctx context.Context, topic driver.Topic, _ string) (driver.Subscription, func(), error) {
+func (h *world) CreateSubscription(ctx context.Context, topic driver.Topic, _ string) (driver.Subscription, func(), error) {
 	url, ok := h.urls[topic]
 	if !ok {
-		return nil, nil, fmt.Errorf("a topic that this harness did not make: %T", topic)
+		return nil, nil, fmt.Errorf("a topic that this world did not make: %T", topic)
 	}
 	return openSubscription(ctx, h.client, url, &awssnssqs.SubscriptionOptions{}), func() {}, nil
 }
 
-func (h *harness) MakeNonexistentTopic(ctx context.Context) (driver.Topic, error) {
+func (h *world) MakeNonexistentTopic(ctx context.Context) (driver.Topic, error) {
 	return h.topic(ctx, h.server.URL()+"/000000000000/none"), nil
 }
 
-func (h *harness) MakeNonexistentSubscription(ctx context.Context) (driver.Subscription, func(), error) {
+func (h *world) MakeNonexistentSubscription(ctx context.Context) (driver.Subscription, func(), error) {
 	topic, err := h.MakeNonexistentTopic(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -56,19 +56,19 @@ func (h *harness) MakeNonexistentSubscription(ctx context.Context) (driver.Subsc
 	return h.CreateSubscription(ctx, topic, "")
 }
 
-func (h *harness) topic(ctx context.Context, url string) driver.Topic {
+func (h *world) topic(ctx context.Context, url string) driver.Topic {
 	topic := openSQSTopic(ctx, h.client, url, &awssnssqs.TopicOptions{})
 	h.urls[topic] = url
 	return topic
 }
 
-func (h *harness) Close() { h.server.Close() }
+func (h *world) Close() { h.server.Close() }
 
 // MaxBatchSizes has the limits of SQS's batch calls.
-func (h *harness) MaxBatchSizes() (int, int) { return 10, 10 }
+func (h *world) MaxBatchSizes() (int, int) { return 10, 10 }
 
 // SupportsMultipleSubscriptions: each would get every message. A queue is none.
-func (h *harness) SupportsMultipleSubscriptions() bool { return false }
+func (h *world) SupportsMultipleSubscriptions() bool { return false }
 
 // The conformance tests take drivers, which awssnssqs does not export: they are
 // reached by their names in the linker. With another version than go.mod's these

@@ -16,8 +16,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/docpage"
-	"github.com/sqsbatch/sqsbatch/test/internal/await"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
@@ -46,7 +45,7 @@ func newWorld(t *testing.T, bodies ...string) *world {
 		"AWS_ENDPOINT_URL_SQS": server.URL(), "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
 	}
 	w.client = server.Client()
-	if w.url, err = sqsqueue.Make(t.Context(), w.client, "orders", nil); err != nil {
+	if w.url, err = harness.MakeQueue(t.Context(), w.client, "orders", nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, body := range bodies {
@@ -158,8 +157,8 @@ func TestAProcessInAContainer(t *testing.T) {
 // deleted, the other one has failed and waits for its backoff.
 func (w *world) untilHandled(t *testing.T) {
 	t.Helper()
-	err := await.Until(t.Context(), 30*time.Second, func() error {
-		visible, hidden, err := sqsqueue.Depth(t.Context(), w.client, w.url)
+	err := harness.Until(t.Context(), 30*time.Second, func() error {
+		visible, hidden, err := harness.Depth(t.Context(), w.client, w.url)
 		if err == nil && (visible != 0 || hidden != 1) {
 			err = fmt.Errorf("%d orders are visible, %d are hidden", visible, hidden)
 		}

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 )
 
 func main() {
@@ -120,7 +120,7 @@ func (p program) size(ctx context.Context, dir, arch string) (int64, error) {
 			return 0, err
 		}
 	}
-	if err := module.BuildFunction(ctx, out, pkg, arch); err != nil {
+	if err := harness.BuildFunction(ctx, out, pkg, arch); err != nil {
 		return 0, err
 	}
 	info, err := os.Stat(out)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -130,9 +130,9 @@ func spread(rates []float64) string {
 
 // onQueue opens the connections to a queue that lasts as long as do takes.
 func onQueue(ctx context.Context, s *server, do func([]*client) error) error {
-	admin := sqsqueue.Client(s.url)
+	admin := harness.SQSClient(s.url)
 	queues++ // a deleted queue's name may not be used again within a minute
-	queue, err := sqsqueue.Make(ctx, admin, fmt.Sprintf("q%d", queues), map[string]string{"VisibilityTimeout": "600"})
+	queue, err := harness.MakeQueue(ctx, admin, fmt.Sprintf("q%d", queues), map[string]string{"VisibilityTimeout": "600"})
 	if err != nil {
 		return err
 	}

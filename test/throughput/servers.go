@@ -6,9 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/sqsbatch/sqsbatch/test/internal/elasticmq"
-	"github.com/sqsbatch/sqsbatch/test/internal/module"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 )
 
 type server struct {
@@ -17,11 +15,11 @@ type server struct {
 }
 
 func startElasticMQ(ctx context.Context) (*server, error) {
-	s, err := elasticmq.Start(ctx)
+	s, err := harness.StartElasticMQ(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &server{"ElasticMQ", s.URL, s.Stop}, nil
+	return &server{"ElasticMQ", s.URL, func() { _ = s.Stop() }}, nil
 }
 
 // startEmulator starts "sqsbatch sqs" as a user would, on a free port.
@@ -31,9 +29,9 @@ func startEmulator(ctx context.Context) (*server, error) {
 		return nil, err
 	}
 	program := filepath.Join(dir, "sqsbatch.exe")
-	var s *sqsserver.Server
-	if err = module.Build(ctx, program, "./cmd/sqsbatch"); err == nil {
-		s, err = sqsserver.Start(ctx, program)
+	var s *harness.Server
+	if err = harness.Build(ctx, program, "./cmd/sqsbatch"); err == nil {
+		s, err = harness.StartSQS(ctx, program)
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))

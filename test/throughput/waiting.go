@@ -7,7 +7,7 @@ import (
 	"runtime"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 )
 
 const (
@@ -41,7 +41,7 @@ func heapEach(ctx context.Context, n int) (int64, error) {
 		return 0, err
 	}
 	defer server.Close()
-	queue, err := sqsqueue.Make(ctx, server.Client(), "waiting", nil)
+	queue, err := harness.MakeQueue(ctx, server.Client(), "waiting", nil)
 	if err != nil {
 		return 0, err
 	}

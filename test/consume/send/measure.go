@@ -12,7 +12,7 @@ import (
 
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 )
 
 // world is a server with a queue, and a client whose requests are counted.
@@ -46,7 +46,7 @@ func measure(p producer, l load, duration time.Duration) (result, error) {
 	if l.fifo {
 		name += ".fifo"
 	}
-	if w.url, err = sqsqueue.Make(ctx, w.client, name, nil); err != nil {
+	if w.url, err = harness.MakeQueue(ctx, w.client, name, nil); err != nil {
 		return result{}, err
 	}
 	if !l.direct {

@@ -15,10 +15,8 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
-	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
 
 const (
@@ -40,7 +38,7 @@ type consumer struct {
 }
 
 // check gives a consumer a standard queue and a FIFO queue.
-func (c consumer) check(ctx context.Context, s *sqsserver.Server) error {
+func (c consumer) check(ctx context.Context, s *harness.Server) error {
 	var wrong []error
 	for _, p := range []plan{standard(), fifo()} {
 		if err := c.run(ctx, s, p); err != nil {
@@ -50,13 +48,13 @@ func (c consumer) check(ctx context.Context, s *sqsserver.Server) error {
 	return errors.Join(wrong...)
 }
 
-func (c consumer) run(ctx context.Context, s *sqsserver.Server, p plan) (err error) {
+func (c consumer) run(ctx context.Context, s *harness.Server, p plan) (err error) {
 	defer must.Return(&err)
 	begin := time.Now()
 	limited, cancel := context.WithTimeoutCause(ctx, planTime, fmt.Errorf("not done within %v", planTime))
 	defer cancel()
-	q := &queues{client: sqsqueue.Client(s.URL)}
-	q.url, q.dead = must.Get2(sqsqueue.MakePair(ctx, q.client, p.queue, "dead-"+p.queue, maxReceives))
+	q := &queues{client: harness.SQSClient(s.URL)}
+	q.url, q.dead = must.Get2(harness.MakeQueues(ctx, q.client, p.queue, "dead-"+p.queue, maxReceives))
 	book := newLedger(p)
 	cmd := c.command()
 	cmd.Env = stage.Environment(append(cmd.Env, "AWS_ENDPOINT_URL_SQS="+s.URL, "QUEUE_URL="+q.url, "NOTE="+note)...)
@@ -76,7 +74,7 @@ func (c consumer) run(ctx context.Context, s *sqsserver.Server, p plan) (err err
 	// No other goroutine has the book now.
 	err = errors.Join(append(book.wrong, err, judge(p, book.entries, c.skips))...)
 	if err == nil {
-		err = errors.Join(sqsqueue.RequireEmpty(ctx, q.client, q.url), q.deadLetters(ctx, p))
+		err = errors.Join(harness.RequireEmpty(ctx, q.client, q.url), q.deadLetters(ctx, p))
 	}
 	if err != nil {
 		return fmt.Errorf("%w\nit said last: %s", err, strings.Join(process.LastLines(), "\n"))
@@ -108,7 +106,7 @@ func drive(ctx context.Context, stdin io.Writer, q *queues, p plan, book *ledger
 	}
 	must.Get(io.WriteString(stdin, lines(p.tasks...)))
 	must.Do(wait("send all but the last task", book.sent))
-	must.Do(await.Until(ctx, planTime, func() error { return sqsqueue.RequireEmpty(ctx, q.client, q.url) }))
+	must.Do(harness.Until(ctx, planTime, func() error { return harness.RequireEmpty(ctx, q.client, q.url) }))
 	must.Get(io.WriteString(stdin, lines(p.last)))
 	return errors.Join(wait("send the last task", book.sent), wait("start the last task", book.started))
 }

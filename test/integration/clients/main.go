@@ -26,10 +26,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/nodejs"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
-	"github.com/sqsbatch/sqsbatch/test/internal/cached"
-	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
 
 // oldBoto3 is of the last line that speaks the query protocol.
@@ -44,7 +42,7 @@ func Flags(f *flag.FlagSet) {
 
 type client struct {
 	name string
-	run  func(context.Context, *sqsserver.Server) error
+	run  func(context.Context, *harness.Server) error
 }
 
 // Check is all of it.
@@ -52,13 +50,13 @@ func Check(ctx context.Context, s *stage.Stage) (err error) {
 	defer must.Return(&err)
 	command := filepath.Join(s.Tmp, "sqsbatch")
 	all := install(ctx, s, command)
-	must.Do(module.Build(ctx, command, "./cmd/sqsbatch"))
+	must.Do(harness.Build(ctx, command, "./cmd/sqsbatch"))
 	for _, c := range all {
 		if !strings.HasPrefix(c.name, only) {
 			continue
 		}
 		s.Step(c.name, func() error {
-			server, err := sqsserver.Start(ctx, command)
+			server, err := harness.StartSQS(ctx, command)
 			if err != nil {
 				return err
 			}
@@ -85,8 +83,8 @@ func install(ctx context.Context, s *stage.Stage, command string) []client {
 
 // pythonScript runs the steps of python/, which print what is wrong themselves. Some of them
 // run the command.
-func pythonScript(env *pyenv.Env, script, command string) func(context.Context, *sqsserver.Server) error {
-	return func(ctx context.Context, s *sqsserver.Server) error {
+func pythonScript(env *pyenv.Env, script, command string) func(context.Context, *harness.Server) error {
+	return func(ctx context.Context, s *harness.Server) error {
 		cmd := env.Command(ctx, "-B", script) // -B: leaves no compiled files next to the script
 		cmd.Env = stage.Environment("AWS_ENDPOINT_URL_SQS="+s.URL, "SQSBATCH="+command)
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -123,7 +121,7 @@ func celery(ctx context.Context, dir string) consumer {
 // springCloud needs a JDK and, for the first use, Maven and Maven Central.
 func springCloud(ctx context.Context, s *stage.Stage, dir string) consumer {
 	dir = filepath.Join(dir, "springcloud")
-	libs := must.Get(cached.Dir("spring-cloud-aws-"+springCloudVersion, func(to string) error {
+	libs := must.Get(harness.Cached("spring-cloud-aws-"+springCloudVersion, func(to string) error {
 		_, err := s.Log.Run(exec.CommandContext(ctx, "mvn", "--batch-mode", "--quiet", "--file", filepath.Join(dir, "pom.xml"),
 			"dependency:copy-dependencies", "-DoutputDirectory="+to))
 		return err

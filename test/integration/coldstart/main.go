@@ -30,7 +30,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/emulator"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
-	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
@@ -67,7 +67,7 @@ func Check(ctx context.Context, s *stage.Stage) (err error) {
 	cli := must.Get(samcli.Install(ctx))
 	runtime := must.Get(cli.RIE(ctx))
 	for _, p := range programs {
-		must.Do(module.BuildFunction(ctx, filepath.Join(s.Tmp, p.name), p.pkg, goruntime.GOARCH))
+		must.Do(harness.BuildFunction(ctx, filepath.Join(s.Tmp, p.name), p.pkg, goruntime.GOARCH))
 	}
 
 	results := make([][]start, len(programs))

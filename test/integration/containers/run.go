@@ -15,10 +15,8 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/engine"
-	"github.com/sqsbatch/sqsbatch/test/internal/await"
-	"github.com/sqsbatch/sqsbatch/test/internal/freeport"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -66,7 +64,7 @@ type container struct {
 // start runs the image as the deployments do: read-only, without capabilities,
 // with their settings, but for the addresses.
 func start(ctx context.Context, e *engine.Engine, s *settings, q *queues, url string) *container {
-	c := &container{Engine: e, settings: s, queues: q, health: must.Get(freeport.Address())}
+	c := &container{Engine: e, settings: s, queues: q, health: must.Get(harness.FreeAddress())}
 	env := maps.Clone(s.env)
 	maps.Copy(env, map[string]string{
 		"SQSBATCH_QUEUE_URL": url, "SQSBATCH_DEAD_LETTER_QUEUE": q.deadURL, "SQSBATCH_HEALTH_ADDR": c.health,
@@ -119,7 +117,7 @@ func orders(ctx context.Context, c *container) (err error) {
 		c.send(ctx, fmt.Sprintf(`{"id":"o-%d","sku":"ok","quantity":1}`, i))
 	}
 	c.send(ctx, `{"id":"o-x","sku":"unknown","quantity":1}`)
-	must.Do(await.Until(ctx, 30*time.Second, func() error { return c.counts(ctx, 0, 0, 1) }))
+	must.Do(harness.Until(ctx, 30*time.Second, func() error { return c.counts(ctx, 0, 0, 1) }))
 	must.Get(c.Output(ctx, "exec", c.id, "/livez"))
 	must.Do(get(ctx, "http://"+c.health+"/readyz"))
 	code, took := c.stop(ctx)
@@ -135,7 +133,7 @@ func orders(ctx context.Context, c *container) (err error) {
 func stopAtWork(ctx context.Context, c *container) (err error) {
 	defer must.Return(&err)
 	c.send(ctx, `{"id":"o-h","sku":"hang:1h","quantity":1}`)
-	must.Do(await.Until(ctx, 30*time.Second, func() error { return c.counts(ctx, 0, 1, 1) }))
+	must.Do(harness.Until(ctx, 30*time.Second, func() error { return c.counts(ctx, 0, 1, 1) }))
 	code, took := c.stop(ctx)
 	limit := must.Get(time.ParseDuration(c.env["SQSBATCH_DRAIN_LIMIT"]))
 	if code != 0 || took < limit || took > c.grace-500*time.Millisecond {
@@ -178,7 +176,7 @@ func serveQueues(ctx context.Context) (*queues, error) {
 	}
 	q := &queues{server: server, client: server.Client()}
 	for name, url := range map[string]*string{"orders": &q.url, "orders-dead": &q.deadURL} {
-		if *url, err = sqsqueue.Make(ctx, q.client, name, nil); err != nil {
+		if *url, err = harness.MakeQueue(ctx, q.client, name, nil); err != nil {
 			return nil, errors.Join(err, server.Close())
 		}
 	}
@@ -194,8 +192,8 @@ func (q *queues) send(ctx context.Context, body string) {
 // counts wants so many messages to be visible, in flight and dead.
 func (q *queues) counts(ctx context.Context, visible, inFlight, dead int) (err error) {
 	defer must.Return(&err)
-	nowVisible, nowInFlight := must.Get2(sqsqueue.Depth(ctx, q.client, q.url))
-	nowDead, _ := must.Get2(sqsqueue.Depth(ctx, q.client, q.deadURL))
+	nowVisible, nowInFlight := must.Get2(harness.Depth(ctx, q.client, q.url))
+	nowDead, _ := must.Get2(harness.Depth(ctx, q.client, q.deadURL))
 	if nowVisible != visible || nowInFlight != inFlight || nowDead != dead {
 		return fmt.Errorf("%d visible, %d in flight, %d dead", nowVisible, nowInFlight, nowDead)
 	}

@@ -17,11 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
-	"github.com/sqsbatch/sqsbatch/test/internal/await"
-	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsserver"
 )
 
 const (
@@ -42,11 +39,11 @@ func (w *world) kill(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	program, tool := filepath.Join(w.stage.Tmp, "worker.exe"), filepath.Join(w.stage.Tmp, "sqsbatch.exe")
-	must.Do(errors.Join(module.Build(ctx, program, "./test/integration/dynamodb/worker"), module.Build(ctx, tool, "./cmd/sqsbatch")))
-	queues := must.Get(sqsserver.Start(ctx, tool))
+	must.Do(errors.Join(harness.Build(ctx, program, "./test/integration/dynamodb/worker"), harness.Build(ctx, tool, "./cmd/sqsbatch")))
+	queues := must.Get(harness.StartSQS(ctx, tool))
 	defer func() { err = errors.Join(err, queues.Stop()) }()
 	w.createTable(ctx, table)
-	client := sqsqueue.Client(queues.URL)
+	client := harness.SQSClient(queues.URL)
 	url := send(ctx, client)
 	d := &diary{}
 	var workers []*subprocess.Process
@@ -56,15 +53,15 @@ func (w *world) kill(ctx context.Context) (err error) {
 		p := must.Get(subprocess.Start(cmd, func(_, text string) { d.line(i, text); fmt.Fprintf(w.stage.Log, "worker %d: %s\n", i, text) }))
 		defer p.Kill()
 		workers = append(workers, p)
-		if err := await.Until(ctx, patience, d.begins(i)); err != nil {
+		if err := harness.Until(ctx, patience, d.begins(i)); err != nil {
 			return fmt.Errorf("%w\n%q", err, p.LastLines())
 		}
 	}
-	if err := await.Until(ctx, patience, d.getsOn); err != nil {
+	if err := harness.Until(ctx, patience, d.getsOn); err != nil {
 		return fmt.Errorf("%w\n%q", err, workers[0].LastLines())
 	}
 	workers[0].Kill()
-	must.Do(await.Until(ctx, patience, func() error { return sqsqueue.RequireEmpty(ctx, client, url) }))
+	must.Do(harness.Until(ctx, patience, func() error { return harness.RequireEmpty(ctx, client, url) }))
 	workers[1].Stop(ctx)
 	return d.judge()
 }
@@ -88,7 +85,7 @@ func (w *world) client(options ...func(*awsdynamodb.Options)) *awsdynamodb.Clien
 
 // send sends each order several times, the copies far from each other and close together.
 func send(ctx context.Context, client *awssqs.Client) (url string) {
-	url = must.Get(sqsqueue.Make(ctx, client, "orders", map[string]string{"VisibilityTimeout": "5"}))
+	url = must.Get(harness.MakeQueue(ctx, client, "orders", map[string]string{"VisibilityTimeout": "5"}))
 	for i := range orders * copies {
 		id := i % orders // far
 		if i%2 == 0 {

@@ -13,17 +13,17 @@ import (
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
-	"github.com/sqsbatch/sqsbatch/test/internal/dynamodblocal"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 )
 
 // Check is all of it. The error of the start wraps ErrNotRun, because only what this machine
 // does not have can fail there.
 func Check(ctx context.Context, s *stage.Stage) error {
-	local, err := dynamodblocal.Start(ctx)
+	local, err := harness.StartDynamoDB(ctx)
 	if err != nil {
 		return fmt.Errorf("%w: %w", stage.ErrNotRun, err)
 	}
-	defer local.Stop()
+	defer func() { _ = local.Stop() }()
 	w := &world{stage: s, url: local.URL}
 	s.Step("the tests of idempotency/dynamostore", func() error { return w.test(ctx) })
 	s.Step("two workers, one of which is killed", func() error { return w.kill(ctx) })

@@ -19,7 +19,7 @@ import (
 	"sync"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
-	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
@@ -39,7 +39,7 @@ func Check(ctx context.Context, s *stage.Stage) (err error) {
 	pages := readPages(s.Root)
 	build(ctx, s, pages)
 	tool := filepath.Join(s.Tmp, "sqsbatch.exe")
-	must.Do(module.Build(ctx, tool, "./cmd/sqsbatch"))
+	must.Do(harness.Build(ctx, tool, "./cmd/sqsbatch"))
 	commands := parse(pages)
 	// Most of the time of one goes into building its function.
 	errs := make([]error, len(commands))

@@ -40,8 +40,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 // version is the library's that the checks were written against.
@@ -149,7 +149,7 @@ func pythonToStream(ctx context.Context, w *world) {
 
 // fromPython lets the library send, and a handler receive until all is there.
 func fromPython(ctx context.Context, w *world, name string, made func(note func(string, batch.Record)) batch.Handler) {
-	url := must.Get(sqsqueue.Make(ctx, w.queues, name, nil))
+	url := must.Get(harness.MakeQueue(ctx, w.queues, name, nil))
 	sent := w.extended(ctx, "send", url, bucket)
 	if n := w.objects(ctx); n < 7 {
 		must.Failf("the library has put only %d objects into S3", n)
@@ -173,7 +173,7 @@ func fromPython(ctx context.Context, w *world, name string, made func(note func(
 
 // senderToPython sends in both generations.
 func senderToPython(ctx context.Context, w *world) {
-	url := must.Get(sqsqueue.Make(ctx, w.queues, "python", nil))
+	url := must.Get(harness.MakeQueue(ctx, w.queues, "python", nil))
 	var sent []message
 	for _, legacy := range []bool{false, true} {
 		store := must.Get(s3payload.NewUploader(s3payload.UploaderConfig{Bucket: bucket, Prefix: "orders/", Legacy: legacy}))

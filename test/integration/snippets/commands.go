@@ -16,8 +16,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/awscli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 var shell = regexp.MustCompile("(?s)```sh\n(.*?)```\n")
@@ -74,7 +74,7 @@ const deadLetter = `{"v":1,"reason":"no such customer","messageId":"059f36b4-87a
 
 // fillQueues makes the queues of the template, with a dead letter.
 func fillQueues(ctx context.Context, client *awssqs.Client) {
-	_, dead := must.Get2(sqsqueue.MakePair(ctx, client, "orders", "orders-dead", 5))
+	_, dead := must.Get2(harness.MakeQueues(ctx, client, "orders", "orders-dead", 5))
 	must.Get(client.SendMessage(ctx, &awssqs.SendMessageInput{
 		QueueUrl: &dead, MessageBody: aws.String("{}"),
 		MessageAttributes: map[string]types.MessageAttributeValue{"sqsbatch": {DataType: aws.String("String"), StringValue: aws.String(deadLetter)}},

@@ -18,8 +18,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
-	"github.com/sqsbatch/sqsbatch/test/internal/await"
-	"github.com/sqsbatch/sqsbatch/test/internal/freeport"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
@@ -37,7 +36,7 @@ type Emulator struct {
 // the program, with the variables, at the first request.
 func Start(ctx context.Context, rie, program string, env []string) (_ *Emulator, err error) {
 	defer must.Return(&err)
-	front, runtimeAPI := must.Get(freeport.Address()), must.Get(freeport.Address())
+	front, runtimeAPI := must.Get(harness.FreeAddress()), must.Get(harness.FreeAddress())
 	e := &Emulator{url: "http://" + front + "/2015-03-31/functions/function/invocations"}
 	cmd := exec.Command(rie, "--runtime-interface-emulator-address", front, "--runtime-api-address", runtimeAPI, program)
 	cmd.Env = env
@@ -55,7 +54,7 @@ func Start(ctx context.Context, rie, program string, env []string) (_ *Emulator,
 
 // listens waits until something listens on the address.
 func (e *Emulator) listens(ctx context.Context, address string) error {
-	return await.Ready(ctx, e.process, func() error {
+	return harness.Ready(ctx, e.process, func() error {
 		c, err := net.Dial("tcp", address)
 		if err != nil {
 			return err

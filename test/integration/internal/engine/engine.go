@@ -19,7 +19,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
-	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
@@ -74,7 +74,7 @@ func Start(ctx context.Context, dir string, o Options) (_ *Engine, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", stage.ErrNotRun, err)
 	}
-	if err := await.Ready(ctx, e.daemon, func() error { return e.Docker(ctx, "version").Run() }); err != nil {
+	if err := harness.Ready(ctx, e.daemon, func() error { return e.Docker(ctx, "version").Run() }); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: dockerd does not answer: %w", stage.ErrNotRun, err), e.kill())
 	}
 	return e, nil

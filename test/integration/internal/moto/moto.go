@@ -13,8 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/samcli"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
-	"github.com/sqsbatch/sqsbatch/test/internal/await"
-	"github.com/sqsbatch/sqsbatch/test/internal/freeport"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
@@ -28,14 +27,14 @@ type Server struct {
 // arguments are the port and those that are given here. What it prints is logged.
 func Start(ctx context.Context, s *stage.Stage, sam *samcli.CLI, script string, args ...string) (_ *Server, err error) {
 	defer must.Return(&err)
-	address := must.Get(freeport.Address())
+	address := must.Get(harness.FreeAddress())
 	_, port := must.Get2(net.SplitHostPort(address))
 	// By its name: below an address the SDK would not put a bucket into the path.
 	m := &Server{URL: "http://localhost:" + port}
 	cmd := sam.Python(context.WithoutCancel(ctx), append([]string{filepath.Join(s.Root, filepath.FromSlash(script)), port}, args...)...)
 	cmd.Env = stage.Environment()
 	m.process = must.Get(subprocess.Start(cmd, func(_, text string) { fmt.Fprintln(s.Log, text) }))
-	if err := await.Ready(ctx, m.process, m.answers); err != nil {
+	if err := harness.Ready(ctx, m.process, m.answers); err != nil {
 		m.Stop()
 		return nil, fmt.Errorf("moto's server does not answer: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/pyenv"
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
-	"github.com/sqsbatch/sqsbatch/test/internal/cached"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 )
 
 // Version is that of Node.js. sqs-consumer needs 22, Debian has 18.
@@ -36,7 +36,7 @@ func Install(ctx context.Context, log *stage.Log, name string, packages ...strin
 	}
 	home := strings.TrimSpace(string(out))
 	env := &Env{node: filepath.Join(home, "bin", "node")}
-	env.modules, err = cached.Dir(name, func(dir string) error {
+	env.modules, err = harness.Cached(name, func(dir string) error {
 		npm := filepath.Join(home, "lib", "node_modules", "npm", "bin", "npm-cli.js")
 		args := append([]string{npm, "install", "--prefix", dir, "--no-audit", "--no-fund", "--ignore-scripts"}, packages...)
 		_, err := log.Run(exec.CommandContext(ctx, env.node, args...))

@@ -13,7 +13,7 @@ import (
 	"runtime"
 
 	"github.com/sqsbatch/sqsbatch/test/integration/internal/stage"
-	"github.com/sqsbatch/sqsbatch/test/internal/cached"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 )
 
 // Env is a Python environment with packages in it.
@@ -22,7 +22,7 @@ type Env struct{ python string }
 // Install returns the environment of that name in the user's cache directory, which
 // it fills the first time. Each name has its own packages.
 func Install(ctx context.Context, name string, packages ...string) (*Env, error) {
-	dir, err := cached.Dir(name, func(dir string) error {
+	dir, err := harness.Cached(name, func(dir string) error {
 		python, err := find()
 		if err != nil {
 			return err

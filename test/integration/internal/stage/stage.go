@@ -15,8 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/test/internal/cached"
-	"github.com/sqsbatch/sqsbatch/test/internal/module"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 )
 
 // ErrNotRun is in errors that are no verdict: something cannot be had here.
@@ -42,7 +41,7 @@ func (s *Stage) Step(name string, run func() error) {
 
 // New makes a stage. Close removes what is in its scratch directory.
 func New(ctx context.Context, name string) (*Stage, error) {
-	root, err := module.Root(ctx)
+	root, err := harness.Root(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +108,7 @@ type Log struct {
 }
 
 func openLog(name string) (*Log, error) {
-	path := filepath.Join(cached.Root(), "logs", name+".log")
+	path := filepath.Join(harness.CacheRoot(), "logs", name+".log")
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}

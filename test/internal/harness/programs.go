@@ -1,6 +1,4 @@
-// Package module finds and builds what is in this module, for checks that run
-// programs of it as processes.
-package module
+package harness
 
 import (
 	"context"
@@ -10,7 +8,7 @@ import (
 	"strings"
 )
 
-// Root returns the module's directory. It works in any directory below it.
+// Root returns the folder of the module. It works in any folder below it.
 func Root(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {

@@ -1,6 +1,4 @@
-// Package sqsqueue makes queues and looks into them by SQS's API, for checks, whatever server
-// has them.
-package sqsqueue
+package harness
 
 import (
 	"context"
@@ -14,13 +12,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// Client is a client of a server at a URL, which checks no signatures.
-func Client(url string, options ...func(*sqs.Options)) *sqs.Client {
+// SQSClient is a client of a server at a URL, which checks no signatures.
+func SQSClient(url string, options ...func(*sqs.Options)) *sqs.Client {
 	return sqs.New(sqs.Options{Region: "us-east-1", BaseEndpoint: &url, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}, options...)
 }
 
-// Make makes a queue, FIFO if its name says so, and returns its URL.
-func Make(ctx context.Context, client *sqs.Client, name string, attributes map[string]string) (url string, err error) {
+// MakeQueue makes a queue, FIFO if its name says so, and returns its URL.
+func MakeQueue(ctx context.Context, client *sqs.Client, name string, attributes map[string]string) (url string, err error) {
 	if strings.HasSuffix(name, ".fifo") {
 		attributes = maps.Clone(attributes)
 		if attributes == nil {
@@ -35,16 +33,16 @@ func Make(ctx context.Context, client *sqs.Client, name string, attributes map[s
 	return *out.QueueUrl, nil
 }
 
-// MakePair makes a queue and its dead-letter queue.
-func MakePair(ctx context.Context, client *sqs.Client, name, dead string, maxReceives int) (url, deadURL string, err error) {
-	if deadURL, err = Make(ctx, client, dead, nil); err != nil {
+// MakeQueues makes a queue and its dead-letter queue.
+func MakeQueues(ctx context.Context, client *sqs.Client, name, dead string, maxReceives int) (url, deadURL string, err error) {
+	if deadURL, err = MakeQueue(ctx, client, dead, nil); err != nil {
 		return "", "", err
 	}
 	attributes, err := attributesOf(ctx, client, deadURL)
 	if err != nil {
 		return "", "", err
 	}
-	url, err = Make(ctx, client, name, map[string]string{
+	url, err = MakeQueue(ctx, client, name, map[string]string{
 		"RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, attributes["QueueArn"], maxReceives),
 	})
 	return url, deadURL, err
