@@ -89,11 +89,11 @@ conform: ## compare a server with what AWS documents (ENDPOINT=http://127.0.0.1:
 
 .PHONY: consume
 consume: ## the long poll compared with a loop by hand and gocloud.dev (2 min)
-	cd test/consume && go run .
+	cd test/gocloud && go run . consume
 
 .PHONY: send
 send: ## the sender compared with single sends, a loop by hand and gocloud.dev (2 min)
-	cd test/consume && go run ./send
+	cd test/gocloud && go run . send
 
 .PHONY: otlp
 otlp: ## telemetry/otel over OTLP, in processes that are frozen and stopped (30 s)

@@ -1,42 +1,24 @@
-// Command send measures what it costs to send messages to a queue: messages a second,
-// messages a call, and how long a caller waits, by sqsbatch's sender compared with single
-// sends of AWS's SDK, a batching loop written by hand, and gocloud.dev's pubsub/awssnssqs.
-// All have the same server: emulator/sqs over loopback, which answers each call after 5 ms.
-// On the FIFO queue each message is of one of 1,000 groups.
-//
-//	go run ./send
-//
-// Every message is sent by a goroutine that waits for its confirmation. At a rate, the wait
-// counts from when the message was due. The last two loads have no such goroutines: what the
-// server takes from bare loops of full batches, and from Enqueue. In the last one the server
-// answers at once, so that the processor is the limit. The server shares it.
-//
-// It ends with 1 when the sender puts fewer than 9.5 messages into a call at 5,000 messages
-// a second, or takes more than 0.105 requests a message at full load. Rates and waits depend
-// on the machine, and are for people to read.
 package main
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"runtime"
 	"slices"
 	"time"
 )
 
 const (
-	latency     = 5 * time.Millisecond // of a call
 	linger      = 5 * time.Millisecond
 	concurrency = 16
 	groups      = 1000
 )
 
-// load is a kind of work: a rate, a number of goroutines that send one message after
+// sending is a kind of work: a rate, a number of goroutines that send one message after
 // another, or a stream of messages that nobody waits for.
-type load struct {
+type sending struct {
 	name    string
 	rate    int
 	callers int
@@ -45,7 +27,7 @@ type load struct {
 	direct  bool // the server answers at once
 }
 
-var loads = []load{
+var sendings = []sending{
 	{name: "500/s", rate: 500},
 	{name: "5,000/s", rate: 5000},
 	{name: "full, 2,000 callers", callers: 2000},
@@ -60,7 +42,7 @@ var loads = []load{
 var producers = []producer{
 	{name: "sender.Send", start: bySender},
 	{name: "SDK, SendMessage", start: bySDK},
-	{name: "by hand, SendMessageBatch", start: byHand},
+	{name: "by hand, SendMessageBatch", start: sendByHand},
 	{name: "gocloud.dev topic", start: byGocloud},
 }
 
@@ -69,53 +51,53 @@ var streams = []producer{
 	{name: "bare loops of full batches", stream: bareLoops},
 }
 
-func main() {
-	seconds := flag.Float64("seconds", 3, "how long one measurement takes")
-	rounds := flag.Int("rounds", 3, "how often each is measured; the one with the median p99 is reported, of streams the one with the median rate")
-	flag.Parse()
-	fmt.Printf("%s/%s, %d CPUs, %s\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+// send compares producers, and reports whether the bounds were kept.
+func send(args []string) error {
+	flags := flag.NewFlagSet("send", flag.ExitOnError)
+	seconds := flags.Float64("seconds", 3, "how long one measurement takes")
+	rounds := flags.Int("rounds", 3, "how often each is measured; the one with the median p99 is reported, of streams the one with the median rate")
+	_ = flags.Parse(args) // it exits at an error
 	missed := false
-	for _, l := range loads {
+	for _, l := range sendings {
 		list := producers
 		if l.stream {
 			list = streams
 		}
 		results, err := compare(l, list, *rounds, time.Duration(*seconds*float64(time.Second)))
 		if err != nil {
-			fmt.Fprintf(os.Stderr, "send: %v\n", err)
-			os.Exit(2)
+			return err
 		}
 		report(l, list, results)
 		missed = missed || l.misses(results[0])
 	}
 	if missed {
-		fmt.Println("\na bound was missed")
-		os.Exit(1)
+		return errors.New("a bound was missed")
 	}
+	return nil
 }
 
 // compare measures producers in turns, since a shared machine changes, and returns a median
-// result of each.
-func compare(l load, list []producer, rounds int, duration time.Duration) ([]result, error) {
-	results := make([][]result, len(list))
+// sent of each.
+func compare(l sending, list []producer, rounds int, duration time.Duration) ([]sent, error) {
+	results := make([][]sent, len(list))
 	for range rounds {
 		for i, p := range list {
-			r, err := measure(p, l, duration)
+			r, err := measureSends(p, l, duration)
 			if err != nil {
 				return nil, fmt.Errorf("%s, %s: %w", p.name, l.name, err)
 			}
 			results[i] = append(results[i], r)
 		}
 	}
-	medians := make([]result, len(list))
+	medians := make([]sent, len(list))
 	for i := range list {
-		slices.SortFunc(results[i], func(a, b result) int { return cmp.Or(cmp.Compare(a.p99, b.p99), cmp.Compare(a.rate, b.rate)) })
+		slices.SortFunc(results[i], func(a, b sent) int { return cmp.Or(cmp.Compare(a.p99, b.p99), cmp.Compare(a.rate, b.rate)) })
 		medians[i] = results[i][rounds/2]
 	}
 	return medians, nil
 }
 
-func report(l load, list []producer, results []result) {
+func report(l sending, list []producer, results []sent) {
 	fmt.Printf("\n%-26s %10s %14s %16s %9s %9s\n", l.name, "messages/s", "messages/call", "requests/message", "p50", "p99")
 	for i, p := range list {
 		r := results[i]
@@ -128,7 +110,7 @@ func report(l load, list []producer, results []result) {
 }
 
 // misses reports whether the sender has missed a bound.
-func (l load) misses(r result) bool {
+func (l sending) misses(r sent) bool {
 	switch l.rate {
 	case 0:
 		return 1/r.fill > 0.105
@@ -150,6 +132,6 @@ func brief(d time.Duration) string {
 // were confirmed.
 type producer struct {
 	name   string
-	start  func(ctx context.Context, w *world) (send func(body, group string) error, stop func(), err error)
-	stream func(ctx context.Context, w *world, end time.Time) (confirmed int, err error)
+	start  func(ctx context.Context, w *outbox) (send func(body, group string) error, stop func(), err error)
+	stream func(ctx context.Context, w *outbox, end time.Time) (confirmed int, err error)
 }

@@ -130,17 +130,6 @@ func (w *world) wait(client *awssqs.Client) (held int, err error) {
 	}
 }
 
-// counting counts requests, the SDK's own tries included.
-type counting struct {
-	http.RoundTripper
-	n *atomic.Int64
-}
-
-func (c counting) Do(r *http.Request) (*http.Response, error) {
-	c.n.Add(1)
-	return c.RoundTrip(r)
-}
-
 // fill makes a queue and sends the messages.
 func fill(client *awssqs.Client, messages int) (url string, err error) {
 	ctx := context.Background()

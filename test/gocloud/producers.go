@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-func bySender(ctx context.Context, w *world) (func(body, group string) error, func(), error) {
+func bySender(ctx context.Context, w *outbox) (func(body, group string) error, func(), error) {
 	s, err := sender.New(w.client, sender.Config{Queue: w.url, Linger: linger, Concurrency: concurrency})
 	if err != nil {
 		return nil, nil, err
@@ -30,7 +30,7 @@ var numbers atomic.Int64
 // nextID returns a new deduplication id.
 func nextID() string { return strconv.FormatInt(numbers.Add(1), 10) }
 
-func bySDK(ctx context.Context, w *world) (func(body, group string) error, func(), error) {
+func bySDK(ctx context.Context, w *outbox) (func(body, group string) error, func(), error) {
 	send := func(body, group string) error {
 		in := &awssqs.SendMessageInput{QueueUrl: &w.url, MessageBody: &body}
 		if w.fifo {
@@ -42,9 +42,9 @@ func bySDK(ctx context.Context, w *world) (func(body, group string) error, func(
 	return send, func() {}, nil
 }
 
-// byHand is what one writes with the SDK: as many loops as calls may be in flight, each of
+// sendByHand is what one writes with the SDK: as many loops as calls may be in flight, each of
 // which takes up to ten messages, waiting for at most linger after the first.
-func byHand(ctx context.Context, w *world) (func(body, group string) error, func(), error) {
+func sendByHand(ctx context.Context, w *outbox) (func(body, group string) error, func(), error) {
 	type message struct {
 		body, group string
 		done        chan error
@@ -94,7 +94,7 @@ func byHand(ctx context.Context, w *world) (func(body, group string) error, func
 	return send, func() { close(messages); loops.Wait() }, nil
 }
 
-func byGocloud(ctx context.Context, w *world) (func(body, group string) error, func(), error) {
+func byGocloud(ctx context.Context, w *outbox) (func(body, group string) error, func(), error) {
 	topic := awssnssqs.OpenSQSTopic(ctx, w.client, w.url, nil)
 	send := func(body, group string) error {
 		m := &pubsub.Message{Body: []byte(body)}
@@ -107,7 +107,7 @@ func byGocloud(ctx context.Context, w *world) (func(body, group string) error, f
 }
 
 // enqueue is a loop of Enqueue.
-func enqueue(ctx context.Context, w *world, end time.Time) (confirmed int, err error) {
+func enqueue(ctx context.Context, w *outbox, end time.Time) (confirmed int, err error) {
 	s, err := sender.New(w.client, sender.Config{Queue: w.url, Linger: linger, Concurrency: concurrency})
 	if err != nil {
 		return 0, err
@@ -130,7 +130,7 @@ func enqueue(ctx context.Context, w *world, end time.Time) (confirmed int, err e
 }
 
 // bareLoops send batches of ten, as many at a time as the sender.
-func bareLoops(ctx context.Context, w *world, end time.Time) (int, error) {
+func bareLoops(ctx context.Context, w *outbox, end time.Time) (int, error) {
 	var n atomic.Int64
 	var loops errgroup.Group
 	for range concurrency {

@@ -15,27 +15,27 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 )
 
-// world is a server with a queue, and a client whose requests are counted.
-type world struct {
+// outbox is a server with a queue, and a client whose requests are counted.
+type outbox struct {
 	client   *awssqs.Client
 	url      string
 	fifo     bool
 	requests atomic.Int64
 }
 
-type result struct {
+type sent struct {
 	rate, fill float64
 	p50, p99   time.Duration
 	processor  time.Duration // a message, the server's included
 }
 
-func measure(p producer, l load, duration time.Duration) (result, error) {
+func measureSends(p producer, l sending, duration time.Duration) (sent, error) {
 	server, err := sqs.Serve("127.0.0.1:0", sqs.Config{History: -1})
 	if err != nil {
-		return result{}, err
+		return sent{}, err
 	}
 	defer server.Close()
-	w := &world{fifo: l.fifo}
+	w := &outbox{fifo: l.fifo}
 	ctx := context.Background()
 	transport := &http.Transport{MaxIdleConnsPerHost: 2 * groups}
 	defer transport.CloseIdleConnections()
@@ -47,11 +47,11 @@ func measure(p producer, l load, duration time.Duration) (result, error) {
 		name += ".fifo"
 	}
 	if w.url, err = harness.MakeQueue(ctx, w.client, name, nil); err != nil {
-		return result{}, err
+		return sent{}, err
 	}
 	if !l.direct {
 		if err := server.Inject(sqs.Fault{Kind: sqs.Latency, Latency: latency}); err != nil {
-			return result{}, err
+			return sent{}, err
 		}
 	}
 	m := &meter{}
@@ -59,7 +59,7 @@ func measure(p producer, l load, duration time.Duration) (result, error) {
 	if !l.stream {
 		send, stop, err := p.start(ctx, w)
 		if err != nil {
-			return result{}, err
+			return sent{}, err
 		}
 		defer stop()
 		m.send = send
@@ -80,24 +80,14 @@ func measure(p producer, l load, duration time.Duration) (result, error) {
 		err = errors.Join(err, fmt.Errorf("%d messages were confirmed, and the queue has %d", n, have))
 	}
 	if err != nil {
-		return result{}, err
+		return sent{}, err
 	}
-	r := result{rate: float64(n) / took.Seconds(), fill: float64(n) / float64(w.requests.Load()), processor: used / time.Duration(n)}
+	r := sent{rate: float64(n) / took.Seconds(), fill: float64(n) / float64(w.requests.Load()), processor: used / time.Duration(n)}
 	if !l.stream {
 		slices.Sort(m.waits)
 		r.p50, r.p99 = m.waits[n/2], m.waits[n*99/100]
 	}
 	return r, nil
-}
-
-type counting struct {
-	http.RoundTripper
-	requests *atomic.Int64
-}
-
-func (c counting) Do(r *http.Request) (*http.Response, error) {
-	c.requests.Add(1)
-	return c.RoundTrip(r)
 }
 
 // meter sends and measures how long that takes.
@@ -121,7 +111,7 @@ func (m *meter) one(due time.Time, group string) {
 }
 
 // atRate sends at regular intervals, however long a send takes.
-func (m *meter) atRate(l load, began time.Time, duration time.Duration) {
+func (m *meter) atRate(l sending, began time.Time, duration time.Duration) {
 	var all sync.WaitGroup
 	for i := range int(float64(l.rate) * duration.Seconds()) {
 		due := began.Add(time.Duration(i) * time.Second / time.Duration(l.rate))
@@ -132,7 +122,7 @@ func (m *meter) atRate(l load, began time.Time, duration time.Duration) {
 }
 
 // full has callers send one message after another.
-func (m *meter) full(l load, end time.Time) {
+func (m *meter) full(l sending, end time.Time) {
 	var all sync.WaitGroup
 	for i := range l.callers {
 		group := l.group(i)
@@ -145,7 +135,7 @@ func (m *meter) full(l load, end time.Time) {
 	all.Wait()
 }
 
-func (l load) group(i int) string {
+func (l sending) group(i int) string {
 	if !l.fifo {
 		return ""
 	}

@@ -1,15 +1,3 @@
-// Command consume measures what it costs to consume a queue: messages a second,
-// requests, and what is held, by sqsbatch's long poll compared with a loop written by
-// hand with AWS's SDK and with gocloud.dev's pubsub/awssnssqs. All have 64
-// slots, the same handler, and the same server: emulator/sqs over loopback,
-// which answers each call after 5 ms. Rates are those of
-// the middle eight tenths of the messages.
-//
-//	go run .
-//
-// It is a module of its own, so that sqsbatch does not depend on its opponents.
-// It ends with 1 when sqsbatch takes more than 0.21 requests a message; rates
-// depend on the machine, and are for people to read.
 package main
 
 import (
@@ -17,16 +5,12 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
-	"runtime"
 	"slices"
 	"time"
 )
 
-const (
-	slots   = 64
-	latency = 5 * time.Millisecond
-)
+// slots is how many messages each consumer handles at a time.
+const slots = 64
 
 // load is a kind of work.
 type load struct {
@@ -62,11 +46,12 @@ var consumers = []consumer{
 // maxRequests is the bound of requests a message; 0.2 is what ten at a time cost.
 const maxRequests = 0.21
 
-func main() {
-	seconds := flag.Float64("seconds", 5, "how many seconds of messages to send, by the slots' limit")
-	rounds := flag.Int("rounds", 3, "how often each is measured, in turns; medians are reported")
-	flag.Parse()
-	fmt.Printf("%s/%s, %d CPUs, %s; %d slots, %v a call\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), slots, latency)
+// consume compares consumers, and reports whether the bound was kept.
+func consume(args []string) error {
+	flags := flag.NewFlagSet("consume", flag.ExitOnError)
+	seconds := flags.Float64("seconds", 5, "how many seconds of messages to send, by the slots' limit")
+	rounds := flags.Int("rounds", 3, "how often each is measured, in turns; medians are reported")
+	_ = flags.Parse(args) // it exits at an error
 	missed := false
 	for _, l := range loads {
 		limit := l.limit
@@ -80,8 +65,7 @@ func main() {
 			for i, c := range consumers {
 				r, err := measure(c, l, messages)
 				if err != nil {
-					fmt.Fprintf(os.Stderr, "consume: %s, %s: %v\n", c.name, l.name, err)
-					os.Exit(2)
+					return fmt.Errorf("%s, %s: %w", c.name, l.name, err)
 				}
 				results[i] = append(results[i], r)
 			}
@@ -99,9 +83,9 @@ func main() {
 		}
 	}
 	if missed {
-		fmt.Printf("\nsqsbatch takes more than %v requests a message\n", maxRequests)
-		os.Exit(1)
+		return fmt.Errorf("sqsbatch takes more than %v requests a message", maxRequests)
 	}
+	return nil
 }
 
 func sorted[T cmp.Ordered](list []result, of func(result) T) []T {
