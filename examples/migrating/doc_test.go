@@ -16,7 +16,7 @@ const (
 )
 
 // Every example is shown by a page and is in a command, and every event of another
-// shape is in the test of an example. test/integration runs the commands.
+// shape is in the test of an example. test/compat runs the commands.
 func TestThePagesRunEveryExample(t *testing.T) {
 	var text strings.Builder
 	for _, page := range pages(t) {
