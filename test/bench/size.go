@@ -22,7 +22,7 @@ var adapters = []sizeProgram{
 	{"telemetry/emf", "telemetry/emf", "handler.RunWith(h, handler.Config{Hooks: emf.New(emf.Config{}).Hooks()})"},
 	{"telemetry/cloudwatch", "telemetry/cloudwatch", "handler.RunWith(h, handler.Config{Hooks: cloudwatch.New(cloudwatch.Config{}).Hooks()})"},
 	{"telemetry/prometheus", "net/http telemetry/prometheus", `metrics := prometheus.New(prometheus.Config{})
-	handler.RunWith(h, handler.Config{Hooks: []any{metrics}, Poll: handler.PollConfig{Handlers: map[string]http.Handler{"/metrics": metrics.Handler()}}})`},
+	handler.RunWith(h, handler.Config{Hooks: metrics.Hooks(), Poll: handler.PollConfig{Handlers: map[string]http.Handler{"/metrics": metrics.Handler()}}})`},
 	{"telemetry/otel", "telemetry/otel", "handler.RunWith(h, handler.Config{Hooks: otel.New(otel.Config{}).Hooks()})"},
 	{"telemetry/otel and an SDK", "go.opentelemetry.io/otel/sdk/metric go.opentelemetry.io/otel/sdk/trace telemetry/otel", `spans, points := trace.NewTracerProvider(), metric.NewMeterProvider()
 	handler.RunWith(h, handler.Config{Hooks: otel.New(otel.Config{TracerProvider: spans, MeterProvider: points, Flush: spans.ForceFlush}).Hooks()})`},

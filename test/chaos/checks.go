@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
 	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
@@ -64,11 +63,11 @@ func (k *check) try(ctx context.Context, f func(context.Context, *check)) {
 }
 
 // give sends so many of an order. Their numbers are above those of the phases.
-func (k *check) give(ctx context.Context, count int, o diary.Order) {
+func (k *check) give(ctx context.Context, count int, o task) {
 	var list []order
 	for range count {
 		o.N = k.run.messages + len(k.orders)
-		next := order{Order: o}
+		next := order{task: o}
 		if strings.HasSuffix(k.queue, ".fifo") {
 			next.group = strconv.Itoa(o.N)
 		}
@@ -85,9 +84,9 @@ func (k *check) start(settings ...string) *worker {
 }
 
 // count is how many lines of a kind, and of an outcome if given, the diaries have.
-func (k *check) count(kind diary.Kind, outcome diary.Outcome) (n int) {
+func (k *check) count(kind lineKind, outcome ending) (n int) {
 	for _, w := range k.workers {
-		lines, _ := diary.Read(w.diary) // there is none before the first line
+		lines, _ := readDiary(w.diary) // there is none before the first line
 		for _, l := range lines {
 			if l.Kind == kind && (outcome == "" || l.Outcome == outcome) {
 				n++
@@ -98,7 +97,7 @@ func (k *check) count(kind diary.Kind, outcome diary.Outcome) (n int) {
 }
 
 // awaitCount waits until the diaries have so many lines of a kind.
-func (k *check) awaitCount(ctx context.Context, n int, kind diary.Kind, outcome diary.Outcome) {
+func (k *check) awaitCount(ctx context.Context, n int, kind lineKind, outcome ending) {
 	must.Do(harness.Until(ctx, patience, func() error {
 		if got := k.count(kind, outcome); got < n {
 			return fmt.Errorf("%d of %d times %s %s", got, n, kind, outcome)
@@ -140,7 +139,7 @@ func (k *check) drain(ctx context.Context, settings ...string) {
 // finish drains the queue, after which each order was done once.
 func (k *check) finish(ctx context.Context) {
 	k.drain(ctx)
-	if n := k.count(diary.End, diary.OK); n != len(k.orders) {
+	if n := k.count(lineEnd, endedOK); n != len(k.orders) {
 		must.Failf("%d orders were done %d times", len(k.orders), n)
 	}
 }
@@ -152,8 +151,8 @@ func idleStop(ctx context.Context, k *check) {
 	best := time.Hour
 	for i := range 3 {
 		w := k.start()
-		k.give(ctx, 1, diary.Order{})
-		k.awaitCount(ctx, i+1, diary.End, diary.OK)
+		k.give(ctx, 1, task{})
+		k.awaitCount(ctx, i+1, lineEnd, endedOK)
 		k.awaitEmpty(ctx)
 		best = min(best, w.stop(0))
 	}
@@ -167,11 +166,11 @@ func idleStop(ctx context.Context, k *check) {
 // released. One that does not respect that is abandoned, its message left alone.
 func stopAtLimit(ctx context.Context, k *check) {
 	const limit = time.Second
-	k.give(ctx, 4, diary.Order{Millis: 60_000, Once: true})
-	k.give(ctx, 1, diary.Order{Millis: 60_000, Once: true, Deaf: true})
+	k.give(ctx, 4, task{Millis: 60_000, Once: true})
+	k.give(ctx, 1, task{Millis: 60_000, Once: true, Deaf: true})
 	w := k.start("SQSBATCH_DRAIN_LIMIT=" + limit.String())
-	k.awaitCount(ctx, 5, diary.Start, "")
-	k.give(ctx, 10, diary.Order{})
+	k.awaitCount(ctx, 5, lineStart, "")
+	k.give(ctx, 10, task{})
 	if took := w.stop(0); took < limit || took > limit+5*time.Second+slack {
 		must.Failf("the stop took %v, want %v and at most 5 s more", took, limit)
 	}
@@ -184,9 +183,9 @@ func stopAtLimit(ctx context.Context, k *check) {
 
 // secondSignal ends the process at once; its messages come back later.
 func secondSignal(ctx context.Context, k *check) {
-	k.give(ctx, 5, diary.Order{Millis: 60_000, Once: true})
+	k.give(ctx, 5, task{Millis: 60_000, Once: true})
 	w := k.start()
-	k.awaitCount(ctx, 5, diary.Start, "")
+	k.awaitCount(ctx, 5, lineStart, "")
 	must.Do(w.command.Process.Signal(os.Interrupt))
 	time.Sleep(200 * time.Millisecond)
 	took := w.stop(1)
@@ -199,13 +198,13 @@ func secondSignal(ctx context.Context, k *check) {
 // givenUp: SQS moves what fails, takes too long or hangs each time, and no more.
 func givenUp(ctx context.Context, k *check) {
 	const bad = 3
-	k.give(ctx, 20, diary.Order{})
-	k.give(ctx, 1, diary.Order{Fails: checkReceives})
-	k.give(ctx, 1, diary.Order{Millis: 60_000})
-	k.give(ctx, 1, diary.Order{Millis: 3000, Deaf: true, Fails: checkReceives})
+	k.give(ctx, 20, task{})
+	k.give(ctx, 1, task{Fails: checkReceives})
+	k.give(ctx, 1, task{Millis: 60_000})
+	k.give(ctx, 1, task{Millis: 3000, Deaf: true, Fails: checkReceives})
 	k.drain(ctx, "SQSBATCH_RECORD_TIMEOUT=1s", "SQSBATCH_GRACE=200ms")
 	visible, hidden := k.sizes(ctx, "dead-"+k.queue)
-	starts, done := k.count(diary.Start, ""), k.count(diary.End, diary.OK)
+	starts, done := k.count(lineStart, ""), k.count(lineEnd, endedOK)
 	if good := len(k.orders) - bad; visible+hidden != bad || done != good || starts != good+bad*checkReceives {
 		must.Failf("%d dead letters, %d of %d orders done, %d attempts: want %d, all that are good, and %d",
 			visible+hidden, done, len(k.orders), starts, bad, good+bad*checkReceives)

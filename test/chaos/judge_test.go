@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
 )
 
 // story is a run that never was: message 900, of the last phase, in two workers.
@@ -73,7 +72,7 @@ func (s *story) tell(script string) {
 		case "copied": // into the dead-letter queue
 			s.ledger.observe(sqs.Event{Time: from, Kind: sqs.Sent, Queue: deadName, Body: `{"n":900,"ms":1}`})
 		case "stall": // of two seconds
-			s.slept = map[*process][]diary.Line{s.one: {{Kind: diary.Stall, At: from, Lasted: 2 * time.Second}}}
+			s.slept = map[*process][]diaryLine{s.one: {{Kind: lineStall, At: from, Lasted: 2 * time.Second}}}
 		default:
 			if what == string(sqs.Received) {
 				s.receives++
@@ -93,7 +92,7 @@ func (s *story) handled(p *process, detail string, start, end time.Time) {
 		detail = rest
 	}
 	if detail != "" {
-		h.end, h.outcome = end, diary.Outcome(detail)
+		h.end, h.outcome = end, ending(detail)
 	}
 	s.handlings[h.n] = append(s.handlings[h.n], h)
 }

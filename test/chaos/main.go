@@ -9,8 +9,9 @@
 //	go run . -guarded half of the work is sent twice, to a guarded function
 //	go run . -sender  package sender sends, over a network that fails as well
 //	go run . -server elasticmq -messages 2000 -faults 0
+//	go run . replay   `sqsbatch dlq replay` is killed: see replay
 //
-// The last one has ElasticMQ for a server, which others wrote: what happened to
+// -server elasticmq has ElasticMQ for a server, which others wrote: what happened to
 // messages is then read from its answers, and it has no faults of its own. It
 // needs Java and, for the first run, Maven.
 //
@@ -42,13 +43,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
-	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
@@ -66,6 +64,23 @@ const (
 )
 
 func main() {
+	switch args := os.Args[1:]; {
+	case len(args) == 1 && args[0] == "worker":
+		runWorker()
+	case len(args) > 0 && args[0] == "replay":
+		if err := replayMain(args[1:]); err != nil {
+			fatal(err)
+		}
+	case len(args) == 4 && args[0] == bareLoop:
+		if err := runBare(context.Background(), args[1], args[2], args[3]); err != nil {
+			fatal(err)
+		}
+	default:
+		chaosMain()
+	}
+}
+
+func chaosMain() {
 	o := options{}
 	short := flag.Bool("short", false, "10,000 messages, 12 faults")
 	flag.IntVar(&o.messages, "messages", 100_000, "how many to send, at least 1,000")
@@ -117,8 +132,7 @@ func chaos(o options, folder string) (broken bool, err error) {
 	defer must.Return(&err)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	binary := filepath.Join(folder, "worker")
-	must.Do(harness.Build(ctx, binary, "./worker"))
+	binary := must.Get(os.Executable()) // also the worker
 	r := &run{options: o, orders: makeOrders(o.messages, rand.New(rand.NewPCG(o.seed, 0))), ledger: newLedger(o.messages)}
 	if o.guarded {
 		copies(r.orders, rand.New(rand.NewPCG(o.seed, 2)))
@@ -140,7 +154,7 @@ func chaos(o options, folder string) (broken bool, err error) {
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go r.watchHealth(watching)
-	go diary.Stalls(r.stalled)
+	go watchStalls(r.stalled)
 
 	err = must.Run(func() { r.play(ctx) })
 	cancel()

@@ -14,7 +14,6 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/test/chaos/httpstore"
 	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
@@ -82,7 +81,7 @@ func (s *server) open() error {
 // routes are what a slot's worker can reach.
 func (s *server) routes(g *gate) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle(httpstore.Path, s.store)
+	mux.Handle(storePath, s.store)
 	mux.Handle("/", &spy{s.handler, s.ledger, &g.process})
 	return mux
 }

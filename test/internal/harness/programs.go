@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Root returns the folder of the module. It works in any folder below it.
+// Root returns the folder of sqsbatch. It works in any folder below it, also in a nested module.
 func Root(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/sqsbatch/sqsbatch").Output()
 	if err != nil {
 		return "", fmt.Errorf("find the module (run this inside it): %w", err)
 	}

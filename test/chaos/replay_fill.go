@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -21,7 +22,7 @@ import (
 // A scene is a server with a dead-letter queue and the two queues that its messages came
 // from. orders names it in its redrive policy.
 type scene struct {
-	options
+	replayOptions
 	url                   string
 	client                *awssqs.Client
 	orders, returns, dead string
@@ -30,20 +31,19 @@ type scene struct {
 	ids map[string]int // the number of each message by its id in the dead-letter queue
 }
 
-func newScene(o options, url string) *scene {
-	s := &scene{options: o, url: url, client: harness.SQSClient(url, sqscall.FromMemory), orders: "orders", returns: "returns", dead: "dead", ids: map[string]int{}}
+func newScene(o replayOptions, url string) *scene {
+	s := &scene{replayOptions: o, url: url, client: harness.SQSClient(url, sqscall.FromMemory), orders: "orders", returns: "returns", dead: "dead", ids: map[string]int{}}
 	if o.fifo {
 		s.orders, s.returns, s.dead = "orders.fifo", "returns.fifo", "dead.fifo"
 	}
 	return s
 }
 
-// Both servers have this account.
-const account = "000000000000"
+func arn(queue string) string {
+	return "arn:aws:sqs:us-east-1:" + strings.Trim(account, "/") + ":" + queue
+}
 
-func arn(queue string) string { return "arn:aws:sqs:us-east-1:" + account + ":" + queue }
-
-func (s *scene) queueURL(name string) *string { return aws.String(s.url + "/" + account + "/" + name) }
+func (s *scene) queueURL(name string) *string { return aws.String(s.url + account + name) }
 
 // workers is how many calls fill and read the queues at the same time.
 const workers = 8

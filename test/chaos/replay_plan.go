@@ -133,8 +133,8 @@ func (l *letter) edited() string { return strings.TrimSuffix(l.body, "}") + `,"f
 
 var number = regexp.MustCompile(`^(?:plain |\{"n":\s*)([0-9]+)`)
 
-// numberOf finds the number of a message in its body; -1 if there is none.
-func numberOf(body string) int {
+// letterNumber finds the number of a message in its body; -1 if there is none.
+func letterNumber(body string) int {
 	found := number.FindStringSubmatch(body)
 	if found == nil {
 		return -1

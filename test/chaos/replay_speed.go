@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -42,15 +43,15 @@ type course struct {
 
 // measure compares the tool with the bare loop, counts its requests, and reads its memory in three
 // cases.
-func measure(ctx context.Context, o options) error {
-	url, stop, err := start(ctx, o)
+func measure(ctx context.Context, o replayOptions) error {
+	server, err := harness.StartSQS(ctx, o.program)
 	if err != nil {
 		return err
 	}
-	c := &course{scene: newScene(o, url), endpoint: url}
+	c := &course{scene: newScene(o, server.URL), endpoint: server.URL}
 	return errors.Join(must.Run(func() { c.requests(ctx) }), must.Run(func() { c.compare(ctx) }),
 		must.Run(func() { c.memory(ctx, "2,000 of 512 KiB, replayed", largeOnes, 512<<10, true) }),
-		must.Run(func() { c.memory(ctx, "100,000 of 100 bytes, none selected", manyOf100, 100, false) }), stop())
+		must.Run(func() { c.memory(ctx, "100,000 of 100 bytes, none selected", manyOf100, 100, false) }), server.Stop())
 }
 
 // requests counts the tool's calls for each message, when all are replayed and when none is.
@@ -140,7 +141,8 @@ func (c *course) lap(ctx context.Context, isTool bool, messages, size int, all b
 		must.Failf("%s has %d visible messages and %d hidden ones, want %d", full, visible, hidden, messages)
 	}
 	must.Get(c.client.PurgeQueue(ctx, &awssqs.PurgeQueueInput{QueueUrl: c.queueURL(full)}))
-	return took, peak(cmd.ProcessState)
+	usage, _ := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	return took, usage.Maxrss << 10 // KiB, on Linux
 }
 
 // sendCopies sends messages of a size.

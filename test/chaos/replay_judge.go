@@ -71,7 +71,7 @@ func (r *replay) judge(ctx context.Context, last result) {
 
 // number returns the letter of a message.
 func (j *judgment) number(m *types.Message) (l letter, ok bool) {
-	n := numberOf(aws.ToString(m.Body))
+	n := letterNumber(aws.ToString(m.Body))
 	if n < 0 || n >= j.messages {
 		j.wrong(n, "a message that nobody sent", "%q", short(aws.ToString(m.Body)))
 		return l, false
@@ -90,7 +90,7 @@ func (j *judgment) arrived(queue string, m *types.Message) {
 		j.wrong(l.n, "replayed, and not to be", "in %s", queue)
 		return
 	}
-	if want := j.destination(&l); queue != want {
+	if want := l.source(j.scene); queue != want {
 		j.wrong(l.n, "at the wrong destination", "in %s, not in %s", queue, want)
 	}
 	if what := l.difference(m, l.edited(), map[string]string{"edited": "yes"}); what != "" {

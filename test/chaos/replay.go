@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,10 +13,103 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
+
+// replayOptions are the flags.
+type replayOptions struct {
+	messages, kills, parallel int
+	rounds                    int
+	seed                      uint64
+	fifo, both, speed         bool
+	program                   string // sqsbatch, which is built
+	dir                       string // for journals
+}
+
+// replayMain shows with real processes that `sqsbatch dlq replay` loses nothing,
+// and how fast it is.
+//
+//	go run . replay -messages 5000 -kills 10 -both
+//	go run . replay -messages 100000 -kills 50 -fifo
+//	go run . replay -speed
+//
+// It fills a dead-letter queue (replay_fill.go, replay_plan.go), some messages as sqsbatch does it and some
+// as SQS does it. Then it replays a selection of them with an edit (replay.go): it interrupts
+// the first run, kills the next ones at random calls (replay_proxy.go), and has the last one go on to
+// its end. That one waits two minutes for the messages that the killed ones have hidden. At
+// the end it reads both sides of the server and judges (replay_judge.go):
+//
+//   - No selected message is lost. Each is at its destination, edited as asked.
+//   - Each message that is not selected is still in the dead-letter queue, as it was, and
+//     visible.
+//   - Only a message that was in flight at a kill may be there twice, and the tool names it.
+//     None is in a FIFO queue, if the last run began within five minutes.
+//   - After the interrupt no message is hidden.
+//
+// -speed compares the tool with a bare loop of the SDK on the same server, and reads the
+// peak memory of its process (replay_speed.go).
+func replayMain(args []string) error {
+	var o replayOptions
+	flags := flag.NewFlagSet("replay", flag.ExitOnError)
+	flags.IntVar(&o.messages, "messages", 5000, "how many messages are in the dead-letter queue")
+	flags.IntVar(&o.kills, "kills", 10, "how often the command is killed")
+	flags.IntVar(&o.parallel, "parallel", 16, "the command's --parallel")
+	flags.Uint64Var(&o.seed, "seed", 1, "seed of the kills")
+	flags.BoolVar(&o.fifo, "fifo", false, "FIFO queues instead of standard ones")
+	flags.BoolVar(&o.both, "both", false, "standard and FIFO queues side by side")
+	flags.BoolVar(&o.speed, "speed", false, "compare the speed with that of a bare loop, and read the memory")
+	flags.IntVar(&o.rounds, "rounds", 3, "how often each of the two is measured, with -speed")
+	_ = flags.Parse(args) // it exits at an error
+	return runReplay(context.Background(), o)
+}
+
+func runReplay(ctx context.Context, o replayOptions) (err error) {
+	defer must.Return(&err)
+	o.dir = must.Get(os.MkdirTemp("", "deadletters"))
+	defer func() { _ = os.RemoveAll(o.dir) }()
+	o.program = filepath.Join(o.dir, "sqsbatch.exe")
+	must.Do(harness.Build(ctx, o.program, "./cmd/sqsbatch"))
+	if o.speed {
+		return measure(ctx, o)
+	}
+	if !o.both {
+		return onServer(ctx, o)
+	}
+	var runs sync.WaitGroup
+	errs := make([]error, 2)
+	for i := range errs {
+		one := o
+		one.fifo = i == 1
+		runs.Go(func() { errs[i] = onServer(ctx, one) })
+	}
+	runs.Wait()
+	return errors.Join(errs...)
+}
+
+// onServer replays on a server of its own.
+func onServer(ctx context.Context, o replayOptions) (err error) {
+	defer must.Return(&err)
+	server := must.Get(harness.StartSQS(ctx, o.program))
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	p := must.Get(newProxy(server.URL))
+	defer p.close()
+	r := &replay{scene: newScene(o, server.URL), proxy: p}
+	if err := must.Run(func() { r.fill(ctx); r.run(ctx) }); err != nil {
+		return fmt.Errorf("%s queues: %w", o.kind(), err)
+	}
+	return nil
+}
+
+func (o *replayOptions) kind() string {
+	if o.fifo {
+		return "FIFO"
+	}
+	return "standard"
+}
 
 // A replay is the whole of what happens to one dead-letter queue.
 type replay struct {
@@ -63,7 +157,7 @@ func (r *replay) run(ctx context.Context) {
 			must.Failf("kill %d: %w", n+1, err)
 		}
 	}
-	r.print("%d kills in %s; the last run waits for what they have hidden", r.kills, seconds(r.first))
+	r.print("%d kills in %s; the last run waits for what they have hidden", r.kills, secondsSince(r.first))
 	r.judge(ctx, r.finish(ctx))
 }
 
@@ -73,21 +167,8 @@ func (r *replay) command(ctx context.Context, resume bool) *toolRun {
 	if resume {
 		return tool(ctx, r.program, append(args, "--resume")...)
 	}
-	args = append(args, "--by", "send", "--where", where, "--edit", edit, "--yes")
-	if r.server == elasticMQ {
-		args = append(args, "--to", r.orders) // it does not say where messages came from
-	} else {
-		args = append(args, "--origin", arn(r.returns)) // SQS lists only orders as a source
-	}
-	return tool(ctx, r.program, args...)
-}
-
-// destination is the queue that a letter goes to.
-func (r *replay) destination(l *letter) string {
-	if r.server == elasticMQ {
-		return r.orders
-	}
-	return l.source(r.scene)
+	// SQS lists only orders as a source.
+	return tool(ctx, r.program, append(args, "--by", "send", "--where", where, "--edit", edit, "--yes", "--origin", arn(r.returns))...)
 }
 
 // strike runs a process until a blow falls, at a random message of a random operation.
@@ -135,7 +216,7 @@ func (r *replay) finish(ctx context.Context) result {
 	if status != want || out.Error != "" || out.Failed+out.StillHidden+out.InFlightElsewhere > 0 || out.Unseen > 0 && !r.fifo {
 		must.Failf("the last run ended with status %d, want %d: %s", status, want, t.output())
 	}
-	r.print("the last run ended after %s with status %d", seconds(began), status)
+	r.print("the last run ended after %s with status %d", secondsSince(began), status)
 	again := r.command(ctx, true)
 	if status := again.run(func() {}); status != 2 {
 		must.Failf("--resume of a run that ended has status %d, want 2: %s", status, again.output())
@@ -173,7 +254,7 @@ func tool(ctx context.Context, program string, args ...string) *toolRun {
 	return t
 }
 
-// run runs it, and calls started meanwhile. It returns the exit status, -1 after a kill.
+// runReplay runs it, and calls started meanwhile. It returns the exit status, -1 after a kill.
 func (t *toolRun) run(started func()) (status int) {
 	must.Do(t.cmd.Start())
 	started()
@@ -198,5 +279,5 @@ func (t *toolRun) output() string {
 	return strings.TrimSpace(t.stdout.String() + "\n" + t.stderr.String())
 }
 
-// seconds is how long ago a time is.
-func seconds(since time.Time) string { return fmt.Sprintf("%.1f s", time.Since(since).Seconds()) }
+// secondsSince is how long ago a time is.
+func secondsSince(since time.Time) string { return fmt.Sprintf("%.1f s", time.Since(since).Seconds()) }

@@ -1,5 +1,4 @@
-// Package diary has a line for each handler call's start and end, despite kill -9.
-package diary
+package main
 
 import (
 	"bytes"
@@ -9,8 +8,8 @@ import (
 	"time"
 )
 
-// Order is a message's body: what its handler must do.
-type Order struct {
+// task is a message's body: what its handler must do.
+type task struct {
 	N         int  `json:"n"`
 	Key       int  `json:"key,omitempty"`       // one more than the N of the order whose copy it is
 	Millis    int  `json:"ms"`                  // how long to work
@@ -20,49 +19,57 @@ type Order struct {
 	Once      bool `json:"once,omitempty"`      // works at the first attempt only
 }
 
-// Outcome is how a handler call ended.
-type Outcome string
+// workOf is the number of the order whose work a message is.
+func (t task) workOf() int {
+	if t.Key > 0 {
+		return t.Key - 1
+	}
+	return t.N
+}
+
+// ending is how a handler call ended.
+type ending string
 
 const (
-	OK        Outcome = "ok"
-	Failed    Outcome = "failed"
-	Permanent Outcome = "permanent"
-	Cancelled Outcome = "cancelled"
+	endedOK        ending = "ok"
+	endedFailed    ending = "failed"
+	endedPermanent ending = "permanent"
+	endedCancelled ending = "cancelled"
 )
 
-// Line is one line of a diary.
-type Line struct {
-	Kind    Kind
+// diaryLine is one line of a diary.
+type diaryLine struct {
+	Kind    lineKind
 	N       int // the order's
 	Attempt int // the delivery's number, ApproximateReceiveCount
 	At      time.Time
-	Outcome Outcome       // of an End
+	Outcome ending        // of an End
 	Lasted  time.Duration // of a Stall, which ended at At
 }
 
-// Kind is what a line is about.
-type Kind string
+// lineKind is what a line is about.
+type lineKind string
 
 const (
-	Start Kind = "start"
-	End   Kind = "end"
-	Stall Kind = "stall"
+	lineStart lineKind = "start"
+	lineEnd   lineKind = "end"
+	lineStall lineKind = "stall"
 )
 
-// Writer appends to a diary, each line by one write, which outlives the process.
-type Writer struct{ file *os.File }
+// diaryWriter appends to a diary, each line by one write, which outlives the process.
+type diaryWriter struct{ file *os.File }
 
-// Open opens a diary to append to it.
-func Open(path string) (*Writer, error) {
+// openDiary opens a diary to append to it.
+func openDiary(path string) (*diaryWriter, error) {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	return &Writer{f}, nil
+	return &diaryWriter{f}, nil
 }
 
 // Write adds a line.
-func (w *Writer) Write(l Line) error {
+func (w *diaryWriter) Write(l diaryLine) error {
 	text, err := json.Marshal(l)
 	if err == nil {
 		_, err = w.file.Write(append(text, '\n'))
@@ -70,14 +77,14 @@ func (w *Writer) Write(l Line) error {
 	return err
 }
 
-// Read returns a diary's lines, without one that a killed worker did not end.
-func Read(path string) (lines []Line, err error) {
+// readDiary returns a diary's lines, without one that a killed worker did not end.
+func readDiary(path string) (lines []diaryLine, err error) {
 	text, err := os.ReadFile(path)
 	for line := range bytes.Lines(text) {
 		if !bytes.HasSuffix(line, []byte("\n")) {
 			break
 		}
-		var l Line
+		var l diaryLine
 		if err := json.Unmarshal(line, &l); err != nil {
 			return nil, fmt.Errorf("%s: %q: %w", path, line, err)
 		}
@@ -86,8 +93,8 @@ func Read(path string) (lines []Line, err error) {
 	return lines, err
 }
 
-// Stalls reports when the machine did not run this process. It does not return.
-func Stalls(report func(at time.Time, lasted time.Duration)) {
+// watchStalls reports when the machine did not run this process. It does not return.
+func watchStalls(report func(at time.Time, lasted time.Duration)) {
 	const tick, late = 20 * time.Millisecond, 50 * time.Millisecond
 	for {
 		before := time.Now()
