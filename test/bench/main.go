@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"slices"
 	"syscall"
 )
@@ -30,7 +29,7 @@ var benchmarks = []benchmark{
 	{"deadline", "whether functions answer in time while records hang (3 min)", deadline},
 	{"memory", "the peak memory of a container whose messages are made to fill it (1 min, Linux)", memory},
 	{"memory-process", "", memoryProcess},
-	{"throughput", "the emulator compared with ElasticMQ, and what a waiting message costs it", throughput},
+	{"waiting", "the memory that a waiting message costs the emulator (2 min)", waiting},
 }
 
 func main() {
@@ -54,8 +53,4 @@ func main() {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", os.Args[1], err)
 		os.Exit(1)
 	}
-}
-
-func machine() string {
-	return fmt.Sprintf("%s/%s, %d CPUs, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
 }

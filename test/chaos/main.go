@@ -71,10 +71,6 @@ func main() {
 		if err := replayMain(args[1:]); err != nil {
 			fatal(err)
 		}
-	case len(args) == 4 && args[0] == bareLoop:
-		if err := runBare(context.Background(), args[1], args[2], args[3]); err != nil {
-			fatal(err)
-		}
 	default:
 		chaosMain()
 	}

@@ -23,19 +23,16 @@ import (
 // replayOptions are the flags.
 type replayOptions struct {
 	messages, kills, parallel int
-	rounds                    int
 	seed                      uint64
-	fifo, both, speed         bool
+	fifo, both                bool
 	program                   string // sqsbatch, which is built
 	dir                       string // for journals
 }
 
-// replayMain shows with real processes that `sqsbatch dlq replay` loses nothing,
-// and how fast it is.
+// replayMain shows with real processes that `sqsbatch dlq replay` loses nothing.
 //
 //	go run . replay -messages 5000 -kills 10 -both
 //	go run . replay -messages 100000 -kills 50 -fifo
-//	go run . replay -speed
 //
 // It fills a dead-letter queue (replay_fill.go, replay_plan.go), some messages as sqsbatch does it and some
 // as SQS does it. Then it replays a selection of them with an edit (replay.go): it interrupts
@@ -49,9 +46,6 @@ type replayOptions struct {
 //   - Only a message that was in flight at a kill may be there twice, and the tool names it.
 //     None is in a FIFO queue, if the last run began within five minutes.
 //   - After the interrupt no message is hidden.
-//
-// -speed compares the tool with a bare loop of the SDK on the same server, and reads the
-// peak memory of its process (replay_speed.go).
 func replayMain(args []string) error {
 	var o replayOptions
 	flags := flag.NewFlagSet("replay", flag.ExitOnError)
@@ -61,8 +55,6 @@ func replayMain(args []string) error {
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of the kills")
 	flags.BoolVar(&o.fifo, "fifo", false, "FIFO queues instead of standard ones")
 	flags.BoolVar(&o.both, "both", false, "standard and FIFO queues side by side")
-	flags.BoolVar(&o.speed, "speed", false, "compare the speed with that of a bare loop, and read the memory")
-	flags.IntVar(&o.rounds, "rounds", 3, "how often each of the two is measured, with -speed")
 	_ = flags.Parse(args) // it exits at an error
 	return runReplay(context.Background(), o)
 }
@@ -73,9 +65,6 @@ func runReplay(ctx context.Context, o replayOptions) (err error) {
 	defer func() { _ = os.RemoveAll(o.dir) }()
 	o.program = filepath.Join(o.dir, "sqsbatch.exe")
 	must.Do(harness.Build(ctx, o.program, "./cmd/sqsbatch"))
-	if o.speed {
-		return measure(ctx, o)
-	}
 	if !o.both {
 		return onServer(ctx, o)
 	}
