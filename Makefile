@@ -69,7 +69,7 @@ lint: ## check formatting, go vet on three systems, staticcheck, go.mod
 compat: ## list the checks with other tools: "make sam" runs one, "make sam rie" runs two
 	go run ./test/compat
 
-COMPAT = sam samlocal samdeploy starter snippets migrating rie containers s3payload dynamodb clients
+COMPAT = sam samlocal samdeploy starter snippets migrating rie containers s3payload dynamodb elasticmq clients
 .PHONY: $(COMPAT)
 $(COMPAT):
 	go run ./test/compat $@
@@ -118,10 +118,6 @@ alerts: ## the alerts and Grafana's dashboard under Prometheus' own engine (20 s
 .PHONY: chaos
 chaos: ## 100,000 messages through kills, stops and network faults
 	cd test/chaos && go run .
-
-.PHONY: elasticmq
-elasticmq: ## stops and failures with ElasticMQ as the server (1 min; Java, Maven)
-	cd test/chaos && go run . -server elasticmq -messages 2000 -faults 0
 
 .PHONY: image
 image: ## build the container image of examples/orders (BuildKit)

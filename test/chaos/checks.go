@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,7 +24,7 @@ func (r *run) checks(ctx context.Context) error {
 	// An idle stop is a matter of a second's parts, so nothing works next to it.
 	r.each(ctx, map[string]func(context.Context, *check){"idle-stop": idleStop})
 	r.each(ctx, map[string]func(context.Context, *check){
-		"stop-at-limit": stopAtLimit, "second-signal": secondSignal, "given-up": givenUp,
+		"stop-at-limit": stopAtLimit, "given-up": givenUp,
 	})
 	return ctx.Err()
 }
@@ -174,23 +173,8 @@ func stopAtLimit(ctx context.Context, k *check) {
 	if took := w.stop(0); took < limit || took > limit+5*time.Second+slack {
 		must.Failf("the stop took %v, want %v and at most 5 s more", took, limit)
 	}
-	// ElasticMQ goes on with a long poll whose client has left, and hides what it gives it.
-	if visible, hidden := k.sizes(ctx, k.queue); k.run.options.server == emulator && (visible != len(k.orders)-1 || hidden != 1) {
+	if visible, hidden := k.sizes(ctx, k.queue); visible != len(k.orders)-1 || hidden != 1 {
 		must.Failf("after the stop %d messages are visible and %d hidden, want %d and 1", visible, hidden, len(k.orders)-1)
-	}
-	k.finish(ctx)
-}
-
-// secondSignal ends the process at once; its messages come back later.
-func secondSignal(ctx context.Context, k *check) {
-	k.give(ctx, 5, task{Millis: 60_000, Once: true})
-	w := k.start()
-	k.awaitCount(ctx, 5, lineStart, "")
-	must.Do(w.command.Process.Signal(os.Interrupt))
-	time.Sleep(200 * time.Millisecond)
-	took := w.stop(1)
-	if said := strings.Join(w.LastLines(), "\n"); took > slack || !strings.Contains(said, "second signal") {
-		must.Failf("it took %v and said %q, want the reason at once", took, said)
 	}
 	k.finish(ctx)
 }

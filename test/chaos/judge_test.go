@@ -269,34 +269,3 @@ func TestSpy(t *testing.T) {
 		t.Errorf("a lost answer: %+v", c)
 	}
 }
-
-// What ElasticMQ did is read from its answers.
-func TestInfer(t *testing.T) {
-	s := newStory()
-	s.ledger.infer("ReceiveMessage", []byte(`{"QueueUrl":"http://x/0/orders","VisibilityTimeout":5}`),
-		[]byte(`{"Messages":[{"Body":"{\"n\":900,\"ms\":1}","ReceiptHandle":"h","Attributes":{"ApproximateReceiveCount":"2"}}]}`))
-	m := &s.ledger.messages[hero]
-	if m.last != 0 || s.ledger.deliveries[0].attempt != 2 || time.Until(m.due) < 4*time.Second {
-		t.Errorf("a receive: %+v, %+v", m, s.ledger.deliveries)
-	}
-	entries := `{"QueueUrl":"http://x/0/orders","Entries":[{"Id":"0","ReceiptHandle":"h","VisibilityTimeout":0}]}`
-	s.ledger.infer("DeleteMessageBatch", []byte(entries), []byte(`{"Failed":[{"Id":"0"}]}`))
-	if !m.deleted.IsZero() {
-		t.Error("deleted by an entry that failed")
-	}
-	s.ledger.infer("ChangeMessageVisibilityBatch", []byte(entries), []byte(`{"Successful":[{"Id":"0"}]}`))
-	if time.Until(m.due) > 0 {
-		t.Error("not released")
-	}
-	for range 2 {
-		s.ledger.infer("DeleteMessageBatch", []byte(entries), []byte(`{"Successful":[{"Id":"0"}]}`))
-	}
-	if n, _ := s.ledger.finished(everything); m.deleted.IsZero() || n != 1 {
-		t.Errorf("deleted %v, %d messages are done", m.deleted, n)
-	}
-	s.ledger.infer("SendMessageBatch", []byte(`{"QueueUrl":"http://x/0/dead-orders","Entries":[{"Id":"0","MessageBody":"{\"n\":900,\"ms\":1}"}]}`),
-		[]byte(`{"Successful":[{"Id":"0"}]}`))
-	if len(m.copies) != 1 {
-		t.Errorf("%d dead letters", len(m.copies))
-	}
-}

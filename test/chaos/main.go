@@ -8,12 +8,7 @@
 //	go run . -short   10,000 messages, 12 faults, for CI
 //	go run . -guarded half of the work is sent twice, to a guarded function
 //	go run . -sender  package sender sends, over a network that fails as well
-//	go run . -server elasticmq -messages 2000 -faults 0
 //	go run . replay   `sqsbatch dlq replay` is killed: see replay
-//
-// -server elasticmq has ElasticMQ for a server, which others wrote: what happened to
-// messages is then read from its answers, and it has no faults of its own. It
-// needs Java and, for the first run, Maven.
 //
 // With -guarded the workers use package idempotency, with a store that they share and that
 // is reached by the same network. Then it asks of all work, rather than of each message,
@@ -53,15 +48,8 @@ import (
 type options struct {
 	messages, faultsWanted, stopsWanted int
 	seed                                uint64
-	server                              string
 	guarded, sender                     bool
 }
-
-// The servers.
-const (
-	emulator  = "emulator"
-	elasticMQ = "elasticmq"
-)
 
 func main() {
 	switch args := os.Args[1:]; {
@@ -84,7 +72,6 @@ func chaosMain() {
 	flag.Uint64Var(&o.seed, "seed", 1, "decides what is sent and which faults come in which order")
 	flag.BoolVar(&o.guarded, "guarded", false, "guard the function by package idempotency, and send half of the work twice")
 	flag.BoolVar(&o.sender, "sender", false, "send by package sender, over a network that fails as well")
-	flag.StringVar(&o.server, "server", emulator, "emulator or elasticmq")
 	flag.Parse()
 	if *short {
 		o.messages, o.faultsWanted = 10_000, 12
@@ -93,7 +80,7 @@ func chaosMain() {
 	if o.messages < 20_000 {
 		o.stopsWanted = 6
 	}
-	if flag.NArg() > 0 || o.messages < 1000 || o.faultsWanted < 0 || o.guarded && o.sender || o.server != emulator && o.server != elasticMQ {
+	if flag.NArg() > 0 || o.messages < 1000 || o.faultsWanted < 0 || o.guarded && o.sender {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -133,7 +120,7 @@ func chaos(o options, folder string) (broken bool, err error) {
 	if o.guarded {
 		copies(r.orders, rand.New(rand.NewPCG(o.seed, 2)))
 	}
-	r.server = must.Get(newServer(ctx, o, r.ledger))
+	r.server = must.Get(newServer(o, r.ledger))
 	defer r.server.close()
 	r.fleet = &fleet{binary: binary, folder: folder, server: r.server, violations: &r.violations, guarded: o.guarded}
 	for i := range r.fleet.networks {

@@ -131,7 +131,7 @@ func (r *run) phaseEverything(ctx context.Context, random *rand.Rand) {
 		must.Do(err)
 	default:
 	}
-	r.server.behave()
+	r.server.state.ClearFaults()
 	if r.sending != nil {
 		must.Do(r.sending.close(ctx))
 		r.finishCopies(ctx)

@@ -105,9 +105,6 @@ func (s *sending) close(ctx context.Context) error {
 
 // misbehaveToSenders injects the server's own faults into the sends.
 func (s *server) misbehaveToSenders() error {
-	if s.state == nil {
-		return nil
-	}
 	var list []sqs.Fault
 	for _, queue := range mainQueues {
 		for _, f := range []sqs.Fault{

@@ -41,6 +41,7 @@ var checks = []check{
 	{name: "containers", about: "deploy/ and the Dockerfile; build and run the image", run: checkContainers},
 	{name: "s3payload", about: "exchange messages in S3 with the SQS Extended Client for Python", run: checkS3Payload},
 	{name: "dynamodb", about: "idempotency/dynamostore against DynamoDB Local, Powertools on the same table", run: checkDynamoDB},
+	{name: "elasticmq", about: "package sender and the long poll with ElasticMQ as the server", run: checkElasticMQ},
 	{name: "clients", about: "clients and libraries of others against sqsbatch sqs", run: checkClients, flags: clientFlags},
 	{name: "rie", about: "the sample events and records that hang under AWS's Runtime Interface Emulator (Linux)", run: checkRIE},
 }

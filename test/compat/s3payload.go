@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -161,7 +160,7 @@ func fromPython(ctx context.Context, w *s3World, name string, made func(note fun
 		}
 	})
 	must.Do(handler.Poll(ctx, h, handler.Config{
-		SQS: w.queues, Logger: w.logger(), Poll: handler.PollConfig{Queues: []string{url}, Wait: time.Second},
+		SQS: w.queues, Logger: w.stage.Logger(), Poll: handler.PollConfig{Queues: []string{url}, Wait: time.Second},
 	}))
 	must.Do(same(sent, got))
 }
@@ -187,15 +186,13 @@ func senderToPython(ctx context.Context, w *s3World) {
 	must.Do(same(sent, got))
 }
 
-func (w *s3World) logger() *slog.Logger { return slog.New(slog.NewJSONHandler(w.stage.Log, nil)) }
-
 // missing is what a real server says of no object and of no bucket: both fail for
 // good, and the former is ignored if that was asked for.
 func missing(ctx context.Context, w *s3World) {
 	var wrong []error
 	for name, want := range map[string]string{bucket: "no such object in S3", "sqsbatch-no-such-bucket": "no such bucket in S3"} {
 		r := batch.Record{MessageID: "m", Body: fmt.Sprintf(`["software.amazon.payloadoffloading.PayloadS3Pointer",{"s3BucketName":%q,"s3Key":"none"}]`, name)}
-		cfg := s3payload.Config{Buckets: []string{name}, Warned: log.New(w.logger(), log.Config{}).Warned}
+		cfg := s3payload.Config{Buckets: []string{name}, Warned: log.New(w.stage.Logger(), log.Config{}).Warned}
 		h := batch.Text(func(context.Context, string) error { return errors.New("the function was called") })
 		err := s3payload.Unwrap(cfg)(h).Handle(ctx, r)
 		if fmt.Println(err); !batch.VerdictOf(err).Permanent || !strings.Contains(err.Error(), want) {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,6 +58,9 @@ func NewStage(ctx context.Context, name string) (*Stage, error) {
 	log, err := openLog(name)
 	return &Stage{Root: root, Tmp: tmp, Log: log}, err
 }
+
+// Logger writes JSON to the log.
+func (s *Stage) Logger() *slog.Logger { return slog.New(slog.NewJSONHandler(s.Log, nil)) }
 
 // Close removes the scratch directory.
 func (s *Stage) Close() error { return os.RemoveAll(s.Tmp) }
