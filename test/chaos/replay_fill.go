@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -88,17 +87,9 @@ func (s *scene) sendAll(ctx context.Context) {
 }
 
 func (s *scene) send(ctx context.Context, l letter) {
-	in := &awssqs.SendMessageInput{QueueUrl: s.queueURL(s.dead), MessageBody: &l.body, MessageAttributes: l.attributes}
+	in := &awssqs.SendMessageInput{QueueUrl: s.queueURL(s.dead), MessageBody: &l.body, MessageAttributes: l.attributes(s)}
 	if l.moved {
 		in.QueueUrl = s.queueURL(s.orders)
-	} else {
-		in.MessageAttributes = map[string]types.MessageAttributeValue{
-			"sqsbatch": {DataType: aws.String("String"), StringValue: aws.String(l.origin(s))},
-		}
-		maps.Copy(in.MessageAttributes, l.attributes)
-	}
-	if l.trace != "" {
-		in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{"AWSTraceHeader": {DataType: aws.String("String"), StringValue: &l.trace}}
 	}
 	if s.fifo {
 		in.MessageGroupId, in.MessageDeduplicationId = &l.group, aws.String(strconv.Itoa(l.n))

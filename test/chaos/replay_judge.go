@@ -71,9 +71,9 @@ func (r *replay) judge(ctx context.Context, last result) {
 
 // number returns the letter of a message.
 func (j *judgment) number(m *types.Message) (l letter, ok bool) {
-	n := letterNumber(aws.ToString(m.Body))
-	if n < 0 || n >= j.messages {
-		j.wrong(n, "a message that nobody sent", "%q", short(aws.ToString(m.Body)))
+	n, known := numberOf(aws.ToString(m.Body))
+	if !known || n >= j.messages {
+		j.wrong(n, "a message that nobody sent", "%.200q", aws.ToString(m.Body))
 		return l, false
 	}
 	return newLetter(n, j.fifo), true
@@ -93,7 +93,7 @@ func (j *judgment) arrived(queue string, m *types.Message) {
 	if want := l.source(j.scene); queue != want {
 		j.wrong(l.n, "at the wrong destination", "in %s, not in %s", queue, want)
 	}
-	if what := l.difference(m, l.edited(), map[string]string{"edited": "yes"}); what != "" {
+	if what := l.difference(m, j.scene, true); what != "" {
 		j.wrong(l.n, "not edited as asked", "%s", what)
 	}
 	if j.fifo {
@@ -111,11 +111,7 @@ func (j *judgment) left(m *types.Message) {
 		return
 	}
 	j.stayed[l.n]++
-	extra := map[string]string{}
-	if origin := l.origin(j.scene); origin != "" {
-		extra["sqsbatch"] = origin
-	}
-	if what := l.difference(m, l.body, extra); what != "" {
+	if what := l.difference(m, j.scene, false); what != "" {
 		j.wrong(l.n, "changed in the dead-letter queue", "%s", what)
 	}
 }
