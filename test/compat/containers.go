@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -205,192 +204,74 @@ func goEnv(ctx context.Context, name string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// settings are what deploy/kubernetes sets, read from the file that users copy.
-type settings struct {
-	env   map[string]string
-	grace time.Duration // after which the platform kills
-}
-
-func readSettings(root string) *settings {
-	text := must.Get(os.ReadFile(filepath.Join(root, "deploy", "kubernetes", "deployment.yaml")))
-	var d struct {
-		Spec struct {
-			Template struct {
-				Spec struct {
-					Grace      int `yaml:"terminationGracePeriodSeconds"`
-					Containers []struct {
-						Env []struct {
-							Name  string `yaml:"name"`
-							Value string `yaml:"value"`
-						} `yaml:"env"`
-					} `yaml:"containers"`
-				} `yaml:"spec"`
-			} `yaml:"template"`
-		} `yaml:"spec"`
-	}
-	must.Do(yaml.Unmarshal(text, &d))
-	s := &settings{env: map[string]string{}, grace: time.Duration(d.Spec.Template.Spec.Grace) * time.Second}
-	for _, c := range d.Spec.Template.Spec.Containers {
-		for _, v := range c.Env {
-			s.env[v.Name] = v.Value
-		}
-	}
-	return s
-}
-
-// A container runs the image.
-type container struct {
-	*tools.Engine
-	*settings
-	*servedQueues
-	id, health string // health is where the health checks are
-}
-
-// runContainer runs the image as the deployments do: read-only, without capabilities,
-// with their settings, but for the addresses.
-func runContainer(ctx context.Context, e *tools.Engine, s *settings, q *servedQueues, url string) *container {
-	c := &container{Engine: e, settings: s, servedQueues: q, health: must.Get(harness.FreeAddress())}
-	env := maps.Clone(s.env)
+// checkRuns runs the image as the deployments do: read-only, without capabilities, with the settings of
+// deploy/kubernetes, but for the addresses. It handles orders, those that cannot be shipped are dead
+// letters, the health checks pass, and a stop without work takes no time.
+func checkRuns(ctx context.Context, e *tools.Engine, root string) (err error) {
+	defer must.Return(&err)
+	server := must.Get(sqs.Serve("127.0.0.1:0", sqs.Config{}))
+	defer server.Close()
+	client, health := server.Client(), must.Get(harness.FreeAddress())
+	queue, dead := must.Get2(harness.MakeQueues(ctx, client, "orders", "orders-dead", 5))
+	env := settings(root)
 	maps.Copy(env, map[string]string{
-		"SQSBATCH_QUEUE_URL": url, "SQSBATCH_DEAD_LETTER_QUEUE": q.deadURL, "SQSBATCH_HEALTH_ADDR": c.health,
+		"SQSBATCH_QUEUE_URL": queue, "SQSBATCH_DEAD_LETTER_QUEUE": dead, "SQSBATCH_HEALTH_ADDR": health,
 		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
 	})
 	args := []string{"run", "--detach", "--network=host", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"}
 	for name, value := range env {
 		args = append(args, "--env", name+"="+value)
 	}
-	c.id = must.Get(e.Output(ctx, append(args, image)...))
-	return c
+	id := must.Get(e.Output(ctx, append(args, image)...))
+	defer func() {
+		if err != nil {
+			said, logErr := e.Docker(ctx, "logs", "--tail", "20", id).CombinedOutput()
+			err = fmt.Errorf("%w\nthe program said (%v):\n%s", err, logErr, said)
+		}
+	}()
+	return must.Run(func() {
+		const good = 50
+		for i := range good + 1 {
+			body := fmt.Sprintf(`{"id":"o-%d","sku":%q,"quantity":1}`, i, map[bool]string{false: "ok", true: "unknown"}[i == good])
+			must.Get(client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: &queue, MessageBody: &body}))
+		}
+		must.Do(harness.Until(ctx, 30*time.Second, func() error {
+			letters, _, err := harness.Depth(ctx, client, dead)
+			if letters != 1 {
+				err = fmt.Errorf("%d dead letters (%v)", letters, err)
+			}
+			return errors.Join(err, harness.RequireEmpty(ctx, client, queue))
+		}))
+		must.Get(e.Output(ctx, "exec", id, "/livez")) // the health check of Amazon ECS
+		answer := must.Get(http.Get("http://" + health + "/readyz"))
+		_ = answer.Body.Close()
+		begin := time.Now()
+		must.Get(e.Output(ctx, "stop", id))
+		took, code := time.Since(begin), must.Get(e.Output(ctx, "inspect", "--format", "{{.State.ExitCode}}", id))
+		if answer.StatusCode != http.StatusOK || code != "0" || took > 5*time.Second {
+			must.Failf("/readyz answered %s, an idle stop took %v and ended with %s", answer.Status, took, code)
+		}
+		fmt.Printf("%d orders handled, 1 dead letter; /livez passes; a stop without work took %.1f s\n", good, took.Seconds())
+	})
 }
 
-// stop returns the exit code, 137 of one that is killed, and the time.
-func (c *container) stop(ctx context.Context) (code int, took time.Duration) {
-	begin := time.Now()
-	must.Get(c.Output(ctx, "stop", "--time", strconv.Itoa(int(c.grace/time.Second)), c.id))
-	took = time.Since(begin)
-	return must.Get(strconv.Atoi(must.Get(c.Output(ctx, "inspect", "--format", "{{.State.ExitCode}}", c.id)))), took
-}
-
-// checkRuns has the image handle orders, be asked for its health, and stop.
-func checkRuns(ctx context.Context, e *tools.Engine, root string) (err error) {
-	defer must.Return(&err)
-	s, q := readSettings(root), must.Get(serveQueues(ctx))
-	defer q.close()
-	for _, step := range []struct {
-		what, url string
-		run       func(context.Context, *container) error
-	}{
-		{"orders", q.url, handleOrders},
-		{"a stop at work", q.url, stopAtWork},
-		{"a wrong queue", q.url + "-not", wrongQueue},
-	} {
-		c := runContainer(ctx, e, s, q, step.url)
-		if err := step.run(ctx, c); err != nil {
-			said, logErr := e.Docker(ctx, "logs", "--tail", "20", c.id).CombinedOutput()
-			return fmt.Errorf("%s: %w\nthe program said (%v):\n%s", step.what, err, logErr, said)
+// settings are the variables of deploy/kubernetes, read from the file that users copy.
+func settings(root string) map[string]string {
+	var d struct {
+		Spec struct {
+			Template struct {
+				Spec struct {
+					Containers []struct {
+						Env []struct{ Name, Value string }
+					}
+				}
+			}
 		}
 	}
-	return nil
-}
-
-// handleOrders are handled, those that cannot be shipped are dead letters, the health
-// check of Amazon ECS passes, and a stop without work takes no time.
-func handleOrders(ctx context.Context, c *container) (err error) {
-	defer must.Return(&err)
-	const good = 50
-	for i := range good {
-		c.send(ctx, fmt.Sprintf(`{"id":"o-%d","sku":"ok","quantity":1}`, i))
+	must.Do(yaml.Unmarshal(must.Get(os.ReadFile(filepath.Join(root, "deploy", "kubernetes", "deployment.yaml"))), &d))
+	env := map[string]string{}
+	for _, v := range d.Spec.Template.Spec.Containers[0].Env {
+		env[v.Name] = v.Value
 	}
-	c.send(ctx, `{"id":"o-x","sku":"unknown","quantity":1}`)
-	must.Do(harness.Until(ctx, 30*time.Second, func() error { return c.counts(ctx, 0, 0, 1) }))
-	must.Get(c.Output(ctx, "exec", c.id, "/livez"))
-	must.Do(get(ctx, "http://"+c.health+"/readyz"))
-	code, took := c.stop(ctx)
-	if code != 0 || took > 5*time.Second {
-		return fmt.Errorf("an idle stop took %v and ended with %d", took, code)
-	}
-	fmt.Printf("%d orders handled, 1 dead letter; /livez passes; a stop without work took %.1f s\n", good, took.Seconds())
-	return nil
-}
-
-// stopAtWork stops the program while a handler ignores that: the platform must not
-// have to kill, and the order stays hidden.
-func stopAtWork(ctx context.Context, c *container) (err error) {
-	defer must.Return(&err)
-	c.send(ctx, `{"id":"o-h","sku":"hang:1h","quantity":1}`)
-	must.Do(harness.Until(ctx, 30*time.Second, func() error { return c.counts(ctx, 0, 1, 1) }))
-	code, took := c.stop(ctx)
-	limit := must.Get(time.ParseDuration(c.env["SQSBATCH_DRAIN_LIMIT"]))
-	if code != 0 || took < limit || took > c.grace-500*time.Millisecond {
-		return fmt.Errorf("took %v and ended with %d: want from the drain limit %v to well before the kill at %v, and 0", took, code, limit, c.grace)
-	}
-	if err := c.counts(ctx, 0, 1, 1); err != nil {
-		return fmt.Errorf("after the stop the order is not left alone: %w", err)
-	}
-	fmt.Printf("a stop with a handler that hangs took %.1f s of %v, and the order is left alone\n", took.Seconds(), c.grace)
-	_, err = c.client.PurgeQueue(ctx, &awssqs.PurgeQueueInput{QueueUrl: &c.url})
-	return err
-}
-
-// wrongQueue is a mistake that a deployment must see: the program ends at once.
-func wrongQueue(ctx context.Context, c *container) error {
-	ended, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	if code, err := c.Output(ended, "wait", c.id); err != nil || code != "1" {
-		return fmt.Errorf("the program ended with %q (%v), want 1", code, err)
-	}
-	said, err := c.Docker(ctx, "logs", c.id).CombinedOutput()
-	if err != nil || !strings.Contains(string(said), c.url+"-not") {
-		return errors.New("the program does not name the queue")
-	}
-	fmt.Println("a wrong queue ends the program with 1 and its name")
-	return nil
-}
-
-// servedQueues are a queue and its dead-letter queue, on a server of their own.
-type servedQueues struct {
-	server       *sqs.Server
-	client       *awssqs.Client
-	url, deadURL string
-}
-
-func serveQueues(ctx context.Context) (*servedQueues, error) {
-	server, err := sqs.Serve("127.0.0.1:0", sqs.Config{})
-	if err != nil {
-		return nil, err
-	}
-	q := &servedQueues{server: server, client: server.Client()}
-	for name, url := range map[string]*string{"orders": &q.url, "orders-dead": &q.deadURL} {
-		if *url, err = harness.MakeQueue(ctx, q.client, name, nil); err != nil {
-			return nil, errors.Join(err, server.Close())
-		}
-	}
-	return q, nil
-}
-
-func (q *servedQueues) close() { _ = q.server.Close() }
-
-func (q *servedQueues) send(ctx context.Context, body string) {
-	must.Get(q.client.SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: &q.url, MessageBody: &body}))
-}
-
-// counts wants so many messages to be visible, in flight and dead.
-func (q *servedQueues) counts(ctx context.Context, visible, inFlight, dead int) (err error) {
-	defer must.Return(&err)
-	nowVisible, nowInFlight := must.Get2(harness.Depth(ctx, q.client, q.url))
-	nowDead, _ := must.Get2(harness.Depth(ctx, q.client, q.deadURL))
-	if nowVisible != visible || nowInFlight != inFlight || nowDead != dead {
-		return fmt.Errorf("%d visible, %d in flight, %d dead", nowVisible, nowInFlight, nowDead)
-	}
-	return nil
-}
-
-func get(ctx context.Context, url string) (err error) {
-	defer must.Return(&err)
-	answer := must.Get(http.DefaultClient.Do(must.Get(http.NewRequestWithContext(ctx, http.MethodGet, url, nil))))
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, answer.Status)
-	}
-	return nil
+	return env
 }
