@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -29,14 +28,12 @@ const (
 	inFlight         = 10_000
 	consumedMessages = 40_000
 	bodyBytes        = 1000
-	gocognit         = "github.com/uudashr/gocognit/cmd/gocognit@v1.3.0"
 )
 
 // measure prints how large and how costly the core is (packages batch,
 // partialfailure and handler, and what they import), compared with commit fa72870
 // and what it is to become. It is a report: whatever the figures are, its status is 0.
-// With -list it lists the functions that it counts, with -cognitive those above 20 by
-// gocognit, which the go command downloads.
+// With -list it lists the functions that it counts.
 //
 // How each is counted:
 //
@@ -59,7 +56,6 @@ func measure(_ context.Context, args []string) (err error) {
 	defer must.Return(&err)
 	flags := flag.NewFlagSet("measure", flag.ExitOnError)
 	list := flags.Bool("list", false, "list the functions that a record passes, and the long ones")
-	cognitive := flags.Bool("cognitive", false, "list functions above 20 by gocognit, which takes the network")
 	_ = flags.Parse(args) // it exits at an error
 	dir := must.Get(os.MkdirTemp("", "measure"))
 	defer func() { _ = os.RemoveAll(dir) }()
@@ -94,14 +90,6 @@ func measure(_ context.Context, args []string) (err error) {
 
 	longest, over := long(all, 70)
 	row("lines of the longest function; functions over 70 lines", "61; 0", fmt.Sprintf("%d; %d", longest, len(over)), "≤ 70; 0")
-	if *cognitive {
-		fmt.Println("\nFunctions above 20 by gocognit (1 at fa72870, 0 to reach):")
-		cmd := exec.Command("go", slices.Concat([]string{"run", gocognit, "-over", "20", "-ignore", "_test.go"}, core, internal)...)
-		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-		if err := cmd.Run(); !errors.As(err, new(*exec.ExitError)) { // it fails when there is one
-			must.Do(err)
-		}
-	}
 	if *list {
 		fmt.Printf("\nIn a container:\n%s\n\nOn Lambda:\n%s\n\nOver 70 lines:\n%s\n",
 			strings.Join(container, "\n"), strings.Join(lambda, "\n"), strings.Join(over, "\n"))
