@@ -146,6 +146,9 @@ func TestJudgeMessage(t *testing.T) {
 			if got := strings.Join(s.violations.list, "\n"); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 				t.Errorf("violations %q, want %q", got, test.want)
 			}
+			if n, _ := s.ledger.finished(everything); (n == 1) != strings.Contains(test.script, "deleted") {
+				t.Errorf("%d messages are deleted", n)
+			}
 			if again := s.findings.again[everything]; test.why != "" && again[test.why] != 1 || test.why == "" && len(again) > 0 {
 				t.Errorf("handled again: %v, want %q", again, test.why)
 			}
