@@ -38,8 +38,8 @@ cover: ## run the tests and show what they cover (cover.out)
 	go tool cover -func=cover.out | tail -n 1
 
 .PHONY: record
-record: ## draw README.md's terminal anew, from a run of make demo's command
-	go run ./cmd/sqsbatch/internal/record
+record: ## write what README.md and docs show of sqsbatch local and sqsbatch sqs
+	go test ./cmd/sqsbatch -run TestPages -update
 
 .PHONY: bench
 bench: ## run the benchmarks, six times each, for benchstat
@@ -137,7 +137,7 @@ ci: ## everything that a change must pass
 
 .PHONY: nightly
 nightly: ## what is random in it, many times over: histories, fuzz targets, kills (hours)
-	NIGHTLY=1 .ci/run $(or $(STAGES),fuzz simulate other_go stores chaos deadletters)
+	NIGHTLY=1 .ci/run $(or $(STAGES),fuzz windows goreleaser simulate other_go stores chaos deadletters otlp lifecycle outbox)
 
 # What "sam build" calls for OrdersFunction. Everything that decides what comes
 # out is on the line: without CGO_ENABLED=0 the binary would want the build

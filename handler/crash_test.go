@@ -21,6 +21,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/test/cases"
 )
 
 // A crash is a queue with one message that kills every process that handles it.
@@ -221,7 +222,7 @@ func TestCrash(t *testing.T) {
 			if c.lambda {
 				c.visibility = 3 * time.Minute
 			}
-			const runs = 10
+			runs := cases.Of(4, 10)
 			all := 0
 			for seed := range uint64(runs) {
 				lost, kills := c.run(t, seed, 49)

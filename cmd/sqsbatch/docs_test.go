@@ -17,9 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
@@ -52,8 +50,8 @@ func everyLine(t *testing.T) string {
 	})
 	v.Event(track.Record{Process: 1, PanickedAt: "a", DeadLetterQueue: "a", Final: true})
 	v.Event(track.Ended{ColdStart: true, Error: "a", AllFailed: "a"})
-	v.Event(track.Process{Change: container.Change{Ended: "a", Asked: true, Again: time.Second}, CutOff: 1})
-	v.Summary(view.Summary{Progress: track.Progress{HandledAgain: 1, Starts: 1, Crashes: 1}, Metrics: &runstats.Report{}})
+	v.Event(track.Process{Change: track.Change{Ended: "a", Asked: true, Again: time.Second}, CutOff: 1})
+	v.Summary(view.Summary{Progress: track.Progress{HandledAgain: 1, Starts: 1, Crashes: 1}, Metrics: &track.Report{}})
 	golden.OK(t, v.Err())
 	return out.String()
 }
@@ -197,4 +195,66 @@ func TestMan_HasAPageForEachCommand(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The pages show what `sqsbatch local --once` and `sqsbatch sqs` print, but for times, ports and the
+// numbers of invocations.
+func TestPages_ShowWhatIsPrinted(t *testing.T) {
+	t.Parallel() // it takes the seconds that the orders take to come back
+	const readme, local, emulators = "../../README.md", "../../docs/observability/local.md", "../../docs/emulators.md"
+	printed, err := command(t, t.TempDir(), "local", "--once").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, printed)
+	}
+	_, run, _ := strings.Cut(string(printed), "\n\n")
+	invocation, run, _ := strings.Cut(run, "to come back\n")
+	_, end, _ := strings.Cut(run, "\n\n")
+	result, _, _ := strings.Cut(end, "\n\n")
+	shows(t, readme, "local", invocation+"to come back\n…\n"+result+"\n")
+	shows(t, local, "local", end)
+
+	line := regexp.MustCompile(`(?m)^go run \./cmd/sqsbatch (sqs .*)$`).FindStringSubmatch(docpage.Read(t, emulators))
+	if line == nil {
+		t.Fatalf("%s has no command", emulators)
+	}
+	var out bytes.Buffer
+	interrupts := make(chan os.Signal, 1)
+	interrupts <- os.Interrupt
+	args := append(strings.Fields(line[1]), "--addr", "127.0.0.1:0")
+	if status := cli.Run(t.Context(), root(cli.IO{Args: args, Stdout: show.To(&out), Stderr: show.To(os.Stderr), Interrupts: interrupts})); status != 0 {
+		t.Fatal(status)
+	}
+	shows(t, emulators, "sqs", regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(out.String(), "127.0.0.1:9324"))
+}
+
+// shows wants the facts of an output in a page.
+func shows(t *testing.T, page, name, output string) {
+	t.Helper()
+	want := "```text\n" + output + "```\n"
+	if _, text, _ := docpage.Section(t, page, name); !slices.Equal(facts(text), facts(want)) {
+		docpage.RequireSection(t, page, name, want, *golden.Update)
+	}
+}
+
+var (
+	tableTitles = regexp.MustCompile(`^ +n +min `)
+	passing     = regexp.MustCompile(`^waiting: |^#\d+ +(?:took |\d+ records?(?:, cold start)?$)`) // which messages come back together
+	changing    = regexp.MustCompile(`^#\d+|<?\b\d+(?:\.\d+)?(?:ms|s|m)\b| \(\d+ invocations, .*\)`)
+)
+
+// facts are what an output shows, whatever the machine and the jitter: its lines in order of the
+// alphabet, of those below the titles of a table only the name.
+func facts(output string) (lines []string) {
+	table := false
+	for line := range strings.Lines(output) {
+		table = table || tableTitles.MatchString(line)
+		if table && !strings.HasPrefix(line, " ") {
+			line, _, _ = strings.Cut(line, "  ")
+		}
+		if !passing.MatchString(strings.TrimSpace(line)) {
+			lines = append(lines, strings.Join(strings.Fields(changing.ReplaceAllString(line, "~")), " "))
+		}
+	}
+	slices.Sort(lines)
+	return slices.Compact(lines)
 }

@@ -13,7 +13,7 @@ import (
 func TestDeepGroups_KeepSlotsBusy(t *testing.T) {
 	const slots, deep = 10, 20
 	for _, groups := range []int{slots, 3 * slots} {
-		for _, takes := range []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, 900 * time.Millisecond, 5 * time.Second} {
+		for _, takes := range []time.Duration{50 * time.Millisecond, 300 * time.Millisecond, 5 * time.Second} {
 			inWorld(t, fifoQueue, lasting(takes), func(c *longpoll.Config) { c.Engine.Concurrency = slots }, func(w *world) {
 				w.inject(latency(5 * time.Millisecond))
 				var list []string

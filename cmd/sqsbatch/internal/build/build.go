@@ -7,8 +7,11 @@
 //	}
 //	binary, err := goCommand.Build(ctx, pkg, dir)
 //
-// It builds with the tags of a deployment and without cgo, but always for the operating
-// system and processor of this machine: it ignores GOOS and GOARCH.
+// It builds with the tags of a deployment, but always for the operating system and processor
+// of this machine: it ignores GOOS and GOARCH. It builds without cgo, as for a deployment, if
+// that makes a difference: if a package that is not Go's own has cgo. Otherwise cgo is as in
+// `go test` and `go run`, so that packages that these have compiled are not compiled again:
+// those that import net would be, which takes half a minute.
 package build
 
 import (
@@ -20,6 +23,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -34,6 +38,7 @@ type Package struct {
 	Files []string
 
 	workDir, pattern string
+	cgo              bool // a package that is not Go's own has cgo
 }
 
 // A Builder finds and builds main packages. [Go] is one.
@@ -74,7 +79,7 @@ func (Go) Find(ctx context.Context, arg string) (*Package, error) {
 	if info, err := os.Stat(arg); err == nil && info.IsDir() {
 		p.workDir, p.pattern = arg, "."
 	}
-	list, messages, err := p.run(ctx, "list", "-e", "-f", "{{.Name}}\t{{.Dir}}\t{{.ImportPath}}\t{{join .GoFiles \"/\"}}\t{{with .Error}}{{printf \"%q\" .Err}}{{end}}", "-tags", tags, "--", p.pattern)
+	list, messages, err := p.run(ctx, "list", "-e", "-deps", "-f", listed, "-tags", tags, "--", p.pattern)
 	if errors.Is(err, ErrNoGo) {
 		return nil, err
 	}
@@ -82,6 +87,9 @@ func (Go) Find(ctx context.Context, arg string) (*Package, error) {
 		return nil, &Error{Package: arg, Output: messages, Err: err}
 	}
 	lines := strings.Split(strings.TrimRight(list, "\r\n"), "\n")
+	all := len(lines)
+	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == withCgo })
+	p.cgo = len(lines) < all
 	if len(lines) > 1 {
 		return nil, fmt.Errorf("%s names %d packages; give the one that has the function's main", arg, len(lines))
 	}
@@ -103,8 +111,15 @@ func (Go) Find(ctx context.Context, arg string) (*Package, error) {
 	return p, nil
 }
 
-// tags exclude aws-lambda-go's RPC mode, which provided runtimes do not use.
-const tags = "lambda.norpc"
+const (
+	// tags exclude aws-lambda-go's RPC mode, which provided runtimes do not use.
+	tags = "lambda.norpc"
+	// withCgo is the line of a package that is not Go's own and has cgo.
+	withCgo = "cgo"
+	// listed is the line of a package for Find. Imported packages have none, but for withCgo.
+	listed = `{{if and .CgoFiles (not .Standard)}}` + withCgo + "\n" + `{{end}}{{if not .DepOnly}}` +
+		"{{.Name}}\t{{.Dir}}\t{{.ImportPath}}\t{{join .GoFiles \"/\"}}\t{{with .Error}}{{printf \"%q\" .Err}}{{end}}{{end}}"
+)
 
 // Build compiles the package into dir and returns the path, or an [*Error].
 func (Go) Build(ctx context.Context, p *Package, dir string) (string, error) {
@@ -132,7 +147,10 @@ func (p *Package) run(ctx context.Context, args ...string) (stdout, stderr strin
 	var out, messages bytes.Buffer
 	cmd := exec.CommandContext(ctx, goCommand, args...)
 	cmd.Dir = p.workDir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	cmd.Env = append(os.Environ(), "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	if p.cgo {
+		cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
+	}
 	cmd.Stdout, cmd.Stderr = &out, &messages
 	err = cmd.Run()
 	if ctx.Err() != nil {

@@ -74,6 +74,26 @@ func TestCompilersWords(t *testing.T) {
 	}
 }
 
+// A package with cgo is built without it, as for a deployment. If no package has cgo, the
+// compiled packages of `go build` serve.
+func TestBuild_Cgo(t *testing.T) {
+	t.Setenv("CGO_ENABLED", "1") // the default if there is a C compiler
+	const main = "package main\n\nimport \"example.com/m/lib\"\n\nfunc main() { println(lib.How) }\n"
+	for _, c := range []struct{ with, without, how string }{
+		{"package lib\n\nimport \"C\"\n\nconst How = \"with\"\n", "//go:build !cgo\n\npackage lib\n\nconst How = \"without\"\n", "without"},
+		{"//go:build cgo\n\npackage lib\n\nconst How = \"with\"\n", "package lib\n", "with"},
+	} {
+		module(t, map[string]string{"main.go": main, "lib/with.go": c.with, "lib/without.go": c.without})
+		p, err := (build.Go{}).Find(t.Context(), ".")
+		golden.OK(t, err)
+		binary, err := (build.Go{}).Build(t.Context(), p, t.TempDir())
+		golden.OK(t, err)
+		if out, err := exec.CommandContext(t.Context(), binary).CombinedOutput(); err != nil || string(out) != c.how+"\n" {
+			t.Errorf("it printed %q, %v; want %s", out, err, c.how)
+		}
+	}
+}
+
 func TestBuildIsCancelled(t *testing.T) {
 	module(t, map[string]string{"main.go": hello})
 	p, err := (build.Go{}).Find(t.Context(), ".")

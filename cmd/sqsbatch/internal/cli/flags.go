@@ -109,6 +109,18 @@ func (a Assignments) String() string { return "" }
 // Type implements pflag.Value.
 func (a Assignments) Type() string { return "KEY=VALUE" }
 
+// Argument adds an argument of the command line that follows --parameter-overrides A=1, as SAM's
+// commands take them. It returns false for any other argument.
+func (a Assignments) Argument(command, arg string) (taken bool, err error) {
+	if len(a) == 0 || !strings.Contains(arg, "=") {
+		return false, nil
+	}
+	if err := a.Set(arg); err != nil {
+		return true, Usagef(command, "--parameter-overrides %s: %v", arg, err)
+	}
+	return true, nil
+}
+
 // Set implements pflag.Value. One argument may have several, separated by blanks.
 func (a Assignments) Set(s string) error {
 	key, value, ok := strings.Cut(s, "=")

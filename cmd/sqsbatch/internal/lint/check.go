@@ -10,9 +10,10 @@ import (
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
-	rules "github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/terraform"
 )
 
 // A file is a template with what the rules say of it.
@@ -20,7 +21,7 @@ type file struct {
 	input
 	src   []byte
 	lines [][]byte // of src, made by line
-	rules.Result
+	judged
 	fixed []rules.Finding // the edits that --fix wrote
 	// notes are about the file as a whole, and details those for --verbose.
 	notes, details []string
@@ -29,10 +30,22 @@ type file struct {
 	parameters map[string]string // of the template's, those that are set
 }
 
+// judged is what the rules say as the configuration and the baseline have it.
+type judged struct {
+	rules.Result
+	fingerprints []string // of Findings
+	accepted     int      // findings of the baseline, which are not in Findings
+}
+
 // check reads one template and applies the rules.
 func (o *options) check(in input) *file {
 	f := &file{input: in}
 	if f.src, f.err = o.read(in); f.err != nil {
+		return f
+	}
+	if terraform.IsPlan(f.src) {
+		f.checkPlan()
+		f.judged = o.judge(f.path, f.Result)
 		return f
 	}
 	t, err := parse(in.path, f.src)
@@ -43,6 +56,7 @@ func (o *options) check(in input) *file {
 	f.generated = f.generated || t.OfCDK()
 	if f.err = o.choose(f, t); f.err == nil {
 		f.Result, f.err = apply(t, f.parameters)
+		f.judged = o.judge(f.path, f.Result)
 	}
 	f.notes = append(f.notes, f.undecided()...)
 	if st, err := t.Stack(template.Options{Parameters: f.parameters}); f.err == nil && err == nil && !hasSubject(st) {
@@ -51,19 +65,57 @@ func (o *options) check(in input) *file {
 	return f
 }
 
+// maxPlan bounds a plan of Terraform, which has each resource three times.
+const maxPlan = 64 << 20
+
 // read reads the text of an input.
 func (o *options) read(in input) ([]byte, error) {
 	if in.path != stdin {
-		return template.ReadFile(in.path, template.MaxSize)
+		return template.ReadFile(in.path, maxPlan)
 	}
-	src, err := template.ReadAll(o.stdin, template.MaxSize)
+	src, err := template.ReadAll(o.stdin, maxPlan)
 	if err != nil {
 		return nil, fmt.Errorf("standard input: %w", err)
 	}
 	return src, nil
 }
 
+// checkPlan applies the rules to a plan or a state of Terraform. Findings have addresses and
+// attributes, and fixes say what to write in HCL: the source is not known.
+func (f *file) checkPlan() {
+	f.generated = true
+	source, err := terraform.Read(f.src)
+	if err != nil {
+		f.err = fmt.Errorf("%s: %w", f.path, err)
+		return
+	}
+	if f.Result, f.err = apply(source.Template, nil); f.err != nil {
+		return
+	}
+	for i, x := range f.Findings {
+		x.Resource, x.Attribute = source.Place(x.Pos)
+		x.Message = terraform.Text(x.Message)
+		if x.Fix != nil {
+			x.Fix = &rules.Fix{Says: terraform.Setting(x.Fix.Name, x.Fix.Value)}
+		}
+		x.Pos, x.EndCol = template.Pos{}, 0
+		f.Findings[i] = x
+	}
+	for i, u := range f.Unknown {
+		u.Resource, u.Attribute = source.Place(u.Pos)
+		u.Message = terraform.Text(u.Message)
+		u.Pos, u.EndCol = template.Pos{}, 0
+		f.Unknown[i] = u
+	}
+	if st, err := source.Template.Stack(template.Options{}); err == nil && !hasSubject(st) {
+		f.notes = append(f.notes, "it has no SQS queue and no event source mapping, so there is nothing to check")
+	}
+}
+
 func parse(path string, src []byte) (*template.Template, error) {
+	if len(src) > template.MaxSize {
+		return nil, fmt.Errorf("%s: it is larger than %d MiB, the most that is read of a template", path, template.MaxSize>>20)
+	}
 	t, err := template.Parse(src)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -79,6 +131,25 @@ func apply(t *template.Template, parameters map[string]string) (rules.Result, er
 		return rules.Result{}, err
 	}
 	return rules.Check(st)
+}
+
+// judge applies the configuration and the baseline to what the rules say of a file.
+func (o *options) judge(path string, r rules.Result) judged {
+	o.config.adjust(&r)
+	j := judged{Result: r}
+	j.Findings = nil
+	name := o.fingerprints(path)
+	for _, x := range r.Findings {
+		fingerprint := name(x)
+		if _, known := o.known[fingerprint]; known {
+			o.known[fingerprint] = true
+			j.accepted++
+			continue
+		}
+		j.Findings = append(j.Findings, x)
+		j.fingerprints = append(j.fingerprints, fingerprint)
+	}
+	return j
 }
 
 // undecided says which resources are not checked because a parameter has no value, and how to
@@ -162,8 +233,13 @@ func hasSubject(st *template.Stack) bool {
 }
 
 // shown are the findings of the severity that is asked for, or above.
-func (o *options) shown(f *file) []rules.Finding {
-	return slices.DeleteFunc(slices.Clone(f.Findings), func(x rules.Finding) bool { return !o.counts(x) })
+func (o *options) shown(f *file) (list []finding) {
+	for i, x := range f.Findings {
+		if o.counts(x) {
+			list = append(list, finding{x, f.fingerprints[i]})
+		}
+	}
+	return list
 }
 
 // counts says whether a finding is of the severity that is asked for, or above.
@@ -199,6 +275,7 @@ type tally struct {
 	NotShown   int    `json:"notShown"`
 	Fixed      int    `json:"fixed"`
 	Suppressed int    `json:"suppressed"`
+	Baseline   int    `json:"baseline"`
 	Unknown    int    `json:"unknown"`
 	Unreadable int    `json:"unreadable"`
 }
@@ -219,6 +296,7 @@ func (o *options) tally(files []*file) tally {
 			}
 		}
 		n.Suppressed += len(f.Suppressed)
+		n.Baseline += f.accepted
 		n.Unknown += len(f.Unknown)
 		n.Fixed += len(f.fixed)
 		if f.err != nil {
@@ -247,7 +325,7 @@ func (o *options) outcome(files []*file) error {
 	if err := errors.Join(problems...); err != nil {
 		return &cli.StatusError{Status: unreadable, Err: err}
 	}
-	if n := o.tally(files).found(); n > 0 {
+	if n := o.tally(files).found(); n > 0 && o.output != "baseline" {
 		return &cli.StatusError{Status: foundSome, Err: fmt.Errorf("%s of severity %s or above", show.Count(n, "finding"), o.severity)}
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	rules "github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 )
 
 // notFixed begins the note on a file that --fix left alone.
@@ -27,14 +27,14 @@ func (o *options) fixAll(f *file) {
 		f.notes = append(f.notes, notFixed+"it is not a regular file; name the file itself")
 		return
 	}
-	before, result := f.src, f.Result
+	before, result := f.src, f.judged
 	refused := map[string]bool{}
 	for range 10 * len(result.Findings) { // a fix may show the next finding, but not without end
 		x, ok := o.nextFix(f, refused)
 		if !ok {
 			break
 		}
-		if !f.fix(x) {
+		if !o.fixOne(f, x) {
 			refused[key(x)] = true
 		}
 	}
@@ -44,7 +44,7 @@ func (o *options) fixAll(f *file) {
 	o.writing.Lock()
 	defer o.writing.Unlock()
 	if err := replace(f.path, before, f.src); err != nil {
-		f.src, f.Result, f.fixed = before, result, nil
+		f.src, f.judged, f.fixed = before, result, nil
 		f.err = fmt.Errorf("--fix cannot write %s: %w", f.path, err)
 	}
 }
@@ -62,9 +62,9 @@ func (o *options) nextFix(f *file, refused map[string]bool) (rules.Finding, bool
 // key names a finding, wherever its lines move to.
 func key(x rules.Finding) string { return x.ID + " " + x.Resource + " " + x.Message }
 
-// fix changes the text by the fix of a finding. It changes nothing and returns false
+// fixOne changes the text by the fix of a finding. It changes nothing and returns false
 // unless the finding is gone afterwards and there is no other error in its place.
-func (f *file) fix(x rules.Finding) bool {
+func (o *options) fixOne(f *file, x rules.Finding) bool {
 	src, err := x.Fix.Apply(f.src)
 	if err != nil {
 		return false
@@ -73,13 +73,14 @@ func (f *file) fix(x rules.Finding) bool {
 	if err != nil {
 		return false
 	}
-	result, err := apply(t, f.parameters)
+	said, err := apply(t, f.parameters)
+	result := o.judge(f.path, said)
 	like := func(other rules.Finding) bool { return other.ID == x.ID && other.Resource == x.Resource } // the message may have a value
 	isError := func(other rules.Finding) bool { return other.Severity == rules.Error }
-	if err != nil || number(result, like) >= number(f.Result, like) || number(result, isError) > number(f.Result, isError) || len(result.Unknown) > len(f.Unknown) {
+	if err != nil || number(result.Result, like) >= number(f.Result, like) || number(result.Result, isError) > number(f.Result, isError) || len(result.Unknown) > len(f.Unknown) {
 		return false
 	}
-	f.src, f.Result = src, result
+	f.src, f.judged = src, result
 	f.fixed = append(f.fixed, x)
 	return true
 }

@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
-	rules "github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 const fewAttempts = `Resources:
@@ -21,16 +23,14 @@ const fewAttempts = `Resources:
 // fixing checks a file in which only SB202 has a fix: it replaces old by new.
 func fixing(t *testing.T, o *options, path, text, old, new string) *file {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, os.WriteFile(path, []byte(text), 0o640))
 	f := o.check(input{path: path})
 	at := strings.Index(text, old)
 	for i := range f.Findings {
 		x := &f.Findings[i]
 		x.Fix = nil
 		if x.ID == "SB202" {
-			x.Fix = &rules.Fix{Says: "says", Edit: rules.Edit{Start: at, End: at + len(old), New: new}}
+			x.Fix = &rules.Fix{Says: "says", Edit: template.Edit{Start: at, End: at + len(old), New: new}}
 		}
 	}
 	if f.err != nil || !few(f) {
@@ -68,7 +68,7 @@ func TestFix_IsProven(t *testing.T) {
 		if tt.written {
 			want = strings.Replace(fewAttempts, tt.old, tt.new, 1)
 		}
-		got := read(t, path)
+		got := docpage.Read(t, path)
 		if f.err != nil || got != want || len(f.fixed) > 0 != tt.written || few(f) == tt.written {
 			t.Errorf("%s: %v, %d fixed, %d left\n%s", name, f.err, len(f.fixed), len(f.Findings), got)
 		}
@@ -92,19 +92,10 @@ func TestFix_LeavesFilesAlone(t *testing.T) {
 		f := fixing(t, o, path, fewAttempts, "maxReceiveCount: 2", "maxReceiveCount: 5")
 		o.severity, f.generated = tt.severity, isGenerated(path)
 		o.fixAll(f)
-		if got := read(t, path); got != fewAttempts || len(f.fixed) > 0 || !slices.Equal(f.notes, tt.notes) {
+		if got := docpage.Read(t, path); got != fewAttempts || len(f.fixed) > 0 || !slices.Equal(f.notes, tt.notes) {
 			t.Errorf("%s: %d fixed, notes %q\n%s", tt.path, len(f.fixed), f.notes, got)
 		}
 	}
-}
-
-func read(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 // The file keeps its mode, and a link stays a link. Nothing is left next to it.
@@ -114,23 +105,17 @@ func TestFix_ReplacesTheFile(t *testing.T) {
 	o := defaults()
 	f := fixing(t, o, path, fewAttempts, "maxReceiveCount: 2", "maxReceiveCount: 5")
 	if runtime.GOOS != "windows" { // which has neither modes nor links for everyone
-		if err := os.Symlink("t.yaml", link); err != nil {
-			t.Fatal(err)
-		}
+		golden.OK(t, os.Symlink("t.yaml", link))
 		f.path = link
 	}
 	if o.fixAll(f); f.err != nil || len(f.fixed) != 1 {
 		t.Fatal(f.err, f.fixed)
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	for _, e := range entries {
 		info, err := os.Lstat(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		golden.OK(t, err)
 		isLink := e.Name() == "link.yaml" && info.Mode()&os.ModeSymlink != 0
 		isFile := e.Name() == "t.yaml" && (info.Mode() == 0o640 || runtime.GOOS == "windows")
 		if !isLink && !isFile {
@@ -150,9 +135,7 @@ func TestFix_CannotWrite(t *testing.T) {
 	} {
 		o, path := defaults(), filepath.Join(dir, name+".yaml")
 		f := fixing(t, o, path, fewAttempts, "maxReceiveCount: 2", "maxReceiveCount: 5")
-		if err := spoil(path); err != nil {
-			t.Fatal(err)
-		}
+		golden.OK(t, spoil(path))
 		before, _ := os.ReadFile(path) // "gone" has none
 		o.fixAll(f)
 		after, _ := os.ReadFile(path)

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	rules "github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 )
 
@@ -17,6 +17,9 @@ func writeGitHub(out io.Writer, o *options, files []*file) error {
 		uri := relative(o.base, f.path)
 		for _, x := range o.shown(f) {
 			message := x.Message + "\n" + reason(x.Info)
+			if x.Pos.Line == 0 && x.Resource != "" {
+				message = x.Resource + ": " + message
+			}
 			if x.Fix != nil {
 				message += "\nFix: " + x.Fix.Says
 			}

@@ -5,7 +5,7 @@ import (
 	"io"
 	"slices"
 
-	rules "github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 )
 
@@ -19,6 +19,7 @@ type (
 		Column    int    `json:"column,omitempty"`
 		EndColumn int    `json:"endColumn,omitempty"`
 		Resource  string `json:"resource,omitempty"`
+		Attribute string `json:"attribute,omitempty"` // of Terraform
 	}
 	findingLine struct {
 		Type     string `json:"type"` // "finding", "fixed" or "suppressed"
@@ -66,7 +67,7 @@ func (f *file) jsonLines(o *options) (lines []any) {
 		lines = append(lines, line)
 	}
 	for _, x := range o.shown(f) {
-		line := f.findingLine("finding", x)
+		line := f.findingLine("finding", x.Finding)
 		if x.Fix != nil {
 			line.Fix = &fixFields{x.Fix.Says, x.Fix.Diff(f.path, f.src)}
 		}
@@ -78,24 +79,24 @@ func (f *file) jsonLines(o *options) (lines []any) {
 		lines = append(lines, line)
 	}
 	for _, u := range f.Unknown {
-		lines = append(lines, noteLine{"unknown", f.place(u.Pos, u.EndCol, u.Resource), append([]string{}, u.Rules...), u.Message})
+		lines = append(lines, noteLine{"unknown", f.place(u.Pos, u.EndCol, u.Resource, u.Attribute), append([]string{}, u.Rules...), u.Message})
 	}
 	for _, note := range slices.Concat(f.notes, f.details) {
-		lines = append(lines, noteLine{Type: "note", placeFields: f.place(template.Pos{}, 0, ""), Message: note})
+		lines = append(lines, noteLine{Type: "note", placeFields: f.place(template.Pos{}, 0, "", ""), Message: note})
 	}
 	if f.err != nil {
-		lines = append(lines, noteLine{Type: "unreadable", placeFields: f.place(template.Pos{}, 0, ""), Message: f.err.Error()})
+		lines = append(lines, noteLine{Type: "unreadable", placeFields: f.place(template.Pos{}, 0, "", ""), Message: f.err.Error()})
 	}
 	return lines
 }
 
 func (f *file) findingLine(kind string, x rules.Finding) findingLine {
 	return findingLine{
-		Type: kind, Rule: x.ID, Severity: string(x.Severity), placeFields: f.place(x.Pos, x.EndCol, x.Resource),
+		Type: kind, Rule: x.ID, Severity: string(x.Severity), placeFields: f.place(x.Pos, x.EndCol, x.Resource, x.Attribute),
 		Message: x.Message, Why: x.Why, Page: x.Page,
 	}
 }
 
-func (f *file) place(at template.Pos, end int, resource string) placeFields {
-	return placeFields{f.path, f.stack, at.Line, at.Col, end, resource}
+func (f *file) place(at template.Pos, end int, resource, attribute string) placeFields {
+	return placeFields{f.path, f.stack, at.Line, at.Col, end, resource, attribute}
 }

@@ -4,16 +4,16 @@
 //	sqsbatch lint --output sarif template.yaml
 //
 // input.go finds the templates, samconfig.go reads the parameters that SAM would set,
-// check.go applies the rules, fix.go writes fixes, and text.go, json.go, sarif.go and
-// github.go write what was found.
+// config.go and baseline.go say what is not reported, check.go applies the rules, fix.go writes
+// fixes, and text.go, json.go, sarif.go, github.go and gitlab.go write what was found.
 package lint
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -34,15 +34,21 @@ type options struct {
 	output     string
 	fix        bool
 	verbose    bool
+	configPath string
+	config     config
+	baseline   string   // a file, "" for none
+	known      baseline // of it
+	list       bool
+	explain    string
 	base       string // the folder that SARIF's URIs and annotations are relative to
 	version    string // of this program
 	stdin      io.Reader
 	writing    sync.Mutex // held while --fix replaces a file
 }
 
-const about = `Checks SAM and CloudFormation templates for settings that AWS accepts, but that lose messages or time: of event source mappings, queues, roles and alarms. docs/lint.md lists the rules.
+const about = `Checks SAM and CloudFormation templates, and plans of Terraform, for settings that AWS accepts, but that lose messages or time: of event source mappings, queues, roles and alarms. docs/lint.md lists the rules.
 
-The argument is a template, a directory with template.yaml, template.yml or template.json, or the cdk.out of the CDK with all its stacks. A - is a template from standard input. Default: the current directory. Several may be given.`
+The argument is a template, a directory with template.yaml, template.yml or template.json, or the cdk.out of the CDK with all its stacks. It may also be a plan or a state of Terraform or OpenTofu, as terraform show -json prints it. A - is one of them from standard input. Default: the current directory. Several may be given.`
 
 const details = `## Parameters
 
@@ -52,15 +58,25 @@ A parameter of the template has the value of --parameter-overrides, else that of
 
 --fix writes only the fixes that the output shows as a diff. It keeps a fix if the finding is gone afterwards and the file is still a template. It then checks again and shows what is left. It changes no file that it cannot read, and no file that a tool writes anew (templates of the CDK, wherever they are, and .aws-sam): fix the source of those.
 
+## Terraform
+
+A plan is checked as it will be after it is applied. Findings name the address of the resource and the attribute, and the fix is what to write in HCL. References are followed through modules, variables and outputs. A value that is known only after the plan is applied is not judged. --fix does not change a plan.
+
 ## Suppression
 
 A comment on the line, or above it, suppresses a rule there: sqsbatch:ignore, the rule's id and the reason. Metadata suppresses rules for its resource, at the top level for the template: sqsbatch: {ignore: {SB106: the reason}}. A suppression needs a reason.
+
+## Configuration
+
+The file .sqsbatch-lint.yaml has severity and baseline, as the flags of these names, and rules: SB215: off, or SB502: error. A flag comes first.
+
+A baseline is for a project that has findings already: sqsbatch lint --output baseline > .sqsbatch-baseline writes them, and --baseline .sqsbatch-baseline reports only new ones. A finding is known by its rule, file and resource.
 
 ## JSON output
 
 With --output json, standard output has one JSON object a line and nothing else. The field "type" is "finding", "suppressed", "unknown" (a place that was not checked), "unreadable" (a file), "note" (about a file), "fixed" (an edit of --fix) or "summary" (the last line).
 
-Of a place: file, stack (of the CDK), line, column, endColumn (the first column after the text, counted in characters), resource. Of a finding: rule, severity, message, why, page (of AWS's documentation), and fix with says and diff. A line of type suppressed has reason and byLine as well, one of type fixed has says, and one of type unknown has rules (none: all rules on the resource) and message. The summary counts files, errors, warnings, notes, notShown (of lower severity), fixed, suppressed, unknown and unreadable.
+Of a place: file, stack (of the CDK), line, column, endColumn (the first column after the text, counted in characters), resource, attribute (of Terraform, which has no lines). Of a finding: rule, severity, message, why, page (of AWS's documentation), and fix with says and diff. A line of type suppressed has reason and byLine as well, one of type fixed has says, and one of type unknown has rules (none: all rules on the resource) and message. The summary counts files, errors, warnings, notes, notShown (of lower severity), fixed, suppressed, baseline, unknown and unreadable.
 
 ## SARIF
 
@@ -83,10 +99,20 @@ func Command(tio cli.IO, version string) *cobra.Command {
 		Long:  about,
 		Example: `sqsbatch lint
 sqsbatch lint --config-env prod --fix template.yaml
-sqsbatch lint --output sarif cdk.out > lint.sarif`,
-		RunE: func(_ *cobra.Command, args []string) error {
+sqsbatch lint --output sarif cdk.out > lint.sarif
+terraform show -json plan.out | sqsbatch lint -`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.list {
+				return listRules(tio.Stdout)
+			}
+			if o.explain != "" {
+				return explainRule(tio.Stdout, o.explain)
+			}
 			if err := o.positional(args); err != nil {
 				return err
+			}
+			if err := o.configure(cmd); err != nil {
+				return &cli.StatusError{Status: unreadable, Err: err}
 			}
 			return o.interruptible(tio)
 		},
@@ -100,10 +126,14 @@ func (o *options) flags(cmd *cobra.Command) {
 	cli.Section(cmd, "What is checked", func(f *pflag.FlagSet) {
 		f.Var(o.parameters, "parameter-overrides", "values for the templates' parameters; several may follow: A=1 B=2. --parameter is the same")
 		f.Var(cli.Text(&o.configEnv, "NAME"), "config-env", "the environment of samconfig.toml whose parameters are used")
+		f.Var(cli.Text(&o.configPath, "FILE"), "config", "the configuration; "+configFile+" in the current directory by default")
+		f.Var(cli.Text(&o.baseline, "FILE"), "baseline", "findings that are not reported, as --output baseline wrote them")
 	})
 	cli.Section(cmd, "What is shown", func(f *pflag.FlagSet) {
 		f.Var(cli.Choice(&o.severity, severities...), "severity", "the least severity that is shown and that fails")
-		f.Var(cli.Choice(&o.output, "text", "json", "sarif", "github"), "output", "the form of the output\ntext: each finding with its line, the reason and the fix\njson: one JSON object a line\nsarif: SARIF 2.1.0\ngithub: annotations of a GitHub workflow, which shows ten of each severity")
+		f.Var(cli.Choice(&o.output, "text", "json", "sarif", "github", "gitlab", "baseline"), "output", "the form of the output\ntext: each finding with its line, the reason and the fix\njson: one JSON object a line\nsarif: SARIF 2.1.0\ngithub: annotations of a GitHub workflow, which shows ten of each severity\ngitlab: a report of code quality\nbaseline: a line for each finding, for --baseline")
+		f.BoolVar(&o.list, "list-rules", false, "list the rules and check nothing")
+		f.Var(cli.Text(&o.explain, "RULE"), "explain", "say what a rule is for and check nothing: --explain SB204")
 		f.BoolVar(&o.verbose, "verbose", false, "also the places that were not checked, what is suppressed, and where parameters are from")
 	})
 	cli.Section(cmd, "What is changed", func(f *pflag.FlagSet) {
@@ -117,15 +147,30 @@ func (o *options) flags(cmd *cobra.Command) {
 	})
 }
 
+// configure reads the configuration and the baseline. What the command line says comes first.
+func (o *options) configure(cmd *cobra.Command) (err error) {
+	if o.config, err = readConfig(o.configPath); err != nil {
+		return err
+	}
+	if o.config.Severity != "" && !cmd.Flags().Changed("severity") {
+		o.severity = o.config.Severity
+	}
+	if path := cmp.Or(o.baseline, o.config.Baseline); path != "" && o.output != "baseline" {
+		o.known, err = readBaseline(path)
+	}
+	return err
+}
+
 // positional takes the arguments: paths, and parameters after --parameter-overrides A=1,
 // as SAM's commands take them.
 func (o *options) positional(args []string) error {
 	for _, arg := range args {
-		if _, err := os.Stat(arg); err != nil && strings.Contains(arg, "=") && len(o.parameters) > 0 {
-			if err := o.parameters.Set(arg); err != nil {
-				return cli.Usagef(command, "--parameter-overrides %s: %v", arg, err)
+		if _, err := os.Stat(arg); err != nil {
+			if taken, err := o.parameters.Argument(command, arg); err != nil {
+				return err
+			} else if taken {
+				continue
 			}
-			continue
 		}
 		o.paths = append(o.paths, arg)
 	}
@@ -175,6 +220,11 @@ func (o *options) run(stdout, stderr io.Writer) error {
 	case "github":
 		writeFixed(stderr, files)
 		err = writeGitHub(stdout, o, files)
+	case "gitlab":
+		writeFixed(stderr, files)
+		err = writeGitLab(stdout, o, files)
+	case "baseline":
+		err = writeBaseline(stdout, o, files)
 	default:
 		err = writeText(stdout, view.Detect(stdout), o, files)
 	}

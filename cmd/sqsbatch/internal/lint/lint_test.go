@@ -1,7 +1,6 @@
 package lint_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"os"
@@ -16,21 +15,14 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 // run runs `sqsbatch lint` with arguments.
 func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	t.Setenv("GITHUB_WORKSPACE", "") // CI sets it
-	return runIn(t, args...)
-}
-
-func runIn(t *testing.T, args ...string) (status int, stdout, stderr string) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	tio := cli.IO{Args: append([]string{"lint"}, args...), Stdout: show.To(&out), Stderr: show.To(&errs)}
-	status = cli.Run(t.Context(), cli.Root(tio, lint.Command(tio, "v1.2.3")))
-	return status, out.String(), errs.String()
+	return from(t, nil, nil, args...)
 }
 
 // A row is what a test reads of a line of the JSON output.
@@ -68,12 +60,35 @@ func TestOutputs(t *testing.T) {
 		"output.jsonl": {"--output", "json", "--severity", "note"},
 		"output.sarif": {"--output", "sarif", "--severity", "note"},
 		"github.txt":   {"--output", "github", "--severity", "note"},
+		"gitlab.json":  {"--output", "gitlab", "--severity", "note"},
 	} {
 		status, stdout, stderr := run(t, args...)
 		if status != 1 {
 			t.Errorf("%s: status %d\n%s", name, status, stderr)
 		}
 		golden.Check(t, filepath.Join("..", "..", name), stdout) // testdata, from here
+	}
+}
+
+// A plan of Terraform, which has addresses instead of lines. --fix leaves it alone.
+func TestOutputsOfAPlan(t *testing.T) {
+	t.Chdir(filepath.Join("..", "terraform", "testdata"))
+	for name, args := range map[string][]string{
+		"plan.txt":   {"module.json", "--fix"},
+		"plan.jsonl": {"module.json", "--output", "json"},
+		"plan.sarif": {"module.json", "--output", "sarif"},
+	} {
+		status, stdout, stderr := run(t, args...)
+		if status != 1 {
+			t.Errorf("%s: status %d\n%s", name, status, stderr)
+		}
+		if name == "plan.sarif" {
+			stdout = stdout[strings.Index(stdout, "\"results\""):] // the rules are in output.sarif
+		}
+		golden.Check(t, filepath.Join("..", "..", "..", "lint", "testdata", name), stdout)
+	}
+	if status, _, stderr := from(t, strings.NewReader(`{"version": 3, "terraform_version": "0.11.4", "modules": []}`), nil, "-"); status != 3 || !strings.Contains(stderr, "terraform show -json") {
+		t.Errorf("an old state: status %d, %s", status, stderr)
 	}
 }
 
@@ -229,9 +244,7 @@ func TestSARIF_Fingerprints(t *testing.T) {
 		t.Errorf("two findings share a fingerprint: %q", first)
 	}
 	for _, name := range []string{"a.yaml", "b.yaml"} {
-		if err := os.WriteFile(name, []byte("# A comment.\n\n"+two), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		golden.OK(t, os.WriteFile(name, []byte("# A comment.\n\n"+two), 0o644))
 	}
 	if moved := inSARIF(t, fingerprint, "a.yaml", "b.yaml"); !slices.Equal(moved, first) {
 		t.Errorf("%q, and after lines moved %q", first, moved)
@@ -241,7 +254,7 @@ func TestSARIF_Fingerprints(t *testing.T) {
 // inSARIF runs the command with SARIF and returns what the groups of a pattern find in it.
 func inSARIF(t *testing.T, pattern string, args ...string) (all []string) {
 	t.Helper()
-	_, stdout, _ := runIn(t, append([]string{"--output", "sarif", "--severity", "error"}, args...)...)
+	_, stdout, _ := from(t, nil, nil, append([]string{"--output", "sarif", "--severity", "error"}, args...)...)
 	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(stdout, -1) {
 		all = append(all, strings.Join(m[1:], " "))
 	}
@@ -252,9 +265,7 @@ func inSARIF(t *testing.T, pattern string, args ...string) (all []string) {
 // command ran.
 func TestSARIF_URIs(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(golden.Files(t, map[string]string{"a b/template.yaml": otherType}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	t.Chdir(filepath.Join(dir, "a b"))
 	for workspace, want := range map[string]string{
 		"":            "template.yaml %SRCROOT%",
@@ -318,7 +329,7 @@ func (closed) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func TestJSON_FieldsAreInTheHelp(t *testing.T) {
 	_, help, _ := run(t, "--help")
 	words := strings.FieldsFunc(help, func(r rune) bool { return !unicode.IsLetter(r) })
-	for _, name := range regexp.MustCompile(`"(\w+)":`).FindAllStringSubmatch(read(t, filepath.Join("testdata", "output.jsonl")), -1) {
+	for _, name := range regexp.MustCompile(`"(\w+)":`).FindAllStringSubmatch(docpage.Read(t, filepath.Join("testdata", "output.jsonl")), -1) {
 		if !slices.Contains(words, name[1]) {
 			t.Errorf("the help does not name %s", name[1])
 		}
@@ -328,7 +339,7 @@ func TestJSON_FieldsAreInTheHelp(t *testing.T) {
 // --fix writes what is safe and nothing else, whatever the ends of lines and the output.
 // A second run has nothing left to fix.
 func TestFix(t *testing.T) {
-	text := strings.ReplaceAll(read(t, filepath.Join("testdata", "shop", "template.yaml")), "\r\n", "\n")
+	text := strings.ReplaceAll(docpage.Read(t, filepath.Join("testdata", "shop", "template.yaml")), "\r\n", "\n")
 	for _, output := range []string{"text", "json", "sarif", "github"} {
 		path := filepath.Join(golden.Files(t, map[string]string{"unix.yaml": text, "windows.yaml": strings.ReplaceAll(text, "\n", "\r\n")}), "unix.yaml")
 		windows := filepath.Join(filepath.Dir(path), "windows.yaml")
@@ -336,13 +347,13 @@ func TestFix(t *testing.T) {
 		if status != 1 || !strings.Contains(stdout+stderr, "set maxReceiveCount to 5") {
 			t.Errorf("%s: status %d\n%s%s", output, status, stdout, stderr)
 		}
-		fixed := read(t, path)
+		fixed := docpage.Read(t, path)
 		golden.Check(t, "fixed.yaml", fixed)
-		if got := read(t, windows); got != strings.ReplaceAll(fixed, "\n", "\r\n") {
+		if got := docpage.Read(t, windows); got != strings.ReplaceAll(fixed, "\n", "\r\n") {
 			t.Errorf("%s: with CRLF it wrote\n%q", output, got)
 		}
 		_, again, _ := run(t, "--fix", "--severity", "note", "--output", "json", path)
-		if more := found(t, again, "fixed"); len(more) > 0 || read(t, path) != fixed {
+		if more := found(t, again, "fixed"); len(more) > 0 || docpage.Read(t, path) != fixed {
 			t.Errorf("%s: a second run fixed %q", output, more)
 		}
 	}
@@ -358,13 +369,4 @@ func TestFix_TellsBoth(t *testing.T) {
 	if left := found(t, stdout, "finding"); !slices.Contains(left, "SB203 U") || slices.Contains(left, "SB204 D") {
 		t.Errorf("left %q", left)
 	}
-}
-
-func read(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }

@@ -1,10 +1,7 @@
 package lint
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/url"
 	"os"
@@ -13,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	rules "github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 )
 
@@ -30,12 +27,16 @@ const (
 func writeSARIF(out io.Writer, o *options, files []*file) error {
 	results, notes, read := []object{}, []object{}, true // not null: nothing was found
 	for _, f := range files {
-		s := sarifFile{file: f, at: artifact(o.base, f.path), seen: map[string]int{}}
+		s := sarifFile{file: f, at: artifact(o.base, f.path)}
+		fingerprint := o.fingerprints(f.path)
+		for _, x := range f.Findings {
+			fingerprint(x) // those of suppressed findings come after them
+		}
 		for _, x := range o.shown(f) {
 			results = append(results, s.result(x))
 		}
 		for _, x := range f.Suppressed {
-			r := s.result(x.Finding)
+			r := s.result(finding{x.Finding, fingerprint(x.Finding)})
 			r["suppressions"] = []object{{"kind": "inSource", "justification": x.Reason, "location": s.location(x.By, 0, "")}}
 			results = append(results, r)
 		}
@@ -92,34 +93,24 @@ func sarifRules() (list []object) {
 // A sarifFile makes results of one file.
 type sarifFile struct {
 	*file
-	at   object         // its artifactLocation
-	seen map[string]int // how many results have a fingerprint
+	at object // its artifactLocation
 }
 
-func (s *sarifFile) result(x rules.Finding) object {
+func (s *sarifFile) result(x finding) object {
 	r := object{
 		"ruleId": x.ID, "level": x.Severity, "message": message(x.Message),
 		"ruleIndex":           slices.IndexFunc(rules.Rules(), func(i rules.Info) bool { return i.ID == x.ID }),
 		"locations":           []object{s.location(x.Pos, x.EndCol, x.Resource)},
-		"partialFingerprints": object{"primaryLocationLineHash": s.fingerprint(x)},
+		"partialFingerprints": object{"primaryLocationLineHash": x.fingerprint},
 		"suppressions":        []object{}, // not null: this one is not suppressed
 	}
-	if x.Fix != nil {
+	if x.Fix != nil && x.Fix.Edit != (template.Edit{}) {
 		e := x.Fix.Edit
 		replacement := object{"deletedRegion": s.region(e.Start, e.End), "insertedContent": message(e.New)}
 		change := object{"artifactLocation": s.at, "replacements": []object{replacement}}
 		r["fixes"] = []object{{"description": message(x.Fix.Says), "artifactChanges": []object{change}}}
 	}
 	return r
-}
-
-// fingerprint names a finding by its rule, file and resource, so that it stays the same
-// when lines move and words change. Several of a resource are numbered.
-func (s *sarifFile) fingerprint(x rules.Finding) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{x.ID, s.at["uri"].(string), x.Resource}, "\x00")))
-	hash := hex.EncodeToString(sum[:8])
-	s.seen[hash]++
-	return fmt.Sprintf("%s:%d", hash, s.seen[hash])
 }
 
 // location is a place in the file; one without a line is the first line.

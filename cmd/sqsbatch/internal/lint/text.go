@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	rules "github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
@@ -45,13 +45,13 @@ func (w *writer) file(o *options, f *file) {
 		fmt.Fprintf(w, "%s: %s\n", f.path, show.Clean(note))
 	}
 	for _, x := range o.shown(f) {
-		w.finding(f, x)
+		w.finding(f, x.Finding)
 	}
 	if !o.verbose {
 		return
 	}
 	for _, s := range f.Suppressed {
-		fmt.Fprintf(w, "%s: %s %s %s\n  suppressed on line %d: %s\n", place(s.Pos, f.path), w.term.Paint(view.Aside, "suppressed"),
+		fmt.Fprintf(w, "%s: %s %s %s\n  suppressed on line %d: %s\n", place(s.Pos, f.path, s.Resource, s.Attribute), w.term.Paint(view.Aside, "suppressed"),
 			s.ID, show.Clean(s.Message), s.By.Line, show.Clean(s.Reason))
 	}
 	for _, u := range f.Unknown {
@@ -59,7 +59,7 @@ func (w *writer) file(o *options, f *file) {
 		if len(u.Rules) > 0 {
 			ids = " (" + strings.Join(u.Rules, ", ") + ")"
 		}
-		fmt.Fprintf(w, "%s: %s %s%s\n", place(u.Pos, f.path), w.term.Paint(view.Aside, "unknown"),
+		fmt.Fprintf(w, "%s: %s %s%s\n", place(u.Pos, f.path, u.Resource, u.Attribute), w.term.Paint(view.Aside, "unknown"),
 			show.Clean(u.Message), w.term.Paint(view.Aside, ids))
 	}
 }
@@ -79,8 +79,15 @@ func writeFixed(out io.Writer, files []*file) {
 	}
 }
 
-// place is "template.yaml:12:7".
-func place(p template.Pos, path string) string {
+// place is "template.yaml:12:7", or "plan.json: aws_sqs_queue.orders.redrive_policy" in a plan of
+// Terraform.
+func place(p template.Pos, path, resource, attribute string) string {
+	if p.Line == 0 && resource != "" {
+		path += ": " + show.Clean(resource)
+		if attribute != "" {
+			path += "." + attribute
+		}
+	}
 	if p.Line == 0 {
 		return path
 	}
@@ -103,7 +110,7 @@ func (w *writer) finding(f *file, x rules.Finding) {
 	if f.stack != "" {
 		stack = w.term.Paint(view.Aside, " [stack "+show.Clean(f.stack)+"]")
 	}
-	fmt.Fprintf(w, "%s: %s %s%s\n", place(x.Pos, f.path),
+	fmt.Fprintf(w, "%s: %s %s%s\n", place(x.Pos, f.path, x.Resource, x.Attribute),
 		w.term.Paint(colour(x.Severity), string(x.Severity)+" "+x.ID), show.Clean(x.Message), stack)
 	w.excerpt(f, x)
 	w.paragraph("why: ", reason(x.Info))
@@ -190,6 +197,10 @@ func (w *writer) summary(o *options, n tally) string {
 	}
 	add(n.Fixed, "%d fixed", n.Fixed)
 	add(n.Suppressed, "%d suppressed", n.Suppressed)
+	add(n.Baseline, "%d in the baseline", n.Baseline)
+	if gone := o.known.gone(); gone > 0 {
+		parts = append(parts, fmt.Sprintf("%d of the baseline are gone (--output baseline writes it anew)", gone))
+	}
 	add(n.Unreadable, "%d not read", n.Unreadable)
 	unknown := show.Count(n.Unknown, "place") + " not checked"
 	if !o.verbose {

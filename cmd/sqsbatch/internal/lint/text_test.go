@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
-	rules "github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
@@ -55,14 +55,12 @@ func TestExcerpt_NoLine(t *testing.T) {
 // On a terminal lines fit, and colours say how bad a finding is.
 func TestText_OnATerminal(t *testing.T) {
 	term := view.Terminal{Colour: true, Width: func() int { return 60 }}
-	f := &file{input: input{path: "t.yaml", stack: "shop"}, src: []byte("a: 1\n"), Result: rules.Result{Findings: []rules.Finding{{
+	f := &file{input: input{path: "t.yaml", stack: "shop"}, src: []byte("a: 1\n"), judged: judged{fingerprints: []string{"a:1"}, Result: rules.Result{Findings: []rules.Finding{{
 		Info: rules.Info{ID: "SB1", Severity: rules.Error, Why: strings.Repeat("some words ", 20), Page: "A page"},
 		Pos:  template.Pos{File: "t.yaml", Line: 1, Col: 1}, EndCol: 2, Message: "bad",
-	}}}}
+	}}}}}
 	var out strings.Builder
-	if err := writeText(show.To(&out), term, &options{severity: "warning"}, []*file{f}); err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, writeText(show.To(&out), term, &options{severity: "warning"}, []*file{f}))
 	text := out.String()
 	golden.Says(t, "the output", text, "\x1b[31merror SB1\x1b[0m bad", "[stack shop]", "\x1b[31m^\x1b[0m\n", "\x1b[31m1 error\x1b[0m, 0 warnings\n")
 	for line := range strings.Lines(text) {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
@@ -28,21 +27,19 @@ const (
 // runContainers runs processes that poll until ctx ends, and waits for their drain.
 func (s *stack) runContainers(ctx, kill context.Context, tracker *track.Tracker) error {
 	begun := time.Now() // this tool's own receives, see sendRedelivered, are older
-	err := container.Run(ctx, kill, container.Options{
-		Command: s.binary, Env: s.containerEnvironment(), Processes: s.o.processes,
-		StopTimeout: s.stopLimit() + drainMore,
-		Works: func() bool {
+	p := processes{
+		command: s.binary, env: s.containerEnvironment(), number: s.o.processes, stopTimeout: s.stopLimit() + drainMore,
+		works: func() bool {
 			return slices.ContainsFunc(s.server.Calls("ReceiveMessage"), func(c sqs.Call) bool { return c.Error == "" && c.Began.After(begun) })
 		},
-		IdleAfter: idleAfter, Idle: func() {
+		idleAfter: idleAfter, idle: func() {
 			tracker.Warn(fmt.Sprintf("%s has received nothing %s after its start: its main must call handler.Run, which polls SQSBATCH_QUEUE_URL", s.pkgName, idleAfter))
 		},
-		Output:  tracker.ProcessLine,
-		Changed: tracker.Process,
-	})
-	var start *container.StartError
-	if errors.As(err, &start) {
-		return fmt.Errorf("%s cannot start: %w%s", s.pkgName, start, printed(start.Output,
+		output: tracker.ProcessLine, changed: tracker.Process,
+	}
+	err := p.run(ctx, kill)
+	if start, ok := errors.AsType[startError](err); ok {
+		return fmt.Errorf("%s cannot start: %w%s", s.pkgName, start, printed(start.output,
 			"a program that runs in a container too calls handler.Run in its main, which polls SQSBATCH_QUEUE_URL and does not return"))
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 // TestPollSamples: the sample orders have the same outcomes in a container as on Lambda.
@@ -174,19 +175,6 @@ func TestPollCannotStart(t *testing.T) {
 	}
 }
 
-// TestPollLateEvent: receive counts of an event are reproduced before the process polls,
-// and this tool's own receives are not attempts.
-func TestPollLateEvent(t *testing.T) {
-	t.Parallel()
-	good, last := `{"id":"o-1","sku":"flaky:3","quantity":1}`, `{"id":"o-2","sku":"flaky:4","quantity":1}`
-	lines := done(t, "", "--mode", "poll", "--template", own,
-		"--event", inEvent(t, map[string]string{"ApproximateReceiveCount": "3"}, good, last), "--once", "--timeout", "1m")
-	checkFates(t, lines, map[string][]string{good: {"3 succeeded"}, last: {"3 retry", "4 succeeded"}})
-	if s := summary(t, lines); s.Succeeded != 2 || s.Retried != 1 {
-		t.Errorf("summary: %+v", s)
-	}
-}
-
 // TestPollStubborn: a process is killed after the drain limit and a margin, which is an
 // error. It has a container's environment.
 func TestPollStubborn(t *testing.T) {
@@ -220,10 +208,7 @@ func TestPollStubborn(t *testing.T) {
 // Retries are spaced over seconds, unless the template or the user spaces them.
 func TestRetriesAreSpacedOverSeconds(t *testing.T) {
 	t.Parallel()
-	stubborn, err := os.ReadFile("testdata/stubborn.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stubborn := docpage.Read(t, "testdata/stubborn.yaml")
 	for name, c := range map[string]struct {
 		variable string // in the template
 		args     []string
@@ -239,12 +224,10 @@ func TestRetriesAreSpacedOverSeconds(t *testing.T) {
 		for _, mode := range []string{"lambda", "poll"} {
 			t.Run(mode+", "+name, func(t *testing.T) {
 				t.Parallel()
-				template := strings.Replace(string(stubborn), "{MINE:", "{"+cmp.Or(c.variable, "ANY: thing")+", MINE:", 1)
+				template := strings.Replace(stubborn, "{MINE:", "{"+cmp.Or(c.variable, "ANY: thing")+", MINE:", 1)
 				args := append([]string{"testdata/stubborn", "--mode", mode, "--template", golden.File(t, "template.yaml", template), "--timeout", "1m", "-"}, c.args...)
 				text, err := interrupted("x\n", "that is all", 2, args...)
-				if err != nil {
-					t.Fatal(err)
-				}
+				golden.OK(t, err)
 				got := regexp.MustCompile(`(?m)│ env SQSBATCH_OUTAGE=(.*)$`).FindStringSubmatch(text)
 				if is := append(got, "", "")[1]; is != c.want {
 					t.Errorf("SQSBATCH_OUTAGE is %q, want %q", is, c.want)

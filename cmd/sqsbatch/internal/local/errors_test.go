@@ -14,9 +14,7 @@ import (
 // TestUsersErrors: the error of each mistake contains the fix.
 func TestUsersErrors(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	defer taken.Close()
 	noEvent := golden.File(t, "none.yaml", "Resources: {F: {Type: AWS::Serverless::Function}}")
 	wideBatch := golden.File(t, "wide.yaml", `

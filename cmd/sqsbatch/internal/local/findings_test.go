@@ -2,13 +2,13 @@ package local_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 // A run prints a line for each finding about its function, mapping and queue: errors first,
@@ -24,10 +24,7 @@ func TestFindings_OfWhatRuns(t *testing.T) {
 		concurrency = "24: event Work has a MaximumConcurrency of 10, above the 5 that function Orders reserves (SB109)"
 		four        = "`sqsbatch lint TEMPLATE` shows all 4, with reasons and fixes"
 	)
-	mistaken, err := os.ReadFile("testdata/mistaken.yaml") // it has findings of all kinds
-	if err != nil {
-		t.Fatal(err)
-	}
+	mistaken := docpage.Read(t, "testdata/mistaken.yaml") // it has findings of all kinds
 	for name, c := range map[string]struct {
 		old, changed string
 		args         []string
@@ -42,7 +39,7 @@ func TestFindings_OfWhatRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := golden.File(t, "template.yaml", strings.Replace(string(mistaken), c.old, c.changed, 1))
+			path := golden.File(t, "template.yaml", strings.Replace(mistaken, c.old, c.changed, 1))
 			args := append([]string{ordersPackage, "--template", path, "--function", "Orders", "--queue", "Work", "--once", "--timeout", "1m", "-"}, c.args...)
 			text := shown(t, `{"id":"o-1","sku":"ok","quantity":1}`+"\n", args...)
 			var got []string
@@ -128,10 +125,7 @@ func TestFilterCriteria(t *testing.T) {
 }
 
 func TestWrongFilterCriteria(t *testing.T) {
-	good, err := os.ReadFile(filepath.Join("testdata", "filter.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := docpage.Read(t, filepath.Join("testdata", "filter.yaml"))
 	const second = `'{"body": [{"prefix": "paid "}]}'`
 	for wrong, want := range map[string][]string{
 		`'{"body": "paid"}'`:          {"wrong.yaml:21: function Foreign, event Work: filter 2 of FilterCriteria", `{"body": "paid"}: pattern.body: need a list`, "Correct it, as in"},
@@ -140,7 +134,7 @@ func TestWrongFilterCriteria(t *testing.T) {
 		`{body: [paid]}`:              {"wrong.yaml:21: the Pattern of filter 2 of event Work of Foreign is a mapping; it must be a string of JSON"},
 		`!Ref AWS::NoValue`:           {"filter 2 of event Work of Foreign has no Pattern; give one"},
 	} {
-		path := golden.File(t, "wrong.yaml", strings.Replace(string(good), second, wrong, 1))
+		path := golden.File(t, "wrong.yaml", strings.Replace(good, second, wrong, 1))
 		_, _, err := output(t, "", "testdata/foreign", "--template", path, "--no-samples", "--timeout", "1m")
 		golden.Says(t, wrong, fmt.Sprint(err), want...)
 	}

@@ -3,12 +3,12 @@
 // outcome of each.
 //
 // It combines other packages: template reads the template, rules checks it, build compiles
-// the program, message reads messages, track follows them, runstats measures the run, and
-// view shows it. In this package, options.go has the flags, local.go the course of a run,
+// the program, message reads messages, track follows them and measures the run, and view
+// shows it. In this package, options.go has the flags, local.go the course of a run,
 // plan.go finds the template and the package, stack.go has the queues and the function on
 // Lambda, findings.go the findings about their settings, messages.go the messages.
-// container.go is for --mode poll, where the function runs in processes that poll, as in a
-// container (package container).
+// container.go and processes.go are for --mode poll, where the function runs in processes that
+// poll, as in a container.
 //
 // A [Trial] uses the same queues and function for another command: it runs each of its messages
 // once, and returns their outcomes.
@@ -27,7 +27,6 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
@@ -102,7 +101,7 @@ type run struct {
 	kill    context.Context         // ended by a second interrupt
 	stopNow context.CancelFunc
 	refused atomic.Int64 // messages that SQS refused
-	stats   *runstats.Stats
+	stats   *track.Stats
 }
 
 // tick is the interval between updates of the progress line.
@@ -135,7 +134,7 @@ func (r *run) run(ctx context.Context) error {
 	sum := view.Summary{
 		Progress: tracker.Progress(), Dead: tracker.Dead(), DeadName: s.deadLetters().Name, Elapsed: time.Since(begun),
 	}
-	sum.Metrics = r.stats.Report(runstats.Run{Poll: r.o.mode == modePoll, Elapsed: sum.Elapsed, Starts: sum.Starts, Crashes: sum.Crashes})
+	sum.Metrics = r.stats.Report(track.Run{Poll: r.o.mode == modePoll, Elapsed: sum.Elapsed, Starts: sum.Starts, Crashes: sum.Crashes})
 	r.view.Summary(sum)
 	if e := writeMetrics(r.o.metrics, sum.Metrics); e != nil && (err == nil || errors.Is(err, errInterrupted)) {
 		err = e
@@ -165,7 +164,7 @@ func (r *run) prepare(ctx context.Context, emit func(track.Event)) (*stack, *tra
 		return nil, nil, notInterrupted(ctx, err)
 	}
 	function := p.deployment.Function
-	r.stats = runstats.New(function.Timeout)
+	r.stats = track.NewStats(function.Timeout)
 	tracker := track.New(track.Options{
 		Sources: p.sources(), MaxReceiveCounts: p.maxReceiveCounts(), Containers: r.o.mode == modePoll, Timeout: function.Timeout, Emit: emit,
 	})
@@ -259,7 +258,7 @@ func writable(path string) error {
 }
 
 // writeMetrics writes the metrics to the file of --metrics, which others may read.
-func writeMetrics(path string, r *runstats.Report) error {
+func writeMetrics(path string, r *track.Report) error {
 	if path == "" {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package local_test
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -12,84 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
-
-// TestSamples is a new user's first run: the sample orders, with the repository's template
-// and example, built by the go command.
-func TestSamples(t *testing.T) {
-	t.Parallel()
-	var out, side bytes.Buffer
-	err := runWith(t.Context(), []string{"--once", "--timeout", "2m", "--template", own, "--output", "json"}, cli.IO{Stdout: show.To(&out), Stderr: show.To(&side)}, build.Go{})
-	if err != nil {
-		t.Fatalf("%v\n%s", err, side.String())
-	}
-	lines := parseLines(t, out.String())
-	order := func(id, sku string, quantity int) string {
-		return fmt.Sprintf(`{"id":%q,"sku":%q,"quantity":%d}`, id, sku, quantity)
-	}
-	ok := []string{"1 succeeded"}
-	checkFates(t, lines, map[string][]string{
-		order("o-1", "ok", 1):         ok,
-		order("o-2", "slow:700ms", 2): ok,
-		order("o-3", "unknown", 1):    {"1 dead-letter"},
-		order("o-4", "flaky:2", 1):    {"1 retry", "2 succeeded"},
-		order("o-5", "ok", 5):         ok,
-		order("o-6", "busy:1s", 1):    {"1 retry", "2 retry", "3 retry", "4 retry", "5 retry", "5 dead-letter"},
-		order("o-7", "ok", 0):         {"1 dead-letter"},
-		order("o-8", "ok", 2):         ok,
-		order("o-9", "slow:300ms", 3): ok,
-		order("o-10", "ok", 1):        ok,
-	})
-	s := summary(t, lines)
-	if s.Sent != 10 || s.Succeeded != 7 || s.DeadLettered != 3 || s.Retried != 6 || s.Remaining != 0 || s.Invocations < 5 {
-		t.Errorf("summary: %+v", s)
-	}
-	records := 0
-	for _, l := range lines {
-		switch l.Type {
-		case "record":
-			records++
-			checkOrder(t, l)
-		case "invocation":
-			if l.Records != l.Deleted+l.Back || l.Records > records {
-				t.Errorf("an invocation comes after its records, each deleted or back: %+v", l)
-			}
-		}
-	}
-}
-
-// checkOrder checks the other fields of a record's line.
-func checkOrder(t *testing.T, l line) {
-	t.Helper()
-	redriven := l.Outcome == "dead-letter" && l.Attempt == 5
-	switch {
-	case redriven:
-		if !strings.Contains(l.Reason, "warehouse is busy") || !strings.Contains(l.Reason, "received 5 times") {
-			t.Errorf("the reason of a redriven record: %q", l.Reason)
-		}
-	case l.DurationMs == nil || l.AllowedMs == nil || *l.DurationMs > *l.AllowedMs || *l.AllowedMs > 10_000:
-		t.Errorf("the time of %+v", l)
-	case strings.Contains(l.Body, "slow:700ms") && *l.DurationMs < 700:
-		t.Errorf("a slow order took %v ms", *l.DurationMs)
-	}
-	switch l.Outcome {
-	case "retry":
-		if l.VisibleInMs == nil || *l.VisibleInMs < 1 || l.Reason == "" {
-			t.Errorf("a retry without return or reason: %+v", l)
-		}
-		if strings.Contains(l.Body, "busy:1s") && (*l.VisibleInMs < 900 || *l.VisibleInMs > 1100) {
-			t.Errorf("RetryAfter of 1 s: back in %v ms", *l.VisibleInMs)
-		}
-	case "dead-letter":
-		if l.DeadLetterQueue != "local-orders-dead" || l.Reason == "" || l.VisibleInMs != nil {
-			t.Errorf("a dead letter: %+v", l)
-		}
-	}
-}
 
 // A function without sqsbatch works, too: the outcomes are the event source mapping's.
 func TestForeignFunction(t *testing.T) {
@@ -215,8 +138,6 @@ func TestMovedBack(t *testing.T) {
 		"by a message move task": s.interrupt,
 	}
 	text, err := s.run("fail\n", "testdata/foreign", "--function", "Foreign", "--timeout", "1m", "-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	golden.Says(t, "the output", text, "from Dead to Work by a message move task", "1 message sent: 0 succeeded, 1 still in the queue")
 }

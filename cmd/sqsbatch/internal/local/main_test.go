@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 }
 
 // runLocal runs `sqsbatch local` with programs that are built once for all tests, because
-// linking one takes a second of processor time. TestSamples runs the command without this.
+// linking one takes a second of processor time.
 func runLocal(ctx context.Context, args []string, tio cli.IO) error {
 	return runWith(ctx, args, tio, &programs)
 }
@@ -137,9 +137,7 @@ func run(t *testing.T, stdin string, args ...string) ([]line, error) {
 func done(t *testing.T, stdin string, args ...string) []line {
 	t.Helper()
 	lines, err := run(t, stdin, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	return lines
 }
 
@@ -201,9 +199,7 @@ func inEvent(t *testing.T, attributes map[string]string, bodies ...string) (path
 		records = append(records, map[string]any{"messageId": string(rune('a' + i)), "body": body, "attributes": attributes})
 	}
 	text, err := json.Marshal(map[string]any{"Records": records})
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	return golden.File(t, "event.json", string(text))
 }
 

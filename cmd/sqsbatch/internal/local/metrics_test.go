@@ -2,6 +2,7 @@ package local_test
 
 import (
 	"encoding/json"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -10,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 )
 
 // The same records in both modes, with a function that writes its own metrics.
@@ -25,7 +25,7 @@ func TestMetrics(t *testing.T) {
 			if r.Mode != mode || r.Handled != 21 || r.Outcomes["succeeded"] != 20 || r.Outcomes["dead-letter"] != 1 || r.Redriven != 0 {
 				t.Errorf("%s", data)
 			}
-			for name, d := range map[string]*runstats.Distribution{"duration": r.DurationMs, "deadline": r.DeadlineUsedPercent, "attempts": r.Attempts, "age": r.AgeMs} {
+			for name, d := range map[string]*track.Distribution{"duration": r.DurationMs, "deadline": r.DeadlineUsedPercent, "attempts": r.Attempts, "age": r.AgeMs} {
 				if d == nil || d.Count != 21 || d.Min > d.P50 || d.P50 > d.P90 || d.P90 > d.P99 || d.P99 > d.Max {
 					t.Errorf("%s: %+v", name, d)
 				}
@@ -33,7 +33,7 @@ func TestMetrics(t *testing.T) {
 			if r.AgeMs.Min <= 0 || r.Attempts.Max != 1 {
 				t.Errorf("%s", data)
 			}
-			if r.Calls["SendMessage"].Calls != 0 || r.Calls["SendMessageBatch"] != (runstats.Calls{Calls: 1, Messages: 1}) ||
+			if r.Calls["SendMessage"].Calls != 0 || r.Calls["SendMessageBatch"] != (track.Calls{Calls: 1, Messages: 1}) ||
 				r.Calls["ReceiveMessage"].Messages != 21 || r.Calls["DeleteMessageBatch"].Messages != 21 {
 				t.Errorf("calls: %+v", r.Calls)
 			}
@@ -53,7 +53,7 @@ func TestMetrics(t *testing.T) {
 }
 
 // metrics returns the content of the file of --metrics.
-func metrics(t *testing.T, file string) (data []byte, r runstats.Report) {
+func metrics(t *testing.T, file string) (data []byte, r track.Report) {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err == nil {
@@ -111,7 +111,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	_, help, _ := strings.Cut(shown(t, "", "-h"), "\nMetrics:\n")
 	help, _, _ = strings.Cut(help, "\n\n")
-	for _, name := range names(reflect.TypeFor[runstats.Report]()) {
+	for _, name := range names(reflect.TypeFor[track.Report]()) {
 		if !slices.Contains(strings.FieldsFunc(help, func(r rune) bool { return strings.ContainsRune(" ,;:()\n", r) }), name) {
 			t.Errorf("%s is not in the help of --metrics", name)
 		}

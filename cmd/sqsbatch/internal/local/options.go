@@ -176,23 +176,25 @@ func (p *program) flags(cmd *cobra.Command, f *pflag.FlagSet) {
 // argument sets the package, or one more value of --parameter-overrides, to an argument of the
 // command line.
 func (p *program) argument(arg string) error {
-	switch {
-	case strings.Contains(arg, "=") && len(p.parameters) > 0:
-		if err := p.parameters.Set(arg); err != nil { // --parameter-overrides A=1 B=2
-			return p.usagef("%s: %v", arg, err)
-		}
-	case p.pkg != "":
-		return p.usagef("two packages, %s and %s; give one", p.pkg, arg)
-	default:
-		p.pkg = arg
+	if taken, err := p.parameters.Argument(p.path(), arg); taken {
+		return err
 	}
+	if p.pkg != "" {
+		return p.usagef("two packages, %s and %s; give one", p.pkg, arg)
+	}
+	p.pkg = arg
 	return nil
+}
+
+// path returns the names of the command without that of the root.
+func (p *program) path() string {
+	_, path, _ := strings.Cut(p.cmd.CommandPath(), " ")
+	return path
 }
 
 // usagef returns an error about the command line.
 func (p *program) usagef(format string, args ...any) error {
-	_, command, _ := strings.Cut(p.cmd.CommandPath(), " ") // without the name of the root
-	return cli.Usagef(command, format, args...)
+	return cli.Usagef(p.path(), format, args...)
 }
 
 // command returns the command without flags and arguments, as in "sqsbatch local".

@@ -19,7 +19,6 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
@@ -35,10 +34,13 @@ const defaultEnvironments = 10
 // region is the region of the queues and of the template's ARNs.
 const region = "us-east-1"
 
+// slowBuild is the time after which a build is explained.
+const slowBuild = 5 * time.Second
+
 // A stack has the queues, and the function that receives from them.
 type stack struct {
 	*plan
-	stats   *runstats.Stats
+	stats   *track.Stats
 	found   []rules.Finding
 	server  *sqs.Server
 	client  *awssqs.Client
@@ -92,7 +94,10 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 		return nil, err
 	}
 	r.view.Say("building " + p.pkgName)
-	if s.binary, err = p.builder.Build(ctx, p.pkg, s.dir); err != nil {
+	slow := time.AfterFunc(slowBuild, func() { r.view.Say("still building: the first time, Go compiles all that the function imports") })
+	s.binary, err = p.builder.Build(ctx, p.pkg, s.dir)
+	slow.Stop()
+	if err != nil {
 		return nil, err
 	}
 	if p.o.mode == modePoll {

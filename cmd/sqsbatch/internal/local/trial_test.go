@@ -221,8 +221,6 @@ func TestTrialErrors(t *testing.T) {
 		{"two packages", []string{"a", "b"}, []string{"two packages, a and b", "`sqsbatch try -h`"}},
 		{"negative timeout", []string{"--timeout", "-1s"}, []string{"--timeout is -1s"}},
 		{"no template", nil, []string{"no template.yaml", "`sqsbatch try QUEUE .`"}},
-		{"several functions", []string{"testdata/trial"}, []string{"--function NAME"}},
-		{"does not build", []string{"testdata/broken", "--template", own}, []string{"does not build", "undefined: missing"}},
 		{"cannot start", []string{"testdata/exits", "--template", own}, []string{"cannot start", "exit status 3", "no configuration"}},
 		{"timeout", []string{"testdata/trial", "--function", "Standard", "--timeout", "1ms"}, []string{"--timeout: not everything was tried after 1ms"}},
 	}

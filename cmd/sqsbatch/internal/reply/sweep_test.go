@@ -27,9 +27,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	server, err := sqs.Serve("127.0.0.1:0", sqs.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	t.Cleanup(func() { _ = server.Close() })
 	b := &bench{t, server, server.Client()}
 	for name, age := range map[string]time.Duration{"sqsbatch-reply-new": 0, "sqsbatch-reply-busy": 50 * time.Minute, "sqsbatch-reply-dead": 61 * time.Minute, "orders": 100 * time.Hour} {
@@ -115,9 +113,7 @@ func TestSweepWithErrors_GoesOn(t *testing.T) {
 	b := newBench(t)
 	b.create("sqsbatch-reply-dead2", map[string]string{reply.AliveTag: "2020-01-01T00:00:00Z"})
 	for operation, queue := range map[string]string{"DeleteQueue": "sqsbatch-reply-dead", "ListQueueTags": "sqsbatch-reply-new"} {
-		if err := b.server.Inject(sqs.Fault{Kind: sqs.Failure, Operation: operation, Queue: queue, Code: "AccessDenied"}); err != nil {
-			t.Fatal(err)
-		}
+		golden.OK(t, b.server.Inject(sqs.Fault{Kind: sqs.Failure, Operation: operation, Queue: queue, Code: "AccessDenied"}))
 	}
 	status, out, errs := b.sweep("--yes")
 	if status != 1 || !strings.Contains(errs, "2 queues could not be") || !strings.Contains(out, "sqs:DeleteQueue") || !strings.Contains(out, "sqs:ListQueueTags") || strings.Contains(b.queues(), "dead2") {

@@ -2,7 +2,6 @@ package rules_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -12,21 +11,29 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
-// check returns what the rules say about a template.
-func check(t testing.TB, text string, o template.Options) rules.Result {
+// stack is a template as lint reads it.
+func stack(t testing.TB, text string, o template.Options) *template.Stack {
 	t.Helper()
 	tmpl, err := template.Parse([]byte(text))
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
 	st, err := tmpl.Stack(o)
-	ok(t, err)
-	result, err := rules.Check(st)
-	ok(t, err)
+	golden.OK(t, err)
+	return st
+}
+
+// check returns what the rules say about a template.
+func check(t testing.TB, text string, o template.Options) rules.Result {
+	t.Helper()
+	result, err := rules.Check(stack(t, text, o))
+	golden.OK(t, err)
 	return result
 }
 
@@ -64,26 +71,16 @@ func (d deployed) text(t *testing.T) string {
 		Replace(read(t, "deployed.yaml"))
 }
 
-// ok fails the test if err is not nil.
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // read reads a file of testdata.
 func read(t testing.TB, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
-	ok(t, err)
-	return strings.ReplaceAll(string(text), "\r\n", "\n") // as git may write it
+	return strings.ReplaceAll(docpage.Read(t, filepath.Join("testdata", name)), "\r\n", "\n") // as git may write it
 }
 
 // What is sure is found, and what is not known is said: never guessed.
 func TestCheck_Cases(t *testing.T) {
 	var cases []deployed
-	ok(t, yaml.Unmarshal([]byte(read(t, "cases.yaml")), &cases))
+	golden.OK(t, yaml.Unmarshal([]byte(read(t, "cases.yaml")), &cases))
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			if got := summary(t, c.text(t)); got != c.Want {
@@ -223,15 +220,14 @@ func choices(t *testing.T, dir string) []map[string]string {
 			}
 		}
 	}
-	config, err := os.ReadFile(filepath.Join(dir, "samconfig.toml"))
-	ok(t, err)
-	overrides := regexp.MustCompile(`(?m)^parameter_overrides = "(.+)"$`).FindAllSubmatch(config, -1)
+	config := docpage.Read(t, filepath.Join(dir, "samconfig.toml"))
+	overrides := regexp.MustCompile(`(?m)^parameter_overrides = "(.+)"$`).FindAllStringSubmatch(config, -1)
 	if len(overrides) < 2 {
 		t.Fatalf("samconfig.toml sets parameters in %d environments", len(overrides))
 	}
 	for _, line := range overrides {
 		set := map[string]string{}
-		for _, pair := range strings.Fields(string(line[1])) {
+		for _, pair := range strings.Fields(line[1]) {
 			name, value, _ := strings.Cut(pair, "=")
 			set[name] = value
 		}
@@ -243,10 +239,9 @@ func choices(t *testing.T, dir string) []map[string]string {
 // What can be chosen has none of the mistakes, and everything is known.
 func TestDeployedTemplates_HaveNoFinding(t *testing.T) {
 	for _, dir := range ours {
-		text, err := os.ReadFile(filepath.Join(dir, "template.yaml"))
-		ok(t, err)
+		text := docpage.Read(t, filepath.Join(dir, "template.yaml"))
 		for _, parameters := range choices(t, dir) {
-			if result := check(t, string(text), template.Options{Parameters: parameters}); len(result.Findings) > 0 || len(result.Unknown) > 0 {
+			if result := check(t, text, template.Options{Parameters: parameters}); len(result.Findings) > 0 || len(result.Unknown) > 0 {
 				t.Errorf("with %v: %v; not known: %v", parameters, result.Findings, result.Unknown)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/test/docpage"
@@ -32,9 +33,7 @@ func packages(t *testing.T, from, not string) []string {
 	found := []string{from}
 	for i := 0; i < len(found); i++ {
 		p, err := build.ImportDir("../"+found[i], 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		golden.OK(t, err)
 		for _, name := range p.Imports {
 			if strings.HasSuffix(path.Dir(name), "aws-sdk-go-v2/service") && path.Base(name) != "sqs" {
 				t.Errorf("%s calls the service %s: which permissions does that take?", found[i], path.Base(name))
@@ -161,20 +160,16 @@ var (
 // wrong are what a role allows too much or too little, anywhere.
 func (d deployedRole) wrong(t *testing.T, text string) (wrong []string) {
 	t.Helper()
-	st := stack(t, text, d.parameters)
+	st := stack(t, text, template.Options{Parameters: d.parameters})
 	functions, err := st.Resources(template.SAMFunction)
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	for _, f := range functions {
 		if f.Get("Role").Absent() || !f.Get("Policies").Absent() {
 			wrong = append(wrong, "SAM gives "+f.ID+" policies of its own")
 		}
 	}
 	identities, err := st.Resources("AWS::IAM::Role", "AWS::IAM::User", "AWS::IAM::Group")
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	for _, r := range identities {
 		if r.ID != d.role && r.ID != d.other {
 			wrong = append(wrong, "there is also "+r.ID)
@@ -188,10 +183,8 @@ func (d deployedRole) wrong(t *testing.T, text string) (wrong []string) {
 	if len(grants) != len(d.needs) {
 		wrong = append(wrong, fmt.Sprintf("%d permissions, want %d: %v", len(grants), len(d.needs), grants))
 	}
-	for _, rule := range rules.Roles {
-		for _, f := range rule.Check(rules.Role{Resource: role, Grants: grants, Needs: d.needs, ARNs: d.arns}) {
-			wrong = append(wrong, f.ID+" "+f.Message)
-		}
+	for _, f := range rules.CheckRole(rules.Role{Resource: role, Grants: grants, Needs: d.needs, ARNs: d.arns}) {
+		wrong = append(wrong, f.ID+" "+f.Message)
 	}
 	return wrong
 }
@@ -211,18 +204,14 @@ func TestRolesAllowWhatIsCalled(t *testing.T) {
 func sources(t *testing.T, dir string) []*ast.File {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	golden.OK(t, err)
 	var files []*ast.File
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		golden.OK(t, err)
 		files = append(files, file)
 	}
 	if len(files) == 0 {
@@ -242,33 +231,12 @@ func TestTemplates_HaveNoFinding(t *testing.T) {
 		{"queue.yaml", nil}, {"queue.yaml", map[string]string{"Fifo": "true"}}, {"monitoring.yaml", nil},
 		{"ecs/service.yaml", containerParameters}, {"kubernetes/role.yaml", containerParameters},
 	} {
-		found, err := findings(t, docpage.Read(t, c.file), c.parameters)
-		if err != nil || len(found) > 0 {
-			t.Errorf("%s: %v, %v", c.file, found, err)
+		if found := check(t, docpage.Read(t, c.file), template.Options{Parameters: c.parameters}).Findings; len(found) > 0 {
+			t.Errorf("%s: %v", c.file, found)
 		}
 	}
 	short := strings.Replace(docpage.Read(t, "queue.yaml"), "Default: 1800", "Default: 240", 1) // 60 s × 5 receives
-	if found, err := findings(t, short, nil); err != nil || len(found) != 1 || found[0].ID != "SB501" {
-		t.Errorf("a short alarm on age: %v, %v", found, err)
+	if found := checkText(t, short).Findings; len(found) != 1 || found[0].ID != "SB501" {
+		t.Errorf("a short alarm on age: %v", found)
 	}
-}
-
-// stack is a template as lint reads it.
-func stack(t *testing.T, text string, parameters map[string]string) *template.Stack {
-	t.Helper()
-	tmpl, err := template.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	st, err := tmpl.Stack(template.Options{Parameters: parameters})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return st
-}
-
-func findings(t *testing.T, text string, parameters map[string]string) ([]rules.Finding, error) {
-	t.Helper()
-	result, err := rules.Check(stack(t, text, parameters))
-	return result.Findings, err
 }

@@ -10,42 +10,42 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/linediff"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/yamltext"
 )
 
 // A Fix changes the template so that a finding is gone, in the file's own style.
 type Fix struct {
-	Edit Edit
+	Edit template.Edit
 	// Says tells in a few words what the edit does: "set VisibilityTimeout to 180".
 	Says string
+	// Name and Value are the setting: an int, a bool, a string, or a list or mapping of one of
+	// them. A nil Value removes it.
+	Name  string
+	Value any
 }
 
-// An Edit replaces the bytes from Start up to End of the file by New.
-type Edit = yamltext.Edit
-
 // fixed is the fix of an edit, nil if there is no such edit.
-func fixed(edit Edit, ok bool, format string, args ...any) *Fix {
+func fixed(edit template.Edit, ok bool, says, name string, value any) *Fix {
 	if !ok {
 		return nil
 	}
-	return &Fix{Edit: edit, Says: fmt.Sprintf(format, args...)}
+	return &Fix{Edit: edit, Says: says, Name: name, Value: value}
 }
 
 // setting is the fix that gives an entry of a mapping a value, whether it is there or not.
 func setting(in template.Value, name string, value any) *Fix {
 	if v := in.Get(name); !v.Absent() {
 		edit, ok := v.Set(fmt.Sprint(value))
-		return fixed(edit, ok, "set %s to %v", name, value)
+		return fixed(edit, ok, fmt.Sprintf("set %s to %v", name, value), name, value)
 	}
 	edit, ok := in.Add(name, value)
-	return fixed(edit, ok, "add %s: %s", name, yamltext.Flow(value))
+	return fixed(edit, ok, fmt.Sprintf("add %s: %s", name, template.Flow(value)), name, value)
 }
 
 // property is setting for a property of a resource, which may have no properties.
 func property(of template.Resource, name string, value any) *Fix {
 	if of.Get().Absent() {
 		edit, ok := of.Add(name, value)
-		return fixed(edit, ok, "add %s: %s", name, yamltext.Flow(value))
+		return fixed(edit, ok, fmt.Sprintf("add %s: %s", name, template.Flow(value)), name, value)
 	}
 	return setting(of.Get(), name, value)
 }
@@ -100,10 +100,8 @@ func (f *Fix) Diff(path string, src []byte) string {
 // context is the number of equal lines that a diff shows around a change.
 const context = 3
 
-// Diff returns a unified diff of two texts, "" if they are equal.
-func Diff(path string, from, to []byte) string { return diff(path, from, to, 0) }
-
-// diff is Diff of parts of two texts, that have a number of lines above them.
+// diff returns a unified diff of parts of two texts, that have a number of lines above them, ""
+// if they are equal.
 func diff(path string, from, to []byte, above int) string {
 	lines := linediff.Compare(slices.Collect(strings.Lines(string(from))), slices.Collect(strings.Lines(string(to))))
 	shown := make([]bool, len(lines))

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 )
@@ -27,7 +28,7 @@ func find(t *testing.T, text, id string) rules.Finding {
 // A fix writes as the file does: blocks, {mappings}, JSON, quotes, comments and line ends.
 func TestFixes_KeepTheStyle(t *testing.T) {
 	var cases []struct{ Name, Rule, Old, Want string }
-	ok(t, yaml.Unmarshal([]byte(read(t, "fixes.yaml")), &cases))
+	golden.OK(t, yaml.Unmarshal([]byte(read(t, "fixes.yaml")), &cases))
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			for _, eol := range []string{"\n", "\r\n"} {
@@ -89,7 +90,7 @@ func TestFixes_OneAfterAnother(t *testing.T) {
 			break
 		}
 		fixed, err := findings[0].Fix.Apply([]byte(out))
-		ok(t, err)
+		golden.OK(t, err)
 		out = string(fixed)
 	}
 	if got, want := rules.Diff("a.yaml", []byte(text), []byte(out)), read(t, "fixes.diff"); got != want {
@@ -150,7 +151,7 @@ func checked(t *testing.T, data []byte) (rules.Result, bool) {
 		return rules.Result{}, false
 	}
 	st, err := tmpl.Stack(template.Options{})
-	ok(t, err)
+	golden.OK(t, err)
 	result, err := rules.Check(st)
 	return result, err == nil // else it has too many expressions
 }

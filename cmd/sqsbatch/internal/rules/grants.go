@@ -56,19 +56,8 @@ func nameOf(v template.Value) (name string, attribute bool) {
 	return text, false
 }
 
-// Grants lists the permissions of a role: of its own statements, of policies of the template
-// that are attached to it, and of a few of AWS's policies. It returns an error if the role
-// grants them by other means.
-func Grants(st *template.Stack, role template.Resource) ([]Grant, error) {
-	grants := attachmentsOf(st).grants(role)
-	for _, g := range grants {
-		if g.May != nil {
-			return nil, g.May
-		}
-	}
-	return grants, nil
-}
-
+// grants lists the permissions of a role: of its own statements, of policies of the template that
+// are attached to it, and of a few of AWS's policies.
 func (a attachments) grants(role template.Resource) []Grant {
 	grants := a.to(role)
 	policies := role.Get("Policies")

@@ -122,7 +122,7 @@ var Mappings = []Rule[Mapping]{
 			if r.known(window) && m.Event.Window > 0 && m.kind(r) && m.Queue.FIFO {
 				edit, ok := window.Remove()
 				r.report(window.Pos, "event %s has a window of %d seconds on the FIFO queue %s; Lambda takes none there", m.Event.Name, m.Event.Window/time.Second, title(m.Queue)).
-					Fix = fixed(edit, ok, "remove MaximumBatchingWindowInSeconds")
+					Fix = fixed(edit, ok, "remove MaximumBatchingWindowInSeconds", "MaximumBatchingWindowInSeconds", nil)
 			}
 		},
 	},

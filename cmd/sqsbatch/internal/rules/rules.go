@@ -68,10 +68,13 @@ type Finding struct {
 	// without EndCol. They count characters from 1.
 	Pos      template.Pos
 	EndCol   int
-	Resource string    // the logical id of the resource around Pos, "" outside of Resources
-	About    []Subject // the subjects of the rule that it is a finding of
-	Message  string    // what is wrong here, with names and values
-	Fix      *Fix      // nil if there is no safe one
+	Resource string // the logical id of the resource around Pos, "" outside of Resources
+	// Attribute is what is wrong of a resource of Terraform, whose address is Resource. There is no
+	// Pos then.
+	Attribute string
+	About     []Subject // the subjects of the rule that it is a finding of
+	Message   string    // what is wrong here, with names and values
+	Fix       *Fix      // nil if there is no safe one
 }
 
 // A Subject is what a rule judged: a mapping if it has an Event, else a function or a queue. It
@@ -97,8 +100,10 @@ type Unknown struct {
 	Pos      template.Pos
 	EndCol   int
 	Resource string
-	Rules    []string // the ids of the rules that need it, nil if that is all rules on the resource
-	Message  string   // what is not known, and why
+	// Attribute is as in Finding.
+	Attribute string
+	Rules     []string // the ids of the rules that need it, nil if that is all rules on the resource
+	Message   string   // what is not known, and why
 	// Parameter is the parameter without a value that keeps a resource from being checked.
 	Parameter string
 }
@@ -156,13 +161,6 @@ func (r *reporter) number(v template.Value) (int, bool) {
 		r.unsure(v.Pos, "%s is not known: %s", v.Name(), template.Reason(v.Pos, err))
 	}
 	return n, err == nil && !v.Absent()
-}
-
-// Check returns the places where subject breaks the rule.
-func (r Rule[T]) Check(subject T) []Finding {
-	c := newCollector()
-	c.apply(r.Info, Subject{}, func(out *reporter) { r.check(subject, out) })
-	return c.Findings
 }
 
 // A collector collects what rules say, each thing once.

@@ -1,33 +1,30 @@
 package rules_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
-var update = flag.Bool("update", false, "write the rules into the pages of docs/lint and testdata/findings.txt")
-
-// example reads testdata/ID/NAME.yaml.
+// example reads testdata/ID-NAME.yaml.
 func example(t testing.TB, id, name string) string {
 	t.Helper()
-	return read(t, filepath.Join(id, name+".yaml"))
+	return read(t, id+"-"+name+".yaml")
 }
 
-// marked is the line of bad.yaml that ends with the rule's id as a comment.
+// marked is the line of a bad example that ends with the rule's id as a comment.
 func marked(text, id string) int {
 	return 1 + slices.IndexFunc(strings.Split(text, "\n"), func(line string) bool { return strings.HasSuffix(line, "# "+id) })
 }
 
-// For each rule, bad.yaml has one finding, where it is marked, and good.yaml has none. The
+// For each rule, the bad example has one finding, where it is marked, and the good one has none. The
 // fix, if the rule has one, makes the finding go away and leaves a template. findings.txt has
 // what is said.
 func TestRules_Examples(t *testing.T) {
@@ -49,7 +46,7 @@ func TestRules_Examples(t *testing.T) {
 			if f.Fix != nil {
 				fmt.Fprintln(&said, "  fix:", f.Fix.Says)
 				fixed, err := f.Fix.Apply([]byte(bad))
-				ok(t, err)
+				golden.OK(t, err)
 				if left := checkText(t, string(fixed)).Findings; slices.ContainsFunc(left, func(f rules.Finding) bool { return f.ID == rule.ID }) {
 					t.Errorf("after the fix: %v", left)
 				}
@@ -61,10 +58,10 @@ func TestRules_Examples(t *testing.T) {
 		return
 	}
 	const file = "testdata/findings.txt"
-	docpage.RequireCurrent(t, file, docpage.Read(t, file), said.String(), *update)
+	docpage.RequireCurrent(t, file, docpage.Read(t, file), said.String(), *golden.Update)
 }
 
-// Ids, titles and reasons are complete, and each rule has its directory of examples.
+// Ids, titles and reasons are complete, and each example is of a rule.
 func TestRules_AreDescribed(t *testing.T) {
 	var ids []string
 	for _, r := range rules.Rules() {
@@ -73,16 +70,16 @@ func TestRules_AreDescribed(t *testing.T) {
 		}
 		ids = append(ids, r.ID)
 	}
-	dirs, err := os.ReadDir("testdata")
-	ok(t, err)
-	for _, d := range dirs {
-		if strings.HasPrefix(d.Name(), "SB") && !slices.Contains(ids, d.Name()) {
-			t.Errorf("testdata/%s is of no rule", d.Name())
+	files, err := filepath.Glob("testdata/SB*")
+	golden.OK(t, err)
+	for _, f := range files {
+		if id, _, _ := strings.Cut(filepath.Base(f), "-"); !slices.Contains(ids, id) {
+			t.Errorf("%s is of no rule", f)
 		}
 	}
 }
 
-// The pages of docs/lint describe each rule, with the change from bad.yaml to good.yaml.
+// The pages of docs/lint describe each rule, with the change from the bad example to the good one.
 func TestThePagesHaveTheRules(t *testing.T) {
 	sections := map[string]*strings.Builder{}
 	for _, r := range rules.Rules() {
@@ -93,7 +90,7 @@ func TestThePagesHaveTheRules(t *testing.T) {
 		section(t, sections[page], r)
 	}
 	for page, text := range sections {
-		docpage.RequireSection(t, "../../../../docs/"+page, "rules", text.String(), *update)
+		docpage.RequireSection(t, "../../../../docs/"+page, "rules", text.String(), *golden.Update)
 	}
 }
 
@@ -120,7 +117,7 @@ func section(t *testing.T, out *strings.Builder, r rules.Info) {
 	diff = behind.ReplaceAllString(diff, "$1$2") // what stands above a change says where it is
 	diff = above.ReplaceAllString(diff, "$1$2")
 	if strings.Count(diff, "\n") > 9 {
-		fmt.Fprintf(out, "[A template that is right](../../cmd/sqsbatch/internal/rules/testdata/%s/good.yaml).\n", r.ID)
+		fmt.Fprintf(out, "[A template that is right](../../cmd/sqsbatch/internal/rules/testdata/%s-good.yaml).\n", r.ID)
 		return
 	}
 	fmt.Fprintf(out, "\n```diff\n%s```\n", diff)

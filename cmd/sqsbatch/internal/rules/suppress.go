@@ -31,14 +31,10 @@ type suppression struct {
 
 // suppressionsOf lists those of the template: of Metadata and of comments.
 func suppressionsOf(st *template.Stack) (list []*suppression) {
-	seen := map[template.Pos]bool{}
 	read := func(v template.Value, resource string) {
 		for id, reason := range v.Get("ignore").Entries() {
 			text, _ := reason.Str()
-			if !seen[reason.Pos] { // a loop has it for each resource
-				list = append(list, &suppression{id: id, reason: text, at: reason.Pos, resource: resource})
-			}
-			seen[reason.Pos] = true
+			list = append(list, &suppression{id: id, reason: text, at: reason.Pos, resource: resource})
 		}
 	}
 	read(st.Metadata("sqsbatch"), "")

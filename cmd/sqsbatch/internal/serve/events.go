@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
@@ -41,66 +41,64 @@ type eventLog struct {
 	out  *bufio.Writer
 	json bool
 	rows rows
-	done chan struct{}
+	err  error // first error of the output, owned by run until done
 
-	mu             sync.Mutex
-	changed        *sync.Cond // waiting, started or ended
-	waiting        []any
-	lost           int // number of events lost after the waiting ones
-	started, ended bool
-	err            error // first error of the output
+	waiting     chan any
+	lost        atomic.Int64 // events that did not fit into waiting and are not reported yet
+	ended, done chan struct{}
 }
 
 // newEventLog returns a log that writes nothing before start is called.
 func newEventLog(w io.Writer, output string) *eventLog {
-	l := &eventLog{out: bufio.NewWriter(w), json: output == "json", rows: rows{term: view.Detect(w)}, done: make(chan struct{})}
-	l.changed = sync.NewCond(&l.mu)
-	go l.run()
-	return l
+	return &eventLog{
+		out: bufio.NewWriter(w), json: output == "json", rows: rows{term: view.Detect(w)},
+		waiting: make(chan any, waitingEvents), ended: make(chan struct{}),
+	}
+}
+
+// start lets the log write its lines.
+func (l *eventLog) start() {
+	if l != nil {
+		l.done = make(chan struct{})
+		go l.run()
+	}
 }
 
 // run writes events until the log has ended and none waits.
 func (l *eventLog) run() {
 	defer close(l.done)
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	for {
-		for !l.ended && !(l.started && len(l.waiting) > 0) {
-			l.changed.Wait()
+		select {
+		case e := <-l.waiting:
+			l.write(e)
+			continue
+		default: // none waits
 		}
-		if !l.started || len(l.waiting) == 0 {
-			return
+		if n := l.lost.Swap(0); n > 0 {
+			l.write(Lost{"lost", time.Now().UTC(), int(n)})
 		}
-		batch, lost := l.waiting, l.lost
-		l.waiting, l.lost = nil, 0
-		l.mu.Unlock()
-		err := l.write(batch, lost)
-		l.mu.Lock()
-		l.err = cmp.Or(l.err, err)
+		if err := l.out.Flush(); err != nil {
+			l.err = cmp.Or(l.err, fmt.Errorf("--verbose: %w", err))
+			l.out.Reset(io.Discard)
+		}
+		select {
+		case e := <-l.waiting:
+			l.write(e)
+		case <-l.ended:
+			if len(l.waiting) == 0 {
+				return
+			}
+		}
 	}
 }
 
 // send queues an event. It does not wait for the output.
 func (l *eventLog) send(e any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.waiting) == waitingEvents {
-		l.lost++
-		return
+	select {
+	case l.waiting <- e:
+	default:
+		l.lost.Add(1)
 	}
-	l.waiting = append(l.waiting, e)
-	l.changed.Signal()
-}
-
-// start lets the log write its lines.
-func (l *eventLog) start() {
-	if l == nil {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.started = true
-	l.changed.Signal()
 }
 
 func (l *eventLog) observe(e sqs.Event) { l.send(e) }
@@ -113,41 +111,28 @@ func (l *eventLog) observeCall(c sqs.Call) {
 	}
 }
 
-// write writes events. After an error the output is discarded.
-func (l *eventLog) write(batch []any, lost int) error {
-	if lost > 0 {
-		batch = append(batch, Lost{"lost", time.Now().UTC(), lost})
+// write adds an event to the output. Errors stay in the writer, for Flush.
+func (l *eventLog) write(event any) {
+	if !l.json {
+		_, _ = l.out.WriteString(l.rows.row(event) + "\n")
+		return
 	}
 	encoder := json.NewEncoder(l.out)
 	encoder.SetEscapeHTML(false)
-	for _, event := range batch {
-		if l.json {
-			_ = encoder.Encode(event) // errors stay in the writer, for Flush
-		} else {
-			_, _ = l.out.WriteString(l.rows.row(event) + "\n")
-		}
-	}
-	if err := l.out.Flush(); err != nil {
-		l.out.Reset(io.Discard)
-		return fmt.Errorf("--verbose: %w", err)
-	}
-	return nil
+	_ = encoder.Encode(event)
 }
 
-// end writes the waiting events, if start was called, and stops the log.
+// end writes the waiting events, if start was called, and stops the log. It does not wait for an
+// output that is not read.
 func (l *eventLog) end() error {
-	if l == nil {
+	if l == nil || l.done == nil {
 		return nil
 	}
-	l.mu.Lock()
-	l.ended = true
-	l.changed.Signal()
-	l.mu.Unlock()
+	close(l.ended)
 	select {
 	case <-l.done:
+		return l.err
 	case <-time.After(endTimeout):
+		return nil
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.err
 }

@@ -58,8 +58,12 @@ func Command(tio cli.IO) *cobra.Command {
 sqsbatch sqs --template template.yaml --verbose`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.positional(args); err != nil {
-				return err
+			for _, arg := range args {
+				if taken, err := o.parameters.Argument(command, arg); err != nil {
+					return err
+				} else if !taken {
+					return cli.Usagef(command, "%q is no flag; a queue is --queue %s", arg, arg)
+				}
 			}
 			if err := o.check(); err != nil {
 				return err
@@ -90,20 +94,6 @@ func (o *options) flags(cmd *cobra.Command) {
 		f.Var(cli.Choice(&o.output, "text", "json"), "output", "the form of the output\ntext: the endpoint, the queues, the environment variables by which clients find it, and \"ready\" once it listens\njson: one JSON object a line")
 		f.Var(cli.Text(&o.readyFile, "FILE"), "ready-file", "a file that has the endpoint once it listens, and that is removed at the end")
 	})
-}
-
-// positional adds arguments after --parameter-overrides A=1 to the parameters, like SAM's
-// commands. Other arguments are errors.
-func (o *options) positional(args []string) error {
-	for _, arg := range args {
-		if len(o.parameters) == 0 {
-			return cli.Usagef(command, "%q is no flag; a queue is --queue %s", arg, arg)
-		}
-		if err := o.parameters.Set(arg); err != nil {
-			return cli.Usagef(command, "--parameter-overrides %s: %v", arg, err)
-		}
-	}
-	return nil
 }
 
 var (

@@ -142,12 +142,13 @@ func Clean(s string) string {
 	return string(b)
 }
 
-// Count returns a number with a noun: "1 record", "2 records".
-func Count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
+// Count returns a number with a noun: "1 record", "2 records". The plural is noun with an s
+// if it is not given.
+func Count(n int, noun string, plural ...string) string {
+	if n != 1 {
+		noun = append(plural, noun+"s")[0]
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // Fit returns s, cut to at most width characters, or whole for width 0. It cuts between

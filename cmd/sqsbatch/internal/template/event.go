@@ -194,10 +194,6 @@ func (st *Stack) Survey() *Survey {
 	s := &Survey{Stack: own}
 	for _, r := range own.All() {
 		if r.Type == "" { // Fn::ForEach and the like
-			if err := own.loops[r.ID]; err != nil {
-				own.leave(r, err, "%s is not checked, since it is not known what it makes", r.ID)
-				continue
-			}
 			own.leave(r, nil, "%s is not checked: it has no Type, or is expanded when the stack is deployed", r.ID)
 		}
 	}

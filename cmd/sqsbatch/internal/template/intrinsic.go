@@ -10,6 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// UnknownFunction is a function of a template that was made of something else, for a value
+// that is not known. Its argument is the reason.
+const UnknownFunction = "Fn::Unknown"
+
 // call evaluates one function of CloudFormation's "Intrinsic function reference".
 func (st *Stack) call(name string, n, arg *yaml.Node) *yaml.Node {
 	switch name {
@@ -33,6 +37,9 @@ func (st *Stack) call(name string, n, arg *yaml.Node) *yaml.Node {
 		return st.bounded(n, base64.StdEncoding.EncodeToString([]byte(st.str(arg))))
 	case "Condition", "Fn::Equals", "Fn::And", "Fn::Or", "Fn::Not":
 		return text(n, strconv.FormatBool(st.condition(n)))
+	}
+	if name == UnknownFunction {
+		st.fail(n, "%s", st.str(arg))
 	}
 	st.fail(n, "%s has no value outside an AWS account; give the value by a parameter, or leave it out locally with a condition", name)
 	return nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 )
 
@@ -60,7 +61,7 @@ func TestReadAll_EndsAtTheBound(t *testing.T) {
 
 func TestRead_TooLarge(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.yaml")
-	ok(t, os.WriteFile(path, make([]byte, template.MaxSize+1), 0o600))
+	golden.OK(t, os.WriteFile(path, make([]byte, template.MaxSize+1), 0o600))
 	if _, err := template.Read(path); err == nil || err.Error() != path+": it is larger than 4 MiB, the most that is read" {
 		t.Error(err)
 	}

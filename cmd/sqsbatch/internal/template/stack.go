@@ -35,9 +35,7 @@ type Stack struct {
 	lenient bool
 	left    []Finding // resources whose condition is not known
 	all     []Resource
-	byID    map[string]int      // indexes of all
-	made    map[*yaml.Node]bool // by a loop, with another text than is written
-	loops   map[string]error    // why loops are not expanded
+	byID    map[string]int // indexes of all
 }
 
 // leave notes, once, that a resource is left out.
@@ -114,68 +112,35 @@ func (r Resource) Metadata(name string) Value { return r.value.Get("Metadata", n
 // change the list.
 func (st *Stack) All() []Resource {
 	if st.all == nil {
-		st.all, st.byID, st.made, st.loops = []Resource{}, map[string]int{}, map[*yaml.Node]bool{}, map[string]error{}
-		st.list(child(st.root, "Resources"))
+		st.all, st.byID = []Resource{}, map[string]int{}
+		entries := child(st.root, "Resources").Content
+		for i := 0; i+1 < len(entries); i += 2 {
+			r := st.resource(entries[i], entries[i+1])
+			st.byID[r.ID] = len(st.all)
+			st.all = append(st.all, r)
+		}
 	}
 	return st.all
 }
 
-// list adds the resources of a mapping, with those that its loops make. A loop that cannot be
-// expanded is a resource without a type.
-func (st *Stack) list(all *yaml.Node) {
-	add := func(key, node *yaml.Node) {
-		r := st.resource(key, node)
-		if _, again := st.byID[r.ID]; !again {
-			st.byID[r.ID] = len(st.all)
-		}
-		st.all = append(st.all, r)
-	}
-	l := loop{st: st}
-	for i := 0; i+1 < len(all.Content); i += 2 {
-		key, node := all.Content[i], all.Content[i+1]
-		if !strings.HasPrefix(key.Value, forEach) {
-			add(key, node)
-			continue
-		}
-		entries, err := try(func() []*yaml.Node { return l.expand(node, 1) })
-		if err != nil {
-			st.loops[key.Value] = err
-			add(key, node)
-			continue
-		}
-		for j := 0; j+1 < len(entries); j += 2 {
-			add(entries[j], entries[j+1])
-		}
-	}
-}
-
-// Around returns the logical id of the resource around a place, as it is written, "" outside of
-// Resources.
+// Around returns the logical id of the resource around a place, "" outside of Resources.
 func (st *Stack) Around(at Pos) string {
-	if id, _ := keyBefore(st.root, at); id != "Resources" {
+	if keyBefore(st.root, at) != "Resources" {
 		return ""
 	}
-	id, node := keyBefore(child(st.root, "Resources"), at)
-	for strings.HasPrefix(id, forEach) && node.Kind == yaml.SequenceNode && len(node.Content) == 3 && node.Content[2].Kind == yaml.MappingNode {
-		inner, below := keyBefore(node.Content[2], at)
-		if inner == "" {
-			break
-		}
-		id, node = inner, below
-	}
-	return id
+	return keyBefore(child(st.root, "Resources"), at)
 }
 
-// keyBefore is the last entry of a mapping that begins at a place or before it.
-func keyBefore(n *yaml.Node, at Pos) (key string, value *yaml.Node) {
+// keyBefore is the name of the last entry of a mapping that begins at a place or before it.
+func keyBefore(n *yaml.Node, at Pos) string {
 	i := sort.Search(len(n.Content)/2, func(i int) bool {
 		k := n.Content[2*i]
 		return k.Line > at.Line || k.Line == at.Line && k.Column > at.Col
 	}) - 1
 	if i < 0 {
-		return "", nil
+		return ""
 	}
-	return n.Content[2*i].Value, n.Content[2*i+1]
+	return n.Content[2*i].Value
 }
 
 // A Resource is an entry of Resources.

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 )
 
 func stack(t *testing.T, text string) *template.Stack {
 	t.Helper()
 	st, err := parse(t, text).Stack(template.Options{})
-	ok(t, err)
+	golden.OK(t, err)
 	return st
 }
 
@@ -100,7 +101,7 @@ func queues(t *testing.T, text string, o template.Options) (names []string, all 
 func TestQueuesWithoutAFunction(t *testing.T) {
 	text := read(t, "queues.yaml")
 	names, all, warnings, err := queues(t, text, template.Options{Region: "eu-west-1", AccountID: "123456789012"})
-	ok(t, err)
+	golden.OK(t, err)
 	if want := []string{"dead", "orders-dev", "far-dead.fifo", "Far.fifo"}; !slices.Equal(names, want) {
 		t.Errorf("queues %v, want %v", names, want)
 	}

@@ -33,8 +33,6 @@ import (
 	"sync"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/yamltext"
 )
 
 // Names are the file names that [Find] looks for, in order of preference.
@@ -47,11 +45,11 @@ type Template struct {
 
 	root   *yaml.Node
 	source []byte
-	text   func() *yamltext.Text // of source, made when it is asked for
+	text   func() *Text // of source, made when it is asked for
 }
 
 // Text is the file with the places of its nodes, for edits of it.
-func (t *Template) Text() *yamltext.Text { return t.text() }
+func (t *Template) Text() *Text { return t.text() }
 
 // Source is the file's text, which the caller must not change.
 func (t *Template) Source() []byte { return t.source }
@@ -132,7 +130,7 @@ func Parse(data []byte) (*Template, error) {
 	if err := repeated(root); err != nil {
 		return nil, err
 	}
-	text := sync.OnceValue(func() *yamltext.Text { return yamltext.New(root, data) })
+	text := sync.OnceValue(func() *Text { return newText(root, data) })
 	return &Template{root: root, source: data, text: text}, nil
 }
 

@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 var file = filepath.Join("testdata", "full.yaml")
@@ -19,9 +21,7 @@ var file = filepath.Join("testdata", "full.yaml")
 // read reads a file of testdata.
 func read(t testing.TB, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
-	ok(t, err)
-	return string(text)
+	return docpage.Read(t, filepath.Join("testdata", name))
 }
 
 func at(line, col int) template.Pos { return template.Pos{File: file, Line: line, Col: col} }
@@ -29,9 +29,9 @@ func at(line, col int) template.Pos { return template.Pos{File: file, Line: line
 func resolve(t *testing.T, o template.Options) *template.Deployment {
 	t.Helper()
 	tmpl, err := template.Read(file)
-	ok(t, err)
+	golden.OK(t, err)
 	d, err := tmpl.Resolve(o)
-	ok(t, err)
+	golden.OK(t, err)
 	return d
 }
 
@@ -129,7 +129,7 @@ func TestChoice(t *testing.T) {
 				}
 				return
 			}
-			ok(t, err)
+			golden.OK(t, err)
 			if d.Function.Name != tt.function || d.Queue.Name != tt.from {
 				t.Errorf("got %s from %s", d.Function.Name, d.Queue.Name)
 			}
@@ -160,10 +160,10 @@ func TestFind(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	sub := filepath.Join(dir, "sub")
-	ok(t, os.Mkdir(sub, 0o755))
+	golden.OK(t, os.Mkdir(sub, 0o755))
 	for _, name := range []string{"template.yml", "template.yaml"} {
 		want := filepath.Join(dir, name)
-		ok(t, os.WriteFile(want, nil, 0o600))
+		golden.OK(t, os.WriteFile(want, nil, 0o600))
 		if got, err := template.Find(sub, dir); got != want || err != nil {
 			t.Errorf("got %s, %v", got, err)
 		}
@@ -174,7 +174,7 @@ func TestFind(t *testing.T) {
 func parse(t *testing.T, text string) *template.Template {
 	t.Helper()
 	tmpl, err := template.Parse([]byte(text))
-	ok(t, err)
+	golden.OK(t, err)
 	return tmpl
 }
 
@@ -182,16 +182,8 @@ func parse(t *testing.T, text string) *template.Template {
 func resolveText(t *testing.T, text string, o template.Options) *template.Deployment {
 	t.Helper()
 	d, err := parse(t, text).Resolve(o)
-	ok(t, err)
+	golden.OK(t, err)
 	return d
-}
-
-// ok fails the test if err is not nil.
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // FuzzResolve: whatever the file holds, there is a deployment or an error, and
@@ -208,7 +200,7 @@ func FuzzResolve(f *testing.F) {
 			return
 		}
 		st, err := tmpl.Stack(template.Options{})
-		ok(t, err)
+		golden.OK(t, err)
 		queues, _, err := st.Queues()
 		for _, q := range queues {
 			if err == nil && (q.ARN == "" || q.Attributes == nil) {

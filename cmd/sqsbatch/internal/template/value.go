@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/yamltext"
 )
 
 // A Value is what a property is, as far as that is known before the stack is deployed. An
@@ -173,15 +171,15 @@ func (r *reader) truth(v Value, otherwise bool) bool {
 
 // Set edits the value in the template's text. It returns false if the value is not written
 // there as a plain scalar: if it is absent, or a function, or has an alias.
-func (v Value) Set(text string) (edit yamltext.Edit, ok bool) {
-	if v.node == nil || v.st.made[v.node] {
+func (v Value) Set(text string) (edit Edit, ok bool) {
+	if v.node == nil {
 		return edit, false
 	}
 	return v.st.Text().Set(v.Pos.Line, v.Pos.Col, text)
 }
 
 // Remove takes the value out of the template's text, with its name.
-func (v Value) Remove() (edit yamltext.Edit, ok bool) {
+func (v Value) Remove() (edit Edit, ok bool) {
 	if v.node == nil {
 		return edit, false
 	}
@@ -190,7 +188,7 @@ func (v Value) Remove() (edit yamltext.Edit, ok bool) {
 
 // Add adds an entry to the mapping v in the template's text: an int, a bool, a string, or a
 // list or mapping of one of them.
-func (v Value) Add(name string, value any) (edit yamltext.Edit, ok bool) {
+func (v Value) Add(name string, value any) (edit Edit, ok bool) {
 	if v.node == nil || child(v.node, name) != nil { // it may be there as AWS::NoValue
 		return edit, false
 	}
@@ -198,7 +196,7 @@ func (v Value) Add(name string, value any) (edit yamltext.Edit, ok bool) {
 }
 
 // Add adds a property to the resource in the template's text.
-func (r Resource) Add(name string, value any) (edit yamltext.Edit, ok bool) {
+func (r Resource) Add(name string, value any) (edit Edit, ok bool) {
 	if properties := r.value.Get("Properties"); !properties.Absent() {
 		return properties.Add(name, value)
 	}

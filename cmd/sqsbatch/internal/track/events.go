@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"time"
-
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
 )
 
 // Outcomes of a record, in the toolkit's words. Lost, CutOff and Filtered are this tool's.
@@ -87,7 +85,7 @@ func (r Record) MarshalJSON() ([]byte, error) {
 		Duration  *float64 `json:"durationMs"` // null if unknown
 		Allowed   *float64 `json:"allowedMs"`
 		VisibleIn *float64 `json:"visibleInMs"` // null if the record does not come back
-	}{"record", fields(r), milliseconds(r.Duration), milliseconds(r.Allowed), milliseconds(r.VisibleIn)})
+	}{"record", fields(r), known(r.Duration), known(r.Allowed), known(r.VisibleIn)})
 }
 
 // Done reports whether the record has left its queue.
@@ -123,16 +121,28 @@ func (e Ended) MarshalJSON() ([]byte, error) {
 		Duration *float64 `json:"durationMs"`
 		Timeout  *float64 `json:"timeoutMs"`
 		Init     *float64 `json:"initMs,omitempty"`
-	}{"invocation", fields(e), milliseconds(e.Duration), milliseconds(e.Timeout), nil}
+	}{"invocation", fields(e), known(e.Duration), known(e.Timeout), nil}
 	if e.ColdStart {
-		line.Init = milliseconds(e.Init)
+		line.Init = known(e.Init)
 	}
 	return marshal(line)
 }
 
+// Change is the start or end of a process.
+type Change struct {
+	Process int `json:"process"` // counted from 1; a replacement has the same number
+	PID     int `json:"pid"`
+	// Ended is the exit status, as in "exit status 1"; "" for a start.
+	Ended string `json:"ended,omitempty"`
+	// Asked is true if `sqsbatch local` stopped the process.
+	Asked bool `json:"asked,omitempty"`
+	// Again is the time until the next start; 0 if there is none.
+	Again time.Duration `json:"-"`
+}
+
 // Process is the start or end of a process that polls.
 type Process struct {
-	container.Change
+	Change
 	// CutOff is the number of records that the process held at its end; -1 if unknown, because
 	// other processes run.
 	CutOff int `json:"cutOff,omitempty"`
@@ -147,7 +157,7 @@ func (p Process) MarshalJSON() ([]byte, error) {
 		Again *float64 `json:"againInMs,omitempty"` // absent if there is no next start
 	}{"process", fields(p), nil}
 	if p.Again > 0 {
-		line.Again = milliseconds(p.Again)
+		line.Again = known(p.Again)
 	}
 	return marshal(line)
 }
@@ -218,11 +228,11 @@ func marshal(v any) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// milliseconds returns d in milliseconds, to the microsecond, nil for a negative d.
-func milliseconds(d time.Duration) *float64 {
+// known returns d in milliseconds, nil for a negative d.
+func known(d time.Duration) *float64 {
 	if d < 0 {
 		return nil
 	}
-	ms := float64(d.Microseconds()) / 1000
+	ms := milliseconds(d)
 	return &ms
 }

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"slices"
 	"time"
-
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
 )
 
 // Process handles the start of a process, or its end after its last line.
-func (t *Tracker) Process(c container.Change) {
+func (t *Tracker) Process(c Change) {
 	t.post(func() {
 		p := Process{Change: c}
 		if p.Ended == "" {

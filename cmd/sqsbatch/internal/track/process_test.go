@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
@@ -58,7 +57,7 @@ func TestProcessOutcomes(t *testing.T) {
 // have succeeded.
 func TestProcessEnds(t *testing.T) {
 	inContainers(t, func(b *bench) {
-		b.Process(container.Change{Process: 1, PID: 77})
+		b.Process(track.Change{Process: 1, PID: 77})
 		b.hold("held", "done", "released")
 		b.says("other", `"outcome":"succeeded"`) // the toolkit's lines are known
 		b.delete("done")
@@ -66,9 +65,9 @@ func TestProcessEnds(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		b.take()
 		want(t, "in flight", b.Progress().InFlight, 2)
-		b.Process(container.Change{Process: 1, PID: 77, Ended: "signal: killed", Again: time.Second})
+		b.Process(track.Change{Process: 1, PID: 77, Ended: "signal: killed", Again: time.Second})
 		want(t, "events", b.take(), []track.Event{
-			track.Process{Change: container.Change{Process: 1, PID: 77, Ended: "signal: killed", Again: time.Second}, CutOff: 1},
+			track.Process{Change: track.Change{Process: 1, PID: 77, Ended: "signal: killed", Again: time.Second}, CutOff: 1},
 			track.Record{Process: 1, MessageID: "held", Body: body("held"), Attempt: 1, Outcome: track.CutOff, Reason: "its process ended (signal: killed)",
 				Duration: -1, Allowed: -1, Age: 20 * time.Second, VisibleIn: 40 * time.Second, Final: true},
 			track.Record{MessageID: "done", Body: body("done"), Attempt: 1, Outcome: track.Succeeded, Reason: "it was deleted, but the function logged no outcome",
@@ -84,13 +83,13 @@ func TestProcessEnds(t *testing.T) {
 // TestOneOfTwoProcessesEnds: the other process may hold the messages, so none is cut off.
 func TestOneOfTwoProcessesEnds(t *testing.T) {
 	inContainers(t, func(b *bench) {
-		b.Process(container.Change{Process: 1, PID: 77})
-		b.Process(container.Change{Process: 2, PID: 78})
+		b.Process(track.Change{Process: 1, PID: 77})
+		b.Process(track.Change{Process: 2, PID: 78})
 		b.hold("held")
 		b.take()
-		b.Process(container.Change{Process: 2, PID: 78, Ended: "exit status 1"})
-		want(t, "events", b.take(), []track.Event{track.Process{Change: container.Change{Process: 2, PID: 78, Ended: "exit status 1"}, CutOff: -1}})
-		b.Process(container.Change{Process: 1, PID: 77, Ended: "exit status 0", Asked: true})
+		b.Process(track.Change{Process: 2, PID: 78, Ended: "exit status 1"})
+		want(t, "events", b.take(), []track.Event{track.Process{Change: track.Change{Process: 2, PID: 78, Ended: "exit status 1"}, CutOff: -1}})
+		b.Process(track.Change{Process: 1, PID: 77, Ended: "exit status 0", Asked: true})
 		if told := b.take(); len(told) != 2 || told[0].(track.Process).CutOff != 1 {
 			t.Errorf("%+v", told)
 		}

@@ -13,7 +13,7 @@
 //
 // The inputs are not synchronized: a line that the function wrote before its answer may
 // come after the answer. So a Tracker waits a moment for such lines before the records of
-// an invocation are final.
+// an invocation are final. [Stats] measure the run.
 package track
 
 import (

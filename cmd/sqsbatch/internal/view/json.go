@@ -5,7 +5,6 @@ import (
 	"io"
 	"sync"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
@@ -27,8 +26,8 @@ func NewJSON(w io.Writer, aside *Text) *JSON {
 }
 
 type metricsLine struct {
-	Type    string           `json:"type"` // "metrics"
-	Metrics *runstats.Report `json:"metrics"`
+	Type    string        `json:"type"` // "metrics"
+	Metrics *track.Report `json:"metrics"`
 }
 
 type summaryLine struct {

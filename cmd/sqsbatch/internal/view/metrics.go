@@ -3,23 +3,23 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
 // metrics shows the figures of the run, nothing if there are no records and no requests.
-func (t *Text) metrics(r *runstats.Report) {
+func (t *Text) metrics(r *track.Report) {
 	if r == nil || r.Handled+r.Requests == 0 {
 		return
 	}
 	t.line("")
-	t.line(t.paint(bold, plural(r.Handled, "delivery", "deliveries")+": ") + cmp.Or(outcomes(r), "none"))
+	t.line(t.paint(bold, show.Count(r.Handled, "delivery", "deliveries")+": ") + cmp.Or(outcomes(r), "none"))
 	rows := []distributionRow{
 		{"duration", r.DurationMs, inMs},
 		{"deadline used", r.DeadlineUsedPercent, inPercent},
@@ -40,9 +40,9 @@ func (t *Text) metrics(r *runstats.Report) {
 	}
 }
 
-func outcomes(r *runstats.Report) string {
+func outcomes(r *track.Report) string {
 	var parts []string
-	for _, o := range runstats.Outcomes {
+	for _, o := range track.Outcomes {
 		if n := r.Outcomes[o]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, o))
 		}
@@ -54,7 +54,7 @@ func outcomes(r *runstats.Report) string {
 	return text
 }
 
-func calls(r *runstats.Report) string {
+func calls(r *track.Report) string {
 	parts := []string{show.Count(r.Requests, "request")}
 	for _, operation := range slices.Sorted(maps.Keys(r.Calls)) {
 		c := r.Calls[operation]
@@ -80,7 +80,7 @@ func (t *Text) tableWidths() (name, figure int) {
 
 type distributionRow struct {
 	name string
-	d    *runstats.Distribution
+	d    *track.Distribution
 	show func(float64) string
 }
 
@@ -110,7 +110,7 @@ func inPercent(p float64) string { return fmt.Sprintf("%.3g%%", p) }
 func plain(x float64) string     { return fmt.Sprintf("%.4g", x) }
 
 // emf shows the function's metrics, except metrics that this tool measures itself.
-func (t *Text) emf(e *runstats.EMF) {
+func (t *Text) emf(e *track.EMF) {
 	var sums []string
 	var rows []distributionRow
 	for _, namespace := range slices.Sorted(maps.Keys(e.Metrics)) {

@@ -150,10 +150,7 @@ func (t *Text) redraw(status string) {
 
 // pad fills s with spaces up to width characters.
 func pad(s string, width int) string {
-	if n := width - utf8.RuneCountInString(s); n > 0 {
-		return s + strings.Repeat(" ", n)
-	}
-	return s
+	return fmt.Sprintf("%-*s", width, s)
 }
 
 // short returns d with two or three significant digits.
@@ -177,13 +174,6 @@ func short(d time.Duration) string {
 		d = d.Round(time.Minute)
 		return strings.TrimSuffix(fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60), "00m")
 	}
-}
-
-func plural(n int, one, several string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, several)
 }
 
 // A Terminal has the capabilities of the output. The zero value is a file or a pipe: no

@@ -55,7 +55,7 @@ func (t *Text) Header(h Header) {
 		t.lineAt(13, t.paint(Aside, pad(name, 13))+fmt.Sprintf(format, args...))
 	}
 	if h.Mode == "poll" {
-		row("function", "%s: %s in a container, %s", h.Function, h.Package, plural(h.Processes, "process", "processes"))
+		row("function", "%s: %s in a container, %s", h.Function, h.Package, show.Count(h.Processes, "process", "processes"))
 		settings := h.Settings
 		if len(h.Variables) > 0 {
 			settings += "; with " + strings.Join(h.Variables, " ")
@@ -309,7 +309,7 @@ func (t *Text) Summary(s Summary) {
 	}
 	ran := show.Count(s.Invocations, "invocation")
 	if s.Starts > 0 {
-		ran = plural(s.Starts, "process", "processes")
+		ran = show.Count(s.Starts, "process", "processes")
 		if s.Crashes > 0 {
 			ran += fmt.Sprintf(", %d of them ended by itself", s.Crashes)
 		}

@@ -8,7 +8,6 @@ package view
 import (
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 )
 
@@ -61,7 +60,7 @@ type Summary struct {
 	Dead     []track.Dead
 	DeadName string // the dead-letter queue's name, "" for none
 	Elapsed  time.Duration
-	Metrics  *runstats.Report // nil: not shown
+	Metrics  *track.Report // nil: not shown
 }
 
 // Remaining returns the number of messages that are still in the queue or in flight.

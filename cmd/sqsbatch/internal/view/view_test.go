@@ -13,9 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/container"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/runstats"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
@@ -257,16 +255,16 @@ func TestLongBodiesAreCut(t *testing.T) {
 }
 
 // report returns the report of a run with all kinds of figures.
-func report() *runstats.Report {
-	d := func(count int, min, p50, p90, p99, max float64) *runstats.Distribution {
-		return &runstats.Distribution{Count: count, Sum: p50 * float64(count), Min: min, P50: p50, P90: p90, P99: p99, Max: max}
+func report() *track.Report {
+	d := func(count int, min, p50, p90, p99, max float64) *track.Distribution {
+		return &track.Distribution{Count: count, Sum: p50 * float64(count), Min: min, P50: p50, P90: p90, P99: p99, Max: max}
 	}
-	return &runstats.Report{
+	return &track.Report{
 		Mode: "lambda", Handled: 13, Redriven: 1, Outcomes: map[string]int{track.Succeeded: 7, track.Retry: 4, track.DeadLetter: 2},
 		DurationMs: d(13, 0, 0.3, 300.2, 700.1, 700.1), DeadlineUsedPercent: d(13, 0, 0.004, 3.34, 7.78, 99.96), Attempts: d(13, 1, 1, 2, 5, 5), AgeMs: d(13, 5, 1200, 61_000, 7_300_000, 7_300_000),
-		Invocations: &runstats.Invocations{Count: 3, Records: d(3, 1, 2, 10, 10, 10), DurationMs: d(3, 1, 2, 700, 700, 700), TimeoutUsedPercent: d(3, 0, 0, 7, 7, 7)},
-		Requests:    14, Calls: map[string]runstats.Calls{"ReceiveMessage": {Calls: 9, Messages: 13}, "DeleteMessageBatch": {Calls: 3, Messages: 12, Failed: 2, Errors: 1}, "SendMessageBatch": {Calls: 2, Messages: 2}},
-		EMF: &runstats.EMF{Lines: 3, Metrics: map[string]map[string]runstats.EMFMetric{
+		Invocations: &track.Invocations{Count: 3, Records: d(3, 1, 2, 10, 10, 10), DurationMs: d(3, 1, 2, 700, 700, 700), TimeoutUsedPercent: d(3, 0, 0, 7, 7, 7)},
+		Requests:    14, Calls: map[string]track.Calls{"ReceiveMessage": {Calls: 9, Messages: 13}, "DeleteMessageBatch": {Calls: 3, Messages: 12, Failed: 2, Errors: 1}, "SendMessageBatch": {Calls: 2, Messages: 2}},
+		EMF: &track.EMF{Lines: 3, Metrics: map[string]map[string]track.EMFMetric{
 			"sqsbatch": {
 				"RecordsSucceeded": {Unit: "Count", Distribution: *d(3, 1, 2, 3, 3, 3)}, "Running": {Unit: "Count", Distribution: *d(3, 1, 2, 7, 7, 7)},
 				"RecordsLastAttempt": {Unit: "Count", Distribution: *d(1, 1, 1, 1, 1, 1)},
@@ -287,7 +285,7 @@ func TestMetricsTable(t *testing.T) {
 
 func TestNoMetricsOfNothing(t *testing.T) {
 	var out bytes.Buffer
-	view.NewText(show.To(&out), view.Terminal{}).Summary(view.Summary{Metrics: runstats.New(0).Report(runstats.Run{})})
+	view.NewText(show.To(&out), view.Terminal{}).Summary(view.Summary{Metrics: track.NewStats(0).Report(track.Run{})})
 	if strings.Contains(out.String(), "deliver") {
 		t.Errorf("%s", out.String())
 	}
@@ -309,7 +307,7 @@ func playContainers(v view.View) {
 		Endpoint: "http://127.0.0.1:9", QueueURL: "http://127.0.0.1:9/0/orders", Visibility: time.Minute, Once: true,
 		MoreQueues: []view.Queue{{URL: "http://127.0.0.1:9/0/returns", Visibility: 30 * time.Second}},
 	})
-	v.Event(track.Process{Change: container.Change{Process: 1, PID: 77}})
+	v.Event(track.Process{Change: track.Change{Process: 1, PID: 77}})
 	v.Event(track.Log{Process: 1, Text: "hello"})
 	v.Event(track.Warning{Text: "receiving fails"})
 	v.Event(track.Warning{Text: "receiving fails, for a minute now", Serious: true})
@@ -317,14 +315,14 @@ func playContainers(v view.View) {
 		Process: 1, MessageID: "m1", Body: order("o-1", "ok"), Attempt: 1, Final: true,
 		Outcome: track.Succeeded, Duration: time.Millisecond, Allowed: 15 * time.Minute, VisibleIn: -1,
 	})
-	v.Event(track.Process{Change: container.Change{Process: 1, PID: 77, Ended: "signal: killed", Again: time.Second}, CutOff: 1})
+	v.Event(track.Process{Change: track.Change{Process: 1, PID: 77, Ended: "signal: killed", Again: time.Second}, CutOff: 1})
 	v.Event(track.Record{
 		Process: 1, MessageID: "m2", Body: order("o-2", "ok"), Attempt: 1, Final: true,
 		Outcome: track.CutOff, Reason: "its process ended (signal: killed)", Duration: -1, Allowed: -1, VisibleIn: 40 * time.Second,
 	})
-	v.Event(track.Process{Change: container.Change{Process: 2, PID: 78, Ended: "exit status 1", Again: 500 * time.Millisecond}, CutOff: -1})
-	v.Event(track.Process{Change: container.Change{Process: 1, PID: 79, Ended: "exit status 0", Asked: true}})
-	v.Event(track.Process{Change: container.Change{Process: 2, PID: 80, Ended: "signal: killed", Asked: true}, CutOff: 2})
+	v.Event(track.Process{Change: track.Change{Process: 2, PID: 78, Ended: "exit status 1", Again: 500 * time.Millisecond}, CutOff: -1})
+	v.Event(track.Process{Change: track.Change{Process: 1, PID: 79, Ended: "exit status 0", Asked: true}})
+	v.Event(track.Process{Change: track.Change{Process: 2, PID: 80, Ended: "signal: killed", Asked: true}, CutOff: 2})
 	v.Summary(view.Summary{
 		Progress: track.Progress{Sent: 4, Succeeded: 2, Waiting: 2, Retried: 3, Starts: 4, Crashes: 2, HandledAgain: 1}, Elapsed: 4 * time.Second,
 	})

@@ -1,0 +1,4 @@
+package template
+
+// NewText is for the tests of texts that are no templates.
+var NewText = newText
