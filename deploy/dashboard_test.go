@@ -127,7 +127,7 @@ type grafanaPanel struct {
 func grafana(t *testing.T) []grafanaPanel {
 	t.Helper()
 	var d struct{ Panels []grafanaPanel }
-	if err := json.Unmarshal([]byte(docpage.Read(t, "grafana/sqsbatch.json")), &d); err != nil {
+	if err := json.Unmarshal([]byte(docpage.Read(t, "grafana.json")), &d); err != nil {
 		t.Fatal(err)
 	}
 	return d.Panels

@@ -53,7 +53,7 @@ func alarms(t *testing.T) map[string]string {
 			t.Errorf("%s has no alarm", file)
 		}
 	}
-	for _, g := range at(t, load(t, "prometheus/rules.yaml"), "groups").([]any) {
+	for _, g := range at(t, load(t, "prometheus.yaml"), "groups").([]any) {
 		for _, r := range at(t, g, "rules").([]any) {
 			add(at(t, r, "alert").(string), at(t, r, "annotations", "runbook_url").(string))
 		}

@@ -92,7 +92,7 @@ func TestTrustPolicyIsJSON(t *testing.T) {
 // A service may assume a role only for this account, and KEDA one that only reads attributes.
 func TestTrustPoliciesNameAccountAndSource(t *testing.T) {
 	services := 0
-	for _, file := range []string{"../template.yaml", "ecs/service.yaml", "kubernetes/role.yaml"} {
+	for _, file := range []string{"../template.yaml", "ecs.yaml", "kubernetes/role.yaml"} {
 		for name, r := range at(t, load(t, file), "Resources").(map[string]any) {
 			if r.(map[string]any)["Type"] != "AWS::IAM::Role" {
 				continue
@@ -134,7 +134,7 @@ func container(t *testing.T, template map[string]any) map[string]any {
 }
 
 func TestServiceDrainsBeforeItIsKilled(t *testing.T) {
-	template := load(t, "ecs/service.yaml")
+	template := load(t, "ecs.yaml")
 	c := container(t, template)
 	if ref := at(t, c, "StopTimeout", "Ref"); ref != "StopTimeout" {
 		t.Errorf("StopTimeout is %v", ref)
@@ -171,7 +171,7 @@ func environment(t *testing.T, container map[string]any) map[string]any {
 }
 
 func TestServiceSetsWhatIsRead(t *testing.T) {
-	c := container(t, load(t, "ecs/service.yaml"))
+	c := container(t, load(t, "ecs.yaml"))
 	values := environment(t, c)
 	checkVariables(t, "ecs", slices.Collect(maps.Keys(values)))
 	if addr, _ := values["SQSBATCH_HEALTH_ADDR"].(string); !strings.HasPrefix(addr, "127.0.0.1:") {
@@ -184,7 +184,7 @@ func TestServiceSetsWhatIsRead(t *testing.T) {
 
 // Without a shell in the image the check must be a file that the image has.
 func TestServiceHealthCheckIsInTheImage(t *testing.T) {
-	command := at(t, container(t, load(t, "ecs/service.yaml")), "HealthCheck", "Command").([]any)
+	command := at(t, container(t, load(t, "ecs.yaml")), "HealthCheck", "Command").([]any)
 	if len(command) != 2 || command[0] != "CMD" || !strings.Contains(docpage.Read(t, "../Dockerfile"), "-o /out"+command[1].(string)+" ") {
 		t.Errorf("the health check is %v", command)
 	}
@@ -210,7 +210,7 @@ func TestAlarmsOnAgeFollowTheOutage(t *testing.T) {
 			t.Errorf("%s: the alarm's threshold is %v", file, at(t, alarm, "Threshold"))
 		}
 	}
-	_, alert, _ := strings.Cut(docpage.Read(t, "prometheus/rules.yaml"), "- alert: SqsbatchOldMessages")
+	_, alert, _ := strings.Cut(docpage.Read(t, "prometheus.yaml"), "- alert: SqsbatchOldMessages")
 	if alert, _, _ = strings.Cut(alert, "- alert:"); !strings.Contains(alert, ") > "+want+"\n") {
 		t.Errorf("the alert has another threshold than %s:%s", want, alert)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/attribute"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 )
 
@@ -124,7 +125,7 @@ func (c *Config) validate(client *sqs.Client) error {
 	check(c.CallTimeout >= minCallTimeout && c.CallTimeout <= maxCallTimeout, "CallTimeout is %v, must be %v to %v", c.CallTimeout, minCallTimeout, maxCallTimeout)
 	check(!c.ContentBasedDeduplication || c.fifo(), "ContentBasedDeduplication is set, but %s is not a FIFO queue", c.Queue)
 	if name := c.CorrelationAttribute; name != "" {
-		reason := attributeFault(name, batch.MessageAttribute{DataType: "String", StringValue: "-"})
+		reason := attribute.Fault(name, batch.MessageAttribute{DataType: "String", StringValue: "-"})
 		check(reason == "", "CorrelationAttribute is %q, which %s", name, reason)
 	}
 	return errors.Join(errs...)

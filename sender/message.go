@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -104,15 +102,15 @@ func (m *Message) check(fifo bool) error {
 		return wrong("Body", "is empty, and SQS takes no empty messages")
 	case size > maxBytes:
 		return wrong("Body", "is too large: it has %d bytes, and %d with the attributes. SQS takes %d", len(m.Body), size, maxBytes)
-	case !validText(m.Body):
+	case !attribute.ValidText(m.Body):
 		return wrong("Body", "has characters that SQS does not take (see SendMessage in the API reference)")
 	case len(m.Attributes) > maxAttributes:
 		return wrong("Attributes", "are %d, must be at most %d", len(m.Attributes), maxAttributes)
-	case !validText(m.TraceHeader):
+	case !attribute.ValidText(m.TraceHeader):
 		return wrong("TraceHeader", "has characters that SQS does not take")
 	}
 	for name, a := range m.Attributes {
-		if reason := attributeFault(name, a); reason != "" {
+		if reason := attribute.Fault(name, a); reason != "" {
 			return wrong("Attributes["+name+"]", "%s", reason)
 		}
 	}
@@ -123,13 +121,13 @@ func (m *Message) check(fifo bool) error {
 // FIFO queues.
 func (m *Message) checkQueueRules(fifo bool) error {
 	switch {
-	case m.Group != "" && !validToken(m.Group):
+	case m.Group != "" && !attribute.ValidToken(m.Group):
 		return wrong("Group", "must have up to 128 letters, digits and punctuation characters")
 	case fifo && m.Group == "":
 		return wrong("Group", "is empty, and a FIFO queue needs it")
 	case m.DeduplicationID != "" && !fifo:
 		return wrong("DeduplicationID", "is set, and only FIFO queues take it")
-	case m.DeduplicationID != "" && !validToken(m.DeduplicationID):
+	case m.DeduplicationID != "" && !attribute.ValidToken(m.DeduplicationID):
 		return wrong("DeduplicationID", "must have up to 128 letters, digits and punctuation characters")
 	case m.Delay < 0 || m.Delay > maxDelay:
 		return wrong("Delay", "is %v, must be 0 to %v", m.Delay, maxDelay)
@@ -137,53 +135,6 @@ func (m *Message) checkQueueRules(fifo bool) error {
 		return wrong("Delay", "is %v, and a FIFO queue takes no delay of a message: set DelaySeconds of the queue", m.Delay)
 	}
 	return nil
-}
-
-// attributeFault returns the rule of "Amazon SQS message attributes" in the developer guide
-// that an attribute breaks, or "". SQS checks numbers.
-func attributeFault(name string, a batch.MessageAttribute) string {
-	lower := strings.ToLower(name)
-	kind, _, _ := strings.Cut(a.DataType, ".")
-	switch {
-	case name == "" || len(name) > 256 || strings.ContainsFunc(name, notInName),
-		strings.HasPrefix(name, "."), strings.HasSuffix(name, "."), strings.Contains(name, ".."):
-		return "has an invalid name: up to 256 letters, digits, underscores, hyphens and periods, with no period first, last or twice in a row"
-	case strings.HasPrefix(lower, "aws.") || strings.HasPrefix(lower, "amazon."):
-		return "has a name with a reserved prefix (AWS. or Amazon.)"
-	case kind != "String" && kind != "Number" && kind != "Binary" || len(a.DataType) > 256:
-		return "has an invalid DataType: String, Number or Binary, with an optional .label, in at most 256 characters"
-	case kind == "Binary" && (len(a.BinaryValue) == 0 || a.StringValue != ""):
-		return "has a Binary type: BinaryValue must be set, and StringValue must not"
-	case kind != "Binary" && (a.StringValue == "" || len(a.BinaryValue) > 0):
-		return "has the type " + kind + ": StringValue must be set, and BinaryValue must not"
-	case !validText(a.StringValue):
-		return "has characters that SQS does not take"
-	}
-	return ""
-}
-
-func notInName(r rune) bool {
-	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-' && r != '.'
-}
-
-// validText reports whether SQS accepts every character, see SendMessage in the API reference.
-// It refuses invalid UTF-8, for which the SDK would send other characters.
-func validText(text string) bool {
-	for i, r := range text {
-		switch {
-		case r == unicode.ReplacementChar && !strings.HasPrefix(text[i:], string(unicode.ReplacementChar)):
-			return false
-		case r == '\t', r == '\n', r == '\r', r >= 0x20 && r <= 0xD7FF, r >= 0xE000 && r <= 0xFFFD, r >= 0x10000:
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// validToken applies the rule for groups and deduplication ids.
-func validToken(id string) bool {
-	return len(id) <= 128 && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
 // request returns the message as an entry of a call, with its position as the id.

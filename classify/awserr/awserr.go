@@ -23,7 +23,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/sqsbatch/sqsbatch/classify/httpstatus"
-	"github.com/sqsbatch/sqsbatch/classify/internal/verdict"
+	verdict "github.com/sqsbatch/sqsbatch/classify/internal"
 )
 
 // Kind is a set of kinds of errors.

@@ -39,7 +39,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/classify/internal/verdict"
+	verdict "github.com/sqsbatch/sqsbatch/classify/internal"
 )
 
 // Config changes how a classifier judges a status. The zero value is ready to use.

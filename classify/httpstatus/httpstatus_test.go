@@ -169,28 +169,6 @@ func TestRetryIsAnOption(t *testing.T) {
 	}
 }
 
-// The verdict must not depend on how net/http wraps a real client's errors.
-func TestClassifyWhatTheClientReturns(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = listener.Close() // nothing listens there now
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	for ctx, target := range map[context.Context]string{t.Context(): "http://" + listener.Addr().String(), ended: "http://127.0.0.1"} {
-		request, _ := http.NewRequestWithContext(ctx, http.MethodPost, target, nil)
-		response, err := http.DefaultClient.Do(request)
-		if err == nil {
-			_ = response.Body.Close()
-			t.Fatal("there was an answer")
-		}
-		if got := verb(t, err, httpstatus.Classify(err)); got != asItIs {
-			t.Errorf("%v: %d", err, got)
-		}
-	}
-}
-
 func response(status int, header ...string) *http.Response {
 	h := http.Header{}
 	for i := 0; i < len(header); i += 2 {

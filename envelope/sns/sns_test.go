@@ -165,14 +165,6 @@ func TestTwoEnvelopes(t *testing.T) {
 	}
 }
 
-func TestErrorsOfTheFunctionAreItsOwn(t *testing.T) {
-	mine := batch.Permanent(errors.New("no such SKU"))
-	h := batch.HandlerFunc(func(context.Context, batch.Record) error { return mine })
-	if err := sns.Unwrap(h).Handle(t.Context(), batch.Record{Body: published}); err != mine {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestNoHandlerStaysNone(t *testing.T) {
 	if sns.Unwrap(nil) != nil || sns.Unwrap(batch.HandlerFunc(nil)) != nil || sns.Unwrap(batch.JSON[int](nil)) != nil {
 		t.Error("there is a handler of none")

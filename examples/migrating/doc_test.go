@@ -1,4 +1,4 @@
-package migrating_test
+package main
 
 import (
 	"path/filepath"
@@ -15,29 +15,28 @@ const (
 	folder = root + "/docs/migrating"
 )
 
-// Every example is shown by a page and is in a command, and every event of another
-// shape is in the test of an example. test/compat runs the commands.
+// Every example is in a command, every file is shown, and every event of another shape is in a
+// test. test/compat runs the commands.
 func TestThePagesRunEveryExample(t *testing.T) {
 	var text strings.Builder
 	for _, page := range pages(t) {
 		text.WriteString(docpage.Read(t, page))
 	}
-	for _, main := range glob(t, "*/main.go") {
-		name := filepath.ToSlash(filepath.Dir(main))
-		for _, want := range []string{" ./examples/migrating/" + name + " # ", "<!-- file: ../../examples/migrating/" + name + "/main.go -->"} {
-			if !strings.Contains(text.String(), want) {
-				t.Errorf("no page has %q", want)
-			}
+	requireText := func(text, want string) {
+		if !strings.Contains(text, want) {
+			t.Errorf("no page or test has %q", want)
 		}
 	}
-	var tests strings.Builder
-	for _, test := range glob(t, "*/main_test.go") {
-		tests.WriteString(docpage.Read(t, test))
+	for name := range examples {
+		requireText(text.String(), " --env EXAMPLE="+name+" ")
+	}
+	for _, file := range glob(t, "*.go") {
+		if !strings.HasSuffix(file, "_test.go") && file != "main.go" && file != "standin.go" {
+			requireText(text.String(), "<!-- file: ../../examples/migrating/"+file+" -->")
+		}
 	}
 	for _, event := range glob(t, root+"/events/shapes/*.json") {
-		if want := `, "shapes/` + filepath.Base(event) + `"`; !strings.Contains(tests.String(), want) {
-			t.Errorf("no test has %s", want)
-		}
+		requireText(docpage.Read(t, "main_test.go"), `, "shapes/`+filepath.Base(event)+`"`)
 	}
 }
 

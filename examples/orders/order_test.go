@@ -46,30 +46,22 @@ func TestShip(t *testing.T) {
 		{name: "ok", body: `{"id":"o-1","sku":"ok","quantity":1}`, want: "done"},
 		{name: "unknown", body: `{"id":"o-1","sku":"unknown","quantity":1}`, want: "permanent", says: "order o-1: unknown sku"},
 		{name: "busy", body: `{"id":"o-1","sku":"busy:90s","quantity":1}`, want: "retry after 1m30s", says: "order o-1: warehouse is busy for 1m30s"},
-		{name: "busy for no time", body: `{"id":"o-1","sku":"busy:0s","quantity":1}`, want: "retry after 0s"},
 		{name: "down", body: `{"id":"o-1","sku":"down","quantity":1}`, want: "retry", says: "order o-1: warehouse is down"},
 		{name: "slow", body: `{"id":"o-1","sku":"slow:9s","quantity":1}`, want: "done", takes: 9 * time.Second},
 		{name: "slow past its deadline", body: `{"id":"o-1","sku":"slow:1h","quantity":1}`, want: "retry", says: "deadline exceeded", takes: 10 * time.Second},
 		{name: "hang past its deadline", body: `{"id":"o-1","sku":"hang:30s","quantity":1}`, want: "done", takes: 30 * time.Second},
 		{name: "flaky before its attempt", body: `{"id":"o-1","sku":"flaky:3","quantity":1}`, attempt: 2, want: "retry", says: "attempt 2 of 3"},
 		{name: "flaky at its attempt", body: `{"id":"o-1","sku":"flaky:3","quantity":1}`, attempt: 3, want: "done"},
-		{name: "flaky after its attempt", body: `{"id":"o-1","sku":"flaky:3","quantity":1}`, attempt: 4, want: "done"},
 
 		{name: "no id", body: `{"sku":"ok","quantity":1}`, want: "permanent", says: "no id"},
 		{name: "quantity 0", body: `{"id":"o-1","sku":"ok","quantity":0}`, want: "permanent", says: "quantity is 0, must be at least 1"},
-		{name: "quantity below 0", body: `{"id":"o-1","sku":"down","quantity":-2}`, want: "permanent", says: "quantity is -2"},
-		{name: "no quantity", body: `{"id":"o-1","sku":"ok"}`, want: "permanent", says: "quantity is 0"},
 		{name: "null", body: `null`, want: "permanent", says: "malformed body: the JSON value is null"},
 		{name: "not JSON", body: `order 1, please`, want: "permanent", says: "malformed body"},
 
 		{name: "no sku", body: `{"id":"o-1","quantity":1}`, want: "permanent", says: `unknown sku ""`},
 		{name: "no such sku", body: `{"id":"o-1","sku":"gone","quantity":1}`, want: "permanent", says: `unknown sku "gone"`},
-		{name: "ok with a value", body: `{"id":"o-1","sku":"ok:1s","quantity":1}`, want: "permanent", says: `unknown sku "ok:1s"`},
 		{name: "busy without a duration", body: `{"id":"o-1","sku":"busy","quantity":1}`, want: "permanent", says: `"busy": want a duration from 0 up, as in busy:2s`},
-		{name: "slow for a bare number", body: `{"id":"o-1","sku":"slow:2","quantity":1}`, want: "permanent", says: "as in slow:2s"},
-		{name: "hang below 0", body: `{"id":"o-1","sku":"hang:-1s","quantity":1}`, want: "permanent", says: "as in hang:2s"},
 		{name: "flaky without a number", body: `{"id":"o-1","sku":"flaky:often","quantity":1}`, want: "permanent", says: "as in flaky:2"},
-		{name: "flaky 0", body: `{"id":"o-1","sku":"flaky:0","quantity":1}`, want: "permanent", says: "as in flaky:2"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,10 +1,11 @@
-// Command quotes answers requests for quotes. docs/request-response.md explains it, and says
+// Command quotes answers requests for quotes, and sends one for each argument. docs/request-response.md explains it, and says
 // how to try it.
 package main
 
 import (
 	"context"
 	"errors"
+	"os"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/handler"
@@ -23,6 +24,10 @@ type Quote struct {
 }
 
 func main() {
+	if len(os.Args) > 1 { // as the client
+		askFor(os.Args[1:])
+		return
+	}
 	handler.Run(reply.Handler(quote))
 }
 

@@ -35,9 +35,14 @@ var partitions = []partition{
 }
 
 // PartitionOf returns the partition of a region, the second part of its ARNs.
-func PartitionOf(region string) string {
+func PartitionOf(region string) string { return ofRegion(region).name }
+
+// Suffix returns the end of the hosts of a region's endpoints: ".amazonaws.com".
+func Suffix(region string) string { return ofRegion(region).suffix }
+
+func ofRegion(region string) partition {
 	i := slices.IndexFunc(partitions, func(p partition) bool { return strings.HasPrefix(region, p.prefix) })
-	return partitions[i].name
+	return partitions[i]
 }
 
 // Region returns the region in the host of a queue's URL, or "" when the host

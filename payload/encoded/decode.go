@@ -15,7 +15,7 @@ import (
 	"sync"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/payload/internal/base64text"
+	base64text "github.com/sqsbatch/sqsbatch/payload/internal"
 )
 
 type coding byte

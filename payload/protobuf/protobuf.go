@@ -27,7 +27,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/internal/jsonbody"
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
-	"github.com/sqsbatch/sqsbatch/payload/internal/base64text"
+	base64text "github.com/sqsbatch/sqsbatch/payload/internal"
 )
 
 // Handler returns a handler that decodes the record's body into a message M, a pointer to a

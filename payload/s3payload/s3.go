@@ -16,7 +16,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/internal/s3client"
+	"github.com/sqsbatch/sqsbatch/internal/s3body"
 )
 
 // errMissing is wrapped by the error of an object that does not exist.
@@ -29,7 +29,7 @@ type object struct {
 }
 
 // open starts to get the object of a pointer.
-func (s *store) open(ctx context.Context, p pointer) (o object, err error) {
+func (s *store) open(ctx context.Context, p s3body.Pointer) (o object, err error) {
 	if s.err != nil {
 		return o, s.err
 	}
@@ -56,19 +56,19 @@ func (s *store) open(ctx context.Context, p pointer) (o object, err error) {
 }
 
 // check compares an object's size, if it is known, with the limits.
-func (s *store) check(p pointer, size int64) error {
+func (s *store) check(p s3body.Pointer, size int64) error {
 	switch {
 	case size < 0:
 		return nil
 	case s.max > 0 && size > s.max:
 		return batch.Permanent(fmt.Errorf("s3payload: the object in bucket %q has %d bytes, more than Config.MaxBytes (%d) allows", p.Bucket, size, s.max))
-	case p.size >= 0 && p.size != size && !s.cfg.IgnoreSize:
-		return batch.Permanent(fmt.Errorf("s3payload: the object in bucket %q has %d bytes, but %d by the message's attribute (Config.IgnoreSize)", p.Bucket, size, p.size))
+	case p.Size >= 0 && p.Size != size && !s.cfg.IgnoreSize:
+		return batch.Permanent(fmt.Errorf("s3payload: the object in bucket %q has %d bytes, but %d by the message's attribute (Config.IgnoreSize)", p.Bucket, size, p.Size))
 	}
 	return nil
 }
 
-func (s *store) text(ctx context.Context, p pointer) (string, error) {
+func (s *store) text(ctx context.Context, p s3body.Pointer) (string, error) {
 	o, err := s.open(ctx, p)
 	if err != nil {
 		return "", err
@@ -88,7 +88,7 @@ func (s *store) text(ctx context.Context, p pointer) (string, error) {
 	return b.String(), nil
 }
 
-func (s *store) delete(ctx context.Context, p pointer) error {
+func (s *store) delete(ctx context.Context, p s3body.Pointer) error {
 	client, err := s.client(ctx)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (s *store) delete(ctx context.Context, p pointer) error {
 }
 
 // getError turns an error of S3 into the record's error.
-func getError(p pointer, err error) error {
+func getError(p s3body.Pointer, err error) error {
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		switch api.ErrorCode() {
 		case "NoSuchKey":
@@ -123,10 +123,19 @@ func clientOf(client *s3.Client) func(context.Context) (*s3.Client, error) {
 		}
 		cfg, err := loadConfig(ctx)
 		if err == nil {
-			client = s3.NewFromConfig(cfg, s3client.Use)
+			client = s3.NewFromConfig(cfg, asUsual)
 		}
 		return client, err
 	}
+}
+
+// asUsual is an option of s3.NewFromConfig.
+func asUsual(o *s3.Options) {
+	// LocalStack, MinIO and similar servers usually have no DNS names for buckets below
+	// their own.
+	o.UsePathStyle = o.BaseEndpoint != nil
+	// Objects of older libraries have no checksum. The SDK would log a line for each.
+	o.DisableLogOutputChecksumValidationSkipped = true
 }
 
 func loadConfig(ctx context.Context) (aws.Config, error) {

@@ -50,6 +50,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/s3body"
 	"github.com/sqsbatch/sqsbatch/telemetry/log"
 )
 
@@ -140,7 +141,7 @@ func (c *Config) validate() error {
 
 // refused returns why the configuration does not allow to read an object, without the sender's
 // text, or nil.
-func (s *store) refused(p pointer) error {
+func (s *store) refused(p s3body.Pointer) error {
 	begins := func(prefix string) bool { return strings.HasPrefix(p.Key, prefix) }
 	switch {
 	case !slices.ContainsFunc(s.cfg.Buckets, func(name string) bool { return name == p.Bucket || name == "*" }):

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/s3body"
 )
 
 // Object is a body that can be read as a stream.
@@ -46,7 +47,7 @@ func (s *streamer) Validate() error { return s.store.err }
 
 // Handle calls the function with a reader of the body.
 func (s *streamer) Handle(ctx context.Context, r batch.Record) error {
-	p, found, err := pointerOf(&r)
+	p, found, err := s3body.PointerOf(&r)
 	if err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ var errNoSize = errors.New("s3payload: the answer of S3 has no size of the objec
 // function takes the error for the end.
 type reader struct {
 	from    io.Reader
-	pointer pointer
+	pointer s3body.Pointer
 	err     error
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/s3body"
 	"github.com/sqsbatch/sqsbatch/internal/wrapped"
 )
 
@@ -40,7 +41,7 @@ func (u *unwrapper) Validate() error {
 
 // Handle passes on the record, with the body from S3 if the record has a pointer.
 func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
-	p, found, err := pointerOf(&r)
+	p, found, err := s3body.PointerOf(&r)
 	if err != nil {
 		return err
 	}
@@ -64,10 +65,10 @@ func (u *unwrapper) Handle(ctx context.Context, r batch.Record) error {
 // attributes, since the record's map is shared.
 func withoutPointer(r batch.Record) batch.Record {
 	r.MD5OfBody, r.MD5OfMessageAttributes = "", ""
-	if _, claimed := claimOf(r.MessageAttributes); claimed {
+	if _, claimed := s3body.ClaimOf(r.MessageAttributes); claimed {
 		r.MessageAttributes = maps.Clone(r.MessageAttributes)
-		delete(r.MessageAttributes, sizeAttribute)
-		delete(r.MessageAttributes, legacyAttribute)
+		delete(r.MessageAttributes, s3body.SizeAttribute)
+		delete(r.MessageAttributes, s3body.LegacyAttribute)
 	}
 	return r
 }
@@ -90,7 +91,7 @@ const deleteTimeout = 5 * time.Second
 // succeeded deletes the object, if Config.DeleteAfterSuccess is set. It does so before the
 // message is deleted, because the pointer is not available afterwards. After the end of ctx it
 // keeps the object: the success may have come too late, and the message may be delivered again.
-func (s *store) succeeded(ctx context.Context, messageID string, p pointer) {
+func (s *store) succeeded(ctx context.Context, messageID string, p s3body.Pointer) {
 	if !s.cfg.DeleteAfterSuccess || ctx.Err() != nil {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/s3body"
 	"github.com/sqsbatch/sqsbatch/sender"
 )
 
@@ -26,7 +27,7 @@ const (
 	maxMessage    = 1 << 20
 	maxAttributes = 10
 	// maxPrefix leaves room for the id in a key.
-	maxPrefix = maxKey - 26
+	maxPrefix = s3body.MaxKey - 26
 )
 
 // UploaderConfig configures [NewUploader]. Bucket is required.
@@ -63,7 +64,7 @@ func (c *UploaderConfig) validate() error {
 	switch {
 	case strings.TrimSpace(c.Bucket) != c.Bucket || c.Bucket == "":
 		return fmt.Errorf("s3payload: UploaderConfig.Bucket is %q: name the bucket for payloads", c.Bucket)
-	case len(c.Prefix) > maxPrefix || leaves(c.Prefix) || !utf8.ValidString(c.Prefix):
+	case len(c.Prefix) > maxPrefix || s3body.Leaves(c.Prefix) || !utf8.ValidString(c.Prefix):
 		return fmt.Errorf(`s3payload: UploaderConfig.Prefix is %.60q, must be up to %d bytes of UTF-8 without a part ".."`, c.Prefix, maxPrefix)
 	case c.Threshold < 0 || c.Threshold > maxMessage:
 		return fmt.Errorf("s3payload: UploaderConfig.Threshold is %d, must be 1 to %d (0 for the default)", c.Threshold, maxMessage)
@@ -105,14 +106,14 @@ func (u *Uploader) Prepare(ctx context.Context, m *sender.Message) error {
 	if !u.cfg.Always && sizeOf(m) <= u.cfg.Threshold {
 		return nil
 	}
-	for _, name := range []string{sizeAttribute, legacyAttribute} {
+	for _, name := range []string{s3body.SizeAttribute, s3body.LegacyAttribute} {
 		if _, there := m.Attributes[name]; there {
 			return fmt.Errorf("s3payload: the message has the attribute %s, which is for bodies that are in S3 already", name)
 		}
 	}
-	name := sizeAttribute
+	name := s3body.SizeAttribute
 	if u.cfg.Legacy {
-		name = legacyAttribute
+		name = s3body.LegacyAttribute
 	}
 	if n := len(m.Attributes); n >= maxAttributes {
 		return fmt.Errorf("s3payload: the message has %d attributes and SQS allows %d: no room for %s, which a body in S3 needs", n, maxAttributes, name)
@@ -143,15 +144,15 @@ func (u *Uploader) put(ctx context.Context, body string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	p := pointer{Bucket: u.cfg.Bucket, Key: u.cfg.Prefix + rand.Text()}
+	p := s3body.Pointer{Bucket: u.cfg.Bucket, Key: u.cfg.Prefix + rand.Text()}
 	in := &s3.PutObjectInput{Bucket: &p.Bucket, Key: &p.Key, Body: strings.NewReader(body)}
 	if u.cfg.Put != nil {
 		u.cfg.Put(in)
 	}
 	p.Bucket, p.Key = aws.ToString(in.Bucket), aws.ToString(in.Key)
-	text := p.text(u.cfg.Legacy)
-	if read, err := parsePointer(text); err != nil || read != p {
-		return "", fmt.Errorf("s3payload: UploaderConfig.Put made the bucket %.63q and the key %.63q, which no pointer leads to: %w", p.Bucket, p.Key, errors.Join(errPointer, err))
+	text := p.Text(u.cfg.Legacy)
+	if read, err := s3body.Parse(text); err != nil || read != p {
+		return "", fmt.Errorf("s3payload: UploaderConfig.Put made the bucket %.63q and the key %.63q, which no pointer leads to: %w", p.Bucket, p.Key, errors.Join(s3body.ErrPointer, err))
 	}
 	if _, err := client.PutObject(ctx, in); err != nil {
 		return "", fmt.Errorf("s3payload: put the body into bucket %q: %w", p.Bucket, err)

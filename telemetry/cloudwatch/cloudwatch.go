@@ -33,7 +33,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/sqsbatch/sqsbatch/batch"
 	producer "github.com/sqsbatch/sqsbatch/sender"
-	"github.com/sqsbatch/sqsbatch/telemetry/internal/cwoptions"
+	adapter "github.com/sqsbatch/sqsbatch/telemetry/internal"
 	"github.com/sqsbatch/sqsbatch/telemetry/log"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
@@ -98,10 +98,10 @@ func New(o Config) *Exporter {
 }
 
 func (o *Config) setDefaults() {
-	o.Service = cwoptions.Service(o.Service)
-	o.Namespace = cmp.Or(o.Namespace, cwoptions.Namespace)
+	o.Service = adapter.Service(o.Service)
+	o.Namespace = cmp.Or(o.Namespace, adapter.Namespace)
 	if o.Interval < time.Second {
-		o.Interval = cwoptions.Interval
+		o.Interval = adapter.Interval
 	}
 	if o.Warned == nil {
 		o.Warned = log.New(nil, log.Config{}).Warned
@@ -151,6 +151,6 @@ const maxName = 255 // of a dimension
 // validate returns an error that names every option whose value is out of its bounds, see
 // Dimension and PutMetricData in the CloudWatch API reference.
 func (o *Config) validate() error {
-	names := cwoptions.Names{Service: o.Service, Namespace: o.Namespace, Dimensions: o.Dimensions, Interval: o.Interval}
+	names := adapter.Names{Service: o.Service, Namespace: o.Namespace, Dimensions: o.Dimensions, Interval: o.Interval}
 	return names.Validate("cloudwatch", maxName, func(name string) bool { return name == "Service" || name == "Queue" })
 }

@@ -43,7 +43,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/sender"
-	"github.com/sqsbatch/sqsbatch/telemetry/internal/cwoptions"
+	adapter "github.com/sqsbatch/sqsbatch/telemetry/internal"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
@@ -121,10 +121,10 @@ func New(o Config) *Exporter {
 }
 
 func (o *Config) setDefaults() {
-	o.Service = cwoptions.Service(o.Service)
-	o.Namespace = cmp.Or(o.Namespace, cwoptions.Namespace)
+	o.Service = adapter.Service(o.Service)
+	o.Namespace = cmp.Or(o.Namespace, adapter.Namespace)
 	if o.Interval <= 0 {
-		o.Interval = cwoptions.Interval
+		o.Interval = adapter.Interval
 	}
 	if o.Writer == nil {
 		o.Writer = os.Stdout
@@ -204,7 +204,7 @@ const (
 // validate returns an error that names every option whose value is out of its bounds, see
 // Dimension and PutMetricData in the CloudWatch API reference.
 func (o *Config) validate() error {
-	names := cwoptions.Names{Service: o.Service, Namespace: o.Namespace, Dimensions: o.Dimensions, Interval: o.Interval}
+	names := adapter.Names{Service: o.Service, Namespace: o.Namespace, Dimensions: o.Dimensions, Interval: o.Interval}
 	errs := []error{names.Validate("emf", maxName, taken)}
 	for name := range o.Properties {
 		if _, twice := o.Dimensions[name]; name == "" || twice || taken(name) {

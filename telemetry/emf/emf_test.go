@@ -216,48 +216,6 @@ func TestLinesThatCannotBeWrittenAreCounted(t *testing.T) {
 	}
 }
 
-// blocked is a writer that blocks until it is let go.
-type blocked struct {
-	output
-	free chan struct{}
-}
-
-func (b *blocked) Write(p []byte) (int, error) {
-	<-b.free
-	return b.output.Write(p)
-}
-
-// An output that is blocked delays no record, and loses nothing.
-func TestAnOutputThatBlocks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := &blocked{free: make(chan struct{})}
-		h := emf.New(emf.Config{Writer: b})
-		began := time.Now()
-		for range 100 {
-			settle(h, record(batch.Succeeded, 0))
-			time.Sleep(time.Second)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
-		h.Hooks().Flush(ctx)
-		if took := time.Since(began); took != 102*time.Second {
-			t.Errorf("took %v", took)
-		}
-		close(b.free)
-		time.Sleep(time.Hour)
-		records := 0.0
-		docs := read(t, b.take())
-		for _, d := range docs {
-			for n := range d.values["RecordsSucceeded"] {
-				records += n
-			}
-		}
-		if records != 100 || len(docs) != 2 || h.Dropped() != 0 {
-			t.Errorf("%d documents of %v records, %d dropped", len(docs), records, h.Dropped())
-		}
-	})
-}
-
 func FuzzProperties(f *testing.F) {
 	f.Add("version", "1.2.3")
 	f.Add("a\"b\\", "\x00\xff\u2028é\n")

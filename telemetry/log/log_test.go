@@ -112,15 +112,6 @@ func TestWithoutALoggerTheDefaultOneWrites(t *testing.T) {
 	}
 }
 
-func TestAVisibilityOfZeroIsLogged(t *testing.T) {
-	released := batch.Result{Record: &batch.Record{MessageID: "m"}, Outcome: batch.NotStarted, Err: errors.New("no time")}
-	released.VisibilitySet = true
-	lines := settled(t, slog.LevelInfo, released)
-	if got := fmt.Sprint(lines[0]["visibleInMs"], lines[0]["queue"], lines[1]["queue"]); got != "0 <nil> <nil>" { // the queue is not known
-		t.Errorf("%v", lines[0])
-	}
-}
-
 // hidden wraps an error without telling its text.
 type hidden struct{ err error }
 
@@ -150,15 +141,15 @@ func TestWhatIsWrappedInAnErrorIsTold(t *testing.T) {
 	}
 }
 
-func TestErrorsAreBounded(t *testing.T) {
-	many := make([]error, 1000)
-	for i := range many {
-		many[i] = hidden{fmt.Errorf("%d %s", i, strings.Repeat("x", 10_000))}
-	}
-	lines := settled(t, slog.LevelInfo, result("m", batch.Retry, hidden{errors.Join(many...)}))
-	data, _ := json.Marshal(lines[0]["errors"])
-	if n := len(lines[0]["errors"].([]any)); n < 5 || n > 16 || len(data) > 3<<10 {
-		t.Errorf("%d errors in %d bytes", n, len(data))
+// A batch of no known queue that never began has no queue and no duration. A visibility of zero is logged.
+func TestWhatIsNotKnown_IsLeftOut(t *testing.T) {
+	released := batch.Result{Record: &batch.Record{MessageID: "m"}, Outcome: batch.NotStarted, Err: batch.ErrStopped, VisibilitySet: true}
+	lines := settled(t, slog.LevelDebug, released)
+	got, _ := json.Marshal(lines)
+	want := `[{"attempt":0,"level":"DEBUG","logger":"sqsbatch","messageId":"m","msg":"record","outcome":"not-started","reason":"` + batch.ErrStopped.Error() + `","visibleInMs":0},` +
+		`{"level":"INFO","logger":"sqsbatch","msg":"batch","notStarted":1,"records":1}]`
+	if string(got) != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 
@@ -228,15 +219,5 @@ func TestAnErrorWhoseMethodsPanicCostsNoLine(t *testing.T) {
 		if len(lines) != 5 || lines[0]["messageId"] != "m-1" || lines[1]["reason"] != "boom" || lines[2]["durationMs"] == nil || lines[4]["reason"] == nil {
 			t.Errorf("%s: %v", name, lines)
 		}
-	}
-}
-
-// Records of a batch that never began are logged without a duration.
-func TestBatchThatNeverBegan_HasNoDuration(t *testing.T) {
-	lines := written(t, slog.LevelDebug, log.Config{}, func(h batch.Hooks) {
-		h.BatchSettled(t.Context(), batch.BatchInfo{}, []batch.Result{result("m", batch.NotStarted, batch.ErrStopped)})
-	})
-	if len(lines) != 2 || lines[0]["level"] != "DEBUG" || lines[0]["outcome"] != "not-started" || lines[1]["durationMs"] != nil {
-		t.Errorf("%v", lines)
 	}
 }

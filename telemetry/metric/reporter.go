@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/telemetry/internal/sharedcall"
+	adapter "github.com/sqsbatch/sqsbatch/telemetry/internal"
 )
 
 // Reporter adds observations up and reports them: at the end of each interval with
@@ -29,7 +29,7 @@ type Reporter struct {
 	sums   Aggregate
 	every  time.Duration
 	report func(context.Context, *Aggregate)
-	calls  *sharedcall.Calls // of now
+	calls  *adapter.Calls // of now
 
 	mu       sync.Mutex
 	timer    *time.Timer // of the next report; nil without observations
@@ -43,7 +43,7 @@ func NewReporter(every time.Duration, report func(ctx context.Context, a *Aggreg
 	r := &Reporter{every: every, report: report}
 	r.Recorder = NewRecorder(&r.sums)
 	r.observed = r.arm
-	r.calls = sharedcall.New(r.now)
+	r.calls = adapter.NewCalls(r.now)
 	return r
 }
 

@@ -40,7 +40,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/sqsbatch/sqsbatch/batch"
-	"github.com/sqsbatch/sqsbatch/telemetry/internal/sharedcall"
+	adapter "github.com/sqsbatch/sqsbatch/telemetry/internal"
 )
 
 // Config configures the spans and metrics. The zero value uses the global providers.
@@ -101,7 +101,7 @@ type Instrumentation struct {
 	opts    Config
 	tracer  trace.Tracer
 	metrics metrics
-	flushes *sharedcall.Calls // calls of Config.Flush, shared by invocations that end at the same time
+	flushes *adapter.Calls // calls of Config.Flush, shared by invocations that end at the same time
 }
 
 const scope = "github.com/sqsbatch/sqsbatch/telemetry/otel"
@@ -122,7 +122,7 @@ func New(opts Config) *Instrumentation {
 		opts:   opts,
 		tracer: opts.TracerProvider.Tracer(scope, trace.WithSchemaURL(semconv.SchemaURL)),
 	}
-	h.flushes = sharedcall.New(h.flush)
+	h.flushes = adapter.NewCalls(h.flush)
 	h.metrics.init(opts.MeterProvider.Meter(scope, metric.WithSchemaURL(semconv.SchemaURL)))
 	return h
 }

@@ -15,7 +15,7 @@
 //	registry.MustRegister(metrics)
 //
 // The registry also needs collectors.NewProcessCollector. With its
-// process_start_time_seconds, the alerts of deploy/prometheus see what was counted before
+// process_start_time_seconds, the alerts of deploy/prometheus.yaml see what was counted before
 // the first scrape.
 //
 // The metrics are those of package telemetry/metric with names for Prometheus, such as
@@ -181,7 +181,7 @@ var helps = map[string]string{
 
 // classic are the upper bounds of the classic buckets, for servers that do not scrape native
 // ones. Records take seconds rather than milliseconds. Ages matter up to the retention. 1,800 s
-// is a bound because it is the threshold of the alert on age in deploy/prometheus: between two
+// is a bound because it is the threshold of the alert on age in deploy/prometheus.yaml: between two
 // bounds a quantile is only a guess.
 var classic = map[*metric.Metric][]float64{
 	metric.RecordDuration: {0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900},
@@ -247,7 +247,7 @@ func newFamilies(o Config) *families {
 
 // Series implements [metric.Sink]. A queue's counters and histograms begin with 0, so that
 // counts after the first scrape are an increase. For counts before it,
-// deploy/prometheus/rules.yaml also uses the start time of the process. Series without a queue,
+// deploy/prometheus.yaml also uses the start time of the process. Series without a queue,
 // and series of package sender, begin with their first value.
 func (fs *families) Series(queue string) metric.Series {
 	queue = strings.ToValidUTF8(queue, "\uFFFD") // client_golang panics at invalid UTF-8

@@ -274,17 +274,3 @@ func TestBucketsAreValidated(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// The names are part of what dashboards and rules are made of.
-func TestNames(t *testing.T) {
-	for m, want := range map[*metric.Metric]string{
-		metric.RecordsAbandoned: "sqsbatch_records_total", metric.RecordDuration: "sqsbatch_record_duration_seconds",
-		metric.DeadlineUsed: "sqsbatch_deadline_used_ratio", metric.MessageAge: "sqsbatch_message_age_seconds", metric.Attempts: "sqsbatch_attempts",
-		metric.DeleteFailures: "sqsbatch_call_failures_total", metric.OldestRunning: "sqsbatch_oldest_running_seconds", metric.Slots: "sqsbatch_slots",
-		metric.RecordsLost: "sqsbatch_records_lost_total",
-	} {
-		if got := prometheus.Name(m); got != want {
-			t.Errorf("%s is %s, want %s", m.Name, got, want)
-		}
-	}
-}

@@ -193,7 +193,7 @@ var core = []string{"batch", "partialfailure", "handler"}
 // the core imported then, or may import now. Other packages had none.
 const linesBefore = 674
 
-var earlier = strings.Fields("internal/attribute payload/internal/base64text internal/endpoint internal/ctxkey internal/plainjson internal/sleep internal/sqserror internal/wrapped")
+var earlier = strings.Fields("internal/attribute payload/internal internal/endpoint internal/ctxkey internal/plainjson internal/sleep internal/sqserror internal/wrapped")
 
 // corePackages returns the folders of the core, and those of the packages of internal/
 // that the core imports, directly or through others, except internal/jsonbody.

@@ -72,11 +72,12 @@ func buildPages(ctx context.Context, s *tools.Stage, pages []page) {
 	if len(files) == 0 {
 		must.Failf("docs/migrating shows no programs")
 	}
+	must.Do(os.MkdirAll(dir, 0o755))
 	for _, f := range files {
-		file := filepath.Join(dir, filepath.FromSlash(f[1]))
-		must.Do(os.MkdirAll(filepath.Dir(file), 0o755))
-		must.Do(os.WriteFile(file, []byte(f[2]), 0o644))
+		must.Do(os.WriteFile(filepath.Join(dir, f[1]), []byte(f[2]), 0o644))
 	}
+	main := must.Get(os.ReadFile(filepath.Join(s.Root, "examples", "migrating", "main.go")))
+	must.Do(os.WriteFile(filepath.Join(dir, "main.go"), main, 0o644))
 	mod := fmt.Sprintf("module example.com/moved\n\ngo 1.26\n\nrequire github.com/sqsbatch/sqsbatch v0.0.0\n\nreplace github.com/sqsbatch/sqsbatch => %q\n", s.Root)
 	must.Do(os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o644))
 	for _, args := range [][]string{{"mod", "tidy"}, {"vet", "./..."}} {

@@ -106,6 +106,7 @@ var programs = []program{
 	{"docs/idempotency.md", "shipOrder := ", `"context"; "database/sql"; "M/idempotency/sqlstore"`, orders, "func _(store *sqlstore.Store)", "_ = shipOrder"},
 	{"docs/idempotency.md", "var config", `"context"; "M/idempotency"`, "type Request struct{}\ntype Quote struct{}\nfunc price(context.Context, Request) (Quote, error) { return Quote{}, nil }\nfunc reply(context.Context, Quote) error { return nil }\n", "", ""},
 	{"docs/powertools.md", "store := ", `"context"; "github.com/aws/aws-sdk-go-v2/aws"; "github.com/aws/aws-sdk-go-v2/service/dynamodb"; "M/batch"; "M/handler"; "M/idempotency"; "M/idempotency/dynamostore"`, orders + "func shipOrder(context.Context, Order) error { return nil }\n", "func _(cfg aws.Config)", ""},
+	{"docs/lifecycles.md", "func main()", `"context"; "log/slog"; "os"; "os/signal"; "syscall"; "M/batch"; "M/handler"`, orders + "func ship(context.Context, Order) error { return nil }\n", "", ""},
 	{"docs/lifecycles.md", "p, err := handler.NewPoller", `"context"; "M/batch"; "M/handler"`, orders + "func ship(context.Context, Order) error { return nil }\n", "func _(ctx context.Context)", "_ = err"},
 	{"docs/observability/cloudwatch.md", "handler.RunWith", `"context"; "M/batch"; "M/handler"; "M/telemetry/cloudwatch"`, orders + "func shipOrder(context.Context, Order) error { return nil }\n", "func _()", ""},
 	{"docs/observability/emf.md", "handler.RunWith", `"context"; "M/batch"; "M/handler"; "M/telemetry/emf"`, orders + "func shipOrder(context.Context, Order) error { return nil }\n", "func _()", ""},

@@ -99,6 +99,11 @@ func (b *bench) buried(queue, group, body, reason, source string) (id string) {
 	if source != "" {
 		origin.Queue = b.server.QueueARN(source)
 	}
+	return b.forge(queue, group, body, origin)
+}
+
+// forge sends a message that says where it came from.
+func (b *bench) forge(queue, group, body string, origin partialfailure.Origin) (id string) {
 	value, _ := origin.Value(1000)
 	return b.send(queue, group, body, map[string]types.MessageAttributeValue{"sqsbatch": {DataType: aws.String("String"), StringValue: &value}})
 }

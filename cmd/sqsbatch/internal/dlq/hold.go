@@ -3,10 +3,8 @@ package dlq
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -180,34 +178,15 @@ func (h *hold) still(list []*held) (still []*held, handles []string) {
 	return still, handles
 }
 
-// ids is a set of message ids that forgets old ones, so that its size is bounded: it
-// remembers at least the last idsKept. The zero value is empty.
-type ids struct{ young, old map[[16]byte]struct{} }
+// ids is a set of message ids. Of each it keeps 16 bytes, so that it has room for millions.
+type ids map[[16]byte]bool
 
-const idsKept = 500_000
-
-// key is the 16 bytes of a UUID, which SQS's ids are; of another server's id, a digest.
-func key(id string) (k [16]byte) {
-	if raw, err := hex.DecodeString(strings.ReplaceAll(id, "-", "")); err == nil && len(raw) == len(k) {
-		return [16]byte(raw)
-	}
+// key is made of the id's digest, since servers other than SQS may have ids that are no UUIDs.
+func key(id string) [16]byte {
 	sum := sha256.Sum256([]byte(id))
 	return [16]byte(sum[:16])
 }
 
-func (s *ids) has(id string) bool {
-	k := key(id)
-	_, young := s.young[k]
-	_, old := s.old[k]
-	return young || old
-}
+func (s ids) has(id string) bool { return s[key(id)] }
 
-func (s *ids) add(id string) {
-	if len(s.young) >= idsKept {
-		s.old, s.young = s.young, nil
-	}
-	if s.young == nil {
-		s.young = map[[16]byte]struct{}{}
-	}
-	s.young[key(id)] = struct{}{}
-}
+func (s ids) add(id string) { s[key(id)] = true }

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
@@ -20,8 +19,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
-	"github.com/sqsbatch/sqsbatch/internal/s3client"
-	"github.com/sqsbatch/sqsbatch/payload/s3payload"
+	"github.com/sqsbatch/sqsbatch/internal/s3body"
 )
 
 // look receives the messages of the queue, gives those that are selected to see, one after
@@ -29,7 +27,7 @@ import (
 func (s *session) look(workers int, see func(l *letter.Letter) error, progress func(counts) (int, int, string)) (counts, error) {
 	s.scan = s.newScan(workers)
 	var mu sync.Mutex
-	var seen ids
+	seen := ids{}
 	err := s.receive(func(_ context.Context, letters []letter.Letter) error {
 		mu.Lock()
 		defer mu.Unlock()
@@ -226,9 +224,13 @@ func (s *session) export(path string) error {
 	return s.verdict(c, err)
 }
 
+// maxFetched is the largest body that is read from S3.
+const maxFetched = 16 << 20
+
 // fetcher returns a function that reads a message's body from S3, if the message points to
-// an object in one of buckets. A sender chooses the object, so the user names the buckets.
-// The buckets are expected in the queue's region. A message whose body cannot be read stays as it is, with a note.
+// an object in one of buckets. A sender chooses the object, so the user names the buckets; "*" is
+// any. The buckets are expected in the queue's region. A message whose body cannot be read stays
+// as it is, with a note.
 func (s *session) fetcher(buckets []string) func(*letter.Letter) *letter.Letter {
 	if len(buckets) == 0 {
 		return func(l *letter.Letter) *letter.Letter { return l }
@@ -237,15 +239,19 @@ func (s *session) fetcher(buckets []string) func(*letter.Letter) *letter.Letter 
 	if arn, err := endpoint.ParseARN(s.queue.ARN); err == nil {
 		cfg.Region = arn.Region
 	}
-	unwrap := s3payload.Unwrap(s3payload.Config{Buckets: buckets, IgnoreSize: true, Client: s3.NewFromConfig(cfg, s3client.Use)})
+	client := s3body.NewClient(cfg)
 	return func(l *letter.Letter) *letter.Letter {
 		out := *l
-		take := batch.HandlerFunc(func(_ context.Context, r batch.Record) error {
-			out.Body = r.Body
-			return nil
-		})
-		r := batch.Record{MessageID: l.ID, Body: l.Body, MessageAttributes: l.Attributes}
-		if err := unwrap(take).Handle(s.kill, r); err != nil {
+		p, found, err := s3body.PointerOf(&batch.Record{Body: l.Body, MessageAttributes: l.Attributes})
+		switch {
+		case err != nil || !found:
+		case !slices.Contains(buckets, p.Bucket) && !slices.Contains(buckets, "*"):
+			err = errors.New("--s3-bucket does not name its bucket")
+		default:
+			out.Body, err = client.Get(s.kill, p, maxFetched)
+		}
+		if err != nil {
+			out.Body = l.Body
 			s.status.say("%s: its body in S3 cannot be read: %v", l.ID, err)
 		}
 		return &out

@@ -1,6 +1,7 @@
 package dlq
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -131,6 +132,14 @@ type failure struct {
 	Examples []string `json:"examples"` // ids, a few
 }
 
+// ids lists the examples.
+func (f failure) ids() string {
+	if more := f.Count - len(f.Examples); more > 0 {
+		return fmt.Sprintf("%s and %s more", strings.Join(f.Examples, ", "), number(more))
+	}
+	return strings.Join(f.Examples, ", ")
+}
+
 const (
 	failureExamples = 3
 	maxFailures     = 100 // kinds
@@ -147,17 +156,9 @@ func (r *result) count(change func(c *counts)) {
 func (r *result) picked(v verdict) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch v {
-	case take:
-		r.Selected++
-	case other:
-		r.NotSelected++
-	case arrived:
-		r.Arrived++
-	case behind:
-		r.Behind++
-	case over: // SQS returned it together with the last ones; nothing is said of it
-	}
+	// Nothing is said of a message over the limit: SQS returned it together with the last ones.
+	counters := map[verdict]*int{take: &r.Selected, other: &r.NotSelected, arrived: &r.Arrived, behind: &r.Behind, over: new(int)}
+	*counters[v]++
 }
 
 // edited keeps what an edit changes, for a dry run.

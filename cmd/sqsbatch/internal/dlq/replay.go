@@ -140,7 +140,7 @@ func (s *settings) check(cmd *cobra.Command, o *options) error {
 }
 
 func (t *transfer) run() (err error) {
-	var deleted ids
+	deleted := ids{}
 	if t.resume {
 		t.settings = settings{}
 		if t.state, err = t.openJournal(&t.settings, deleted.add); err != nil {
@@ -269,12 +269,10 @@ func (t *transfer) plan() {
 	}
 	if t.rate > 0 {
 		pace = fmt.Sprintf("at most %s a second", number(t.rate))
-		if limited := t.Limit > 0 && t.Limit < t.queue.Visible; limited || all {
-			n := t.queue.Visible
-			if limited {
-				n = t.Limit
-			}
-			pace += t.about(n)
+		if limited := t.Limit > 0 && t.Limit < t.queue.Visible; limited {
+			pace += t.about(t.Limit)
+		} else if all {
+			pace += t.about(t.queue.Visible)
 		}
 	}
 	t.print("%s %s to %s, %s", t.cmd.Name(), which, t.destination(), pace)

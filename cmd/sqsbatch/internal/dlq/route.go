@@ -23,18 +23,23 @@ type routes struct {
 	*session
 	to      *queue.Queue // of --to, nil without it
 	origins []string     // of --origin
-	// sources has the URLs of the queues whose dead-letter queue this is. They are asked for once.
-	sources func() ([]string, error)
 
-	mu    sync.Mutex
-	known map[string]func() (*queue.Queue, error) // by ARN; by "" for the only source
-	found map[string]error                        // by ARN: nil, or why nothing can be sent to the queue
+	// turn has a value while a caller uses what follows, and calls SQS for it. It is no mutex,
+	// because goroutines that wait for one stop the virtual time of tests.
+	turn    chan struct{}
+	sources func() ([]string, error) // the URLs of the queues whose dead-letter queue this is
+	known   map[string]*route        // by ARN; by "" for the only source
+}
+
+// A route is a queue, or why there is none, or why nothing can be sent to it.
+type route struct {
+	to  *queue.Queue
+	err error
 }
 
 // newRoutes returns the routes of a session; its second interrupt ends their calls.
 func newRoutes(s *session) *routes {
-	r := &routes{session: s, known: map[string]func() (*queue.Queue, error){}, found: map[string]error{}}
-	r.sources = once(func() ([]string, error) {
+	return &routes{session: s, turn: make(chan struct{}, 1), known: map[string]*route{}, sources: sync.OnceValues(func() ([]string, error) {
 		ctx, cancel := context.WithTimeout(s.kill, routePatience)
 		defer cancel()
 		urls, err := s.queue.Sources(ctx, queue.Opening)
@@ -42,8 +47,7 @@ func newRoutes(s *session) *routes {
 			err = fmt.Errorf("%w; with --to SQS is not asked", err)
 		}
 		return urls, err
-	})
-	return r
+	})}
 }
 
 var (
@@ -56,26 +60,11 @@ var (
 // they are.
 const routePatience = 20 * time.Second
 
-// once returns a function that calls f, once. It is not sync.OnceValues, because callers that wait
-// for a lock stop the virtual time of tests.
-func once[T any](f func() (T, error)) func() (T, error) {
-	var value T
-	var err error
-	begun, done := make(chan struct{}, 1), make(chan struct{})
-	return func() (T, error) {
-		select {
-		case begun <- struct{}{}:
-			value, err = f()
-			close(done)
-		case <-done:
-		}
-		return value, err
-	}
-}
-
 // of returns the queue that a message goes to, or why there is none.
 func (r *routes) of(l *letter.Letter) (*queue.Queue, error) {
+	r.turn <- struct{}{}
 	to, err := r.choose(l)
+	<-r.turn
 	switch {
 	case err != nil:
 		return nil, err
@@ -118,24 +107,15 @@ func (r *routes) choose(l *letter.Letter) (*queue.Queue, error) {
 	return r.find(named)
 }
 
-// find opens a queue by its ARN, each once.
+// find opens a queue by its ARN, each once; "" is the only source.
 func (r *routes) find(arn string) (*queue.Queue, error) {
-	r.mu.Lock()
-	open := r.known[arn]
-	if open == nil {
-		open = once(func() (*queue.Queue, error) { return r.open(arn) })
-		r.known[arn] = open
+	known := r.known[arn]
+	if known == nil {
+		known = &route{}
+		known.to, known.err = r.open(arn)
+		r.known[arn] = known
 	}
-	r.mu.Unlock()
-	to, err := open()
-	if err != nil {
-		return nil, err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	broken := r.found[to.ARN]
-	r.found[to.ARN] = broken // it is among those that were found
-	return to, broken
+	return known.to, known.err
 }
 
 func (r *routes) open(arn string) (*queue.Queue, error) {
@@ -161,13 +141,13 @@ func (r *routes) open(arn string) (*queue.Queue, error) {
 // without gives up a queue to which nothing can be sent: further messages for it stay. It returns
 // false if there is no other queue that messages go to.
 func (r *routes) without(arn string, err error) (others bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, known := r.found[arn]; known {
-		r.found[arn] = err
-	}
-	for _, broken := range r.found {
-		others = others || broken == nil
+	r.turn <- struct{}{}
+	defer func() { <-r.turn }()
+	for _, known := range r.known {
+		if known.to != nil && known.to.ARN == arn {
+			known.err = err
+		}
+		others = others || known.err == nil
 	}
 	return others
 }

@@ -43,7 +43,7 @@ type scan struct {
 
 func (s *session) newScan(workers int) *scan {
 	q := s.queue
-	scan := &scan{queue: q, workers: workers, say: s.status.say, hold: &hold{queue: q, byID: map[string]*held{}}, expected: q.Visible + q.InFlight}
+	scan := &scan{queue: q, workers: workers, say: s.status.say, hold: &hold{queue: q, byID: map[string]*held{}, deleted: ids{}}, expected: q.Visible + q.InFlight}
 	scan.ending, scan.end = context.WithCancelCause(context.Background())
 	scan.receiving, scan.stop = context.WithCancel(scan.ending)
 	return scan

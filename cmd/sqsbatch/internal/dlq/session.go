@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -173,7 +172,7 @@ func (s *session) rows(c counts) {
 	s.row(c.Arrived, "left: they were sent after the run began")
 	s.row(c.Behind, "left: a message before them in their group stays")
 	for _, f := range c.Failures {
-		s.row(f.Count, "left: %s (%s)", f.Error, strings.Join(f.Examples, ", "))
+		s.row(f.Count, "left: %s (%s)", f.Error, f.ids())
 	}
 	s.row(c.Unseen, "not seen: %s", unseen(s.queue))
 	s.row(c.Newer, "not seen: they came while the command ended")
@@ -191,7 +190,8 @@ func unseen(q *queue.Queue) string {
 
 // rowOfTwice names messages that may have been sent twice.
 func (s *session) rowOfTwice(c counts) {
-	s.row(len(c.SentTwice), "may have been sent twice: %s", someIDs(c.SentTwice))
+	twice := failure{Count: len(c.SentTwice), Examples: c.SentTwice[:min(5, len(c.SentTwice))]}
+	s.row(twice.Count, "may have been sent twice: %s", twice.ids())
 }
 
 // sayDryRun says how to do what a dry run has shown.
@@ -199,15 +199,6 @@ func (s *session) sayDryRun() {
 	if s.dryRun() {
 		s.print("Nothing was changed. To %s them, add --yes.", s.cmd.Name())
 	}
-}
-
-// someIDs lists the first ids.
-func someIDs(ids []string) string {
-	const most = 5
-	if len(ids) > most {
-		return strings.Join(ids[:most], ", ") + fmt.Sprintf(" and %s more", number(len(ids)-most))
-	}
-	return strings.Join(ids, ", ")
 }
 
 // verdict is the error that a verb ends with. If the limit was reached, messages that could not

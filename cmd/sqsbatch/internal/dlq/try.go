@@ -2,8 +2,8 @@ package dlq
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -95,11 +95,6 @@ type tried struct {
 // showTried says what became of the messages, those that would fail in groups, and returns how
 // many these are.
 func (s *session) showTried(ids []string, results []local.TrialResult) (failing int, err error) {
-	type group struct {
-		outcome, reason string
-		ids             []string
-	}
-	var groups []group
 	blocked := 0
 	for i, r := range results {
 		if err := s.json(tried{"message", ids[i], r.Outcome, r.Reason, r.Blocked}); err != nil {
@@ -108,35 +103,21 @@ func (s *session) showTried(ids []string, results []local.TrialResult) (failing 
 		if r.Blocked {
 			blocked++
 		}
-		if succeeds(r) {
-			continue
+		if !succeeds(r) {
+			why := cmp.Or(r.Outcome, "not tried")
+			if r.Reason != "" {
+				why += ": " + letter.ReasonGroup(r.Reason)
+			}
+			s.result.failed(ids[i], errors.New(why))
 		}
-		failing++
-		reason := letter.ReasonGroup(r.Reason)
-		at := slices.IndexFunc(groups, func(g group) bool { return g.outcome == r.Outcome && g.reason == reason })
-		if at < 0 {
-			at = len(groups)
-			groups = append(groups, group{outcome: r.Outcome, reason: reason})
-		}
-		groups[at].ids = append(groups[at].ids, ids[i])
 	}
-	s.row(len(results)-failing, "would succeed now")
-	slices.SortStableFunc(groups, func(a, b group) int { return len(b.ids) - len(a.ids) })
-	for _, g := range groups {
-		if g.outcome == "" {
-			g.outcome = "not tried"
-		}
-		s.row(len(g.ids), "%s%s (%s)", g.outcome, colon(g.reason), someIDs(g.ids))
+	c := s.result.now()
+	s.row(len(results)-c.Failed, "would succeed now")
+	for _, f := range c.Failures {
+		s.row(f.Count, "%s (%s)", f.Error, f.ids())
 	}
 	s.row(blocked, "would wait behind a message of their FIFO group that fails")
-	return failing, nil
-}
-
-func colon(text string) string {
-	if text == "" {
-		return ""
-	}
-	return ": " + text
+	return c.Failed, nil
 }
 
 // succeeds reports whether the message would leave its queue as handled.

@@ -148,7 +148,7 @@ var (
 		{file: "../template.yaml", role: "OrdersFunctionRole", needs: rules.OfFunction, arns: map[string]string{
 			rules.OnQueue: arn + "local-orders", rules.OnDeadLetters: arn + "local-orders-dead", rules.OnLog: "${OrdersFunctionLogs.Arn}",
 		}},
-		{file: "ecs/service.yaml", role: "TaskRole", other: "ExecutionRole", parameters: containerParameters, needs: rules.OfContainer, arns: containerARNs},
+		{file: "ecs.yaml", role: "TaskRole", other: "ExecutionRole", parameters: containerParameters, needs: rules.OfContainer, arns: containerARNs},
 		{file: "kubernetes/role.yaml", role: "Role", parameters: containerParameters, needs: rules.OfContainer, arns: containerARNs},
 	}
 	containerARNs       = map[string]string{rules.OnQueue: arn + "orders", rules.OnDeadLetters: arn + "dead", rules.OnKey: "arn:aws:kms:us-east-1:000000000000:key/1"}
@@ -229,7 +229,7 @@ func TestTemplates_HaveNoFinding(t *testing.T) {
 		parameters map[string]string
 	}{
 		{"queue.yaml", nil}, {"queue.yaml", map[string]string{"Fifo": "true"}}, {"monitoring.yaml", nil},
-		{"ecs/service.yaml", containerParameters}, {"kubernetes/role.yaml", containerParameters},
+		{"ecs.yaml", containerParameters}, {"kubernetes/role.yaml", containerParameters},
 	} {
 		if found := check(t, docpage.Read(t, c.file), template.Options{Parameters: c.parameters}).Findings; len(found) > 0 {
 			t.Errorf("%s: %v", c.file, found)

@@ -74,7 +74,7 @@ func TestRulesAskForWhatIsThere(t *testing.T) {
 }
 
 func TestTheGrafanaDashboardAsksForWhatIsThere(t *testing.T) {
-	text, err := os.ReadFile("../../../../deploy/grafana/sqsbatch.json")
+	text, err := os.ReadFile("../../../../deploy/grafana.json")
 	if err != nil {
 		t.Fatal(err)
 	}

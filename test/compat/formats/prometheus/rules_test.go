@@ -15,11 +15,11 @@ import (
 	"github.com/prometheus/prometheus/promql/promqltest"
 )
 
-// rules are those of deploy/prometheus, which Prometheus' own reader takes:
+// rules are those of deploy/prometheus.yaml, which Prometheus' own reader takes:
 // names, labels, expressions and the templates of annotations.
 func rules(t *testing.T) map[string]rulefmt.Rule {
 	t.Helper()
-	groups, errs := rulefmt.ParseFile("../../../../deploy/prometheus/rules.yaml", false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
+	groups, errs := rulefmt.ParseFile("../../../../deploy/prometheus.yaml", false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
 	for _, err := range errs {
 		t.Error(err)
 	}

@@ -11,8 +11,8 @@
 //	err = j.End()
 //
 // Each step is one write of whole lines, so a process that is killed loses nothing that it
-// noted. Each line is flushed to the disk within a second: after a power failure, steps of the
-// last second may be missing.
+// noted. Lines are flushed to the disk once a second: after a power failure, the last ones may be
+// missing.
 package journal
 
 import (
@@ -85,15 +85,13 @@ const (
 
 // A Journal is open for one run. Its methods may be called from several goroutines.
 type Journal struct {
-	path  string
-	mu    sync.Mutex
-	f     *os.File
-	size  int64       // of the whole lines
-	torn  error       // a line could not be written, and its beginning not removed
-	flush *time.Timer // nil if all lines are on the disk
-	err   error       // the latest failure to flush
-
-	syncing sync.Mutex // held during a flush: until it ends, a file that was closed stays locked
+	path string
+	mu   sync.Mutex
+	f    *os.File
+	size int64 // of the whole lines
+	// synced is when the lines were last flushed to the disk.
+	synced time.Time
+	torn   error // a line could not be written, and its beginning not removed
 }
 
 // Create begins a journal at path, in place of one of a run that ended. It returns an
@@ -101,12 +99,11 @@ type Journal struct {
 // process writes it.
 func Create(path string, h Header) (*Journal, error) {
 	h.Version = version
-	return open(path, func(string) {}, func(j *Journal, old Header, s *State) error {
-		if s != nil {
-			return &UnfinishedError{path, old}
-		}
-		return j.begin(0, h)
-	})
+	j, old, s, err := open(path, func(string) {})
+	if err == nil && s != nil {
+		err = &UnfinishedError{path, old}
+	}
+	return j.begin(0, h, err)
 }
 
 // Resume opens the journal of a run that did not end, and calls deleted with the id of each
@@ -114,14 +111,17 @@ func Create(path string, h Header) (*Journal, error) {
 // [ErrLocked] if another process writes the file.
 func Resume(path string, deleted func(id string)) (j *Journal, h Header, state *State, err error) {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return nil, Header{}, nil, ErrNothing
+		return nil, h, nil, ErrNothing
 	}
-	j, err = open(path, deleted, func(j *Journal, old Header, s *State) error {
-		if h, state = old, s; s == nil {
-			return ErrNothing
-		}
-		return j.begin(j.size, line{Op: opResumed, At: time.Now().UTC()}) // the last line may not be written to its end
-	})
+	j, h, state, err = open(path, deleted)
+	if err == nil && state == nil {
+		err = ErrNothing
+	}
+	if err == nil { // the last line may not be written to its end
+		j, err = j.begin(j.size, line{Op: opResumed, At: time.Now().UTC()}, nil)
+		return j, h, state, err
+	}
+	j, err = j.begin(0, nil, err)
 	return j, h, state, err
 }
 
@@ -130,35 +130,27 @@ func Discard(path string) error {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	j, err := lockedFile(path)
-	if err != nil {
+	j, _, _, err := open(path, func(string) {})
+	if j == nil {
 		return err
 	}
 	defer j.f.Close()
-	if _, _, err := j.read(func(string) {}); errors.Is(err, errNoJournal) {
-		return fmt.Errorf("journal %s: %w", path, err)
+	if errors.Is(err, errNoJournal) {
+		return err
 	}
 	return j.f.Truncate(0)
 }
 
-// open opens a journal, reads it, and calls begin. s is nil if there is nothing to resume.
-func open(path string, deleted func(id string), begin func(j *Journal, h Header, s *State) error) (*Journal, error) {
-	j, err := lockedFile(path)
-	if err != nil {
-		return nil, err
+// open opens a journal and reads it. s is nil if there is nothing to resume. j is open also if it
+// cannot be read.
+func open(path string, deleted func(id string)) (j *Journal, h Header, s *State, err error) {
+	if j, err = lockedFile(path); err != nil {
+		return nil, h, nil, err
 	}
-	h, state, err := j.read(deleted)
-	if err == nil {
-		err = begin(j, h, state)
+	if h, s, err = j.read(deleted); err != nil {
+		err = fmt.Errorf("journal %s: %w", path, err)
 	}
-	if err == nil {
-		return j, nil
-	}
-	_ = j.f.Close()
-	if _, is := errors.AsType[*UnfinishedError](err); is {
-		return nil, err
-	}
-	return nil, fmt.Errorf("journal %s: %w", path, err)
+	return j, h, s, err
 }
 
 func lockedFile(path string) (*Journal, error) {
@@ -173,14 +165,7 @@ func lockedFile(path string) (*Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	switch {
-	case err == nil && !info.Mode().IsRegular(): // reading a device may not end
-		err = errNoJournal
-	case err == nil:
-		err = ownOnly(f, info)
-	}
-	if err != nil {
+	if err := ownOnly(f); err != nil {
 		_ = f.Close()
 		return nil, fmt.Errorf("journal %s: %w", path, err)
 	}
@@ -191,22 +176,27 @@ func lockedFile(path string) (*Journal, error) {
 	return &Journal{path: path, f: f}, nil
 }
 
-// cut removes what is behind the first size bytes, and writes on from there.
-func (j *Journal) cut(size int64) error {
-	if err := j.f.Truncate(size); err != nil {
-		return err
+// begin removes what is behind the first size bytes, and writes a line there. If there was an error
+// before or is one now, it closes the file and returns the error.
+func (j *Journal) begin(size int64, v any, err error) (*Journal, error) {
+	if err == nil {
+		err = j.cut(size)
 	}
-	j.size = size
-	_, err := j.f.Seek(size, io.SeekStart)
-	return err
+	if err == nil {
+		err = j.write(v)
+	}
+	if err != nil && j != nil {
+		_ = j.f.Close()
+		j = nil
+	}
+	return j, err
 }
 
-// begin removes what is behind the first size bytes, and writes a line there.
-func (j *Journal) begin(size int64, v any) error {
-	if err := j.cut(size); err != nil {
-		return err
-	}
-	return j.write(v)
+// cut removes what is behind the first size bytes, and writes on from there.
+func (j *Journal) cut(size int64) error {
+	j.size = size
+	_, err := j.f.Seek(size, io.SeekStart)
+	return errors.Join(err, j.f.Truncate(size))
 }
 
 // Path is the journal's file.
@@ -248,14 +238,9 @@ func (j *Journal) End() error {
 
 // Close closes the file. A run without End can be resumed.
 func (j *Journal) Close() error {
-	j.syncing.Lock()
-	defer j.syncing.Unlock()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.flush != nil {
-		j.flush.Stop()
-	}
-	return errors.Join(j.err, j.f.Sync(), j.f.Close())
+	return errors.Join(j.f.Sync(), j.f.Close())
 }
 
 func (j *Journal) write(v any) error {
@@ -276,25 +261,10 @@ func (j *Journal) write(v any) error {
 		}
 		return err
 	}
-	j.size += int64(n)
-	if j.flush == nil {
-		j.flush = time.AfterFunc(time.Second, j.sync)
+	if j.size += int64(n); time.Since(j.synced) > time.Second {
+		j.synced, err = time.Now(), j.f.Sync()
 	}
-	return nil
-}
-
-// sync flushes the file to the disk. It does not keep lines from being written meanwhile.
-func (j *Journal) sync() {
-	j.syncing.Lock()
-	defer j.syncing.Unlock()
-	j.mu.Lock()
-	j.flush = nil
-	j.mu.Unlock()
-	if err := j.f.Sync(); err != nil && !errors.Is(err, os.ErrClosed) {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.err = err
-	}
+	return err
 }
 
 // A Pending message was sent, or about to be sent, and is not known to be deleted.

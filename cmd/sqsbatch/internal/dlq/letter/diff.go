@@ -14,9 +14,9 @@ import (
 
 // Bounds of a difference, so that it stays short for large bodies.
 const (
-	diffContext = 2   // unchanged lines before and after a change
-	diffLines   = 400 // lines that are shown
-	diffWidth   = 200 // characters that are shown of a line
+	diffContext = 2    // unchanged lines before and after a change
+	diffLines   = 400  // lines that are shown
+	diffWidth   = 1000 // characters that are shown of a line
 )
 
 // Diff returns what an edit changes in body, attributes and group, in lines that begin with
@@ -24,7 +24,6 @@ const (
 // does not control a terminal.
 func Diff(before, after Letter) string {
 	lines := linediff.Compare(before.lines(), after.lines())
-	from := differing(lines)
 	var out strings.Builder
 	shown, end := 0, 0 // end is behind the last line that was shown
 	for i, line := range lines {
@@ -39,33 +38,10 @@ func Diff(before, after Letter) string {
 		if i > end {
 			out.WriteString("  …\n")
 		}
-		fmt.Fprintf(&out, "%c %s\n", line.Sign, clip(line.Text, from[i]))
+		fmt.Fprintf(&out, "%c %s\n", line.Sign, show.Fit(line.Text, diffWidth))
 		end = i + 1
 	}
 	return out.String()
-}
-
-// differing returns, for each removed line and the added line that replaces it, the character
-// from which they differ; 0 for other lines.
-func differing(lines []linediff.Line) []int {
-	from := make([]int, len(lines))
-	var removed []int // and not yet replaced
-	for i, line := range lines {
-		switch {
-		case line.Sign == ' ':
-			removed = nil
-		case line.Sign == '-':
-			removed = append(removed, i)
-		case len(removed) > 0:
-			old, replaced := []rune(lines[removed[0]].Text), []rune(line.Text)
-			for from[i] < min(len(old), len(replaced)) && old[from[i]] == replaced[from[i]] {
-				from[i]++
-			}
-			from[removed[0]] = from[i]
-			removed = removed[1:]
-		}
-	}
-	return from
 }
 
 // lines is what Diff compares, without characters that control a terminal.
@@ -88,42 +64,30 @@ func (l *Letter) lines() []string {
 	return lines
 }
 
-// maxIndented bounds the size of indented JSON. Each line of a value that is nested 9,000 deep
-// begins with 18 KB of blanks, so that a message of 1 MiB could take gigabytes.
-const maxIndented = 8 << 20
+// maxDepth bounds the size of indented JSON. Each line of a value that is nested 9,000 deep begins
+// with 18 KB of blanks, so that a message of 1 MiB could take gigabytes.
+const maxDepth = 100
 
-// pretty indents a text if it is JSON and does not become too large.
+// pretty indents a text if it is JSON that is not nested too deeply.
 func pretty(text string) string {
-	var out bytes.Buffer
-	if indentedSize(text) > maxIndented || json.Indent(&out, []byte(text), "", "  ") != nil {
-		return text
-	}
-	return out.String()
-}
-
-// indentedSize returns how large JSON becomes at most when it is indented.
-func indentedSize(text string) (size int) {
 	depth, inString := 0, false
-	for i := 0; i < len(text); i++ {
+	for i := 0; i < len(text) && depth <= maxDepth; i++ {
 		switch c := text[i]; {
 		case inString && c == '\\':
 			i++
 		case c == '"':
 			inString = !inString
-		case inString:
-		case c == '{', c == '[':
+		case !inString && (c == '{' || c == '['):
 			depth++
-			size += 1 + 2*depth
-		case c == '}', c == ']':
+		case !inString && (c == '}' || c == ']'):
 			depth--
-			size += 1 + 2*depth
-		case c == ',':
-			size += 1 + 2*depth
-		case c == ':':
-			size++
 		}
 	}
-	return len(text) + size
+	var out bytes.Buffer
+	if depth > maxDepth || json.Indent(&out, []byte(text), "", "  ") != nil {
+		return text
+	}
+	return out.String()
 }
 
 // hexOf shows bytes, at most limit of them.
@@ -131,24 +95,6 @@ func hexOf(data []byte, limit int) string {
 	text := fmt.Sprintf("% x", data[:min(limit, len(data))])
 	if len(data) > limit {
 		text += " …"
-	}
-	return text
-}
-
-// clip cuts a long line, so that character from is in what remains.
-func clip(line string, from int) string {
-	runes := []rune(line)
-	if len(runes) <= diffWidth {
-		return line
-	}
-	start := max(0, min(from-diffWidth/4, len(runes)-diffWidth))
-	end := min(len(runes), start+diffWidth)
-	text := string(runes[start:end])
-	if start > 0 {
-		text = "…" + text
-	}
-	if end < len(runes) {
-		text += "…"
 	}
 	return text
 }

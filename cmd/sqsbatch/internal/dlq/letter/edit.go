@@ -20,15 +20,12 @@ import (
 )
 
 // An Edit is a compiled jq program that changes letters.
-type Edit struct{ program *program }
+type Edit program
 
 // CompileEdit checks a program for [Edit.Apply].
 func CompileEdit(text string) (*Edit, error) {
 	p, err := compile("--edit", text)
-	if err != nil {
-		return nil, err
-	}
-	return &Edit{p}, nil
+	return (*Edit)(p), err
 }
 
 // Apply runs the program on a letter. The program reads what [Letter.Input] returns, and must
@@ -47,7 +44,7 @@ func CompileEdit(text string) (*Edit, error) {
 //
 // The error names the letter's id. It is also about messages that SQS would refuse.
 func (e *Edit) Apply(l Letter, now time.Time) (edited Letter, keep bool, err error) {
-	outputs, err := e.program.run(&l, now, 2)
+	outputs, err := (*program)(e).run(&l, now, 2)
 	if err != nil {
 		return l, false, err
 	}
@@ -71,20 +68,20 @@ func (l Letter) apply(outputs []any) (Letter, error) {
 	case object["text"] != nil && object["text"] != l.Body:
 		return l, errors.New("the program changes text, which is the old body as a string; change body")
 	}
-	for _, name := range members {
-		if _, ok := object[name]; !ok {
-			return l, fmt.Errorf("the program's object has no %s; .%s keeps it as it is", name, name)
-		}
-	}
-	return l.with(object, func(old any) []byte { return encodeLike(nil, object["body"], old, []byte(l.Body), 0) })
+	return l.with(object, []byte(l.Body))
 }
 
 // members are what an edit can change.
 var members = []string{"body", "attributes", "group"}
 
-// with returns the letter with the values of members after an edit. encode writes a body that is
-// not taken as text; old is its value before.
-func (l Letter) with(object map[string]any, encode func(old any) []byte) (Letter, error) {
+// with returns the letter with the values of members after an edit. like is JSON that shows how a
+// body is written, as for appendLike.
+func (l Letter) with(object map[string]any, like []byte) (Letter, error) {
+	for _, name := range members {
+		if _, ok := object[name]; !ok {
+			return l, fmt.Errorf("the object has no %s; it must have body, attributes and group", name)
+		}
+	}
 	edited := l
 	before, err := parse([]byte(l.Body))
 	if err != nil {
@@ -100,7 +97,7 @@ func (l Letter) with(object map[string]any, encode func(old any) []byte) (Letter
 	case isString && (err != nil || !wasString):
 		edited.Body = text
 	default:
-		edited.Body = string(encode(before))
+		edited.Body = string(appendLike(nil, value, bytes.TrimSpace(like), 0))
 	}
 	values, ok := object["attributes"].(map[string]any)
 	if !ok && object["attributes"] != nil {
@@ -114,15 +111,14 @@ func (l Letter) with(object map[string]any, encode func(old any) []byte) (Letter
 	old := l.attributeValues()
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		a, existed := l.Attributes[name]
-		switch value := values[name]; {
-		case value == nil:
+		value := values[name]
+		if value == nil {
 			continue
-		case !existed || !same(old[name], value):
-			changed, err := attributeOf(value, a.DataType)
-			if err != nil {
+		}
+		if !existed || !same(old[name], value) {
+			if a, err = attributeOf(value, a.DataType); err != nil {
 				return l, fmt.Errorf("attribute %q: %w", name, err)
 			}
-			a = changed
 		}
 		edited.SetAttribute(name, a)
 	}
@@ -192,160 +188,77 @@ var modeline = regexp.MustCompile(`(?i)((?:vim?|ex|kate)[<=>]?\d*):`)
 // message.
 func FromEdited(l Letter, text []byte) (Letter, error) {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // some editors write a byte order mark
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(text, &object); err != nil {
-		return l, atLine(text, err)
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(text, &raw); err != nil {
+		if syntax, is := errors.AsType[*json.SyntaxError](err); is {
+			at := min(int(syntax.Offset), len(text))
+			return l, fmt.Errorf("line %d is not JSON: %w", 1+bytes.Count(text[:at], []byte("\n")), err)
+		}
+		return l, errors.New("it is not a JSON object") // err could quote the text
 	}
-	if object == nil {
-		return l, errors.New("it is null; it must be an object with body, attributes and group")
-	}
-	for _, name := range slices.Sorted(maps.Keys(object)) {
+	for _, name := range slices.Sorted(maps.Keys(raw)) {
 		if !slices.Contains(members, name) {
 			return l, fmt.Errorf("it has the member %q; only body, attributes and group can be edited", name)
 		}
 	}
-	values := make(map[string]any, len(members))
-	for _, name := range members {
-		raw, ok := object[name]
-		if !ok {
-			return l, fmt.Errorf("it has no %s", name)
-		}
-		v, err := parse(raw)
-		if err != nil {
-			return l, fmt.Errorf("%s: %w", name, err)
-		}
-		values[name] = v
-	}
-	return l.with(values, func(any) []byte { return appendCompact(nil, object["body"]) })
+	value, _ := parse(text)
+	object, _ := value.(map[string]any) // nil for null
+	return l.with(object, raw["body"])
 }
 
-// atLine says in which line JSON is wrong. It quotes nothing of it.
-func atLine(text []byte, err error) error {
-	syntax, is := errors.AsType[*json.SyntaxError](err)
-	switch {
-	case !is:
-		return errors.New("it is not a JSON object")
-	case len(bytes.TrimSpace(text)) == 0:
-		return errors.New("it is empty")
-	case strings.Contains(err.Error(), "unexpected end"):
-		return errors.New("it ends too early")
-	}
-	at := min(int(syntax.Offset), len(text))
-	return fmt.Errorf("line %d is not JSON: %w", 1+bytes.Count(text[:at], []byte("\n")), err)
-}
+// same reports whether two JSON values are equal, their numbers by all digits.
+func same(a, b any) bool { return bytes.Equal(marshal(a), marshal(b)) }
 
-// same reports whether two JSON values are equal. Large numbers are
-// equal only if all their digits are.
-func same(a, b any) bool {
-	switch a := a.(type) {
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		return ok && maps.EqualFunc(a, b, same)
-	case []any:
-		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, same)
-	case nil, bool, string:
-		return a == b
-	}
-	if b == nil || gojq.TypeOf(b) != "number" {
-		return false
-	}
-	return bytes.Equal(marshal(a), marshal(b)) || gojq.Compare(a, b) == 0 && isSmall(a) && isSmall(b)
-}
+// maxLike is the number of levels in which the old text is looked at. Each level reads all that is
+// below it, so a message with 9,000 levels could take minutes.
+const maxLike = 100
 
-// isSmall reports whether a float64 has all the digits that a number's integer part has.
-func isSmall(n any) bool {
-	f, _ := gojq.ToFloat64(n)
-	return f > -1<<53 && f < 1<<53
-}
-
-// encodeLike appends v as compact JSON. old and raw are the value before the edit and its
-// JSON. They say how to write the parts of v that did not change, and in which order to
-// write an object's members. If raw is not JSON, they say nothing. depth is the number of levels
-// above v.
-func encodeLike(dst []byte, v, old any, raw []byte, depth int) []byte {
+// appendLike appends v as compact JSON. like is JSON from before: members are in its order, before
+// new ones, and a string or a number that is the same keeps its spelling. like may be nil or a
+// value of another type. depth is the number of levels above v.
+func appendLike(dst []byte, v any, like []byte, depth int) []byte {
 	if depth > maxLike {
-		return append(dst, marshal(v)...)
-	}
-	if same(old, v) && json.Valid(raw) {
-		return appendCompact(dst, raw)
+		like = nil
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		return encodeObject(dst, v, old, raw, depth)
+		old, left := maps.Collect(show.Members(like)), maps.Clone(v) // of members with the same name the last one counts
+		dst = append(dst, '{')
+		write := func(name string) {
+			if _, is := left[name]; !is {
+				return
+			}
+			if len(left) < len(v) {
+				dst = append(dst, ',')
+			}
+			delete(left, name)
+			dst = append(append(dst, marshal(name)...), ':')
+			dst = appendLike(dst, v[name], old[name], depth+1)
+		}
+		for name := range show.Members(like) {
+			write(name)
+		}
+		for _, name := range slices.Sorted(maps.Keys(left)) {
+			write(name)
+		}
+		return append(dst, '}')
 	case []any:
-		return encodeArray(dst, v, old, raw, depth)
-	default:
-		return append(dst, marshal(v)...)
-	}
-}
-
-// maxLike is the number of levels of changed values in which the old text is looked at. Each
-// level reads all that is below it, so a message with 9,000 levels could take minutes.
-const maxLike = 100
-
-func encodeObject(dst []byte, v map[string]any, old any, raw []byte, depth int) []byte {
-	oldValues, _ := old.(map[string]any)
-	var names []string
-	var texts map[string]json.RawMessage
-	if oldValues != nil {
-		names, texts = membersOf(raw)
-	}
-	names = slices.DeleteFunc(names, func(name string) bool { _, ok := v[name]; return !ok })
-	for _, name := range slices.Sorted(maps.Keys(v)) {
-		if _, ok := texts[name]; !ok {
-			names = append(names, name)
+		var old []json.RawMessage
+		_ = json.Unmarshal(like, &old) // none if it is no array
+		old = append(old, make([]json.RawMessage, max(0, len(v)-len(old)))...)
+		dst = append(dst, '[')
+		for i, element := range v {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendLike(dst, element, old[i], depth+1)
 		}
+		return append(dst, ']')
 	}
-	dst = append(dst, '{')
-	for i, name := range names {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(append(dst, marshal(name)...), ':')
-		dst = encodeLike(dst, v[name], oldValues[name], texts[name], depth+1)
+	if old, err := parse(like); err == nil && same(old, v) {
+		return append(dst, like...)
 	}
-	return append(dst, '}')
-}
-
-func encodeArray(dst []byte, v []any, old any, raw []byte, depth int) []byte {
-	oldValues, _ := old.([]any)
-	var texts []json.RawMessage
-	if oldValues != nil {
-		_ = json.Unmarshal(raw, &texts) // it is an array
-	}
-	dst = append(dst, '[')
-	for i, element := range v {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		if i < len(texts) {
-			dst = encodeLike(dst, element, oldValues[i], texts[i], depth+1)
-		} else {
-			dst = encodeLike(dst, element, nil, nil, depth+1)
-		}
-	}
-	return append(dst, ']')
-}
-
-// membersOf returns the names of a JSON object's members in order, and the JSON of each.
-func membersOf(object []byte) (names []string, values map[string]json.RawMessage) {
-	values = make(map[string]json.RawMessage)
-	for name, value := range show.Members(object) {
-		if _, twice := values[name]; !twice {
-			names = append(names, name)
-		}
-		values[name] = value // the last one counts
-	}
-	return names, values
-}
-
-func appendCompact(dst, raw []byte) []byte {
-	out := bytes.NewBuffer(dst)
-	if json.Compact(out, raw) != nil {
-		return append(dst, raw...)
-	}
-	return out.Bytes()
+	return append(dst, marshal(v)...)
 }
 
 // marshal writes what a jq program reads or yields, without escaping characters of HTML.

@@ -3,15 +3,12 @@ package letter
 import (
 	"bufio"
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
@@ -34,7 +31,7 @@ type fileMessage struct {
 type fileAttribute struct {
 	DataType    string
 	StringValue *string `json:",omitempty"`
-	BinaryValue *string `json:",omitempty"` // base64
+	BinaryValue *[]byte `json:",omitempty"`
 }
 
 // AppendJSON appends l as a line of a file, without the line feed.
@@ -46,7 +43,7 @@ func (l *Letter) AppendJSON(dst []byte) []byte {
 	for name, a := range l.Attributes {
 		out := fileAttribute{DataType: a.DataType}
 		if kindOf(a.DataType) == "Binary" {
-			out.BinaryValue = aws.String(base64.StdEncoding.EncodeToString(a.BinaryValue))
+			out.BinaryValue = &a.BinaryValue
 		} else {
 			out.StringValue = &a.StringValue
 		}
@@ -70,9 +67,14 @@ func (m *fileMessage) letter() (Letter, error) {
 	l := Letter{ID: m.MessageID, Queue: m.Queue, Message: message.Message{Body: *m.Body}}
 	l.readSystem(m.Attributes)
 	for name, a := range m.MessageAttributes {
-		out, err := a.attribute()
-		if err != nil {
-			return Letter{}, fmt.Errorf("attribute %q has %w", name, err)
+		out := batch.MessageAttribute{DataType: a.DataType}
+		switch kind := kindOf(a.DataType); {
+		case kind == "Binary" && a.BinaryValue != nil:
+			out.BinaryValue = *a.BinaryValue
+		case (kind == "String" || kind == "Number") && a.StringValue != nil:
+			out.StringValue = *a.StringValue
+		default:
+			return Letter{}, fmt.Errorf("attribute %q with DataType %q; it must be Binary with a BinaryValue, or String or Number with a StringValue", name, a.DataType)
 		}
 		l.SetAttribute(name, out)
 	}
@@ -80,41 +82,30 @@ func (m *fileMessage) letter() (Letter, error) {
 	return l, nil
 }
 
-func (a fileAttribute) attribute() (out batch.MessageAttribute, err error) {
-	out.DataType = a.DataType
-	switch kind := kindOf(a.DataType); {
-	case kind != "String" && kind != "Number" && kind != "Binary":
-		return out, fmt.Errorf("the DataType %q; it must be String, Number or Binary, with an optional .label", a.DataType)
-	case kind != "Binary" && a.StringValue == nil:
-		return out, errors.New("no StringValue")
-	case kind != "Binary":
-		out.StringValue = *a.StringValue
-	case a.BinaryValue == nil:
-		return out, errors.New("no BinaryValue")
-	default:
-		if out.BinaryValue, err = base64.StdEncoding.DecodeString(*a.BinaryValue); err != nil {
-			return out, errors.New("a BinaryValue that is not base64")
-		}
-	}
-	return out, nil
-}
-
 // Read reads letters from a file: a message in each line, as [Letter.AppendJSON] writes them, or
 // documents with Messages, as `aws sqs receive-message` prints them. It holds one line or document
 // in memory. An error is the last that it yields. It names the line and what is wrong in it, and
-// quotes nothing of a body.
+// quotes no value.
 func Read(file io.Reader) iter.Seq2[Letter, error] {
 	return func(yield func(Letter, error) bool) {
-		r := &reader{in: bufio.NewReaderSize(file, 64<<10)}
-		for {
-			letters, err := r.read()
+		r := &lines{in: bufio.NewReaderSize(file, 64<<10), line: 1}
+		start, _ := r.in.Peek(3) // an error comes again
+		if bytes.HasPrefix(start, []byte{0xff, 0xfe}) || bytes.HasPrefix(start, []byte{0xfe, 0xff}) {
+			yield(Letter{}, errors.New("the file is UTF-16; write it as UTF-8 (in PowerShell: | Out-File -Encoding utf8 FILE)"))
+			return
+		}
+		if string(start) == "\xef\xbb\xbf" {
+			_, _ = r.in.Discard(len(start)) // it is there
+		}
+		for d := json.NewDecoder(r); ; {
+			letters, err := r.next(d)
 			for _, l := range letters {
 				if !yield(l, nil) {
 					return
 				}
 			}
 			if err != nil {
-				if !errors.Is(err, io.EOF) {
+				if err != io.EOF {
 					yield(Letter{}, err)
 				}
 				return
@@ -123,108 +114,69 @@ func Read(file io.Reader) iter.Seq2[Letter, error] {
 	}
 }
 
-type reader struct {
-	in    *bufio.Reader
-	line  int    // the number of the line that is being read; 0 before the first
-	value []byte // the text of the object that was read last
-}
-
 // maxValue is how long a line or document may be.
 const maxValue = 16 << 20
 
-// read returns the letters of the next JSON object.
-func (r *reader) read() ([]Letter, error) {
-	if err := r.skip(); err != nil {
-		return nil, err
+var errTooLong = fmt.Errorf("it is longer than %d MiB, which no message is", maxValue>>20)
+
+// lines counts the lines that a decoder reads.
+type lines struct {
+	in    *bufio.Reader
+	read  int64
+	limit int64   // of read
+	ends  []int64 // line feeds that were read, behind line
+	line  int
+}
+
+func (r *lines) Read(p []byte) (int, error) {
+	if r.read >= r.limit {
+		return 0, errTooLong
 	}
-	line := r.line
-	if err := r.object(); err != nil {
-		return nil, err
-	}
-	letters, err := decodeValue(r.value)
-	if err != nil {
-		if syntax, is := errors.AsType[*json.SyntaxError](err); is {
-			line += bytes.Count(r.value[:min(int(syntax.Offset), len(r.value))], []byte("\n"))
+	n, err := r.in.Read(p[:min(int64(len(p)), r.limit-r.read)])
+	for i, c := range p[:n] {
+		if c == '\n' {
+			r.ends = append(r.ends, r.read+int64(i))
 		}
+	}
+	r.read += int64(n)
+	return n, err
+}
+
+// at returns the line at an offset. Offsets do not become smaller.
+func (r *lines) at(offset int64) int {
+	for len(r.ends) > 0 && r.ends[0] < offset {
+		r.line, r.ends = r.line+1, r.ends[1:]
+	}
+	return r.line
+}
+
+// next returns the letters of the next JSON object. Its error is io.EOF at the end.
+func (r *lines) next(d *json.Decoder) ([]Letter, error) {
+	r.limit = d.InputOffset() + maxValue
+	var value json.RawMessage
+	err := d.Decode(&value)
+	syntax, is := errors.AsType[*json.SyntaxError](err)
+	switch {
+	case err == io.EOF:
+		return nil, err
+	case is:
+		return nil, fmt.Errorf("line %d: it is not JSON: %w", r.at(syntax.Offset-1), err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, fmt.Errorf("line %d: the message ends too early; the file may be cut off", r.at(r.read-1))
+	case errors.Is(err, errTooLong):
+		return nil, fmt.Errorf("from line %d on: %w", r.at(r.limit-maxValue), err)
+	case err != nil:
+		return nil, fmt.Errorf("line %d: %w", r.at(r.read), err)
+	}
+	line := r.at(d.InputOffset() - int64(len(value)))
+	if value[0] != '{' {
+		return nil, fmt.Errorf("line %d: it is not a JSON object", line)
+	}
+	letters, err := decodeValue(value)
+	if err != nil {
 		return nil, fmt.Errorf("line %d: %w", line, err)
 	}
 	return letters, nil
-}
-
-// skip reads up to the next JSON object.
-func (r *reader) skip() error {
-	if r.line == 0 {
-		r.line = 1
-		if err := r.checkStart(); err != nil {
-			return err
-		}
-	}
-	for range maxValue {
-		c, err := r.in.ReadByte()
-		switch {
-		case errors.Is(err, io.EOF):
-			return io.EOF
-		case err != nil:
-			return fmt.Errorf("line %d: %w", r.line, err)
-		case c == '{':
-			return r.in.UnreadByte()
-		case c == '\n':
-			r.line++
-		case c != ' ' && c != '\t' && c != '\r':
-			return fmt.Errorf("line %d: it is not a JSON object, but begins with %q", r.line, []byte{c})
-		}
-	}
-	return tooLong(r.line)
-}
-
-// checkStart looks for the marks with which other encodings begin.
-func (r *reader) checkStart() error {
-	start, _ := r.in.Peek(3) // an error comes again
-	if bytes.HasPrefix(start, []byte{0xff, 0xfe}) || bytes.HasPrefix(start, []byte{0xfe, 0xff}) {
-		return errors.New("the file is UTF-16; write it as UTF-8 (in PowerShell: | Out-File -Encoding utf8 FILE)")
-	}
-	if string(start) == "\xef\xbb\xbf" {
-		_, _ = r.in.Discard(len(start)) // it is there
-	}
-	return nil
-}
-
-// object reads a JSON object, to its last brace. What is wrong inside of it is found later.
-func (r *reader) object() error {
-	first, depth, inString, escaped := r.line, 0, false, false
-	for r.value = r.value[:0]; len(r.value) <= maxValue; {
-		c, err := r.in.ReadByte()
-		switch {
-		case inString && (c == '\n' || errors.Is(err, io.EOF)):
-			return fmt.Errorf("line %d: the line ends inside of a string; the file may be cut off there", r.line)
-		case errors.Is(err, io.EOF):
-			return fmt.Errorf("line %d: the message that begins here ends too early; the file may be cut off", first)
-		case err != nil:
-			return fmt.Errorf("line %d: %w", r.line, err)
-		}
-		r.value = append(r.value, c)
-		switch {
-		case escaped:
-			escaped = false
-		case inString:
-			escaped, inString = c == '\\', c != '"'
-		case c == '"':
-			inString = true
-		case c == '\n':
-			r.line++
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			if depth--; depth == 0 {
-				return nil
-			}
-		}
-	}
-	return tooLong(first)
-}
-
-func tooLong(line int) error {
-	return fmt.Errorf("line %d: it is longer than %d MiB, which no message is", line, maxValue>>20)
 }
 
 // decodeValue returns the letters of an object: a message, or a document with Messages.
@@ -253,9 +205,6 @@ func decodeValue(value []byte) ([]Letter, error) {
 
 // whatIsWrong is an error of encoding/json without what it quotes of a body.
 func whatIsWrong(err error) error {
-	if _, is := errors.AsType[*json.SyntaxError](err); is {
-		return fmt.Errorf("it is not JSON: %w", err)
-	}
 	if mistyped, is := errors.AsType[*json.UnmarshalTypeError](err); is && mistyped.Field != "" {
 		name, _, _ := strings.Cut(mistyped.Field, ".")
 		return fmt.Errorf("it is not a message: %s has a value of the wrong type", name)

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/itchyny/gojq"
 
@@ -128,27 +129,18 @@ const maxTime = time.Second
 
 func compile(flag, text string) (*program, error) {
 	query, err := gojq.Parse(text)
-	if err != nil {
-		return nil, syntaxError(flag, text, err)
+	if syntax, is := errors.AsType[*gojq.ParseError](err); is {
+		start := max(0, min(syntax.Offset-len(syntax.Token), len(text)))
+		err = fmt.Errorf("%w, at character %d", err, 1+utf8.RuneCountInString(text[:start]))
 	}
-	code, err := gojq.Compile(query)
+	var code *gojq.Code
+	if err == nil {
+		code, err = gojq.Compile(query)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", flag, text, err)
 	}
 	return &program{flag, code}, nil
-}
-
-// syntaxError says where a program is wrong.
-func syntaxError(flag, text string, err error) error {
-	syntax, is := errors.AsType[*gojq.ParseError](err)
-	if !is {
-		return fmt.Errorf("%s %s: %w", flag, text, err)
-	}
-	start := max(0, min(syntax.Offset-len(syntax.Token), len(text)))
-	if start == len(text) {
-		return fmt.Errorf("%s %s: %w, at its end", flag, text, err)
-	}
-	return fmt.Errorf("%s %s: %w, at character %d", flag, text, err, 1+len([]rune(text[:start])))
 }
 
 // run returns the first outputs for a letter, at most limit. The error names the letter's
@@ -170,21 +162,11 @@ func (p *program) run(l *Letter, now time.Time, limit int) ([]any, error) {
 	return outputs, nil
 }
 
-// errorTexts are the errors of gojq without the values that they quote, which may come from the
-// body. A type's name is always followed by the value, but for null.
-var errorTexts = []struct {
-	pattern *regexp.Regexp
-	text    string
-}{
-	{regexp.MustCompile(`(?s)^cannot (divide|modulo) number .* by: number `), "division by zero"},
-	{regexp.MustCompile(`^invalid regular expression`), "invalid regular expression"},
-	{regexp.MustCompile(`(?s)^([a-z0-9_@" ]+): ` + jqValue + ` (and|by):? ` + jqValue + `$`), "${1}: $2 $3 $4"},
-	{regexp.MustCompile(`(?s)^([a-z0-9_@" ]+): ` + jqValue + `$`), "${1}: $2"},
-	{regexp.MustCompile(`(?s)^([a-z0-9_]+)\(.*\) cannot be applied to: ` + jqValue + `$`), "$1 cannot be applied to: $2"},
-	{regexp.MustCompile(`(?s)^([a-z0-9_]+)(?:\(.*\))? cannot be applied to `), "$1 fails on its input"},
-}
-
-const jqValue = `(null|boolean|number|string|array|object)(?: \(.*\))?`
+var (
+	// quoted is what gojq's errors quote, which may come from the body: from the first value on.
+	quoted   = regexp.MustCompile(`(?s)["(\[{].*| -?\d.*`)
+	function = regexp.MustCompile(`^[a-z0-9_]+`)
+)
 
 // harmless is the text of an error of gojq without the values that it quotes.
 func harmless(err error) string {
@@ -197,11 +179,9 @@ func harmless(err error) string {
 	if _, is := errors.AsType[gojq.ValueError](err); is {
 		return "the program calls error"
 	}
-	text := err.Error()
-	for _, e := range errorTexts {
-		if match := e.pattern.FindStringSubmatchIndex(text); match != nil {
-			return string(e.pattern.ExpandString(nil, e.text, text, match))
-		}
+	text := quoted.ReplaceAllString(err.Error(), "…")
+	if name := function.FindString(text); strings.Contains(err.Error(), "cannot be applied to") {
+		return name + " cannot be applied to its input"
 	}
-	return "the program fails"
+	return text
 }

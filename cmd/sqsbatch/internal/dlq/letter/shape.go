@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
+	"github.com/sqsbatch/sqsbatch/internal/s3body"
 )
 
 // shapeWidth is how long a list of keys or a name in a shape may be.
@@ -30,7 +32,7 @@ func shape(body string, depth int) string {
 	case '{':
 		return objectShape(text, depth)
 	case '[':
-		if _, ok := pointerOf(text); ok {
+		if _, found, _ := s3body.PointerOf(&batch.Record{Body: text}); found {
 			return "body in S3"
 		}
 		return "JSON array"
@@ -45,83 +47,41 @@ func shape(body string, depth int) string {
 	}
 }
 
+// object is what the shape of a JSON object depends on: the members of SNS's envelopes (Amazon SNS
+// Developer Guide, "HTTP/HTTPS notification JSON format"), of EventBridge's and of notifications of
+// S3. A member of another type is left out.
+type object struct {
+	TopicARN   string  `json:"TopicArn"`
+	MessageID  *string `json:"MessageId"`
+	Message    *string
+	DetailType string  `json:"detail-type"`
+	Source     *string `json:"source"`
+	Detail     any     `json:"detail"`
+	Event      string
+	Records    []struct {
+		EventSource string `json:"eventSource"`
+	}
+}
+
 func objectShape(text string, depth int) string {
-	var object map[string]json.RawMessage
-	_ = json.Unmarshal([]byte(text), &object) // it is an object
-	if topic, message, ok := notificationOf(object); ok && depth > 0 {
-		return "SNS " + nameIn(topic) + " " + shape(message, depth-1)
-	}
-	if detailType, ok := texts(object, "detail-type", "source"); ok && object["detail"] != nil {
-		return "EventBridge " + nameIn(detailType)
-	}
-	if isS3Notification(object) {
+	var o object
+	_ = json.Unmarshal([]byte(text), &o) // it is an object
+	switch {
+	case o.TopicARN != "" && o.MessageID != nil && o.Message != nil && depth > 0:
+		return "SNS " + nameIn(o.TopicARN[strings.LastIndexByte(o.TopicARN, ':')+1:]) + " " + shape(*o.Message, depth-1)
+	case o.DetailType != "" && o.Source != nil && o.Detail != nil:
+		return "EventBridge " + nameIn(o.DetailType)
+	case o.Event == "s3:TestEvent", len(o.Records) > 0 && o.Records[0].EventSource == "aws:s3":
 		return "S3 notification"
 	}
-	keys := slices.Sorted(maps.Keys(object))
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal([]byte(text), &members)
+	keys := slices.Sorted(maps.Keys(members))
 	for i, key := range keys {
 		keys[i] = show.Clean(key)
 	}
-	return "{" + firstKeys(keys) + "}"
-}
-
-// firstKeys lists keys, as many as fit.
-func firstKeys(keys []string) string {
-	var list strings.Builder
-	for i, key := range keys {
-		if i > 0 {
-			list.WriteByte(',')
-		}
-		if list.Len()+len(key) > shapeWidth {
-			list.WriteString("…")
-			break
-		}
-		list.WriteString(key)
-	}
-	return list.String()
+	return "{" + show.Fit(strings.Join(keys, ","), shapeWidth) + "}"
 }
 
 // nameIn is a name from a body, fit to be part of a shape.
 func nameIn(name string) string { return show.Fit(show.Clean(name), shapeWidth) }
-
-// notificationOf returns the topic's name and the message of an SNS envelope (Amazon SNS
-// Developer Guide, "HTTP/HTTPS notification JSON format").
-func notificationOf(object map[string]json.RawMessage) (topic, message string, ok bool) {
-	arn, ok := texts(object, "TopicArn", "MessageId")
-	if !ok || json.Unmarshal(object["Message"], &message) != nil {
-		return "", "", false
-	}
-	return arn[strings.LastIndexByte(arn, ':')+1:], message, true
-}
-
-// texts returns the member that is named first, if that and the other one are strings.
-func texts(object map[string]json.RawMessage, name, other string) (text string, ok bool) {
-	var second string
-	return text, json.Unmarshal(object[name], &text) == nil && json.Unmarshal(object[other], &second) == nil && text != ""
-}
-
-func isS3Notification(object map[string]json.RawMessage) bool {
-	if event, ok := texts(object, "Event", "Service"); ok {
-		return event == "s3:TestEvent"
-	}
-	var records []struct {
-		EventSource string `json:"eventSource"`
-	}
-	return json.Unmarshal(object["Records"], &records) == nil && len(records) > 0 && records[0].EventSource == "aws:s3"
-}
-
-// An s3Pointer says where the sender stored a body that was too large for SQS.
-type s3Pointer struct {
-	Bucket string `json:"s3BucketName"`
-	Key    string `json:"s3Key"`
-}
-
-// pointerOf reads a pointer as AWS's extended clients write it.
-func pointerOf(body string) (p s3Pointer, ok bool) {
-	var parts []json.RawMessage
-	var class string
-	if json.Unmarshal([]byte(body), &parts) != nil || len(parts) != 2 || json.Unmarshal(parts[0], &class) != nil {
-		return p, false
-	}
-	isPointer := class == "software.amazon.payloadoffloading.PayloadS3Pointer" || class == "com.amazon.sqs.javamessaging.MessageS3Pointer"
-	return p, isPointer && json.Unmarshal(parts[1], &p) == nil && p.Bucket != ""
-}

@@ -16,6 +16,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/envelope/eventbridge"
 	"github.com/sqsbatch/sqsbatch/envelope/sns"
+	"github.com/sqsbatch/sqsbatch/internal/s3body"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 	"github.com/sqsbatch/sqsbatch/payload/encoded"
 )
@@ -156,7 +157,7 @@ func (l *Letter) open() (body string, envelopes []envelope, note string) {
 		envelopes = append(envelopes, e)
 		r = inner
 	}
-	if p, ok := pointerOf(r.Body); ok {
+	if p, found, _ := s3body.PointerOf(&batch.Record{Body: r.Body}); found {
 		note = fmt.Sprintf("the body is stored in S3, in s3://%s/%s; it was not fetched", p.Bucket, p.Key)
 	}
 	return r.Body, envelopes, note

@@ -43,7 +43,7 @@ func TestShape(t *testing.T) {
 		`{"Service": "Amazon S3", "Event": "s3:TestEvent"}`:                                           "S3 notification",
 		`{"Records": [{"eventSource": "aws:sqs"}]}`:                                                   "{Records}",
 		`["software.amazon.payloadoffloading.PayloadS3Pointer", {"s3BucketName": "b", "s3Key": "k"}]`: "body in S3",
-		`{"` + strings.Repeat("k", 50) + `": 1, "` + strings.Repeat("l", 50) + `": 2}`:                "{" + strings.Repeat("k", 50) + ",…}",
+		`{"` + strings.Repeat("k", 50) + `": 1, "` + strings.Repeat("l", 50) + `": 2}`:                "{" + strings.Repeat("k", 50) + ",llllllll…}",
 	} {
 		if got := letter.Shape(body); got != want {
 			t.Errorf("%s: %s, want %s", body, got, want)

@@ -99,20 +99,3 @@ func TestCalls_OutlastThrottling(t *testing.T) {
 		}
 	})
 }
-
-// A try that failed, and may have sent a message, makes it unsure, also if a later one
-// succeeds.
-func TestSend_SaysWhatMayHaveBeenSentTwice(t *testing.T) {
-	for _, f := range []sqs.Fault{
-		{Kind: sqs.LostAnswer}, {Kind: sqs.Failure, CarriedOut: true}, {Kind: sqs.EntryFailure, CarriedOut: true}, {Kind: sqs.Failure},
-	} {
-		virtual(t, func(t *testing.T, server *sqs.Server, q *queue.Queue) {
-			inject(t, server, f)
-			time.AfterFunc(time.Second, server.ClearFaults)
-			errs, unsure := q.Send(t.Context(), messages(2, 1))
-			if errors.Join(errs...) != nil || !unsure[0] || !unsure[1] {
-				t.Errorf("%+v: %v, %v", f, errs, unsure)
-			}
-		})
-	}
-}
