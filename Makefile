@@ -47,15 +47,15 @@ bench: ## run the benchmarks, six times each, for benchstat
 
 .PHONY: size
 size: ## compare the size of the example's bootstrap with one that only links the SDK
-	go run ./test/size
+	go run ./test/bench size
 
 .PHONY: measure
 measure: ## size and cost of the core, compared with earlier and with the goal (40 s)
-	go run ./test/measure
+	go run ./test/bench measure
 
 .PHONY: deadline
 deadline: ## 1,000 invocations of real processes with hanging records (3 min)
-	go run ./test/deadline -n 1000
+	go run ./test/bench deadline -n 1000
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for a while (FUZZTIME=30s)
@@ -65,18 +65,18 @@ fuzz: ## run each fuzz target for a while (FUZZTIME=30s)
 lint: ## check formatting, go vet on three systems, staticcheck, go.mod
 	.ci/run gofmt vet staticcheck tidy
 
-.PHONY: integration
-integration: ## list the checks with other tools: "make sam" runs one, "make sam rie" runs two
-	go run ./test/integration
+.PHONY: compat
+compat: ## list the checks with other tools: "make sam" runs one, "make sam rie" runs two
+	go run ./test/compat
 
-INTEGRATION = sam samlocal samdeploy starter snippets migrating rie containers s3payload dynamodb clients
-.PHONY: $(INTEGRATION)
-$(INTEGRATION):
-	go run ./test/integration $@
+COMPAT = sam samlocal samdeploy starter snippets migrating rie containers s3payload dynamodb elasticmq clients
+.PHONY: $(COMPAT)
+$(COMPAT):
+	go run ./test/compat $@
 
 .PHONY: coldstart
 coldstart: ## init, first invocation and memory compared with functions without sqsbatch (Linux)
-	go run ./test/integration coldstart -rounds 100
+	go run ./test/bench coldstart -rounds 100
 
 .PHONY: simulate
 simulate: ## random histories of both modes in virtual time (SEED=1 HISTORIES=10000)
@@ -89,15 +89,15 @@ conform: ## compare a server with what AWS documents (ENDPOINT=http://127.0.0.1:
 
 .PHONY: consume
 consume: ## the long poll compared with a loop by hand and gocloud.dev (2 min)
-	cd test/consume && go run .
+	cd test/gocloud && go run . consume
 
 .PHONY: send
 send: ## the sender compared with single sends, a loop by hand and gocloud.dev (2 min)
-	cd test/consume && go run ./send
+	cd test/gocloud && go run . send
 
 .PHONY: otlp
 otlp: ## telemetry/otel over OTLP, in processes that are frozen and stopped (30 s)
-	cd test/otlp && go test ./...
+	cd test/compat/formats && go test .
 
 .PHONY: stores
 stores: ## the stores of idempotency with SQLite, PostgreSQL and Redis (2 min; their servers)
@@ -113,15 +113,11 @@ outbox: ## examples/outbox: relays that are killed at random places, over SQLite
 
 .PHONY: alerts
 alerts: ## the alerts and Grafana's dashboard under Prometheus' own engine (20 s)
-	cd test/prometheus && go test ./...
+	cd test/compat/formats && go test ./prometheus
 
 .PHONY: chaos
 chaos: ## 100,000 messages through kills, stops and network faults
 	cd test/chaos && go run .
-
-.PHONY: elasticmq
-elasticmq: ## stops and failures with ElasticMQ as the server (1 min; Java, Maven)
-	cd test/chaos && go run . -server elasticmq -messages 2000 -faults 0
 
 .PHONY: image
 image: ## build the container image of examples/orders (BuildKit)

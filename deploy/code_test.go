@@ -1,5 +1,5 @@
 // Package deploy_test holds the files of deploy against the code and against each
-// other. Linters and schemas are test/integration/containers'.
+// other. Linters and schemas are those of test/compat/containers.go.
 package deploy_test
 
 import (

@@ -134,7 +134,7 @@ func grafana(t *testing.T) []grafanaPanel {
 }
 
 // Grafana shows what CloudWatch does in containers, by the same names, as far as
-// Prometheus has it. That its series are there is tested in test/prometheus.
+// Prometheus has it. That its series are there is tested in test/compat/formats/prometheus.
 func TestTheGrafanaDashboardIsWhole(t *testing.T) {
 	places := map[[2]int]bool{}
 	for _, p := range grafana(t) {

@@ -13,7 +13,7 @@ import (
 )
 
 // What the sender costs, in virtual time: messages come at random moments, a call takes 5 ms,
-// and the linger is 5 ms. test/consume/send measures the same over sockets, with opponents.
+// and the linger is 5 ms. `go run . send` of test/gocloud measures the same over sockets, with opponents.
 func TestFigures(t *testing.T) {
 	const call, linger = 5 * time.Millisecond, 5 * time.Millisecond
 	for _, c := range []struct {

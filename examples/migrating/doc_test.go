@@ -16,7 +16,7 @@ const (
 )
 
 // Every example is in a command, every file is shown, and every event of another shape is in a
-// test. test/integration runs the commands.
+// test. test/compat runs the commands.
 func TestThePagesRunEveryExample(t *testing.T) {
 	var text strings.Builder
 	for _, page := range pages(t) {

@@ -19,7 +19,7 @@ import (
 
 // The tests of stores run against the fake, and against a real server, if it is named:
 //
-//	go run ./test/integration dynamodb
+//	go run ./test/compat dynamodb
 var endpoint = flag.String("dynamodb", "", "the URL of DynamoDB Local, to run the tests against it, too")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

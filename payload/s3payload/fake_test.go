@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fakeS3 is what of S3's REST a real client needs here, in the same process:
-// the truth is what test/integration/s3payload finds with moto's.
+// the truth is what test/compat/s3payload.go finds with moto's.
 type fakeS3 struct {
 	// fault, if set, may answer in place of the server.
 	fault func(r *http.Request, bucket, key string) (*http.Response, error)

@@ -3,16 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
-	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 // slack is what a slow machine may take longer than the toolkit promises.
@@ -27,7 +24,7 @@ func (r *run) checks(ctx context.Context) error {
 	// An idle stop is a matter of a second's parts, so nothing works next to it.
 	r.each(ctx, map[string]func(context.Context, *check){"idle-stop": idleStop})
 	r.each(ctx, map[string]func(context.Context, *check){
-		"stop-at-limit": stopAtLimit, "second-signal": secondSignal, "given-up": givenUp,
+		"stop-at-limit": stopAtLimit, "given-up": givenUp,
 	})
 	return ctx.Err()
 }
@@ -60,16 +57,16 @@ func (k *check) try(ctx context.Context, f func(context.Context, *check)) {
 			w.Kill() // it may have ended
 		}
 	}()
-	must.Get2(sqsqueue.MakePair(ctx, k.run.server.client, k.queue, "dead-"+k.queue, checkReceives))
+	must.Get2(harness.MakeQueues(ctx, k.run.server.client, k.queue, "dead-"+k.queue, checkReceives))
 	f(ctx, k)
 }
 
 // give sends so many of an order. Their numbers are above those of the phases.
-func (k *check) give(ctx context.Context, count int, o diary.Order) {
+func (k *check) give(ctx context.Context, count int, o task) {
 	var list []order
 	for range count {
 		o.N = k.run.messages + len(k.orders)
-		next := order{Order: o}
+		next := order{task: o}
 		if strings.HasSuffix(k.queue, ".fifo") {
 			next.group = strconv.Itoa(o.N)
 		}
@@ -86,9 +83,9 @@ func (k *check) start(settings ...string) *worker {
 }
 
 // count is how many lines of a kind, and of an outcome if given, the diaries have.
-func (k *check) count(kind diary.Kind, outcome diary.Outcome) (n int) {
+func (k *check) count(kind lineKind, outcome ending) (n int) {
 	for _, w := range k.workers {
-		lines, _ := diary.Read(w.diary) // there is none before the first line
+		lines, _ := readDiary(w.diary) // there is none before the first line
 		for _, l := range lines {
 			if l.Kind == kind && (outcome == "" || l.Outcome == outcome) {
 				n++
@@ -99,8 +96,8 @@ func (k *check) count(kind diary.Kind, outcome diary.Outcome) (n int) {
 }
 
 // awaitCount waits until the diaries have so many lines of a kind.
-func (k *check) awaitCount(ctx context.Context, n int, kind diary.Kind, outcome diary.Outcome) {
-	must.Do(await.Until(ctx, patience, func() error {
+func (k *check) awaitCount(ctx context.Context, n int, kind lineKind, outcome ending) {
+	must.Do(harness.Until(ctx, patience, func() error {
 		if got := k.count(kind, outcome); got < n {
 			return fmt.Errorf("%d of %d times %s %s", got, n, kind, outcome)
 		}
@@ -110,11 +107,11 @@ func (k *check) awaitCount(ctx context.Context, n int, kind diary.Kind, outcome 
 
 // sizes are how many messages a queue has that can be received, and that are hidden.
 func (k *check) sizes(ctx context.Context, queue string) (visible, hidden int) {
-	return must.Get2(sqsqueue.Depth(ctx, k.run.server.client, k.run.server.queueURL(queue)))
+	return must.Get2(harness.Depth(ctx, k.run.server.client, k.run.server.queueURL(queue)))
 }
 
 func (k *check) awaitEmpty(ctx context.Context) {
-	must.Do(await.Until(ctx, patience, func() error { return sqsqueue.RequireEmpty(ctx, k.run.server.client, k.run.server.queueURL(k.queue)) }))
+	must.Do(harness.Until(ctx, patience, func() error { return harness.RequireEmpty(ctx, k.run.server.client, k.run.server.queueURL(k.queue)) }))
 }
 
 // stop sends SIGTERM, wants the end with the status, and returns how long it took.
@@ -141,7 +138,7 @@ func (k *check) drain(ctx context.Context, settings ...string) {
 // finish drains the queue, after which each order was done once.
 func (k *check) finish(ctx context.Context) {
 	k.drain(ctx)
-	if n := k.count(diary.End, diary.OK); n != len(k.orders) {
+	if n := k.count(lineEnd, endedOK); n != len(k.orders) {
 		must.Failf("%d orders were done %d times", len(k.orders), n)
 	}
 }
@@ -153,8 +150,8 @@ func idleStop(ctx context.Context, k *check) {
 	best := time.Hour
 	for i := range 3 {
 		w := k.start()
-		k.give(ctx, 1, diary.Order{})
-		k.awaitCount(ctx, i+1, diary.End, diary.OK)
+		k.give(ctx, 1, task{})
+		k.awaitCount(ctx, i+1, lineEnd, endedOK)
 		k.awaitEmpty(ctx)
 		best = min(best, w.stop(0))
 	}
@@ -168,31 +165,16 @@ func idleStop(ctx context.Context, k *check) {
 // released. One that does not respect that is abandoned, its message left alone.
 func stopAtLimit(ctx context.Context, k *check) {
 	const limit = time.Second
-	k.give(ctx, 4, diary.Order{Millis: 60_000, Once: true})
-	k.give(ctx, 1, diary.Order{Millis: 60_000, Once: true, Deaf: true})
+	k.give(ctx, 4, task{Millis: 60_000, Once: true})
+	k.give(ctx, 1, task{Millis: 60_000, Once: true, Deaf: true})
 	w := k.start("SQSBATCH_DRAIN_LIMIT=" + limit.String())
-	k.awaitCount(ctx, 5, diary.Start, "")
-	k.give(ctx, 10, diary.Order{})
+	k.awaitCount(ctx, 5, lineStart, "")
+	k.give(ctx, 10, task{})
 	if took := w.stop(0); took < limit || took > limit+5*time.Second+slack {
 		must.Failf("the stop took %v, want %v and at most 5 s more", took, limit)
 	}
-	// ElasticMQ goes on with a long poll whose client has left, and hides what it gives it.
-	if visible, hidden := k.sizes(ctx, k.queue); k.run.options.server == emulator && (visible != len(k.orders)-1 || hidden != 1) {
+	if visible, hidden := k.sizes(ctx, k.queue); visible != len(k.orders)-1 || hidden != 1 {
 		must.Failf("after the stop %d messages are visible and %d hidden, want %d and 1", visible, hidden, len(k.orders)-1)
-	}
-	k.finish(ctx)
-}
-
-// secondSignal ends the process at once; its messages come back later.
-func secondSignal(ctx context.Context, k *check) {
-	k.give(ctx, 5, diary.Order{Millis: 60_000, Once: true})
-	w := k.start()
-	k.awaitCount(ctx, 5, diary.Start, "")
-	must.Do(w.command.Process.Signal(os.Interrupt))
-	time.Sleep(200 * time.Millisecond)
-	took := w.stop(1)
-	if said := strings.Join(w.LastLines(), "\n"); took > slack || !strings.Contains(said, "second signal") {
-		must.Failf("it took %v and said %q, want the reason at once", took, said)
 	}
 	k.finish(ctx)
 }
@@ -200,13 +182,13 @@ func secondSignal(ctx context.Context, k *check) {
 // givenUp: SQS moves what fails, takes too long or hangs each time, and no more.
 func givenUp(ctx context.Context, k *check) {
 	const bad = 3
-	k.give(ctx, 20, diary.Order{})
-	k.give(ctx, 1, diary.Order{Fails: checkReceives})
-	k.give(ctx, 1, diary.Order{Millis: 60_000})
-	k.give(ctx, 1, diary.Order{Millis: 3000, Deaf: true, Fails: checkReceives})
+	k.give(ctx, 20, task{})
+	k.give(ctx, 1, task{Fails: checkReceives})
+	k.give(ctx, 1, task{Millis: 60_000})
+	k.give(ctx, 1, task{Millis: 3000, Deaf: true, Fails: checkReceives})
 	k.drain(ctx, "SQSBATCH_RECORD_TIMEOUT=1s", "SQSBATCH_GRACE=200ms")
 	visible, hidden := k.sizes(ctx, "dead-"+k.queue)
-	starts, done := k.count(diary.Start, ""), k.count(diary.End, diary.OK)
+	starts, done := k.count(lineStart, ""), k.count(lineEnd, endedOK)
 	if good := len(k.orders) - bad; visible+hidden != bad || done != good || starts != good+bad*checkReceives {
 		must.Failf("%d dead letters, %d of %d orders done, %d attempts: want %d, all that are good, and %d",
 			visible+hidden, done, len(k.orders), starts, bad, good+bad*checkReceives)

@@ -8,6 +8,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.9
 	github.com/rs/zerolog v1.33.0
 	github.com/sqsbatch/sqsbatch v0.0.0
+	golang.org/x/sync v0.24.0
 )
 
 require (

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
 )
 
 type violations struct {
@@ -70,13 +68,13 @@ func (r *run) judgeMessage(n int, f *findings) {
 		r.violations.add("message %d "+format+r.timeline(n), append([]any{n}, args...)...)
 	}
 	f.calls[phase] += len(list)
-	goal, first := diary.OK, time.Time{}
+	goal, first := endedOK, time.Time{}
 	if o.Permanent {
-		goal = diary.Permanent
+		goal = endedPermanent
 	}
 	for i := range list {
 		h := &list[i]
-		if h.outcome == diary.Failed || h.outcome == diary.Permanent || h.outcome == diary.Cancelled {
+		if h.outcome == endedFailed || h.outcome == endedPermanent || h.outcome == endedCancelled {
 			f.failed[phase]++
 		}
 		if h.outcome == goal && (first.IsZero() || h.end.Before(first)) {
@@ -132,7 +130,7 @@ func (r *run) judgeHandling(h *handling, wrong func(string, ...any)) {
 		if h.process.signal != kill {
 			wrong("was begun by %v, which ended in peace before the handler did", h.process)
 		}
-	case diary.Cancelled:
+	case endedCancelled:
 		if r.explain(h.n, h.process, r.received(h), h.end) == "" {
 			wrong("was cancelled in %v for no reason", h.process)
 		}
@@ -146,7 +144,7 @@ func unfinished(earlier []handling, at time.Time, permanent bool) (last *handlin
 	for i := range earlier {
 		h := &earlier[i]
 		over := !h.end.IsZero() && h.end.Before(at)
-		if over && (h.outcome == diary.Failed || h.outcome == diary.Cancelled || h.outcome == diary.Permanent && permanent) {
+		if over && (h.outcome == endedFailed || h.outcome == endedCancelled || h.outcome == endedPermanent && permanent) {
 			continue
 		}
 		last = h
@@ -167,7 +165,7 @@ func (r *run) judgeGroups() {
 		var done *handling
 		for i := range r.handlings[n] {
 			h := &r.handlings[n][i]
-			if (h.outcome == diary.OK || h.outcome == diary.Permanent) && (done == nil || h.end.Before(done.end)) {
+			if (h.outcome == endedOK || h.outcome == endedPermanent) && (done == nil || h.end.Before(done.end)) {
 				done = h
 			}
 		}
@@ -251,16 +249,16 @@ func (r *run) requests(phase int, queue string) float64 {
 type handling struct {
 	n, attempt int
 	process    *process
-	start, end time.Time     // end is zero when there was none
-	outcome    diary.Outcome // "" without an end
+	start, end time.Time // end is zero when there was none
+	outcome    ending    // "" without an end
 }
 
 // readDiaries returns the handler calls of each message, by their start.
 func (r *run) readDiaries() error {
 	r.handlings = make([][]handling, r.messages)
-	r.slept = make(map[*process][]diary.Line)
+	r.slept = make(map[*process][]diaryLine)
 	for _, p := range r.fleet.processes {
-		lines, err := diary.Read(p.diary)
+		lines, err := readDiary(p.diary)
 		if err != nil {
 			if p.signal != "" {
 				continue // it ended before it began one
@@ -269,11 +267,11 @@ func (r *run) readDiaries() error {
 		}
 		for _, l := range lines {
 			switch l.Kind {
-			case diary.Stall:
+			case lineStall:
 				r.slept[p] = append(r.slept[p], l)
-			case diary.Start:
+			case lineStart:
 				r.handlings[l.N] = append(r.handlings[l.N], handling{n: l.N, attempt: l.Attempt, process: p, start: l.At})
-			case diary.End:
+			case lineEnd:
 				list := r.handlings[l.N]
 				for i := range list {
 					if h := &list[i]; h.process == p && h.attempt == l.Attempt && h.outcome == "" {
@@ -358,7 +356,7 @@ func (r *run) explain(n int, holder *process, from, to time.Time) string {
 }
 
 // slept is how much of a time a process was not run by its machine.
-func slept(stalls []diary.Line, from, to time.Time) (sum time.Duration) {
+func slept(stalls []diaryLine, from, to time.Time) (sum time.Duration) {
 	for _, s := range stalls {
 		began, ended := s.At.Add(-s.Lasted), s.At
 		if began.Before(from) {
@@ -399,12 +397,12 @@ func (r *run) explainCopies(n int) string {
 
 // longestStall is the longest time since then that a worker was not run.
 func longestStall(path string, since time.Time) (longest time.Duration) {
-	lines, err := diary.Read(path)
+	lines, err := readDiary(path)
 	if err != nil {
 		return 0 // it began nothing
 	}
 	for _, l := range lines {
-		if l.Kind == diary.Stall && l.At.After(since) {
+		if l.Kind == lineStall && l.At.After(since) {
 			longest = max(longest, l.Lasted)
 		}
 	}

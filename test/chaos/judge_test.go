@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
 )
 
 // story is a run that never was: message 900, of the last phase, in two workers.
@@ -73,7 +72,7 @@ func (s *story) tell(script string) {
 		case "copied": // into the dead-letter queue
 			s.ledger.observe(sqs.Event{Time: from, Kind: sqs.Sent, Queue: deadName, Body: `{"n":900,"ms":1}`})
 		case "stall": // of two seconds
-			s.slept = map[*process][]diary.Line{s.one: {{Kind: diary.Stall, At: from, Lasted: 2 * time.Second}}}
+			s.slept = map[*process][]diaryLine{s.one: {{Kind: lineStall, At: from, Lasted: 2 * time.Second}}}
 		default:
 			if what == string(sqs.Received) {
 				s.receives++
@@ -93,7 +92,7 @@ func (s *story) handled(p *process, detail string, start, end time.Time) {
 		detail = rest
 	}
 	if detail != "" {
-		h.end, h.outcome = end, diary.Outcome(detail)
+		h.end, h.outcome = end, ending(detail)
 	}
 	s.handlings[h.n] = append(s.handlings[h.n], h)
 }
@@ -146,6 +145,9 @@ func TestJudgeMessage(t *testing.T) {
 			s.judgeMessage(hero, s.findings)
 			if got := strings.Join(s.violations.list, "\n"); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 				t.Errorf("violations %q, want %q", got, test.want)
+			}
+			if n, _ := s.ledger.finished(everything); (n == 1) != strings.Contains(test.script, "deleted") {
+				t.Errorf("%d messages are deleted", n)
 			}
 			if again := s.findings.again[everything]; test.why != "" && again[test.why] != 1 || test.why == "" && len(again) > 0 {
 				t.Errorf("handled again: %v, want %q", again, test.why)
@@ -268,36 +270,5 @@ func TestSpy(t *testing.T) {
 	}
 	if c = ask("DeleteMessageBatch", entries, ""); c.trouble != "no answer" || len(c.entries) != 1 || !c.entries[0].failed {
 		t.Errorf("a lost answer: %+v", c)
-	}
-}
-
-// What ElasticMQ did is read from its answers.
-func TestInfer(t *testing.T) {
-	s := newStory()
-	s.ledger.infer("ReceiveMessage", []byte(`{"QueueUrl":"http://x/0/orders","VisibilityTimeout":5}`),
-		[]byte(`{"Messages":[{"Body":"{\"n\":900,\"ms\":1}","ReceiptHandle":"h","Attributes":{"ApproximateReceiveCount":"2"}}]}`))
-	m := &s.ledger.messages[hero]
-	if m.last != 0 || s.ledger.deliveries[0].attempt != 2 || time.Until(m.due) < 4*time.Second {
-		t.Errorf("a receive: %+v, %+v", m, s.ledger.deliveries)
-	}
-	entries := `{"QueueUrl":"http://x/0/orders","Entries":[{"Id":"0","ReceiptHandle":"h","VisibilityTimeout":0}]}`
-	s.ledger.infer("DeleteMessageBatch", []byte(entries), []byte(`{"Failed":[{"Id":"0"}]}`))
-	if !m.deleted.IsZero() {
-		t.Error("deleted by an entry that failed")
-	}
-	s.ledger.infer("ChangeMessageVisibilityBatch", []byte(entries), []byte(`{"Successful":[{"Id":"0"}]}`))
-	if time.Until(m.due) > 0 {
-		t.Error("not released")
-	}
-	for range 2 {
-		s.ledger.infer("DeleteMessageBatch", []byte(entries), []byte(`{"Successful":[{"Id":"0"}]}`))
-	}
-	if n, _ := s.ledger.finished(everything); m.deleted.IsZero() || n != 1 {
-		t.Errorf("deleted %v, %d messages are done", m.deleted, n)
-	}
-	s.ledger.infer("SendMessageBatch", []byte(`{"QueueUrl":"http://x/0/dead-orders","Entries":[{"Id":"0","MessageBody":"{\"n\":900,\"ms\":1}"}]}`),
-		[]byte(`{"Successful":[{"Id":"0"}]}`))
-	if len(m.copies) != 1 {
-		t.Errorf("%d dead letters", len(m.copies))
 	}
 }

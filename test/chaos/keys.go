@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/idempotency"
-	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
-	"github.com/sqsbatch/sqsbatch/test/chaos/httpstore"
 )
 
 // copies makes a third of the orders copies of others, so that half of all work is sent
@@ -37,14 +35,6 @@ func copies(list []order, random *rand.Rand) {
 		list[n] = list[of]
 		list[n].N, list[n].Key, list[n].group = n, of+1, group
 	}
-}
-
-// workOf is the number of the order whose work a message is.
-func (o *order) workOf() int {
-	if o.Key > 0 {
-		return o.Key - 1
-	}
-	return o.N
 }
 
 // keyed are what the table about keys tells.
@@ -100,9 +90,9 @@ func (r *run) judgeWork(work int, numbers []int, k *keyed) {
 			r.judgeAgain(&list[j], h, k, wrong)
 		}
 	}
-	goal := diary.OK
+	goal := endedOK
 	if r.orders[work].Permanent {
-		goal = diary.Permanent
+		goal = endedPermanent
 	}
 	if slices.ContainsFunc(list, func(h handling) bool { return h.outcome == goal }) {
 		k.done++
@@ -115,7 +105,7 @@ func (r *run) judgeWork(work int, numbers []int, k *keyed) {
 // judgeAgain asks why a work was begun although an earlier call had succeeded, or ran.
 func (r *run) judgeAgain(before, again *handling, k *keyed, wrong func(string, *handling)) {
 	runs := before.over().After(again.start)
-	if !runs && before.outcome != diary.OK && before.outcome != "" {
+	if !runs && before.outcome != endedOK && before.outcome != "" {
 		return // it failed: its claim was released
 	}
 	why := r.explain(before.n, before.process, before.start, again.start)
@@ -175,21 +165,21 @@ func newStore() *store {
 }
 
 func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var ask httpstore.Request
+	var ask storeRequest
 	if err := json.NewDecoder(r.Body).Decode(&ask); err != nil {
 		panic(http.ErrAbortHandler) // the request was cut
 	}
 	ctx := context.WithoutCancel(r.Context()) // what has arrived is done, also when its caller waits no longer
-	var answer httpstore.Answer
+	var answer storeAnswer
 	var err error
 	switch ask.Operation {
-	case httpstore.Claim:
+	case storeClaim:
 		answer.Found, err = s.memory.Claim(ctx, ask.Claim)
-	case httpstore.Renew:
+	case storeRenew:
 		err = s.memory.Renew(ctx, ask.Claim.Key, ask.Claim.Owner, ask.Claim.Lease)
-	case httpstore.Complete:
+	case storeComplete:
 		err = s.complete(ctx, ask)
-	case httpstore.Release:
+	case storeRelease:
 		err = s.memory.Release(ctx, ask.Claim.Key, ask.Claim.Owner)
 	}
 	answer.NotOwner = err != nil
@@ -199,7 +189,7 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer) // a client that has left asks again
 }
 
-func (s *store) complete(ctx context.Context, ask httpstore.Request) error {
+func (s *store) complete(ctx context.Context, ask storeRequest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.memory.Complete(ctx, ask.Claim.Key, ask.Claim.Owner, ask.Completion)

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"strconv"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -11,17 +11,16 @@ import (
 
 // ledger is what the server knows: events of messages, and calls of workers.
 type ledger struct {
-	mu             sync.Mutex
-	messages       []state
-	deliveries     []delivery
-	byHandle       map[string]int // receipt handle to index in deliveries
-	calls          []call
-	events         []event
-	done           [phases]int       // messages deleted from their queue
-	second         map[string]bool   // second copies by id; true while not deleted
-	secondByHandle map[string]string // their ids by receipt handle
-	closed         bool              // the run is over: what comes late is not noted
-	lastDone       time.Time
+	mu         sync.Mutex
+	messages   []state
+	deliveries []delivery
+	byHandle   map[string]int // receipt handle to index in deliveries
+	calls      []call
+	events     []event
+	done       [phases]int     // messages deleted from their queue
+	second     map[string]bool // second copies by id; true while not deleted
+	closed     bool            // the run is over: what comes late is not noted
+	lastDone   time.Time
 }
 
 // state is where the server has a message.
@@ -53,27 +52,20 @@ type event struct {
 }
 
 func newLedger(messages int) *ledger {
-	l := &ledger{messages: make([]state, messages), byHandle: make(map[string]int, messages), lastDone: time.Now(), second: map[string]bool{}, secondByHandle: map[string]string{}}
+	l := &ledger{messages: make([]state, messages), byHandle: make(map[string]int, messages), lastDone: time.Now(), second: map[string]bool{}}
 	for i := range l.messages {
 		l.messages[i].last = -1
 	}
 	return l
 }
 
-// observe is the emulator's sqs.Config.Observe.
+// observe is the emulator's sqs.Config.Observe: it notes an event of a message. A number that no
+// phase has is of [checks].
 func (l *ledger) observe(e sqs.Event) {
 	n, ok := numberOf(e.Body)
-	if !ok {
-		return
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.add(n, e)
-}
-
-// add notes an event of a message. A number that no phase has is of [checks].
-func (l *ledger) add(n int, e sqs.Event) {
-	if n >= len(l.messages) || l.closed {
+	if !ok || n >= len(l.messages) || l.closed {
 		return
 	}
 	m := &l.messages[n]
@@ -119,11 +111,8 @@ func (l *ledger) isSecond(m *state, e sqs.Event) bool {
 	if e.MessageID == m.id {
 		return false
 	}
-	switch e.Kind {
-	case sqs.Sent:
+	if e.Kind == sqs.Sent {
 		m.sent++
-	case sqs.Received:
-		l.secondByHandle[e.ReceiptHandle] = e.MessageID
 	}
 	if left, known := l.second[e.MessageID]; !known || left {
 		l.second[e.MessageID] = e.Kind != sqs.Deleted
@@ -150,16 +139,8 @@ func (l *ledger) close() {
 }
 
 // numberOf reads a body's "n", which is its first member.
-func numberOf(body string) (int, bool) {
-	rest, ok := strings.CutPrefix(body, `{"n":`)
-	if !ok {
-		return 0, false
-	}
-	end := strings.IndexAny(rest, ",}")
-	if end < 0 {
-		return 0, false
-	}
-	n, err := strconv.Atoi(rest[:end])
+func numberOf(body string) (n int, ok bool) {
+	_, err := fmt.Sscanf(body, `{"n":%d`, &n)
 	return n, err == nil && n >= 0
 }
 

@@ -23,8 +23,7 @@ const prompt = 100 * time.Millisecond
 // An answer that is under way for longer than the worker waits for it brings
 // messages that no worker has. So when the machine was slow, by its own measure,
 // messages that came last and that the worker never spoke of say nothing. Nor do
-// those that became visible at the very moment at which it gave its receives up, nor what
-// ElasticMQ gave to a long poll whose client had left, with which it goes on.
+// those that became visible at the very moment at which it gave its receives up.
 func (r *run) stopAndLook(slot int) {
 	over, slowest := make(chan struct{}), make(chan time.Duration)
 	go func() { slowest <- roundTrips("http://"+r.fleet.networks[slot].address(), over) }()
@@ -41,7 +40,7 @@ func (r *run) stopAndLook(slot int) {
 		return // a record whose work is in progress is hidden, as it should be
 	}
 	for _, n := range r.ledger.stranded(p.index, p.ended.Add(backoff+time.Second)) {
-		if (slow || r.server.elasticmq != nil || r.ledger.crossed(n, p.index)) && r.ledger.neverNamed(n, p.signaled.Add(-time.Second)) {
+		if (slow || r.ledger.crossed(n, p.index)) && r.ledger.neverNamed(n, p.signaled.Add(-time.Second)) {
 			r.looked.late++
 			continue
 		}

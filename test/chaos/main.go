@@ -8,11 +8,7 @@
 //	go run . -short   10,000 messages, 12 faults, for CI
 //	go run . -guarded half of the work is sent twice, to a guarded function
 //	go run . -sender  package sender sends, over a network that fails as well
-//	go run . -server elasticmq -messages 2000 -faults 0
-//
-// The last one has ElasticMQ for a server, which others wrote: what happened to
-// messages is then read from its answers, and it has no faults of its own. It
-// needs Java and, for the first run, Maven.
+//	go run . replay   `sqsbatch dlq replay` is killed: see replay
 //
 // With -guarded the workers use package idempotency, with a store that they share and that
 // is reached by the same network. Then it asks of all work, rather than of each message,
@@ -42,30 +38,33 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
 
-	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
-	"github.com/sqsbatch/sqsbatch/test/internal/module"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
 type options struct {
 	messages, faultsWanted, stopsWanted int
 	seed                                uint64
-	server                              string
 	guarded, sender                     bool
 }
 
-// The servers.
-const (
-	emulator  = "emulator"
-	elasticMQ = "elasticmq"
-)
-
 func main() {
+	switch args := os.Args[1:]; {
+	case len(args) == 1 && args[0] == "worker":
+		runWorker()
+	case len(args) > 0 && args[0] == "replay":
+		if err := replayMain(args[1:]); err != nil {
+			fatal(err)
+		}
+	default:
+		chaosMain()
+	}
+}
+
+func chaosMain() {
 	o := options{}
 	short := flag.Bool("short", false, "10,000 messages, 12 faults")
 	flag.IntVar(&o.messages, "messages", 100_000, "how many to send, at least 1,000")
@@ -73,7 +72,6 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "decides what is sent and which faults come in which order")
 	flag.BoolVar(&o.guarded, "guarded", false, "guard the function by package idempotency, and send half of the work twice")
 	flag.BoolVar(&o.sender, "sender", false, "send by package sender, over a network that fails as well")
-	flag.StringVar(&o.server, "server", emulator, "emulator or elasticmq")
 	flag.Parse()
 	if *short {
 		o.messages, o.faultsWanted = 10_000, 12
@@ -82,7 +80,7 @@ func main() {
 	if o.messages < 20_000 {
 		o.stopsWanted = 6
 	}
-	if flag.NArg() > 0 || o.messages < 1000 || o.faultsWanted < 0 || o.guarded && o.sender || o.server != emulator && o.server != elasticMQ {
+	if flag.NArg() > 0 || o.messages < 1000 || o.faultsWanted < 0 || o.guarded && o.sender {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -117,13 +115,12 @@ func chaos(o options, folder string) (broken bool, err error) {
 	defer must.Return(&err)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	binary := filepath.Join(folder, "worker")
-	must.Do(module.Build(ctx, binary, "./worker"))
+	binary := must.Get(os.Executable()) // also the worker
 	r := &run{options: o, orders: makeOrders(o.messages, rand.New(rand.NewPCG(o.seed, 0))), ledger: newLedger(o.messages)}
 	if o.guarded {
 		copies(r.orders, rand.New(rand.NewPCG(o.seed, 2)))
 	}
-	r.server = must.Get(newServer(ctx, o, r.ledger))
+	r.server = must.Get(newServer(o, r.ledger))
 	defer r.server.close()
 	r.fleet = &fleet{binary: binary, folder: folder, server: r.server, violations: &r.violations, guarded: o.guarded}
 	for i := range r.fleet.networks {
@@ -140,7 +137,7 @@ func chaos(o options, folder string) (broken bool, err error) {
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go r.watchHealth(watching)
-	go diary.Stalls(r.stalled)
+	go watchStalls(r.stalled)
 
 	err = must.Run(func() { r.play(ctx) })
 	cancel()

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-
-	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
 )
 
 // The phases, each with its share of the messages.
@@ -45,12 +43,12 @@ var mainQueues = [2]string{standardName, fifoName}
 
 // order is a message to send.
 type order struct {
-	diary.Order
+	task
 	group string // of the FIFO queue; "" for the standard queue
 }
 
 func (o *order) body() string {
-	b, err := json.Marshal(o.Order)
+	b, err := json.Marshal(o.task)
 	if err != nil {
 		panic(err) // cannot happen: numbers
 	}

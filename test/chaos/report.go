@@ -34,15 +34,13 @@ func (r *run) report(f *findings) {
 		r.reportSending()
 	}
 	table("fault", r.faults.struck())
-	if r.server.state != nil {
-		injected := map[string]int{}
-		for _, c := range r.server.state.Calls() {
-			if c.Fault != "" {
-				injected[string(c.Fault)]++
-			}
+	injected := map[string]int{}
+	for _, c := range r.server.state.Calls() {
+		if c.Fault != "" {
+			injected[string(c.Fault)]++
 		}
-		table("the server's own fault, by calls", injected)
 	}
+	table("the server's own fault, by calls", injected)
 
 	released := 0
 	for i := range r.ledger.calls {

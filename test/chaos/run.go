@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
-	"github.com/sqsbatch/sqsbatch/test/chaos/diary"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
@@ -45,10 +44,10 @@ type run struct {
 	looked     looked
 
 	stalling  sync.Mutex
-	standing  []diary.Line // stalls of this process, up to now
-	stalls    []diary.Line // the same when the run was over
+	standing  []diaryLine  // stalls of this process, up to now
+	stalls    []diaryLine  // the same when the run was over
 	handlings [][]handling // by message; see readDiaries
-	slept     map[*process][]diary.Line
+	slept     map[*process][]diaryLine
 }
 
 func (r *run) play(ctx context.Context) {
@@ -132,7 +131,7 @@ func (r *run) phaseEverything(ctx context.Context, random *rand.Rand) {
 		must.Do(err)
 	default:
 	}
-	r.server.behave()
+	r.server.state.ClearFaults()
 	if r.sending != nil {
 		must.Do(r.sending.close(ctx))
 		r.finishCopies(ctx)
@@ -221,5 +220,5 @@ func (r *run) watchHealth(ctx context.Context) {
 func (r *run) stalled(at time.Time, lasted time.Duration) {
 	r.stalling.Lock()
 	defer r.stalling.Unlock()
-	r.standing = append(r.standing, diary.Line{Kind: diary.Stall, At: at, Lasted: lasted})
+	r.standing = append(r.standing, diaryLine{Kind: lineStall, At: at, Lasted: lasted})
 }

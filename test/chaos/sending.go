@@ -11,9 +11,8 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 	"github.com/sqsbatch/sqsbatch/sender"
-	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 // senderSlot is the network of package sender, after those of the workers.
@@ -41,7 +40,7 @@ type sent struct {
 func newSending(r *run) (*sending, error) {
 	s := &sending{results: make([]sent, r.messages)}
 	base := "http://" + r.fleet.networks[senderSlot].address()
-	client := sqsqueue.Client(base)
+	client := harness.SQSClient(base)
 	for q, name := range mainQueues {
 		var err error
 		// A hang lasts for up to 9 s, so a call is given up before and made again.
@@ -106,9 +105,6 @@ func (s *sending) close(ctx context.Context) error {
 
 // misbehaveToSenders injects the server's own faults into the sends.
 func (s *server) misbehaveToSenders() error {
-	if s.state == nil {
-		return nil
-	}
 	var list []sqs.Fault
 	for _, queue := range mainQueues {
 		for _, f := range []sqs.Fault{
@@ -124,7 +120,7 @@ func (s *server) misbehaveToSenders() error {
 
 // finishCopies waits until second copies have been handled, too.
 func (r *run) finishCopies(ctx context.Context) {
-	err := await.Until(ctx, patience, func() error {
+	err := harness.Until(ctx, patience, func() error {
 		if left := r.ledger.copiesLeft(); left > 0 {
 			return fmt.Errorf("%d second copies are not deleted", left)
 		}

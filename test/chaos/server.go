@@ -14,25 +14,18 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/test/chaos/httpstore"
-	"github.com/sqsbatch/sqsbatch/test/internal/elasticmq"
-	"github.com/sqsbatch/sqsbatch/test/internal/javaserver"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
 )
 
 // server is an SQS server with a socket for each slot, and one for package sender. A restart loses nothing.
 type server struct {
-	state     *sqs.Server        // the emulator; nil with ElasticMQ
-	elasticmq *javaserver.Server // nil with the emulator
-	handler   http.Handler       // of either
-	ended     context.CancelFunc // ends what is still forwarded to ElasticMQ
-	endpoint  string             // of the client
-	ledger    *ledger
-	store     *store
-	client    *awssqs.Client  // the driver's own calls meet no faults
-	gates     [slots + 1]gate // the last one is of package sender
-	serving   sync.WaitGroup
+	state   *sqs.Server
+	ledger  *ledger
+	store   *store
+	client  *awssqs.Client  // the driver's own calls meet no faults
+	gates   [slots + 1]gate // the last one is of package sender
+	serving sync.WaitGroup
 }
 
 // gate is one slot's socket.
@@ -42,20 +35,9 @@ type gate struct {
 	http    *http.Server
 }
 
-func newServer(ctx context.Context, o options, l *ledger) (*server, error) {
-	s := &server{ledger: l, store: newStore(), ended: func() {}}
-	if o.server == elasticMQ {
-		var err error
-		if s.elasticmq, err = elasticmq.Start(ctx); err != nil {
-			return nil, err
-		}
-		ctx, s.ended = context.WithCancel(context.WithoutCancel(ctx))
-		s.endpoint, s.client = s.elasticmq.URL, sqsqueue.Client(s.elasticmq.URL)
-		s.handler = &forward{ctx: ctx, url: s.elasticmq.URL, ledger: l}
-	} else {
-		s.state = sqs.New(sqs.Config{Observe: l.observe, Seed: o.seed, History: max(10_000, o.messages)})
-		s.endpoint, s.client, s.handler = s.state.URL(), s.state.Client(), s.state
-	}
+func newServer(o options, l *ledger) (*server, error) {
+	s := &server{ledger: l, store: newStore(), state: sqs.New(sqs.Config{Observe: l.observe, Seed: o.seed, History: max(10_000, o.messages)})}
+	s.client = s.state.Client()
 	for i := range s.gates {
 		s.gates[i].address = "127.0.0.1:0"
 	}
@@ -71,7 +53,7 @@ func (s *server) open() error {
 			return fmt.Errorf("the server's socket for slot %d: %w", i, err)
 		}
 		g.address = listener.Addr().String()
-		handler := s.handler
+		var handler http.Handler = s.state
 		if i != senderSlot {
 			handler = s.routes(g)
 		}
@@ -84,8 +66,8 @@ func (s *server) open() error {
 // routes are what a slot's worker can reach.
 func (s *server) routes(g *gate) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle(httpstore.Path, s.store)
-	mux.Handle("/", &spy{s.handler, s.ledger, &g.process})
+	mux.Handle(storePath, s.store)
+	mux.Handle("/", &spy{s.state, s.ledger, &g.process})
 	return mux
 }
 
@@ -98,24 +80,19 @@ func (s *server) shut() {
 
 func (s *server) close() {
 	s.shut()
-	s.ended()
-	if s.elasticmq == nil {
-		_ = s.state.Close()
-		return
-	}
-	s.elasticmq.Stop()
+	_ = s.state.Close()
 }
 
-// Both servers have the account 000000000000.
+// account is the emulator's, in the URLs of queues.
 const account = "/000000000000/"
 
-func (s *server) queueURL(name string) string { return s.endpoint + account + name }
+func (s *server) queueURL(name string) string { return s.state.URL() + account + name }
 
 // createQueues makes the two queues with their dead-letter queues, to which SQS
 // itself moves nothing before the thousandth receive.
 func (s *server) createQueues(ctx context.Context) {
-	must.Get2(sqsqueue.MakePair(ctx, s.client, standardName, deadName, 1000))
-	must.Get2(sqsqueue.MakePair(ctx, s.client, fifoName, deadFIFOName, 1000))
+	must.Get2(harness.MakeQueues(ctx, s.client, standardName, deadName, 1000))
+	must.Get2(harness.MakeQueues(ctx, s.client, fifoName, deadFIFOName, 1000))
 }
 
 // send sends orders, in their order, those of a group to the second queue.
@@ -153,9 +130,6 @@ func (s *server) send(ctx context.Context, orders []order, queues [2]string) (er
 
 // misbehave injects the emulator's own faults, a few in a hundred calls.
 func (s *server) misbehave() error {
-	if s.state == nil {
-		return nil
-	}
 	var list []sqs.Fault
 	for _, operation := range []string{"ReceiveMessage", "DeleteMessageBatch", "ChangeMessageVisibilityBatch"} {
 		for _, k := range []sqs.FaultKind{sqs.LostAnswer, sqs.Throttled, sqs.Failure} {
@@ -172,10 +146,4 @@ func (s *server) misbehave() error {
 		}
 	}
 	return s.state.Inject(list...)
-}
-
-func (s *server) behave() {
-	if s.state != nil {
-		s.state.ClearFaults()
-	}
 }

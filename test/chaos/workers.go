@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,8 +11,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/internal/subprocess"
-	"github.com/sqsbatch/sqsbatch/test/chaos/httpstore"
-	"github.com/sqsbatch/sqsbatch/test/internal/await"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
@@ -63,17 +60,13 @@ func (f *fleet) start(slot int, visibility time.Duration) error {
 	if err != nil {
 		return err
 	}
-	err = await.Until(context.Background(), stopLimit, func() error {
+	err = harness.Until(context.Background(), stopLimit, func() error {
 		select {
 		case <-p.over:
 			return nil // watch has reported it
 		default:
 		}
-		c, err := net.Dial("tcp", p.health)
-		if err != nil {
-			return err
-		}
-		return c.Close()
+		return harness.Listens(p.health)
 	})
 	if err != nil {
 		return fmt.Errorf("%v does not serve its health: %w: %s", p, err, p.tail())
@@ -89,11 +82,11 @@ func (f *fleet) launch(slot int, visibility time.Duration) (_ *process, err erro
 		return nil, fmt.Errorf("the run is over")
 	}
 	p := &process{index: len(f.processes), slot: slot, visibility: visibility, over: make(chan struct{})}
-	p.health = must.Get(freeAddress())
+	p.health = must.Get(harness.FreeAddress())
 	base := "http://" + f.networks[slot].address() + account
 	settings := []string{"SQSBATCH_CONCURRENCY=32", "SQSBATCH_VISIBILITY=" + visibility.String(), "SQSBATCH_HEALTH_ADDR=" + p.health}
 	if f.guarded {
-		settings = append(settings, "CHAOS_STORE=http://"+f.networks[slot].address()+httpstore.Path)
+		settings = append(settings, "CHAOS_STORE=http://"+f.networks[slot].address()+storePath)
 	}
 	f.server.gates[slot].process.Store(int64(p.index))
 	p.worker = must.Get(f.run(fmt.Sprintf("worker-%03d", p.index), base+standardName+","+base+fifoName, settings...))
@@ -108,7 +101,7 @@ func (f *fleet) launch(slot int, visibility time.Duration) (_ *process, err erro
 func (f *fleet) run(name, queues string, settings ...string) (_ *worker, err error) {
 	defer must.Return(&err)
 	file := filepath.Join(f.folder, name)
-	w := &worker{command: exec.Command(f.binary), diary: file + ".diary"}
+	w := &worker{command: exec.Command(f.binary, "worker"), diary: file + ".diary"}
 	w.command.Env = append(os.Environ(), append(settings,
 		"CHAOS_DIARY="+w.diary,
 		"SQSBATCH_QUEUE_URL="+queues,
@@ -196,15 +189,4 @@ func (f *fleet) running() (list []*process) {
 		}
 	}
 	return list
-}
-
-// freeAddress finds a port below those of outgoing connections.
-func freeAddress() (string, error) {
-	for range 1000 {
-		address := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))
-		if l, err := net.Listen("tcp", address); err == nil {
-			return address, l.Close()
-		}
-	}
-	return "", fmt.Errorf("no free port between 20000 and 32000")
 }

@@ -35,7 +35,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/payload/encoded"
 	"github.com/sqsbatch/sqsbatch/payload/s3payload"
 	"github.com/sqsbatch/sqsbatch/sender"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
@@ -106,7 +106,7 @@ const patience = 2 * time.Hour
 
 func (w *world) run() error {
 	for _, name := range []string{w.source, w.dead, w.mails, w.replies} {
-		if _, err := sqsqueue.Make(context.Background(), w.client, name, map[string]string{"VisibilityTimeout": strconv.Itoa(int(visibility.Seconds()))}); err != nil {
+		if _, err := harness.MakeQueue(context.Background(), w.client, name, map[string]string{"VisibilityTimeout": strconv.Itoa(int(visibility.Seconds()))}); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/handler"
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/internal/longpoll"
-	"github.com/sqsbatch/sqsbatch/test/internal/sqsqueue"
+	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
@@ -123,7 +123,7 @@ func (w *world) createQueues() error {
 
 func (w *world) create(name string, attributes map[string]string) error {
 	attributes["MessageRetentionPeriod"] = "1209600" // nothing may expire
-	_, err := sqsqueue.Make(context.Background(), w.own, name, attributes)
+	_, err := harness.MakeQueue(context.Background(), w.own, name, attributes)
 	return err
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // An object is one of JSON. Which of them SARIF has is in "Static Analysis Results Interchange
-// Format (SARIF) Version 2.1.0", OASIS. test/sarif compares what is written with its schema.
+// Format (SARIF) Version 2.1.0", OASIS. test/compat/formats compares what is written with its schema.
 type object map[string]any
 
 const (

@@ -190,7 +190,7 @@ func (d deployedRole) wrong(t *testing.T, text string) (wrong []string) {
 }
 
 // Each role allows what is called, where it is called, and nothing else. That
-// SAM adds nothing is seen in its translation: test/integration/sam.
+// SAM adds nothing is seen in its translation: test/compat/sam.go.
 func TestRolesAllowWhatIsCalled(t *testing.T) {
 	t.Chdir(deploy)
 	for _, d := range deployedRoles {
