@@ -62,7 +62,7 @@ fuzz: ## run each fuzz target for a while (FUZZTIME=30s)
 	FUZZTIME=$${FUZZTIME:-30s} .ci/run fuzz
 
 .PHONY: lint
-lint: ## check formatting, go vet on three systems, staticcheck, go.mod
+lint: ## check formatting, go vet, staticcheck, go.mod
 	.ci/run gofmt vet staticcheck tidy
 
 .PHONY: compat

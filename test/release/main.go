@@ -1,6 +1,6 @@
 // Command release makes the files of a release without goreleaser, and does for
 // goreleaser what it does not do itself. Both give the same binaries, byte for byte:
-// `.ci/run release` compares them.
+// `.ci/run goreleaser` compares them.
 //
 //	go run ./test/release [-o dist]       archives, SBOMs and checksums.txt
 //	go run ./test/release docs            completions and man pages, into completions and man

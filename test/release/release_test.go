@@ -112,7 +112,7 @@ func TestGoreleaser_NamesTheSameFiles(t *testing.T) {
 }
 
 // The archive for this machine's platform. Its binary is built by the default flags, whose
-// packages the other tests have built already. `.ci/run release` makes the real ones, for
+// packages the other tests have built already. `.ci/run goreleaser` makes the real ones, for
 // all platforms, twice.
 func TestArchive_RunsAndIsComplete(t *testing.T) {
 	platform := target{runtime.GOOS, runtime.GOARCH}

@@ -70,7 +70,7 @@ func TestWorkflow_IsPinned(t *testing.T) {
 		}
 		for job := range w.Jobs {
 			for _, step := range w.Jobs[job].Steps {
-				if step.Uses != "" && !pinned.MatchString(step.Uses) {
+				if step.Uses != "" && step.Uses != "./" && !pinned.MatchString(step.Uses) {
 					t.Errorf("%s: %s is not pinned to a commit", name, step.Uses)
 				}
 				action, _, _ := strings.Cut(step.Uses, "@")
