@@ -54,7 +54,7 @@ func TestAction_AnnotatesNewFindings(t *testing.T) {
 	step := func(with ...string) (status int, output, sarif string) {
 		cmd := exec.Command(bash, "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
 		cmd.Dir = workspace
-		cmd.Env = append(os.Environ(), asCommand+"=1", "RUNNER_TEMP="+temporary, "GITHUB_WORKSPACE="+workspace)
+		cmd.Env = append(os.Environ(), asCommand+"=1", "RUNNER_TEMP="+temporary, "GITHUB_WORKSPACE="+workspace, "GITHUB_OUTPUT="+filepath.Join(temporary, "output"))
 		for variable, value := range inputs {
 			cmd.Env = append(cmd.Env, variable+"="+value)
 		}

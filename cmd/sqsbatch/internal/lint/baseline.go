@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
@@ -16,6 +17,15 @@ import (
 type finding struct {
 	rules.Finding
 	fingerprint string
+}
+
+// addressed is the message, after the address and the attribute in a plan of Terraform, which has no
+// lines.
+func (x finding) addressed() string {
+	if x.Pos.Line > 0 || x.Resource == "" {
+		return x.Message
+	}
+	return strings.TrimSuffix(x.Resource+"."+x.Attribute, ".") + ": " + x.Message
 }
 
 // fingerprints returns a function that names findings of a file by their rule, file and resource,
@@ -31,15 +41,20 @@ func (o *options) fingerprints(path string) func(rules.Finding) string {
 	}
 }
 
-// A baseline has the fingerprints of findings that are not reported, and whether there still is
-// such a finding.
-type baseline map[string]bool
+// A baseline has the findings that are not reported, by their fingerprints.
+type baseline map[string]*accepted
+
+// An accepted finding is one of a baseline.
+type accepted struct {
+	path  string // of its file
+	found bool   // there still is such a finding
+}
 
 // maxBaseline bounds the text of a baseline.
 const maxBaseline = 16 << 20
 
-// readBaseline reads a file that --output baseline wrote: a fingerprint at the beginning of each
-// line, and lines that begin with #.
+// readBaseline reads a file that --output baseline wrote: fingerprint, rule, path and resource in
+// each line, and lines that begin with #.
 func readBaseline(path string) (baseline, error) {
 	data, err := template.ReadFile(path, maxBaseline)
 	if err != nil {
@@ -57,7 +72,10 @@ func readBaseline(path string) (baseline, error) {
 		if _, err := hex.DecodeString(hash); err != nil || !ok || len(hash) != 16 || number == "" {
 			return nil, fmt.Errorf("%s:%d: %q is no fingerprint; sqsbatch lint --output baseline writes the file", path, n, fields[0])
 		}
-		b[fields[0]] = false
+		b[fields[0]] = &accepted{}
+		if len(fields) > 2 {
+			b[fields[0]].path = fields[2]
+		}
 	}
 	return b, nil
 }
@@ -75,10 +93,10 @@ func writeBaseline(out io.Writer, o *options, files []*file) error {
 	return err
 }
 
-// gone is how many findings of the baseline there are no more.
-func (b baseline) gone() (n int) {
-	for _, found := range b {
-		if !found {
+// gone is how many findings of the baseline there are no more in the files that were checked.
+func (o *options) gone(files []*file) (n int) {
+	for _, a := range o.known {
+		if !a.found && slices.ContainsFunc(files, func(f *file) bool { return relative(o.base, f.path) == a.path && f.err == nil }) {
 			n++
 		}
 	}

@@ -89,12 +89,17 @@ func (f *file) checkPlan() {
 		f.err = fmt.Errorf("%s: %w", f.path, err)
 		return
 	}
-	if f.Result, f.err = apply(source.Template, nil); f.err != nil {
+	st, err := source.Template.Stack(source.Options)
+	if err == nil {
+		f.Result, err = rules.Check(st)
+	}
+	if err != nil {
+		f.err = fmt.Errorf("%s: %w", f.path, err)
 		return
 	}
 	for i, x := range f.Findings {
 		x.Resource, x.Attribute = source.Place(x.Pos)
-		x.Message = terraform.Text(x.Message)
+		x.Message = source.Text(x.Message)
 		if x.Fix != nil {
 			x.Fix = &rules.Fix{Says: terraform.Setting(x.Fix.Name, x.Fix.Value)}
 		}
@@ -103,11 +108,11 @@ func (f *file) checkPlan() {
 	}
 	for i, u := range f.Unknown {
 		u.Resource, u.Attribute = source.Place(u.Pos)
-		u.Message = terraform.Text(u.Message)
+		u.Message = source.Text(u.Message)
 		u.Pos, u.EndCol = template.Pos{}, 0
 		f.Unknown[i] = u
 	}
-	if st, err := source.Template.Stack(template.Options{}); err == nil && !hasSubject(st) {
+	if !hasSubject(st) {
 		f.notes = append(f.notes, "it has no SQS queue and no event source mapping, so there is nothing to check")
 	}
 }
@@ -141,8 +146,8 @@ func (o *options) judge(path string, r rules.Result) judged {
 	name := o.fingerprints(path)
 	for _, x := range r.Findings {
 		fingerprint := name(x)
-		if _, known := o.known[fingerprint]; known {
-			o.known[fingerprint] = true
+		if a, known := o.known[fingerprint]; known {
+			a.found = true
 			j.accepted++
 			continue
 		}
@@ -276,12 +281,13 @@ type tally struct {
 	Fixed      int    `json:"fixed"`
 	Suppressed int    `json:"suppressed"`
 	Baseline   int    `json:"baseline"`
+	Gone       int    `json:"gone"` // of the baseline
 	Unknown    int    `json:"unknown"`
 	Unreadable int    `json:"unreadable"`
 }
 
 func (o *options) tally(files []*file) tally {
-	n := tally{Type: "summary", Files: len(files)}
+	n := tally{Type: "summary", Files: len(files), Gone: o.gone(files)}
 	for _, f := range files {
 		for _, x := range f.Findings {
 			switch {

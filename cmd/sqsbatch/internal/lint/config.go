@@ -63,6 +63,9 @@ func readConfig(path string) (c config, err error) {
 // are off.
 func (c config) adjust(r *rules.Result) {
 	r.Findings = slices.DeleteFunc(r.Findings, func(x rules.Finding) bool { return c.Rules[x.ID] == off })
+	r.Unknown = slices.DeleteFunc(r.Unknown, func(u rules.Unknown) bool {
+		return len(u.Rules) > 0 && !slices.ContainsFunc(u.Rules, func(id string) bool { return c.Rules[id] != off })
+	})
 	for i, x := range r.Findings {
 		if severity := c.Rules[x.ID]; severity != "" {
 			r.Findings[i].Severity = rules.Severity(severity)

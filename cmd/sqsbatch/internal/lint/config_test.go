@@ -37,7 +37,7 @@ func TestBaseline_OnlyNewFindingsAreReported(t *testing.T) {
 		t.Errorf("status %d, %q", status, list)
 	}
 	golden.OK(t, os.WriteFile("template.yaml", []byte(clean), 0o600))
-	if status, stdout, _ = run(t, "--baseline", "known"); status != 0 || !strings.Contains(stdout, "1 of the baseline are gone") {
+	if status, stdout, _ = run(t, "--baseline", "known"); status != 0 || !strings.Contains(stdout, "1 only in the baseline") {
 		t.Errorf("status %d\n%s", status, stdout)
 	}
 	golden.OK(t, os.WriteFile("known", []byte("SB204\n"), 0o600))

@@ -16,10 +16,7 @@ func writeGitHub(out io.Writer, o *options, files []*file) error {
 	for _, f := range files {
 		uri := relative(o.base, f.path)
 		for _, x := range o.shown(f) {
-			message := x.Message + "\n" + reason(x.Info)
-			if x.Pos.Line == 0 && x.Resource != "" {
-				message = x.Resource + ": " + message
-			}
+			message := x.addressed() + "\n" + reason(x.Info)
 			if x.Fix != nil {
 				message += "\nFix: " + x.Fix.Says
 			}

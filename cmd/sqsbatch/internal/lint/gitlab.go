@@ -29,10 +29,7 @@ func writeGitLab(out io.Writer, o *options, files []*file) error {
 	issues := []issue{}
 	for _, f := range files {
 		for _, x := range o.shown(f) {
-			i := issue{Description: x.Message, CheckName: x.ID, Fingerprint: x.fingerprint, Severity: gitlabSeverities[x.Severity]}
-			if x.Pos.Line == 0 && x.Resource != "" {
-				i.Description = x.Resource + ": " + i.Description
-			}
+			i := issue{Description: x.addressed(), CheckName: x.ID, Fingerprint: x.fingerprint, Severity: gitlabSeverities[x.Severity]}
 			i.Location.Path, i.Location.Lines.Begin = relative(o.base, f.path), max(1, x.Pos.Line)
 			issues = append(issues, i)
 		}

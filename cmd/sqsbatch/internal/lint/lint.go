@@ -48,7 +48,7 @@ type options struct {
 
 const about = `Checks SAM and CloudFormation templates, and plans of Terraform, for settings that AWS accepts, but that lose messages or time: of event source mappings, queues, roles and alarms. docs/lint.md lists the rules.
 
-The argument is a template, a directory with template.yaml, template.yml or template.json, or the cdk.out of the CDK with all its stacks. It may also be a plan or a state of Terraform or OpenTofu, as terraform show -json prints it. A - is one of them from standard input. Default: the current directory. Several may be given.`
+The argument is a template, a directory with template.yaml, template.yml or template.json, or the cdk.out of the CDK with all its stacks. It may also be a plan or a state of Terraform or OpenTofu, as terraform show -json prints it, or a file terraform.tfstate. A - is one of them from standard input. Default: the current directory. Several may be given.`
 
 const details = `## Parameters
 
@@ -68,15 +68,15 @@ A comment on the line, or above it, suppresses a rule there: sqsbatch:ignore, th
 
 ## Configuration
 
-The file .sqsbatch-lint.yaml has severity and baseline, as the flags of these names, and rules: SB215: off, or SB502: error. A flag comes first.
+The file .sqsbatch-lint.yaml has severity and baseline, as the flags of these names, and rules: SB215: off, or SB502: error. Flags override it.
 
-A baseline is for a project that has findings already: sqsbatch lint --output baseline > .sqsbatch-baseline writes them, and --baseline .sqsbatch-baseline reports only new ones. A finding is known by its rule, file and resource.
+A baseline is for a project that has findings already: sqsbatch lint --output baseline > .sqsbatch-baseline writes them, and --baseline .sqsbatch-baseline reports only new ones. A finding is recognised by its rule, the path of its file and its resource, so lines may move. Run the command in the same directory each time.
 
 ## JSON output
 
 With --output json, standard output has one JSON object a line and nothing else. The field "type" is "finding", "suppressed", "unknown" (a place that was not checked), "unreadable" (a file), "note" (about a file), "fixed" (an edit of --fix) or "summary" (the last line).
 
-Of a place: file, stack (of the CDK), line, column, endColumn (the first column after the text, counted in characters), resource, attribute (of Terraform, which has no lines). Of a finding: rule, severity, message, why, page (of AWS's documentation), and fix with says and diff. A line of type suppressed has reason and byLine as well, one of type fixed has says, and one of type unknown has rules (none: all rules on the resource) and message. The summary counts files, errors, warnings, notes, notShown (of lower severity), fixed, suppressed, baseline, unknown and unreadable.
+Of a place: file, stack (of the CDK), line, column, endColumn (the first column after the text, counted in characters), resource, attribute (of Terraform, which has no lines). Of a finding: rule, severity, message, why, page (of AWS's documentation), and fix with says and diff. A line of type suppressed has reason and byLine as well, one of type fixed has says, and one of type unknown has rules (none: all rules on the resource) and message. The summary counts files, errors, warnings, notes, notShown (of lower severity), fixed, suppressed, baseline, gone (from the baseline), unknown and unreadable.
 
 ## SARIF
 

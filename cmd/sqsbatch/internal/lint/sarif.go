@@ -97,6 +97,7 @@ type sarifFile struct {
 }
 
 func (s *sarifFile) result(x finding) object {
+	x.Message = x.addressed()
 	r := object{
 		"ruleId": x.ID, "level": x.Severity, "message": message(x.Message),
 		"ruleIndex":           slices.IndexFunc(rules.Rules(), func(i rules.Info) bool { return i.ID == x.ID }),

@@ -198,9 +198,7 @@ func (w *writer) summary(o *options, n tally) string {
 	add(n.Fixed, "%d fixed", n.Fixed)
 	add(n.Suppressed, "%d suppressed", n.Suppressed)
 	add(n.Baseline, "%d in the baseline", n.Baseline)
-	if gone := o.known.gone(); gone > 0 {
-		parts = append(parts, fmt.Sprintf("%d of the baseline are gone (--output baseline writes it anew)", gone))
-	}
+	add(n.Gone, "%d only in the baseline (--output baseline writes it anew)", n.Gone)
 	add(n.Unreadable, "%d not read", n.Unreadable)
 	unknown := show.Count(n.Unknown, "place") + " not checked"
 	if !o.verbose {

@@ -152,25 +152,33 @@ var fed = []Rule[Source]{
 
 // queuePolicies are the template's policies of queues, with what else may let a service send.
 type queuePolicies struct {
-	list   []template.Resource
-	unsure bool // there may be more
+	of     map[string][]template.Resource // by the queue's URL, "" for those of queues that are not known
+	unsure bool                           // there may be more
 }
 
 func queuePoliciesOf(st *template.Stack) *queuePolicies {
 	types := []string{"AWS::SQS::QueuePolicy", "AWS::SQS::QueueInlinePolicy"}
-	p := &queuePolicies{unsure: st.Unsure(types...) || attachmentsOf(st).others != ""}
-	p.list, _ = st.Resources(types...)
+	p := &queuePolicies{unsure: st.Unsure(types...) || attachmentsOf(st).others != "", of: map[string][]template.Resource{}}
+	list, _ := st.Resources(types...)
+	for _, policy := range list {
+		queues, err := texts(policy.Get("Queues"))
+		one, bad := policy.Get("Queue").Str()
+		if err != nil || bad != nil {
+			queues, one = nil, ""
+		}
+		if one != "" || len(queues) == 0 {
+			queues = append(queues, one)
+		}
+		for _, url := range queues {
+			p.of[url] = append(p.of[url], policy)
+		}
+	}
 	return p
 }
 
 // allow reports whether a policy lets a service send to a queue, or may do so.
 func (p *queuePolicies) allow(q template.Queue, service string) bool {
-	return p.unsure || slices.ContainsFunc(p.list, func(policy template.Resource) bool {
-		queues, err := texts(policy.Get("Queues"))
-		one, bad := policy.Get("Queue").Str()
-		if err == nil && bad == nil && !slices.Contains(append(queues, one), q.URL) {
-			return false
-		}
+	return p.unsure || slices.ContainsFunc(slices.Concat(p.of[q.URL], p.of[""]), func(policy template.Resource) bool {
 		statements, err := statementsOf(policy.Get("PolicyDocument"))
 		return err != nil || slices.ContainsFunc(statements, func(s template.Value) bool { return mayAllow(s, q.ARN, service) })
 	})

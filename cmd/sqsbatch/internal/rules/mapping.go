@@ -73,7 +73,7 @@ var Mappings = []Rule[Mapping]{
 			remedy := settings.DeleteSucceeded
 			deletes, _ := remedy.Read(m.Function.Environment[remedy.Name]) // the function refuses a wrong one
 			types := m.get("FunctionResponseTypes")
-			if m.Event.ReportBatchItemFailures || deletes == true || !r.known(types, valueOf(m.Function, remedy)) {
+			if m.Event.ReportBatchItemFailures || deletes == true || !r.known(types) || !isForeign(m.Function.Resource) && !r.known(valueOf(m.Function, remedy)) {
 				return
 			}
 			if m.Function.LogicalID == "" {

@@ -53,11 +53,20 @@ func (st *Stack) fail(n *yaml.Node, format string, args ...any) {
 	panic(failure{st.errorf(n, format, args...)})
 }
 
+// limit is the number of steps after which values are not known. A large template may take more.
+func (st *Stack) limit() int {
+	resources := child(st.root, "Resources")
+	if resources == nil {
+		return maxSteps
+	}
+	return min(maxSteps+1000*len(resources.Content), 20*maxSteps)
+}
+
 // enter counts one step of evaluation; the caller must decrement depth.
 func (st *Stack) enter(n *yaml.Node) {
 	st.depth++
 	st.steps++
-	if st.depth > maxDepth || st.steps > maxSteps {
+	if st.depth > maxDepth || st.steps > st.limit() {
 		st.depth--
 		st.fail(n, "the expression is too deep: does something in it refer to itself?")
 	}

@@ -79,7 +79,7 @@ func (t *Template) Stack(o Options) (*Stack, error) {
 
 // Exhausted reports whether the bound on steps of evaluation was reached: values are not known
 // since then.
-func (st *Stack) Exhausted() bool { return st.steps > maxSteps }
+func (st *Stack) Exhausted() bool { return st.steps > st.limit() }
 
 // Where returns the region and the account that the options give, "" for one that they do not
 // give.

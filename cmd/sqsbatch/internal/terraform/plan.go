@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf16"
 )
 
 // A plan is what the rules need of the JSON form of a plan or a state. Terraform's page "JSON
@@ -56,8 +57,12 @@ type (
 	}
 	change struct {
 		Address string `json:"address"`
+		Type    string `json:"type"`
+		Deposed string `json:"deposed"`
 		Change  struct {
-			AfterUnknown any `json:"after_unknown"`
+			Actions      []string       `json:"actions"`
+			Before       map[string]any `json:"before"`
+			AfterUnknown any            `json:"after_unknown"`
 		} `json:"change"`
 	}
 	config struct {
@@ -85,7 +90,7 @@ type (
 
 // IsPlan reports whether a text looks like a plan or a state in JSON, not like a template.
 func IsPlan(data []byte) bool {
-	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
+	if data = trim(data); !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
 		return false
 	}
 	var p struct {
@@ -95,10 +100,25 @@ func IsPlan(data []byte) bool {
 	return json.Unmarshal(data, &p) == nil && (p.FormatVersion != nil || p.TerraformVersion != nil)
 }
 
+// trim takes away a byte order mark, and decodes UTF-16: PowerShell's > writes it.
+func trim(data []byte) []byte {
+	switch {
+	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")):
+		return data[3:]
+	case bytes.HasPrefix(data, []byte("\xff\xfe")):
+		var units []uint16
+		for i := 2; i+1 < len(data); i += 2 {
+			units = append(units, uint16(data[i])|uint16(data[i+1])<<8)
+		}
+		return []byte(string(utf16.Decode(units)))
+	}
+	return data
+}
+
 // decode reads a plan or a state.
 func decode(data []byte) (*plan, error) {
 	p := &plan{}
-	d := json.NewDecoder(bytes.NewReader(data))
+	d := json.NewDecoder(bytes.NewReader(trim(data)))
 	d.UseNumber()
 	if err := d.Decode(p); err != nil {
 		return nil, fmt.Errorf("the JSON of Terraform cannot be read: %w", err)
@@ -114,11 +134,13 @@ func decode(data []byte) (*plan, error) {
 	case major != "0" && major != "1":
 		return nil, fmt.Errorf("its format_version is %s; versions 0.1 to 1.x can be read", p.FormatVersion)
 	case p.PlannedValues == nil && p.Values == nil:
-		return nil, fmt.Errorf("it has neither planned_values nor values, so it has no resources")
+		p.Values = &values{} // an empty state
 	}
 	p.unknown = map[string]map[string]any{}
 	for _, c := range p.Changes {
-		p.unknown[c.Address], _ = c.Change.AfterUnknown.(map[string]any)
+		if c.Deposed == "" { // else the entry is of an old copy
+			p.unknown[c.Address], _ = c.Change.AfterUnknown.(map[string]any)
+		}
 	}
 	return p, nil
 }

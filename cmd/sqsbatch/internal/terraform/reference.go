@@ -2,9 +2,11 @@ package terraform
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,38 +17,90 @@ import (
 // Unknown is the function of a value that is known only after the plan is applied.
 const Unknown = template.UnknownFunction
 
-// unknown is a value that is not known for a reason.
-func unknown(reason string) map[string]any { return map[string]any{Unknown: reason} }
+// A fn is a function of CloudFormation's in a value. Mappings of the plan are none, whatever their
+// names are.
+type fn map[string]any
 
-func isIntrinsic(v map[string]any) bool {
-	return len(v) == 1 && (v[Unknown] != nil || v["Ref"] != nil || v["Fn::GetAtt"] != nil)
-}
+// unknown is a value that is not known for a reason.
+func unknown(reason string) fn { return fn{Unknown: reason} }
 
 const (
 	// maxDepth bounds how many variables and outputs are followed from one value.
 	maxDepth = 30
 	// maxSteps bounds how many are followed in a plan: each may refer to several others.
-	maxSteps = 1_000_000
+	maxSteps = 100_000
+	// maxRefs bounds the references of an expression.
+	maxRefs = 100
 )
 
-// index lists the resources, and the texts by which others name them.
+// takes are the attributes whose value is that of another resource, when it is not known yet: which
+// attribute of it. Any other value may have more in it than the reference, or be secret.
+var takes = map[string]string{
+	"event_source_arn": "arn", "function_name": "arn", "role": "", "roles": "name", "queue_url": "id", "topic_arn": "arn",
+	"endpoint": "arn", "arn": "arn", "source": "arn", "policy_arn": "arn", "target_arn": "arn", "kms_master_key_id": "arn",
+	"target_key_id": "key_id", "key_id": "key_id", "queue_arn": "arn", "resources": "arn", "identifiers": "arn",
+	"destination": "arn", "destination_arn": "arn",
+}
+
+// An instanceKey names the instances of a resource in an instance of a module.
+type instanceKey struct{ mode, kind, name, module string }
+
+var unsafe = regexp.MustCompile(`[^A-Za-z0-9]`)
+
+// index lists the resources, and what names them.
 func (c *conversion) index() {
 	c.list, c.known = c.resources(), map[string]any{}
-	for _, r := range c.list {
+	c.ids, c.named, c.keys = map[string]string{}, map[instanceKey][]int{}, map[string][]string{}
+	c.configs = map[string]map[string]any{}
+	c.twice, c.roles = map[[2]string]bool{}, map[string]*made{}
+	names := map[[2]string]bool{}
+	for i, r := range c.list {
+		// A queue without a known name has the id as its name, so that must be a good one.
+		c.ids[r.Address] = fmt.Sprintf("T%d_%.40s", i, unsafe.ReplaceAllString(r.Name, "_"))
+		key := instanceKey{r.Mode, r.Type, r.Name, address(r.module)}
+		c.named[key] = append(c.named[key], i)
+		for n := 2; n <= len(r.module); n += 2 {
+			call := append(slices.Clone(r.module[:n-1]), step{name: r.module[n-1].name})
+			if at := address(call); !slices.Contains(c.keys[at], r.module[n-1].key) {
+				c.keys[at] = append(c.keys[at], r.module[n-1].key)
+			}
+		}
+		if r.Mode == "data" {
+			continue
+		}
+		if name, ok := r.Values[nameOf(r.Type)].(string); ok && kinds[r.Type].refs != nil {
+			at := [2]string{r.Type, name}
+			c.twice[at] = c.twice[at] || names[at]
+			names[at] = true
+		}
 		for attribute, name := range kinds[r.Type].refs {
 			text, ok := r.Values[attribute].(string)
-			if named := strings.HasPrefix(text, "arn:") || strings.HasPrefix(text, "https:"); ok && named && r.Mode != "data" {
-				c.known[text] = reference(r, name)
+			if ok && (strings.HasPrefix(text, "arn:") || strings.HasPrefix(text, "https:") || r.Type == "aws_kms_key" && len(text) > 30) {
+				c.known[text] = c.reference(r, name)
 			}
 		}
 	}
+	c.setParts()
 }
 
-func reference(r resource, attribute string) any {
-	if attribute == "" {
-		return map[string]any{"Ref": logicalID(r.Address)}
+// address writes steps as an address.
+func address(list []step) string {
+	var out strings.Builder
+	for _, s := range list {
+		out.WriteString("." + s.name)
+		if s.key != "" {
+			out.WriteString("[" + s.key + "]")
+		}
 	}
-	return map[string]any{"Fn::GetAtt": []any{logicalID(r.Address), attribute}}
+	return out.String()
+}
+
+// reference is an attribute of CloudFormation's of a resource of the plan, "" for its Ref.
+func (c *conversion) reference(r resource, attribute string) fn {
+	if attribute == "" {
+		return fn{"Ref": c.ids[r.Address]}
+	}
+	return fn{"Fn::GetAtt": []any{c.ids[r.Address], attribute}}
 }
 
 // number is an index in a path.
@@ -80,8 +134,8 @@ func at(v any, path ...string) any {
 	return v
 }
 
-// value returns an attribute: nil if there is none, and a function of CloudFormation's for what
-// names another resource or is not known.
+// value returns an attribute: nil if there is none, and an fn for what names another resource or is
+// not known.
 func (c *conversion) value(r resource, path ...string) any {
 	v := at(r.Values, path...)
 	if list, ok := v.([]any); ok && len(list) == 0 || v == "" {
@@ -92,24 +146,23 @@ func (c *conversion) value(r resource, path ...string) any {
 		if expression == nil && c.Configuration != nil && len(path) == 1 {
 			return nil // not set: the provider chooses
 		}
-		return c.refer(expression, r, strings.Join(path, "."))
+		return c.refer(expression, r, path)
 	}
+	last := path[len(path)-1]
+	if name, ok := v.(string); ok && (last == "role" && c.twice[[2]string{"aws_iam_role", name}] || last == "function_name" && r.Type != "aws_lambda_function" && c.twice[[2]string{"aws_lambda_function", name}]) {
+		return unknown("there are several of the name " + name)
+	}
+	missing, ok := c.unknownAt(r, path).(map[string]any)
 	v = c.link(v)
-	entries, ok := v.(map[string]any)
-	if missing, some := c.unknownAt(r, path).(map[string]any); ok && some && !isIntrinsic(entries) {
+	if entries, has := v.(map[string]any); ok && (has || v == nil) {
 		all := map[string]any{}
 		maps.Copy(all, entries)
-		entries = all
 		for name, is := range missing {
 			if is == true {
-				expression := c.expression(r, append(path, name)...)
-				if expression == nil {
-					expression = c.expression(r, path...)
-				}
-				entries[name] = c.refer(expression, r, strings.Join(path, ".")+"."+name)
+				all[name] = unknown(strings.Join(path, ".") + "." + name + afterApply)
 			}
 		}
-		return entries
+		return all
 	}
 	return v
 }
@@ -131,18 +184,23 @@ func (c *conversion) isUnknown(r resource, path []string) bool {
 	return false
 }
 
-// link replaces the ARNs, URLs and names of the plan's resources by references to them.
+// link replaces the ARNs, URLs and ids of the plan's resources by references to them.
 func (c *conversion) link(v any) any {
 	switch v := v.(type) {
 	case string:
 		if known, ok := c.known[v]; ok {
 			return known
 		}
-		if parts := strings.Split(v, ":"); len(parts) > 6 && parts[2] == "lambda" && parts[5] == "function" {
-			for _, r := range c.list {
-				if r.Type == "aws_lambda_function" && r.Values["function_name"] == parts[6] {
-					return reference(r, "Arn") // a version or an alias
-				}
+		parts := strings.SplitN(v, ":", 8)
+		switch {
+		case len(parts) == 8 && parts[2] == "lambda": // a version or an alias
+			if known, ok := c.known[strings.Join(parts[:7], ":")]; ok {
+				return known
+			}
+		case len(parts) == 6 && parts[2] == "sqs" && (parts[3] != c.options.Region || parts[4] != c.options.AccountID):
+			// The template's queues are in one region and account, so one of that name would be taken for it.
+			if i := slices.IndexFunc(c.list, func(r resource) bool { return r.Type == "aws_sqs_queue" && r.Values["name"] == parts[5] }); i >= 0 {
+				return unknown(v + " is in another region or account")
 			}
 		}
 	case []any:
@@ -172,14 +230,16 @@ func (c *conversion) json(r resource, path ...string) any {
 	default:
 		return c.link(v)
 	}
-	v := c.value(r, path...)
-	if v == nil {
+	expression := c.expression(r, path...)
+	if !c.isUnknown(r, path) || expression == nil && c.Configuration != nil && len(path) == 1 {
 		return nil
 	}
-	found := c.targets(c.expression(r, path...), r, 0)
-	if len(found) == 1 {
-		if d := found[0].resource; d.Type == "aws_iam_policy_document" {
-			return c.policyDocument(d)
+	if found := c.targets(expression, r, 0); len(found) == 1 {
+		switch t := found[0]; {
+		case t.resource != nil && t.resource.Type == "aws_iam_policy_document":
+			return c.policyDocument(*t.resource)
+		case t.resource == nil && !t.unclear && (t.constant == nil || t.constant == ""):
+			return nil // a variable that is not set
 		}
 		if text, ok := found[0].constant.(string); ok {
 			return c.parse(text)
@@ -229,7 +289,8 @@ func (c *conversion) policyDocument(d resource) any {
 			if conditions[test] == nil {
 				conditions[test] = map[string]any{}
 			}
-			conditions[test].(map[string]any)[variable] = c.texts(d, "statement", number(i), "condition", number(j), "values")
+			with := conditions[test].(map[string]any)
+			with[variable] = both(with[variable], c.texts(d, "statement", number(i), "condition", number(j), "values"))
 		}
 		if len(conditions) > 0 {
 			s["Condition"] = conditions
@@ -242,27 +303,52 @@ func (c *conversion) policyDocument(d resource) any {
 	return map[string]any{"Statement": statements}
 }
 
-// texts is a list of texts, some of which may not be known.
+// texts is a list of texts, some of which may not be known. A list of one is that one, as the
+// provider writes it.
 func (c *conversion) texts(r resource, path ...string) any {
 	list, _ := at(r.Values, path...).([]any)
 	if len(list) == 0 {
 		return c.value(r, path...)
 	}
-	missing := 0
+	name, missing := path[len(path)-1], 0
 	for _, v := range list {
 		if v == nil {
 			missing++
 		}
 	}
-	found := c.targets(c.expression(r, path...), r, 0)
+	var found []target
+	for _, t := range c.targets(c.expression(r, path...), r, 0) {
+		if t.resource != nil || t.unclear {
+			found = append(found, t)
+		}
+	}
 	all, _ := c.link(list).([]any)
 	for i, v := range all {
-		switch {
-		case v != nil:
-		case len(found) == missing:
-			all[i], found, missing = c.target(found[0], path[len(path)-1]), found[1:], missing-1
-		default:
-			all[i] = unknown(path[len(path)-1] + afterApply)
+		if v != nil {
+			continue
+		}
+		all[i] = unknown(name + afterApply)
+		if len(found) == missing {
+			all[i], found, missing = c.target(found[0], name), found[1:], missing-1
+		}
+	}
+	if len(all) == 1 {
+		return all[0]
+	}
+	return all
+}
+
+// both joins what two blocks say of the same.
+func both(a, b any) any {
+	if a == nil {
+		return b
+	}
+	var all []any
+	for _, v := range []any{a, b} {
+		if list, ok := v.([]any); ok {
+			all = append(all, list...)
+		} else {
+			all = append(all, v)
 		}
 	}
 	return all
@@ -272,11 +358,10 @@ func (c *conversion) principals(d resource, statement int, name string) any {
 	who := map[string]any{}
 	for i := range blocks(at(d.Values, "statement", number(statement), name)) {
 		kind, _ := at(d.Values, "statement", number(statement), name, number(i), "type").(string)
-		list := c.texts(d, "statement", number(statement), name, number(i), "identifiers")
 		if kind == "*" {
 			return "*"
 		}
-		who[kind] = list
+		who[kind] = both(who[kind], c.texts(d, "statement", number(statement), name, number(i), "identifiers"))
 	}
 	if len(who) == 0 {
 		return nil
@@ -284,25 +369,72 @@ func (c *conversion) principals(d resource, statement int, name string) any {
 	return who
 }
 
-// expression returns what the configuration gives an attribute, nil if that is not known.
+// sets are blocks whose order in the configuration is not that of the values, with the attribute
+// that tells them apart.
+var sets = map[string]string{
+	"principals": "type", "not_principals": "type", "condition": "variable", "filter": "pattern", "inline_policy": "name", "metric_query": "id", "queue": "id",
+}
+
+// expression returns what the configuration gives an attribute, nil if that is not known: the JSON of
+// the configuration leaves dynamic blocks out.
 func (c *conversion) expression(r resource, path ...string) any {
+	e := c.configured(r)
+	v := any(r.Values)
+	in := "" // the name of the blocks that e is a list of
+	for len(path) > 0 {
+		switch list := e.(type) {
+		case map[string]any:
+			in, path = path[0], path[1:]
+			e, v = list[in], at(v, in)
+		case []any:
+			i, err := strconv.Atoi(path[0])
+			if err == nil {
+				path = path[1:]
+			}
+			have := blocks(v)
+			if len(have) != len(list) || i < 0 || i >= len(list) {
+				return nil
+			}
+			v = have[i]
+			if attribute, set := sets[in]; set && len(list) > 1 {
+				name, _ := at(v, attribute).(string)
+				same := func(block any) bool { return at(block, attribute, "constant_value") == any(name) }
+				if i = slices.IndexFunc(list, same); i < 0 || slices.ContainsFunc(list[i+1:], same) {
+					return nil
+				}
+			}
+			e = list[i]
+		default:
+			return nil
+		}
+	}
+	return e
+}
+
+// configured is all that the configuration says of a resource.
+func (c *conversion) configured(r resource) any {
 	if c.Configuration == nil {
 		return nil
 	}
-	m, ok := c.configOf(r.module)
-	if !ok {
-		return nil
+	var module strings.Builder // without keys: its instances have one configuration
+	for _, s := range r.module {
+		module.WriteString(s.name + ".")
+	}
+	list, known := c.configs[module.String()]
+	if !known {
+		if m, ok := c.configOf(r.module); ok {
+			list = map[string]any{}
+			for _, e := range m.Resources {
+				list[e.Address] = e.Expressions
+			}
+		}
+		c.configs[module.String()] = list
 	}
 	own := r.Type + "." + r.Name
 	if r.Mode == "data" {
 		own = "data." + own
 	}
-	for _, e := range m.Resources {
-		if e.Address == own {
-			return at(e.Expressions, path...)
-		}
-	}
-	return nil
+	return list[own]
 }
 
 // configOf returns the configuration of the module of an address: module.a.module.b.
@@ -318,28 +450,37 @@ func (c *conversion) configOf(address []step) (m configModule, ok bool) {
 	return m, true
 }
 
-// A target is what an expression refers to: an attribute of a resource, or a constant.
+// A target is what an expression refers to: a resource with an attribute, which may be "", or a
+// constant.
 type target struct {
-	resource  resource
+	resource  *resource
 	attribute string
 	constant  any
-	unclear   bool // a local value, an index or what cannot be followed
+	unclear   bool // a local value, or what cannot be followed
 }
 
 // targets follows the references of an expression through variables and outputs.
 func (c *conversion) targets(expression any, from resource, depth int) (list []target) {
 	e, ok := expression.(map[string]any)
 	if c.steps++; !ok || depth > maxDepth || c.steps > maxSteps {
-		return nil
+		return []target{{unclear: true}}
 	}
 	if constant, ok := e["constant_value"]; ok {
 		return []target{{constant: constant}}
 	}
 	refs, _ := e["references"].([]any)
-	for _, ref := range whole(refs) {
+	names := whole(refs)
+	key := slices.Contains(names, "each.key") || slices.Contains(names, "count.index")
+	if !key {
+		from.Index = nil // it is not what the resources are chosen by
+	}
+	for _, ref := range names {
 		for _, t := range c.follow(ref, from, depth) {
+			if len(list) > maxRefs {
+				return []target{{unclear: true}}
+			}
 			if !slices.ContainsFunc(list, func(o target) bool {
-				return o.constant == nil && t.constant == nil && o.resource.Address == t.resource.Address && o.attribute == t.attribute
+				return t.unclear && o.unclear || t.resource != nil && o.resource != nil && o.resource.Address == t.resource.Address && o.attribute == t.attribute
 			}) {
 				list = append(list, t)
 			}
@@ -350,12 +491,17 @@ func (c *conversion) targets(expression any, from resource, depth int) (list []t
 
 // whole leaves out references that others begin with: a.b.arn is followed by a.b.
 func whole(refs []any) (list []string) {
-	for _, ref := range refs {
+	begun := map[string]bool{} // what a longer one begins with
+	for _, ref := range refs[:min(len(refs), maxRefs)] {
 		text, _ := ref.(string)
-		if text != "" && !slices.ContainsFunc(refs, func(other any) bool {
-			o, _ := other.(string)
-			return len(o) > len(text) && strings.HasPrefix(o, text) && (o[len(text)] == '.' || o[len(text)] == '[')
-		}) {
+		for i, r := range text {
+			if r == '.' || r == '[' {
+				begun[text[:i]] = true
+			}
+		}
+	}
+	for _, ref := range refs[:min(len(refs), maxRefs)] {
+		if text, ok := ref.(string); ok && text != "" && !begun[text] {
 			list = append(list, text)
 		}
 	}
@@ -365,10 +511,18 @@ func whole(refs []any) (list []string) {
 func (c *conversion) follow(ref string, from resource, depth int) []target {
 	parts := steps(ref)
 	unclear := []target{{unclear: true, attribute: ref}}
+	if len(parts) == 0 {
+		return nil
+	}
 	switch parts[0].name {
-	case "each", "count", "path", "terraform", "self":
+	case "count", "path", "terraform":
 		return nil // an index, or a text
-	case "local":
+	case "each":
+		if ref == "each.key" {
+			return nil
+		}
+		return unclear
+	case "local", "self":
 		return unclear
 	case "var":
 		if len(parts) < 2 {
@@ -379,13 +533,20 @@ func (c *conversion) follow(ref string, from resource, depth int) []target {
 		if len(parts) < 3 {
 			return unclear
 		}
-		inner := append(slices.Clone(from.module), parts[0], step{parts[1].name, c.calledKey(parts[1].key, from, append(slices.Clone(from.module), parts[0], parts[1]))})
+		inner := append(slices.Clone(from.module), parts[0], step{name: parts[1].name})
+		inner[len(inner)-1].key = c.calledKey(parts[1].key, from, inner)
 		m, ok := c.configOf(inner)
 		output, has := m.Outputs[parts[2].name]
 		if !ok || !has {
 			return unclear
 		}
-		return c.targets(output.Expression, resource{module: inner, Index: from.Index}, depth+1)
+		list := c.targets(output.Expression, resource{module: inner}, depth+1)
+		for i := range list {
+			if list[i].attribute == "" && len(parts) > 3 && !list[i].unclear {
+				list[i].attribute = parts[3].name // of a whole resource
+			}
+		}
+		return list
 	}
 	mode := "managed"
 	if parts[0].name == "data" {
@@ -398,8 +559,8 @@ func (c *conversion) follow(ref string, from resource, depth int) []target {
 	if len(parts) > 2 {
 		attribute = parts[2].name
 	}
-	r, ok := c.instance(mode, parts[0].name, parts[1], from)
-	if !ok {
+	r := c.instance(instanceKey{mode, parts[0].name, parts[1].name, address(from.module)}, parts[1].key, from)
+	if r == nil {
 		return unclear
 	}
 	return []target{{resource: r, attribute: attribute}}
@@ -441,16 +602,8 @@ func (c *conversion) calledKey(written string, from resource, call []step) strin
 	if written != "" {
 		return written
 	}
-	keys := map[string]bool{}
-	for _, r := range c.list {
-		if len(r.module) >= len(call) && slices.Equal(r.module[:len(call)-1], call[:len(call)-1]) && r.module[len(call)-1].name == call[len(call)-1].name {
-			keys[r.module[len(call)-1].key] = true
-		}
-	}
-	if len(keys) == 1 {
-		for key := range keys {
-			return key
-		}
+	if keys := c.keys[address(call)]; len(keys) == 1 {
+		return keys[0]
 	}
 	return indexOf(from.Index)
 }
@@ -464,44 +617,55 @@ func indexOf(index any) string {
 	return string(text)
 }
 
-// instance finds the resource that a reference in from's module means: the only one of the name,
-// or the one of the key that is written or that from has.
-func (c *conversion) instance(mode, kind string, name step, from resource) (resource, bool) {
-	var all []resource
-	for _, r := range c.list {
-		if r.Mode == mode && r.Type == kind && r.Name == name.name && slices.Equal(r.module, from.module) {
-			all = append(all, r)
-		}
-	}
-	for _, key := range []string{name.key, indexOf(from.Index)} {
-		for _, r := range all {
-			if key != "" && indexOf(r.Index) == key {
-				return r, true
+// instance finds the resource that a reference in from's module means: the only one of the name, or
+// the one of the key that is written or that from has.
+func (c *conversion) instance(key instanceKey, written string, from resource) *resource {
+	all := c.named[key]
+	for _, index := range []string{written, indexOf(from.Index)} {
+		for _, i := range all {
+			if index != "" && indexOf(c.list[i].Index) == index {
+				return &c.list[i]
 			}
 		}
 	}
-	if len(all) == 1 {
-		return all[0], true
+	if len(all) == 1 && (written == "" || c.list[all[0]].Index == nil) {
+		return &c.list[all[0]]
 	}
-	return resource{}, false
+	return nil
 }
 
-// refer is the value of an expression that is known only after the plan is applied: a reference
-// if it can only be one.
-func (c *conversion) refer(expression any, r resource, name string) any {
-	found := c.targets(expression, r, 0)
-	if len(found) == 1 {
-		return c.target(found[0], name)
+// refer is the value of an expression that is known only after the plan is applied: a reference if it
+// can only be one.
+func (c *conversion) refer(expression any, r resource, path []string) any {
+	name := path[len(path)-1]
+	var found []target
+	for _, t := range c.targets(expression, r, 0) {
+		if t.resource != nil || t.unclear {
+			found = append(found, t) // a constant is a condition, or what stands for no resource
+		}
 	}
-	return unknown(name + afterApply)
+	if _, ok := takes[name]; !ok || len(found) != 1 {
+		return unknown(strings.Join(path, ".") + afterApply)
+	}
+	if name == "role" && found[0].attribute == "" && r.Type == "aws_lambda_function" {
+		found[0].attribute = "arn"
+	}
+	return c.target(found[0], name)
 }
 
+// target is a reference to what an attribute of a name takes.
 func (c *conversion) target(t target, name string) any {
-	if attribute, ok := kinds[t.resource.Type].refs[t.attribute]; ok {
-		return reference(t.resource, attribute)
+	if t.resource == nil {
+		return unknown(name + afterApply)
 	}
-	if t.constant != nil {
-		return c.link(t.constant)
+	if t.attribute == "" {
+		t.attribute = cmp.Or(takes[name], "name")
+	}
+	if attribute, ok := kinds[t.resource.Type].refs[t.attribute]; ok && t.resource.Mode != "data" {
+		return c.reference(*t.resource, attribute)
+	}
+	if name == "event_source_arn" && t.resource.Mode != "data" {
+		return "arn:aws:" + t.resource.Type // a stream, which is no queue
 	}
 	return unknown(name + afterApply)
 }

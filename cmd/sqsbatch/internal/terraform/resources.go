@@ -1,26 +1,39 @@
 package terraform
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/internal/settings"
 )
 
 // A conversion makes a template of a plan.
 type conversion struct {
 	*plan
-	list  []resource
-	known map[string]any   // intrinsic functions of texts that name a resource of the plan: ARNs, URLs and ids
-	out   map[string]*made // by logical id
-	steps int              // references that were followed
-	order []string         // of out
+	options template.Options
+	list    []resource
+	ids     map[string]string         // logical ids by address
+	named   map[instanceKey][]int     // of list
+	keys    map[string][]string       // the keys that a module is called with, by its address without the last key
+	known   map[string]any            // references by what names a resource of the plan: ARNs, URLs and ids
+	twice   map[[2]string]bool        // type and name of resources that share the name
+	owned   map[string]bool           // what other resources, deleted ones included, have set in a resource
+	roles   map[string]*made          // by name
+	out     map[string]*made          // by logical id
+	steps   int                       // references that were followed
+	order   []string                  // of out
+	configs map[string]map[string]any // of the resources of a module, by their addresses in it
 }
 
 // made is a resource of the template.
 type made struct {
-	address, kind string
-	properties    []property
+	name, address, kind string // name is the address, or that of a part of the resource
+	properties          []property
 }
 
 type property struct {
@@ -56,10 +69,11 @@ func (m *made) append(name string, value any, from string) {
 	}
 }
 
-func (c *conversion) make(address, kind string) *made {
-	id := logicalID(address)
+// make returns the resource of the template for one of the plan, or for a part of it.
+func (c *conversion) make(r resource, part, kind string) *made {
+	id := c.ids[r.Address] + strings.ReplaceAll(part, ".", "_")
 	if c.out[id] == nil {
-		c.out[id] = &made{address: address, kind: kind}
+		c.out[id] = &made{name: r.Address + part, address: r.Address, kind: kind}
 		c.order = append(c.order, id)
 	}
 	return c.out[id]
@@ -74,7 +88,7 @@ type kind struct {
 }
 
 var (
-	queueRefs = map[string]string{"arn": "Arn", "id": "", "url": "", "name": "QueueName"}
+	queueRefs = map[string]string{"arn": "Arn", "id": "", "url": ""}
 	arnIsRef  = map[string]string{"arn": "", "id": ""}
 )
 
@@ -108,7 +122,7 @@ var kinds = map[string]kind{
 	"aws_lambda_function_event_invoke_config": {"AWS::Lambda::EventInvokeConfig", map[string]string{
 		"function_name": "FunctionName", "destination_config.on_failure.destination": "DestinationConfig.OnFailure.Destination",
 	}, nil},
-	"aws_iam_role":   {"AWS::IAM::Role", map[string]string{"name": "RoleName", "managed_policy_arns": "ManagedPolicyArns"}, map[string]string{"arn": "Arn", "name": "", "id": ""}},
+	"aws_iam_role":   {"AWS::IAM::Role", map[string]string{"name": "RoleName"}, map[string]string{"arn": "Arn", "name": "", "id": ""}},
 	"aws_iam_policy": {"AWS::IAM::ManagedPolicy", nil, arnIsRef},
 	"aws_kms_key":    {"AWS::KMS::Key", nil, map[string]string{"arn": "Arn", "key_id": "", "id": ""}},
 	"aws_kms_alias":  {"AWS::KMS::Alias", map[string]string{"name": "AliasName", "target_key_id": "TargetKeyId"}, map[string]string{"arn": "", "name": "", "id": ""}},
@@ -126,7 +140,7 @@ var kinds = map[string]kind{
 
 // attributes are Terraform's names of properties, for texts.
 var attributes = func() map[string]string {
-	names := map[string]string{"RedrivePolicy": "redrive_policy", "RedriveAllowPolicy": "redrive_allow_policy", "FilterCriteria": "filter_criteria", "KeyPolicy": "policy"}
+	names := map[string]string{"RedrivePolicy": "redrive_policy", "ManagedPolicyArns": "managed_policy_arns", "RedriveAllowPolicy": "redrive_allow_policy", "FilterCriteria": "filter_criteria", "KeyPolicy": "policy"}
 	for _, k := range kinds {
 		for attribute, property := range k.properties {
 			from, to := strings.Split(attribute, "."), strings.Split(property, ".")
@@ -140,6 +154,14 @@ var attributes = func() map[string]string {
 	return names
 }()
 
+// nameOf is the attribute with the name of a resource of a type.
+func nameOf(kind string) string {
+	if kind == "aws_lambda_function" {
+		return "function_name"
+	}
+	return "name"
+}
+
 // convert makes the resources of the template that stand for one of the plan.
 func (c *conversion) convert(r resource) {
 	if r.Mode == "data" {
@@ -150,16 +172,15 @@ func (c *conversion) convert(r resource) {
 		c.convertOther(r)
 		return
 	}
-	m := c.make(r.Address, k.name)
+	m := c.make(r, "", k.name)
 	nested := map[string]map[string]any{}
 	for _, attribute := range slices.Sorted(maps.Keys(k.properties)) {
 		v := c.value(r, strings.Split(attribute, ".")...)
 		if v == nil {
 			continue
 		}
-		_, own := k.refs[attribute]
-		if entries, ok := v.(map[string]any); ok && own && isIntrinsic(entries) {
-			v = unknown(attribute + afterApply) // a text with the other's name in it
+		if name, ok := v.(string); ok && k.refs != nil && attribute == nameOf(r.Type) && c.twice[[2]string{r.Type, name}] {
+			continue // the id is its name: another region or account has one of that name
 		}
 		first, rest, below := strings.Cut(k.properties[attribute], ".")
 		from, _, _ := strings.Cut(attribute, ".")
@@ -180,21 +201,36 @@ func (c *conversion) convert(r resource) {
 		}
 		m.set(first, v, from)
 	}
+	if name, ok := r.Values["name"].(string); ok && r.Type == "aws_iam_role" && !c.twice[[2]string{r.Type, name}] {
+		c.roles[name] = m
+	}
 	switch r.Type {
 	case "aws_sqs_queue":
-		m.set("RedrivePolicy", c.redrive(r, r), "redrive_policy")
-		m.set("RedriveAllowPolicy", c.json(r, "redrive_allow_policy"), "redrive_allow_policy")
-		if policy := c.json(r, "policy"); policy != nil {
-			c.queuePolicy(r, r.Address+".policy", map[string]any{"Ref": logicalID(r.Address)}, policy)
+		if c.isOwn(r, "redrive_policy", "") {
+			m.set("RedrivePolicy", c.redrive(r, r), "redrive_policy")
+		}
+		if c.isOwn(r, "redrive_allow_policy", "") {
+			m.set("RedriveAllowPolicy", c.json(r, "redrive_allow_policy"), "redrive_allow_policy")
+		}
+		if policy := c.json(r, "policy"); policy != nil && c.isOwn(r, "policy", "") {
+			c.queuePolicy(r, ".policy", c.reference(r, ""), policy)
 		}
 	case "aws_lambda_function":
 		m.properties = slices.DeleteFunc(m.properties, func(p property) bool {
 			return p.name == "ReservedConcurrentExecutions" && p.value == json.Number("-1") // as the provider says that there is none
 		})
+		if r.Values["package_type"] == "Image" && !strings.Contains(quote(at(r.Values, "environment")), `"`+settings.Prefix) {
+			m.set("Runtime", "an image of any language", "package_type")
+		}
 	case "aws_lambda_event_source_mapping":
 		m.set("FilterCriteria", c.filters(r), "filter_criteria")
 	case "aws_iam_role":
+		c.managed(r, m)
 		for i := range blocks(r.Values["inline_policy"]) {
+			name, _ := at(r.Values, "inline_policy", number(i), "name").(string)
+			if !c.isOwn(r, "inline_policy", name) {
+				continue
+			}
 			if policy := c.json(r, "inline_policy", number(i), "policy"); policy != nil {
 				m.append("Policies", map[string]any{"PolicyDocument": policy}, "inline_policy")
 			}
@@ -202,11 +238,16 @@ func (c *conversion) convert(r resource) {
 	case "aws_iam_policy":
 		m.set("PolicyDocument", c.json(r, "policy"), "policy")
 	case "aws_kms_key":
-		m.set("KeyPolicy", c.json(r, "policy"), "policy")
+		policy := c.json(r, "policy")
+		if policy == nil { // the default of KMS
+			policy = map[string]any{"Statement": map[string]any{"Effect": "Allow", "Action": "kms:*", "Resource": "*",
+				"Principal": map[string]any{"AWS": "arn:aws:iam::" + cmp.Or(c.options.AccountID, "000000000000") + ":root"}}}
+		}
+		m.set("KeyPolicy", policy, "policy")
 	case "aws_sns_topic_subscription":
 		m.set("RedrivePolicy", c.json(r, "redrive_policy"), "redrive_policy")
 	case "aws_cloudwatch_metric_alarm":
-		m.set("Dimensions", dimensions(c.value(r, "dimensions")), "dimensions")
+		m.set("Dimensions", c.dimensions(c.value(r, "dimensions")), "dimensions")
 		m.set("Metrics", c.metrics(r), "metric_query")
 	}
 }
@@ -215,9 +256,9 @@ func (c *conversion) convert(r resource) {
 func (c *conversion) convertOther(r resource) {
 	switch r.Type {
 	case "aws_sqs_queue_policy":
-		c.queuePolicy(r, r.Address, c.value(r, "queue_url"), c.json(r, "policy"))
+		c.queuePolicy(r, "", c.value(r, "queue_url"), c.json(r, "policy"))
 	case "aws_iam_role_policy":
-		m := c.make(r.Address, "AWS::IAM::RolePolicy")
+		m := c.make(r, "", "AWS::IAM::RolePolicy")
 		m.set("RoleName", c.value(r, "role"), "role")
 		m.set("PolicyDocument", c.json(r, "policy"), "policy")
 	case "aws_cloudwatch_event_target":
@@ -231,9 +272,9 @@ func (c *conversion) convertOther(r resource) {
 				target[to] = v
 			}
 		}
-		c.make(r.Address, "AWS::Events::Rule").append("Targets", target, "arn")
+		c.make(r, "", "AWS::Events::Rule").append("Targets", target, "arn")
 	case "aws_s3_bucket_notification":
-		m := c.make(r.Address, "AWS::S3::Bucket")
+		m := c.make(r, "", "AWS::S3::Bucket")
 		var list []any
 		for i := range blocks(r.Values["queue"]) {
 			list = append(list, map[string]any{"Queue": c.value(r, "queue", number(i), "queue_arn")})
@@ -246,48 +287,127 @@ func (c *conversion) convertOther(r resource) {
 func (c *conversion) amend(r resource) {
 	switch r.Type {
 	case "aws_sqs_queue_redrive_policy":
-		if q, ok := c.named(c.value(r, "queue_url")); ok {
+		if q, ok := c.made(c.value(r, "queue_url")); ok {
 			q.setFrom(place{r.Address, "redrive_policy"}, "RedrivePolicy", c.redrive(r, resource{Address: q.address}))
 		}
 	case "aws_sqs_queue_redrive_allow_policy":
-		if q, ok := c.named(c.value(r, "queue_url")); ok {
+		if q, ok := c.made(c.value(r, "queue_url")); ok {
 			q.setFrom(place{r.Address, "redrive_allow_policy"}, "RedriveAllowPolicy", c.json(r, "redrive_allow_policy"))
 		}
 	case "aws_kms_key_policy":
-		if k, ok := c.named(c.value(r, "key_id")); ok {
+		if k, ok := c.made(c.value(r, "key_id")); ok {
 			k.setFrom(place{r.Address, "policy"}, "KeyPolicy", c.json(r, "policy"))
 		}
 	case "aws_iam_role_policy_attachment":
 		c.attach(r, c.value(r, "policy_arn"), []any{c.value(r, "role")})
 	case "aws_iam_policy_attachment":
-		roles, _ := c.value(r, "roles").([]any)
-		c.attach(r, c.value(r, "policy_arn"), roles)
+		switch roles := c.value(r, "roles").(type) {
+		case []any:
+			c.attach(r, c.value(r, "policy_arn"), roles)
+		case fn:
+			c.attach(r, c.value(r, "policy_arn"), []any{roles})
+		}
 	}
 }
 
 // attach gives roles a policy of the plan, or one of AWS's or of another plan by its ARN.
 func (c *conversion) attach(r resource, policy any, roles []any) {
-	if own, ok := c.named(policy); ok {
-		for _, role := range roles {
-			own.append("Roles", role, "roles")
-		}
-		return
-	}
 	for _, role := range roles {
-		if m, ok := c.named(role); ok {
-			m.append("ManagedPolicyArns", policy, "managed_policy_arns")
-			continue
+		if role == nil {
+			role = unknown("a role of " + r.Address + afterApply)
 		}
-		m := c.make(r.Address, "AWS::IAM::ManagedPolicy") // of a role that may be any
-		m.append("Roles", role, "role")
-		m.set("PolicyDocument", unknown("it is attached by "+r.Address), "policy_arn")
+		m, known := c.made(role)
+		if own, ok := c.made(policy); ok {
+			own.append("Roles", role, "roles")
+		} else if known {
+			m.append("ManagedPolicyArns", policy, "managed_policy_arns")
+		} else {
+			m := c.make(r, "", "AWS::IAM::ManagedPolicy") // of a role that may be any
+			m.append("Roles", role, "role")
+			m.set("PolicyDocument", unknown("it is attached by "+r.Address), "policy_arn")
+		}
 	}
 }
 
-// named returns the resource that a value names, by a reference, or a role by its name.
-func (c *conversion) named(v any) (*made, bool) {
+// managed sets the managed policies of a role. Those of the plan list the role instead.
+func (c *conversion) managed(r resource, m *made) {
+	list, ok := c.value(r, "managed_policy_arns").([]any)
+	if !ok {
+		m.set("ManagedPolicyArns", c.value(r, "managed_policy_arns"), "managed_policy_arns")
+		return
+	}
+	for i, arn := range list {
+		text, _ := at(r.Values, "managed_policy_arns", number(i)).(string)
+		if !c.isOwn(r, "managed_policy_arns", text) {
+			continue
+		}
+		if _, own := arn.(fn); own && c.policyOf(text) != nil {
+			c.make(*c.policyOf(text), "", kinds["aws_iam_policy"].name).append("Roles", c.reference(r, ""), "roles")
+			continue
+		}
+		m.append("ManagedPolicyArns", arn, "managed_policy_arns")
+	}
+}
+
+// policyOf returns the policy of the plan with an ARN.
+func (c *conversion) policyOf(arn string) *resource {
+	for i := range c.list {
+		if c.list[i].Type == "aws_iam_policy" && arn != "" && c.list[i].Values["arn"] == arn {
+			return &c.list[i]
+		}
+	}
+	return nil
+}
+
+// own names a part of a resource that another resource sets.
+func own(resource any, attribute, name string) string {
+	return fmt.Sprint(resource) + "\x00" + attribute + "\x00" + name
+}
+
+// parts are the types of resources that set a part of another one: the attribute that names the
+// other, what they set of it, and the attribute that says which.
+var parts = map[string][3]string{
+	"aws_sqs_queue_policy":               {"queue_url", "policy", ""},
+	"aws_sqs_queue_redrive_policy":       {"queue_url", "redrive_policy", ""},
+	"aws_sqs_queue_redrive_allow_policy": {"queue_url", "redrive_allow_policy", ""},
+	"aws_iam_role_policy":                {"role", "inline_policy", "name"},
+	"aws_iam_role_policy_attachment":     {"role", "managed_policy_arns", "policy_arn"},
+}
+
+// setParts notes what other resources set, or have set until the plan deletes them.
+func (c *conversion) setParts() {
+	c.owned = map[string]bool{}
+	add := func(kind string, values map[string]any) {
+		if p, ok := parts[kind]; ok && values[p[0]] != nil {
+			name, _ := values[p[2]].(string)
+			c.owned[own(values[p[0]], p[1], name)] = true
+		}
+	}
+	for _, r := range c.list {
+		if r.Type != "aws_iam_role_policy_attachment" { // whose policy the role has
+			add(r.Type, r.Values)
+		}
+	}
+	for _, change := range c.Changes {
+		if slices.Contains(change.Change.Actions, "delete") || slices.Contains(change.Change.Actions, "update") {
+			add(change.Type, change.Change.Before)
+		}
+	}
+}
+
+// isOwn reports whether a part of a resource is its own. Another resource may have set it: the
+// provider reads it into both.
+func (c *conversion) isOwn(r resource, attribute, name string) bool {
+	return c.expression(r, attribute) != nil || !slices.ContainsFunc([]string{"id", "url", "name"}, func(by string) bool {
+		return c.owned[own(r.Values[by], attribute, name)]
+	})
+}
+
+// made returns the resource of the template that a value names, by a reference, or a role by its
+// name.
+func (c *conversion) made(v any) (*made, bool) {
 	switch v := v.(type) {
-	case map[string]any:
+	case fn:
 		if id, ok := v["Ref"].(string); ok {
 			return c.out[id], c.out[id] != nil
 		}
@@ -296,20 +416,15 @@ func (c *conversion) named(v any) (*made, bool) {
 			return c.out[id], c.out[id] != nil
 		}
 	case string:
-		for _, id := range c.order {
-			m := c.out[id]
-			if i := slices.IndexFunc(m.properties, func(p property) bool { return p.name == "RoleName" && p.value == v }); i >= 0 && m.kind == "AWS::IAM::Role" {
-				return m, true
-			}
-		}
+		m := c.roles[v]
+		return m, m != nil
 	}
 	return nil, false
 }
 
-// queuePolicy adds a policy of a queue. The one in the queue itself has an id of its own.
-func (c *conversion) queuePolicy(r resource, id string, queue, policy any) {
-	m := c.make(id, "AWS::SQS::QueuePolicy")
-	m.address = r.Address
+// queuePolicy adds a policy of a queue. The one in the queue itself is a part of it.
+func (c *conversion) queuePolicy(r resource, part string, queue, policy any) {
+	m := c.make(r, part, "AWS::SQS::QueuePolicy")
 	m.append("Queues", queue, "queue_url")
 	m.set("PolicyDocument", policy, "policy")
 }
@@ -318,15 +433,14 @@ func (c *conversion) queuePolicy(r resource, id string, queue, policy any) {
 // plan is applied, its queue may still be known: the only other queue that it refers to.
 func (c *conversion) redrive(r, of resource) any {
 	v := c.json(r, "redrive_policy")
-	if entries, _ := v.(map[string]any); entries[Unknown] == nil {
+	if f, ok := v.(fn); !ok || f[Unknown] == nil {
 		return v
 	}
-	found := c.targets(c.expression(r, "redrive_policy"), r, 0)
 	policy := map[string]any{"deadLetterTargetArn": v, "maxReceiveCount": v}
 	queues := map[string]any{}
-	for _, t := range found {
-		if t.resource.Type == "aws_sqs_queue" && t.resource.Address != of.Address {
-			queues[t.resource.Address] = map[string]any{"Fn::GetAtt": []any{logicalID(t.resource.Address), "Arn"}}
+	for _, t := range c.targets(c.expression(r, "redrive_policy"), r, 0) {
+		if t.resource != nil && t.resource.Type == "aws_sqs_queue" && t.resource.Address != of.Address {
+			queues[t.resource.Address] = c.reference(*t.resource, "Arn")
 		}
 		if given, ok := t.constant.(map[string]any); ok && given["maxReceiveCount"] != nil {
 			policy["maxReceiveCount"] = given["maxReceiveCount"]
@@ -361,7 +475,7 @@ func (c *conversion) metrics(r resource) any {
 		}
 		if name := c.value(r, "metric_query", number(i), "metric", "metric_name"); name != nil {
 			metric := map[string]any{"MetricName": name}
-			if d := dimensions(c.value(r, "metric_query", number(i), "metric", "dimensions")); d != nil {
+			if d := c.dimensions(c.value(r, "metric_query", number(i), "metric", "dimensions")); d != nil {
 				metric["Dimensions"] = d
 			}
 			query["MetricStat"] = map[string]any{"Metric": metric}
@@ -371,14 +485,18 @@ func (c *conversion) metrics(r resource) any {
 	return anyOf(list)
 }
 
-func dimensions(v any) any {
+func (c *conversion) dimensions(v any) any {
 	entries, ok := v.(map[string]any)
-	if !ok || isIntrinsic(entries) {
+	if !ok {
 		return v
 	}
 	var list []any
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
-		list = append(list, map[string]any{"Name": name, "Value": entries[name]})
+		value := entries[name]
+		if text, ok := value.(string); ok && c.twice[[2]string{"aws_sqs_queue", text}] {
+			value = unknown("there are several queues named " + text)
+		}
+		list = append(list, map[string]any{"Name": name, "Value": value})
 	}
 	return anyOf(list)
 }
