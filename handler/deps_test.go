@@ -51,7 +51,7 @@ func TestAFunctionLinksNothingThatItDoesNotImport(t *testing.T) {
 // made of and nothing more.
 func TestClassifiersAndMiddlewareLinkWhatTheyAreMadeOf(t *testing.T) {
 	for p, links := range map[string][]string{
-		"classify/httpstatus":   {own + "classify/internal/"},
+		"classify/httpstatus":   {own + "classify/internal"},
 		"classify/awserr":       {own + "classify/", "github.com/aws/smithy-go", "github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/aws-sdk-go-v2/internal/"},
 		"middleware/ratelimit":  {"golang.org/x/time/rate"},
 		"middleware/breaker":    {"github.com/sony/gobreaker/v2"},

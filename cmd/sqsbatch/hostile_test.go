@@ -154,7 +154,7 @@ func TestLocalAndServe_ObeyNoOne(t *testing.T) {
 	for _, args := range [][]string{{"--event", "-"}, {"--event", "-", "--output", "json"}, {"--event", "-", "--mode", "poll"}} {
 		var out, errOut bytes.Buffer
 		args = append([]string{"local", "--once", "--timeout", "2s", "./testdata/hostile"}, args...)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // the function may have to be built
 		interrupts := make(chan os.Signal, 2)
 		context.AfterFunc(ctx, func() { close(interrupts) })
 		cli.Run(ctx, root(cli.IO{Args: args, Stdin: strings.NewReader(string(text)), Stdout: show.To(&out), Stderr: show.To(&errOut), Interrupts: interrupts}))

@@ -254,7 +254,7 @@ func (c *trialCourse) run(ctx, kill context.Context, timeout time.Duration) erro
 	ran := make(chan error, 1)
 	go func() {
 		err := c.stack.run(ctx, kill)
-		cancel(cmp.Or(err, context.Cause(kill))) // ends feed if the mapping ended by itself
+		cancel(cmp.Or(context.Cause(kill), err)) // ends feed if the mapping ended by itself
 		ran <- err
 	}()
 	err := c.feed(ctx)
