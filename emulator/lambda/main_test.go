@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	awslambda "github.com/aws/aws-lambda-go/lambda"
 	"go.uber.org/goleak"
@@ -19,6 +20,13 @@ import (
 
 // TestMain runs the test binary as a bootstrap, built with aws-lambda-go, if TEST_BOOTSTRAP
 // is set.
+// hang never returns. With select {} Go would end a program without cgo: it calls that a deadlock.
+func hang() {
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+
 func TestMain(m *testing.M) {
 	switch mode := os.Getenv("TEST_BOOTSTRAP"); mode {
 	case "":
@@ -28,7 +36,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "giving up")
 		os.Exit(3)
 	case "hang-at-start":
-		select {}
+		hang()
 	case "raw":
 		raw()
 	case "init-error":
@@ -68,7 +76,7 @@ func bootstrap(ctx context.Context, c command) (any, error) {
 		os.Exit(c.Size)
 	case "hang":
 		fmt.Println("hanging")
-		select {}
+		hang()
 	case "big":
 		return strings.Repeat("x", c.Size), nil
 	case "print":
@@ -83,7 +91,7 @@ func bootstrap(ctx context.Context, c command) (any, error) {
 			return nil, err
 		}
 		fmt.Println(child.Process.Pid)
-		select {}
+		hang()
 	case "escape": // prints, starts a child in its own session, and ends
 		child := exec.Command("sleep", "60")
 		child.Stdout, child.Stderr = os.Stdout, os.Stderr
@@ -106,7 +114,7 @@ func bootstrap(ctx context.Context, c command) (any, error) {
 		if met.Add(1) == 2 {
 			os.Exit(3)
 		}
-		select {}
+		hang()
 	case "wait for release":
 		<-released
 		return nil, nil

@@ -486,16 +486,16 @@ func raw() {
 				os.Exit(1)
 			}
 			fmt.Fprintf(conn, "POST /2018-06-01/runtime/invocation/%s/response HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf", id)
-			select {}
+			hang()
 		case "hang":
 			fmt.Println("hanging")
-			select {}
+			hang()
 		case "leave": // ask for an invocation and do not wait for it
 			post("invocation/"+id+"/response", "fine")
 			client := http.Client{Timeout: 200 * time.Millisecond}
 			_, _ = client.Get(runtimeURL() + "invocation/next")
 			fmt.Println("left")
-			select {}
+			hang()
 		}
 	}
 }
