@@ -18,8 +18,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/emulator/lambda"
 )
 
-// TestMain runs the test binary as a bootstrap, built with aws-lambda-go, if TEST_BOOTSTRAP
-// is set.
 // hang never returns. With select {} Go would end a program without cgo: it calls that a deadlock.
 func hang() {
 	for {
@@ -27,6 +25,8 @@ func hang() {
 	}
 }
 
+// TestMain runs the test binary as a bootstrap, built with aws-lambda-go, if TEST_BOOTSTRAP
+// is set.
 func TestMain(m *testing.M) {
 	switch mode := os.Getenv("TEST_BOOTSTRAP"); mode {
 	case "":
