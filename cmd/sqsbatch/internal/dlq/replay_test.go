@@ -7,6 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
@@ -40,6 +44,24 @@ func TestReplay_SendsEachMessageToItsSource(t *testing.T) {
 		b.must(0, "replay", "orders-dead", "--by", "send", "--to", "parked", "--yes")
 		b.expect("parked", `{"n":4}`)
 		b.expect("orders-dead")
+	})
+}
+
+// A replayed message goes on in its trace.
+func TestReplay_KeepsTheTraceHeader(t *testing.T) {
+	virtual(t, func(b *bench) {
+		const trace = "Root=1-5759e988-bd862e3fe1be46a994272793"
+		_, err := b.client.SendMessage(b.Context(), &awssqs.SendMessageInput{
+			QueueUrl: aws.String(b.server.QueueURL("orders-dead")), MessageBody: aws.String(`{"n":1}`),
+			MessageSystemAttributes: map[string]types.MessageSystemAttributeValue{"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String(trace)}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.must(0, "replay", "orders-dead", "--to", "parked", "--by", "send", "--yes")
+		if got := b.drain("parked"); len(got) != 1 || got[0].Attributes["AWSTraceHeader"] != trace {
+			t.Errorf("%+v", got)
+		}
 	})
 }
 
