@@ -55,13 +55,11 @@ func (o *options) check(in input) *file {
 	}
 	f.generated = f.generated || t.OfCDK()
 	if f.err = o.choose(f, t); f.err == nil {
-		f.Result, f.err = apply(t, f.parameters)
+		f.Result, f.err = apply(t, f.options())
 		f.judged = o.judge(f.path, f.Result)
 	}
 	f.notes = append(f.notes, f.undecided()...)
-	if st, err := t.Stack(template.Options{Parameters: f.parameters}); f.err == nil && err == nil && !hasSubject(st) {
-		f.notes = append(f.notes, "it has no SQS queue and no event source mapping, so there is nothing to check")
-	}
+	f.noteSubject(t, f.options())
 	return f
 }
 
@@ -89,11 +87,7 @@ func (f *file) checkPlan() {
 		f.err = fmt.Errorf("%s: %w", f.path, err)
 		return
 	}
-	st, err := source.Template.Stack(source.Options)
-	if err == nil {
-		f.Result, err = rules.Check(st)
-	}
-	if err != nil {
+	if f.Result, err = apply(source.Template, source.Options); err != nil {
 		f.err = fmt.Errorf("%s: %w", f.path, err)
 		return
 	}
@@ -112,9 +106,7 @@ func (f *file) checkPlan() {
 		u.Pos, u.EndCol = template.Pos{}, 0
 		f.Unknown[i] = u
 	}
-	if !hasSubject(st) {
-		f.notes = append(f.notes, "it has no SQS queue and no event source mapping, so there is nothing to check")
-	}
+	f.noteSubject(source.Template, source.Options)
 }
 
 func parse(path string, src []byte) (*template.Template, error) {
@@ -129,9 +121,12 @@ func parse(path string, src []byte) (*template.Template, error) {
 	return t, nil
 }
 
-// apply applies the rules to a template with values for its parameters.
-func apply(t *template.Template, parameters map[string]string) (rules.Result, error) {
-	st, err := t.Stack(template.Options{Parameters: parameters})
+// options are what the template alone does not say.
+func (f *file) options() template.Options { return template.Options{Parameters: f.parameters} }
+
+// apply applies the rules to a template.
+func apply(t *template.Template, o template.Options) (rules.Result, error) {
+	st, err := t.Stack(o)
 	if err != nil {
 		return rules.Result{}, err
 	}
@@ -228,6 +223,13 @@ func (o *options) unusedParameter(files []*file) error {
 		}
 	}
 	return nil
+}
+
+// noteSubject notes that a template has nothing to check.
+func (f *file) noteSubject(t *template.Template, o template.Options) {
+	if st, err := t.Stack(o); f.err == nil && err == nil && !hasSubject(st) {
+		f.notes = append(f.notes, "it has no SQS queue and no event source mapping, so there is nothing to check")
+	}
 }
 
 // hasSubject says whether a template has something that the rules are about.

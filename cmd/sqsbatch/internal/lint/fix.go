@@ -73,7 +73,7 @@ func (o *options) fixOne(f *file, x rules.Finding) bool {
 	if err != nil {
 		return false
 	}
-	said, err := apply(t, f.parameters)
+	said, err := apply(t, f.options())
 	result := o.judge(f.path, said)
 	like := func(other rules.Finding) bool { return other.ID == x.ID && other.Resource == x.Resource } // the message may have a value
 	isError := func(other rules.Finding) bool { return other.Severity == rules.Error }

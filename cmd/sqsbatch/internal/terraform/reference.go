@@ -52,8 +52,7 @@ func (c *conversion) index() {
 	c.list, c.known = c.resources(), map[string]any{}
 	c.ids, c.named, c.keys = map[string]string{}, map[instanceKey][]int{}, map[string][]string{}
 	c.configs = map[string]map[string]any{}
-	c.twice, c.roles = map[[2]string]bool{}, map[string]*made{}
-	names := map[[2]string]bool{}
+	c.count, c.roles = map[[2]string]int{}, map[string]*made{}
 	for i, r := range c.list {
 		// A queue without a known name has the id as its name, so that must be a good one.
 		c.ids[r.Address] = fmt.Sprintf("T%d_%.40s", i, unsafe.ReplaceAllString(r.Name, "_"))
@@ -69,9 +68,7 @@ func (c *conversion) index() {
 			continue
 		}
 		if name, ok := r.Values[nameOf(r.Type)].(string); ok && kinds[r.Type].refs != nil {
-			at := [2]string{r.Type, name}
-			c.twice[at] = c.twice[at] || names[at]
-			names[at] = true
+			c.count[[2]string{r.Type, name}]++
 		}
 		for attribute, name := range kinds[r.Type].refs {
 			text, ok := r.Values[attribute].(string)
@@ -149,7 +146,7 @@ func (c *conversion) value(r resource, path ...string) any {
 		return c.refer(expression, r, path)
 	}
 	last := path[len(path)-1]
-	if name, ok := v.(string); ok && (last == "role" && c.twice[[2]string{"aws_iam_role", name}] || last == "function_name" && r.Type != "aws_lambda_function" && c.twice[[2]string{"aws_lambda_function", name}]) {
+	if name, ok := v.(string); ok && (last == "role" && c.count[[2]string{"aws_iam_role", name}] > 1 || last == "function_name" && r.Type != "aws_lambda_function" && c.count[[2]string{"aws_lambda_function", name}] > 1) {
 		return unknown("there are several of the name " + name)
 	}
 	missing, ok := c.unknownAt(r, path).(map[string]any)
@@ -199,7 +196,7 @@ func (c *conversion) link(v any) any {
 			}
 		case len(parts) == 6 && parts[2] == "sqs" && (parts[3] != c.options.Region || parts[4] != c.options.AccountID):
 			// The template's queues are in one region and account, so one of that name would be taken for it.
-			if i := slices.IndexFunc(c.list, func(r resource) bool { return r.Type == "aws_sqs_queue" && r.Values["name"] == parts[5] }); i >= 0 {
+			if c.count[[2]string{"aws_sqs_queue", parts[5]}] > 0 {
 				return unknown(v + " is in another region or account")
 			}
 		}

@@ -21,7 +21,7 @@ type conversion struct {
 	named   map[instanceKey][]int     // of list
 	keys    map[string][]string       // the keys that a module is called with, by its address without the last key
 	known   map[string]any            // references by what names a resource of the plan: ARNs, URLs and ids
-	twice   map[[2]string]bool        // type and name of resources that share the name
+	count   map[[2]string]int         // resources of a type and a name
 	owned   map[string]bool           // what other resources, deleted ones included, have set in a resource
 	roles   map[string]*made          // by name
 	out     map[string]*made          // by logical id
@@ -145,7 +145,7 @@ var attributes = func() map[string]string {
 		for attribute, property := range k.properties {
 			from, to := strings.Split(attribute, "."), strings.Split(property, ".")
 			for i := range to {
-				if i < len(from) && !slices.Contains([]string{"Name", "Role", "Enabled", "Source", "Handler", "Protocol", "Target", "Arn"}, to[i]) {
+				if i < len(from) && !slices.Contains([]string{"Name", "Role", "Enabled", "Source", "Handler", "Protocol", "Target", "Arn", "Destination"}, to[i]) {
 					names[to[i]] = from[i]
 				}
 			}
@@ -179,7 +179,7 @@ func (c *conversion) convert(r resource) {
 		if v == nil {
 			continue
 		}
-		if name, ok := v.(string); ok && k.refs != nil && attribute == nameOf(r.Type) && c.twice[[2]string{r.Type, name}] {
+		if name, ok := v.(string); ok && k.refs != nil && attribute == nameOf(r.Type) && c.count[[2]string{r.Type, name}] > 1 {
 			continue // the id is its name: another region or account has one of that name
 		}
 		first, rest, below := strings.Cut(k.properties[attribute], ".")
@@ -201,7 +201,7 @@ func (c *conversion) convert(r resource) {
 		}
 		m.set(first, v, from)
 	}
-	if name, ok := r.Values["name"].(string); ok && r.Type == "aws_iam_role" && !c.twice[[2]string{r.Type, name}] {
+	if name, ok := r.Values["name"].(string); ok && r.Type == "aws_iam_role" && c.count[[2]string{r.Type, name}] == 1 {
 		c.roles[name] = m
 	}
 	switch r.Type {
@@ -225,7 +225,6 @@ func (c *conversion) convert(r resource) {
 	case "aws_lambda_event_source_mapping":
 		m.set("FilterCriteria", c.filters(r), "filter_criteria")
 	case "aws_iam_role":
-		c.managed(r, m)
 		for i := range blocks(r.Values["inline_policy"]) {
 			name, _ := at(r.Values, "inline_policy", number(i), "name").(string)
 			if !c.isOwn(r, "inline_policy", name) {
@@ -298,6 +297,18 @@ func (c *conversion) amend(r resource) {
 		if k, ok := c.made(c.value(r, "key_id")); ok {
 			k.setFrom(place{r.Address, "policy"}, "KeyPolicy", c.json(r, "policy"))
 		}
+	case "aws_iam_role": // lists what is attached to it, too
+		arns := c.value(r, "managed_policy_arns")
+		list, ok := arns.([]any)
+		if !ok && arns != nil {
+			list = []any{arns}
+		}
+		for i, arn := range list {
+			text, _ := at(r.Values, "managed_policy_arns", number(i)).(string)
+			if c.isOwn(r, "managed_policy_arns", text) {
+				c.attach(r, arn, []any{c.reference(r, "")})
+			}
+		}
 	case "aws_iam_role_policy_attachment":
 		c.attach(r, c.value(r, "policy_arn"), []any{c.value(r, "role")})
 	case "aws_iam_policy_attachment":
@@ -312,14 +323,14 @@ func (c *conversion) amend(r resource) {
 
 // attach gives roles a policy of the plan, or one of AWS's or of another plan by its ARN.
 func (c *conversion) attach(r resource, policy any, roles []any) {
+	own, ok := c.made(policy)
 	for _, role := range roles {
 		if role == nil {
 			role = unknown("a role of " + r.Address + afterApply)
 		}
-		m, known := c.made(role)
-		if own, ok := c.made(policy); ok {
+		if ok {
 			own.append("Roles", role, "roles")
-		} else if known {
+		} else if m, known := c.made(role); known {
 			m.append("ManagedPolicyArns", policy, "managed_policy_arns")
 		} else {
 			m := c.make(r, "", "AWS::IAM::ManagedPolicy") // of a role that may be any
@@ -327,36 +338,6 @@ func (c *conversion) attach(r resource, policy any, roles []any) {
 			m.set("PolicyDocument", unknown("it is attached by "+r.Address), "policy_arn")
 		}
 	}
-}
-
-// managed sets the managed policies of a role. Those of the plan list the role instead.
-func (c *conversion) managed(r resource, m *made) {
-	list, ok := c.value(r, "managed_policy_arns").([]any)
-	if !ok {
-		m.set("ManagedPolicyArns", c.value(r, "managed_policy_arns"), "managed_policy_arns")
-		return
-	}
-	for i, arn := range list {
-		text, _ := at(r.Values, "managed_policy_arns", number(i)).(string)
-		if !c.isOwn(r, "managed_policy_arns", text) {
-			continue
-		}
-		if _, own := arn.(fn); own && c.policyOf(text) != nil {
-			c.make(*c.policyOf(text), "", kinds["aws_iam_policy"].name).append("Roles", c.reference(r, ""), "roles")
-			continue
-		}
-		m.append("ManagedPolicyArns", arn, "managed_policy_arns")
-	}
-}
-
-// policyOf returns the policy of the plan with an ARN.
-func (c *conversion) policyOf(arn string) *resource {
-	for i := range c.list {
-		if c.list[i].Type == "aws_iam_policy" && arn != "" && c.list[i].Values["arn"] == arn {
-			return &c.list[i]
-		}
-	}
-	return nil
 }
 
 // own names a part of a resource that another resource sets.
@@ -493,7 +474,7 @@ func (c *conversion) dimensions(v any) any {
 	var list []any
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		value := entries[name]
-		if text, ok := value.(string); ok && c.twice[[2]string{"aws_sqs_queue", text}] {
+		if text, ok := value.(string); ok && c.count[[2]string{"aws_sqs_queue", text}] > 1 {
 			value = unknown("there are several queues named " + text)
 		}
 		list = append(list, map[string]any{"Name": name, "Value": value})
