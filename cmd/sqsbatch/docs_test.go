@@ -210,7 +210,8 @@ func TestPages_ShowWhatIsPrinted(t *testing.T) {
 	invocation, run, _ := strings.Cut(run, "to come back\n")
 	_, end, _ := strings.Cut(run, "\n\n")
 	result, _, _ := strings.Cut(end, "\n\n")
-	shows(t, readme, "local", invocation+"to come back\n…\n"+result+"\n")
+	shows(t, readme, "local", result+"\n")
+	shows(t, local, "run", invocation+"to come back\n…\n")
 	shows(t, local, "local", end)
 
 	line := regexp.MustCompile(`(?m)^go run \./cmd/sqsbatch (sqs .*)$`).FindStringSubmatch(docpage.Read(t, emulators))
