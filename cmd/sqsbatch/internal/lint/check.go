@@ -12,6 +12,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/source"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/terraform"
 )
@@ -82,31 +83,41 @@ func (o *options) read(in input) ([]byte, error) {
 // attributes, and fixes say what to write in HCL: the source is not known.
 func (f *file) checkPlan() {
 	f.generated = true
-	source, err := terraform.Read(f.src)
+	s, err := terraform.Read(f.src)
 	if err != nil {
 		f.err = fmt.Errorf("%s: %w", f.path, err)
 		return
 	}
-	if f.Result, err = apply(source.Template, source.Options); err != nil {
+	if f.Result, err = apply(s.Template, s.Options); err != nil {
 		f.err = fmt.Errorf("%s: %w", f.path, err)
 		return
 	}
+	f.relocate(s)
+	f.noteSubject(s.Template, s.Options)
+}
+
+// relocate gives what was found the places that the template was written from, and fixes that can
+// be made there. It leaves out what is there for the others only.
+func (f *file) relocate(s *source.Source) {
+	f.Findings = slices.DeleteFunc(f.Findings, func(x rules.Finding) bool { return s.IsContext(x.Resource) })
+	f.Unknown = slices.DeleteFunc(f.Unknown, func(u rules.Unknown) bool { return s.IsContext(u.Resource) })
 	for i, x := range f.Findings {
-		x.Resource, x.Attribute = source.Place(x.Pos)
-		x.Message = source.Text(x.Message)
+		at := s.Place(x.Pos)
+		x.Resource, x.Attribute = at.Address, at.Attribute
+		x.Message = s.Text(x.Message)
 		if x.Fix != nil {
-			x.Fix = &rules.Fix{Says: terraform.Setting(x.Fix.Name, x.Fix.Value)}
+			x.Fix = &rules.Fix{Says: s.Setting(at, x.Fix.Name, x.Fix.Value)}
 		}
 		x.Pos, x.EndCol = template.Pos{}, 0
 		f.Findings[i] = x
 	}
 	for i, u := range f.Unknown {
-		u.Resource, u.Attribute = source.Place(u.Pos)
-		u.Message = source.Text(u.Message)
+		at := s.Place(u.Pos)
+		u.Resource, u.Attribute = at.Address, at.Attribute
+		u.Message = s.Text(u.Message)
 		u.Pos, u.EndCol = template.Pos{}, 0
 		f.Unknown[i] = u
 	}
-	f.noteSubject(source.Template, source.Options)
 }
 
 func parse(path string, src []byte) (*template.Template, error) {

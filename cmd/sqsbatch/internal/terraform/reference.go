@@ -11,18 +11,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/source"
 )
 
-// Unknown is the function of a value that is known only after the plan is applied.
-const Unknown = template.UnknownFunction
+// fn and unknown are short: values are full of them.
+type fn = source.Func
 
-// A fn is a function of CloudFormation's in a value. Mappings of the plan are none, whatever their
-// names are.
-type fn map[string]any
-
-// unknown is a value that is not known for a reason.
-func unknown(reason string) fn { return fn{Unknown: reason} }
+var unknown = source.Unknown
 
 const (
 	// maxDepth bounds how many variables and outputs are followed from one value.
@@ -52,7 +47,7 @@ func (c *conversion) index() {
 	c.list, c.known = c.resources(), map[string]any{}
 	c.ids, c.named, c.keys = map[string]string{}, map[instanceKey][]int{}, map[string][]string{}
 	c.configs = map[string]map[string]any{}
-	c.count, c.roles = map[[2]string]int{}, map[string]*made{}
+	c.count, c.roles = map[[2]string]int{}, map[string]*source.Resource{}
 	for i, r := range c.list {
 		// A queue without a known name has the id as its name, so that must be a good one.
 		c.ids[r.Address] = fmt.Sprintf("T%d_%.40s", i, unsafe.ReplaceAllString(r.Name, "_"))
@@ -94,10 +89,7 @@ func address(list []step) string {
 
 // reference is an attribute of CloudFormation's of a resource of the plan, "" for its Ref.
 func (c *conversion) reference(r resource, attribute string) fn {
-	if attribute == "" {
-		return fn{"Ref": c.ids[r.Address]}
-	}
-	return fn{"Fn::GetAtt": []any{c.ids[r.Address], attribute}}
+	return source.GetAtt(c.ids[r.Address], attribute)
 }
 
 // number is an index in a path.

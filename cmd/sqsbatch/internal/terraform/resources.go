@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/source"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 )
@@ -23,58 +24,19 @@ type conversion struct {
 	known   map[string]any            // references by what names a resource of the plan: ARNs, URLs and ids
 	count   map[[2]string]int         // resources of a type and a name
 	owned   map[string]bool           // what other resources, deleted ones included, have set in a resource
-	roles   map[string]*made          // by name
-	out     map[string]*made          // by logical id
+	roles   map[string]*source.Resource          // by name
+	out     map[string]*source.Resource          // by logical id
 	steps   int                       // references that were followed
-	order   []string                  // of out
+	order   []*source.Resource        // of out
 	configs map[string]map[string]any // of the resources of a module, by their addresses in it
 }
 
-// made is a resource of the template.
-type made struct {
-	name, address, kind string // name is the address, or that of a part of the resource
-	properties          []property
-}
-
-type property struct {
-	name  string
-	value any
-	from  place
-}
-
-// set sets a property from an attribute of the resource itself.
-func (m *made) set(name string, value any, attribute string) {
-	m.setFrom(place{m.address, attribute}, name, value)
-}
-
-// setFrom sets a property, that another resource of Terraform's may be for.
-func (m *made) setFrom(from place, name string, value any) {
-	if value == nil {
-		return
-	}
-	if i := slices.IndexFunc(m.properties, func(p property) bool { return p.name == name }); i >= 0 {
-		m.properties[i].value, m.properties[i].from = value, from
-		return
-	}
-	m.properties = append(m.properties, property{name, value, from})
-}
-
-// append adds to a list.
-func (m *made) append(name string, value any, from string) {
-	i := slices.IndexFunc(m.properties, func(p property) bool { return p.name == name })
-	if i < 0 {
-		m.set(name, []any{value}, from)
-	} else if list, ok := m.properties[i].value.([]any); ok {
-		m.properties[i].value = append(list, value)
-	}
-}
-
 // make returns the resource of the template for one of the plan, or for a part of it.
-func (c *conversion) make(r resource, part, kind string) *made {
+func (c *conversion) make(r resource, part, kind string) *source.Resource {
 	id := c.ids[r.Address] + strings.ReplaceAll(part, ".", "_")
 	if c.out[id] == nil {
-		c.out[id] = &made{name: r.Address + part, address: r.Address, kind: kind}
-		c.order = append(c.order, id)
+		c.out[id] = &source.Resource{ID: id, Name: r.Address + part, Address: r.Address, Type: kind}
+		c.order = append(c.order, c.out[id])
 	}
 	return c.out[id]
 }
@@ -199,7 +161,7 @@ func (c *conversion) convert(r resource) {
 			}
 			v = nested[first]
 		}
-		m.set(first, v, from)
+		m.Set(first, v, from)
 	}
 	if name, ok := r.Values["name"].(string); ok && r.Type == "aws_iam_role" && c.count[[2]string{r.Type, name}] == 1 {
 		c.roles[name] = m
@@ -207,23 +169,21 @@ func (c *conversion) convert(r resource) {
 	switch r.Type {
 	case "aws_sqs_queue":
 		if c.isOwn(r, "redrive_policy", "") {
-			m.set("RedrivePolicy", c.redrive(r, r), "redrive_policy")
+			m.Set("RedrivePolicy", c.redrive(r, r), "redrive_policy")
 		}
 		if c.isOwn(r, "redrive_allow_policy", "") {
-			m.set("RedriveAllowPolicy", c.json(r, "redrive_allow_policy"), "redrive_allow_policy")
+			m.Set("RedriveAllowPolicy", c.json(r, "redrive_allow_policy"), "redrive_allow_policy")
 		}
 		if policy := c.json(r, "policy"); policy != nil && c.isOwn(r, "policy", "") {
 			c.queuePolicy(r, ".policy", c.reference(r, ""), policy)
 		}
 	case "aws_lambda_function":
-		m.properties = slices.DeleteFunc(m.properties, func(p property) bool {
-			return p.name == "ReservedConcurrentExecutions" && p.value == json.Number("-1") // as the provider says that there is none
-		})
-		if r.Values["package_type"] == "Image" && !strings.Contains(quote(at(r.Values, "environment")), `"`+settings.Prefix) {
-			m.set("Runtime", "an image of any language", "package_type")
+		m.Delete("ReservedConcurrentExecutions", json.Number("-1")) // as the provider says that there is none
+		if r.Values["package_type"] == "Image" && !hasVariables(at(r.Values, "environment", "variables")) {
+			m.Set("Runtime", "an image of any language", "package_type")
 		}
 	case "aws_lambda_event_source_mapping":
-		m.set("FilterCriteria", c.filters(r), "filter_criteria")
+		m.Set("FilterCriteria", c.filters(r), "filter_criteria")
 	case "aws_iam_role":
 		for i := range blocks(r.Values["inline_policy"]) {
 			name, _ := at(r.Values, "inline_policy", number(i), "name").(string)
@@ -231,23 +191,23 @@ func (c *conversion) convert(r resource) {
 				continue
 			}
 			if policy := c.json(r, "inline_policy", number(i), "policy"); policy != nil {
-				m.append("Policies", map[string]any{"PolicyDocument": policy}, "inline_policy")
+				m.Append("Policies", map[string]any{"PolicyDocument": policy}, "inline_policy")
 			}
 		}
 	case "aws_iam_policy":
-		m.set("PolicyDocument", c.json(r, "policy"), "policy")
+		m.Set("PolicyDocument", c.json(r, "policy"), "policy")
 	case "aws_kms_key":
 		policy := c.json(r, "policy")
 		if policy == nil { // the default of KMS
 			policy = map[string]any{"Statement": map[string]any{"Effect": "Allow", "Action": "kms:*", "Resource": "*",
 				"Principal": map[string]any{"AWS": "arn:aws:iam::" + cmp.Or(c.options.AccountID, "000000000000") + ":root"}}}
 		}
-		m.set("KeyPolicy", policy, "policy")
+		m.Set("KeyPolicy", policy, "policy")
 	case "aws_sns_topic_subscription":
-		m.set("RedrivePolicy", c.json(r, "redrive_policy"), "redrive_policy")
+		m.Set("RedrivePolicy", c.json(r, "redrive_policy"), "redrive_policy")
 	case "aws_cloudwatch_metric_alarm":
-		m.set("Dimensions", c.dimensions(c.value(r, "dimensions")), "dimensions")
-		m.set("Metrics", c.metrics(r), "metric_query")
+		m.Set("Dimensions", c.dimensions(c.value(r, "dimensions")), "dimensions")
+		m.Set("Metrics", c.metrics(r), "metric_query")
 	}
 }
 
@@ -258,8 +218,8 @@ func (c *conversion) convertOther(r resource) {
 		c.queuePolicy(r, "", c.value(r, "queue_url"), c.json(r, "policy"))
 	case "aws_iam_role_policy":
 		m := c.make(r, "", "AWS::IAM::RolePolicy")
-		m.set("RoleName", c.value(r, "role"), "role")
-		m.set("PolicyDocument", c.json(r, "policy"), "policy")
+		m.Set("RoleName", c.value(r, "role"), "role")
+		m.Set("PolicyDocument", c.json(r, "policy"), "policy")
 	case "aws_cloudwatch_event_target":
 		target := map[string]any{}
 		for to, v := range map[string]any{
@@ -271,14 +231,14 @@ func (c *conversion) convertOther(r resource) {
 				target[to] = v
 			}
 		}
-		c.make(r, "", "AWS::Events::Rule").append("Targets", target, "arn")
+		c.make(r, "", "AWS::Events::Rule").Append("Targets", target, "arn")
 	case "aws_s3_bucket_notification":
 		m := c.make(r, "", "AWS::S3::Bucket")
 		var list []any
 		for i := range blocks(r.Values["queue"]) {
 			list = append(list, map[string]any{"Queue": c.value(r, "queue", number(i), "queue_arn")})
 		}
-		m.set("NotificationConfiguration", nonNil("QueueConfigurations", anyOf(list)), "queue")
+		m.Set("NotificationConfiguration", nonNil("QueueConfigurations", anyOf(list)), "queue")
 	}
 }
 
@@ -287,15 +247,15 @@ func (c *conversion) amend(r resource) {
 	switch r.Type {
 	case "aws_sqs_queue_redrive_policy":
 		if q, ok := c.made(c.value(r, "queue_url")); ok {
-			q.setFrom(place{r.Address, "redrive_policy"}, "RedrivePolicy", c.redrive(r, resource{Address: q.address}))
+			q.SetFrom(source.Place{Address: r.Address, Attribute: "redrive_policy"}, "RedrivePolicy", c.redrive(r, resource{Address: q.Address}))
 		}
 	case "aws_sqs_queue_redrive_allow_policy":
 		if q, ok := c.made(c.value(r, "queue_url")); ok {
-			q.setFrom(place{r.Address, "redrive_allow_policy"}, "RedriveAllowPolicy", c.json(r, "redrive_allow_policy"))
+			q.SetFrom(source.Place{Address: r.Address, Attribute: "redrive_allow_policy"}, "RedriveAllowPolicy", c.json(r, "redrive_allow_policy"))
 		}
 	case "aws_kms_key_policy":
 		if k, ok := c.made(c.value(r, "key_id")); ok {
-			k.setFrom(place{r.Address, "policy"}, "KeyPolicy", c.json(r, "policy"))
+			k.SetFrom(source.Place{Address: r.Address, Attribute: "policy"}, "KeyPolicy", c.json(r, "policy"))
 		}
 	case "aws_iam_role": // lists what is attached to it, too
 		arns := c.value(r, "managed_policy_arns")
@@ -329,13 +289,13 @@ func (c *conversion) attach(r resource, policy any, roles []any) {
 			role = unknown("a role of " + r.Address + afterApply)
 		}
 		if ok {
-			own.append("Roles", role, "roles")
+			own.Append("Roles", role, "roles")
 		} else if m, known := c.made(role); known {
-			m.append("ManagedPolicyArns", policy, "managed_policy_arns")
+			m.Append("ManagedPolicyArns", policy, "managed_policy_arns")
 		} else {
 			m := c.make(r, "", "AWS::IAM::ManagedPolicy") // of a role that may be any
-			m.append("Roles", role, "role")
-			m.set("PolicyDocument", unknown("it is attached by "+r.Address), "policy_arn")
+			m.Append("Roles", role, "role")
+			m.Set("PolicyDocument", unknown("it is attached by "+r.Address), "policy_arn")
 		}
 	}
 }
@@ -386,7 +346,7 @@ func (c *conversion) isOwn(r resource, attribute, name string) bool {
 
 // made returns the resource of the template that a value names, by a reference, or a role by its
 // name.
-func (c *conversion) made(v any) (*made, bool) {
+func (c *conversion) made(v any) (*source.Resource, bool) {
 	switch v := v.(type) {
 	case fn:
 		if id, ok := v["Ref"].(string); ok {
@@ -406,15 +366,15 @@ func (c *conversion) made(v any) (*made, bool) {
 // queuePolicy adds a policy of a queue. The one in the queue itself is a part of it.
 func (c *conversion) queuePolicy(r resource, part string, queue, policy any) {
 	m := c.make(r, part, "AWS::SQS::QueuePolicy")
-	m.append("Queues", queue, "queue_url")
-	m.set("PolicyDocument", policy, "policy")
+	m.Append("Queues", queue, "queue_url")
+	m.Set("PolicyDocument", policy, "policy")
 }
 
 // redrive is the redrive_policy of r, which is for the queue of. If it is known only after the
 // plan is applied, its queue may still be known: the only other queue that it refers to.
 func (c *conversion) redrive(r, of resource) any {
 	v := c.json(r, "redrive_policy")
-	if f, ok := v.(fn); !ok || f[Unknown] == nil {
+	if f, ok := v.(fn); !ok || f[template.UnknownFunction] == nil {
 		return v
 	}
 	policy := map[string]any{"deadLetterTargetArn": v, "maxReceiveCount": v}
@@ -496,4 +456,15 @@ func anyOf(list []any) any {
 		return nil
 	}
 	return list
+}
+
+// hasVariables reports whether an environment has variables of the toolkit.
+func hasVariables(environment any) bool {
+	variables, _ := environment.(map[string]any)
+	for name := range variables {
+		if strings.HasPrefix(name, settings.Prefix) {
+			return true
+		}
+	}
+	return false
 }

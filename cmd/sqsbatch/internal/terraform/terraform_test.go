@@ -32,8 +32,8 @@ func findings(t *testing.T, data []byte) (found, unknown []string) {
 		t.Fatal(err)
 	}
 	at := func(pos template.Pos) string {
-		address, attribute := source.Place(pos)
-		return strings.TrimSuffix(address+"."+attribute, ".")
+		p := source.Place(pos)
+		return strings.TrimSuffix(p.Address+"."+p.Attribute, ".")
 	}
 	for _, f := range result.Findings {
 		found = append(found, f.ID+" "+at(f.Pos))
