@@ -1,7 +1,6 @@
 package s3body
 
 import (
-	"cmp"
 	"context"
 	"encoding/xml"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
 	"time"
@@ -35,17 +33,14 @@ type Client struct {
 
 // NewClient returns a Client. Its region is that of cfg.
 func NewClient(cfg aws.Config) *Client {
-	c := &Client{cfg: cfg, endpoint: endpointOf(&cfg), host: "s3"}
-	type fips interface {
-		GetUseFIPSEndpoint(context.Context) (aws.FIPSEndpointState, bool, error)
-	}
+	c := &Client{cfg: cfg, endpoint: endpoint.Configured(&cfg, "S3"), host: "s3"}
 	type dualStack interface {
 		GetUseDualStackEndpoint(context.Context) (aws.DualStackEndpointState, bool, error)
 	}
-	if setting(&cfg, fips.GetUseFIPSEndpoint) == aws.FIPSEndpointStateEnabled {
+	if endpoint.FIPS(&cfg) {
 		c.host += "-fips"
 	}
-	if setting(&cfg, dualStack.GetUseDualStackEndpoint) == aws.DualStackEndpointStateEnabled {
+	if endpoint.Setting(&cfg, dualStack.GetUseDualStackEndpoint) == aws.DualStackEndpointStateEnabled {
 		c.host += ".dualstack"
 	}
 	c.signer = v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }) // as all calls of S3
@@ -58,38 +53,6 @@ func NewClient(cfg aws.Config) *Client {
 		c.http.Transport = client.Transport
 	}
 	return c
-}
-
-// setting returns what the first source of a configuration says that has the setting.
-func setting[Source, Value any](cfg *aws.Config, get func(Source, context.Context) (Value, bool, error)) (value Value) {
-	for _, source := range cfg.ConfigSources {
-		if s, has := source.(Source); has {
-			if value, found, err := get(s, context.Background()); found && err == nil {
-				return value
-			}
-		}
-	}
-	return value
-}
-
-// endpointOf finds the endpoint as the SDK does (AWS SDKs and Tools Reference Guide,
-// "Service-specific endpoints").
-func endpointOf(cfg *aws.Config) string {
-	base := aws.ToString(cfg.BaseEndpoint)
-	_, general := os.LookupEnv("AWS_ENDPOINT_URL")
-	_, own := os.LookupEnv("AWS_ENDPOINT_URL_S3")
-	type ignoring interface {
-		GetIgnoreConfiguredEndpoints(context.Context) (bool, bool, error)
-	}
-	if general && !own || setting(cfg, ignoring.GetIgnoreConfiguredEndpoints) {
-		return base
-	}
-	type configured interface {
-		GetServiceBaseEndpoint(ctx context.Context, service string) (string, bool, error)
-	}
-	return cmp.Or(setting(cfg, func(c configured, ctx context.Context) (string, bool, error) {
-		return c.GetServiceBaseEndpoint(ctx, "S3")
-	}), base)
 }
 
 // Names that can be a part of a host ("General purpose bucket naming rules", "Referencing access

@@ -18,17 +18,17 @@ type conversion struct {
 	*plan
 	options template.Options
 	list    []resource
-	ids     map[string]string         // logical ids by address
-	named   map[instanceKey][]int     // of list
-	keys    map[string][]string       // the keys that a module is called with, by its address without the last key
-	known   map[string]any            // references by what names a resource of the plan: ARNs, URLs and ids
-	count   map[[2]string]int         // resources of a type and a name
-	owned   map[string]bool           // what other resources, deleted ones included, have set in a resource
-	roles   map[string]*source.Resource          // by name
-	out     map[string]*source.Resource          // by logical id
-	steps   int                       // references that were followed
-	order   []*source.Resource        // of out
-	configs map[string]map[string]any // of the resources of a module, by their addresses in it
+	ids     map[string]string           // logical ids by address
+	named   map[instanceKey][]int       // of list
+	keys    map[string][]string         // the keys that a module is called with, by its address without the last key
+	known   map[string]any              // references by what names a resource of the plan: ARNs, URLs and ids
+	count   map[[2]string]int           // resources of a type and a name
+	owned   map[string]bool             // what other resources, deleted ones included, have set in a resource
+	roles   map[string]*source.Resource // by name
+	out     map[string]*source.Resource // by logical id
+	steps   int                         // references that were followed
+	order   []*source.Resource          // of out
+	configs map[string]map[string]any   // of the resources of a module, by their addresses in it
 }
 
 // make returns the resource of the template for one of the plan, or for a part of it.

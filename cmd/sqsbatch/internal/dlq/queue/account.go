@@ -99,6 +99,53 @@ func Connect(ctx context.Context, s Settings, name string) (*Account, error) {
 // Config is the AWS configuration, for clients of other services.
 func (a *Account) Config() aws.Config { return a.cfg.Copy() }
 
+// Region is the region of queues that are named without one, "" if there is none.
+func (a *Account) Region() string { return a.cfg.Region }
+
+// Endpoint returns where another service is called, by its SDK id ("Lambda"), "" for AWS's own
+// endpoint. Where the queues are not AWS's, such as in LocalStack, their server is called unless the
+// configuration has an endpoint for the service: it may serve others as well, and another account's
+// answers would be wrong.
+func (a *Account) Endpoint(id string) string {
+	elsewhere := a.base
+	if ofAWS(a.base) {
+		elsewhere = ""
+	}
+	if a.settings.Endpoint != "" {
+		return elsewhere
+	}
+	return cmp.Or(endpoint.Configured(&a.cfg, id), elsewhere)
+}
+
+// List lists the URLs of the queues whose names begin with a prefix.
+func (a *Account) List(ctx context.Context, prefix string, patience time.Duration) (urls []string, err error) {
+	client, err := a.Client(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	in := &sqs.ListQueuesInput{QueueNamePrefix: &prefix, MaxResults: aws.Int32(1000)}
+	for {
+		page, err := Call(ctx, patience, client.ListQueues, in)
+		if err != nil {
+			return nil, Advise(err, "ListQueues", prefix+"*")
+		}
+		urls = append(urls, page.QueueUrls...)
+		if in.NextToken = page.NextToken; aws.ToString(in.NextToken) == "" {
+			return urls, nil
+		}
+	}
+}
+
+// OpenListed opens a queue by a URL of [Account.List]. It is called where the list is from,
+// whatever the host of the URL is.
+func (a *Account) OpenListed(ctx context.Context, queueURL string, patience time.Duration) (*Queue, error) {
+	client, err := a.Client(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, client, queueURL, patience)
+}
+
 // New returns an Account that only uses client, for tests.
 func New(client *sqs.Client) *Account { return &Account{only: client} }
 

@@ -35,6 +35,8 @@ type Queue struct {
 	Visible, InFlight, Delayed int
 	// Retention is how long it keeps messages.
 	Retention time.Duration
+	// Attributes are all of them, as they were when it was found.
+	Attributes map[string]string
 	// DeadLetterQueue is the ARN of its own dead-letter queue, "" without one.
 	DeadLetterQueue string
 	// Asked is SQS's time when it answered, to the second; this machine's if SQS did not
@@ -67,7 +69,7 @@ func (q *Queue) refresh(ctx context.Context, patience time.Duration) error {
 		return n
 	}
 	if q.ARN == "" { // other goroutines read it while a scan asks again
-		q.ARN = out.Attributes["QueueArn"]
+		q.ARN, q.Attributes = out.Attributes["QueueArn"], out.Attributes
 	}
 	q.Visible = number(types.QueueAttributeNameApproximateNumberOfMessages)
 	q.InFlight = number(types.QueueAttributeNameApproximateNumberOfMessagesNotVisible)
