@@ -20,6 +20,7 @@ import (
 // A file is a template with what the rules say of it.
 type file struct {
 	input
+	live  *deployed // nil for a template
 	src   []byte
 	lines [][]byte // of src, made by line
 	judged
@@ -99,7 +100,10 @@ func (f *file) checkPlan() {
 // relocate gives what was found the places that the template was written from, and fixes that can
 // be made there. It leaves out what is there for the others only.
 func (f *file) relocate(s *source.Source) {
-	f.Findings = slices.DeleteFunc(f.Findings, func(x rules.Finding) bool { return s.IsContext(x.Resource) })
+	other := func(about rules.Subject) bool { return about.Event == "" || !s.IsContext(about.Event) }
+	f.Findings = slices.DeleteFunc(f.Findings, func(x rules.Finding) bool {
+		return s.IsContext(x.Resource) || len(x.About) > 0 && !slices.ContainsFunc(x.About, other)
+	})
 	f.Unknown = slices.DeleteFunc(f.Unknown, func(u rules.Unknown) bool { return s.IsContext(u.Resource) })
 	for i, x := range f.Findings {
 		at := s.Place(x.Pos)

@@ -3,13 +3,14 @@
 //
 //	sqsbatch lint --output sarif template.yaml
 //
-// input.go finds the templates, samconfig.go reads the parameters that SAM would set,
+// input.go finds the templates, live.go what is deployed, samconfig.go reads the parameters that SAM would set,
 // config.go and baseline.go say what is not reported, check.go applies the rules, fix.go writes
 // fixes, and text.go, json.go, sarif.go, github.go and gitlab.go write what was found.
 package lint
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/live"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 )
 
@@ -43,6 +45,8 @@ type options struct {
 	base       string // the folder that SARIF's URIs and annotations are relative to
 	version    string // of this program
 	stdin      io.Reader
+	live       bool // what is deployed is checked, as account says
+	account    live.Options
 	writing    sync.Mutex // held while --fix replaces a file
 }
 
@@ -62,6 +66,10 @@ A parameter of the template has the value of --parameter-overrides, else that of
 
 A plan is checked as it will be after it is applied. Findings name the address of the resource and the attribute, and the fix is what to write in HCL. References are followed through modules, variables and outputs. A value that is known only after the plan is applied is not judged. --fix does not change a plan.
 
+## Deployed queues
+
+With --live the arguments are queues. The command reads them, their dead-letter queues, event source mappings, functions, roles, keys and alarms, and changes nothing. The rules are those of templates. A fix is a command of the AWS CLI. If a stack or Terraform manages the queue, change it there. Findings of rules that need a setting which could not be read are left out, and --verbose lists them as unknown. docs/lint.md has the permissions.
+
 ## Suppression
 
 A comment on the line, or above it, suppresses a rule there: sqsbatch:ignore, the rule's id and the reason. Metadata suppresses rules for its resource, at the top level for the template: sqsbatch: {ignore: {SB106: the reason}}. A suppression needs a reason.
@@ -76,7 +84,7 @@ A baseline is for a project that has findings already: sqsbatch lint --output ba
 
 With --output json, standard output has one JSON object a line and nothing else. The field "type" is "finding", "suppressed", "unknown" (a place that was not checked), "unreadable" (a file), "note" (about a file), "fixed" (an edit of --fix) or "summary" (the last line).
 
-Of a place: file, stack (of the CDK), line, column, endColumn (the first column after the text, counted in characters), resource, attribute (of Terraform, which has no lines). Of a finding: rule, severity, message, why, page (of AWS's documentation), and fix with says and diff. A line of type suppressed has reason and byLine as well, one of type fixed has says, and one of type unknown has rules (none: all rules on the resource) and message. The summary counts files, errors, warnings, notes, notShown (of lower severity), fixed, suppressed, baseline, gone (from the baseline), unknown and unreadable.
+Of a place: file (the ARN of a deployed queue), stack (of the CDK), line, column, endColumn (the first column after the text, counted in characters), resource, attribute (of Terraform and deployed queues, which have no lines). Of a finding: rule, severity, message, why, page (of AWS's documentation), and fix with says and diff. A line of type suppressed has reason and byLine as well, one of type fixed has says, and one of type unknown has rules (none: all rules on the resource) and message. The summary counts files, errors, warnings, notes, notShown (of lower severity), fixed, suppressed, baseline, gone (from the baseline), unknown and unreadable.
 
 ## SARIF
 
@@ -84,7 +92,7 @@ Of a place: file, stack (of the CDK), line, column, endColumn (the first column 
 
 ## Exit status
 
-The exit status is 0 when nothing was found, 1 when there are findings of the severity that --severity names or above, 2 for a wrong command line, 3 when a template could not be read, and 130 when it was interrupted. Errors and warnings fail by default, as with cfn-lint. --severity error lets warnings pass, and --severity note fails for notes, too.`
+The exit status is 0 when nothing was found, 1 when there are findings of the severity that --severity names or above, 2 for a wrong command line, 3 when a template or a queue could not be read, and 130 when it was interrupted. Errors and warnings fail by default, as with cfn-lint. --severity error lets warnings pass, and --severity note fails for notes, too.`
 
 // Command is `sqsbatch lint`, of a program of the given version.
 func Command(tio cli.IO, version string) *cobra.Command {
@@ -94,13 +102,14 @@ func Command(tio cli.IO, version string) *cobra.Command {
 		stdin: tio.Stdin,
 	}
 	cmd := &cobra.Command{
-		Use:   "lint [flags] [template.yaml | directory | cdk.out | -]",
+		Use:   "lint [flags] [template.yaml | directory | cdk.out | - | --live QUEUE]",
 		Short: "check a template for settings that lose messages or time",
 		Long:  about,
 		Example: `sqsbatch lint
 sqsbatch lint --config-env prod --fix template.yaml
 sqsbatch lint --output sarif cdk.out > lint.sarif
-terraform show -json plan.out | sqsbatch lint -`,
+terraform show -json plan.out | sqsbatch lint -
+sqsbatch lint --live orders 'payments-*'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.list {
 				return listRules(tio.Stdout)
@@ -108,7 +117,11 @@ terraform show -json plan.out | sqsbatch lint -`,
 			if o.explain != "" {
 				return explainRule(tio.Stdout, o.explain)
 			}
-			if err := o.positional(args); err != nil {
+			err := o.checkLive(cmd.Flags(), args)
+			if err == nil && !o.live {
+				err = o.positional(args)
+			}
+			if err != nil {
 				return err
 			}
 			if err := o.configure(cmd); err != nil {
@@ -129,6 +142,7 @@ func (o *options) flags(cmd *cobra.Command) {
 		f.Var(cli.Text(&o.configPath, "FILE"), "config", "the configuration; "+configFile+" in the current directory by default")
 		f.Var(cli.Text(&o.baseline, "FILE"), "baseline", "findings that are not reported, as --output baseline wrote them")
 	})
+	cli.Section(cmd, "What is deployed", o.liveFlags)
 	cli.Section(cmd, "What is shown", func(f *pflag.FlagSet) {
 		f.Var(cli.Choice(&o.severity, severities...), "severity", "the least severity that is shown and that fails")
 		f.Var(cli.Choice(&o.output, "text", "json", "sarif", "github", "gitlab", "baseline"), "output", "the form of the output\ntext: each finding with its line, the reason and the fix\njson: one JSON object a line\nsarif: SARIF 2.1.0\ngithub: annotations of a GitHub workflow, which shows ten of each severity\ngitlab: a report of code quality\nbaseline: a line for each finding, for --baseline")
@@ -183,8 +197,10 @@ func (o *options) positional(args []string) error {
 // interruptible runs the command, and ends it at an interrupt, even while it reads from
 // something that sends nothing. It lets --fix replace the file that it is about to.
 func (o *options) interruptible(tio cli.IO) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	done := make(chan error, 1)
-	go func() { done <- o.run(tio.Stdout, tio.Stderr) }()
+	go func() { done <- o.run(ctx, tio.Stdout, tio.Stderr) }()
 	select {
 	case err := <-done:
 		return err
@@ -194,22 +210,10 @@ func (o *options) interruptible(tio cli.IO) error {
 	}
 }
 
-func (o *options) run(stdout, stderr io.Writer) error {
-	found, err := inputs(o.paths)
+func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
+	files, err := o.files(ctx)
 	if err != nil {
-		return &cli.StatusError{Status: unreadable, Err: err}
-	}
-	var files []*file
-	for _, in := range found {
-		files = append(files, o.check(in))
-	}
-	if err := o.unusedParameter(files); err != nil {
 		return err
-	}
-	if o.fix {
-		for _, f := range files {
-			o.fixAll(f)
-		}
 	}
 	switch o.output {
 	case "json":
@@ -232,4 +236,31 @@ func (o *options) run(stdout, stderr io.Writer) error {
 		return err
 	}
 	return o.outcome(files)
+}
+
+// files checks what the arguments mean, and fixes it if that is asked for.
+func (o *options) files(ctx context.Context) (files []*file, err error) {
+	if o.live {
+		files, err = o.readLive(ctx)
+		if err != nil {
+			err = &cli.StatusError{Status: unreadable, Err: err}
+		}
+		return files, err
+	}
+	found, err := inputs(o.paths)
+	if err != nil {
+		return nil, &cli.StatusError{Status: unreadable, Err: err}
+	}
+	for _, in := range found {
+		files = append(files, o.check(in))
+	}
+	if err := o.unusedParameter(files); err != nil {
+		return nil, err
+	}
+	if o.fix {
+		for _, f := range files {
+			o.fixAll(f)
+		}
+	}
+	return files, nil
 }

@@ -145,6 +145,9 @@ func (s *sarifFile) position(offset int) (line, column int) {
 
 // artifact names a file by a URI, below the root of the sources if it is there.
 func artifact(base, path string) object {
+	if ofQueue(path) {
+		return object{"uri": path} // an ARN is a URI
+	}
 	name := relative(base, path)
 	if filepath.IsAbs(filepath.FromSlash(name)) {
 		if !strings.HasPrefix(name, "/") {
@@ -158,6 +161,9 @@ func artifact(base, path string) object {
 // relative is a path below base, else below the current directory, else the absolute
 // one, with slashes.
 func relative(base, path string) string {
+	if ofQueue(path) {
+		return path
+	}
 	full, err := filepath.Abs(path)
 	if err != nil {
 		return filepath.ToSlash(path)

@@ -28,6 +28,12 @@ func writeText(out io.Writer, term view.Terminal, o *options, files []*file) err
 	for _, f := range files {
 		w.file(o, f)
 	}
+	if o.live {
+		w.refused(files)
+	}
+	if o.live && len(files) > 1 {
+		w.table(o, files)
+	}
 	w.WriteString(w.summary(o, o.tally(files)) + "\n")
 	_, err := io.WriteString(out, w.String())
 	return err
@@ -41,6 +47,9 @@ func (w *writer) file(o *options, f *file) {
 	if o.verbose {
 		notes = slices.Concat(notes, f.details)
 	}
+	if f.live != nil {
+		w.heading(f)
+	}
 	for _, note := range notes {
 		fmt.Fprintf(w, "%s: %s\n", f.path, show.Clean(note))
 	}
@@ -51,7 +60,7 @@ func (w *writer) file(o *options, f *file) {
 		return
 	}
 	for _, s := range f.Suppressed {
-		fmt.Fprintf(w, "%s: %s %s %s\n  suppressed on line %d: %s\n", place(s.Pos, f.path, s.Resource, s.Attribute), w.term.Paint(view.Aside, "suppressed"),
+		fmt.Fprintf(w, "%s: %s %s %s\n  suppressed on line %d: %s\n", f.where(s.Pos, s.Resource, s.Attribute), w.term.Paint(view.Aside, "suppressed"),
 			s.ID, show.Clean(s.Message), s.By.Line, show.Clean(s.Reason))
 	}
 	for _, u := range f.Unknown {
@@ -59,7 +68,7 @@ func (w *writer) file(o *options, f *file) {
 		if len(u.Rules) > 0 {
 			ids = " (" + strings.Join(u.Rules, ", ") + ")"
 		}
-		fmt.Fprintf(w, "%s: %s %s%s\n", place(u.Pos, f.path, u.Resource, u.Attribute), w.term.Paint(view.Aside, "unknown"),
+		fmt.Fprintf(w, "%s: %s %s%s\n", f.where(u.Pos, u.Resource, u.Attribute), w.term.Paint(view.Aside, "unknown"),
 			show.Clean(u.Message), w.term.Paint(view.Aside, ids))
 	}
 }
@@ -79,19 +88,20 @@ func writeFixed(out io.Writer, files []*file) {
 	}
 }
 
-// place is "template.yaml:12:7", or "plan.json: aws_sqs_queue.orders.redrive_policy" in a plan of
-// Terraform.
-func place(p template.Pos, path, resource, attribute string) string {
-	if p.Line == 0 && resource != "" {
-		path += ": " + show.Clean(resource)
-		if attribute != "" {
-			path += "." + attribute
-		}
+// where is "template.yaml:12:7", "plan.json: aws_sqs_queue.orders.redrive_policy" in a plan of
+// Terraform, and "orders.RedrivePolicy" of what is deployed.
+func (f *file) where(p template.Pos, resource, attribute string) string {
+	if p.Line > 0 {
+		return fmt.Sprintf("%s:%d:%d", f.path, p.Line, p.Col)
 	}
-	if p.Line == 0 {
-		return path
+	name := show.Clean(strings.TrimSuffix(resource+"."+attribute, "."))
+	switch {
+	case resource == "":
+		return f.path
+	case f.live != nil:
+		return name
 	}
-	return fmt.Sprintf("%s:%d:%d", path, p.Line, p.Col)
+	return f.path + ": " + name
 }
 
 func colour(s rules.Severity) string {
@@ -110,7 +120,7 @@ func (w *writer) finding(f *file, x rules.Finding) {
 	if f.stack != "" {
 		stack = w.term.Paint(view.Aside, " [stack "+show.Clean(f.stack)+"]")
 	}
-	fmt.Fprintf(w, "%s: %s %s%s\n", place(x.Pos, f.path, x.Resource, x.Attribute),
+	fmt.Fprintf(w, "%s: %s %s%s\n", f.where(x.Pos, x.Resource, x.Attribute),
 		w.term.Paint(colour(x.Severity), string(x.Severity)+" "+x.ID), show.Clean(x.Message), stack)
 	w.excerpt(f, x)
 	w.paragraph("why: ", reason(x.Info))
@@ -206,7 +216,11 @@ func (w *writer) summary(o *options, n tally) string {
 	}
 	add(n.Unknown, "%s", unknown)
 	add(n.NotShown, "%d of lower severity not shown (--severity note shows them)", n.NotShown)
-	return show.Count(n.Files, "template") + ": " + strings.Join(parts, ", ")
+	subject := "template"
+	if o.live {
+		subject = "queue"
+	}
+	return show.Count(n.Files, subject) + ": " + strings.Join(parts, ", ")
 }
 
 func (w *writer) amount(n int, noun string, s rules.Severity) string {

@@ -39,8 +39,8 @@ func (p *plan) lint() (found []rules.Finding) {
 // a queue that feeds it, or its event. Alarms, permissions and encryption have no effect in
 // a run, and settings of events have none with --mode poll.
 func (p *plan) uses(f rules.Finding) bool {
-	const encryption, variables = "SB214", "SB119"
-	if f.Severity == rules.Note || f.ID == encryption || p.o.mode == modePoll && strings.HasPrefix(f.ID, "SB1") && f.ID != variables {
+	const encryption, variables, permissions = "SB214", "SB119", "SB3"
+	if f.Severity == rules.Note || f.ID == encryption || strings.HasPrefix(f.ID, permissions) || p.o.mode == modePoll && strings.HasPrefix(f.ID, "SB1") && f.ID != variables {
 		return false
 	}
 	d := p.deployment

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"regexp"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
@@ -69,10 +70,18 @@ func alarmsOf(st *template.Stack, list []template.Resource) *alarms {
 		w.unsure = w.unsure || err != nil
 		for _, m := range metrics {
 			watch(m.Get("MetricStat", "Metric"))
+			expression, err := m.Get("Expression").Str()
+			w.unsure = w.unsure || err != nil || Searches(expression)
 		}
 	}
 	return w
 }
+
+var searching = regexp.MustCompile(`(?is)\bselect\b.*(sqs|approximate)`)
+
+// Searches reports whether an expression may be about the metrics of many queues, which it does not
+// name ("Create alarms on Metrics Insights queries").
+func Searches(expression string) bool { return searching.MatchString(expression) }
 
 // missing reports whether the template has alarms, and surely none on a queue's metric. A
 // template without any alarm is no finding: they are usually in a stack of their own.

@@ -179,7 +179,7 @@ func (c *collector) checkRole(st *template.Stack, m Mapping, policies attachment
 		c.unsure(Unknown{Pos: at, Rules: ids, Message: "the permissions of function " + m.Function.LogicalID + " are not checked: " + template.Reason(at, err)})
 		return
 	}
-	apply(c, Roles, Subject{}, role)
+	apply(c, Roles, Subject{m.Function.LogicalID, m.Event.Name, m.Queue.LogicalID}, role)
 }
 
 // checkQueues checks the queues and their keys.

@@ -49,7 +49,7 @@ func valueOf(f template.Function, s settings.Setting) template.Value {
 // usesToolkit reports whether a function surely uses the toolkit: its runtime may run Go, and it
 // has one of the toolkit's variables.
 func usesToolkit(f template.Function) bool {
-	if f.LogicalID == "" || isForeign(f.Resource) {
+	if f.LogicalID == "" || isForeign(f.Resource) || f.Resource.Get("Environment", "Variables").Err != nil {
 		return false
 	}
 	return slices.ContainsFunc(settings.All, func(s *settings.Setting) bool {

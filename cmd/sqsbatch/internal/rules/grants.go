@@ -168,9 +168,20 @@ var ofAWS = map[string][]string{
 	"AmazonSQSFullAccess":                         {"sqs:*"},
 }
 
+// KnowsPolicy reports whether the rules know what a policy of AWS's allows, by its ARN or its name.
+func KnowsPolicy(name string) bool {
+	_, ok := policyOfAWS(name)
+	return ok
+}
+
+func policyOfAWS(name string) (actions []string, ok bool) {
+	actions, ok = ofAWS[name[strings.LastIndex(name, "/")+1:]]
+	return actions, ok
+}
+
 // managedGrant lists the permissions of a policy of AWS's, by its ARN or its name.
 func managedGrant(at template.Pos, name string) (grants []Grant) {
-	actions, ok := ofAWS[name[strings.LastIndex(name, "/")+1:]]
+	actions, ok := policyOfAWS(name)
 	if !ok {
 		return []Grant{anything(at, &template.Error{Pos: at, Message: fmt.Sprintf("what the policy %s allows is not known", name)})}
 	}

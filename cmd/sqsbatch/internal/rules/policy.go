@@ -203,7 +203,7 @@ func aliasOf(st *template.Stack, name string) template.Resource {
 // decrypts is the part of SB304 for the role of a function: without kms:Decrypt on any key it
 // cannot receive from a queue that is encrypted with a key of one's own.
 func (r Role) decrypts(out *reporter) {
-	if r.key.own.ID != "" && r.key.names() {
+	if !r.key.named(out) || r.key.own.ID != "" && r.key.names() {
 		return
 	}
 	f := out.report(r.Pos, "%s does not allow kms:Decrypt on the key of KMS that encrypts queue %s: messages cannot be received", r.title(), title(r.key.queue))
@@ -211,6 +211,12 @@ func (r Role) decrypts(out *reporter) {
 		f.Severity = Warning
 		f.Message += " unless the key's own policy allows it"
 	}
+}
+
+// named reports whether it is known what names the key. If not, it says so.
+func (k *queueKey) named(r *reporter) bool {
+	_, attribute := nameOf(k.value)
+	return attribute || r.known(k.value)
 }
 
 // covered reports whether a permission on a resource may be one on the key. It is not if the
@@ -259,6 +265,7 @@ var Keys = []Rule[Key]{{
 			case i < 0:
 			case k.aws:
 				r.report(k.value.Pos, "queue %s is encrypted with alias/aws/sqs, with which %s cannot send to it; use a key of your own, or SqsManagedSseEnabled", title(k.queue), service)
+			case !k.named(r):
 			case k.own.ID == "":
 				r.unsure(k.value.Pos, "the policy of the key of queue %s is not in the template: whether %s may use it is not known", title(k.queue), service)
 			default:

@@ -77,8 +77,8 @@ type Finding struct {
 	Fix       *Fix      // nil if there is no safe one
 }
 
-// A Subject is what a rule judged: a mapping if it has an Event, else a function or a queue. It
-// is empty for rules about alarms, permissions, keys and suppressions.
+// A Subject is what a rule judged: a mapping, or its function's role, if it has an Event, else a
+// function or a queue. It is empty for rules about alarms, policies, keys and suppressions.
 type Subject struct {
 	Function string // logical id
 	Event    string // as in [template.Event].Name

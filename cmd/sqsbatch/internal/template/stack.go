@@ -222,7 +222,7 @@ func (r Resource) named(v Value, otherwise string) (string, error) {
 }
 
 func (st *Stack) functionARN(name string) string {
-	return "arn:aws:lambda:" + st.o.Region + ":" + st.o.AccountID + ":function:" + name
+	return "arn:" + endpoint.PartitionOf(st.o.Region) + ":lambda:" + st.o.Region + ":" + st.o.AccountID + ":function:" + name
 }
 
 // queueName is QueueName, or the logical id made into a name that SQS takes.
@@ -243,7 +243,7 @@ func (r Resource) queueName() (string, error) {
 
 // queueARN is a queue's ARN here, whatever region and account it is in.
 func (st *Stack) queueARN(name string) string {
-	return "arn:aws:sqs:" + st.o.Region + ":" + st.o.AccountID + ":" + name
+	return "arn:" + endpoint.PartitionOf(st.o.Region) + ":sqs:" + st.o.Region + ":" + st.o.AccountID + ":" + name
 }
 
 func (st *Stack) queueURL(name string) string {

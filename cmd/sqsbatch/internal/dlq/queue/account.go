@@ -123,7 +123,10 @@ func (a *Account) List(ctx context.Context, prefix string, patience time.Duratio
 	if err != nil {
 		return nil, err
 	}
-	in := &sqs.ListQueuesInput{QueueNamePrefix: &prefix, MaxResults: aws.Int32(1000)}
+	in := &sqs.ListQueuesInput{MaxResults: aws.Int32(1000)}
+	if prefix != "" {
+		in.QueueNamePrefix = &prefix
+	}
 	for {
 		page, err := Call(ctx, patience, client.ListQueues, in)
 		if err != nil {
