@@ -124,7 +124,10 @@ func (w *writer) finding(f *file, x rules.Finding) {
 		w.term.Paint(colour(x.Severity), string(x.Severity)+" "+x.ID), show.Clean(x.Message), stack)
 	w.excerpt(f, x)
 	w.paragraph("why: ", reason(x.Info))
-	if x.Fix != nil {
+	switch {
+	case x.Fix != nil && f.live != nil: // a command, to copy
+		fmt.Fprintf(w, "        %s%s\n", w.term.Paint(view.Aside, "fix: "), show.Clean(x.Fix.Says))
+	case x.Fix != nil:
 		w.paragraph("fix: ", x.Fix.Says)
 		w.diff(x.Fix.Diff(f.path, f.src))
 	}

@@ -34,8 +34,10 @@ func roleOf(st *template.Stack, m Mapping, policies attachments) (Role, error) {
 		_, err := f.Get("Role").Str()
 		return Role{}, cmp.Or(err, error(&template.Error{Pos: f.Get("Role").Pos, Message: "the role is not in the template"}))
 	}
-	if slices.Contains(policies.admitted, "${"+role.ID+".Arn}") {
-		role.Grants = append(role.Grants, Grant{"sqs:*", "*", f.Pos, true, errors.New("the policy of a queue names the role")})
+	for _, a := range policies.admitted {
+		if a.to(role.Resource) {
+			role.Grants = append(role.Grants, a.grant)
+		}
 	}
 	role.Grants = append(role.Grants, policies.grants(role.Resource)...)
 	return role, nil
@@ -87,8 +89,20 @@ func (a attachments) grants(role template.Resource) []Grant {
 type attachments struct {
 	err      error // why they are not known
 	list     []attachment
-	admitted []string // the principals that policies of queues allow something
-	others   string   // what else may give a role permissions, "" for nothing
+	admitted []admission // by policies of queues
+	others   string      // what else may give a role permissions, "" for nothing
+}
+
+// An admission is what the policy of a queue may allow someone.
+type admission struct {
+	principal string
+	grant     Grant
+}
+
+// to reports whether a role is meant.
+func (a admission) to(role template.Resource) bool {
+	name, _ := role.Get("RoleName").Str()
+	return a.principal == "*" || a.principal == "${"+role.ID+".Arn}" || name != "" && strings.Contains(a.principal, ":role/") && strings.HasSuffix(a.principal, "/"+name)
 }
 
 type attachment struct {
@@ -127,9 +141,19 @@ func (a *attachments) readOthers(st *template.Stack) {
 		}
 		statements, _ := statementsOf(r.Get("PolicyDocument"))
 		for _, s := range statements {
-			if effect, _ := s.Get("Effect").Str(); effect == "Allow" {
-				names, _ := texts(s.Get("Principal", "AWS"))
-				a.admitted = append(a.admitted, names...)
+			if effect, _ := s.Get("Effect").Str(); effect != "Allow" {
+				continue
+			}
+			names, _ := texts(s.Get("Principal", "AWS"))
+			why := errors.New("the policy of a queue names the role")
+			if everyone(s.Get("Principal")) {
+				names, why = []string{"*"}, errors.New("the policy of a queue names everyone")
+			}
+			for _, name := range names {
+				for _, g := range granted(s) {
+					g.Managed, g.May = true, why
+					a.admitted = append(a.admitted, admission{name, g})
+				}
 			}
 		}
 	}
