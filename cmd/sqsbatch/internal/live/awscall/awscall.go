@@ -258,14 +258,14 @@ func (c *Client) try(ctx context.Context, s Service, shape func(*url.URL) (metho
 // place returns where a service is called, and the region that signs.
 func (c *Client) place(s Service) (u *url.URL, region string, err error) {
 	region = c.cfg.Region
-	host := s.host
-	if endpoint.FIPS(&c.cfg) {
+	partition, fips, host := endpoint.PartitionOf(region), endpoint.FIPS(&c.cfg), s.host
+	if fips && (partition != "aws-us-gov" || s == Lambda || s == KMS) { // the others are validated as they are
 		host += "-fips"
 	}
 	host += "." + region + endpoint.Suffix(region)
-	if global, ok := ofIAM[endpoint.PartitionOf(region)]; ok && s == IAM {
+	if global, ok := ofIAM[partition]; ok && s == IAM {
 		host, region = global[0], global[1]
-		if endpoint.FIPS(&c.cfg) && region == "us-east-1" {
+		if fips && partition == "aws" {
 			host = "iam-fips.amazonaws.com"
 		}
 	}
