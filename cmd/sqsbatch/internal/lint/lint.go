@@ -47,6 +47,7 @@ type options struct {
 	stdin      io.Reader
 	live       bool // what is deployed is checked, as account says
 	account    live.Options
+	requests   string     // how many were made
 	writing    sync.Mutex // held while --fix replaces a file
 }
 

@@ -75,8 +75,7 @@ func (o *options) readLive(ctx context.Context) ([]*file, error) {
 	for _, service := range slices.Sorted(maps.Keys(requests)) {
 		parts = append(parts, fmt.Sprintf("%s %d", service, requests[service]))
 	}
-	last := files[len(files)-1]
-	last.details = append(last.details, "requests for all queues: "+strings.Join(parts, ", "))
+	o.requests = "requests: " + strings.Join(parts, ", ")
 	return files, nil
 }
 
@@ -135,7 +134,7 @@ func (w *writer) refused(files []*file) {
 func (w *writer) table(o *options, files []*file) {
 	type row struct {
 		name   string
-		counts [3]int // of severities
+		counts [5]int // queues that were not read, severities, and places that were not checked
 		worst  string
 	}
 	var list []row
@@ -144,24 +143,25 @@ func (w *writer) table(o *options, files []*file) {
 		worst := len(severities)
 		for _, x := range o.shown(f) {
 			n := rank(string(x.Severity))
-			r.counts[n]++
+			r.counts[1+n]++
 			if n < worst {
 				worst, r.worst = n, x.ID+" "+x.Title
 			}
 		}
 		switch {
 		case f.err != nil:
-			r.worst = "not read"
+			r.counts[0], r.worst = 1, "not read"
 		case r.worst == "":
 			r.worst = "-"
 		}
+		r.counts[4] = len(f.Unknown)
 		list = append(list, r)
 	}
 	slices.SortStableFunc(list, func(a, b row) int { return slices.Compare(b.counts[:], a.counts[:]) })
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "queue\terrors\twarnings\tnotes\tworst")
+	fmt.Fprintln(t, "queue\terrors\twarnings\tnotes\tunknown\tworst")
 	for _, r := range list {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\n", show.Clean(r.name), r.counts[0], r.counts[1], r.counts[2], r.worst)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%s\n", show.Clean(r.name), r.counts[1], r.counts[2], r.counts[3], r.counts[4], r.worst)
 	}
 	_ = t.Flush() // to memory
 	w.WriteString("\n")

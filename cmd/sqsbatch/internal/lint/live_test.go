@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 // An account has queues of the emulator. Other services give the answers in testdata/live, which
@@ -302,5 +304,101 @@ func TestLive_OtherQueuesOfAFunction(t *testing.T) {
 	_, found, _ := a.lint(t, "orders")
 	if !slices.Contains(found, "SB206 mapping d") {
 		t.Errorf("%q", found)
+	}
+}
+
+// A mapping may name an alias, whose settings are those of a version.
+func TestLive_AliasOfAFunction(t *testing.T) {
+	a := deployed(t, nil)
+	a.edits["mappings-to-orders"] = []string{"function:orders", "function:orders:live"}
+	if _, found, unknown := a.lint(t, "orders"); len(found) > 0 || !strings.Contains(strings.Join(unknown, ""), "lambda:GetFunctionConfiguration: ResourceNotFoundException") {
+		t.Errorf("%q %q", found, unknown)
+	}
+	if a.asked["configuration-orders-live"] != 1 {
+		t.Errorf("%v", a.asked)
+	}
+}
+
+// What an account has is written so that a terminal, a shell and a workflow read it as text.
+func TestLive_HostileNames(t *testing.T) {
+	a := deployed(t, map[string]string{"VisibilityTimeout": "60", "Policy": `{"Statement":{"Fn::Sub":"\u001b[2J"}}`})
+	a.edits["DescribeAlarms"] = []string{"<AlarmName>orders-age<", "<AlarmName>&#x1f;&#10;::error::$(id)'&quot;\u202e<", "1800.0", "300.0"}
+	a.edits["mappings-to-orders"] = []string{`"UUID": "a1b2`, `"UUID": "'; rm -rf \u001b[2J`, `"ReportBatchItemFailures"`, ``}
+	for _, output := range []string{"text", "json", "sarif", "github", "gitlab", "baseline"} {
+		_, stdout, _ := run(t, "--live", "--endpoint-url", a.url, "--region", "us-east-1", "--verbose", "--output", output, "orders")
+		if strings.ContainsAny(stdout, "\x1b\x1f\u202e") || strings.Contains(stdout, "\n::error::$(id)") {
+			t.Errorf("%s: %q", output, stdout)
+		}
+		if output == "text" && !strings.Contains(stdout, `--uuid ''\''; rm -rf`) {
+			t.Errorf("%s", stdout)
+		}
+	}
+}
+
+func TestLive_Usage(t *testing.T) {
+	for want, args := range map[string][]string{
+		"--live needs a queue or --function":                  {"--live"},
+		"--fix is for templates, and --live reads none":       {"--live", "--fix", "orders"},
+		"--config-env is for templates":                       {"--live", "--config-env", "prod", "orders"},
+		"--parameter-overrides is for templates":              {"--live", "orders", "--parameter-overrides", "A=1"},
+		"--region needs --live":                               {"--region", "eu-west-1"},
+		"--function needs --live":                             {"--function", "orders", "template.yaml"},
+		"template.yaml: --live reads queues and no templates": {"--live", "template.yaml"},
+		"-: --live reads queues and no templates":             {"--live", "-"},
+	} {
+		if status, _, stderr := run(t, args...); status != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%q: status %d: %s", args, status, stderr)
+		}
+	}
+}
+
+// Several queues end with a table, the worst first. A call that is refused for each is said once.
+func TestLive_Outputs(t *testing.T) {
+	a := deployed(t, map[string]string{"VisibilityTimeout": "60"})
+	a.queue(t, "payments", map[string]string{"SqsManagedSseEnabled": "false"})
+	a.queue(t, "good", map[string]string{"ReceiveMessageWaitTimeSeconds": "20"})
+	a.refused = []string{"mappings-to-payments", "mappings-to-good"}
+	a.edits["mappings-to-orders"] = []string{`"ReportBatchItemFailures"`, ``}
+	for name, args := range map[string][]string{
+		"live.txt":   {"*", "missing", "--verbose"},
+		"live.jsonl": {"orders", "--output", "json"},
+		"live.sarif": {"orders", "--output", "sarif"},
+	} {
+		status, stdout, stderr := run(t, append([]string{"--live", "--endpoint-url", a.url, "--region", "us-east-1"}, args...)...)
+		if want := map[bool]int{true: 3, false: 1}[name == "live.txt"]; status != want {
+			t.Errorf("%s: status %d\n%s", name, status, stderr)
+		}
+		if name == "live.sarif" {
+			stdout, _, _ = strings.Cut(stdout[strings.Index(stdout, "\"results\""):], "\"tool\"") // the rules are in output.sarif
+		}
+		golden.Check(t, name, strings.ReplaceAll(stdout, a.url, "http://127.0.0.1:4566"))
+	}
+	_, accepted, _ := run(t, "--live", "--endpoint-url", a.url, "--region", "us-east-1", "--output", "baseline", "orders")
+	baseline := golden.File(t, "baseline", accepted)
+	if status, stdout, _ := run(t, "--live", "--endpoint-url", a.url, "--region", "us-east-1", "--baseline", baseline, "*", "--function", "orders"); !strings.Contains(stdout, "in the baseline") || strings.Contains(stdout, "SB101") {
+		t.Errorf("status %d\n%s", status, stdout)
+	}
+}
+
+// The policy in the documentation allows what is called, and nothing else.
+func TestLive_DocumentedPermissions(t *testing.T) {
+	page := docpage.Read(t, filepath.Join("..", "..", "..", "..", "docs", "lint.md"))
+	_, page, _ = strings.Cut(page, "## Deployed queues")
+	var documented []string
+	for _, m := range regexp.MustCompile(`"([a-z]+:[A-Z]\w+)"`).FindAllStringSubmatch(page, -1) {
+		documented = append(documented, m[1])
+	}
+	called := []string{"sqs:GetQueueUrl", "sqs:GetQueueAttributes", "sqs:ListQueues", "sqs:ListDeadLetterSourceQueues"}
+	source := docpage.Read(t, filepath.Join("..", "live", "account.go"))
+	for _, m := range regexp.MustCompile(`awscall\.(\w+), "(\w+)"`).FindAllStringSubmatch(source, -1) {
+		called = append(called, strings.ToLower(m[1])+":"+m[2])
+	}
+	for _, m := range regexp.MustCompile(`iamList\(ctx, "(\w+)"`).FindAllStringSubmatch(source, -1) {
+		called = append(called, "iam:"+m[1])
+	}
+	slices.Sort(called)
+	slices.Sort(documented)
+	if !slices.Equal(called, documented) {
+		t.Errorf("documented %q, called %q", documented, called)
 	}
 }

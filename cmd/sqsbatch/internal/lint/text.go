@@ -31,6 +31,9 @@ func writeText(out io.Writer, term view.Terminal, o *options, files []*file) err
 	if o.live {
 		w.refused(files)
 	}
+	if o.live && o.verbose {
+		w.WriteString(o.requests + "\n")
+	}
 	if o.live && len(files) > 1 {
 		w.table(o, files)
 	}

@@ -14,7 +14,7 @@ import (
 
 // alarms adds the alarms on the queue and its dead-letter queue, and those whose metrics are not
 // known. If they could be read, and there are none, the template has one on something else: rules
-// report that no alarm watches a queue only beside other alarms.
+// report that no alarm watches a queue only if there are others.
 func (b *builder) alarms(ctx context.Context, q *source.Resource) {
 	list, err := b.allAlarms(ctx)
 	if err != nil {

@@ -94,7 +94,7 @@ var watched = []Rule[Source]{
 	{
 		Info: Info{ID: "SB502", Severity: Note, Page: alarmPage,
 			Title: "No alarm on the age of the oldest message",
-			Why:   "The age rises when consumers are too slow and when none run, whatever the number of messages. This is reported only if the template has other alarms, since alarms are often in a stack of their own."},
+			Why:   "The age rises when consumers are too slow and when none run, whatever the number of messages. This is reported only if the template has other alarms, since alarms are often in a stack of their own. Of deployed queues it is always reported."},
 		check: func(s Source, r *reporter) {
 			if len(s.mappings) > 0 && s.alarms.missing(ageMetric, s.Name) {
 				r.report(s.Resource.Pos, "queue %s has no alarm on %s", title(s.Queue), ageMetric)
@@ -104,7 +104,7 @@ var watched = []Rule[Source]{
 	{
 		Info: Info{ID: "SB503", Severity: Warning, Page: alarmPage,
 			Title: "No alarm on the depth of a dead-letter queue",
-			Why:   "Nobody learns of dead letters, which are deleted when their retention ends. This is reported only if the template has other alarms, since alarms are often in a stack of their own."},
+			Why:   "Nobody learns of dead letters, which are deleted when their retention ends. This is reported only if the template has other alarms, since alarms are often in a stack of their own. Of deployed queues it is always reported."},
 		check: func(s Source, r *reporter) {
 			if len(s.deadOf) > 0 && len(s.mappings) == 0 && s.alarms.missing(depthMetric, s.Name) {
 				r.report(s.Resource.Pos, "dead-letter queue %s has no alarm on %s", title(s.Queue), depthMetric)
