@@ -74,6 +74,10 @@ COMPAT = sam samlocal samdeploy starter snippets migrating rie containers s3payl
 $(COMPAT):
 	go run ./test/compat $@
 
+.PHONY: live
+live: ## lint --live against moto and, in Docker, LocalStack
+	go run ./test/compat live -localstack
+
 .PHONY: coldstart
 coldstart: ## init, first invocation and memory compared with functions without sqsbatch (Linux)
 	go run ./test/bench coldstart -rounds 100

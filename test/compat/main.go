@@ -40,6 +40,7 @@ var checks = []check{
 	{name: "migrating", about: "the programs and commands of docs/migrating", run: checkMigrating},
 	{name: "containers", about: "deploy/ and the Dockerfile; build and run the image", run: checkContainers},
 	{name: "s3payload", about: "exchange messages in S3 with the SQS Extended Client for Python", run: checkS3Payload},
+	{name: "live", about: "lint --live finds the mistakes of a stack in moto, and its commands fix them", run: checkLive, flags: liveFlags},
 	{name: "dynamodb", about: "idempotency/dynamostore against DynamoDB Local, Powertools on the same table", run: checkDynamoDB},
 	{name: "elasticmq", about: "package sender and the long poll with ElasticMQ as the server", run: checkElasticMQ},
 	{name: "clients", about: "clients and libraries of others against sqsbatch sqs", run: checkClients, flags: clientFlags},
