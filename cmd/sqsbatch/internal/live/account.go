@@ -33,6 +33,7 @@ type account struct {
 	keys      memo[*key]
 	topics    memo[[]string]
 	alarms    memo[[]alarm]
+	callers   memo[string]
 }
 
 func connect(ctx context.Context, s queue.Settings, name string) (*account, error) {
@@ -80,6 +81,18 @@ func (a *account) open(ctx context.Context, name string, listed bool) (*queue.Qu
 func (a *account) list(ctx context.Context, prefix string) ([]string, error) {
 	a.calls.Add(1)
 	return a.List(ctx, prefix, queue.Opening)
+}
+
+// caller is the account of the credentials, "" if that is not known: an emulator may have none.
+func (a *account) caller(ctx context.Context) string {
+	id, _ := a.callers.get("", func() (string, error) {
+		var out struct {
+			Account string `xml:"GetCallerIdentityResult>Account"`
+		}
+		err := a.client.Query(ctx, awscall.STS, "GetCallerIdentity", nil, &out)
+		return out.Account, err
+	})
+	return id
 }
 
 // A functionName is what names a function.
@@ -132,6 +145,31 @@ func (a *account) mappingsTo(ctx context.Context, arn string) ([]mapping, error)
 	return a.listMappings(ctx, "EventSourceArn", arn)
 }
 
+// everyMappingOf is mappingsOf with the mappings of the function's aliases, unless f is one.
+func (a *account) everyMappingOf(ctx context.Context, f functionName) ([]mapping, error) {
+	list, err := a.mappingsOf(ctx, f)
+	if err != nil || f.qualifier != "" {
+		return list, err
+	}
+	err = pages(func(marker string) (next string, err error) {
+		var page struct {
+			Aliases    []struct{ Name string }
+			NextMarker string
+		}
+		query := url.Values{}
+		if marker != "" {
+			query.Set("Marker", marker)
+		}
+		err = a.client.Get(ctx, awscall.Lambda, "ListAliases", "/2015-03-31/functions/"+f.name+"/aliases", query, &page)
+		for _, alias := range page.Aliases {
+			more, bad := a.mappingsOf(ctx, functionName{f.region, f.name, alias.Name})
+			list, err = append(list, more...), cmp.Or(err, bad)
+		}
+		return page.NextMarker, err
+	})
+	return list, err
+}
+
 func (a *account) mappingsOf(ctx context.Context, f functionName) ([]mapping, error) {
 	list, err := a.listMappings(ctx, "FunctionName", f.String())
 	return slices.DeleteFunc(slices.Clone(list), func(m mapping) bool {
@@ -155,7 +193,7 @@ func (a *account) listMappings(ctx context.Context, by, name string) ([]mapping,
 			list = append(list, page.EventSourceMappings...)
 			return page.NextMarker, err
 		})
-		return list, err
+		return slices.DeleteFunc(list, func(m mapping) bool { return m.State == "Deleting" }), err
 	})
 }
 

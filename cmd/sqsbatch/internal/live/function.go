@@ -22,13 +22,15 @@ func (b *builder) mappings(ctx context.Context, q *source.Resource, arn string, 
 		return
 	}
 	for _, m := range list {
+		b.mapping(m).Context = false
+	}
+	for _, m := range list {
 		f, err := parseFunction(m.FunctionArn)
 		if err != nil {
 			b.failed(q, fmt.Errorf("mapping %s: %w", m.UUID, err), needed)
 			continue
 		}
 		r := b.mapping(m)
-		r.Context = false
 		if of := b.function(ctx, r, f); of != nil {
 			r.Set("FunctionName", source.GetAtt(of.ID, ""), "FunctionArn")
 		}

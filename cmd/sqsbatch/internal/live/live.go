@@ -171,7 +171,7 @@ func (r *reader) targets(ctx context.Context) (list []target) {
 			a, err = r.account(ctx, f.regional())
 		}
 		if err == nil {
-			found, err = a.mappingsOf(ctx, f)
+			found, err = a.everyMappingOf(ctx, f)
 		}
 		arns := map[string]bool{}
 		for _, m := range found {

@@ -53,6 +53,7 @@ var (
 	ofDeadMapping = []string{"SB206", "SB503"}
 	ofDead        = []string{"SB203", "SB204", "SB205", "SB503"}
 	ofSources     = []string{"SB201", "SB204", "SB205", "SB215", "SB503"}
+	ofAccount     = []string{"SB120", "SB201", "SB215", "SB216", "SB501", "SB502", "SB503"}
 	ofAlarms      = ids(rules.Alarms)
 	ofWatching    = []string{"SB502", "SB503"}
 	ofSenders     = []string{"SB306"}
@@ -82,6 +83,9 @@ func (b *builder) failed(at *source.Resource, err error, needed []string) {
 // read reads what belongs to the queue.
 func (b *builder) read(ctx context.Context) {
 	q := b.addQueue(b.queue)
+	if own, caller := b.where().Account, b.caller(ctx); caller != "" && caller != own {
+		b.failed(q, fmt.Errorf("the queue is in account %s, and the credentials are for account %s: mappings and alarms of the other account are not known", own, caller), ofAccount)
+	}
 	var dead *source.Resource
 	if arn := b.queue.DeadLetterQueue; arn != "" && arn != b.queue.ARN {
 		found, err := b.open(ctx, arn, false)

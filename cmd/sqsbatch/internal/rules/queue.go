@@ -178,14 +178,15 @@ var Queues = []Rule[Source]{
 			Title: "Two mappings poll a queue, and one filters",
 			Why:   "Each message reaches one of the mappings. If its filter does not match, the mapping deletes the message, and the other mapping never gets it."},
 		check: func(s Source, r *reporter) {
-			if len(s.mappings) < 2 {
+			mappings := slices.DeleteFunc(slices.Clone(s.mappings), func(m Mapping) bool { return !m.Event.Enabled })
+			if len(mappings) < 2 {
 				return
 			}
-			for _, m := range s.mappings {
+			for _, m := range mappings {
 				if v := m.get("FilterCriteria"); r.known(v) && m.filters() > 0 {
-					i := slices.IndexFunc(s.mappings, func(o Mapping) bool { return o.Event.Pos != m.Event.Pos })
+					i := slices.IndexFunc(mappings, func(o Mapping) bool { return o.Event.Pos != m.Event.Pos })
 					r.report(v.Pos, "events %s and %s poll queue %s: each message goes to one of them, and %s deletes those that its filters do not match. Use a queue for each",
-						m.Event.Name, s.mappings[max(i, 0)].Event.Name, title(s.Queue), m.Event.Name)
+						m.Event.Name, mappings[max(i, 0)].Event.Name, title(s.Queue), m.Event.Name)
 				}
 			}
 		},

@@ -1,4 +1,4 @@
-// Package awscall calls Lambda, IAM, CloudWatch, KMS and SNS without clients of the SDK, which
+// Package awscall calls Lambda, IAM, CloudWatch, KMS, SNS and STS without clients of the SDK, which
 // would add a minute to the build of the tool. It signs requests with the SDK's signer, and reads
 // answers of the services' JSON and query protocols.
 //
@@ -47,6 +47,7 @@ var (
 	CloudWatch = Service{ID: "CloudWatch", Name: "cloudwatch", host: "monitoring", version: "2010-08-01"}
 	KMS        = Service{ID: "KMS", Name: "kms", host: "kms", version: "TrentService"}
 	SNS        = Service{ID: "SNS", Name: "sns", host: "sns", version: "2010-03-31"}
+	STS        = Service{ID: "STS", Name: "sts", host: "sts", version: "2011-06-15"}
 )
 
 // ofIAM are the hosts of IAM, and the regions that sign for it: a partition has one ("IAM
@@ -93,8 +94,11 @@ type Error struct {
 
 func (e *Error) Error() string {
 	text := e.Action + ": " + e.Message
-	if e.Code != "" {
+	switch {
+	case e.Code != "" && e.Message != "":
 		text = fmt.Sprintf("%s: %s (%s)", e.Action, e.Code, e.Message)
+	case e.Code != "":
+		text = e.Action + ": " + e.Code
 	}
 	if e.Refused() {
 		text += "; allow " + e.Action
@@ -162,7 +166,7 @@ func decoded(s Service, operation string, answer []byte, err error, out any, dec
 }
 
 const (
-	tries      = 5                // of a call that is throttled or fails
+	tries      = 8                // of a call that is throttled or fails: 16 s
 	silentMost = 2                // tries of a call without an answer
 	timeout    = 10 * time.Second // of a try
 	firstDelay = 200 * time.Millisecond

@@ -163,7 +163,7 @@ func TestError_NamesTheCodeAndThePermission(t *testing.T) {
 		denied + "@":  says(400, `{"__type":"com.amazon.coral#AccessDeniedException","message":"no policy allows it"}`),
 		denied + "@@": says(403, `{"Message":"no policy allows it"}`, "X-Amzn-Errortype", "AccessDeniedException:http://internal"),
 		"lambda:Any: AccessDenied (not you); allow lambda:Any": says(403, `<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code><Message>not you</Message></Error></ErrorResponse>`),
-		"lambda:Any: HTTP Not Found ()":                        says(404, "<html>"),
+		"lambda:Any: HTTP Not Found":                           says(404, "<html>"),
 		"lambda:Any: NoSuchEntity (none)":                      says(404, `<ErrorResponse><Error><Code>NoSuchEntity</Code><Message>none</Message></Error></ErrorResponse>`),
 		"lambda:Any: the answer cannot be read":                says(200, "nothing"),
 		"lambda:Any: the answer is larger than 16 MiB":         says(200, strings.Repeat(" ", 16<<20+1)),
@@ -183,9 +183,9 @@ func TestCall_IsRepeatedWhileItMaySucceed(t *testing.T) {
 		body   string
 		calls  int
 	}{
-		"throttled":     {400, `{"__type":"ThrottlingException"}`, 5},
-		"too many":      {429, `{}`, 5},
-		"fails":         {503, "<html>", 5},
+		"throttled":     {400, `{"__type":"ThrottlingException"}`, 8},
+		"too many":      {429, `{}`, 8},
+		"fails":         {503, "<html>", 8},
 		"refused":       {403, `{"__type":"AccessDeniedException"}`, 1},
 		"does not have": {404, `{"__type":"ResourceNotFoundException"}`, 1},
 	} {
