@@ -93,8 +93,12 @@ func (a *account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	files, _ := filepath.Glob("testdata/live/" + name + ".*")
+	if len(files) == 0 && strings.HasPrefix(name, "mappings-") {
+		_, _ = io.WriteString(w, `{"EventSourceMappings": []}`)
+		return
+	}
 	if len(files) != 1 || !strings.Contains(r.Header.Get("Authorization"), "Credential=test/") {
-		fail(http.StatusNotFound, "ResourceNotFoundException")
+		fail(http.StatusNotFound, map[bool]string{true: "NotFound", false: "ResourceNotFoundException"}[asXML])
 		return
 	}
 	data, _ := os.ReadFile(files[0])
@@ -198,7 +202,7 @@ func TestLive_WrongSettingsAreFound(t *testing.T) {
 		"no alarm on age":        {nil, map[string][]string{"DescribeAlarms": {"<Value>orders</Value>", "<Value>orders-2</Value>"}}, []string{"SB502 orders"}},
 		"no alarm on depth":      {nil, map[string][]string{"DescribeAlarms-second": {"orders-dlq", "orders-dlq-2"}}, []string{"SB503 orders-dlq"}},
 		"no alarms at all":       {nil, map[string][]string{"DescribeAlarms": {"<NextToken>second</NextToken>", "", "<Value>orders</Value>", "<Value>orders-2</Value>"}}, []string{"SB502 orders", "SB503 orders-dlq"}},
-		"an alarm on all queues": {nil, map[string][]string{"DescribeAlarms": {"<Value>orders</Value>", "<Value>orders-2</Value>"}, "DescribeAlarms-second": {"FILL(m1, 0)", `SELECT MAX(ApproximateAgeOfOldestMessage) FROM SCHEMA("AWS/SQS", QueueName)`}}, nil},
+		"an alarm on all queues": {nil, map[string][]string{"DescribeAlarms": {"<Value>orders</Value>", "<Value>orders-2</Value>"}, "DescribeAlarms-second": {"orders-dlq", "other", "FILL(m1, 0)", `SELECT MAX(ApproximateAgeOfOldestMessage) FROM SCHEMA("AWS/SQS", QueueName)`}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := deployed(t, c.attributes)
@@ -229,10 +233,13 @@ func TestLive_RefusedCalls_AreNotFindings(t *testing.T) {
 		"DescribeKey":              {"orders.KmsMasterKeyId: KmsMasterKeyId is not known: kms:DescribeKey: AccessDeniedException", "SB304", "SB306"},
 		"GetKeyPolicy":             {"kms:GetKeyPolicy: AccessDeniedException", "SB304", "SB306"},
 		"ListSubscriptionsByTopic": {"orders: sns:ListSubscriptionsByTopic: AccessDenied", "SB306"},
-		"invoke":                   nil,
+		"event-invoke-config":      {"function orders: lambda:GetFunctionEventInvokeConfig: AccessDeniedException", "SB111"},
 	} {
 		t.Run(refused, func(t *testing.T) {
 			attributes := map[string]string{}
+			if refused == "event-invoke-config" { // which is asked for only then
+				attributes["RedrivePolicy"] = ""
+			}
 			if strings.Contains(refused, "Key") || strings.Contains(refused, "Topic") {
 				attributes["KmsMasterKeyId"] = "alias/orders"
 				attributes["Policy"] = `{"Statement":[{"Effect":"Deny","Principal":"*","Action":"sqs:*","Resource":"*","Condition":{"Bool":{"aws:SecureTransport":"false"}}},
@@ -241,6 +248,9 @@ func TestLive_RefusedCalls_AreNotFindings(t *testing.T) {
 			a := deployed(t, attributes)
 			a.refused = []string{refused}
 			status, found, unknown := a.lint(t, "orders")
+			if refused == "event-invoke-config" {
+				found = slices.DeleteFunc(found, func(f string) bool { return f == "SB201 orders" })
+			}
 			if strings.Contains(refused, "Topic") {
 				found = slices.DeleteFunc(found, func(f string) bool { return strings.HasPrefix(f, "SB304") })
 			}
@@ -268,7 +278,6 @@ func TestLive_UnreadableQueue_IsStatus3(t *testing.T) {
 // Each way to name a queue reads the same one, once.
 func TestLive_NamesURLsARNsAndPrefixes(t *testing.T) {
 	a := deployed(t, map[string]string{"VisibilityTimeout": "60"})
-	a.edits["mappings-to-orders-dlq"] = []string{"[]", "[]"}
 	for _, args := range [][]string{{"orders"}, {at + "orders"}, {a.url + "/000000000000/orders"}, {"ord*"}, {"*"}, {"--function", "orders"}, {"--function", "arn:aws:lambda:us-east-1:000000000000:function:orders"}, {"orders", "*", "--function", "orders"}} {
 		if _, found, _ := a.lint(t, args...); !slices.Equal(found, []string{"SB106 orders.VisibilityTimeout"}) {
 			t.Errorf("%q: %q", args, found)
@@ -437,6 +446,87 @@ func TestLive_MappingsOfAliases(t *testing.T) {
 		t.Errorf("%q %q", found, unknown)
 	}
 	a.edits["mappings-to-orders"][1] = strings.Replace(a.edits["mappings-to-orders"][1], "Enabled", "Deleting", 1)
+	if _, found, unknown := a.lint(t, "orders"); len(found)+len(unknown) > 0 {
+		t.Errorf("%q %q", found, unknown)
+	}
+}
+
+// What SQS refuses of other queues is not known either.
+func TestLive_RefusedCallsOfSQS(t *testing.T) {
+	refuse := func(t *testing.T, a *account, operation, queue string) {
+		t.Helper()
+		golden.OK(t, a.sqs.Inject(sqs.Fault{Kind: sqs.Failure, Operation: operation, Queue: queue, Code: "AccessDenied"}))
+	}
+	a := deployed(t, map[string]string{"ReceiveMessageWaitTimeSeconds": "0"})
+	a.edits["mappings-to-orders"] = []string{"EventSourceMappings", "None"}
+	if _, found, _ := a.lint(t, "orders"); !slices.Equal(found, []string{"SB215 orders.ReceiveMessageWaitTimeSeconds"}) {
+		t.Errorf("%q", found)
+	}
+	refuse(t, a, "ListDeadLetterSourceQueues", "orders")
+	_, found, unknown := a.lint(t, "orders")
+	if len(found) > 0 || len(unknown) != 1 || !strings.Contains(unknown[0], "sqs:ListDeadLetterSourceQueues") {
+		t.Errorf("%q %q", found, unknown)
+	}
+	refuse(t, a, "GetQueueAttributes", "orders-dlq")
+	if status, _, unknown := a.lint(t, "orders"); status != 0 || len(unknown) != 2 || !strings.Contains(unknown[0], "SB204") {
+		t.Errorf("status %d %q", status, unknown)
+	}
+	refuse(t, a, "GetQueueAttributes", "orders")
+	if status, _, _ := a.lint(t, "orders"); status != 3 {
+		t.Errorf("status %d", status)
+	}
+}
+
+// Only what is asked for is reported, though more is read.
+func TestLive_SourcesOfADeadLetterQueue(t *testing.T) {
+	a := deployed(t, map[string]string{"MessageRetentionPeriod": "345600", "SqsManagedSseEnabled": "false"})
+	a.queue(t, "late-dlq", map[string]string{"MessageRetentionPeriod": "60"})
+	a.queue(t, "late", map[string]string{"SqsManagedSseEnabled": "false", "RedrivePolicy": `{"deadLetterTargetArn":"` + at + `late-dlq","maxReceiveCount":5}`})
+	if _, found, _ := a.lint(t, "late-dlq"); !slices.Equal(found, []string{"SB503 late-dlq", "SB204 late-dlq.MessageRetentionPeriod"}) {
+		t.Errorf("%q", found)
+	}
+}
+
+func TestLive_WhatLambdaCannotDecrypt(t *testing.T) {
+	a := deployed(t, nil)
+	a.edits["configuration-orders"] = []string{`"Environment": {`, `"Environment": {"Error": {"ErrorCode": "AccessDeniedException", "Message": "no kms:Decrypt"},`, `"SQSBATCH_OUTAGE": "15m",`, ``}
+	const old = `{"UUID": "old", "EventSourceArn": "` + at + `orders", "FunctionArn": "arn:aws:lambda:us-east-1:000000000000:function:orders", "BatchSize": 1},`
+	a.edits["mappings-to-orders"] = []string{`"EventSourceMappings": [`, `"EventSourceMappings": [` + old, `"FilterCriteriaError": null`, `"FilterCriteriaError": {"ErrorCode": "KMSAccessDenied", "Message": "no"}`, `"BatchSize": 10`, `"BatchSize": 1`, `"ReportBatchItemFailures"`, ``}
+	_, found, unknown := a.lint(t, "orders")
+	if len(found) > 0 {
+		t.Errorf("%q", found)
+	}
+	golden.Says(t, "unknown", strings.Join(unknown, "\n"), "function orders.Environment.Variables: ", "Lambda cannot read the variables: AccessDeniedException SB101",
+		mapped+".FilterCriteria: FilterCriteria is not known: Lambda cannot read the filters: KMSAccessDenied SB120")
+}
+
+// A topic of AWS's key, of the second page, and one that has no subscription.
+func TestLive_KeysAndTopics(t *testing.T) {
+	const policy = `{"Statement":[{"Effect":"Deny","Principal":"*","Action":"sqs:*","Resource":"*","Condition":{"Bool":{"aws:SecureTransport":"false"}}},
+		{"Effect":"Allow","Principal":{"Service":"sns.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"*","Condition":{"ArnEquals":{"aws:SourceArn":["arn:aws:sns:us-east-1:000000000000:gone","arn:aws:sns:us-east-1:000000000000:placed"]}}}]}`
+	a := deployed(t, map[string]string{"KmsMasterKeyId": "1234abcd-12ab-34cd-56ef-1234567890ab", "Policy": policy})
+	a.edits["DescribeKey"] = []string{"CUSTOMER", "AWS"}
+	if _, found, unknown := a.lint(t, "orders"); !slices.Equal(found, []string{"SB306 orders.KmsMasterKeyId"}) || len(unknown) > 0 {
+		t.Errorf("%q %q", found, unknown)
+	}
+	a.edits["ListSubscriptionsByTopic-placed"] = []string{":orders<", ":other<", "</Subscriptions>", "</Subscriptions><NextToken>second</NextToken>"}
+	a.edits["ListSubscriptionsByTopic-placed-second"] = []string{":orders<", ":other<"}
+	if _, found, unknown := a.lint(t, "orders"); len(found)+len(unknown) > 0 {
+		t.Errorf("%q %q", found, unknown)
+	}
+	delete(a.edits, "ListSubscriptionsByTopic-placed-second")
+	if _, found, unknown := a.lint(t, "orders"); !slices.Equal(found, []string{"SB306 orders.KmsMasterKeyId"}) || len(unknown) > 0 {
+		t.Errorf("%q %q", found, unknown)
+	}
+}
+
+// A function may poll a queue of the same name in another account.
+func TestLive_QueueOfTheSameNameElsewhere(t *testing.T) {
+	a := deployed(t, nil)
+	const other = `{"UUID": "other", "EventSourceArn": "arn:aws:sqs:us-east-1:123456789012:orders", "FunctionArn": "arn:aws:lambda:us-east-1:000000000000:function:orders", "BatchSize": 10},`
+	filters := []string{`"FilterCriteria": null`, `"FilterCriteria": {"Filters": [{"Pattern": "{}"}]}, "MetricsConfig": {"Metrics": ["EventCount"]}`, `"MetricsConfig": null,`, ``}
+	a.edits["mappings-of-orders"] = []string{`"EventSourceMappings": [`, `"EventSourceMappings": [` + other}
+	a.edits["mappings-to-orders"] = filters
 	if _, found, unknown := a.lint(t, "orders"); len(found)+len(unknown) > 0 {
 		t.Errorf("%q %q", found, unknown)
 	}

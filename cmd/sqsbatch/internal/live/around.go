@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/live/awscall"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/source"
 )
@@ -112,7 +113,7 @@ func (b *builder) subscriptions(ctx context.Context, q *source.Resource) {
 		}
 		asked[topic] = true
 		endpoints, err := b.subscribers(ctx, topic)
-		if notThere(err) || err == nil && !slices.Contains(endpoints, b.queue.ARN) {
+		if awscall.Code(err) == "NotFound" || err == nil && !slices.Contains(endpoints, b.queue.ARN) {
 			continue
 		}
 		if err != nil {

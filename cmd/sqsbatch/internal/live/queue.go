@@ -10,7 +10,6 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/queue"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/live/awscall"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/source"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
@@ -257,10 +256,4 @@ func whole(text string) any {
 		return nil
 	}
 	return text
-}
-
-// notThere reports whether the thing that a call is about does not exist.
-func notThere(err error) bool {
-	code := awscall.Code(err)
-	return code == "ResourceNotFoundException" || code == "NoSuchEntity" || code == "NotFoundException"
 }
