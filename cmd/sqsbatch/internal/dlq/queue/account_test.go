@@ -134,3 +134,39 @@ func TestOpenARN_TakesNothingElse(t *testing.T) {
 		}
 	}
 }
+
+// Other services are called where the queue is if that is not AWS, unless they have an endpoint of their
+// own. AWS's are never asked about a queue that is elsewhere.
+func TestEndpoint_OfOtherServices(t *testing.T) {
+	served(t)
+	const own, vpc = "http://lambda.test", "https://vpce-0a-1b2c.sqs.us-east-1.vpce.amazonaws.com"
+	for _, c := range []struct {
+		settings    queue.Settings
+		name        string
+		environment map[string]string
+		want        string
+	}{
+		{queue.Settings{}, "orders", nil, ""},
+		{queue.Settings{}, "https://sqs.us-east-1.amazonaws.com/000000000000/orders", nil, ""},
+		{queue.Settings{}, vpc + "/000000000000/orders", nil, ""},
+		{queue.Settings{Endpoint: vpc}, "orders", nil, ""},
+		{queue.Settings{Endpoint: "http://127.0.0.1:1"}, "orders", map[string]string{"AWS_ENDPOINT_URL_LAMBDA": own}, "http://127.0.0.1:1"},
+		{queue.Settings{}, "http://127.0.0.1:1/000000000000/orders", nil, "http://127.0.0.1:1"},
+		{queue.Settings{}, "orders", map[string]string{"AWS_ENDPOINT_URL_SQS": "http://127.0.0.1:1"}, "http://127.0.0.1:1"},
+		{queue.Settings{}, "orders", map[string]string{"AWS_ENDPOINT_URL_SQS": "http://127.0.0.1:1", "AWS_ENDPOINT_URL_LAMBDA": own}, own},
+		{queue.Settings{}, "orders", map[string]string{"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, "http://127.0.0.1:1"},
+		{queue.Settings{}, "orders", map[string]string{"AWS_ENDPOINT_URL_LAMBDA": own}, own},
+		{queue.Settings{}, "orders", map[string]string{"AWS_ENDPOINT_URL_LAMBDA": own, "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for name, value := range c.environment {
+				t.Setenv(name, value)
+			}
+			account, err := queue.Connect(t.Context(), c.settings, c.name)
+			golden.OK(t, err)
+			if got := account.Endpoint("Lambda"); got != c.want {
+				t.Errorf("%+v: %q, want %q", c, got, c.want)
+			}
+		})
+	}
+}
