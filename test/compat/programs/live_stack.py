@@ -3,7 +3,8 @@
     python live_stack.py ENDPOINT
 
 The queue orders has a function, and settings that lose messages. The queue good has none of the
-mistakes. Lambda of moto makes functions without Docker as long as none is invoked.
+mistakes; it is encrypted with a key, gets messages of a topic, and an alias of its function polls it.
+Lambda of moto makes functions without Docker as long as none is invoked.
 """
 
 import io
@@ -24,6 +25,7 @@ def client(service):
 
 
 sqs, iam, lambda_, cloudwatch = client("sqs"), client("iam"), client("lambda"), client("cloudwatch")
+kms, sns, sts = client("kms"), client("sns"), client("sts")
 
 
 def code():
@@ -38,7 +40,7 @@ def queue(name, **attributes):
     return sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
 
 
-def stack(name, visibility, receives, retention, actions, report, threshold):
+def stack(name, visibility, receives, retention, actions, report, threshold, alias=None):
     dead = queue(name + "-dlq", MessageRetentionPeriod=retention, SqsManagedSseEnabled="true")
     arn = queue(
         name,
@@ -81,7 +83,12 @@ def stack(name, visibility, receives, retention, actions, report, threshold):
         Timeout=30,
         Environment={"Variables": {"SQSBATCH_OUTAGE": "15m", "DATABASE_PASSWORD": "s3cr3t"}},
     )
-    mapping = {"EventSourceArn": arn, "FunctionName": name, "BatchSize": 10}
+    polls = name
+    if alias:
+        version = lambda_.publish_version(FunctionName=name)["Version"]
+        lambda_.create_alias(FunctionName=name, Name=alias, FunctionVersion=version)
+        polls = f"{name}:{alias}"  # moto lists a mapping by the name that it was made with
+    mapping = {"EventSourceArn": arn, "FunctionName": polls, "BatchSize": 10}
     if report:
         mapping["FunctionResponseTypes"] = ["ReportBatchItemFailures"]
     lambda_.create_event_source_mapping(**mapping)
@@ -102,8 +109,54 @@ def stack(name, visibility, receives, retention, actions, report, threshold):
         ComparisonOperator="GreaterThanThreshold",
         **alarm,
     )
+    return arn
+
+
+def encrypt(name, arn):
+    """Encrypts a queue with a key, and lets a topic send to it."""
+    root = f"arn:aws:iam::{sts.get_caller_identity()['Account']}:root"
+    statements = [
+        {"Effect": "Allow", "Principal": {"AWS": root}, "Action": "kms:*", "Resource": "*"},
+        {
+            "Effect": "Allow",
+            "Principal": {"Service": "sns.amazonaws.com"},
+            "Action": ["kms:GenerateDataKey", "kms:Decrypt"],
+            "Resource": "*",
+        },
+    ]
+    key = kms.create_key(Policy=json.dumps({"Version": "2012-10-17", "Statement": statements}))["KeyMetadata"]
+    kms.create_alias(AliasName="alias/" + name, TargetKeyId=key["KeyId"])
+    decrypt = {"Effect": "Allow", "Action": ["kms:Decrypt", "kms:GenerateDataKey"], "Resource": key["Arn"]}
+    iam.put_role_policy(
+        RoleName=name, PolicyName="key", PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": [decrypt]})
+    )
+    topic = sns.create_topic(Name=name)["TopicArn"]
+    sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
+    policy = [
+        {
+            "Effect": "Deny",
+            "Principal": "*",
+            "Action": "sqs:*",
+            "Resource": arn,
+            "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+        },
+        {
+            "Effect": "Allow",
+            "Principal": {"Service": "sns.amazonaws.com"},
+            "Action": "sqs:SendMessage",
+            "Resource": arn,
+            "Condition": {"ArnEquals": {"aws:SourceArn": topic}},
+        },
+    ]
+    sqs.set_queue_attributes(
+        QueueUrl=sqs.get_queue_url(QueueName=name)["QueueUrl"],
+        Attributes={
+            "KmsMasterKeyId": "alias/" + name,
+            "Policy": json.dumps({"Version": "2012-10-17", "Statement": policy}),
+        },
+    )
 
 
 POLL = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"]
-stack("good", 180, 5, 1209600, POLL + ["sqs:ChangeMessageVisibility"], True, 1800)
+encrypt("good", stack("good", 180, 5, 1209600, POLL + ["sqs:ChangeMessageVisibility"], True, 1800, "live"))
 stack("orders", 60, 2, 345600, POLL, False, 300)
