@@ -1,5 +1,5 @@
-// Package lint is the command `sqsbatch lint`: it checks templates against the rules of
-// internal/lint.
+// Package lint is the command `sqsbatch lint`: it checks templates and manifests against the rules
+// of internal/rules.
 //
 //	sqsbatch lint --output sarif template.yaml
 //
@@ -30,6 +30,7 @@ type options struct {
 	parameters cli.Assignments
 	used       map[string]bool // of parameters: a template has it
 	configEnv  string
+	target     string // of --for: "" or "container"
 	severity   string
 	output     string
 	fix        bool
@@ -46,9 +47,9 @@ type options struct {
 	writing    sync.Mutex // held while --fix replaces a file
 }
 
-const about = `Checks SAM and CloudFormation templates, and plans of Terraform, for settings that AWS accepts, but that lose messages or time: of event source mappings, queues, roles and alarms. docs/lint.md lists the rules.
+const about = `Checks SAM and CloudFormation templates, plans of Terraform, and manifests of Kubernetes, for settings that are accepted, but that lose messages or time: of event source mappings, containers, queues, roles and alarms. docs/lint.md lists the rules.
 
-The argument is a template, a directory with template.yaml, template.yml or template.json, or the cdk.out of the CDK with all its stacks. It may also be a plan or a state of Terraform or OpenTofu, as terraform show -json prints it, or a file terraform.tfstate. A - is one of them from standard input. Default: the current directory. Several may be given.`
+The argument is a template, a directory with template.yaml, template.yml or template.json, or the cdk.out of the CDK with all its stacks. It may also be a plan or a state of Terraform or OpenTofu, as terraform show -json prints it, or a file terraform.tfstate; a file of Kubernetes' manifests; or a task definition of Amazon ECS as the AWS CLI prints it. A - is one of them from standard input. Default: the current directory. Several may be given.`
 
 const details = `## Parameters
 
@@ -61,6 +62,10 @@ A parameter of the template has the value of --parameter-overrides, else that of
 ## Terraform
 
 A plan is checked as it will be after it is applied. Findings name the address of the resource and the attribute, and the fix is what to write in HCL. References are followed through modules, variables and outputs. A value that is known only after the plan is applied is not judged. --fix does not change a plan.
+
+## Containers
+
+A container is checked if it has a variable of the toolkit (SQSBATCH_…), directly, from envFrom or from a ConfigMap of the same file. If the program has its queues in code, --for container says that all containers poll. Others in a task or pod with a container that has such a variable are never checked.
 
 ## Suppression
 
@@ -100,7 +105,8 @@ func Command(tio cli.IO, version string) *cobra.Command {
 		Example: `sqsbatch lint
 sqsbatch lint --config-env prod --fix template.yaml
 sqsbatch lint --output sarif cdk.out > lint.sarif
-terraform show -json plan.out | sqsbatch lint -`,
+terraform show -json plan.out | sqsbatch lint -
+kubectl kustomize deploy | sqsbatch lint -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.list {
 				return listRules(tio.Stdout)
@@ -126,6 +132,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	cli.Section(cmd, "What is checked", func(f *pflag.FlagSet) {
 		f.Var(o.parameters, "parameter-overrides", "values for the templates' parameters; several may follow: A=1 B=2. --parameter is the same")
 		f.Var(cli.Text(&o.configEnv, "NAME"), "config-env", "the environment of samconfig.toml whose parameters are used")
+		f.Var(cli.Choice(&o.target, "container"), "for", "what the files are for\ncontainer: every container polls, also one without a variable SQSBATCH_…")
 		f.Var(cli.Text(&o.configPath, "FILE"), "config", "the configuration; "+configFile+" in the current directory by default")
 		f.Var(cli.Text(&o.baseline, "FILE"), "baseline", "findings that are not reported, as --output baseline wrote them")
 	})

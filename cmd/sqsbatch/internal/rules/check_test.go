@@ -17,10 +17,13 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
-// stack is a template as lint reads it.
+// stack is a template or a manifest as lint reads it.
 func stack(t testing.TB, text string, o template.Options) *template.Stack {
 	t.Helper()
-	tmpl, err := template.Parse([]byte(text))
+	tmpl, err := template.ParseManifest([]byte(text))
+	if tmpl == nil && err == nil {
+		tmpl, err = template.Parse([]byte(text))
+	}
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
