@@ -358,8 +358,12 @@ func killedEarly(c Container, r *reporter) {
 		says += fmt.Sprintf(", of which the preStop hook takes %v", hook.Seconds())
 	}
 	enough := int((takes + hook + 2*time.Second - 1) / time.Second) // and a second for the process to end
-	f := r.report(at, "%s is killed before its drain is over: %s seconds, and a stop takes up to %s (%s %s, %s %s, then settling). Set %s to %d, or a shorter %s",
-		c.title, says, words(takes), settings.DrainLimit.Name, words(c.config.DrainLimit), settings.Grace.Name, words(c.config.Engine.Grace), name, enough, settings.DrainLimit.Name)
+	remedy := fmt.Sprintf("Set %s to %d, or a shorter %s", name, enough, settings.DrainLimit.Name)
+	if most := fargateKill*time.Second - (takes - c.config.DrainLimit) - time.Second; c.fargate() && enough > fargateKill {
+		remedy = fmt.Sprintf("Fargate takes up to %d: set %s to that, and %s to %s", fargateKill, name, settings.DrainLimit.Name, words(most))
+	}
+	f := r.report(at, "%s is killed before its drain is over: %s seconds, and a stop takes up to %s (%s %s, %s %s, then settling). %s",
+		c.title, says, words(takes), settings.DrainLimit.Name, words(c.config.DrainLimit), settings.Grace.Name, words(c.config.Engine.Grace), remedy)
 	if c.ecs() && v.Absent() && !c.fargate() {
 		f.Severity = Note
 		f.Message += ". It is enough if ECS_CONTAINER_STOP_TIMEOUT of the container instances is that long"

@@ -52,7 +52,17 @@ type Grant struct {
 func anything(at template.Pos, why error) Grant { return Grant{"*", "*", at, true, why} }
 
 func (g Grant) allows(action, resource string) bool {
-	return matches(g.Action, action) && matches(g.Resource, resource)
+	return matches(g.Action, action) && matches(anywhere(g.Resource), anywhere(resource))
+}
+
+// anywhere returns the ARN of a queue, or a pattern of them, without partition, region and account:
+// those of a stack may not be known, so that a role that names them is not compared with them.
+func anywhere(arn string) string {
+	part := strings.SplitN(arn, ":", 6)
+	if len(part) < 6 || part[0] != "arn" || part[2] != "sqs" {
+		return arn
+	}
+	return "arn::sqs:::" + part[5]
 }
 
 // matches reports whether a pattern of IAM's, with * and ?, has s.
@@ -163,7 +173,7 @@ func (r Role) harmless(g Grant) bool {
 	action := strings.TrimSuffix(strings.ToLower(g.Action), "batch")
 	for on, arn := range r.ARNs {
 		reads := (on == OnQueue || on == OnDeadLetters) && (action == "sqs:getqueueurl" || action == "sqs:getqueueattributes")
-		if arn == g.Resource && (reads || slices.ContainsFunc(r.Needs, func(p Permission) bool { return p.On == on && strings.EqualFold(p.Action, action) })) {
+		if anywhere(arn) == anywhere(g.Resource) && (reads || slices.ContainsFunc(r.Needs, func(p Permission) bool { return p.On == on && strings.EqualFold(p.Action, action) })) {
 			return true
 		}
 	}
@@ -188,7 +198,7 @@ func excess(r Role, out *reporter) {
 		on := g.Resource
 		judged := strings.HasPrefix(strings.ToLower(g.Action), "sqs:") && strings.Contains(g.Resource, "*") || g.Action == "*"
 		for what, arn := range r.ARNs {
-			if g.Resource == arn {
+			if anywhere(g.Resource) == anywhere(arn) {
 				on, judged = "the "+what, true
 			}
 		}
