@@ -40,8 +40,8 @@ var inTemplate = []string{"spec", "template", "spec"}
 
 // containersOf lists the containers that poll. A container does if it has a variable of the
 // toolkit. If all are said to poll, those of a task definition or a pod without any such variable
-// do, too.
-func containersOf(st *template.Stack) (list []Container) {
+// do, too. The errors say which containers are not known.
+func containersOf(st *template.Stack) (list []Container, unknown []*template.Error) {
 	maps := configMapsOf(st)
 	created := creation(st)
 	for _, r := range st.All() {
@@ -53,7 +53,10 @@ func containersOf(st *template.Stack) (list []Container) {
 		if ok {
 			all = podContainers(r, r.Get(path...), maps)
 		} else {
-			all = taskContainers(r)
+			var err *template.Error
+			if all, err = taskContainers(r); err != nil {
+				unknown = append(unknown, err)
+			}
 		}
 		polling := slices.DeleteFunc(slices.Clone(all), func(c Container) bool { return !c.toolkit() })
 		if len(polling) == 0 && st.EveryContainer() {
@@ -64,15 +67,22 @@ func containersOf(st *template.Stack) (list []Container) {
 			list = append(list, c)
 		}
 	}
-	return list
+	return list, unknown
 }
 
-// HasConsumers reports whether a stack has containers that poll.
-func HasConsumers(st *template.Stack) bool { return len(containersOf(st.Survey().Stack)) > 0 }
+// HasConsumers reports whether a stack may have containers that poll.
+func HasConsumers(st *template.Stack) bool {
+	list, unknown := containersOf(st.Survey().Stack)
+	return len(list) > 0 || len(unknown) > 0
+}
 
-func taskContainers(r template.Resource) (list []Container) {
+func taskContainers(r template.Resource) (list []Container, unknown *template.Error) {
 	task := r.Get()
-	items, _ := either(task, "ContainerDefinitions").List()
+	definitions := either(task, "ContainerDefinitions")
+	items, err := definitions.List()
+	if err != nil {
+		return nil, &template.Error{Pos: definitions.Pos, Message: "the containers of " + r.ID + " are not checked: " + template.Reason(definitions.Pos, err)}
+	}
 	for _, item := range items {
 		c := Container{Resource: r, value: item, task: task}
 		c.name("Name")
@@ -87,12 +97,12 @@ func taskContainers(r template.Resource) (list []Container) {
 			from := either(e, "ValueFrom")
 			c.add(either(e, "Name"), template.Value{Pos: from.Pos, Err: errors.New("it is a secret")})
 		}
-		if !either(item, "EnvironmentFiles").Absent() {
+		if files, err := either(item, "EnvironmentFiles").List(); err != nil || len(files) > 0 {
 			c.more = "it may be in environmentFiles"
 		}
 		list = append(list, c)
 	}
-	return list
+	return list, nil
 }
 
 // either returns the value at a path of names in the case of CloudFormation, or in that of the
@@ -492,7 +502,10 @@ func quantity(text string, ecs bool) (int, bool) {
 
 // checkContainers checks the containers that poll, their roles and what scales them.
 func (c *collector) checkContainers(st *template.Stack, sources map[string]*Source) {
-	containers := containersOf(st)
+	containers, unknown := containersOf(st)
+	for _, e := range unknown {
+		c.unsure(Unknown{Pos: e.Pos, Message: e.Message})
+	}
 	if len(containers) == 0 {
 		return
 	}
@@ -534,7 +547,10 @@ func (c *collector) checkPolled(st *template.Stack, own *Container, sources map[
 func (c *collector) checkTaskRole(st *template.Stack, own Container, q template.Queue, policies attachments) {
 	v := either(own.task, "TaskRoleArn")
 	role := newRole(st, q, v.Pos, policies)
-	role.Needs, role.foreign = OfContainer, !own.toolkit()
+	role.Needs, role.foreign, role.container = OfContainer, !own.toolkit(), true
+	if _, count := own.values[settings.MaxReceiveCount.Name]; count && !own.values[settings.DeadLetterQueue.Name].Absent() {
+		role.Needs = slices.DeleteFunc(slices.Clone(OfContainer), func(p Permission) bool { return p == attributes })
+	}
 	if dead := own.texts[settings.DeadLetterQueue.Name]; q.DeadLetterARN == "" && arnOf(dead) != "" {
 		role.ARNs[OnDeadLetters] = arnOf(dead)
 	}

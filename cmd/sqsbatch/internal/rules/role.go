@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/internal/settings"
 )
 
 // What a permission applies to.
@@ -81,6 +82,8 @@ type Role struct {
 	Needs   []Permission
 	ARNs    map[string]string // the ARNs that the permissions apply to. Others are not judged
 	foreign bool              // the function is in another language, so it does not use the toolkit
+	// container says that a container has the role.
+	container bool
 	name    string            // how messages call it, if it is not a resource of its own
 	key     *queueKey
 }
@@ -96,7 +99,12 @@ func missing(consequence string, concerns func(Permission) bool) func(Role, *rep
 			if !known || !concerns(p) || r.foreign && (backoff(p) || deadLetters(p)) {
 				continue
 			}
-			if !r.allows(out, func(g Grant) bool { return g.allows(p.Action, arn) }) {
+			if r.allows(out, func(g Grant) bool { return g.allows(p.Action, arn) }) {
+				continue
+			}
+			if r.container && p == attributes {
+				out.report(r.Pos, "%s does not allow %s on the queue: retries are spaced as for a maxReceiveCount of 5, unless %s and %s are set", r.title(), p.Action, settings.MaxReceiveCount.Name, settings.DeadLetterQueue.Name).Severity = Warning
+			} else {
 				out.report(r.Pos, "%s does not allow %s on the %s: %s", r.title(), p.Action, p.On, consequence)
 			}
 		}
@@ -161,6 +169,9 @@ var Roles = []Rule[Role]{
 		check: excess,
 	},
 }
+
+// attributes is needed to learn maxReceiveCount and the dead-letter queue. Lambda needs it, too.
+var attributes = Permission{"sqs:GetQueueAttributes", OnQueue}
 
 func backoff(p Permission) bool { return p.Action == "sqs:ChangeMessageVisibility" }
 

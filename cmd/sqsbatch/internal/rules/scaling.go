@@ -167,7 +167,7 @@ var Scalings = []Rule[Scaling]{
 			alarms := s.Get("DeploymentConfiguration", "Alarms")
 			on, bad := breaker.Get("Enable").Bool(false)
 			if s.Type == "AWS::ECS::Service" && err == nil && (controller == "" || controller == "ECS") && r.known(breaker, alarms) && bad == nil && !on && alarms.Absent() {
-				r.report(s.Pos, "service %s has no DeploymentCircuitBreaker; set Enable and Rollback to true", s.ID)
+				r.report(s.Pos, "service %s has no DeploymentCircuitBreaker: set one that rolls back", s.ID)
 			}
 		},
 	},

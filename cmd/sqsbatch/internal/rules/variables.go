@@ -136,7 +136,7 @@ func settingOf(name string) *settings.Setting {
 	return settings.All[i]
 }
 
-// maxValue bounds the part of a value in a message.
+// maxValue bounds the part of a value in a message, in bytes.
 const maxValue = 80
 
 // Environments are the rules of variables.
@@ -152,7 +152,7 @@ var Environments = []Rule[Variables]{
 					continue
 				}
 				if _, err := s.Read(v.texts[name]); err != nil {
-					r.report(v.values[name].Pos, "%s has %s=%q: it %v", v.title, name, spelling.Shorten(v.texts[name], maxValue), err)
+					r.report(v.values[name].Pos, "%s has %s=%q: it %s", v.title, name, spelling.Shorten(v.texts[name], maxValue), spelling.Shorten(err.Error(), 3*maxValue))
 				}
 			}
 			v.contradict(r)
