@@ -145,20 +145,18 @@ func (c *Container) add(name, value template.Value) {
 	}
 }
 
-// A configMap has values for variables of pods.
-type configMap struct {
-	namespace, name string
-	data            template.Value
-}
+// configMaps are values for variables of pods, by the name of the object.
+type configMaps map[string][]template.Resource
 
-func configMapsOf(st *template.Stack) (list []configMap) {
+func configMapsOf(st *template.Stack) configMaps {
+	maps := configMaps{}
 	for _, r := range st.All() {
 		if r.Type == "ConfigMap" {
-			namespace, name := named(r)
-			list = append(list, configMap{namespace, name, r.Get("data")})
+			_, name := named(r)
+			maps[name] = append(maps[name], r)
 		}
 	}
-	return list
+	return maps
 }
 
 // named returns the namespace and the name of an object of Kubernetes.
@@ -171,20 +169,20 @@ func named(r template.Resource) (namespace, name string) {
 // sameSpace reports whether two namespaces may be the same. Tools add them late.
 func sameSpace(a, b string) bool { return a == b || a == "" || b == "" }
 
-// find returns the only ConfigMap of a name.
-func find(maps []configMap, namespace, name string) (found template.Value, ok bool) {
-	for _, m := range maps {
-		if m.name == name && name != "" && sameSpace(m.namespace, namespace) {
+// data returns what the only ConfigMap of a name has.
+func (m configMaps) data(namespace, name string) (data template.Value, ok bool) {
+	for _, r := range m[name] {
+		if own, _ := named(r); sameSpace(own, namespace) {
 			if ok {
-				return found, false
+				return data, false
 			}
-			found, ok = m.data, true
+			data, ok = r.Get("data"), true
 		}
 	}
-	return found, ok
+	return data, ok
 }
 
-func podContainers(r template.Resource, pod template.Value, maps []configMap) (list []Container) {
+func podContainers(r template.Resource, pod template.Value, maps configMaps) (list []Container) {
 	namespace, _ := named(r)
 	items, _ := pod.Get("containers").List()
 	for _, item := range items {
@@ -195,9 +193,10 @@ func podContainers(r template.Resource, pod template.Value, maps []configMap) (l
 		for _, f := range from {
 			name, _ := f.Get("configMapRef", "name").Str()
 			prefix, _ := f.Get("prefix").Str()
-			data, ok := find(maps, namespace, name)
+			data, ok := maps.data(namespace, name)
 			if !ok {
 				c.more = "it may be in what envFrom names, which is not in the input"
+				continue
 			}
 			for key, value := range data.Entries() {
 				c.set(prefix+key, value)
@@ -218,10 +217,10 @@ func podContainers(r template.Resource, pod template.Value, maps []configMap) (l
 }
 
 // fromMap is the value of a variable that is read from elsewhere.
-func fromMap(from template.Value, maps []configMap, namespace string) template.Value {
+func fromMap(from template.Value, maps configMaps, namespace string) template.Value {
 	name, _ := from.Get("configMapKeyRef", "name").Str()
 	key, _ := from.Get("configMapKeyRef", "key").Str()
-	if data, ok := find(maps, namespace, name); ok && !data.Get(key).Absent() {
+	if data, ok := maps.data(namespace, name); ok && !data.Get(key).Absent() {
 		return data.Get(key)
 	}
 	return template.Value{Pos: from.Pos, Err: errors.New("what valueFrom names is a secret, or not in the input")}
@@ -394,8 +393,8 @@ func (c Container) beforeStop() (time.Duration, bool) {
 	}
 	command, _ := texts(hook.Get("exec", "command"))
 	words := strings.Fields(strings.Join(command, " "))
-	if i := slices.Index(words, "sleep"); i >= 0 && i == len(words)-2 {
-		text := words[i+1]
+	if n := len(words); n > 1 && words[n-2][strings.LastIndex(words[n-2], "/")+1:] == "sleep" {
+		text := words[n-1]
 		if !strings.ContainsAny(text, "smhd") {
 			text += "s"
 		}

@@ -27,11 +27,9 @@ func roleOf(st *template.Stack, m Mapping, policies attachments) (Role, error) {
 // of returns the role with the permissions of the template's role that v names. It returns an
 // error if that is not in the template.
 func (role Role) of(st *template.Stack, v template.Value, policies attachments) (Role, error) {
-	id, ok := nameOf(v)
-	if ok {
-		role.Resource, ok = st.Resource(id)
-	}
-	if !ok {
+	id, attribute := nameOf(v)
+	r, ok := st.Resource(id)
+	if role.Resource = r; !ok || !attribute && r.Type != "AWS::IAM::Role" { // ECS takes the name, which a Ref is
 		_, err := v.Str()
 		return Role{}, cmp.Or(err, error(&template.Error{Pos: v.Pos, Message: "the role is not in the template"}))
 	}

@@ -84,8 +84,8 @@ type Role struct {
 	foreign bool              // the function is in another language, so it does not use the toolkit
 	// container says that a container has the role.
 	container bool
-	name    string            // how messages call it, if it is not a resource of its own
-	key     *queueKey
+	name      string // how messages call it, if it is not a resource of its own
+	key       *queueKey
 }
 
 func (r Role) title() string { return cmp.Or(r.name, r.ID) }

@@ -19,23 +19,26 @@ type Scaling struct {
 func scalingsOf(st *template.Stack, containers []Container) (list []Scaling) {
 	created := creation(st)
 	services := servicesOf(st, containers)
-	targets := map[string]int{} // indexes of list by logical id
+	pods := map[string][]string{} // namespaces by kind and name
+	for _, c := range containers {
+		space, name := named(c.Resource)
+		pods[c.Resource.Type+" "+name] = append(pods[c.Resource.Type+" "+name], space)
+	}
+	target := map[string]int{} // indexes of list by logical id, and by the service's
 	for _, r := range st.All() {
-		if !created(r) {
-			continue
-		}
 		switch r.Type {
 		case "HorizontalPodAutoscaler", "ScaledObject":
-			if scales(r, containers) {
+			space, _ := named(r)
+			if slices.ContainsFunc(pods[scaled(r)], func(own string) bool { return sameSpace(own, space) }) {
 				list = append(list, Scaling{Resource: r})
 			}
 		case "AWS::ECS::Service":
-			if slices.Contains(services, r.ID) {
+			if services[r.ID] == r.ID && created(r) {
 				list = append(list, Scaling{Resource: r})
 			}
 		case "AWS::ApplicationAutoScaling::ScalableTarget":
-			if id, ok := serviceOf(st, r.Get("ResourceId")); ok && slices.Contains(services, id) {
-				targets[r.ID] = len(list)
+			if id := services[serviceName(r.Get("ResourceId"))]; id != "" && created(r) {
+				target[r.ID], target[id] = len(list), len(list)
 				list = append(list, Scaling{Resource: r, others: st.Unsure("AWS::ApplicationAutoScaling::ScalingPolicy") || !r.Get("ScheduledActions").Absent()})
 			}
 		}
@@ -43,58 +46,55 @@ func scalingsOf(st *template.Stack, containers []Container) (list []Scaling) {
 	policies, _ := st.Resources("AWS::ApplicationAutoScaling::ScalingPolicy")
 	for _, p := range policies {
 		id, _ := nameOf(p.Get("ScalingTargetId"))
-		service, ok := serviceOf(st, p.Get("ResourceId"))
-		for target, i := range targets {
-			own, _ := serviceOf(st, list[i].Get("ResourceId"))
-			if target == id || ok && service == own {
-				list[i].policies = append(list[i].policies, p)
-			}
+		i, ok := target[id]
+		if !ok {
+			i, ok = target[services[serviceName(p.Get("ResourceId"))]]
+		}
+		if ok {
+			list[i].policies = append(list[i].policies, p)
 		}
 	}
 	return list
 }
 
-// servicesOf lists the services of ECS that run one of the containers.
-func servicesOf(st *template.Stack, containers []Container) (ids []string) {
+// servicesOf returns the services of ECS that run one of the containers, by their logical ids and
+// their names.
+func servicesOf(st *template.Stack, containers []Container) map[string]string {
+	tasks := map[string]bool{}
+	for _, c := range containers {
+		tasks[c.Resource.ID] = c.ecs()
+	}
+	ids := map[string]string{}
 	list, _ := st.Resources("AWS::ECS::Service")
 	for _, s := range list {
-		definition, _ := nameOf(s.Get("TaskDefinition"))
-		if slices.ContainsFunc(containers, func(c Container) bool { return c.ecs() && c.Resource.ID == definition }) {
-			ids = append(ids, s.ID)
+		if definition, _ := nameOf(s.Get("TaskDefinition")); tasks[definition] {
+			ids[s.ID] = s.ID
+			if name, err := s.Get("ServiceName").Str(); err == nil && name != "" {
+				ids[name] = s.ID
+			}
 		}
 	}
 	return ids
 }
 
-// serviceOf returns the service of the template that a ResourceId, service/CLUSTER/NAME, names.
-func serviceOf(st *template.Stack, v template.Value) (id string, ok bool) {
+// serviceName returns the name or the logical id of the service that a ResourceId,
+// service/CLUSTER/NAME, names.
+func serviceName(v template.Value) string {
 	text, err := v.Str()
 	if id, attribute, _ := strings.Cut(template.Attribute(err), "."); attribute == "Name" {
-		return id, true
+		return id
 	}
-	name := text[strings.LastIndex(text, "/")+1:]
-	for _, r := range st.All() {
-		if r.Type == "AWS::ECS::Service" && name != "" {
-			if own, err := r.Get("ServiceName").Str(); err == nil && own == name {
-				return r.ID, true
-			}
-		}
-	}
-	return "", false
+	return text[strings.LastIndex(text, "/")+1:]
 }
 
-// scales reports whether an object of Kubernetes names the one that has a container.
-func scales(r template.Resource, containers []Container) bool {
-	target, err := r.Get("spec", "scaleTargetRef", "name").Str()
+// scaled returns the kind and the name of what an object of Kubernetes scales.
+func scaled(r template.Resource) string {
 	kind, _ := r.Get("spec", "scaleTargetRef", "kind").Str()
+	name, _ := r.Get("spec", "scaleTargetRef", "name").Str()
 	if kind == "" {
 		kind = "Deployment"
 	}
-	space, _ := named(r)
-	return err == nil && slices.ContainsFunc(containers, func(c Container) bool {
-		own, name := named(c.Resource)
-		return c.Resource.Type == kind && name == target && sameSpace(space, own)
-	})
+	return kind + " " + name
 }
 
 // Scalings are the rules of what scales containers.
