@@ -2,6 +2,7 @@ package template
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -24,8 +25,9 @@ func ParseManifest(data []byte) (*Template, error) {
 		return nil, nil
 	}
 	list, err := documents(data, maxDocuments+1)
+	helm := bytes.Contains(data, []byte("{{"))
 	switch {
-	case err != nil && bytes.Contains(data, []byte("{{")):
+	case err != nil && helm:
 		return nil, fmt.Errorf("%w; if it is a template of Helm, check what `helm template` prints", err)
 	case err != nil:
 		return nil, err
@@ -35,12 +37,16 @@ func ParseManifest(data []byte) (*Template, error) {
 	texts := &yaml.Node{Kind: yaml.SequenceNode}
 	resources := &yaml.Node{Kind: yaml.MappingNode}
 	for _, doc := range list {
-		texts.Content = append(texts.Content, doc.Content...)
-		if child(doc.Content[0], "Resources") == nil { // else it is a template
-			addObjects(resources, doc.Content[0], 0)
+		if child(doc.Content[0], "Resources") != nil {
+			return nil, nil // a template
 		}
+		texts.Content = append(texts.Content, doc.Content...)
+		addObjects(resources, doc.Content[0], 0)
 	}
-	if len(resources.Content) == 0 {
+	switch {
+	case len(resources.Content) == 0 && helm:
+		return nil, errors.New("it is no manifest of Kubernetes; if it is a template of Helm, check what `helm template` prints")
+	case len(resources.Content) == 0:
 		return nil, nil
 	}
 	if err := repeated(texts); err != nil {
@@ -63,7 +69,9 @@ func addObjects(resources, n *yaml.Node, depth int) {
 	case child(n, "apiVersion") == nil:
 	case strings.HasSuffix(kind, "List") && items != nil && items.Kind == yaml.SequenceNode && depth == 0:
 		for _, item := range items.Content {
-			addObjects(resources, item, depth+1)
+			if item.Kind != yaml.AliasNode { // which has no place of its own, and may multiply
+				addObjects(resources, item, depth+1)
+			}
 		}
 	case kind != "":
 		name := textOf(child(n, "metadata"), "name")
