@@ -259,9 +259,9 @@ func (c Container) essential() bool {
 	return !c.ecs() || err != nil || essential || restarts
 }
 
-// ends reports whether the program ends when there is nothing left to do.
-func (c Container) ends() bool {
-	return c.read(settings.UntilEmpty) == true || slices.Contains([]string{"Job", "CronJob", "ScaledJob"}, c.Resource.Type)
+// job reports whether the program is to end when there is nothing left to do.
+func (c Container) job() bool {
+	return slices.Contains([]string{"Job", "CronJob", "ScaledJob"}, c.Resource.Type)
 }
 
 // fargate reports whether the task definition is for Fargate.
@@ -330,6 +330,24 @@ var Containers = []Rule[Container]{
 			Why:   "A container holds the records that run and those that wait (SQSBATCH_CONCURRENCY, SQSBATCH_PREFETCH), each with a body of up to 1 MiB or the MaximumMessageSize of a queue in the template. It does not matter if bodies are always smaller."},
 		check: tooLittleMemory,
 	},
+	{
+		Info: Info{ID: "SB412", Severity: Warning,
+			Title: "The program ends, and is not to end, or the other way round",
+			Why:   "A job whose program does not end is never complete: a CronJob with concurrencyPolicy Forbid starts no other one. A Deployment starts a program that has ended again, later each time. If code sets UntilEmpty, suppress the finding."},
+		check: endless,
+	},
+}
+
+// endless is the check of SB412.
+func endless(c Container, r *reporter) {
+	ends := c.read(settings.UntilEmpty) == true
+	switch {
+	case c.ecs() || c.Resource.Type == "Pod" || !c.toolkit() || !c.known(r, settings.UntilEmpty):
+	case c.job() && !ends:
+		r.report(c.pos, "%s never ends, and a %s is to end; set %s to \"true\"", c.title, c.Resource.Type, settings.UntilEmpty.Name)
+	case !c.job() && ends:
+		r.report(c.values[settings.UntilEmpty.Name].Pos, "%s ends when its queues are empty, and a %s starts it again; remove %s, or use a CronJob", c.title, c.Resource.Type, settings.UntilEmpty.Name)
+	}
 }
 
 // killedEarly is the check of SB404.

@@ -110,7 +110,7 @@ var Probes = []Rule[Container]{
 			Title: "No health check",
 			Why:   "Nothing replaces a program whose loop hangs. On ECS a task that starts and then ends counts as a success of the deployment. Programs that end by themselves, such as jobs, need no check. ECS does not use the HEALTHCHECK of an image."},
 		check: func(c Container, r *reporter) {
-			if c.ends() || !c.known(r, settings.UntilEmpty) || slices.ContainsFunc(c.probes(), func(p probe) bool { return p.live }) {
+			if c.job() || !c.known(r, settings.UntilEmpty) || c.read(settings.UntilEmpty) == true || slices.ContainsFunc(c.probes(), func(p probe) bool { return p.live }) {
 				return
 			}
 			if c.ecs() {

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -100,7 +101,7 @@ func scaled(r template.Resource) string {
 // Scalings are the rules of what scales containers.
 var Scalings = []Rule[Scaling]{
 	{
-		Info: Info{ID: "SB412", Severity: Note, Page: "Scaling based on Amazon SQS",
+		Info: Info{ID: "SB413", Severity: Note, Page: "Scaling based on Amazon SQS",
 			Title: "Only CPU or memory scales what polls",
 			Why:   "A consumer whose handlers wait for something else uses little CPU, however long the queue is. Scale on the messages that wait for each task or pod."},
 		check: func(s Scaling, r *reporter) {
@@ -110,7 +111,7 @@ var Scalings = []Rule[Scaling]{
 		},
 	},
 	{
-		Info: Info{ID: "SB413", Severity: Note,
+		Info: Info{ID: "SB414", Severity: Note,
 			Title: "KEDA counts messages in flight",
 			Why:   "Records that failed wait for their next attempt in flight. While a dependency is down, thousands of them may wait, and more pods only add load. KEDA counts them unless scaleOnInFlight is \"false\". With minReplicaCount 0 it must count them, or the last pod is removed while it works."},
 		check: func(s Scaling, r *reporter) {
@@ -129,7 +130,7 @@ var Scalings = []Rule[Scaling]{
 		},
 	},
 	{
-		Info: Info{ID: "SB414", Severity: Warning,
+		Info: Info{ID: "SB415", Severity: Warning,
 			Title: "KEDA removes the last pod while it works",
 			Why:   "With minReplicaCount 0, which is the default, KEDA removes the last pod if no message waits for cooldownPeriod. If messages in flight do not count, the pod may still handle some: those that take longer than the drain are cancelled and come back."},
 		check: func(s Scaling, r *reporter) {
@@ -144,7 +145,7 @@ var Scalings = []Rule[Scaling]{
 		},
 	},
 	{
-		Info: Info{ID: "SB415", Severity: Warning, Page: "Create a target tracking scaling policy for Application Auto Scaling using metric math",
+		Info: Info{ID: "SB416", Severity: Warning, Page: "Create a target tracking scaling policy for Application Auto Scaling using metric math",
 			Title: "Nothing leaves 0 tasks",
 			Why:   "Without a task there is no CPU to measure and no number of tasks to divide by, so that target tracking never adds the first one. A step scaling policy on the queue's own metric does."},
 		check: func(s Scaling, r *reporter) {
@@ -158,7 +159,7 @@ var Scalings = []Rule[Scaling]{
 		},
 	},
 	{
-		Info: Info{ID: "SB416", Severity: Note, Page: "How the Amazon ECS deployment circuit breaker detects failures",
+		Info: Info{ID: "SB417", Severity: Note, Page: "How the Amazon ECS deployment circuit breaker detects failures",
 			Title: "The service has no deployment circuit breaker",
 			Why:   "If the new tasks end at once, because of a wrong queue or a missing permission, ECS starts them again and again. With DeploymentCircuitBreaker it stops, and rolls back to the tasks that worked."},
 		check: func(s Scaling, r *reporter) {
@@ -230,6 +231,9 @@ func perTask(p template.Resource) bool {
 	metrics, _ := p.Get("TargetTrackingScalingPolicyConfiguration", "CustomizedMetricSpecification", "Metrics").List()
 	return uses(p) || slices.ContainsFunc(metrics, func(m template.Value) bool {
 		expression, err := m.Get("Expression").Str()
-		return err == nil && strings.Contains(expression, "/") && !strings.Contains(strings.ToUpper(expression), "FILL(") && !strings.Contains(strings.ToUpper(expression), "IF(")
+		return err == nil && ratio.MatchString(expression)
 	})
 }
+
+// ratio matches one metric divided by another.
+var ratio = regexp.MustCompile(`^\s*\w+\s*/\s*[a-z]\w*\s*$`)
