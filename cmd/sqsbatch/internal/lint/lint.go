@@ -81,7 +81,7 @@ A baseline is for a project that has findings already: sqsbatch lint --output ba
 
 With --output json, standard output has one JSON object a line and nothing else. The field "type" is "finding", "suppressed", "unknown" (a place that was not checked), "unreadable" (a file), "note" (about a file), "fixed" (an edit of --fix) or "summary" (the last line).
 
-Of a place: file, stack (of the CDK), line, column, endColumn (the first column after the text, counted in characters), resource, attribute (of Terraform, which has no lines). Of a finding: rule, severity, message, why, page (of AWS's documentation), and fix with says and diff. A line of type suppressed has reason and byLine as well, one of type fixed has says, and one of type unknown has rules (none: all rules on the resource) and message. The summary counts files, errors, warnings, notes, notShown (of lower severity), fixed, suppressed, baseline, gone (from the baseline), unknown and unreadable.
+Of a place: file, stack (of the CDK), line, column, endColumn (the first column after the text, counted in characters), resource (of Kubernetes the kind, the namespace and the name), attribute (of Terraform, which has no lines). Of a finding: rule, severity, message, why, page (of AWS's documentation), and fix with says and diff. A line of type suppressed has reason and byLine as well, one of type fixed has says, and one of type unknown has rules (none: all rules on the resource) and message. The summary counts files, errors, warnings, notes, notShown (of lower severity), fixed, suppressed, baseline, gone (from the baseline), unknown and unreadable.
 
 ## SARIF
 

@@ -12,6 +12,7 @@ import (
 // Application Auto Scaling or a service of ECS, a HorizontalPodAutoscaler or a ScaledObject of KEDA.
 type Scaling struct {
 	template.Resource
+	target   template.Resource   // what it scales, if it is not a service itself
 	policies []template.Resource // of a ScalableTarget
 	others   bool                // of a ScalableTarget: there may be policies that are not listed
 }
@@ -20,18 +21,21 @@ type Scaling struct {
 func scalingsOf(st *template.Stack, containers []Container) (list []Scaling) {
 	created := creation(st)
 	services := servicesOf(st, containers)
-	pods := map[string][]string{} // namespaces by kind and name
+	pods := map[string][]template.Resource{} // by kind and name
 	for _, c := range containers {
-		space, name := named(c.Resource)
-		pods[c.Resource.Type+" "+name] = append(pods[c.Resource.Type+" "+name], space)
+		_, name := named(c.Resource)
+		pods[c.Resource.Type+" "+name] = append(pods[c.Resource.Type+" "+name], c.Resource)
 	}
 	target := map[string]int{} // indexes of list by logical id, and by the service's
 	for _, r := range st.All() {
 		switch r.Type {
 		case "HorizontalPodAutoscaler", "ScaledObject":
 			space, _ := named(r)
-			if slices.ContainsFunc(pods[scaled(r)], func(own string) bool { return sameSpace(own, space) }) {
-				list = append(list, Scaling{Resource: r})
+			for _, pod := range pods[scaled(r)] {
+				if own, _ := named(pod); sameSpace(own, space) {
+					list = append(list, Scaling{Resource: r, target: pod})
+					break
+				}
 			}
 		case "AWS::ECS::Service":
 			if services[r.ID] == r.ID && created(r) {
@@ -40,7 +44,8 @@ func scalingsOf(st *template.Stack, containers []Container) (list []Scaling) {
 		case "AWS::ApplicationAutoScaling::ScalableTarget":
 			if id := services[serviceName(r.Get("ResourceId"))]; id != "" && created(r) {
 				target[r.ID], target[id] = len(list), len(list)
-				list = append(list, Scaling{Resource: r, others: st.Unsure("AWS::ApplicationAutoScaling::ScalingPolicy") || !r.Get("ScheduledActions").Absent()})
+				service, _ := st.Resource(id)
+				list = append(list, Scaling{Resource: r, target: service, others: st.Unsure("AWS::ApplicationAutoScaling::ScalingPolicy") || !r.Get("ScheduledActions").Absent()})
 			}
 		}
 	}
@@ -172,6 +177,23 @@ var Scalings = []Rule[Scaling]{
 			}
 		},
 	},
+	{
+		Info: Info{ID: "SB418", Severity: Note, Page: "Automatically scale your Amazon ECS service",
+			Title: "Each deployment sets the number that something else scales",
+			Why:   "While many messages wait, a deployment stops the tasks or pods that were added. Without DesiredCount, or without replicas, it leaves their number alone."},
+		check: resets,
+	},
+}
+
+// resets is the check of SB418.
+func resets(s Scaling, r *reporter) {
+	v := s.target.Get("DesiredCount")
+	if v.Absent() {
+		v = s.target.Get("spec", "replicas")
+	}
+	if r.known(v) && !v.Absent() {
+		r.report(v.Pos, "%s has %s, which each deployment sets again, and %s changes the number; remove %s", s.target.ID, v.Name(), s.ID, v.Name())
+	}
 }
 
 // queueTriggers are the triggers of a ScaledObject on queues of SQS.
