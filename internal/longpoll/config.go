@@ -44,7 +44,8 @@ const (
 	maxReceive           = 10 // messages that one ReceiveMessage may return
 )
 
-func (c *Config) setDefaults(h batch.Handler) {
+// WithDefaults returns the configuration that a Poller of h has.
+func (c Config) WithDefaults(h batch.Handler) Config {
 	c.Engine = c.Engine.WithDefaults(h)
 	slots := c.Engine.Concurrency
 	c.Engine.RecordTimeout = cmp.Or(c.Engine.RecordTimeout, defaultRecordTimeout)
@@ -60,4 +61,8 @@ func (c *Config) setDefaults(h batch.Handler) {
 	}
 	c.DrainLimit = cmp.Or(c.DrainLimit, max(minDrainLimit, drainAndGrace-c.Engine.Grace))
 	c.MaxAbandoned = cmp.Or(c.MaxAbandoned, slots)
+	return c
 }
+
+// StopTakes returns what [Poller.StopTakes] does of a configuration with its defaults.
+func (c Config) StopTakes() time.Duration { return c.DrainLimit + c.Engine.Grace + flushTimeout }

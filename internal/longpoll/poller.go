@@ -86,7 +86,7 @@ type Poller struct {
 // New returns a Poller that passes each record to h. It makes no call to
 // SQS; Run does.
 func New(h batch.Handler, cfg Config) *Poller {
-	cfg.setDefaults(h)
+	cfg = cfg.WithDefaults(h)
 	p := &Poller{cfg: cfg, hooks: hooks.New(cfg.Hooks), started: make(chan struct{}), over: make(chan struct{}), changed: make(chan struct{}, 1),
 		most: cfg.Engine.Concurrency, load: load{byID: map[string]*runner.Delivery{}}}
 	p.stopping, p.stop = context.WithCancel(context.Background())
@@ -288,6 +288,4 @@ func (p *Poller) heedPause(now time.Time) {
 // StopTakes returns the longest time that [Poller.Run] takes to return after a stop began:
 // DrainLimit, the time that handlers may take after the end of their contexts, and 4 s for
 // settling.
-func (p *Poller) StopTakes() time.Duration {
-	return p.cfg.DrainLimit + p.cfg.Engine.Grace + flushTimeout
-}
+func (p *Poller) StopTakes() time.Duration { return p.cfg.StopTakes() }

@@ -50,6 +50,9 @@ func Choice(p *string, choices ...string) pflag.Value {
 			return nil
 		}
 		last := len(choices) - 1
+		if last == 0 {
+			return errors.New("it must be " + choices[0])
+		}
 		return errors.New("it must be " + strings.Join(choices[:last], ", ") + " or " + choices[last])
 	}
 	return &value{strings.Join(choices, "|"), func() string { return *p }, set, choices}

@@ -23,6 +23,7 @@ type file struct {
 	live  *deployed // nil for a template
 	src   []byte
 	lines [][]byte // of src, made by line
+	every bool     // --for container
 	judged
 	fixed []rules.Finding // the edits that --fix wrote
 	// notes are about the file as a whole, and details those for --verbose.
@@ -41,7 +42,7 @@ type judged struct {
 
 // check reads one template and applies the rules.
 func (o *options) check(in input) *file {
-	f := &file{input: in}
+	f := &file{input: in, every: o.target == "container"}
 	if f.src, f.err = o.read(in); f.err != nil {
 		return f
 	}
@@ -89,6 +90,7 @@ func (f *file) checkPlan() {
 		f.err = fmt.Errorf("%s: %w", f.path, err)
 		return
 	}
+	s.Options.EveryContainer = f.every
 	if f.Result, err = apply(s.Template, s.Options); err != nil {
 		f.err = fmt.Errorf("%s: %w", f.path, err)
 		return
@@ -128,7 +130,10 @@ func parse(path string, src []byte) (*template.Template, error) {
 	if len(src) > template.MaxSize {
 		return nil, fmt.Errorf("%s: it is larger than %d MiB, the most that is read of a template", path, template.MaxSize>>20)
 	}
-	t, err := template.Parse(src)
+	t, err := template.ParseManifest(src)
+	if t == nil && err == nil {
+		t, err = template.Parse(src)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -137,7 +142,9 @@ func parse(path string, src []byte) (*template.Template, error) {
 }
 
 // options are what the template alone does not say.
-func (f *file) options() template.Options { return template.Options{Parameters: f.parameters} }
+func (f *file) options() template.Options {
+	return template.Options{Parameters: f.parameters, EveryContainer: f.every}
+}
 
 // apply applies the rules to a template.
 func apply(t *template.Template, o template.Options) (rules.Result, error) {
@@ -243,7 +250,7 @@ func (o *options) unusedParameter(files []*file) error {
 // noteSubject notes that a template has nothing to check.
 func (f *file) noteSubject(t *template.Template, o template.Options) {
 	if st, err := t.Stack(o); f.err == nil && err == nil && !hasSubject(st) {
-		f.notes = append(f.notes, "it has no SQS queue and no event source mapping, so there is nothing to check")
+		f.notes = append(f.notes, "it has no SQS queue, no event source mapping and no container with a variable SQSBATCH_…, so there is nothing to check. --for container says that containers poll without one")
 	}
 }
 
@@ -251,7 +258,7 @@ func (f *file) noteSubject(t *template.Template, o template.Options) {
 func hasSubject(st *template.Stack) bool {
 	found, err := st.Resources(template.SQSQueue, template.EventSourceMapping)
 	survey := st.Survey()
-	return len(found) > 0 || err != nil || len(survey.Mappings) > 0 || len(survey.Left()) > 0
+	return len(found) > 0 || err != nil || len(survey.Mappings) > 0 || len(survey.Left()) > 0 || rules.HasConsumers(st)
 }
 
 // shown are the findings of the severity that is asked for, or above.

@@ -1,5 +1,5 @@
-// Package lint is the command `sqsbatch lint`: it checks templates against the rules of
-// internal/lint.
+// Package lint is the command `sqsbatch lint`: it checks templates and manifests against the rules
+// of internal/rules.
 //
 //	sqsbatch lint --output sarif template.yaml
 //
@@ -32,6 +32,7 @@ type options struct {
 	parameters cli.Assignments
 	used       map[string]bool // of parameters: a template has it
 	configEnv  string
+	target     string // of --for: "" or "container"
 	severity   string
 	output     string
 	fix        bool
@@ -51,9 +52,9 @@ type options struct {
 	writing    sync.Mutex // held while --fix replaces a file
 }
 
-const about = `Checks SAM and CloudFormation templates, and plans of Terraform, for settings that AWS accepts, but that lose messages or time: of event source mappings, queues, roles and alarms. docs/lint.md lists the rules.
+const about = `Checks SAM and CloudFormation templates, plans of Terraform, and manifests of Kubernetes, for settings that are accepted, but that lose messages or time: of event source mappings, containers, queues, roles and alarms. docs/lint.md lists the rules.
 
-The argument is a template, a directory with template.yaml, template.yml or template.json, or the cdk.out of the CDK with all its stacks. It may also be a plan or a state of Terraform or OpenTofu, as terraform show -json prints it, or a file terraform.tfstate. A - is one of them from standard input. Default: the current directory. Several may be given.`
+The argument is a template, a directory with template.yaml, template.yml or template.json, or the cdk.out of the CDK with all its stacks. It may also be a plan or a state of Terraform or OpenTofu, as terraform show -json prints it, or a file terraform.tfstate; a file of Kubernetes' manifests; or a task definition of Amazon ECS as the AWS CLI prints it. A - is one of them from standard input. Default: the current directory. Several may be given.`
 
 const details = `## Parameters
 
@@ -71,6 +72,10 @@ A plan is checked as it will be after it is applied. Findings name the address o
 
 With --live the arguments are queues. The command reads them, their dead-letter queues, event source mappings, functions, roles, keys and alarms, and changes nothing. The rules are those of templates. A fix is a command of the AWS CLI. If a stack or Terraform manages the queue, change it there. Findings of rules that need a setting which could not be read are left out, and --verbose lists them as unknown. docs/lint.md has the permissions.
 
+## Containers
+
+A container is checked if it has a variable of the toolkit (SQSBATCH_…), directly, from envFrom or from a ConfigMap of the same file. If the program has its queues in code, --for container says that all containers poll. Others in a task or pod with a container that has such a variable are never checked.
+
 ## Suppression
 
 A comment on the line, or above it, suppresses a rule there: sqsbatch:ignore, the rule's id and the reason. Metadata suppresses rules for its resource, at the top level for the template: sqsbatch: {ignore: {SB106: the reason}}. A suppression needs a reason.
@@ -85,7 +90,7 @@ A baseline is for a project that has findings already: sqsbatch lint --output ba
 
 With --output json, standard output has one JSON object a line and nothing else. The field "type" is "finding", "suppressed", "unknown" (a place that was not checked), "unreadable" (a file), "note" (about a file), "fixed" (an edit of --fix) or "summary" (the last line).
 
-Of a place: file (the ARN of a deployed queue), stack (of the CDK), line, column, endColumn (the first column after the text, counted in characters), resource, attribute (of Terraform and deployed queues, which have no lines). Of a finding: rule, severity, message, why, page (of AWS's documentation), and fix with says and diff. A line of type suppressed has reason and byLine as well, one of type fixed has says, and one of type unknown has rules (none: all rules on the resource) and message. The summary counts files, errors, warnings, notes, notShown (of lower severity), fixed, suppressed, baseline, gone (from the baseline), unknown and unreadable.
+Of a place: file (the ARN of a deployed queue), stack (of the CDK), line, column, endColumn (the first column after the text, counted in characters), resource (of Kubernetes the kind, the namespace and the name), attribute (of Terraform and deployed queues, which have no lines). Of a finding: rule, severity, message, why, page (of AWS's documentation), and fix with says and diff. A line of type suppressed has reason and byLine as well, one of type fixed has says, and one of type unknown has rules (none: all rules on the resource) and message. The summary counts files, errors, warnings, notes, notShown (of lower severity), fixed, suppressed, baseline, gone (from the baseline), unknown and unreadable.
 
 ## SARIF
 
@@ -110,7 +115,8 @@ func Command(tio cli.IO, version string) *cobra.Command {
 sqsbatch lint --config-env prod --fix template.yaml
 sqsbatch lint --output sarif cdk.out > lint.sarif
 terraform show -json plan.out | sqsbatch lint -
-sqsbatch lint --live orders 'payments-*'`,
+sqsbatch lint --live orders 'payments-*'
+kubectl kustomize deploy | sqsbatch lint -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.list {
 				return listRules(tio.Stdout)
@@ -140,6 +146,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	cli.Section(cmd, "What is checked", func(f *pflag.FlagSet) {
 		f.Var(o.parameters, "parameter-overrides", "values for the templates' parameters; several may follow: A=1 B=2. --parameter is the same")
 		f.Var(cli.Text(&o.configEnv, "NAME"), "config-env", "the environment of samconfig.toml whose parameters are used")
+		f.Var(cli.Choice(&o.target, "container"), "for", "what the files are for\ncontainer: every container polls, also one without a variable SQSBATCH_…")
 		f.Var(cli.Text(&o.configPath, "FILE"), "config", "the configuration; "+configFile+" in the current directory by default")
 		f.Var(cli.Text(&o.baseline, "FILE"), "baseline", "findings that are not reported, as --output baseline wrote them")
 	})

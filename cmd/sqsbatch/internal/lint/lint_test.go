@@ -92,6 +92,52 @@ func TestOutputsOfAPlan(t *testing.T) {
 	}
 }
 
+// Manifests of Kubernetes, which have lines, suppressions and fixes as templates have.
+func TestOutputsOfManifests(t *testing.T) {
+	t.Chdir(filepath.Join("testdata", "pods"))
+	for name, args := range map[string][]string{
+		"pods.txt":   {"orders.yaml", "--severity", "note", "--verbose"},
+		"pods.jsonl": {"orders.yaml", "--severity", "note", "--output", "json"},
+	} {
+		status, stdout, stderr := run(t, args...)
+		if status != 1 {
+			t.Errorf("%s: status %d\n%s", name, status, stderr)
+		}
+		golden.Check(t, filepath.Join("..", "..", name), stdout)
+	}
+	text, err := os.ReadFile("orders.yaml")
+	golden.OK(t, err)
+	path := filepath.Join(golden.Files(t, map[string]string{"orders.yaml": string(text)}), "orders.yaml")
+	_, stdout, _ := run(t, "--fix", path)
+	fixed, err := os.ReadFile(path)
+	golden.OK(t, err)
+	if want := strings.Replace(string(text), "Seconds: 30", "Seconds: 66", 1); string(fixed) != want || !strings.Contains(stdout, "1 fixed") {
+		t.Errorf("%s%s", stdout, fixed)
+	}
+}
+
+// A container without a variable of the toolkit is checked only if it is said to poll.
+func TestForContainer(t *testing.T) {
+	const pod = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"terminationGracePeriodSeconds": 5, "containers": [{"name": "c"}]}}`
+	const task = `{"taskDefinition": {"family": "web", "containerDefinitions": [{"name": "c", "stopTimeout": 5}]}}`
+	for _, text := range []string{pod, task} {
+		status, stdout, _ := from(t, strings.NewReader(text), nil, "-")
+		if status != 0 || !strings.Contains(stdout, "--for container says that containers poll without one") {
+			t.Errorf("status %d\n%s", status, stdout)
+		}
+		status, stdout, _ = from(t, strings.NewReader(text), nil, "--for", "container", "-")
+		if status != 1 || !strings.Contains(stdout, "-:1:") || !strings.Contains(stdout, "SB404") {
+			t.Errorf("status %d\n%s", status, stdout)
+		}
+	}
+	if status, _, stderr := run(t, "--for", "x"); status != 2 || !strings.Contains(stderr, "it must be container") {
+		t.Errorf("status %d, %s", status, stderr)
+	}
+	if status, _, stderr := from(t, strings.NewReader("apiVersion: v1\nkind: {{ .Kind }}\n"), nil, "-"); status != 3 || !strings.Contains(stderr, "helm template") {
+		t.Errorf("a template of Helm: status %d, %s", status, stderr)
+	}
+}
+
 const (
 	// clean has nothing that a rule finds, of any severity but a note.
 	clean = `Resources:

@@ -96,7 +96,7 @@ var watched = []Rule[Source]{
 			Title: "No alarm on the age of the oldest message",
 			Why:   "The age rises when consumers are too slow and when none run, whatever the number of messages. This is reported only if the template has other alarms, since alarms are often in a stack of their own. Of deployed queues it is always reported."},
 		check: func(s Source, r *reporter) {
-			if len(s.mappings) > 0 && s.alarms.missing(ageMetric, s.Name) {
+			if s.polled() && s.alarms.missing(ageMetric, s.Name) {
 				r.report(s.Resource.Pos, "queue %s has no alarm on %s", title(s.Queue), ageMetric)
 			}
 		},
@@ -106,7 +106,7 @@ var watched = []Rule[Source]{
 			Title: "No alarm on the depth of a dead-letter queue",
 			Why:   "Nobody learns of dead letters, which are deleted when their retention ends. This is reported only if the template has other alarms, since alarms are often in a stack of their own. Of deployed queues it is always reported."},
 		check: func(s Source, r *reporter) {
-			if len(s.deadOf) > 0 && len(s.mappings) == 0 && s.alarms.missing(depthMetric, s.Name) {
+			if len(s.deadOf) > 0 && !s.polled() && s.alarms.missing(depthMetric, s.Name) {
 				r.report(s.Resource.Pos, "dead-letter queue %s has no alarm on %s", title(s.Queue), depthMetric)
 			}
 		},
@@ -130,11 +130,11 @@ var Alarms = []Rule[Alarm]{{
 			return
 		}
 		const says = "%s goes off at an age of %d seconds, while "
-		if m, ours := s.toolkit(); ours {
-			if !knownBackoff(m, r) {
+		if v, ours := s.toolkit(); ours {
+			if !v.knownBackoff(r) {
 				return
 			}
-			if least := retried(m, s.MaxReceiveCount) + time.Minute; time.Duration(seconds)*time.Second <= least {
+			if least := v.retried(s.MaxReceiveCount) + time.Minute; time.Duration(seconds)*time.Second <= least {
 				round := (least/time.Second/300 + 1) * 300
 				r.report(threshold.Pos, says+"the toolkit retries a record of queue %s that keeps failing for up to %d", a.ID, seconds, title(s.Queue), least/time.Second).
 					Fix = setting(a.Get(), "Threshold", int(round))

@@ -111,6 +111,7 @@ func check(st *template.Stack) (Result, error) {
 	}
 	sources := sourcesOf(survey.Queues, mappings)
 	c.checkMappings(st, mappings)
+	c.checkContainers(st, sources)
 	list, err := st.Resources("AWS::CloudWatch::Alarm")
 	if err != nil {
 		return c.Result, err
@@ -157,7 +158,15 @@ func (c *collector) checkMappings(st *template.Stack, mappings []Mapping) {
 		}
 	}
 	for _, f := range functionsOf(mappings) {
-		apply(c, Functions, Subject{Function: f.LogicalID}, *f)
+		about := Subject{Function: f.LogicalID}
+		apply(c, Functions, about, *f)
+		variables := variablesOf(f.Function)
+		if len(f.Mappings) == 1 { // the variables are for one queue
+			apply(c, consumers, about, consumer{variables, f.Mappings[0].Queue})
+		}
+		if !isForeign(f.Resource) {
+			apply(c, Environments, about, variables)
+		}
 	}
 }
 
@@ -172,11 +181,8 @@ func queueOfEvent(m Mapping) template.Value {
 func (c *collector) checkRole(st *template.Stack, m Mapping, policies attachments) {
 	role, err := roleOf(st, m, policies)
 	if err != nil {
-		at, ids := m.Function.Resource.Pos, []string{}
-		for _, r := range Roles {
-			ids = append(ids, r.ID)
-		}
-		c.unsure(Unknown{Pos: at, Rules: ids, Message: "the permissions of function " + m.Function.LogicalID + " are not checked: " + template.Reason(at, err)})
+		at := m.Function.Resource.Pos
+		c.unsure(Unknown{Pos: at, Rules: idsOf(Roles), Message: "the permissions of function " + m.Function.LogicalID + " are not checked: " + template.Reason(at, err)})
 		return
 	}
 	apply(c, Roles, Subject{m.Function.LogicalID, m.Event.Name, m.Queue.LogicalID}, role)

@@ -17,10 +17,18 @@ import (
 	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
-// stack is a template as lint reads it.
+// parse parses a template or manifests.
+func parse(data []byte) (*template.Template, error) {
+	if t, err := template.ParseManifest(data); t != nil || err != nil {
+		return t, err
+	}
+	return template.Parse(data)
+}
+
+// stack is a template or a manifest as lint reads it.
 func stack(t testing.TB, text string, o template.Options) *template.Stack {
 	t.Helper()
-	tmpl, err := template.Parse([]byte(text))
+	tmpl, err := parse([]byte(text))
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}

@@ -74,12 +74,16 @@ func deliveriesTo(st *template.Stack) map[string][]delivery {
 // creation returns a function that reports whether a resource is surely created. Types that it
 // is not asked for add nothing to what is not known.
 func creation(st *template.Stack) func(template.Resource) bool {
-	created := map[string][]template.Resource{}
+	created := map[string]map[string]bool{} // by type and logical id
 	return func(r template.Resource) bool {
 		if created[r.Type] == nil {
-			created[r.Type], _ = st.Resources(r.Type)
+			created[r.Type] = map[string]bool{}
+			list, _ := st.Resources(r.Type)
+			for _, c := range list {
+				created[r.Type][c.ID] = true
+			}
 		}
-		return slices.ContainsFunc(created[r.Type], func(c template.Resource) bool { return c.ID == r.ID })
+		return created[r.Type][r.ID]
 	}
 }
 

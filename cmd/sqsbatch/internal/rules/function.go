@@ -131,23 +131,31 @@ var Functions = []Rule[Function]{
 			}
 		},
 	},
-	{
-		Info: Info{ID: "SB119", Severity: Warning, Page: "Using dead-letter queues in Amazon SQS",
-			Title: "The function's variables name another dead-letter queue or maxReceiveCount than the queue",
-			Why:   "The backoff is spread over the number of attempts, and records that cannot succeed are sent to the queue that the variable names. The toolkit reads both from the queue if the variables are not set."},
-		check: told,
-	},
 }
+
+// A consumer is a function or a container with the only queue that it handles.
+type consumer struct {
+	Variables
+	queue template.Queue
+}
+
+// consumers are the rules of what handles a queue, wherever it runs.
+var consumers = []Rule[consumer]{{
+	Info: Info{ID: "SB119", Severity: Warning, Page: "Using dead-letter queues in Amazon SQS",
+		Title: "Variables name another dead-letter queue or maxReceiveCount than the queue",
+		Why:   "The backoff is spread over the number of attempts, and records that cannot succeed are sent to the queue that the variable names. The toolkit reads both from the queue if the variables are not set."},
+	check: told,
+}}
 
 // neverStarted is the check of SB114.
 func neverStarted(f Function, r *reporter) {
-	m := Mapping{template.Mapping{Function: f.Function}}
+	variables := variablesOf(f.Function)
 	v := valueOf(f.Function, settings.MinRemaining)
 	if v.Absent() || !r.known(v, valueOf(f.Function, settings.Reserve), f.Resource.Get("Timeout")) {
 		return
 	}
-	least := variable(m, &settings.MinRemaining)
-	left := f.Timeout - runner.Reserve(variable(m, &settings.Reserve), f.Timeout)
+	least := variables.duration(settings.MinRemaining)
+	left := f.Timeout - runner.Reserve(variables.duration(settings.Reserve), f.Timeout)
 	if least >= left {
 		r.report(v.Pos, "function %s starts a record only if %v are left (%s), and its Timeout of %d seconds leaves less than %v: it never starts one",
 			f.LogicalID, least, settings.MinRemaining.Name, f.Timeout/time.Second, left)
@@ -184,21 +192,21 @@ func overReserved(f Function, r *reporter) {
 }
 
 // told is the check of SB119.
-func told(f Function, r *reporter) {
-	q := f.Mappings[0].Queue
-	if len(f.Mappings) > 1 || q.LogicalID == "" {
-		return // the variables are for one queue
+func told(c consumer, r *reporter) {
+	q := c.queue
+	if q.LogicalID == "" || c.more != "" || !c.known(r, settings.MaxReceiveCount, settings.DeadLetterQueue) {
+		return
 	}
-	v := valueOf(f.Function, settings.MaxReceiveCount)
+	v := c.values[settings.MaxReceiveCount.Name]
 	if count, ok := r.number(v); ok && q.MaxReceiveCount > 0 && count != q.MaxReceiveCount {
-		r.report(v.Pos, "function %s has %s=%d, and queue %s a maxReceiveCount of %d", f.LogicalID, settings.MaxReceiveCount.Name, count, title(q), q.MaxReceiveCount)
+		r.report(v.Pos, "%s has %s=%d, and queue %s a maxReceiveCount of %d", c.title, settings.MaxReceiveCount.Name, count, title(q), q.MaxReceiveCount)
 	}
-	v = valueOf(f.Function, settings.DeadLetterQueue)
-	named, err := v.Str()
-	if err != nil || v.Absent() || q.DeadLetterARN == "" {
+	v = c.values[settings.DeadLetterQueue.Name]
+	named := c.texts[settings.DeadLetterQueue.Name]
+	if named == "" || q.DeadLetterARN == "" {
 		return
 	}
 	if name := batch.QueueName(named); name != batch.QueueName(q.DeadLetterARN) {
-		r.report(v.Pos, "function %s has %s=%s, and queue %s has the dead-letter queue %s", f.LogicalID, settings.DeadLetterQueue.Name, name, title(q), batch.QueueName(q.DeadLetterARN))
+		r.report(v.Pos, "%s has %s=%s, and queue %s has the dead-letter queue %s", c.title, settings.DeadLetterQueue.Name, name, title(q), batch.QueueName(q.DeadLetterARN))
 	}
 }

@@ -14,25 +14,24 @@ import (
 // if the role is not in the template.
 func roleOf(st *template.Stack, m Mapping, policies attachments) (Role, error) {
 	f := m.Function.Resource
-	role := Role{Needs: OfFunction, foreign: isForeign(f), ARNs: map[string]string{OnQueue: m.Queue.ARN}, key: keyOf(st, m.Queue)}
-	if m.Queue.DeadLetterARN != "" {
-		role.ARNs[OnDeadLetters] = m.Queue.DeadLetterARN
-	}
-	if policies.others != "" {
-		role.Grants = append(role.Grants, anything(f.Pos, errors.New(policies.others)))
-	}
+	role := newRole(st, m.Queue, f.Pos, policies)
+	role.Needs, role.foreign = OfFunction, isForeign(f)
 	if f.Type == template.SAMFunction && f.Get("Role").Absent() {
 		role.Resource, role.name = f, "the role of function "+f.ID
 		role.Grants = append(role.Grants, samGrants(st, m)...)
 		return role, nil
 	}
-	id, ok := nameOf(f.Get("Role"))
-	if ok {
-		role.Resource, ok = st.Resource(id)
-	}
-	if !ok {
-		_, err := f.Get("Role").Str()
-		return Role{}, cmp.Or(err, error(&template.Error{Pos: f.Get("Role").Pos, Message: "the role is not in the template"}))
+	return role.of(st, f.Get("Role"), policies)
+}
+
+// of returns the role with the permissions of the template's role that v names. It returns an
+// error if that is not in the template.
+func (role Role) of(st *template.Stack, v template.Value, policies attachments) (Role, error) {
+	id, attribute := nameOf(v)
+	r, ok := st.Resource(id)
+	if role.Resource = r; !ok || !attribute && r.Type != "AWS::IAM::Role" { // ECS takes the name, which a Ref is
+		_, err := v.Str()
+		return Role{}, cmp.Or(err, error(&template.Error{Pos: v.Pos, Message: "the role is not in the template"}))
 	}
 	for _, a := range policies.admitted {
 		if a.to(role.Resource) {
@@ -41,6 +40,18 @@ func roleOf(st *template.Stack, m Mapping, policies attachments) (Role, error) {
 	}
 	role.Grants = append(role.Grants, policies.grants(role.Resource)...)
 	return role, nil
+}
+
+// newRole returns a role for a queue, with the permissions that do not depend on the role.
+func newRole(st *template.Stack, q template.Queue, at template.Pos, policies attachments) Role {
+	role := Role{ARNs: map[string]string{OnQueue: q.ARN}, key: keyOf(st, q)}
+	if q.DeadLetterARN != "" {
+		role.ARNs[OnDeadLetters] = q.DeadLetterARN
+	}
+	if policies.others != "" {
+		role.Grants = append(role.Grants, anything(at, errors.New(policies.others)))
+	}
+	return role
 }
 
 // isForeign reports whether a function has a runtime of another language than Go.

@@ -20,6 +20,7 @@ type Source struct {
 	dead       *template.Queue // its dead-letter queue, nil if that is not in the template
 	deadOf     []string        // names of the queues whose dead-letter queue it is
 	mappings   []Mapping       // of those that poll it
+	containers []Container     // that poll it
 	failures   bool            // it gets what failed elsewhere, as a dead-letter queue does
 	piped      bool            // something else of the template may poll it
 	pipe       bool            // a pipe surely polls it
@@ -73,9 +74,9 @@ var Queues = []Rule[Source]{
 	{
 		Info: Info{ID: "SB201", Severity: Warning, Page: deadPage,
 			Title: "The queue has no dead-letter queue",
-			Why:   "A record that fails every time is retried until its retention ends. Then it is gone. Mappings and pipes of EventBridge count as consumers."},
+			Why:   "A record that fails every time is retried until its retention ends. Then it is gone. Mappings, containers and pipes of EventBridge count as consumers."},
 		check: func(s Source, r *reporter) {
-			if (len(s.mappings) > 0 || s.pipe) && !s.failures && r.known(s.Resource.Get("RedrivePolicy")) && !s.redriven() {
+			if (s.polled() || s.pipe) && !s.failures && r.known(s.Resource.Get("RedrivePolicy")) && !s.redriven() {
 				r.report(s.Resource.Pos, "queue %s has no dead-letter queue; give it a RedrivePolicy", title(s.Queue))
 			}
 		},
@@ -157,7 +158,7 @@ var Queues = []Rule[Source]{
 		check: func(s Source, r *reporter) {
 			wait := s.Resource.Get("ReceiveMessageWaitTimeSeconds")
 			n, err := wait.Int(0)
-			if len(s.mappings) == 0 && !s.piped && !s.failures && r.known(wait) && err == nil && n == 0 {
+			if !s.polled() && !s.piped && !s.failures && r.known(wait) && err == nil && n == 0 {
 				at := wait.Pos
 				if wait.Absent() {
 					at = s.Resource.Pos
@@ -297,57 +298,45 @@ func delayed(s Source, r *reporter) {
 	}
 }
 
-// variable is a duration of the function's environment, its default if it is not set there
-// or not known.
-func variable(m Mapping, s *settings.Setting) time.Duration {
-	v, err := s.Read(m.Function.Environment[s.Name])
-	if err != nil {
-		v, _ = s.Read(s.Default)
-	}
-	d, _ := v.(time.Duration) // 0 without a default
-	return d
-}
+// polled reports whether a mapping or a container of the template polls the queue.
+func (s Source) polled() bool { return len(s.mappings) > 0 || len(s.containers) > 0 }
 
-// toolkit returns the queue's first mapping, and whether its function surely uses the toolkit.
-func (s *Source) toolkit() (Mapping, bool) {
-	if len(s.mappings) == 0 {
-		return Mapping{}, false
+// toolkit returns the variables of what surely uses the toolkit and polls the queue: the function
+// of the first mapping, or the first container.
+func (s *Source) toolkit() (Variables, bool) {
+	switch {
+	case len(s.mappings) > 0:
+		return variablesOf(s.mappings[0].Function), usesToolkit(s.mappings[0].Function)
+	case len(s.containers) > 0:
+		return s.containers[0].Variables, true
 	}
-	return s.mappings[0], usesToolkit(s.mappings[0].Function)
+	return Variables{}, false
 }
 
 // retried is how long the toolkit retries a record that keeps failing, at most.
-func retried(m Mapping, count int) (sum time.Duration) {
-	if m.Function.Environment[settings.Backoff.Name] == "" {
-		return variable(m, &settings.Outage) * 3 / 2
+func (v Variables) retried(count int) (sum time.Duration) {
+	if v.texts[settings.Backoff.Name] == "" {
+		return v.duration(settings.Outage) * 3 / 2
 	}
-	for _, d := range waits(m, count) {
+	for _, d := range v.waits(count) {
 		sum += d
 	}
 	return sum
 }
 
-// knownBackoff reports whether the settings of a function's backoff are known.
-func knownBackoff(m Mapping, r *reporter) bool {
-	for _, v := range []settings.Setting{settings.Outage, settings.Backoff, settings.BackoffBase, settings.BackoffCap} {
-		if !r.known(valueOf(m.Function, v)) {
-			return false
-		}
-	}
-	return true
+// knownBackoff reports whether the settings of the backoff are known.
+func (v Variables) knownBackoff(r *reporter) bool {
+	return v.known(r, settings.Outage, settings.Backoff, settings.BackoffBase, settings.BackoffCap)
 }
 
 // waits are the longest times from a failure of a record that keeps failing to its next
-// attempt. Without the toolkit a record comes back when the visibility timeout is over.
-func waits(m Mapping, count int) []time.Duration {
-	if !usesToolkit(m.Function) {
-		return slices.Repeat([]time.Duration{max(0, m.Queue.Visibility()-m.Function.Timeout)}, count-1)
+// attempt.
+func (v Variables) waits(count int) []time.Duration {
+	if v.texts[settings.Backoff.Name] == "" {
+		return settle.Delays(v.duration(settings.Outage), count)
 	}
-	if m.Function.Environment[settings.Backoff.Name] == "" {
-		return settle.Delays(variable(m, &settings.Outage), count)
-	}
-	base := variable(m, &settings.BackoffBase)
-	limit := variable(m, &settings.BackoffCap)
+	base := v.duration(settings.BackoffBase)
+	limit := v.duration(settings.BackoffCap)
 	var list []time.Duration
 	for k := 1; k < count; k++ {
 		list = append(list, max(min(base<<min(k-1, 30), limit), time.Second))
@@ -358,17 +347,24 @@ func waits(m Mapping, count int) []time.Duration {
 // budget is the check of SB207: what retries cost in time, against the queue's retention and
 // SQS's 12 hours.
 func budget(s Source, r *reporter) {
-	if len(s.mappings) == 0 || s.MaxReceiveCount < 2 || s.MaxReceiveCount > 1000 {
+	if !s.polled() || s.MaxReceiveCount < 2 || s.MaxReceiveCount > 1000 {
 		return
 	}
-	m := s.mappings[0]
-	if m.Function.LogicalID == "" || !r.known(s.Resource.Get("MessageRetentionPeriod"), s.Resource.Get("VisibilityTimeout"), m.Function.Resource.Get("Timeout"), m.Function.Resource.Get("Runtime")) {
+	var m Mapping // none of a container, whose records have no time limit that all reach
+	if len(s.mappings) > 0 {
+		m = s.mappings[0]
+	}
+	if len(s.mappings) > 0 && m.Function.LogicalID == "" || !r.known(s.Resource.Get("MessageRetentionPeriod"), s.Resource.Get("VisibilityTimeout"), m.Function.Resource.Get("Timeout"), m.Function.Resource.Get("Runtime")) {
 		return
 	}
-	if !knownBackoff(m, r) {
+	variables, ours := s.toolkit()
+	if !variables.knownBackoff(r) {
 		return
 	}
-	list := waits(m, s.MaxReceiveCount)
+	list := variables.waits(s.MaxReceiveCount)
+	if !ours { // a record comes back when the visibility timeout is over
+		list = slices.Repeat([]time.Duration{max(0, s.Visibility()-m.Function.Timeout)}, s.MaxReceiveCount-1)
+	}
 	var between, longest time.Duration
 	for _, d := range list {
 		between += d
@@ -382,9 +378,9 @@ func budget(s Source, r *reporter) {
 		r.report(v.Pos, "queue %s keeps messages for %v, and a record that keeps failing is retried for up to %v (%d attempts): it expires before it becomes a dead letter",
 			title(s.Queue), words(s.Retention()), words(total), s.MaxReceiveCount)
 	case longest+m.Function.Timeout+m.Event.Window > settle.MaxVisibility:
-		r.report(at, "a record of queue %s may wait %v for an attempt, and with the function's Timeout of %v that is more than SQS's 12 hours from a receive",
+		r.report(at, "a record of queue %s may wait %v for an attempt, and with the time for it (%v) that is more than SQS's 12 hours from a receive",
 			title(s.Queue), words(longest), words(m.Function.Timeout))
-	case m.Function.Environment[settings.Backoff.Name] != "" && between < time.Minute:
+	case variables.texts[settings.Backoff.Name] != "" && between < time.Minute:
 		r.report(at, "the %d attempts of a record of queue %s are over after %v of backoff: an outage that is longer makes a dead letter of every record. "+
 			"Without %s the attempts survive %s (15 minutes by default)", s.MaxReceiveCount, title(s.Queue), words(between), settings.Backoff.Name, settings.Outage.Name).Severity = Note
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
+	"github.com/sqsbatch/sqsbatch/internal/settings"
 )
 
 // What a permission applies to.
@@ -52,7 +53,17 @@ type Grant struct {
 func anything(at template.Pos, why error) Grant { return Grant{"*", "*", at, true, why} }
 
 func (g Grant) allows(action, resource string) bool {
-	return matches(g.Action, action) && matches(g.Resource, resource)
+	return matches(g.Action, action) && matches(anywhere(g.Resource), anywhere(resource))
+}
+
+// anywhere returns the ARN of a queue, or a pattern of them, without partition, region and account:
+// those of a stack may not be known, so that a role that names them is not compared with them.
+func anywhere(arn string) string {
+	part := strings.SplitN(arn, ":", 6)
+	if len(part) < 6 || part[0] != "arn" || part[2] != "sqs" {
+		return arn
+	}
+	return "arn::sqs:::" + part[5]
 }
 
 // matches reports whether a pattern of IAM's, with * and ?, has s.
@@ -71,8 +82,10 @@ type Role struct {
 	Needs   []Permission
 	ARNs    map[string]string // the ARNs that the permissions apply to. Others are not judged
 	foreign bool              // the function is in another language, so it does not use the toolkit
-	name    string            // how messages call it, if it is not a resource of its own
-	key     *queueKey
+	// container says that a container has the role.
+	container bool
+	name      string // how messages call it, if it is not a resource of its own
+	key       *queueKey
 }
 
 func (r Role) title() string { return cmp.Or(r.name, r.ID) }
@@ -86,7 +99,12 @@ func missing(consequence string, concerns func(Permission) bool) func(Role, *rep
 			if !known || !concerns(p) || r.foreign && (backoff(p) || deadLetters(p)) {
 				continue
 			}
-			if !r.allows(out, func(g Grant) bool { return g.allows(p.Action, arn) }) {
+			if r.allows(out, func(g Grant) bool { return g.allows(p.Action, arn) }) {
+				continue
+			}
+			if r.container && p == attributes {
+				out.report(r.Pos, "%s does not allow %s on the queue: retries are spaced as for a maxReceiveCount of 5, unless %s and %s are set", r.title(), p.Action, settings.MaxReceiveCount.Name, settings.DeadLetterQueue.Name).Severity = Warning
+			} else {
 				out.report(r.Pos, "%s does not allow %s on the %s: %s", r.title(), p.Action, p.On, consequence)
 			}
 		}
@@ -152,6 +170,9 @@ var Roles = []Rule[Role]{
 	},
 }
 
+// attributes is needed to learn maxReceiveCount and the dead-letter queue. Lambda needs it, too.
+var attributes = Permission{"sqs:GetQueueAttributes", OnQueue}
+
 func backoff(p Permission) bool { return p.Action == "sqs:ChangeMessageVisibility" }
 
 func deadLetters(p Permission) bool { return p.On == OnDeadLetters }
@@ -163,7 +184,7 @@ func (r Role) harmless(g Grant) bool {
 	action := strings.TrimSuffix(strings.ToLower(g.Action), "batch")
 	for on, arn := range r.ARNs {
 		reads := (on == OnQueue || on == OnDeadLetters) && (action == "sqs:getqueueurl" || action == "sqs:getqueueattributes")
-		if arn == g.Resource && (reads || slices.ContainsFunc(r.Needs, func(p Permission) bool { return p.On == on && strings.EqualFold(p.Action, action) })) {
+		if anywhere(arn) == anywhere(g.Resource) && (reads || slices.ContainsFunc(r.Needs, func(p Permission) bool { return p.On == on && strings.EqualFold(p.Action, action) })) {
 			return true
 		}
 	}
@@ -188,7 +209,7 @@ func excess(r Role, out *reporter) {
 		on := g.Resource
 		judged := strings.HasPrefix(strings.ToLower(g.Action), "sqs:") && strings.Contains(g.Resource, "*") || g.Action == "*"
 		for what, arn := range r.ARNs {
-			if g.Resource == arn {
+			if anywhere(g.Resource) == anywhere(arn) {
 				on, judged = "the "+what, true
 			}
 		}

@@ -7,8 +7,8 @@
 //	}
 //	result, err := rules.Check(st)
 //
-// A rule is an entry in a table, by its subject: [Mappings], [Functions], [Queues],
-// [Policies], [Keys], [Roles] or [Alarms].
+// A rule is an entry in a table, by its subject: [Mappings], [Functions], [Environments],
+// [Containers], [Probes], [Scalings], [Queues], [Policies], [Keys], [Roles] or [Alarms].
 // A rule does not judge values that are known only after the deployment: they are in
 // [Result].Unknown.
 package rules
@@ -36,7 +36,7 @@ const (
 // Info describes a rule.
 type Info struct {
 	// ID is SB0xx of suppressions, SB1xx of mappings, SB2xx of queues, SB3xx of
-	// permissions, SB5xx of alarms. An id never gets another meaning.
+	// permissions, SB4xx of containers, SB5xx of alarms. An id never gets another meaning.
 	ID string
 	// Severity is the severity of most findings. A finding may have another, which
 	// depends on the value.
@@ -48,13 +48,13 @@ type Info struct {
 
 // Document is the place below docs that describes the rule.
 func (i Info) Document() string {
-	page := map[byte]string{'0': "suppressions", '1': "mappings", '2': "queues", '3': "permissions", '5': "alarms"}[i.ID[2]]
+	page := map[byte]string{'0': "suppressions", '1': "mappings", '2': "queues", '3': "permissions", '4': "containers", '5': "alarms"}[i.ID[2]]
 	return "lint/" + page + ".md#" + strings.ToLower(i.ID)
 }
 
 // Rules describes all rules, in the order of their ids.
 func Rules() []Info {
-	list := slices.Concat(infos(Mappings), infos(Functions), infos(Queues), infos(watched), infos(fed), infos(Policies), infos(Keys),
+	list := slices.Concat(infos(Mappings), infos(Functions), infos(consumers), infos(Environments), infos(Containers), infos(Probes), infos(Scalings), infos(Queues), infos(watched), infos(fed), infos(Policies), infos(Keys),
 		infos(Roles), infos(Alarms), infos(suppressions))
 	slices.SortFunc(list, func(a, b Info) int { return strings.Compare(a.ID, b.ID) })
 	return list
@@ -78,7 +78,8 @@ type Finding struct {
 }
 
 // A Subject is what a rule judged: a mapping, or its function's role, if it has an Event, else a
-// function or a queue. It is empty for rules about alarms, policies, keys and suppressions.
+// function or a queue. It is empty for rules about containers, alarms, policies, keys and
+// suppressions.
 type Subject struct {
 	Function string // logical id
 	Event    string // as in [template.Event].Name
@@ -217,6 +218,14 @@ func apply[T any](c *collector, rules []Rule[T], about Subject, subject T) {
 	for _, r := range rules {
 		c.apply(r.Info, about, func(out *reporter) { r.check(subject, out) })
 	}
+}
+
+// idsOf lists the ids of rules.
+func idsOf[T any](rules []Rule[T]) (list []string) {
+	for _, r := range rules {
+		list = append(list, r.ID)
+	}
+	return list
 }
 
 func infos[T any](rules []Rule[T]) (list []Info) {

@@ -61,11 +61,12 @@ func TestRules_Examples(t *testing.T) {
 	docpage.RequireCurrent(t, file, docpage.Read(t, file), said.String(), *golden.Update)
 }
 
-// Ids, titles and reasons are complete, and each example is of a rule.
+// Ids, titles and reasons are complete, and each example is of a rule. Rules of containers may be
+// about the toolkit, Kubernetes or KEDA, of which AWS says nothing.
 func TestRules_AreDescribed(t *testing.T) {
 	var ids []string
 	for _, r := range rules.Rules() {
-		if slices.Contains(ids, r.ID) || r.Title == "" || r.Page == "" && r.ID > "SB1" || !strings.HasSuffix(r.Why, ".") || strings.HasSuffix(r.Title, ".") {
+		if slices.Contains(ids, r.ID) || r.Title == "" || r.Page == "" && r.ID > "SB1" && r.ID[2] != '4' || !strings.HasSuffix(r.Why, ".") || strings.HasSuffix(r.Title, ".") {
 			t.Errorf("%+v", r)
 		}
 		ids = append(ids, r.ID)

@@ -26,6 +26,8 @@ type Options struct {
 	// Environment has variables that functions have in addition to those of the template, or
 	// in place of them.
 	Environment map[string]string
+	// EveryContainer says that all containers poll, not only those with a variable of the toolkit.
+	EveryContainer bool
 	// Endpoint is what queue URLs begin with. Defaults to "https://sqs.<Region>.amazonaws.com".
 	Endpoint  string
 	Region    string // AWS::Region. Defaults to "us-east-1"

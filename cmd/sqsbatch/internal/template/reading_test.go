@@ -66,3 +66,40 @@ func TestRead_TooLarge(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Manifests are told from templates, and each object has a name and a place.
+func TestParseManifest(t *testing.T) {
+	for name, tt := range map[string]struct{ text, want string }{
+		"a template":                      {"Metadata: {apiVersion: v1, kind: x}\nResources: {}\n", ""},
+		"a template with other documents": {"Resources: {}\n---\napiVersion: v1\nkind: Pod\n", ""},
+		"something else":                  {"apiVersion: v1\n", ""},
+		"nothing":                         {"# apiVersion\n", ""},
+		"two documents": {"---\n# apiVersion\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\nother: 1\n---\napiVersion: v1\nkind: Job\nmetadata: {name: b, namespace: n}\n",
+			"Pod a line 4, Job n/b line 10"},
+		"a list": {`{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Pod"}, 1, {"apiVersion": "v1", "kind": "Job", "metadata": {"name": ["x"]}}]}`,
+			"Pod line 1, Job line 1"},
+		"a task definition":        {`{"family": "f", "containerDefinitions": []}`, "f line 1"},
+		"a described one":          {"{\"taskDefinition\":\n{\"containerDefinitions\": []}, \"tags\": []}", "task definition line 2"},
+		"aliases":                  {"apiVersion: v1\nkind: List\nx: &x {apiVersion: v1, kind: Pod}\nitems: [*x, *x, {apiVersion: v1, kind: Job}]\n", "Job line 4"},
+		"a name twice":             {"apiVersion: v1\nkind: Pod\nkind: Job\n", "line 3: the name \"kind\" is already on line 2"},
+		"a template of Helm":       {"apiVersion: v1\nkind: {{ .Kind }}\n", "helm template"},
+		"another template":         {"apiVersion: v1\nkind: Pod\n{{- if .X }}\n", "helm template"},
+		"a template that resolves": {"Resources: {A: {Type: T, Properties: {P: '{{resolve:ssm:x}}', apiVersion: v1}}}\n", ""},
+	} {
+		tmpl, err := template.ParseManifest([]byte(tt.text))
+		var got []string
+		if tmpl != nil {
+			st, bad := tmpl.Stack(template.Options{})
+			golden.OK(t, bad)
+			for _, r := range st.All() {
+				got = append(got, r.ID+" "+r.Pos.String())
+			}
+		}
+		if err != nil && strings.Contains(err.Error(), tt.want) && tt.want != "" {
+			continue
+		}
+		if list := strings.Join(got, ", "); err != nil || list != tt.want {
+			t.Errorf("%s: %q, %v, want %s", name, list, err, tt.want)
+		}
+	}
+}

@@ -91,6 +91,9 @@ func (st *Stack) Allowed(parameter string) []string {
 	return values
 }
 
+// EveryContainer reports whether the options say that all containers poll.
+func (st *Stack) EveryContainer() bool { return st.o.EveryContainer }
+
 // With returns the stack with another value of a parameter.
 func (st *Stack) With(parameter, value string) *Stack {
 	o := st.o

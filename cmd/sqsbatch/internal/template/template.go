@@ -136,29 +136,39 @@ func Parse(data []byte) (*Template, error) {
 
 // document parses the only document of a text.
 func document(data []byte) (*yaml.Node, error) {
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
-	var doc, second yaml.Node
-	err := decoder.Decode(&doc)
-	if errors.Is(err, io.EOF) {
-		return nil, errors.New("the file is empty")
-	}
-	if err != nil {
-		return nil, err
-	}
-	switch err := decoder.Decode(&second); {
-	case errors.Is(err, io.EOF):
-		return doc.Content[0], nil
+	documents, err := documents(data, 2)
+	switch {
 	case err != nil:
 		return nil, err
+	case len(documents) == 0:
+		return nil, errors.New("the file is empty")
+	case len(documents) > 1:
+		return nil, fmt.Errorf("line %d: a second document begins here, and a template is one document; put each template in a file of its own", documents[1].Line)
 	}
-	return nil, fmt.Errorf("line %d: a second document begins here, and a template is one document; put each template in a file of its own", second.Line)
+	return documents[0].Content[0], nil
+}
+
+// documents parses up to most documents of a text.
+func documents(data []byte, most int) (list []*yaml.Node, err error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	for len(list) < most {
+		var doc yaml.Node
+		switch err := decoder.Decode(&doc); {
+		case errors.Is(err, io.EOF):
+			return list, nil
+		case err != nil:
+			return nil, err
+		}
+		list = append(list, &doc)
+	}
+	return list, nil
 }
 
 // maxRepeated bounds the names that one error lists.
 const maxRepeated = 5
 
-// repeated returns an error for names that a mapping has twice. Of those, CloudFormation takes
-// the last and ignores the others, without a word.
+// repeated returns an error for names that a mapping has twice. Of those, CloudFormation and
+// Kubernetes take the last and ignore the others, without a word.
 func repeated(root *yaml.Node) error {
 	var problems []error
 	var walk func(n *yaml.Node)
@@ -170,7 +180,7 @@ func repeated(root *yaml.Node) error {
 				continue
 			}
 			if first, again := lines[c.Value]; again && len(problems) < maxRepeated {
-				problems = append(problems, fmt.Errorf("line %d: the name %q is already on line %d; CloudFormation ignores all but the last: remove or rename one", c.Line, c.Value, first))
+				problems = append(problems, fmt.Errorf("line %d: the name %q is already on line %d, and all but the last are ignored: remove or rename one", c.Line, c.Value, first))
 			}
 			lines[c.Value] = c.Line
 		}

@@ -34,7 +34,7 @@ var takes = map[string]string{
 	"event_source_arn": "arn", "function_name": "arn", "role": "", "roles": "name", "queue_url": "id", "topic_arn": "arn",
 	"endpoint": "arn", "arn": "arn", "source": "arn", "policy_arn": "arn", "target_arn": "arn", "kms_master_key_id": "arn",
 	"target_key_id": "key_id", "key_id": "key_id", "queue_arn": "arn", "resources": "arn", "identifiers": "arn",
-	"destination": "arn", "destination_arn": "arn",
+	"destination": "arn", "destination_arn": "arn", "task_definition": "arn", "task_role_arn": "arn",
 }
 
 // An instanceKey names the instances of a resource in an instance of a module.

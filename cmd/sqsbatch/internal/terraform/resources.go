@@ -98,6 +98,19 @@ var kinds = map[string]kind{
 		"metric_name": "MetricName", "namespace": "Namespace", "threshold": "Threshold", "period": "Period", "statistic": "Statistic",
 		"evaluation_periods": "EvaluationPeriods", "comparison_operator": "ComparisonOperator",
 	}, nil},
+	"aws_ecs_task_definition": {template.TaskDefinition, map[string]string{
+		"memory": "Memory", "requires_compatibilities": "RequiresCompatibilities", "task_role_arn": "TaskRoleArn",
+	}, map[string]string{"arn": "", "arn_without_revision": "", "family": ""}},
+	"aws_ecs_service": {"AWS::ECS::Service", map[string]string{
+		"name": "ServiceName", "task_definition": "TaskDefinition", "deployment_controller.type": "DeploymentController.Type", "alarms": "DeploymentConfiguration.Alarms",
+		"deployment_circuit_breaker.enable": "DeploymentConfiguration.DeploymentCircuitBreaker.Enable",
+	}, nil},
+	"aws_appautoscaling_target": {"AWS::ApplicationAutoScaling::ScalableTarget", map[string]string{"resource_id": "ResourceId", "min_capacity": "MinCapacity"}, nil},
+	"aws_appautoscaling_policy": {"AWS::ApplicationAutoScaling::ScalingPolicy", map[string]string{
+		"resource_id": "ResourceId",
+		"target_tracking_scaling_policy_configuration.predefined_metric_specification.predefined_metric_type": "TargetTrackingScalingPolicyConfiguration.PredefinedMetricSpecification.PredefinedMetricType",
+		"target_tracking_scaling_policy_configuration.customized_metric_specification.metrics":                "TargetTrackingScalingPolicyConfiguration.CustomizedMetricSpecification.Metrics",
+	}, nil},
 }
 
 // attributes are Terraform's names of properties, for texts.
@@ -107,12 +120,13 @@ var attributes = func() map[string]string {
 		for attribute, property := range k.properties {
 			from, to := strings.Split(attribute, "."), strings.Split(property, ".")
 			for i := range to {
-				if i < len(from) && !slices.Contains([]string{"Name", "Role", "Enabled", "Source", "Handler", "Protocol", "Target", "Arn", "Destination"}, to[i]) {
+				if i < len(from) && !slices.Contains([]string{"Name", "Role", "Enabled", "Source", "Handler", "Protocol", "Target", "Arn", "Destination", "Memory", "Type", "Enable"}, to[i]) {
 					names[to[i]] = from[i]
 				}
 			}
 		}
 	}
+	names["DeploymentCircuitBreaker"] = "deployment_circuit_breaker"
 	return names
 }()
 
@@ -205,6 +219,8 @@ func (c *conversion) convert(r resource) {
 		m.Set("KeyPolicy", policy, "policy")
 	case "aws_sns_topic_subscription":
 		m.Set("RedrivePolicy", c.json(r, "redrive_policy"), "redrive_policy")
+	case "aws_ecs_task_definition":
+		m.Set("ContainerDefinitions", c.json(r, "container_definitions"), "container_definitions")
 	case "aws_cloudwatch_metric_alarm":
 		m.Set("Dimensions", c.dimensions(c.value(r, "dimensions")), "dimensions")
 		m.Set("Metrics", c.metrics(r), "metric_query")
