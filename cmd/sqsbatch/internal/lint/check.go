@@ -93,7 +93,7 @@ func (f *file) checkPlan() {
 	}
 	for i, x := range f.Findings {
 		x.Resource, x.Attribute = source.Place(x.Pos)
-		x.Message = source.Text(x.Message)
+		x.Message, x.Why = source.Text(x.Message), source.Text(x.Why)
 		if x.Fix != nil {
 			x.Fix = &rules.Fix{Says: terraform.Setting(x.Fix.Name, x.Fix.Value)}
 		}

@@ -154,7 +154,7 @@ func restricted(condition template.Value, keys []string, anyone func(string) boo
 				continue
 			}
 			list, err := texts(value)
-			if err != nil || len(list) > 0 && !slices.ContainsFunc(list, anyone) {
+			if err != nil || !slices.ContainsFunc(list, anyone) { // an empty list admits nobody
 				return true
 			}
 		}

@@ -23,7 +23,7 @@ type conversion struct {
 	known   map[string]any            // references by what names a resource of the plan: ARNs, URLs and ids
 	count   map[[2]string]int         // resources of a type and a name
 	owned   map[string]bool           // what other resources, deleted ones included, have set in a resource
-	roles   map[string]*made          // by name
+	byName  map[[2]string]*made       // by type and name
 	out     map[string]*made          // by logical id
 	steps   int                       // references that were followed
 	order   []string                  // of out
@@ -61,9 +61,14 @@ func (m *made) setFrom(from place, name string, value any) {
 
 // append adds to a list.
 func (m *made) append(name string, value any, from string) {
+	m.appendFrom(place{m.address, from}, name, value)
+}
+
+// appendFrom adds to a list what another resource of Terraform's may be for.
+func (m *made) appendFrom(from place, name string, value any) {
 	i := slices.IndexFunc(m.properties, func(p property) bool { return p.name == name })
 	if i < 0 {
-		m.set(name, []any{value}, from)
+		m.setFrom(from, name, []any{value})
 	} else if list, ok := m.properties[i].value.([]any); ok {
 		m.properties[i].value = append(list, value)
 	}
@@ -130,8 +135,10 @@ var kinds = map[string]kind{
 	"aws_sns_topic_subscription": {"AWS::SNS::Subscription", map[string]string{
 		"topic_arn": "TopicArn", "protocol": "Protocol", "endpoint": "Endpoint", "raw_message_delivery": "RawMessageDelivery",
 	}, nil},
-	"aws_pipes_pipe":         {"AWS::Pipes::Pipe", map[string]string{"source": "Source"}, nil},
-	"aws_scheduler_schedule": {"AWS::Scheduler::Schedule", map[string]string{"target.dead_letter_config.arn": "Target.DeadLetterConfig.Arn"}, nil},
+	"aws_s3_bucket":             {"AWS::S3::Bucket", map[string]string{"bucket": "BucketName"}, map[string]string{"arn": "Arn", "id": "", "bucket": ""}},
+	"aws_cloudwatch_event_rule": {"AWS::Events::Rule", map[string]string{"name": "Name", "event_bus_name": "EventBusName"}, map[string]string{"arn": "Arn", "name": "", "id": ""}},
+	"aws_pipes_pipe":            {"AWS::Pipes::Pipe", map[string]string{"source": "Source"}, nil},
+	"aws_scheduler_schedule":    {"AWS::Scheduler::Schedule", map[string]string{"target.dead_letter_config.arn": "Target.DeadLetterConfig.Arn"}, nil},
 	"aws_cloudwatch_metric_alarm": {"AWS::CloudWatch::Alarm", map[string]string{
 		"metric_name": "MetricName", "namespace": "Namespace", "threshold": "Threshold", "period": "Period", "statistic": "Statistic",
 		"evaluation_periods": "EvaluationPeriods", "comparison_operator": "ComparisonOperator",
@@ -154,10 +161,19 @@ var attributes = func() map[string]string {
 	return names
 }()
 
+// isUnknown reports whether a value is known only after the plan is applied.
+func isUnknown(v any) bool {
+	f, ok := v.(fn)
+	return ok && f[Unknown] != nil
+}
+
 // nameOf is the attribute with the name of a resource of a type.
 func nameOf(kind string) string {
-	if kind == "aws_lambda_function" {
+	switch kind {
+	case "aws_lambda_function":
 		return "function_name"
+	case "aws_s3_bucket":
+		return "bucket"
 	}
 	return "name"
 }
@@ -178,6 +194,9 @@ func (c *conversion) convert(r resource) {
 		v := c.value(r, strings.Split(attribute, ".")...)
 		if v == nil {
 			continue
+		}
+		if r.Type == "aws_sqs_queue" && r.Values["fifo_queue"] == false && (attribute == "deduplication_scope" || attribute == "fifo_throughput_limit") && isUnknown(v) {
+			continue // SQS gives them to FIFO queues only
 		}
 		if name, ok := v.(string); ok && k.refs != nil && attribute == nameOf(r.Type) && c.count[[2]string{r.Type, name}] > 1 {
 			continue // the id is its name: another region or account has one of that name
@@ -201,8 +220,8 @@ func (c *conversion) convert(r resource) {
 		}
 		m.set(first, v, from)
 	}
-	if name, ok := r.Values["name"].(string); ok && r.Type == "aws_iam_role" && c.count[[2]string{r.Type, name}] == 1 {
-		c.roles[name] = m
+	if name, ok := r.Values[nameOf(r.Type)].(string); ok && c.count[[2]string{r.Type, name}] == 1 {
+		c.byName[[2]string{r.Type, name}] = m
 	}
 	switch r.Type {
 	case "aws_sqs_queue":
@@ -260,6 +279,12 @@ func (c *conversion) convertOther(r resource) {
 		m := c.make(r, "", "AWS::IAM::RolePolicy")
 		m.set("RoleName", c.value(r, "role"), "role")
 		m.set("PolicyDocument", c.json(r, "policy"), "policy")
+	}
+}
+
+// amend adds resources of Terraform's that change others.
+func (c *conversion) amend(r resource) {
+	switch r.Type {
 	case "aws_cloudwatch_event_target":
 		target := map[string]any{}
 		for to, v := range map[string]any{
@@ -271,30 +296,23 @@ func (c *conversion) convertOther(r resource) {
 				target[to] = v
 			}
 		}
-		c.make(r, "", "AWS::Events::Rule").append("Targets", target, "arn")
+		c.sender(r, "rule", "aws_cloudwatch_event_rule").appendFrom(place{r.Address, "arn"}, "Targets", target)
 	case "aws_s3_bucket_notification":
-		m := c.make(r, "", "AWS::S3::Bucket")
 		var list []any
 		for i := range blocks(r.Values["queue"]) {
 			list = append(list, map[string]any{"Queue": c.value(r, "queue", number(i), "queue_arn")})
 		}
-		m.set("NotificationConfiguration", nonNil("QueueConfigurations", anyOf(list)), "queue")
-	}
-}
-
-// amend adds resources of Terraform's that change others.
-func (c *conversion) amend(r resource) {
-	switch r.Type {
+		c.sender(r, "bucket", "aws_s3_bucket").setFrom(place{r.Address, "queue"}, "NotificationConfiguration", nonNil("QueueConfigurations", anyOf(list)))
 	case "aws_sqs_queue_redrive_policy":
-		if q, ok := c.made(c.value(r, "queue_url")); ok {
+		if q, ok := c.made(c.value(r, "queue_url"), ""); ok {
 			q.setFrom(place{r.Address, "redrive_policy"}, "RedrivePolicy", c.redrive(r, resource{Address: q.address}))
 		}
 	case "aws_sqs_queue_redrive_allow_policy":
-		if q, ok := c.made(c.value(r, "queue_url")); ok {
+		if q, ok := c.made(c.value(r, "queue_url"), ""); ok {
 			q.setFrom(place{r.Address, "redrive_allow_policy"}, "RedriveAllowPolicy", c.json(r, "redrive_allow_policy"))
 		}
 	case "aws_kms_key_policy":
-		if k, ok := c.made(c.value(r, "key_id")); ok {
+		if k, ok := c.made(c.value(r, "key_id"), ""); ok {
 			k.setFrom(place{r.Address, "policy"}, "KeyPolicy", c.json(r, "policy"))
 		}
 	case "aws_iam_role": // lists what is attached to it, too
@@ -321,16 +339,29 @@ func (c *conversion) amend(r resource) {
 	}
 }
 
+// sender is the resource of a type that r names and makes send: one of the plan, or else one that stands for r.
+func (c *conversion) sender(r resource, attribute, kind string) *made {
+	v := c.value(r, attribute)
+	if m, ok := c.made(v, kind); ok && m.kind == kinds[kind].name {
+		return m
+	}
+	m := c.make(r, "", kinds[kind].name)
+	if name, ok := v.(string); ok {
+		m.set(kinds[kind].properties[nameOf(kind)], name, attribute)
+	}
+	return m
+}
+
 // attach gives roles a policy of the plan, or one of AWS's or of another plan by its ARN.
 func (c *conversion) attach(r resource, policy any, roles []any) {
-	own, ok := c.made(policy)
+	own, ok := c.made(policy, "")
 	for _, role := range roles {
 		if role == nil {
 			role = unknown("a role of " + r.Address + afterApply)
 		}
 		if ok {
 			own.append("Roles", role, "roles")
-		} else if m, known := c.made(role); known {
+		} else if m, known := c.made(role, "aws_iam_role"); known {
 			m.append("ManagedPolicyArns", policy, "managed_policy_arns")
 		} else {
 			m := c.make(r, "", "AWS::IAM::ManagedPolicy") // of a role that may be any
@@ -384,23 +415,19 @@ func (c *conversion) isOwn(r resource, attribute, name string) bool {
 	})
 }
 
-// made returns the resource of the template that a value names, by a reference, or a role by its
-// name.
-func (c *conversion) made(v any) (*made, bool) {
+// made returns the resource of the template that a value names: by a reference, or one of a type by its name.
+func (c *conversion) made(v any, kind string) (m *made, ok bool) {
 	switch v := v.(type) {
 	case fn:
-		if id, ok := v["Ref"].(string); ok {
-			return c.out[id], c.out[id] != nil
-		}
+		id, _ := v["Ref"].(string)
 		if list, ok := v["Fn::GetAtt"].([]any); ok {
-			id, _ := list[0].(string)
-			return c.out[id], c.out[id] != nil
+			id, _ = list[0].(string)
 		}
+		m = c.out[id]
 	case string:
-		m := c.roles[v]
-		return m, m != nil
+		m = c.byName[[2]string{kind, v}]
 	}
-	return nil, false
+	return m, m != nil
 }
 
 // queuePolicy adds a policy of a queue. The one in the queue itself is a part of it.
@@ -414,7 +441,7 @@ func (c *conversion) queuePolicy(r resource, part string, queue, policy any) {
 // plan is applied, its queue may still be known: the only other queue that it refers to.
 func (c *conversion) redrive(r, of resource) any {
 	v := c.json(r, "redrive_policy")
-	if f, ok := v.(fn); !ok || f[Unknown] == nil {
+	if !isUnknown(v) {
 		return v
 	}
 	policy := map[string]any{"deadLetterTargetArn": v, "maxReceiveCount": v}
