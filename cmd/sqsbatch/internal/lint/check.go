@@ -110,7 +110,7 @@ func (f *file) relocate(s *source.Source) {
 	for i, x := range f.Findings {
 		at := s.Place(x.Pos)
 		x.Resource, x.Attribute = at.Address, at.Attribute
-		x.Message = s.Text(x.Message)
+		x.Message, x.Why = s.Text(x.Message), s.Text(x.Why)
 		if x.Fix != nil {
 			x.Fix = &rules.Fix{Says: s.Setting(at, x.Fix.Name, x.Fix.Value)}
 		}

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,6 +16,46 @@ type delivery struct {
 	queue   template.Value // what names the queue
 	fifo    *bool          // whether the topic is a FIFO topic, nil if it is none or not known
 	allowed bool           // SAM adds the permission, or a role sends
+
+	st    *template.Stack
+	owner template.Resource // the topic, the bucket or the rule. It has no ID if it is not in the template
+	arn   []string          // the parts of its ARN, "" for those that are not known. nil if none is
+}
+
+// sender is how messages call what sends.
+func (d delivery) sender() string {
+	return cmp.Or(d.owner.ID, strings.Join(d.arn, ":"), d.service)
+}
+
+// setOwner says what sends: a resource of the template or one with an ARN.
+func (d *delivery) setOwner(v template.Value) {
+	name, _ := nameOf(v)
+	r, ok := d.st.Resource(name)
+	if ok {
+		d.own(r)
+	} else if parts := strings.SplitN(name, ":", 6); len(parts) == 6 && parts[0] == "arn" {
+		d.arn = parts
+	}
+}
+
+// own says which resource sends. Its name is that in its ARN, if it has one.
+func (d *delivery) own(r template.Resource) {
+	d.owner = r
+	name, prefix := "", ""
+	switch r.Type {
+	case "AWS::SNS::Topic":
+		name, _ = r.Get("TopicName").Str()
+	case "AWS::S3::Bucket":
+		name, _ = r.Get("BucketName").Str()
+	case "AWS::Events::Rule":
+		if bus, err := r.Get("EventBusName").Str(); err == nil && (bus == "" || bus == "default") {
+			name, _ = r.Get("Name").Str()
+			prefix = "rule/"
+		}
+	}
+	if name != "" {
+		d.arn = []string{"", "", "", "", "", prefix + name}
+	}
 }
 
 // sending are the principals of the services that the templates' deliveries are of.
@@ -55,15 +97,20 @@ func deliveriesTo(st *template.Stack) map[string][]delivery {
 			if err != nil || !strings.Contains(arn, ":sqs:") || !created(r) {
 				continue
 			}
-			d := delivery{service: sender.service, from: item, queue: queue}
+			d := delivery{service: sender.service, from: item, queue: queue, st: st}
 			d.allowed = r.Type == template.SAMFunction || !item.Get("RoleArn").Absent()
 			switch r.Type {
-			case "AWS::SNS::Topic":
-				d.fifo = fifoTopic(r)
 			case "AWS::SNS::Subscription":
 				d.fifo = topicOf(st, item.Get("TopicArn"))
+				d.setOwner(item.Get("TopicArn"))
 			case template.SAMFunction:
 				d.fifo = topicOf(st, item.Get("Properties", "Topic"))
+				d.setOwner(item.Get("Properties", "Topic"))
+			case "AWS::SNS::Topic":
+				d.fifo = fifoTopic(r)
+				fallthrough
+			default:
+				d.own(r)
 			}
 			all[arn] = append(all[arn], d)
 		}
@@ -116,14 +163,22 @@ var fed = []Rule[Source]{
 	{
 		Info: Info{ID: "SB219", Severity: Warning, Page: "Basic examples of Amazon SQS policies",
 			Title: "No policy lets a service send to the queue",
-			Why:   "SNS, S3 and EventBridge need sqs:SendMessage in the queue's own policy. Without it the messages of SNS and EventBridge are lost, unless a policy outside of the template allows them. It is an error with S3, which refuses the notification. SAM adds the policy for an SqsSubscription, and a target of EventBridge with a RoleArn needs none."},
+			Why:   "SNS, S3 and EventBridge need sqs:SendMessage in the queue's own policy. Without it the messages of SNS and EventBridge are lost, unless a policy outside of the template allows them. It is an error if the queue has a policy in the template, since a queue has only one, and with S3, which refuses the notification. Conditions on identities, such as aws:PrincipalOrgID, keep services out. SAM adds the policy for an SqsSubscription, and a target of EventBridge with a RoleArn needs none."},
 		check: func(s Source, r *reporter) {
 			for _, d := range s.deliveries {
-				if d.allowed || s.policies.allow(s.Queue, d.service) {
+				policy, a, why := s.policies.allow(s.Queue, d)
+				if d.allowed || a != never {
 					continue
 				}
-				f := r.report(d.queue.Pos, "%s sends to queue %s, and no policy of the template allows it sqs:SendMessage there", d.service, title(s.Queue))
-				if d.service == "s3.amazonaws.com" {
+				says := fmt.Sprintf("%s sends to queue %s, and no policy of the template allows it sqs:SendMessage there", d.service, title(s.Queue))
+				if policy != "" { // a queue has one policy, so there is no other
+					says = fmt.Sprintf("%s sends to queue %s for %s, and policy %s does not let it", d.service, title(s.Queue), d.sender(), policy)
+					if why != "" {
+						says += ": " + why
+					}
+				}
+				f := r.report(d.queue.Pos, "%s", says)
+				if policy != "" || d.service == "s3.amazonaws.com" {
 					f.Severity = Error
 				}
 			}
@@ -180,26 +235,46 @@ func queuePoliciesOf(st *template.Stack) *queuePolicies {
 	return p
 }
 
-// allow reports whether a policy lets a service send to a queue, or may do so.
-func (p *queuePolicies) allow(q template.Queue, service string) bool {
-	return p.unsure || slices.ContainsFunc(slices.Concat(p.of[q.URL], p.of[""]), func(policy template.Resource) bool {
-		statements, err := statementsOf(policy.Get("PolicyDocument"))
-		return err != nil || slices.ContainsFunc(statements, func(s template.Value) bool { return mayAllow(s, q.ARN, service) })
-	})
-}
-
-// mayAllow reports whether a statement lets a service send to a queue, as far as it is known.
-func mayAllow(s template.Value, arn, service string) bool {
-	if effect, err := s.Get("Effect").Str(); err == nil && effect != "Allow" {
-		return false
+// allow reports whether the policies let a service send to a queue. If they never do, policy is one that is surely the
+// queue's, "" if there is none, and why says which condition keeps the service out.
+func (p *queuePolicies) allow(q template.Queue, d delivery) (policy string, all answer, why string) {
+	if p.unsure {
+		return "", perhaps, ""
 	}
-	named := func(name string, fits func(string) bool) bool {
-		list, err := texts(s.Get(name))
-		return err != nil || list == nil || slices.ContainsFunc(list, func(text string) bool { return strings.HasPrefix(text, "${") || fits(text) })
+	all = never
+	arn := strings.SplitN(q.ARN, ":", 6)
+	onQueue := func(on string) answer {
+		if parts := strings.SplitN(on, ":", 6); len(parts) == 6 && parts[0] == "arn" {
+			return sameARN(d.st, parts, arn)
+		}
+		if strings.HasPrefix(on, "${") {
+			return perhaps
+		}
+		return answerOf(matches(on, q.ARN))
 	}
-	services, err := texts(s.Get("Principal", "Service"))
-	principal := s.Get("Principal")
-	return (err != nil || principal.Err != nil || principal.Absent() || everyone(principal) || slices.Contains(services, service)) &&
-		named("Action", func(a string) bool { return matches(a, "sqs:SendMessage") }) &&
-		named("Resource", func(on string) bool { return matches(on, arn) })
+	for _, r := range slices.Concat(p.of[q.URL], p.of[""]) {
+		known := slices.ContainsFunc(p.of[q.URL], func(o template.Resource) bool { return o.ID == r.ID })
+		if known {
+			policy = r.ID
+		}
+		statements, err := statementsOf(r.Get("PolicyDocument"))
+		if err != nil {
+			return "", perhaps, ""
+		}
+		for _, s := range statements {
+			effect, err := s.Get("Effect").Str()
+			a, says := d.about(s, "sqs:SendMessage")
+			a = a.and(anyText(s.Get("Resource"), onQueue))
+			switch {
+			case err != nil || s.Err != nil:
+				all = all.or(perhaps)
+			case effect == "Allow":
+				all = all.or(a)
+				why = cmp.Or(why, says)
+			case effect == "Deny" && a == surely && known:
+				return policy, never, "a statement denies it, since " + says
+			}
+		}
+	}
+	return policy, all, why
 }

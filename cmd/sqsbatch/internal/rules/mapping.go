@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
@@ -68,7 +69,7 @@ var Mappings = []Rule[Mapping]{
 	{
 		Info: Info{ID: "SB101", Severity: Error, Page: errorsPage,
 			Title: "The mapping has no ReportBatchItemFailures",
-			Why:   "Lambda ignores the batchItemFailures that the function returns, and deletes the whole batch: the records that failed are lost. If the function returns an error instead, nothing is deleted, and the records that succeeded are handled again. With a BatchSize of 1 an error fails the one record, as it should, so it is a note unless the function has variables of the toolkit, which returns batchItemFailures."},
+			Why:   "Lambda ignores the batchItemFailures that the function returns, and deletes the whole batch: the records that failed are lost. If the function returns an error instead, nothing is deleted, and the records that succeeded are handled again. With a BatchSize of 1 an error fails the one record, as it should, so it is a note unless the function has variables of the toolkit, which returns batchItemFailures. It is a warning if the function is in another language than Go, since most such functions return an error."},
 		check: func(m Mapping, r *reporter) {
 			remedy := settings.DeleteSucceeded
 			deletes, _ := remedy.Read(m.Function.Environment[remedy.Name]) // the function refuses a wrong one
@@ -91,6 +92,11 @@ var Mappings = []Rule[Mapping]{
 			}
 			f := r.report(m.Event.Pos, "event %s of function %s has no ReportBatchItemFailures: if the function returns batchItemFailures, as the toolkit does, Lambda ignores them and deletes those records with the rest of the batch. "+
 				"Add FunctionResponseTypes: [ReportBatchItemFailures] to the event, or give the function %s=true", m.Event.Name, m.Function.LogicalID, remedy.Name)
+			if isForeign(m.Function.Resource) {
+				f.Severity = Warning
+				f.Message = fmt.Sprintf("event %s of function %s has no ReportBatchItemFailures: one record that fails makes Lambda retry the whole batch, and if the function returns batchItemFailures, the records in it are lost. "+
+					"Add FunctionResponseTypes: [ReportBatchItemFailures] to the event, and let the function return batchItemFailures", m.Event.Name, m.Function.LogicalID)
+			}
 			if types.Absent() {
 				f.Fix = setting(m.get(), "FunctionResponseTypes", []string{"ReportBatchItemFailures"})
 			}

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,17 +19,18 @@ var Policies = []Rule[Policy]{
 	{
 		Info: Info{ID: "SB212", Severity: Error, Page: securityPage,
 			Title: "The queue is public",
-			Why:   "A statement with the principal *, or with NotPrincipal, lets everyone with an AWS account call its actions: send, receive or delete. Only a condition on who calls restricts that, such as aws:SourceArn, aws:SourceAccount or aws:PrincipalOrgID with a value that names someone. An operator with IfExists or Not does not."},
+			Why:   "A statement with the principal *, or with NotPrincipal, lets everyone with an AWS account call its actions: send, receive or delete. Only a condition on who calls restricts that, such as aws:SourceArn, aws:SourceAccount or aws:PrincipalOrgID with a value that names someone, or a statement that denies all others. An operator with IfExists, ForAllValues or Not does not."},
 		check: func(p Policy, r *reporter) {
 			for _, s := range p.allowing(r) {
+				actions, _ := texts(s.Get("Action"))
 				principal := s.Get("Principal")
 				if not := s.Get("NotPrincipal"); !not.Absent() {
 					principal = not
 				} else if !everyone(principal) {
 					continue
 				}
-				if !restricted(s.Get("Condition"), callers) {
-					r.report(principal.Pos, "policy %s allows everyone to use the queue; name a principal, or add a Condition such as aws:SourceArn", p.ID)
+				if !restricted(s.Get("Condition"), callers, anyone) && !p.denies(r, actions) {
+					r.report(principal.Pos, "policy %s allows everyone to use the queue (%s); name a principal, or add a Condition such as aws:SourceArn", p.ID, cmp.Or(strings.Join(actions, ", "), "nearly all actions"))
 				}
 			}
 		},
@@ -48,11 +50,11 @@ var Policies = []Rule[Policy]{
 	{
 		Info: Info{ID: "SB218", Severity: Warning, Page: "The confused deputy problem",
 			Title: "A service may send for anyone",
-			Why:   "SNS, S3 and EventBridge send to the queue for anyone who configures them, in any account, unless a condition has aws:SourceArn, aws:SourceAccount, aws:SourceOrgID or aws:SourceOrgPaths. Other services are not judged, since some do not give these keys."},
+			Why:   "SNS, S3 and EventBridge send to the queue for anyone who configures them, in any account, unless a condition has aws:SourceArn, aws:SourceAccount, aws:SourceOrgID or aws:SourceOrgPaths. A wildcard for the account, or in the name of a bucket, admits resources of others. Other services are not judged, since some do not give these keys."},
 		check: func(p Policy, r *reporter) {
 			for _, s := range p.allowing(r) {
 				services, err := texts(s.Get("Principal", "Service"))
-				if err != nil || restricted(s.Get("Condition"), sources) {
+				if err != nil || restricted(s.Get("Condition"), sources, anySource) {
 					continue
 				}
 				for _, service := range services {
@@ -114,9 +116,32 @@ var callers = append([]string{"aws:principalarn", "aws:principalaccount", "aws:p
 // positive are operators of conditions that only a key with one of the values meets.
 var positive = regexp.MustCompile(`(?i)^(forany(value)?:)?(string(equals|equalsignorecase|like)|arn(equals|like)|ipaddress)$`)
 
+// denies reports whether statements of the policy deny the actions to all but some callers.
+func (p Policy) denies(r *reporter, actions []string) bool {
+	return slices.ContainsFunc(p.statements(r), func(s template.Value) bool {
+		if effect, _ := s.Get("Effect").Str(); effect != "Deny" || len(actions) == 0 {
+			return false
+		}
+		denied, err := texts(s.Get("Action"))
+		for _, action := range actions {
+			if err == nil && !slices.ContainsFunc(denied, func(d string) bool { return matches(d, action) }) {
+				return false
+			}
+		}
+		for operator, tests := range s.Get("Condition").Entries() {
+			for key := range tests.Entries() {
+				if strings.Contains(strings.ToLower(operator), "not") && slices.Contains(callers, strings.ToLower(key)) {
+					return true
+				}
+			}
+		}
+		return !s.Get("NotPrincipal").Absent()
+	})
+}
+
 // restricted reports whether a condition has one of the keys with values that name someone, or
 // is not known.
-func restricted(condition template.Value, keys []string) bool {
+func restricted(condition template.Value, keys []string, anyone func(string) bool) bool {
 	if condition.Err != nil {
 		return true
 	}
@@ -129,7 +154,7 @@ func restricted(condition template.Value, keys []string) bool {
 				continue
 			}
 			list, err := texts(value)
-			if err != nil || len(list) > 0 && !slices.ContainsFunc(list, anyone) {
+			if err != nil || !slices.ContainsFunc(list, anyone) { // an empty list admits nobody
 				return true
 			}
 		}
@@ -140,7 +165,7 @@ func restricted(condition template.Value, keys []string) bool {
 // anyone reports whether a value of a condition matches callers of all accounts. An ARN of S3
 // has no account, and the names of buckets are unique.
 func anyone(value string) bool {
-	if value == "0.0.0.0/0" || value == "::/0" || strings.Trim(value, "*?") == "" {
+	if value == "0.0.0.0/0" || value == "::/0" || value == "o-*" || strings.Trim(value, "*?") == "" {
 		return true
 	}
 	arn := strings.SplitN(value, ":", 6)
@@ -148,6 +173,13 @@ func anyone(value string) bool {
 		return strings.HasPrefix(value, "arn:") && strings.HasSuffix(value, "*")
 	}
 	return strings.Trim(arn[4], "*?") == "" && (arn[2] != "s3" || strings.Trim(arn[5], "*?") == "")
+}
+
+// anySource reports whether a value of aws:SourceArn matches resources that other accounts may make.
+// The name of a bucket with a wildcard is one that others may take, too.
+func anySource(value string) bool {
+	arn := strings.SplitN(value, ":", 6)
+	return anyone(value) || len(arn) == 6 && arn[2] == "s3" && strings.Trim(arn[4], "*") == "" && strings.ContainsAny(arn[5], "*?")
 }
 
 // everyone reports whether a principal is *.
@@ -257,52 +289,73 @@ type Key struct {
 var Keys = []Rule[Key]{{
 	Info: Info{ID: "SB306", Severity: Error, Page: "Key management (Amazon SQS Developer Guide)",
 		Title: "The key's policy does not let a service send",
-		Why:   "SNS, S3 and EventBridge need kms:GenerateDataKey and kms:Decrypt in the key's own policy to send to an encrypted queue. Without them messages are lost, or the notification is refused. AWS's own key, alias/aws/sqs, cannot allow them."},
+		Why:   "SNS, S3 and EventBridge need kms:GenerateDataKey and kms:Decrypt in the key's own policy to send to an encrypted queue. Without them messages are lost, or the notification is refused. Conditions on identities, such as kms:CallerAccount, keep services out. AWS's own key, alias/aws/sqs, cannot allow them."},
 	check: func(k Key, r *reporter) {
 		for _, service := range sending {
-			i := slices.IndexFunc(k.deliveries, func(d delivery) bool { return d.service == service })
-			switch {
-			case i < 0:
-			case k.aws:
-				r.report(k.value.Pos, "queue %s is encrypted with alias/aws/sqs, with which %s cannot send to it; use a key of your own, or SqsManagedSseEnabled", title(k.queue), service)
-			case !k.named(r):
-			case k.own.ID == "":
-				r.unsure(k.value.Pos, "the policy of the key of queue %s is not in the template: whether %s may use it is not known", title(k.queue), service)
-			default:
-				k.admits(r, service, k.deliveries[i].queue.Pos)
+			for _, d := range k.deliveries {
+				if d.service == service && !k.admits(r, d) {
+					break // one topic, bucket or rule is enough
+				}
 			}
 		}
 	},
 }}
 
-// admits reports a key whose policy does not allow a service what it needs to send.
-func (k Key) admits(r *reporter, service string, at template.Pos) {
+// admits reports whether the key lets a service send, or may do so. It says why not.
+func (k Key) admits(r *reporter, d delivery) bool {
+	switch {
+	case k.aws:
+		r.report(k.value.Pos, "queue %s is encrypted with alias/aws/sqs, with which %s cannot send to it; use a key of your own, or SqsManagedSseEnabled", title(k.queue), d.service)
+		return false
+	case !k.named(r):
+		return false
+	case k.own.ID == "":
+		r.unsure(k.value.Pos, "the policy of the key of queue %s is not in the template: whether %s may use it is not known", title(k.queue), d.service)
+		return false
+	}
 	policy := k.own.Get("KeyPolicy")
 	statements, err := statementsOf(policy)
 	if err != nil {
 		r.unsure(policy.Pos, "the policy of key %s cannot be read: %s", k.own.ID, template.Reason(policy.Pos, err))
-		return
+		return false
 	}
-	needs := []string{"kms:GenerateDataKey", "kms:Decrypt"}
-	for _, s := range statements {
-		services, bad := texts(s.Get("Principal", "Service"))
-		actions, unknown := texts(s.Get("Action"))
-		if principal := s.Get("Principal"); bad != nil && everyone(principal) {
-			services, bad = []string{service}, nil
+	var missing []string
+	why, doubt := "", ""
+	for _, need := range []string{"kms:GenerateDataKey", "kms:Decrypt"} {
+		all := never
+		for _, s := range statements {
+			a, says := d.about(s, need)
+			effect, unknown := s.Get("Effect").Str()
+			_, unread := texts(s.Get("Principal", "Service"))
+			switch {
+			case unknown != nil || s.Err != nil || unread != nil && a == perhaps:
+				r.unsure(s.Pos, "a statement of key %s cannot be read", k.own.ID)
+				return false
+			case effect == "Allow":
+				if all = all.or(a); a == never {
+					why = cmp.Or(why, says)
+				} else {
+					doubt = cmp.Or(doubt, says)
+				}
+			case effect == "Deny" && a == surely:
+				missing = append(missing, need)
+				why = "a statement denies it, since " + says
+			}
 		}
-		if bad != nil || unknown != nil || s.Err != nil {
-			r.unsure(s.Pos, "a statement of key %s cannot be read", k.own.ID)
-			return
+		if all == never && !slices.Contains(missing, need) {
+			missing = append(missing, need)
 		}
-		effect, _ := s.Get("Effect").Str()
-		if effect != "Allow" || !slices.Contains(services, service) && !everyone(s.Get("Principal")) {
-			continue
-		}
-		needs = slices.DeleteFunc(needs, func(need string) bool {
-			return slices.ContainsFunc(actions, func(a string) bool { return matches(a, need) })
-		})
 	}
-	if len(needs) > 0 {
-		r.report(policy.Pos, "the policy of key %s does not allow %s to %s, which sends to queue %s (line %d)", k.own.ID, strings.Join(needs, " and "), service, title(k.queue), at.Line)
+	switch {
+	case len(missing) > 0:
+		f := r.report(policy.Pos, "the policy of key %s does not allow %s to %s, which sends to queue %s (line %d)", k.own.ID, strings.Join(missing, " and "), d.service, title(k.queue), d.queue.Pos.Line)
+		if why != "" {
+			f.Message += ": " + why
+		}
+	case doubt != "":
+		r.unsure(policy.Pos, "whether key %s lets %s send to queue %s is not known: %s", k.own.ID, d.service, title(k.queue), doubt)
+	default:
+		return true
 	}
+	return false
 }

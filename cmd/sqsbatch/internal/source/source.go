@@ -82,8 +82,13 @@ func (r *Resource) SetFrom(from Place, name string, value any) {
 
 // Append adds to a list.
 func (r *Resource) Append(name string, value any, attribute string) {
+	r.AppendFrom(Place{r.Address, attribute}, name, value)
+}
+
+// AppendFrom is Append from another place.
+func (r *Resource) AppendFrom(from Place, name string, value any) {
 	if i := r.index(name); i < 0 {
-		r.Set(name, []any{value}, attribute)
+		r.SetFrom(from, name, []any{value})
 	} else if list, ok := r.properties[i].value.([]any); ok {
 		r.properties[i].value = append(list, value)
 	}

@@ -88,16 +88,24 @@ type (
 	}
 )
 
-// IsPlan reports whether a text looks like a plan or a state in JSON, not like a template.
+// IsPlan reports whether a text looks like a plan or a state in JSON, not like a template. It reads
+// no further than the version, which Terraform writes near the beginning.
 func IsPlan(data []byte) bool {
-	if data = trim(data); !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
+	d := json.NewDecoder(bytes.NewReader(trim(data)))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
 		return false
 	}
-	var p struct {
-		FormatVersion    *string `json:"format_version"`
-		TerraformVersion *string `json:"terraform_version"`
+	for d.More() {
+		name, err := d.Token()
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil {
+			return false
+		}
+		if (name == "format_version" || name == "terraform_version") && string(value) != "null" {
+			return true
+		}
 	}
-	return json.Unmarshal(data, &p) == nil && (p.FormatVersion != nil || p.TerraformVersion != nil)
+	return false
 }
 
 // trim takes away a byte order mark, and decodes UTF-16: PowerShell's > writes it.

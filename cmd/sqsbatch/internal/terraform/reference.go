@@ -34,7 +34,7 @@ var takes = map[string]string{
 	"event_source_arn": "arn", "function_name": "arn", "role": "", "roles": "name", "queue_url": "id", "topic_arn": "arn",
 	"endpoint": "arn", "arn": "arn", "source": "arn", "policy_arn": "arn", "target_arn": "arn", "kms_master_key_id": "arn",
 	"target_key_id": "key_id", "key_id": "key_id", "queue_arn": "arn", "resources": "arn", "identifiers": "arn",
-	"destination": "arn", "destination_arn": "arn", "task_definition": "arn", "task_role_arn": "arn",
+	"destination": "arn", "destination_arn": "arn", "task_definition": "arn", "task_role_arn": "arn", "bucket": "id", "rule": "name",
 }
 
 // An instanceKey names the instances of a resource in an instance of a module.
@@ -47,7 +47,7 @@ func (c *conversion) index() {
 	c.list, c.known = c.resources(), map[string]any{}
 	c.ids, c.named, c.keys = map[string]string{}, map[instanceKey][]int{}, map[string][]string{}
 	c.configs = map[string]map[string]any{}
-	c.count, c.roles = map[[2]string]int{}, map[string]*source.Resource{}
+	c.count, c.byName = map[[2]string]int{}, map[[2]string]*source.Resource{}
 	for i, r := range c.list {
 		// A queue without a known name has the id as its name, so that must be a good one.
 		c.ids[r.Address] = fmt.Sprintf("T%d_%.40s", i, unsafe.ReplaceAllString(r.Name, "_"))
@@ -318,7 +318,10 @@ func (c *conversion) texts(r resource, path ...string) any {
 		}
 		all[i] = unknown(name + afterApply)
 		if len(found) == missing {
-			all[i], found, missing = c.target(found[0], name), found[1:], missing-1
+			if name != "values" || found[0].attribute == "arn" { // else a text around a name is likely
+				all[i] = c.target(found[0], name)
+			}
+			found, missing = found[1:], missing-1
 		}
 	}
 	if len(all) == 1 {

@@ -18,17 +18,17 @@ type conversion struct {
 	*plan
 	options template.Options
 	list    []resource
-	ids     map[string]string           // logical ids by address
-	named   map[instanceKey][]int       // of list
-	keys    map[string][]string         // the keys that a module is called with, by its address without the last key
-	known   map[string]any              // references by what names a resource of the plan: ARNs, URLs and ids
-	count   map[[2]string]int           // resources of a type and a name
-	owned   map[string]bool             // what other resources, deleted ones included, have set in a resource
-	roles   map[string]*source.Resource // by name
-	out     map[string]*source.Resource // by logical id
-	steps   int                         // references that were followed
-	order   []*source.Resource          // of out
-	configs map[string]map[string]any   // of the resources of a module, by their addresses in it
+	ids     map[string]string              // logical ids by address
+	named   map[instanceKey][]int          // of list
+	keys    map[string][]string            // the keys that a module is called with, by its address without the last key
+	known   map[string]any                 // references by what names a resource of the plan: ARNs, URLs and ids
+	count   map[[2]string]int              // resources of a type and a name
+	owned   map[string]bool                // what other resources, deleted ones included, have set in a resource
+	byName  map[[2]string]*source.Resource // by type and name
+	out     map[string]*source.Resource    // by logical id
+	steps   int                            // references that were followed
+	order   []*source.Resource             // of out
+	configs map[string]map[string]any      // of the resources of a module, by their addresses in it
 }
 
 // make returns the resource of the template for one of the plan, or for a part of it.
@@ -92,8 +92,10 @@ var kinds = map[string]kind{
 	"aws_sns_topic_subscription": {"AWS::SNS::Subscription", map[string]string{
 		"topic_arn": "TopicArn", "protocol": "Protocol", "endpoint": "Endpoint", "raw_message_delivery": "RawMessageDelivery",
 	}, nil},
-	"aws_pipes_pipe":         {"AWS::Pipes::Pipe", map[string]string{"source": "Source"}, nil},
-	"aws_scheduler_schedule": {"AWS::Scheduler::Schedule", map[string]string{"target.dead_letter_config.arn": "Target.DeadLetterConfig.Arn"}, nil},
+	"aws_s3_bucket":             {"AWS::S3::Bucket", map[string]string{"bucket": "BucketName"}, map[string]string{"arn": "Arn", "id": "", "bucket": ""}},
+	"aws_cloudwatch_event_rule": {"AWS::Events::Rule", map[string]string{"name": "Name", "event_bus_name": "EventBusName"}, map[string]string{"arn": "Arn", "name": "", "id": ""}},
+	"aws_pipes_pipe":            {"AWS::Pipes::Pipe", map[string]string{"source": "Source"}, nil},
+	"aws_scheduler_schedule":    {"AWS::Scheduler::Schedule", map[string]string{"target.dead_letter_config.arn": "Target.DeadLetterConfig.Arn"}, nil},
 	"aws_cloudwatch_metric_alarm": {"AWS::CloudWatch::Alarm", map[string]string{
 		"metric_name": "MetricName", "namespace": "Namespace", "threshold": "Threshold", "period": "Period", "statistic": "Statistic",
 		"evaluation_periods": "EvaluationPeriods", "comparison_operator": "ComparisonOperator",
@@ -130,10 +132,19 @@ var attributes = func() map[string]string {
 	return names
 }()
 
+// isUnknown reports whether a value is known only after the plan is applied.
+func isUnknown(v any) bool {
+	f, ok := v.(fn)
+	return ok && f[template.UnknownFunction] != nil
+}
+
 // nameOf is the attribute with the name of a resource of a type.
 func nameOf(kind string) string {
-	if kind == "aws_lambda_function" {
+	switch kind {
+	case "aws_lambda_function":
 		return "function_name"
+	case "aws_s3_bucket":
+		return "bucket"
 	}
 	return "name"
 }
@@ -154,6 +165,9 @@ func (c *conversion) convert(r resource) {
 		v := c.value(r, strings.Split(attribute, ".")...)
 		if v == nil {
 			continue
+		}
+		if r.Type == "aws_sqs_queue" && r.Values["fifo_queue"] == false && (attribute == "deduplication_scope" || attribute == "fifo_throughput_limit") && isUnknown(v) {
+			continue // SQS gives them to FIFO queues only
 		}
 		if name, ok := v.(string); ok && k.refs != nil && attribute == nameOf(r.Type) && c.count[[2]string{r.Type, name}] > 1 {
 			continue // the id is its name: another region or account has one of that name
@@ -177,8 +191,8 @@ func (c *conversion) convert(r resource) {
 		}
 		m.Set(first, v, from)
 	}
-	if name, ok := r.Values["name"].(string); ok && r.Type == "aws_iam_role" && c.count[[2]string{r.Type, name}] == 1 {
-		c.roles[name] = m
+	if name, ok := r.Values[nameOf(r.Type)].(string); ok && c.count[[2]string{r.Type, name}] == 1 {
+		c.byName[[2]string{r.Type, name}] = m
 	}
 	switch r.Type {
 	case "aws_sqs_queue":
@@ -236,6 +250,12 @@ func (c *conversion) convertOther(r resource) {
 		m := c.make(r, "", "AWS::IAM::RolePolicy")
 		m.Set("RoleName", c.value(r, "role"), "role")
 		m.Set("PolicyDocument", c.json(r, "policy"), "policy")
+	}
+}
+
+// amend adds resources of Terraform's that change others.
+func (c *conversion) amend(r resource) {
+	switch r.Type {
 	case "aws_cloudwatch_event_target":
 		target := map[string]any{}
 		for to, v := range map[string]any{
@@ -247,30 +267,23 @@ func (c *conversion) convertOther(r resource) {
 				target[to] = v
 			}
 		}
-		c.make(r, "", "AWS::Events::Rule").Append("Targets", target, "arn")
+		c.sender(r, "rule", "aws_cloudwatch_event_rule").AppendFrom(source.Place{Address: r.Address, Attribute: "arn"}, "Targets", target)
 	case "aws_s3_bucket_notification":
-		m := c.make(r, "", "AWS::S3::Bucket")
 		var list []any
 		for i := range blocks(r.Values["queue"]) {
 			list = append(list, map[string]any{"Queue": c.value(r, "queue", number(i), "queue_arn")})
 		}
-		m.Set("NotificationConfiguration", nonNil("QueueConfigurations", anyOf(list)), "queue")
-	}
-}
-
-// amend adds resources of Terraform's that change others.
-func (c *conversion) amend(r resource) {
-	switch r.Type {
+		c.sender(r, "bucket", "aws_s3_bucket").SetFrom(source.Place{Address: r.Address, Attribute: "queue"}, "NotificationConfiguration", nonNil("QueueConfigurations", anyOf(list)))
 	case "aws_sqs_queue_redrive_policy":
-		if q, ok := c.made(c.value(r, "queue_url")); ok {
+		if q, ok := c.made(c.value(r, "queue_url"), ""); ok {
 			q.SetFrom(source.Place{Address: r.Address, Attribute: "redrive_policy"}, "RedrivePolicy", c.redrive(r, resource{Address: q.Address}))
 		}
 	case "aws_sqs_queue_redrive_allow_policy":
-		if q, ok := c.made(c.value(r, "queue_url")); ok {
+		if q, ok := c.made(c.value(r, "queue_url"), ""); ok {
 			q.SetFrom(source.Place{Address: r.Address, Attribute: "redrive_allow_policy"}, "RedriveAllowPolicy", c.json(r, "redrive_allow_policy"))
 		}
 	case "aws_kms_key_policy":
-		if k, ok := c.made(c.value(r, "key_id")); ok {
+		if k, ok := c.made(c.value(r, "key_id"), ""); ok {
 			k.SetFrom(source.Place{Address: r.Address, Attribute: "policy"}, "KeyPolicy", c.json(r, "policy"))
 		}
 	case "aws_iam_role": // lists what is attached to it, too
@@ -297,16 +310,29 @@ func (c *conversion) amend(r resource) {
 	}
 }
 
+// sender is the resource of a type that r names and makes send: one of the plan, or else one that stands for r.
+func (c *conversion) sender(r resource, attribute, kind string) *source.Resource {
+	v := c.value(r, attribute)
+	if m, ok := c.made(v, kind); ok && m.Type == kinds[kind].name {
+		return m
+	}
+	m := c.make(r, "", kinds[kind].name)
+	if name, ok := v.(string); ok {
+		m.Set(kinds[kind].properties[nameOf(kind)], name, attribute)
+	}
+	return m
+}
+
 // attach gives roles a policy of the plan, or one of AWS's or of another plan by its ARN.
 func (c *conversion) attach(r resource, policy any, roles []any) {
-	own, ok := c.made(policy)
+	own, ok := c.made(policy, "")
 	for _, role := range roles {
 		if role == nil {
 			role = unknown("a role of " + r.Address + afterApply)
 		}
 		if ok {
 			own.Append("Roles", role, "roles")
-		} else if m, known := c.made(role); known {
+		} else if m, known := c.made(role, "aws_iam_role"); known {
 			m.Append("ManagedPolicyArns", policy, "managed_policy_arns")
 		} else {
 			m := c.make(r, "", "AWS::IAM::ManagedPolicy") // of a role that may be any
@@ -360,23 +386,19 @@ func (c *conversion) isOwn(r resource, attribute, name string) bool {
 	})
 }
 
-// made returns the resource of the template that a value names, by a reference, or a role by its
-// name.
-func (c *conversion) made(v any) (*source.Resource, bool) {
+// made returns the resource of the template that a value names: by a reference, or one of a type by its name.
+func (c *conversion) made(v any, kind string) (m *source.Resource, ok bool) {
 	switch v := v.(type) {
 	case fn:
-		if id, ok := v["Ref"].(string); ok {
-			return c.out[id], c.out[id] != nil
-		}
+		id, _ := v["Ref"].(string)
 		if list, ok := v["Fn::GetAtt"].([]any); ok {
-			id, _ := list[0].(string)
-			return c.out[id], c.out[id] != nil
+			id, _ = list[0].(string)
 		}
+		m = c.out[id]
 	case string:
-		m := c.roles[v]
-		return m, m != nil
+		m = c.byName[[2]string{kind, v}]
 	}
-	return nil, false
+	return m, m != nil
 }
 
 // queuePolicy adds a policy of a queue. The one in the queue itself is a part of it.
@@ -390,7 +412,7 @@ func (c *conversion) queuePolicy(r resource, part string, queue, policy any) {
 // plan is applied, its queue may still be known: the only other queue that it refers to.
 func (c *conversion) redrive(r, of resource) any {
 	v := c.json(r, "redrive_policy")
-	if f, ok := v.(fn); !ok || f[template.UnknownFunction] == nil {
+	if !isUnknown(v) {
 		return v
 	}
 	policy := map[string]any{"deadLetterTargetArn": v, "maxReceiveCount": v}

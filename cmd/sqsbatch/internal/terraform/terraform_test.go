@@ -148,6 +148,35 @@ func TestState_WrongSettingsAreFound(t *testing.T) {
 	}
 }
 
+// What sends to a queue is compared with the source that the queue's policy names, whichever resource says so.
+func TestState_SendersThatPoliciesKeepOut(t *testing.T) {
+	queue := "arn:aws:sqs" + account + "orders"
+	for _, c := range []struct {
+		service string
+		senders stack
+		good    string // the ARN of what sends
+	}{
+		{"s3", stack{"aws_s3_bucket_notification.n": {"bucket": "shop", "queue": []any{m{"queue_arn": queue}}}}, "arn:aws:s3:::shop"},
+		{"s3", stack{"aws_s3_bucket_notification.n": {"bucket": "shop", "queue": []any{m{"queue_arn": queue}}},
+			"aws_s3_bucket.shop": {"bucket": "shop", "id": "shop", "arn": "arn:aws:s3:::shop"}}, "arn:aws:s3:::shop"},
+		{"events", stack{"aws_cloudwatch_event_target.t": {"rule": "shop", "arn": queue}}, "arn:aws:events" + account + "rule/shop"},
+		{"events", stack{"aws_cloudwatch_event_target.t": {"rule": "shop", "arn": queue},
+			"aws_cloudwatch_event_rule.shop": {"name": "shop", "event_bus_name": "default", "arn": "arn:aws:events" + account + "rule/shop"}}, "arn:aws:events" + account + "rule/shop"},
+		{"sns", stack{"aws_sns_topic_subscription.s": {"topic_arn": "arn:aws:sns" + account + "shop", "protocol": "sqs", "endpoint": queue}}, "arn:aws:sns" + account + "shop"},
+	} {
+		for _, source := range []string{c.good, strings.Replace(c.good, "shop", "sale", 1)} {
+			s := orders()
+			maps.Copy(s, c.senders)
+			s["aws_sqs_queue.orders"]["policy"] = `{"Statement":[{"Effect":"Allow","Principal":{"Service":"` + c.service + `.amazonaws.com"},"Action":"sqs:SendMessage","Resource":"` + queue +
+				`","Condition":{"ArnEquals":{"aws:SourceArn":"` + source + `"}}},{"Effect":"Deny","Principal":"*","Action":"sqs:*","Resource":"*","Condition":{"Bool":{"aws:SecureTransport":"false"}}}]}`
+			found, _ := findings(t, s.state())
+			if kept := len(found) == 1 && strings.HasPrefix(found[0], "SB219 aws_"); kept != (source != c.good) || len(found) > 1 {
+				t.Errorf("%s, a policy for %s: %q", c.service, source, found)
+			}
+		}
+	}
+}
+
 // A state file itself is read as well.
 func TestStateFile(t *testing.T) {
 	data := []byte(`{"version": 4, "terraform_version": "1.13.4", "resources": [
