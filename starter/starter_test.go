@@ -118,6 +118,13 @@ func TestPinned(t *testing.T) {
 	if pinned == nil {
 		t.Fatal("no released version of the module is required")
 	}
+	for _, file := range []string{filepath.Join(project, "main.tf"), "../docs/deploying/terraform.md"} {
+		for _, ref := range regexp.MustCompile(`deploy/terraform\?ref=v([\d.]+)`).FindAllStringSubmatch(read(t, file), -1) {
+			if ref[1] != pinned[1] {
+				t.Errorf("%s takes the module of v%s, go.mod requires v%s", file, ref[1], pinned[1])
+			}
+		}
+	}
 	released := regexp.MustCompile(`(?m)^## \[(\d+\.\d+\.\d+)\]`).FindStringSubmatch(read(t, "../CHANGELOG.md"))
 	if released != nil && released[1] != pinned[1] {
 		t.Errorf("requires %s, the latest release in CHANGELOG.md is %s", pinned[1], released[1])

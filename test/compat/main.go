@@ -44,6 +44,7 @@ var checks = []check{
 	{name: "dynamodb", about: "idempotency/dynamostore against DynamoDB Local, Powertools on the same table", run: checkDynamoDB},
 	{name: "elasticmq", about: "package sender and the long poll with ElasticMQ as the server", run: checkElasticMQ},
 	{name: "clients", about: "clients and libraries of others against sqsbatch sqs", run: checkClients, flags: clientFlags},
+	{name: "terraform", about: "deploy/terraform: validate, plan, apply against moto", run: checkTerraform, flags: terraformFlags},
 	{name: "rie", about: "the sample events under AWS's Runtime Interface Emulator (Linux)", run: checkRIE},
 }
 
