@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/console"
 )
 
 type options struct {
@@ -26,6 +27,7 @@ type options struct {
 	timeout   time.Duration
 	output    string
 	metrics   string // file, or ""
+	ui        string // where the page listens, "" for none
 }
 
 // Modes, as in --mode.
@@ -127,6 +129,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	})
 	cli.Section(cmd, "What is shown", func(f *pflag.FlagSet) {
 		f.Var(cli.Choice(&o.output, "text", "json"), "output", "the form of the output\ntext: lines to read, without those of metrics (telemetry/emf); on a terminal with a progress line\njson: one JSON object a line")
+		console.Flag(f, &o.ui)
 		f.Var(cli.Text(&o.metrics, "FILE"), "metrics", "also write what was measured to this file, as a JSON object")
 	})
 }

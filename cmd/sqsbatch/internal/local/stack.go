@@ -12,12 +12,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/console"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
@@ -52,6 +54,8 @@ type stack struct {
 	dedup   int        // number of deduplication ids that sendInput made
 	broken  chan error // the error of a process that cannot start
 
+	processes atomic.Pointer[processes] // mode poll
+
 	// run feeds the function until ctx ends and all records are settled, or kill ends.
 	run func(ctx, kill context.Context) error
 }
@@ -65,7 +69,7 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 		}
 	}()
 	if s.server, err = sqs.Serve(p.o.addr, sqs.Config{
-		Observe: tracker.Queue, ObserveCall: r.stats.Call, AllowedHosts: p.o.hosts,
+		Observe: r.page.Observe(tracker.Queue), ObserveCall: r.page.ObserveCall(r.stats.Call), AllowedHosts: p.o.hosts,
 	}); err != nil {
 		return nil, listenError(p.o.addr, err)
 	}
@@ -242,6 +246,54 @@ func (s *stack) header() view.Header {
 		h.MoreQueues = append(h.MoreQueues, view.Queue{URL: m.Queue.URL, Visibility: m.Queue.Visibility()})
 	}
 	return h
+}
+
+// shown returns what the page shows of the function.
+func (s *stack) shown(h view.Header) console.Run {
+	run := console.Run{Server: s.server, Function: h.Function, Timeout: h.Timeout, Lambda: s.o.mode == modeLambda, Outage: s.outage(), Kill: s.killProcesses}
+	for _, f := range s.found {
+		run.Findings = append(run.Findings, console.Finding{Rule: f.ID, Severity: string(f.Severity), Place: f.Pos.String(), Message: f.Message})
+	}
+	add := func(name, value string) {
+		run.Settings = append(run.Settings, console.Setting{Name: name, Value: value})
+	}
+	add("Template", h.Settings)
+	add("Timeout", h.Timeout.String())
+	if run.Lambda {
+		add("Batch size", strconv.Itoa(h.BatchSize))
+		add("Window", h.Window.String())
+		add("Maximum concurrency", cmp.Or(strings.TrimPrefix(strconv.Itoa(h.MaximumConcurrency), "0"), "none"))
+		add("ReportBatchItemFailures", strconv.FormatBool(h.ReportBatchItemFailures))
+	} else {
+		add("Processes", strconv.Itoa(h.Processes))
+	}
+	for _, v := range h.Variables {
+		name, value, _ := strings.Cut(v, "=")
+		add(name, value)
+	}
+	return run
+}
+
+// outage returns the outage that retries are spaced for, 0 if they are spaced otherwise.
+func (s *stack) outage() time.Duration {
+	env := s.configured()
+	s.hasten(env)
+	d, err := time.ParseDuration(env[settings.Outage.Name])
+	if err != nil || env[settings.Backoff.Name] != "" {
+		return 0
+	}
+	return d
+}
+
+// killProcesses kills the function's processes, as if they had crashed, and returns their number.
+func (s *stack) killProcesses() int {
+	if p := s.processes.Load(); p != nil {
+		return p.kill()
+	}
+	if s.fn == nil {
+		return 0
+	}
+	return s.fn.Kill()
 }
 
 // deadLetters returns the dead-letter queue, the zero Queue if there is none.

@@ -343,7 +343,8 @@ func waits(m Mapping, count int) []time.Duration {
 		return slices.Repeat([]time.Duration{max(0, m.Queue.Visibility()-m.Function.Timeout)}, count-1)
 	}
 	if m.Function.Environment[settings.Backoff.Name] == "" {
-		return settle.Delays(variable(m, &settings.Outage), count)
+		_, most := settle.Delays(variable(m, &settings.Outage), count)
+		return most
 	}
 	base := variable(m, &settings.BackoffBase)
 	limit := variable(m, &settings.BackoffCap)
