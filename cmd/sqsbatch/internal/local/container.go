@@ -37,7 +37,8 @@ func (s *stack) runContainers(ctx, kill context.Context, tracker *track.Tracker)
 		},
 		output: tracker.ProcessLine, changed: tracker.Process,
 	}
-	s.processes.Store(p)
+	killAll := p.kill
+	s.killAll.Store(&killAll)
 	err := p.run(ctx, kill)
 	if start, ok := errors.AsType[startError](err); ok {
 		return fmt.Errorf("%s cannot start: %w%s", s.pkgName, start, printed(start.output,

@@ -206,7 +206,7 @@ func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error 
 	} else {
 		tracker.AllSent()
 	}
-	err := s.run(ctx, r.kill)
+	err := r.feed(ctx, s)
 	r.cancel(err) // ends the goroutine above when the mapping ended by itself
 	switch cause := context.Cause(ctx); {
 	case err != nil:
@@ -218,6 +218,18 @@ func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error 
 	default:
 		return cause
 	}
+}
+
+// feed runs the function, with --watch each program that is built.
+func (r *run) feed(ctx context.Context, s *stack) error {
+	if !r.o.watch {
+		return s.run(ctx, r.kill)
+	}
+	w, err := s.newWatcher(r.view.Say)
+	if err != nil {
+		return err
+	}
+	return w.run(ctx, r.kill, s.run)
 }
 
 // afterTimeout ends a run at once after a timeout, never if that is 0. stop stops the timer.

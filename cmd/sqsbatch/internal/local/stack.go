@@ -46,7 +46,6 @@ type stack struct {
 	found   []rules.Finding
 	server  *sqs.Server
 	client  *awssqs.Client
-	fn      *lambda.Deployment
 	closeFn func() // closes fn; may be called more than once
 	mapping lambda.Mapping
 	dir     string // directory of the built program
@@ -54,10 +53,13 @@ type stack struct {
 	dedup   int        // number of deduplication ids that sendInput made
 	broken  chan error // the error of a process that cannot start
 
-	processes atomic.Pointer[processes] // mode poll
+	// killAll kills the processes, and returns their number. Nil before the start.
+	killAll atomic.Pointer[func() int]
 
 	// run feeds the function until ctx ends and all records are settled, or kill ends.
 	run func(ctx, kill context.Context) error
+	// deploy makes run use the program that was built last. Nil if it does so by itself.
+	deploy func() error
 }
 
 // start builds the function, and starts the queues and the deployment. stack.run starts polling.
@@ -110,22 +112,39 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 		s.run = func(ctx, kill context.Context) error { return s.runContainers(ctx, kill, tracker) }
 		return s, nil
 	}
-	s.run = s.poll
-	f := p.deployment.Function
+	s.run, s.deploy = s.poll, func() error { return s.deployLambda(tracker) }
+	if err = s.deploy(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// deployLambda deploys the program that was built, in place of another one.
+func (s *stack) deployLambda(tracker *track.Tracker) error {
+	if s.closeFn != nil {
+		s.closeFn()
+	}
+	select {
+	case <-s.broken: // of the other one
+	default:
+	}
+	f := s.deployment.Function
 	perEnvironment := 0
 	if f.ManagedInstances {
 		perEnvironment = 1 // not the template's value, so that each line has its invocation
 	}
-	if s.fn, err = lambda.Start(lambda.Function{
+	fn, err := lambda.Start(lambda.Function{
 		Name: f.Name, Timeout: f.Timeout, MemoryMB: f.MemoryMB, Env: s.environment(),
 		Command: []string{s.binary}, Concurrency: s.environments(), Output: tracker.Line,
 		ConcurrencyPerEnvironment: perEnvironment,
-	}); err != nil {
-		return nil, fmt.Errorf("%s: function %s: %w", p.template.Path, f.LogicalID, err)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: function %s: %w", s.template.Path, f.LogicalID, err)
 	}
-	s.closeFn = sync.OnceFunc(func() { _ = s.fn.Close() })
-	s.mapping.Function = s.fn
-	return s, nil
+	s.mapping.Function, s.closeFn = fn, sync.OnceFunc(func() { _ = fn.Close() })
+	kill := fn.Kill
+	s.killAll.Store(&kill)
+	return nil
 }
 
 // attributes returns the attributes of a new queue. In a trial, messages can be received at
@@ -287,13 +306,10 @@ func (s *stack) outage() time.Duration {
 
 // killProcesses kills the function's processes, as if they had crashed, and returns their number.
 func (s *stack) killProcesses() int {
-	if p := s.processes.Load(); p != nil {
-		return p.kill()
+	if kill := s.killAll.Load(); kill != nil {
+		return (*kill)()
 	}
-	if s.fn == nil {
-		return 0
-	}
-	return s.fn.Kill()
+	return 0
 }
 
 // deadLetters returns the dead-letter queue, the zero Queue if there is none.
