@@ -131,6 +131,10 @@ image: ## build the container image of examples/orders (BuildKit)
 dist: ## what a release consists of, for six platforms, into dist: archives, checksums, SBOMs (4 min)
 	go run ./test/release
 
+.PHONY: browser
+browser: ## the page of --ui in a real browser, and its pictures in docs/observability
+	cd test/browser && go test -v . -args -pictures $(CURDIR)/docs/observability
+
 .PHONY: gocloud
 gocloud: ## gocloud.dev's conformance tests of its driver for SQS, against the emulator
 	cd test/gocloud && go test -v ./...

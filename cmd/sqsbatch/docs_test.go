@@ -32,7 +32,7 @@ func everyLine(t *testing.T) string {
 	var out bytes.Buffer
 	interrupts := make(chan os.Signal, 1)
 	interrupts <- os.Interrupt
-	args := []string{"sqs", "--addr", "127.0.0.1:0", "--output", "json", "--queue", "orders,dead-letter=dead"}
+	args := []string{"sqs", "--addr", "127.0.0.1:0", "--output", "json", "--ui", "--queue", "orders,dead-letter=dead"}
 	if status := cli.Run(t.Context(), root(cli.IO{Args: args, Stdout: show.To(&out), Stderr: show.To(io.Discard), Interrupts: interrupts})); status != 0 {
 		t.Fatal(status)
 	}

@@ -2,6 +2,7 @@
 //
 //	sqsbatch local        run a function against an embedded SQS and Lambda
 //	sqsbatch sqs          serve the embedded SQS by itself
+//	sqsbatch event        make an event, or messages, for tests
 //	sqsbatch dlq          look into a dead-letter queue, and recover its messages
 //	sqsbatch lint         check a template for settings that lose messages or time
 //	sqsbatch reply        delete the reply queues of processes that were killed
@@ -27,6 +28,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/reply"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/sample"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
@@ -54,6 +56,7 @@ func root(tio cli.IO) *cobra.Command {
 	root := cli.Root(tio,
 		local.Command(tio, build.Go{}),
 		serve.Command(tio),
+		sample.Command(tio),
 		dlq.Command(tio, build.Go{}),
 		lint.Command(tio, version(info)),
 		reply.Command(tio),

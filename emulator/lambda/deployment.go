@@ -179,6 +179,21 @@ func (d *Deployment) release(env *environment) {
 	d.idle = append(d.idle, env)
 }
 
+// Kill kills the processes of all environments, as if they had crashed, and returns their number.
+// The next invocations start new ones. A function that runs in this process has none.
+func (d *Deployment) Kill() (killed int) {
+	d.mu.Lock()
+	environments := slices.Clone(d.environments)
+	d.mu.Unlock()
+	for _, e := range environments {
+		if p := e.running(); p != nil {
+			p.Kill()
+			killed++
+		}
+	}
+	return killed
+}
+
 // Close kills every process, ends open invocations with ErrClosed, and waits for their end. The
 // context of in-process handlers ends; for a handler that ignores this, Close waits until the
 // invocation's deadline. It may be called more than once.

@@ -156,3 +156,13 @@ func encodeAttributes(attributes map[string]types.MessageAttributeValue) []byte 
 	_ = enc.Encode(converted) // strings and bytes always marshal
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 }
+
+// Event returns the payload with which an event source mapping of a queue would invoke a function
+// for messages that were received.
+func Event(messages []types.Message, queueARN string) []byte {
+	var b batch
+	for _, m := range messages {
+		b.messages = append(b.messages, newMessage(m, queueARN, region(queueARN)))
+	}
+	return b.payload()
+}

@@ -97,12 +97,13 @@ func TestProcessIsReusedWarm(t *testing.T) {
 		t.Errorf("request ids %q and %q", first.RequestID, second.RequestID)
 	}
 
-	pid, err := strconv.Atoi(string(first.Payload))
-	ok(t, err)
-	process, err := os.FindProcess(pid)
-	ok(t, err)
-	ok(t, process.Kill())
+	if n := d.Kill(); n != 1 {
+		t.Errorf("Kill killed %d processes", n)
+	}
 	d.AwaitExit()
+	if n := d.Kill(); n != 0 {
+		t.Errorf("Kill killed %d processes that had ended", n)
+	}
 	third := invoke(t, d, command{Do: "echo", Text: "back"})
 	mustAnswer(t, third, `"back"`)
 	wantStart(third, true)

@@ -163,6 +163,21 @@ func (s *Server) Inject(faults ...Fault) error {
 // ClearFaults removes all faults. Calls that hang stay as they are.
 func (s *Server) ClearFaults() { s.faults.clear() }
 
+// Pause makes receives of a queue find nothing until it is called with false, as if there were no
+// consumer. Messages in flight are not affected. AWS has no such call. It returns an error if there
+// is no such queue.
+func (s *Server) Pause(queue string, paused bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.queues[queue]
+	if q == nil {
+		return fmt.Errorf("sqs: there is no queue %q to pause", queue)
+	}
+	q.paused = paused
+	s.catchUp()
+	return nil
+}
+
 // answer returns the error with which Failure and EntryFailure answer.
 func (f *Fault) answer() *apiError {
 	return errorNamed(cmp.Or(f.Code, "InternalError"), "A fault that was injected into the SQS emulator.")

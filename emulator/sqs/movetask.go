@@ -3,6 +3,7 @@ package sqs
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -144,8 +145,7 @@ func (s *Server) moveDue(t *moveTask, now time.Time) {
 // and no receives. Body, attributes, trace header, group and deduplication id stay. Moved
 // messages are not deduplicated, since a duplicate would be lost.
 func (s *Server) moveFirst(t *moveTask, g *group, at time.Time) (failure string) {
-	q, m := t.source, g.messages.first()
-	target := t.destination
+	m, target := g.messages.first(), t.destination
 	if target == nil {
 		if m.source == "" {
 			return reasonNoSource // sent to this queue, not dead-lettered
@@ -154,6 +154,13 @@ func (s *Server) moveFirst(t *moveTask, g *group, at time.Time) (failure string)
 			return reasonNoQueue
 		}
 	}
+	s.move(t.source, m, target, at)
+	t.moved++
+	return ""
+}
+
+// move makes a message of q a new one of target.
+func (s *Server) move(q *queue, m *message, target *queue, at time.Time) {
 	renewed := *m.content
 	renewed.id = newID()
 	var e Event
@@ -165,12 +172,40 @@ func (s *Server) moveFirst(t *moveTask, g *group, at time.Time) (failure string)
 	s.lastUID++
 	target.advance(at)
 	target.add(&message{content: &renewed, uid: s.lastUID, sent: at, slot: -1, ageSlot: -1}, at, target.settings.delay)
-	t.moved++
 	s.touched = append(s.touched, target)
 	if q.observer != nil {
 		q.observer(e, &renewed)
 	}
-	return ""
+}
+
+// Move moves messages to another queue in the given order, as a message move task does: each is
+// a new message there. AWS has no such call. It leaves out messages that are in flight or
+// delayed, or that are not in the queue, and returns the number of those that it moved. It
+// returns an error if there is no such queue, or if only one of them is a FIFO queue.
+func (s *Server) Move(from, to string, messageIDs ...string) (moved int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.catchUp()
+	source, target := s.queues[from], s.queues[to]
+	switch {
+	case source == nil || target == nil:
+		return 0, fmt.Errorf("sqs: cannot move messages from queue %q to %q: there is no such queue", from, to)
+	case source == target || source.fifo != target.fifo:
+		return 0, fmt.Errorf("sqs: cannot move messages from queue %q to %q: they must be two queues of one type", from, to)
+	}
+	now, byID := time.Now(), map[string]*message{}
+	for _, m := range source.messages {
+		byID[m.content.id] = m
+	}
+	for _, id := range messageIDs {
+		if m := byID[id]; m != nil && m.state == visible {
+			s.move(source, m, target, now)
+			delete(byID, id)
+			moved++
+		}
+	}
+	s.serveTouched(target, now)
+	return moved, nil
 }
 
 // nextMove returns the time of t's next step: a move, or the end of its time. A queue whose

@@ -83,6 +83,7 @@ type queue struct {
 	timer                     *time.Timer
 	armed                     time.Time             // when timer fires; zero: it is not running
 	observer                  func(Event, *content) // nil: no observer
+	paused                    bool                  // receives get nothing
 	prompt                    bool                  // Config.Observe is set: the timer reports changes without a request
 }
 

@@ -204,6 +204,9 @@ func (s *Server) serve(q *queue, now time.Time) {
 // dequeue puts up to r.max messages in flight and returns them. On a FIFO queue it returns
 // as many messages of a group as possible before the next group.
 func (s *Server) dequeue(q *queue, r *receiver, now time.Time) (taken []delivery) {
+	if q.paused {
+		return nil
+	}
 	timeout := r.timeout(q)
 	var anyOrder *drawn
 	if !q.fifo && q.ready.len() > 0 {

@@ -25,6 +25,8 @@ type QueueSnapshot struct {
 	Attributes map[string]string
 	// Visible, InFlight and Delayed are the numbers of messages in each state.
 	Visible, InFlight, Delayed int
+	// Paused is what [Server.Pause] set.
+	Paused bool
 	// Messages are all messages, in the order in which they were sent.
 	Messages []MessageSnapshot
 }
@@ -58,15 +60,29 @@ type MessageAttribute struct {
 	Binary   []byte
 }
 
-// Snapshot returns the current state of the queues, sorted by name, with their messages. It
-// does not receive messages: visibility and receive counts do not change.
-func (s *Server) Snapshot() []QueueSnapshot {
+// Snapshot returns the current state of the named queues, or of all, sorted by name, with their
+// messages. It does not receive messages: visibility and receive counts do not change.
+func (s *Server) Snapshot(queues ...string) []QueueSnapshot { return s.queueSnapshots(true, queues) }
+
+// Queues returns what Snapshot does, without the messages. It takes little time, however many
+// there are.
+func (s *Server) Queues() []QueueSnapshot { return s.queueSnapshots(false, nil) }
+
+func (s *Server) queueSnapshots(messages bool, names []string) []QueueSnapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.catchUp()
 	list := make([]QueueSnapshot, 0, len(s.queues))
 	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
-		list = append(list, s.queues[name].snapshot())
+		if len(names) > 0 && !slices.Contains(names, name) {
+			continue
+		}
+		q := s.queues[name]
+		one := q.snapshot()
+		if messages {
+			one.Messages = q.messageSnapshots()
+		}
+		list = append(list, one)
 	}
 	return list
 }
@@ -85,17 +101,21 @@ func (s *Server) catchUp() {
 }
 
 func (q *queue) snapshot() QueueSnapshot {
-	all := QueueSnapshot{
+	return QueueSnapshot{
 		Name: q.name, URL: q.url, ARN: q.arn, Attributes: maps.Clone(q.attributes),
 		Visible: len(q.messages) - q.hidden.len(), InFlight: q.inFlightNow, Delayed: q.delayedCount,
+		Paused: q.paused,
 	}
+}
+
+func (q *queue) messageSnapshots() (list []MessageSnapshot) {
 	messages := slices.SortedFunc(maps.Values(q.messages), func(a, b *message) int {
 		return cmp.Or(a.sent.Compare(b.sent), cmp.Compare(a.uid, b.uid))
 	})
 	for _, m := range messages {
-		all.Messages = append(all.Messages, m.snapshot())
+		list = append(list, m.snapshot())
 	}
-	return all
+	return list
 }
 
 var states = [...]MessageState{visible: MessageVisible, delayed: MessageDelayed, inFlight: MessageInFlight}

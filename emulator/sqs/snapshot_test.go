@@ -78,3 +78,69 @@ func TestSnapshot_HasWhatTheSenderGave(t *testing.T) {
 		}
 	})
 }
+
+func TestMove_MakesNewMessagesOfThoseThatAreVisible(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue, dead := b.pair("", 5, "VisibilityTimeout", "30")
+		b.send(dead, "a", "b", "c")
+		b.sent(dead, awssqs.SendMessageInput{MessageBody: aws.String("d"), DelaySeconds: 60})
+		b.one(dead) // a is in flight
+		var ids []string
+		for _, m := range b.server.Snapshot("dead")[0].Messages {
+			ids = append(ids, m.MessageID)
+		}
+		moved, err := b.server.Move("dead", "orders", ids[2], ids[1], ids[1], ids[0], ids[3], "no such id")
+		if moved != 2 || err != nil {
+			t.Errorf("%d messages were moved: %v", moved, err)
+		}
+		b.wantSnapshot("dead 0/1/1: a in flight 1 30s d delayed 0 1m0s; orders 2/0/0: c visible 0 b visible 0")
+		b.wantReceived(queue, "c b")
+		for from, to := range map[string]string{"dead": "none", "none": "dead", "orders": "orders"} {
+			if _, err := b.server.Move(from, to, ids...); err == nil {
+				t.Errorf("a move from %s to %s works", from, to)
+			}
+		}
+		b.queue("orders.fifo")
+		if _, err := b.server.Move("dead", "orders.fifo", ids...); err == nil {
+			t.Error("a move to a FIFO queue works")
+		}
+		for _, q := range b.server.Queues() {
+			if q.Messages != nil {
+				t.Errorf("Queues has messages of %s", q.Name)
+			}
+		}
+	})
+}
+
+func TestPause_KeepsMessagesFromReceivers(t *testing.T) {
+	virtual(t, func(b *bench) {
+		queue := b.queue("orders")
+		if err := b.server.Pause("none", true); err == nil {
+			t.Error("a queue that does not exist is paused")
+		}
+		if err := b.server.Pause("orders", true); err != nil {
+			t.Fatal(err)
+		}
+		b.send(queue, "a")
+		b.wantReceived(queue, "")
+		if !b.server.Queues()[0].Paused {
+			t.Error("the queue is not paused")
+		}
+		got := make(chan int)
+		go func() {
+			out, err := b.Client.ReceiveMessage(b.Context(), &awssqs.ReceiveMessageInput{QueueUrl: queue, WaitTimeSeconds: 20})
+			if err != nil {
+				t.Error(err)
+			}
+			got <- len(out.Messages)
+		}()
+		time.Sleep(5 * time.Second)
+		if err := b.server.Pause("orders", false); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		if n := <-got; n != 1 || time.Since(begun) > 0 {
+			t.Errorf("a receiver that waits gets %d messages after %s", n, time.Since(begun))
+		}
+	})
+}

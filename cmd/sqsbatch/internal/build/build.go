@@ -36,6 +36,9 @@ type Package struct {
 	Dir string
 	// Files are the names of the Go files, without tests.
 	Files []string
+	// Dirs are the directories of the packages that it consists of, without those of Go and of
+	// downloaded modules.
+	Dirs []string
 
 	workDir, pattern string
 	cgo              bool // a package that is not Go's own has cgo
@@ -87,9 +90,15 @@ func (Go) Find(ctx context.Context, arg string) (*Package, error) {
 		return nil, &Error{Package: arg, Output: messages, Err: err}
 	}
 	lines := strings.Split(strings.TrimRight(list, "\r\n"), "\n")
-	all := len(lines)
-	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == withCgo })
-	p.cgo = len(lines) < all
+	lines = slices.DeleteFunc(lines, func(line string) bool {
+		dir, local := strings.CutPrefix(line, inDir)
+		if local {
+			p.Dirs = append(p.Dirs, strings.TrimSpace(dir))
+		}
+		cgo := strings.TrimSpace(line) == withCgo
+		p.cgo = p.cgo || cgo
+		return local || cgo
+	})
 	if len(lines) > 1 {
 		return nil, fmt.Errorf("%s names %d packages; give the one that has the function's main", arg, len(lines))
 	}
@@ -116,8 +125,11 @@ const (
 	tags = "lambda.norpc"
 	// withCgo is the line of a package that is not Go's own and has cgo.
 	withCgo = "cgo"
-	// listed is the line of a package for Find. Imported packages have none, but for withCgo.
-	listed = `{{if and .CgoFiles (not .Standard)}}` + withCgo + "\n" + `{{end}}{{if not .DepOnly}}` +
+	// inDir begins the line of a package of Dirs.
+	inDir = "dir\t"
+	// listed is the line of a package for Find. Imported packages have none, but for these two.
+	listed = `{{if and .CgoFiles (not .Standard)}}` + withCgo + "\n" + `{{end}}` +
+		`{{with .Module}}{{if or .Main (and .Replace (not .Replace.Version))}}` + inDir + `{{$.Dir}}` + "\n" + `{{end}}{{end}}{{if not .DepOnly}}` +
 		"{{.Name}}\t{{.Dir}}\t{{.ImportPath}}\t{{join .GoFiles \"/\"}}\t{{with .Error}}{{printf \"%q\" .Err}}{{end}}{{end}}"
 )
 

@@ -88,6 +88,9 @@ func TestBuild_Cgo(t *testing.T) {
 		golden.OK(t, err)
 		binary, err := (build.Go{}).Build(t.Context(), p, t.TempDir())
 		golden.OK(t, err)
+		if len(p.Dirs) != 2 || filepath.Base(p.Dirs[0]) != "lib" || p.Dirs[1] != p.Dir {
+			t.Errorf("its packages are in %q", p.Dirs)
+		}
 		if out, err := exec.CommandContext(t.Context(), binary).CombinedOutput(); err != nil || string(out) != c.how+"\n" {
 			t.Errorf("it printed %q, %v; want %s", out, err, c.how)
 		}

@@ -81,7 +81,7 @@ func placeholder(f *pflag.Flag) string {
 	switch kind := f.Value.Type(); kind {
 	case "bool":
 		return ""
-	case "int":
+	case "int", "uint64", "float64":
 		return "N"
 	case "duration":
 		return "DURATION"

@@ -27,7 +27,7 @@ const (
 // runContainers runs processes that poll until ctx ends, and waits for their drain.
 func (s *stack) runContainers(ctx, kill context.Context, tracker *track.Tracker) error {
 	begun := time.Now() // this tool's own receives, see sendRedelivered, are older
-	p := processes{
+	p := &processes{
 		command: s.binary, env: s.containerEnvironment(), number: s.o.processes, stopTimeout: s.stopLimit() + drainMore,
 		works: func() bool {
 			return slices.ContainsFunc(s.server.Calls("ReceiveMessage"), func(c sqs.Call) bool { return c.Error == "" && c.Began.After(begun) })
@@ -37,6 +37,8 @@ func (s *stack) runContainers(ctx, kill context.Context, tracker *track.Tracker)
 		},
 		output: tracker.ProcessLine, changed: tracker.Process,
 	}
+	killAll := p.kill
+	s.killAll.Store(&killAll)
 	err := p.run(ctx, kill)
 	if start, ok := errors.AsType[startError](err); ok {
 		return fmt.Errorf("%s cannot start: %w%s", s.pkgName, start, printed(start.output,

@@ -27,6 +27,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/console"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
@@ -67,7 +68,8 @@ func runWith(ctx context.Context, o options, tio cli.IO, builder build.Builder) 
 			stopNow()
 		}
 	})
-	r := &run{o: o, builder: builder, stdin: tio.Stdin, stderr: tio.Stderr, view: v, cancel: cancel, kill: kill, stopNow: stopNow}
+	r := &run{o: o, builder: builder, stdin: tio.Stdin, stderr: tio.Stderr, view: v, cancel: cancel, kill: kill, stopNow: stopNow, page: console.New(o.ui)}
+	defer r.page.Close()
 	err := r.run(ctx)
 	if errors.Is(err, errInterrupted) && !o.once {
 		err = nil
@@ -98,6 +100,7 @@ type run struct {
 	stdin   io.Reader
 	stderr  io.Writer
 	view    view.View
+	page    *console.Console
 	cancel  context.CancelCauseFunc // ends the run after the records in flight
 	kill    context.Context         // ended by a second interrupt
 	stopNow context.CancelFunc
@@ -112,13 +115,19 @@ func (r *run) run(ctx context.Context) error {
 	s, tracker, err := r.prepare(ctx, func(e track.Event) {
 		if metrics := r.stats.Event(e); !metrics {
 			r.view.Event(e)
+			r.page.Event(e)
 		}
 	})
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	r.view.Header(s.header())
+	header := s.header()
+	if err := r.page.Serve(s.shown(header)); err != nil {
+		return err
+	}
+	header.Page = r.page.URL()
+	r.view.Header(header)
 
 	begun := time.Now()
 	stopTracking := inBackground(tracker, func() { r.view.Tick(tracker.Progress()) })
@@ -197,7 +206,7 @@ func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error 
 	} else {
 		tracker.AllSent()
 	}
-	err := s.run(ctx, r.kill)
+	err := r.feed(ctx, s)
 	r.cancel(err) // ends the goroutine above when the mapping ended by itself
 	switch cause := context.Cause(ctx); {
 	case err != nil:
@@ -209,6 +218,18 @@ func (r *run) work(ctx context.Context, s *stack, tracker *track.Tracker) error 
 	default:
 		return cause
 	}
+}
+
+// feed runs the function, with --watch each program that is built.
+func (r *run) feed(ctx context.Context, s *stack) error {
+	if !r.o.watch {
+		return s.run(ctx, r.kill)
+	}
+	w, err := s.newWatcher(r.view.Say)
+	if err != nil {
+		return err
+	}
+	return w.run(ctx, r.kill, s.run)
 }
 
 // afterTimeout ends a run at once after a timeout, never if that is 0. stop stops the timer.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/console"
 )
 
 type options struct {
@@ -26,6 +27,8 @@ type options struct {
 	timeout   time.Duration
 	output    string
 	metrics   string // file, or ""
+	watch     bool
+	ui        string // where the page listens, "" for none
 }
 
 // Modes, as in --mode.
@@ -121,12 +124,16 @@ func (o *options) flags(cmd *cobra.Command) {
 		f.Var(cli.Text(&o.addr, "HOST:PORT"), "addr", "where the SQS endpoint listens, on loopback only; port 0 is a free one")
 		f.Var(cli.Hosts(&o.hosts), "allow-host", "a name by which clients may reach the endpoint, besides localhost, such as host.docker.internal from a container; may be repeated")
 	})
+	cli.Section(cmd, "While it runs", func(f *pflag.FlagSet) {
+		f.BoolVar(&o.watch, "watch", false, "build the function again when one of its files changes, and go on with it; the queues keep their messages")
+	})
 	cli.Section(cmd, "How it ends", func(f *pflag.FlagSet) {
 		f.BoolVar(&o.once, "once", false, "end when every message is deleted or dead-lettered")
 		timeoutFlag(f, &o.timeout)
 	})
 	cli.Section(cmd, "What is shown", func(f *pflag.FlagSet) {
 		f.Var(cli.Choice(&o.output, "text", "json"), "output", "the form of the output\ntext: lines to read, without those of metrics (telemetry/emf); on a terminal with a progress line\njson: one JSON object a line")
+		console.Flag(f, &o.ui)
 		f.Var(cli.Text(&o.metrics, "FILE"), "metrics", "also write what was measured to this file, as a JSON object")
 	})
 }
@@ -139,6 +146,8 @@ func (o *options) check() error {
 		return o.usagef("--processes is %d; it must be 1 to %d", o.processes, maxProcesses)
 	case o.processes > 1 && o.mode != modePoll:
 		return o.usagef("--processes is for --mode poll; Lambda starts as many as the event's MaximumConcurrency allows")
+	case o.watch && o.once:
+		return o.usagef("--watch goes on until it is interrupted, and --once ends; give one")
 	case o.timeout < 0:
 		return o.negative(o.timeout)
 	case o.stdin && o.event != "":

@@ -26,6 +26,9 @@ type processes struct {
 	idleAfter   time.Duration
 	output      func(process int, stream, text string) // called with each line, by several goroutines
 	changed     func(track.Change)                     // called at a start, and at an end after the last line
+
+	mu   sync.Mutex
+	live map[int]*subprocess.Process // by number
 }
 
 // A startError is the error of a process that cannot start, or that ended before any process had
@@ -84,6 +87,7 @@ func (o *processes) keep(ctx, kill context.Context, number int) error {
 			return startError{err, nil}
 		}
 		began := time.Now()
+		o.note(number, p)
 		o.changed(track.Change{Process: number, PID: p.PID()})
 		select {
 		case <-p.Ended():
@@ -104,6 +108,31 @@ func (o *processes) keep(ctx, kill context.Context, number int) error {
 		pause = min(2*pause, lastPause)
 	}
 	return nil
+}
+
+// note keeps the process of a number, for kill.
+func (o *processes) note(number int, p *subprocess.Process) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.live == nil {
+		o.live = map[int]*subprocess.Process{}
+	}
+	o.live[number] = p
+}
+
+// kill kills the processes that run, and returns their number.
+func (o *processes) kill() (killed int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, p := range o.live {
+		select {
+		case <-p.Ended():
+		default:
+			p.Kill()
+			killed++
+		}
+	}
+	return killed
 }
 
 // stop stops a process, and kills it after stopTimeout or at kill's end.

@@ -12,12 +12,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/console"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
@@ -44,7 +46,6 @@ type stack struct {
 	found   []rules.Finding
 	server  *sqs.Server
 	client  *awssqs.Client
-	fn      *lambda.Deployment
 	closeFn func() // closes fn; may be called more than once
 	mapping lambda.Mapping
 	dir     string // directory of the built program
@@ -52,8 +53,13 @@ type stack struct {
 	dedup   int        // number of deduplication ids that sendInput made
 	broken  chan error // the error of a process that cannot start
 
+	// killAll kills the processes, and returns their number. Nil before the start.
+	killAll atomic.Pointer[func() int]
+
 	// run feeds the function until ctx ends and all records are settled, or kill ends.
 	run func(ctx, kill context.Context) error
+	// deploy makes run use the program that was built last. Nil if it does so by itself.
+	deploy func() error
 }
 
 // start builds the function, and starts the queues and the deployment. stack.run starts polling.
@@ -65,7 +71,7 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 		}
 	}()
 	if s.server, err = sqs.Serve(p.o.addr, sqs.Config{
-		Observe: tracker.Queue, ObserveCall: r.stats.Call, AllowedHosts: p.o.hosts,
+		Observe: r.page.Observe(tracker.Queue), ObserveCall: r.page.ObserveCall(r.stats.Call), AllowedHosts: p.o.hosts,
 	}); err != nil {
 		return nil, listenError(p.o.addr, err)
 	}
@@ -106,22 +112,39 @@ func (p *plan) start(ctx context.Context, r *run, tracker *track.Tracker) (_ *st
 		s.run = func(ctx, kill context.Context) error { return s.runContainers(ctx, kill, tracker) }
 		return s, nil
 	}
-	s.run = s.poll
-	f := p.deployment.Function
+	s.run, s.deploy = s.poll, func() error { return s.deployLambda(tracker) }
+	if err = s.deploy(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// deployLambda deploys the program that was built, in place of another one.
+func (s *stack) deployLambda(tracker *track.Tracker) error {
+	if s.closeFn != nil {
+		s.closeFn()
+	}
+	select {
+	case <-s.broken: // of the other one
+	default:
+	}
+	f := s.deployment.Function
 	perEnvironment := 0
 	if f.ManagedInstances {
 		perEnvironment = 1 // not the template's value, so that each line has its invocation
 	}
-	if s.fn, err = lambda.Start(lambda.Function{
+	fn, err := lambda.Start(lambda.Function{
 		Name: f.Name, Timeout: f.Timeout, MemoryMB: f.MemoryMB, Env: s.environment(),
 		Command: []string{s.binary}, Concurrency: s.environments(), Output: tracker.Line,
 		ConcurrencyPerEnvironment: perEnvironment,
-	}); err != nil {
-		return nil, fmt.Errorf("%s: function %s: %w", p.template.Path, f.LogicalID, err)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: function %s: %w", s.template.Path, f.LogicalID, err)
 	}
-	s.closeFn = sync.OnceFunc(func() { _ = s.fn.Close() })
-	s.mapping.Function = s.fn
-	return s, nil
+	s.mapping.Function, s.closeFn = fn, sync.OnceFunc(func() { _ = fn.Close() })
+	kill := fn.Kill
+	s.killAll.Store(&kill)
+	return nil
 }
 
 // attributes returns the attributes of a new queue. In a trial, messages can be received at
@@ -242,6 +265,51 @@ func (s *stack) header() view.Header {
 		h.MoreQueues = append(h.MoreQueues, view.Queue{URL: m.Queue.URL, Visibility: m.Queue.Visibility()})
 	}
 	return h
+}
+
+// shown returns what the page shows of the function.
+func (s *stack) shown(h view.Header) console.Run {
+	run := console.Run{Server: s.server, Function: h.Function, Timeout: h.Timeout, Lambda: s.o.mode == modeLambda, Outage: s.outage(), Kill: s.killProcesses}
+	for _, f := range s.found {
+		run.Findings = append(run.Findings, console.Finding{Rule: f.ID, Severity: string(f.Severity), Place: f.Pos.String(), Message: f.Message})
+	}
+	add := func(name, value string) {
+		run.Settings = append(run.Settings, console.Setting{Name: name, Value: value})
+	}
+	add("Template", h.Settings)
+	add("Timeout", h.Timeout.String())
+	if run.Lambda {
+		add("Batch size", strconv.Itoa(h.BatchSize))
+		add("Window", h.Window.String())
+		add("Maximum concurrency", cmp.Or(strings.TrimPrefix(strconv.Itoa(h.MaximumConcurrency), "0"), "none"))
+		add("ReportBatchItemFailures", strconv.FormatBool(h.ReportBatchItemFailures))
+	} else {
+		add("Processes", strconv.Itoa(h.Processes))
+	}
+	for _, v := range h.Variables {
+		name, value, _ := strings.Cut(v, "=")
+		add(name, value)
+	}
+	return run
+}
+
+// outage returns the outage that retries are spaced for, 0 if they are spaced otherwise.
+func (s *stack) outage() time.Duration {
+	env := s.configured()
+	s.hasten(env)
+	d, err := time.ParseDuration(env[settings.Outage.Name])
+	if err != nil || env[settings.Backoff.Name] != "" {
+		return 0
+	}
+	return d
+}
+
+// killProcesses kills the function's processes, as if they had crashed, and returns their number.
+func (s *stack) killProcesses() int {
+	if kill := s.killAll.Load(); kill != nil {
+		return (*kill)()
+	}
+	return 0
 }
 
 // deadLetters returns the dead-letter queue, the zero Queue if there is none.

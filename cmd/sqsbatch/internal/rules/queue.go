@@ -333,7 +333,8 @@ func (v Variables) knownBackoff(r *reporter) bool {
 // attempt.
 func (v Variables) waits(count int) []time.Duration {
 	if v.texts[settings.Backoff.Name] == "" {
-		return settle.Delays(v.duration(settings.Outage), count)
+		_, most := settle.Delays(v.duration(settings.Outage), count)
+		return most
 	}
 	base := v.duration(settings.BackoffBase)
 	limit := v.duration(settings.BackoffCap)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/console"
 )
 
 const command = "sqs"
@@ -22,6 +23,7 @@ type options struct {
 	readyFile  string
 	output     string
 	verbose    bool
+	ui         string // where the page listens, "" for none
 	quiet      bool
 }
 
@@ -37,7 +39,7 @@ The endpoint refuses calls by other names than localhost and those of --allow-ho
 
 ## JSON output
 
-With --output json, standard output has one JSON object a line and nothing else. The field "type" is "ready" (the first line, with endpoint, region, accountId and queues: name, url, arn, deadLetterQueue, maxReceiveCount), and with --verbose the kind of an event of a message, "refused" or "lost". docs/emulators.md lists their fields.
+With --output json, standard output has one JSON object a line and nothing else. The field "type" is "ready" (the first line, with endpoint, region, accountId, page (of --ui) and queues: name, url, arn, deadLetterQueue, maxReceiveCount), and with --verbose the kind of an event of a message, "refused" or "lost". docs/emulators.md lists their fields.
 
 ## Exit status
 
@@ -89,6 +91,7 @@ func (o *options) flags(cmd *cobra.Command) {
 		f.Var(o.parameters, "parameter-overrides", "values for the template's parameters; several may follow: A=1 B=2")
 	})
 	cli.Section(cmd, "What is shown", func(f *pflag.FlagSet) {
+		console.Flag(f, &o.ui)
 		f.BoolVar(&o.verbose, "verbose", false, "what happens to each message, a line an event, with the beginning of its body; and each call that is refused, with the code and message of the error")
 		f.BoolVar(&o.quiet, "quiet", false, "nothing but warnings and errors")
 		f.Var(cli.Choice(&o.output, "text", "json"), "output", "the form of the output\ntext: the endpoint, the queues, the environment variables by which clients find it, and \"ready\" once it listens\njson: one JSON object a line")

@@ -21,6 +21,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/console"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
@@ -44,15 +45,20 @@ func run(ctx context.Context, o options, tio cli.IO) (err error) {
 		events = newEventLog(tio.Stdout, o.output)
 		settings.Observe, settings.ObserveCall = events.observe, events.observeCall
 	}
+	page := console.New(o.ui)
+	settings.Observe, settings.ObserveCall = page.Observe(settings.Observe), page.ObserveCall(settings.ObserveCall)
 	server, err := sqs.Serve(o.addr, settings)
 	if err != nil {
 		return errors.Join(listenError(o.addr, err), events.end())
 	}
 	defer func() {
 		// The log ends first, so that it has no receives that Close interrupts.
-		err = errors.Join(err, events.end(), server.Close())
+		err = errors.Join(err, events.end(), page.Close(), server.Close())
 	}()
 	if err := create(ctx, server, queues); err != nil {
+		return err
+	}
+	if err := page.Serve(console.Run{Server: server}); err != nil {
 		return err
 	}
 	if o.readyFile != "" {
@@ -62,7 +68,7 @@ func run(ctx context.Context, o options, tio cli.IO) (err error) {
 		}
 		defer remove()
 	}
-	if err := o.started(tio.Stdout, server, queues); err != nil {
+	if err := o.started(tio.Stdout, server, page.URL(), queues); err != nil {
 		return err
 	}
 	events.start()
@@ -82,19 +88,22 @@ func listenError(addr string, err error) error {
 }
 
 // started prints the endpoint, the queues and the variables for clients.
-func (o *options) started(w io.Writer, server *sqs.Server, queues []queue) error {
+func (o *options) started(w io.Writer, server *sqs.Server, page string, queues []queue) error {
 	switch {
 	case o.quiet:
 		return nil
 	case o.output == "json":
-		return o.startedJSON(w, server, queues)
+		return o.startedJSON(w, server, page, queues)
 	}
-	return o.startedText(w, server, queues)
+	return o.startedText(w, server, page, queues)
 }
 
-func (o *options) startedText(w io.Writer, server *sqs.Server, queues []queue) error {
+func (o *options) startedText(w io.Writer, server *sqs.Server, page string, queues []queue) error {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "SQS listens on %s (region %s, account %s)\n\n", server.URL(), o.region, o.account)
+	if page != "" {
+		fmt.Fprintf(&out, "The page is on %s\n\n", page)
+	}
 	if len(queues) == 0 {
 		out.WriteString("There are no queues yet: clients create them, or --queue NAME does.\n\n")
 	} else {
@@ -129,7 +138,7 @@ func (o *options) startedText(w io.Writer, server *sqs.Server, queues []queue) e
 	return err
 }
 
-func (o *options) startedJSON(w io.Writer, server *sqs.Server, queues []queue) error {
+func (o *options) startedJSON(w io.Writer, server *sqs.Server, page string, queues []queue) error {
 	type jsonQueue struct {
 		Name            string `json:"name"`
 		URL             string `json:"url"`
@@ -149,8 +158,9 @@ func (o *options) startedJSON(w io.Writer, server *sqs.Server, queues []queue) e
 		Endpoint  string      `json:"endpoint"`
 		Region    string      `json:"region"`
 		AccountID string      `json:"accountId"`
+		Page      string      `json:"page,omitempty"` // of --ui
 		Queues    []jsonQueue `json:"queues"`
-	}{"ready", server.URL(), o.region, o.account, list})
+	}{"ready", server.URL(), o.region, o.account, page, list})
 }
 
 // writeReadyFile creates the file atomically, because scripts wait for it. remove removes it.

@@ -50,8 +50,8 @@ func TestStart(t *testing.T) {
 		golden string
 		args   []string
 	}{
-		{"start.txt", append(queues, "--template", path, "--parameter-overrides", "Stage=dev", "Wait=60")},
-		{"start.json", append(queues, "--template", path, "--parameter-overrides", "Stage=dev", "--output", "json")},
+		{"start.txt", append(queues, "--template", path, "--parameter-overrides", "Stage=dev", "Wait=60", "--ui")},
+		{"start.json", append(queues, "--template", path, "--parameter-overrides", "Stage=dev", "--output", "json", "--ui=localhost:0")},
 		{"empty.txt", []string{"--region", "eu-central-1", "--account", "123456789012"}},
 		{"quiet.txt", []string{"--quiet", "--queue", "orders"}},
 	}

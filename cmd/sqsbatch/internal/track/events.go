@@ -36,6 +36,7 @@ type Event any
 type Started struct {
 	Invocation int // counted from 1
 	RequestID  string
+	MessageIDs []string // of the records
 	Bodies     []string // bodies of the records
 	ColdStart  bool
 }

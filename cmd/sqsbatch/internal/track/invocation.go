@@ -25,15 +25,15 @@ func (t *Tracker) Started(i lambda.Invocation) {
 		t.progress.Invocations++
 		inv := &invocation{Invocation: i, number: t.progress.Invocations, reports: map[string]Record{}}
 		t.invocations[i.RequestID] = inv
-		bodies := make([]string, 0, len(i.Records))
+		bodies, ids := make([]string, 0, len(i.Records)), make([]string, 0, len(i.Records))
 		for _, r := range i.Records {
-			bodies = append(bodies, r.Body)
+			bodies, ids = append(bodies, r.Body), append(ids, r.MessageID)
 			if m := t.messages[r.MessageID]; m != nil {
 				m.inFlight++
 				m.held = false
 			}
 		}
-		t.emit(Started{Invocation: inv.number, RequestID: i.RequestID, Bodies: bodies, ColdStart: i.ColdStart})
+		t.emit(Started{Invocation: inv.number, RequestID: i.RequestID, MessageIDs: ids, Bodies: bodies, ColdStart: i.ColdStart})
 	})
 }
 

@@ -65,6 +65,9 @@ func (t *Text) Header(h Header) {
 		t.invoked(h, row)
 	}
 	row("endpoint", "%s", h.Endpoint)
+	if h.Page != "" {
+		row("page", "%s", h.Page)
+	}
 	for _, q := range append([]Queue{{h.QueueURL, h.Visibility}}, h.MoreQueues...) {
 		row("queue", "%s  (visibility %s)", q.URL, short(q.Visibility))
 	}

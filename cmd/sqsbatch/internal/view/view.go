@@ -35,6 +35,7 @@ type Header struct {
 	Timeout                 time.Duration
 	MemoryMB                int
 	Endpoint, QueueURL      string
+	Page                    string  // of --ui, "" for none
 	MoreQueues              []Queue // mode poll: other queues that are polled
 	DeadLetterURL           string  // "" for none
 	MaxReceiveCount         int

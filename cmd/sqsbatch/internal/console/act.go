@@ -1,0 +1,225 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+)
+
+const (
+	maxForm   = 2 << 20 // bytes of a form: a message has 1 MiB at most
+	maxCopies = 10_000  // of one form
+	batchSize = 10      // messages of a SendMessageBatch
+)
+
+// bodiesCookie is set if the page shows bodies.
+const bodiesCookie = "bodies"
+
+// form reads the form of a request.
+func (c *Console) form(w http.ResponseWriter, r *http.Request) bool {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		c.fail(w, r, http.StatusBadRequest, err)
+		return false
+	}
+	return true
+}
+
+// back answers a form with the page that it was on.
+func back(w http.ResponseWriter, r *http.Request) {
+	to := r.PostFormValue("back")
+	if u, err := url.Parse(to); err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.Contains(to, `\`) {
+		to = "/"
+	}
+	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+func (c *Console) showBodies(w http.ResponseWriter, r *http.Request) {
+	if !c.form(w, r) {
+		return
+	}
+	cookie := &http.Cookie{Name: bodiesCookie, Value: "shown", Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode}
+	if r.PostFormValue("bodies") != "shown" {
+		cookie.MaxAge = -1
+	}
+	http.SetCookie(w, cookie)
+	back(w, r)
+}
+
+// send sends one message, or several copies. In a body, {n} is the number of the copy.
+func (c *Console) send(w http.ResponseWriter, r *http.Request) {
+	if !c.form(w, r) {
+		return
+	}
+	count, err := number(r, "count", 1, maxCopies)
+	delay, delayErr := number(r, "delay", 0, 900)
+	if err = errors.Join(err, delayErr); err != nil {
+		c.fail(w, r, http.StatusBadRequest, err)
+		return
+	}
+	name, client := r.PathValue("name"), c.run.Server.Client()
+	fifo := strings.HasSuffix(name, ".fifo")
+	for from := 1; from <= count; from += batchSize {
+		in := &awssqs.SendMessageBatchInput{QueueUrl: aws.String(c.run.Server.QueueURL(name))}
+		for n := from; n < from+batchSize && n <= count; n++ {
+			e := types.SendMessageBatchRequestEntry{
+				Id: aws.String(strconv.Itoa(n)), MessageBody: aws.String(strings.ReplaceAll(r.PostFormValue("body"), "{n}", strconv.Itoa(n))),
+			}
+			if group := strings.ReplaceAll(r.PostFormValue("group"), "{n}", strconv.Itoa(n)); group != "" {
+				e.MessageGroupId = &group
+			}
+			if fifo {
+				e.MessageDeduplicationId = aws.String(fmt.Sprintf("console-%d-%d", time.Now().UnixNano(), n))
+			} else if delay > 0 {
+				e.DelaySeconds = int32(delay)
+			}
+			in.Entries = append(in.Entries, e)
+		}
+		out, err := client.SendMessageBatch(r.Context(), in)
+		if err == nil && len(out.Failed) > 0 {
+			err = fmt.Errorf("message %s: %s: %s", aws.ToString(out.Failed[0].Id), aws.ToString(out.Failed[0].Code), aws.ToString(out.Failed[0].Message))
+		}
+		if err != nil {
+			c.fail(w, r, http.StatusBadRequest, fmt.Errorf("queue %s refuses the message: %w", name, err))
+			return
+		}
+	}
+	back(w, r)
+}
+
+// number reads a number of a form, the least one if the field is empty.
+func number(r *http.Request, field string, least, most int) (int, error) {
+	text := strings.TrimSpace(r.PostFormValue(field))
+	if text == "" {
+		return least, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("%s is %q; it must be a number from %d to %d", field, text, least, most)
+	}
+	return n, nil
+}
+
+func (c *Console) purge(w http.ResponseWriter, r *http.Request) {
+	if !c.form(w, r) {
+		return
+	}
+	name := r.PathValue("name")
+	if _, err := c.run.Server.Client().PurgeQueue(r.Context(), &awssqs.PurgeQueueInput{QueueUrl: aws.String(c.run.Server.QueueURL(name))}); err != nil {
+		c.fail(w, r, http.StatusBadRequest, fmt.Errorf("queue %s is not purged: %w", name, err))
+		return
+	}
+	back(w, r)
+}
+
+// replay moves dead letters of a queue back to where they came from: one by its id, those of a
+// reason, or all.
+func (c *Console) replay(w http.ResponseWriter, r *http.Request) {
+	if !c.form(w, r) {
+		return
+	}
+	name, id, reason := r.PathValue("name"), r.PostFormValue("id"), r.PostFormValue("reason")
+	c.look()
+	to := map[string][]string{}
+	c.mu.Lock()
+	for _, x := range bySent(slices.Collect(maps.Values(c.model.queue(name).messages))) {
+		if x.deadOf != "" && (id == "" || x.id == id) && (reason == "" || x.deadReason() == reason) {
+			to[x.deadOf] = append(to[x.deadOf], x.id)
+		}
+	}
+	c.mu.Unlock()
+	moved := 0
+	for source, ids := range to {
+		n, err := c.run.Server.Move(name, source, ids...)
+		if err != nil {
+			c.fail(w, r, http.StatusBadRequest, err)
+			return
+		}
+		moved += n
+	}
+	if moved == 0 {
+		c.fail(w, r, http.StatusBadRequest, fmt.Errorf("queue %s has no such dead letter that could be moved: they are in flight, or gone", name))
+		return
+	}
+	back(w, r)
+}
+
+// pause makes receives of a queue find nothing, or ends that.
+func (c *Console) pause(w http.ResponseWriter, r *http.Request) {
+	if !c.form(w, r) {
+		return
+	}
+	if err := c.run.Server.Pause(r.PathValue("name"), r.PostFormValue("paused") == "yes"); err != nil {
+		c.fail(w, r, http.StatusNotFound, err)
+		return
+	}
+	c.change(func(*model) {})
+	back(w, r)
+}
+
+// kill kills the function's processes.
+func (c *Console) kill(w http.ResponseWriter, r *http.Request) {
+	if !c.form(w, r) {
+		return
+	}
+	if c.run.Kill() == 0 {
+		c.fail(w, r, http.StatusBadRequest, errors.New("no process runs now that could be killed"))
+		return
+	}
+	back(w, r)
+}
+
+// faults are those that the page offers.
+var faults = map[string]sqs.Fault{
+	"throttled":   {Kind: sqs.Throttled},
+	"failure":     {Kind: sqs.Failure},
+	"latency":     {Kind: sqs.Latency, Latency: time.Second},
+	"lost answer": {Kind: sqs.LostAnswer},
+	"refused":     {Kind: sqs.Refused},
+	"duplicate":   {Kind: sqs.DuplicateDelivery},
+}
+
+func (c *Console) inject(w http.ResponseWriter, r *http.Request) {
+	if !c.form(w, r) {
+		return
+	}
+	f, ok := faults[r.PostFormValue("kind")]
+	times, err := number(r, "times", 0, 1_000_000)
+	if !ok {
+		err = errors.Join(err, fmt.Errorf("kind is %q; it must be one of the list", r.PostFormValue("kind")))
+	}
+	f.Operation, f.Queue, f.Times = r.PostFormValue("operation"), r.PostFormValue("queue"), times
+	if f.Kind == sqs.DuplicateDelivery {
+		f.Operation = ""
+	}
+	if err == nil {
+		err = c.run.Server.Inject(f)
+	}
+	if err != nil {
+		c.fail(w, r, http.StatusBadRequest, err)
+		return
+	}
+	c.change(func(*model) { c.faults = append(c.faults, f) })
+	back(w, r)
+}
+
+func (c *Console) clearFaults(w http.ResponseWriter, r *http.Request) {
+	if !c.form(w, r) {
+		return
+	}
+	c.run.Server.ClearFaults()
+	c.change(func(*model) { c.faults = nil })
+	back(w, r)
+}

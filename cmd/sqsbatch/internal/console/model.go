@@ -1,0 +1,397 @@
+package console
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/partialfailure"
+)
+
+// Limits of what is kept in memory. Messages that are still in a queue are all kept: the
+// emulator has them as well.
+const (
+	maxGone       = 10_000   // messages that have left their queues
+	maxGoneBytes  = 64 << 20 // of their bodies
+	maxSteps      = 100      // of a message
+	maxAttempts   = 100      // of a message
+	maxBatches    = 200      // invocations
+	maxRecent     = 2_000    // attempts
+	maxBatchLines = 200      // of an invocation's output
+	maxLine       = 2_000    // bytes of a line, or of a reason
+	plotSeconds   = 120      // of the plots
+)
+
+// A model is what is known of the queues and of the function. Its owner locks it.
+type model struct {
+	queues   map[string]*queue
+	messages map[string]*message // by id
+	gone     []*message          // that have left their queues, the oldest first
+	bytes    int                 // of the bodies in gone
+	batches  []*batch            // the latest
+	recent   []handled           // the latest
+	byNumber map[int]*batch
+	warnings []warning
+	sequence int         // of messages
+	running  map[int]int // process ids by the numbers of processes
+}
+
+// A queue has the messages of one queue of the emulator, and what happened in the last seconds.
+type queue struct {
+	name         string
+	messages     map[string]*message
+	sent, left   plot      // sent to it; deleted from it
+	lastReceive  time.Time // the end of the last ReceiveMessage
+	lastError    string    // of that call, "" if it succeeded
+	receivedOnce bool
+}
+
+type state int
+
+const (
+	visible state = iota
+	delayed
+	inFlight
+	gone
+)
+
+// A message is one message of the emulator, with everything that happened to it.
+type message struct {
+	number     int // in the order in which they were sent
+	id, queue  string
+	body       string
+	group      string
+	sequenceNo string
+	sent       time.Time
+	state      state
+	due        time.Time // delayed, inFlight: when it becomes visible; visible: since when it is
+	received   int
+	deadOf     string                 // the queue that it was dead-lettered from
+	origin     *partialfailure.Origin // of a dead letter that the toolkit sent
+	asked      bool                   // whether it has an origin
+	movedTo    string                 // the id of the message that it became
+	steps      []step
+	attempts   []attempt
+	dropped    int // steps that are no longer kept
+}
+
+// A step is one event of a message.
+type step struct {
+	at     time.Time
+	kind   sqs.Kind
+	queue  string
+	count  int
+	hidden time.Duration
+	to     string // the queue that it was moved to
+}
+
+// An attempt is the outcome of a message in one invocation, or in one process.
+type attempt struct {
+	track.Record
+	at time.Time // when the outcome was known
+}
+
+// A handled is an attempt with its message.
+type handled struct {
+	*attempt
+	id string
+}
+
+// A batch is one invocation.
+type batch struct {
+	number     int
+	requestID  string
+	began      time.Time
+	coldStart  bool
+	records    []*message
+	ended      *track.Ended
+	at         time.Time // its end
+	lines      []string
+	linesLeft  int // lines that are not kept
+	outcomes   map[string]attempt
+	unknownIDs int
+}
+
+// A warning is one of the function's or of the tool's. ID is that of a message, if it is about one.
+type warning struct {
+	At       time.Time
+	Text, ID string
+}
+
+func newModel() *model {
+	return &model{queues: map[string]*queue{}, messages: map[string]*message{}, byNumber: map[int]*batch{}, running: map[int]int{}}
+}
+
+func (m *model) queue(name string) *queue {
+	q := m.queues[name]
+	if q == nil {
+		q = &queue{name: name, messages: map[string]*message{}}
+		m.queues[name] = q
+	}
+	return q
+}
+
+// event applies an event of the emulator.
+func (m *model) event(e sqs.Event) {
+	q := m.queue(e.Queue)
+	if e.Kind == sqs.Purged {
+		for _, x := range slices.Collect(maps.Values(q.messages)) {
+			x.add(step{at: e.Time, kind: e.Kind, queue: e.Queue})
+			m.leave(x)
+		}
+		return
+	}
+	x := m.messages[e.MessageID]
+	if x == nil {
+		x = m.add(e)
+	}
+	x.received = e.ReceiveCount
+	s := step{at: e.Time, kind: e.Kind, queue: e.Queue, count: e.ReceiveCount, hidden: e.Visibility}
+	switch e.Kind {
+	case sqs.Sent:
+		q.sent.add(e.Time)
+		x.state, x.due = visible, e.Time.Add(e.Visibility)
+		if e.Visibility > 0 {
+			x.state = delayed
+		}
+	case sqs.Received:
+		x.state, x.due = inFlight, e.Time.Add(e.Visibility)
+	case sqs.Visibility:
+		x.due = e.Time.Add(e.Visibility)
+		if e.Visibility <= 0 {
+			x.state = visible
+		}
+	case sqs.Returned:
+		x.state, x.due = visible, e.Time
+	case sqs.Deleted, sqs.Expired:
+		if e.Kind == sqs.Deleted {
+			q.left.add(e.Time)
+		}
+		m.leave(x)
+	case sqs.Redriven:
+		s.to = e.DeadLetterQueue
+		delete(q.messages, x.id)
+		x.queue, x.deadOf, x.state, x.due = e.DeadLetterQueue, e.Queue, visible, e.Time
+		m.queue(x.queue).messages[x.id] = x
+		m.queue(x.queue).sent.add(e.Time)
+	case sqs.Moved:
+		s.to = e.MovedTo
+		x.movedTo = e.NewMessageID
+		m.leave(x)
+		n := m.add(sqs.Event{MessageID: e.NewMessageID, Queue: e.MovedTo, Body: e.Body, MessageGroupID: e.MessageGroupID, Time: e.Time})
+		n.due = e.Time
+		n.add(step{at: e.Time, kind: sqs.Sent, queue: e.MovedTo})
+		m.queue(e.MovedTo).sent.add(e.Time)
+	}
+	x.add(s)
+}
+
+func (m *model) add(e sqs.Event) *message {
+	m.sequence++
+	x := &message{number: m.sequence, id: e.MessageID, queue: e.Queue, body: e.Body, group: e.MessageGroupID, sequenceNo: e.SequenceNumber, sent: e.Time}
+	m.messages[x.id] = x
+	m.queue(x.queue).messages[x.id] = x
+	return x
+}
+
+// leave takes a message out of its queue, and forgets the oldest ones that have left theirs.
+func (m *model) leave(x *message) {
+	if x.state == gone {
+		return
+	}
+	delete(m.queue(x.queue).messages, x.id)
+	x.state = gone
+	m.gone, m.bytes = append(m.gone, x), m.bytes+len(x.body)
+	for len(m.gone) > maxGone || m.bytes > maxGoneBytes {
+		old := m.gone[0]
+		m.gone[0] = nil
+		m.gone, m.bytes = m.gone[1:], m.bytes-len(old.body)
+		delete(m.messages, old.id)
+	}
+}
+
+// add keeps the first step, which is the send, and the latest.
+func (x *message) add(s step) {
+	if len(x.steps) >= maxSteps {
+		x.steps = slices.Delete(x.steps, 1, 2)
+		x.dropped++
+	}
+	x.steps = append(x.steps, s)
+}
+
+// call notes the receives, which say whether there is a consumer.
+func (m *model) call(c sqs.Call) {
+	if c.Operation != "ReceiveMessage" || c.Queue == "" || m.queues[c.Queue] == nil {
+		return
+	}
+	q := m.queues[c.Queue]
+	q.lastReceive, q.lastError, q.receivedOnce = c.Ended, c.Error, true
+}
+
+// tracked applies an event of the function.
+func (m *model) tracked(e track.Event, at time.Time) {
+	switch e := e.(type) {
+	case track.Started:
+		b := &batch{number: e.Invocation, requestID: e.RequestID, began: at, coldStart: e.ColdStart, outcomes: map[string]attempt{}}
+		for _, id := range e.MessageIDs {
+			if x := m.messages[id]; x != nil {
+				b.records = append(b.records, x)
+			} else {
+				b.unknownIDs++
+			}
+		}
+		m.batches = append(m.batches, b)
+		m.byNumber[b.number] = b
+		if len(m.batches) > maxBatches {
+			delete(m.byNumber, m.batches[0].number)
+			m.batches = slices.Delete(m.batches, 0, 1)
+		}
+	case track.Record:
+		m.record(e, at)
+	case track.Ended:
+		if b := m.byNumber[e.Invocation]; b != nil {
+			b.ended, b.at = &e, at
+			if e.Duration >= 0 {
+				b.at = b.began.Add(e.Duration)
+			}
+		}
+	case track.Process:
+		if m.running[e.Process] = e.PID; e.Ended != "" {
+			delete(m.running, e.Process)
+		}
+	case track.Log:
+		if b := m.byNumber[e.Invocation]; b != nil && len(b.lines) < maxBatchLines {
+			b.lines = append(b.lines, cut(e.Text))
+		} else if b != nil {
+			b.linesLeft++
+		}
+	case track.Warning:
+		m.warnings = append(m.warnings, warning{at, cut(e.Text), e.MessageID})
+		if len(m.warnings) > maxSteps {
+			m.warnings = slices.Delete(m.warnings, 0, 1)
+		}
+	}
+}
+
+// record adds an outcome. The final one of an invocation takes the place of the one that the
+// function logged.
+func (m *model) record(r track.Record, at time.Time) {
+	x := m.messages[r.MessageID]
+	if x == nil {
+		return
+	}
+	r.Reason, r.Body = cut(r.Reason), ""
+	a := attempt{r, at}
+	i := slices.IndexFunc(x.attempts, func(other attempt) bool {
+		return other.Invocation == r.Invocation && other.Attempt == r.Attempt && other.Process == r.Process
+	})
+	switch {
+	case i >= 0:
+		a.at = x.attempts[i].at
+		x.attempts[i] = a
+	case len(x.attempts) >= maxAttempts:
+		x.attempts = append(slices.Delete(x.attempts, 0, 1), a)
+	default:
+		x.attempts = append(x.attempts, a)
+	}
+	if i < 0 && r.Process > 0 && r.Duration >= 0 {
+		if m.recent = append(m.recent, handled{&a, x.id}); len(m.recent) > maxRecent {
+			m.recent = slices.Delete(m.recent, 0, 1)
+		}
+	}
+	if b := m.byNumber[r.Invocation]; b != nil {
+		b.outcomes[x.id] = a
+	}
+}
+
+// readOrigins notes where dead letters came from that the toolkit sent: they are new messages.
+func (m *model) readOrigins(queues []sqs.QueueSnapshot) {
+	for _, q := range queues {
+		for _, s := range q.Messages {
+			x := m.messages[s.MessageID]
+			if x == nil || x.asked {
+				continue
+			}
+			x.asked = true
+			o, err := partialfailure.ParseOrigin(s.Attributes[partialfailure.OriginAttribute].String)
+			if err != nil || x.deadOf != "" {
+				continue
+			}
+			x.origin, x.deadOf = &o, o.Queue[strings.LastIndex(o.Queue, ":")+1:]
+			if source := m.messages[o.MessageID]; source != nil && source != x {
+				source.movedTo = x.id
+			}
+		}
+	}
+}
+
+// last returns the latest attempt, nil if there is none.
+func (x *message) last() *attempt {
+	if len(x.attempts) == 0 {
+		return nil
+	}
+	return &x.attempts[len(x.attempts)-1]
+}
+
+// lastStep returns the latest step of a kind.
+func (x *message) lastStep(kinds ...sqs.Kind) (step, bool) {
+	for _, s := range slices.Backward(x.steps) {
+		if slices.Contains(kinds, s.kind) {
+			return s, true
+		}
+	}
+	return step{}, false
+}
+
+// now returns the state at a time: a timeout may be over of which the emulator has not told.
+func (x *message) now(at time.Time) state {
+	if (x.state == delayed || x.state == inFlight) && !x.due.After(at) {
+		return visible
+	}
+	return x.state
+}
+
+// bySent sorts messages by the order in which they were sent.
+func bySent(list []*message) []*message {
+	slices.SortFunc(list, func(a, b *message) int { return cmp.Compare(a.number, b.number) })
+	return list
+}
+
+func cut(text string) string {
+	if len(text) > maxLine {
+		text = strings.ToValidUTF8(text[:maxLine], "") + "…"
+	}
+	return text
+}
+
+// A plot counts events in each of the last seconds.
+type plot struct {
+	counts [plotSeconds]int
+	second int64 // of the newest count
+}
+
+func (p *plot) add(at time.Time) {
+	p.advance(at.Unix())
+	p.counts[at.Unix()%plotSeconds]++
+}
+
+func (p *plot) advance(second int64) {
+	for s := max(p.second+1, second-plotSeconds+1); s <= second; s++ {
+		p.counts[s%plotSeconds] = 0
+	}
+	p.second = max(p.second, second)
+}
+
+// values returns the counts of the seconds before at, the oldest first.
+func (p *plot) values(at time.Time) []int {
+	p.advance(at.Unix())
+	list := make([]int, 0, plotSeconds)
+	for s := p.second - plotSeconds + 1; s <= p.second; s++ {
+		list = append(list, p.counts[s%plotSeconds])
+	}
+	return list
+}
