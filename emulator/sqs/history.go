@@ -120,6 +120,7 @@ func (h *history) addEvent(e Event, of *content) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	e.Attribute = nil // it would keep the attributes
 	kept := keptEvent{Event: e}
 	if of != nil {
 		if of.events == nil {
@@ -201,7 +202,7 @@ const (
 	Redriven   Kind = "redriven"   // moved to the dead-letter queue after maxReceiveCount receives
 	Moved      Kind = "moved"      // moved to another queue by a message move task
 	Expired    Kind = "expired"    // dropped at the end of the retention period
-	Purged     Kind = "purged"     // every message of the queue was purged; names the queue only
+	Purged     Kind = "purged"     // every message of the queue was purged, or the queue deleted; names the queue only
 )
 
 // Event is one thing that happened to one message, for [Config.Observe]. In JSON its
@@ -220,13 +221,16 @@ type Event struct {
 	// all queues.
 	ReceiveCount int `json:"attempt,omitempty"`
 	// Visibility is the time until the message can be received (again): the visibility timeout
-	// for Received and Visibility, the delay for Sent.
+	// for Received and Visibility, the delay for Sent and Moved.
 	Visibility time.Duration `json:"-"` // see MarshalJSON
 	// MessageGroupID, DeduplicationID and SequenceNumber are as sent or assigned. Empty if
 	// there is none.
 	MessageGroupID  string `json:"messageGroupId,omitempty"`
 	DeduplicationID string `json:"messageDeduplicationId,omitempty"`
 	SequenceNumber  string `json:"sequenceNumber,omitempty"`
+	// Attribute returns a message attribute of a Sent message, in Config.Observe only. Nil for
+	// other events.
+	Attribute func(name string) (MessageAttribute, bool) `json:"-"`
 	// DeadLetterQueue is the name of the queue to which a Redriven message moved.
 	DeadLetterQueue string `json:"deadLetterQueue,omitempty"`
 	// MovedTo is the name of the queue to which a Moved message moved. NewMessageID is the id of
@@ -254,6 +258,9 @@ func (q *queue) event(kind Kind, m *message, now time.Time) Event {
 	}
 	if m.receivedHere > 0 {
 		e.ReceiptHandle = q.receiptHandle(m)
+	}
+	if kind == Sent && len(m.content.attributes) > 0 {
+		e.Attribute = m.content.attribute
 	}
 	switch kind {
 	case Sent, Received, Visibility:

@@ -166,7 +166,7 @@ func (s *Server) move(q *queue, m *message, target *queue, at time.Time) {
 	var e Event
 	if q.observer != nil {
 		e = q.event(Moved, m, at)
-		e.MovedTo, e.NewMessageID = target.name, renewed.id
+		e.MovedTo, e.NewMessageID, e.Visibility = target.name, renewed.id, target.settings.delay
 	}
 	q.forget(m, at)
 	s.lastUID++

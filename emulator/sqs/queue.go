@@ -251,11 +251,12 @@ func (q *queue) nextChange() (at time.Time, ok bool) {
 
 // redelay applies a FIFO queue's new delay to the messages that are delayed already (developer
 // guide, "Delay queues").
-func (q *queue) redelay() {
+func (q *queue) redelay(now time.Time) {
 	for _, m := range slices.Clone(q.hidden.items) { // fix moves the items
 		if m.state == delayed {
 			m.due = m.sent.Add(q.settings.delay)
 			q.hidden.fix(m.slot)
+			q.observe(Visibility, m, now)
 		}
 	}
 }

@@ -137,6 +137,9 @@ func (s *Server) getQueueURL(_ *call, in *getQueueURLRequest) (any, error) {
 func (s *Server) deleteQueue(_ *call, in *queueRequest) (any, error) {
 	return s.on(in.QueueURL, func(q *queue, now time.Time) (any, *apiError) {
 		q.shut(errNoQueue())
+		if q.observer != nil && len(q.messages) > 0 {
+			q.observer(Event{Time: now, Kind: Purged, Queue: q.name, QueueURL: q.url}, nil)
+		}
 		delete(s.queues, q.name)
 		s.failMoves(q)
 		// Names that may be used again need no entry.
@@ -198,7 +201,7 @@ func (s *Server) setQueueAttributes(_ *call, in *struct {
 		}
 		q.attributes, q.settings, q.modified = attributes, parseSettings(attributes), now
 		if q.fifo {
-			q.redelay()
+			q.redelay(now)
 		}
 		q.advance(now)
 		return nothing{}, nil

@@ -60,23 +60,20 @@ type MessageAttribute struct {
 	Binary   []byte
 }
 
-// Snapshot returns the current state of the named queues, or of all, sorted by name, with their
-// messages. It does not receive messages: visibility and receive counts do not change.
-func (s *Server) Snapshot(queues ...string) []QueueSnapshot { return s.queueSnapshots(true, queues) }
+// Snapshot returns the current state of the queues, sorted by name, with their messages. It
+// does not receive messages: visibility and receive counts do not change.
+func (s *Server) Snapshot() []QueueSnapshot { return s.queueSnapshots(true) }
 
 // Queues returns what Snapshot does, without the messages. It takes little time, however many
 // there are.
-func (s *Server) Queues() []QueueSnapshot { return s.queueSnapshots(false, nil) }
+func (s *Server) Queues() []QueueSnapshot { return s.queueSnapshots(false) }
 
-func (s *Server) queueSnapshots(messages bool, names []string) []QueueSnapshot {
+func (s *Server) queueSnapshots(messages bool) []QueueSnapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.catchUp()
 	list := make([]QueueSnapshot, 0, len(s.queues))
 	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
-		if len(names) > 0 && !slices.Contains(names, name) {
-			continue
-		}
 		q := s.queues[name]
 		one := q.snapshot()
 		if messages {
@@ -133,8 +130,13 @@ func (m *message) snapshot() MessageSnapshot {
 	if len(c.attributes) > 0 {
 		one.Attributes = make(map[string]MessageAttribute, len(c.attributes))
 	}
-	for name, v := range c.attributes {
-		one.Attributes[name] = MessageAttribute{DataType: v.DataType, String: aws.ToString(v.StringValue), Binary: slices.Clone(v.BinaryValue)}
+	for name := range c.attributes {
+		one.Attributes[name], _ = c.attribute(name)
 	}
 	return one
+}
+
+func (c *content) attribute(name string) (MessageAttribute, bool) {
+	v, ok := c.attributes[name]
+	return MessageAttribute{DataType: v.DataType, String: aws.ToString(v.StringValue), Binary: slices.Clone(v.BinaryValue)}, ok
 }

@@ -86,7 +86,7 @@ func TestMove_MakesNewMessagesOfThoseThatAreVisible(t *testing.T) {
 		b.sent(dead, awssqs.SendMessageInput{MessageBody: aws.String("d"), DelaySeconds: 60})
 		b.one(dead) // a is in flight
 		var ids []string
-		for _, m := range b.server.Snapshot("dead")[0].Messages {
+		for _, m := range b.server.Snapshot()[0].Messages {
 			ids = append(ids, m.MessageID)
 		}
 		moved, err := b.server.Move("dead", "orders", ids[2], ids[1], ids[1], ids[0], ids[3], "no such id")

@@ -70,16 +70,15 @@ func WholeSeconds(d time.Duration) time.Duration {
 	return (min(d, MaxVisibility) + time.Second - 1).Truncate(time.Second)
 }
 
-// Delays returns the least and the most times between the attempts of a record that keeps
-// failing, on a queue with that maxReceiveCount, for an outage of that length: without the jitter,
-// and with all of it.
-func Delays(outage time.Duration, maxReceiveCount int) (least, most []time.Duration) {
+// Delays returns the longest times between the attempts of a record that keeps failing, on a
+// queue with that maxReceiveCount, for an outage of that length: with all of the jitter.
+func Delays(outage time.Duration, maxReceiveCount int) []time.Duration {
 	s := schedule{outage: outage}
-	least = slices.Clone(s.delays(maxReceiveCount))
-	for _, d := range least {
-		most = append(most, longest(d))
+	list := slices.Clone(s.delays(maxReceiveCount))
+	for i, d := range list {
+		list[i] = longest(d)
 	}
-	return least, most
+	return list
 }
 
 // schedule spaces the attempts of a record so that it outlives an outage: its

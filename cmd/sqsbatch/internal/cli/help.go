@@ -102,6 +102,9 @@ func flagSections(cmd *cobra.Command) (list []Part) {
 
 func flagRow(f *pflag.Flag) Row {
 	name := strings.TrimSpace("--" + f.Name + " " + placeholder(f))
+	if f.NoOptDefVal != "" && f.Value.Type() != "bool" {
+		name = "--" + f.Name + "[=" + placeholder(f) + "]"
+	}
 	text := f.Usage
 	switch f.DefValue {
 	case "", "false", "0", "0s":

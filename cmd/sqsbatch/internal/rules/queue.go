@@ -333,8 +333,7 @@ func (v Variables) knownBackoff(r *reporter) bool {
 // attempt.
 func (v Variables) waits(count int) []time.Duration {
 	if v.texts[settings.Backoff.Name] == "" {
-		_, most := settle.Delays(v.duration(settings.Outage), count)
-		return most
+		return settle.Delays(v.duration(settings.Outage), count)
 	}
 	base := v.duration(settings.BackoffBase)
 	limit := v.duration(settings.BackoffCap)
