@@ -170,7 +170,7 @@ func (b *builder) sources(ctx context.Context, q *source.Resource) {
 	urls, err := b.queue.Sources(ctx, queue.Opening)
 	for _, url := range urls {
 		var from *queue.Queue
-		if from, err = b.queues.get(url, func() (*queue.Queue, error) {
+		if from, err = b.queues.get(path(url), func() (*queue.Queue, error) {
 			b.calls.Add(1)
 			return b.queue.OpenURL(ctx, url, queue.Opening)
 		}); err != nil {
