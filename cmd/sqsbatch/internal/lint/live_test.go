@@ -67,7 +67,12 @@ func (a *account) queue(t *testing.T, name string, attributes map[string]string)
 
 func (a *account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.Header.Get("X-Amz-Target"), "AmazonSQS.") {
-		a.sqs.ServeHTTP(w, r)
+		answer := httptest.NewRecorder()
+		a.sqs.ServeHTTP(answer, r)
+		maps.Copy(w.Header(), answer.Header())
+		w.Header().Del("Content-Length")
+		w.WriteHeader(answer.Code)
+		_, _ = io.WriteString(w, strings.NewReplacer(a.edits[r.Header.Get("X-Amz-Target")]...).Replace(answer.Body.String()))
 		return
 	}
 	body, _ := io.ReadAll(r.Body)
@@ -530,4 +535,15 @@ func TestLive_QueueOfTheSameNameElsewhere(t *testing.T) {
 	if _, found, unknown := a.lint(t, "orders"); len(found)+len(unknown) > 0 {
 		t.Errorf("%q %q", found, unknown)
 	}
+}
+
+// ElasticMQ does not return each attribute. What it does not say is not taken for SQS's default.
+func TestLive_AttributesThatTheServerDoesNotReturn(t *testing.T) {
+	a := deployed(t, nil)
+	a.edits["AmazonSQS.GetQueueAttributes"] = []string{`"MessageRetentionPeriod"`, `"Other1"`, `"VisibilityTimeout"`, `"Other2"`, `"SqsManagedSseEnabled"`, `"Other3"`}
+	_, found, unknown := a.lint(t, "orders")
+	if len(found) > 0 {
+		t.Errorf("%q", found)
+	}
+	golden.Says(t, "unknown", strings.Join(unknown, "\n"), "orders.VisibilityTimeout: VisibilityTimeout is not known: the server does not say", "orders-dlq.MessageRetentionPeriod: ", "SB204")
 }

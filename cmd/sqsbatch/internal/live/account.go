@@ -66,7 +66,7 @@ func (m *memo[T]) get(key string, ask func() (T, error)) (T, error) {
 
 // open finds a queue, by a URL that SQS listed or by what a user or an attribute names.
 func (a *account) open(ctx context.Context, name string, listed bool) (*queue.Queue, error) {
-	return a.queues.get(name, func() (*queue.Queue, error) {
+	return a.queues.get(path(name), func() (*queue.Queue, error) {
 		a.calls.Add(1)
 		if listed {
 			return a.OpenListed(ctx, name, queue.Opening)
@@ -76,6 +76,12 @@ func (a *account) open(ctx context.Context, name string, listed bool) (*queue.Qu
 		}
 		return a.Open(ctx, name, queue.Opening)
 	})
+}
+
+// path is what a queue's URL and its ARN have in common: the account and the name.
+func path(name string) string {
+	parts := strings.FieldsFunc(name, func(r rune) bool { return r == '/' || r == ':' })
+	return strings.Join(parts[max(0, len(parts)-2):], "/")
 }
 
 func (a *account) list(ctx context.Context, prefix string) ([]string, error) {

@@ -46,35 +46,41 @@ type Queue struct {
 	// Refused are the errors of calls, of which some may be in Unknown.
 	Refused []error
 
-	dead   string // the ARN of its dead-letter queue
-	prefix bool   // a prefix matched it, and nothing else named it
+	account *account
+	opened  *queue.Queue // nil if it could not be read
+	dead    string       // the ARN of its dead-letter queue
+	prefix  bool         // a prefix matched it, and nothing else named it
 }
-
-// atOnce bounds how many queues are read at the same time. AWS throttles some calls at few a second.
-const atOnce = 4
 
 // Read reads queues. The second result is the number of requests for each service.
 func Read(ctx context.Context, o Options) ([]*Queue, map[string]int, error) {
 	r := &reader{options: o, accounts: map[[2]string]*account{}}
 	targets := r.targets(ctx)
 	queues := make([]*Queue, len(targets))
-	slots := make(chan struct{}, atOnce)
-	var all sync.WaitGroup
-	for i, t := range targets {
-		slots <- struct{}{}
-		all.Go(func() {
-			defer func() { <-slots }()
-			queues[i] = t.read(ctx)
-		})
-	}
-	all.Wait()
+	atOnce(len(targets), func(i int) { queues[i] = targets[i].find(ctx) })
+	queues = distinct(queues)
+	atOnce(len(queues), func(i int) { queues[i].read(ctx) })
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
 	if len(queues) == 0 {
 		return nil, nil, errors.New("there is no queue to check")
 	}
-	return distinct(queues), r.requests(), nil
+	return queues, r.requests(), nil
+}
+
+// atOnce calls do for n numbers, some at the same time. AWS throttles some calls at few a second.
+func atOnce(n int, do func(i int)) {
+	slots := make(chan struct{}, 4)
+	var all sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			do(i)
+		})
+	}
+	all.Wait()
 }
 
 // distinct leaves out queues that were named twice, and dead-letter queues that only a prefix
@@ -190,22 +196,26 @@ func (r *reader) targets(ctx context.Context) (list []target) {
 	return list
 }
 
-// read reads a queue, and what belongs to it.
-func (t target) read(ctx context.Context) *Queue {
-	failed := &Queue{Name: t.name, Err: t.err}
+// find opens a queue.
+func (t target) find(ctx context.Context) *Queue {
+	out := &Queue{Name: t.name, Err: t.err, account: t.account, prefix: t.listed}
 	if t.err != nil {
-		failed.Err = fmt.Errorf("%s: %w", t.name, t.err)
-		return failed
+		out.Err = fmt.Errorf("%s: %w", t.name, t.err)
+		return out
 	}
-	q, err := t.open(ctx, t.name, t.listed)
-	if err != nil {
-		failed.Err = err
-		return failed
+	if out.opened, out.Err = t.open(ctx, t.name, t.listed); out.Err == nil {
+		out.Name, out.ARN, out.dead = batch.QueueName(out.opened.ARN), out.opened.ARN, out.opened.DeadLetterQueue
 	}
-	out := &Queue{Name: batch.QueueName(q.ARN), ARN: q.ARN, dead: q.DeadLetterQueue, prefix: t.listed}
-	b := newBuilder(t.account, q)
-	b.read(ctx)
-	out.Unknown, out.Refused = b.unknown, b.refused
-	out.Source, out.Err = b.write()
 	return out
+}
+
+// read reads what belongs to a queue that was found.
+func (q *Queue) read(ctx context.Context) {
+	if q.Err != nil {
+		return
+	}
+	b := newBuilder(q.account, q.opened)
+	b.read(ctx)
+	q.Unknown, q.Refused = b.unknown, b.refused
+	q.Source, q.Err = b.write()
 }

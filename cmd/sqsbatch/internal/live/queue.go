@@ -110,6 +110,10 @@ var plain = []string{
 	"KmsMasterKeyId", "KmsDataKeyReusePeriodSeconds", "SqsManagedSseEnabled",
 }
 
+// always are attributes that each queue has. An emulator may leave one out, and its default is not
+// known to be SQS's.
+var always = []string{"VisibilityTimeout", "MessageRetentionPeriod", "DelaySeconds", "ReceiveMessageWaitTimeSeconds"}
+
 // addQueue adds a queue with its policy.
 func (b *builder) addQueue(q *queue.Queue) *source.Resource {
 	name := q.Name()
@@ -118,6 +122,8 @@ func (b *builder) addQueue(q *queue.Queue) *source.Resource {
 	for _, attribute := range plain {
 		if v := q.Attributes[attribute]; v != "" {
 			r.Set(attribute, v, attribute)
+		} else if slices.Contains(always, attribute) {
+			r.Set(attribute, source.Unknown("the server does not say"), attribute)
 		}
 	}
 	for _, attribute := range []string{"RedrivePolicy", "RedriveAllowPolicy"} {
@@ -170,7 +176,7 @@ func (b *builder) sources(ctx context.Context, q *source.Resource) {
 	urls, err := b.queue.Sources(ctx, queue.Opening)
 	for _, url := range urls {
 		var from *queue.Queue
-		if from, err = b.queues.get(url, func() (*queue.Queue, error) {
+		if from, err = b.queues.get(path(url), func() (*queue.Queue, error) {
 			b.calls.Add(1)
 			return b.queue.OpenURL(ctx, url, queue.Opening)
 		}); err != nil {

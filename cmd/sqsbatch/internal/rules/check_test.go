@@ -106,6 +106,25 @@ func TestCheck_CDK(t *testing.T) {
 	}
 }
 
+// Outside of the commercial regions ARNs have another partition.
+func TestARNs_HaveThePartitionOfTheRegion(t *testing.T) {
+	text := deployed{More: `G: {Type: AWS::Serverless::Function, Properties: {Role: !GetAtt R.Arn, Events: {E: {Type: SQS, Properties: {Queue: !GetAtt Q.Arn, FunctionResponseTypes: [ReportBatchItemFailures], MetricsConfig: {Metrics: [EventCount]}}}}}}
+R:
+  Type: AWS::IAM::Role
+  Properties:
+    Policies:
+      - PolicyDocument:
+          Statement:
+            - {Effect: Allow, Action: ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes', 'sqs:ChangeMessageVisibility'], Resource: 'arn:aws-us-gov:sqs:us-gov-west-1:123456789012:Q'}
+            - {Effect: Allow, Action: 'sqs:SendMessage', Resource: 'arn:aws-us-gov:sqs:us-gov-west-1:123456789012:D'}`}.text(t)
+	if found := check(t, text, template.Options{Region: "us-gov-west-1", AccountID: "123456789012"}).Findings; len(found) > 0 {
+		t.Error(found)
+	}
+	if found := check(t, text, template.Options{Region: "us-east-1", AccountID: "123456789012"}).Findings; len(found) == 0 {
+		t.Error("permissions on queues of another partition are taken for those on the template's")
+	}
+}
+
 // The region and the account of a dead-letter queue are compared only if those of the stack are
 // given.
 func TestDeadLetterQueue_Elsewhere(t *testing.T) {
