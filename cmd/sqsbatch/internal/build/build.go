@@ -26,6 +26,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A Package is a Go main package.
@@ -36,9 +37,9 @@ type Package struct {
 	Dir string
 	// Files are the names of the Go files, without tests.
 	Files []string
-	// Dirs are the directories of the packages that it consists of, without those of Go and of
-	// downloaded modules.
-	Dirs []string
+	// Dirs are the directories of the packages that it consists of, and of their modules' go.mod,
+	// without those of Go and of downloaded modules. Embedded are the files that these embed.
+	Dirs, Embedded []string
 
 	workDir, pattern string
 	cgo              bool // a package that is not Go's own has cgo
@@ -91,9 +92,9 @@ func (Go) Find(ctx context.Context, arg string) (*Package, error) {
 	}
 	lines := strings.Split(strings.TrimRight(list, "\r\n"), "\n")
 	lines = slices.DeleteFunc(lines, func(line string) bool {
-		dir, local := strings.CutPrefix(line, inDir)
+		dirs, local := strings.CutPrefix(line, inDir)
 		if local {
-			p.Dirs = append(p.Dirs, strings.TrimSpace(dir))
+			p.addDirs(strings.Split(strings.TrimRight(dirs, "\r"), "\t"))
 		}
 		cgo := strings.TrimSpace(line) == withCgo
 		p.cgo = p.cgo || cgo
@@ -116,8 +117,29 @@ func (Go) Find(ctx context.Context, arg string) (*Package, error) {
 	case why != "":
 		return nil, &Error{Package: arg, Output: why, Err: errors.New("not a package")}
 	}
+	if !slices.Contains(p.Dirs, fields[1]) { // of files: they have no module
+		p.Dirs = append(p.Dirs, fields[1])
+	}
 	p.ImportPath, p.Dir, p.Files = fields[2], fields[1], strings.FieldsFunc(fields[3], func(r rune) bool { return r == '/' })
 	return p, nil
+}
+
+// addDirs adds the directory of a package, its go.mod and its embedded files.
+func (p *Package) addDirs(paths []string) {
+	add := func(dir string) {
+		if !slices.Contains(p.Dirs, dir) {
+			p.Dirs = append(p.Dirs, dir)
+		}
+	}
+	add(paths[0])
+	if len(paths) > 1 && paths[1] != "" {
+		add(filepath.Dir(paths[1]))
+	}
+	for _, name := range paths[min(2, len(paths)):] {
+		path := filepath.Join(paths[0], filepath.FromSlash(name))
+		add(filepath.Dir(path))
+		p.Embedded = append(p.Embedded, path)
+	}
 }
 
 const (
@@ -125,13 +147,17 @@ const (
 	tags = "lambda.norpc"
 	// withCgo is the line of a package that is not Go's own and has cgo.
 	withCgo = "cgo"
-	// inDir begins the line of a package of Dirs.
+	// inDir begins the line of a package of Dirs. Its directory, its go.mod and its embedded files
+	// follow.
 	inDir = "dir\t"
 	// listed is the line of a package for Find. Imported packages have none, but for these two.
 	listed = `{{if and .CgoFiles (not .Standard)}}` + withCgo + "\n" + `{{end}}` +
-		`{{with .Module}}{{if or .Main (and .Replace (not .Replace.Version))}}` + inDir + `{{$.Dir}}` + "\n" + `{{end}}{{end}}{{if not .DepOnly}}` +
+		`{{with .Module}}{{if or .Main (and .Replace (not .Replace.Version))}}` + inDir + "{{$.Dir}}\t{{.GoMod}}{{range $.EmbedFiles}}\t{{.}}{{end}}\n" + `{{end}}{{end}}{{if not .DepOnly}}` +
 		"{{.Name}}\t{{.Dir}}\t{{.ImportPath}}\t{{join .GoFiles \"/\"}}\t{{with .Error}}{{printf \"%q\" .Err}}{{end}}{{end}}"
 )
+
+// waitDelay is how long an interrupted go command may wait for its own children.
+const waitDelay = 2 * time.Second
 
 // Build compiles the package into dir and returns the path, or an [*Error].
 func (Go) Build(ctx context.Context, p *Package, dir string) (string, error) {
@@ -164,6 +190,7 @@ func (p *Package) run(ctx context.Context, args ...string) (stdout, stderr strin
 		cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
 	}
 	cmd.Stdout, cmd.Stderr = &out, &messages
+	cmd.WaitDelay = waitDelay
 	err = cmd.Run()
 	if ctx.Err() != nil {
 		err = ctx.Err()

@@ -78,18 +78,19 @@ func TestCompilersWords(t *testing.T) {
 // compiled packages of `go build` serve.
 func TestBuild_Cgo(t *testing.T) {
 	t.Setenv("CGO_ENABLED", "1") // the default if there is a C compiler
-	const main = "package main\n\nimport \"example.com/m/lib\"\n\nfunc main() { println(lib.How) }\n"
+	const main = "package main\n\nimport (\n\t_ \"embed\"\n\n\t\"example.com/m/lib\"\n)\n\n//go:embed files/a.txt\nvar text string\n\nfunc main() { println(lib.How) }\n"
 	for _, c := range []struct{ with, without, how string }{
 		{"package lib\n\nimport \"C\"\n\nconst How = \"with\"\n", "//go:build !cgo\n\npackage lib\n\nconst How = \"without\"\n", "without"},
 		{"//go:build cgo\n\npackage lib\n\nconst How = \"with\"\n", "package lib\n", "with"},
 	} {
-		module(t, map[string]string{"main.go": main, "lib/with.go": c.with, "lib/without.go": c.without})
+		module(t, map[string]string{"main.go": main, "files/a.txt": "text", "lib/with.go": c.with, "lib/without.go": c.without})
 		p, err := (build.Go{}).Find(t.Context(), ".")
 		golden.OK(t, err)
 		binary, err := (build.Go{}).Build(t.Context(), p, t.TempDir())
 		golden.OK(t, err)
-		if len(p.Dirs) != 2 || filepath.Base(p.Dirs[0]) != "lib" || p.Dirs[1] != p.Dir {
-			t.Errorf("its packages are in %q", p.Dirs)
+		if len(p.Dirs) != 3 || filepath.Base(p.Dirs[0]) != "lib" || p.Dirs[1] != p.Dir || filepath.Base(p.Dirs[2]) != "files" ||
+			len(p.Embedded) != 1 || p.Embedded[0] != filepath.Join(p.Dirs[2], "a.txt") {
+			t.Errorf("its packages are in %q, and embed %q", p.Dirs, p.Embedded)
 		}
 		if out, err := exec.CommandContext(t.Context(), binary).CombinedOutput(); err != nil || string(out) != c.how+"\n" {
 			t.Errorf("it printed %q, %v; want %s", out, err, c.how)

@@ -3,10 +3,8 @@ package console
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +17,8 @@ import (
 )
 
 const (
-	maxForm   = 2 << 20 // bytes of a form: a message has 1 MiB at most
+	maxForm   = 4 << 20 // bytes of a form: a message has 1 MiB at most, and most characters take three
+	maxBatch  = 900_000 // bytes of bodies of a SendMessageBatch, which has 1 MiB with what groups take
 	maxCopies = 10_000  // of one form
 	batchSize = 10      // messages of a SendMessageBatch
 )
@@ -31,6 +30,9 @@ const bodiesCookie = "bodies"
 func (c *Console) form(w http.ResponseWriter, r *http.Request) bool {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			err = errors.New("the form is too large: a message has at most 1 MiB")
+		}
 		c.fail(w, r, http.StatusBadRequest, err)
 		return false
 	}
@@ -39,11 +41,16 @@ func (c *Console) form(w http.ResponseWriter, r *http.Request) bool {
 
 // back answers a form with the page that it was on.
 func back(w http.ResponseWriter, r *http.Request) {
+	http.Redirect(w, r, backTo(r), http.StatusSeeOther)
+}
+
+// backTo is the page that a form was on.
+func backTo(r *http.Request) string {
 	to := r.PostFormValue("back")
 	if u, err := url.Parse(to); err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.Contains(to, `\`) {
-		to = "/"
+		return "/"
 	}
-	http.Redirect(w, r, to, http.StatusSeeOther)
+	return to
 }
 
 func (c *Console) showBodies(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +65,7 @@ func (c *Console) showBodies(w http.ResponseWriter, r *http.Request) {
 	back(w, r)
 }
 
-// send sends one message, or several copies. In a body, {n} is the number of the copy.
+// send sends one message, or several copies. In a body and a group, {n} is the number of the copy.
 func (c *Console) send(w http.ResponseWriter, r *http.Request) {
 	if !c.form(w, r) {
 		return
@@ -69,32 +76,48 @@ func (c *Console) send(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, http.StatusBadRequest, err)
 		return
 	}
-	name, client := r.PathValue("name"), c.run.Server.Client()
+	name := r.PathValue("name")
 	fifo := strings.HasSuffix(name, ".fifo")
-	for from := 1; from <= count; from += batchSize {
-		in := &awssqs.SendMessageBatchInput{QueueUrl: aws.String(c.run.Server.QueueURL(name))}
-		for n := from; n < from+batchSize && n <= count; n++ {
-			e := types.SendMessageBatchRequestEntry{
-				Id: aws.String(strconv.Itoa(n)), MessageBody: aws.String(strings.ReplaceAll(r.PostFormValue("body"), "{n}", strconv.Itoa(n))),
-			}
-			if group := strings.ReplaceAll(r.PostFormValue("group"), "{n}", strconv.Itoa(n)); group != "" {
-				e.MessageGroupId = &group
-			}
-			if fifo {
-				e.MessageDeduplicationId = aws.String(fmt.Sprintf("console-%d-%d", time.Now().UnixNano(), n))
-			} else if delay > 0 {
-				e.DelaySeconds = int32(delay)
-			}
-			in.Entries = append(in.Entries, e)
+	body := strings.ReplaceAll(r.PostFormValue("body"), "\r\n", "\n") // as browsers send line feeds
+	in := &awssqs.SendMessageBatchInput{QueueUrl: aws.String(c.run.Server.QueueURL(name))}
+	sent, size := 0, 0
+	flush := func() (err error) {
+		if len(in.Entries) == 0 {
+			return nil
 		}
-		out, err := client.SendMessageBatch(r.Context(), in)
+		out, err := c.run.Server.Client().SendMessageBatch(r.Context(), in)
 		if err == nil && len(out.Failed) > 0 {
 			err = fmt.Errorf("message %s: %s: %s", aws.ToString(out.Failed[0].Id), aws.ToString(out.Failed[0].Code), aws.ToString(out.Failed[0].Message))
 		}
-		if err != nil {
-			c.fail(w, r, http.StatusBadRequest, fmt.Errorf("queue %s refuses the message: %w", name, err))
-			return
+		if out != nil {
+			sent += len(out.Successful)
 		}
+		in.Entries, size = nil, 0
+		return err
+	}
+	for n := 1; n <= count && err == nil; n++ {
+		e := types.SendMessageBatchRequestEntry{
+			Id: aws.String(strconv.Itoa(n)), MessageBody: aws.String(strings.ReplaceAll(body, "{n}", strconv.Itoa(n))),
+		}
+		if group := strings.ReplaceAll(r.PostFormValue("group"), "{n}", strconv.Itoa(n)); group != "" {
+			e.MessageGroupId = &group
+		}
+		if fifo {
+			e.MessageDeduplicationId = aws.String(fmt.Sprintf("console-%d-%d", time.Now().UnixNano(), n))
+		} else if delay > 0 {
+			e.DelaySeconds = int32(delay)
+		}
+		if len(in.Entries) == batchSize || size+len(*e.MessageBody) > maxBatch {
+			err = flush()
+		}
+		in.Entries, size = append(in.Entries, e), size+len(*e.MessageBody)
+	}
+	if err == nil {
+		err = flush()
+	}
+	if err != nil {
+		c.fail(w, r, http.StatusBadRequest, fmt.Errorf("queue %s refuses a message after %d were sent: %w", name, sent, err))
+		return
 	}
 	back(w, r)
 }
@@ -124,33 +147,38 @@ func (c *Console) purge(w http.ResponseWriter, r *http.Request) {
 	back(w, r)
 }
 
-// replay moves dead letters of a queue back to where they came from: one by its id, those of a
-// reason, or all.
+// replay moves dead letters of a queue back to where they came from: one by its id, those from a
+// queue with a reason, or all.
 func (c *Console) replay(w http.ResponseWriter, r *http.Request) {
 	if !c.form(w, r) {
 		return
 	}
-	name, id, reason := r.PathValue("name"), r.PostFormValue("id"), r.PostFormValue("reason")
-	c.look()
-	to := map[string][]string{}
+	name, id, from, reason := r.PathValue("name"), r.PostFormValue("id"), r.PostFormValue("from"), r.PostFormValue("reason")
+	var list []*message
 	c.mu.Lock()
-	for _, x := range bySent(slices.Collect(maps.Values(c.model.queue(name).messages))) {
-		if x.deadOf != "" && (id == "" || x.id == id) && (reason == "" || x.deadReason() == reason) {
-			to[x.deadOf] = append(to[x.deadOf], x.id)
+	if q := c.model.queues[name]; q != nil {
+		for _, x := range q.messages {
+			if x.deadOf != "" && (id == "" || x.id == id) && (from == "" || x.deadOf == from && x.deadReason() == reason) {
+				list = append(list, x)
+			}
 		}
+	}
+	to := map[string][]string{}
+	for _, x := range bySent(list) {
+		to[x.deadOf] = append(to[x.deadOf], x.id)
 	}
 	c.mu.Unlock()
-	moved := 0
+	moved, errs := 0, []error(nil)
 	for source, ids := range to {
 		n, err := c.run.Server.Move(name, source, ids...)
-		if err != nil {
-			c.fail(w, r, http.StatusBadRequest, err)
-			return
-		}
-		moved += n
+		moved, errs = moved+n, append(errs, err)
 	}
-	if moved == 0 {
-		c.fail(w, r, http.StatusBadRequest, fmt.Errorf("queue %s has no such dead letter that could be moved: they are in flight, or gone", name))
+	err := errors.Join(errs...)
+	if err == nil && moved < len(list) || len(list) == 0 {
+		err = fmt.Errorf("%d of %d dead letters of queue %s were moved: the others are in flight, delayed, or gone", moved, len(list), name)
+	}
+	if err != nil {
+		c.fail(w, r, http.StatusBadRequest, err)
 		return
 	}
 	back(w, r)

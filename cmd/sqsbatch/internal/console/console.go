@@ -1,11 +1,12 @@
 // Package console serves a web page about a run of the emulators: the queues, what becomes of
 // each message, and why one does not move.
 //
-//	c := console.New("127.0.0.1:0")
+//	c, err := console.Listen("127.0.0.1:0")
+//	…
 //	defer c.Close()
 //	server, err := sqs.Serve(addr, sqs.Config{Observe: c.Observe(nil), ObserveCall: c.ObserveCall(nil)})
 //	…
-//	err = c.Serve(console.Run{Server: server})
+//	c.Serve(console.Run{Server: server})
 //
 // model.go keeps what the emulators tell, why.go explains it, pages.go is what each page shows,
 // act.go is what its buttons do, and page/ has the templates, the script and the styles. The
@@ -33,9 +34,8 @@ import (
 
 // A Console collects what happens, and serves the page. It is safe for concurrent use.
 type Console struct {
-	addr     string
 	run      Run
-	listener net.Listener // of Serve
+	listener net.Listener
 	http     *http.Server
 	served   sync.WaitGroup
 	end      context.CancelFunc
@@ -55,11 +55,10 @@ type Run struct {
 	// about it.
 	Function string
 	Timeout  time.Duration
-	Lambda   bool          // it runs in invocations
-	Outage   time.Duration // that its retries are spaced for, 0 if they are spaced otherwise
-	Kill     func() int    // kills its processes, and returns their number
-	Settings []Setting     // of the function and its event
-	Findings []Finding     // of lint
+	Lambda   bool       // it runs in invocations
+	Kill     func() int // kills its processes, and returns their number
+	Settings []Setting  // of the function and its event
+	Findings []Finding  // of lint
 }
 
 // A Setting is a line of the board.
@@ -70,17 +69,35 @@ type Finding struct{ Rule, Severity, Place, Message string }
 
 // Flag adds the flag --ui, which sets addr to where the page listens.
 func Flag(f *pflag.FlagSet, addr *string) {
-	f.Var(cli.Text(addr, "HOST:PORT"), "ui", "also serve a web page that shows the queues and what becomes of each message, on loopback only; --ui alone takes a free port")
+	f.Var(cli.Text(addr, "HOST:PORT"), "ui", "also serve a web page that shows the queues and what becomes of each message, on loopback only; without an address at a free port")
 	f.Lookup("ui").NoOptDefVal = "127.0.0.1:0"
 }
 
-// New returns a console that collects for a page at addr, nil if that is "": the methods of a nil
-// Console do nothing.
-func New(addr string) *Console {
+// Listen returns a console that collects, and that will serve its page at addr, which must be on
+// loopback: the page shows the messages to anyone who can reach it. It returns nil if addr is "": the
+// methods of a nil Console do nothing.
+func Listen(addr string) (*Console, error) {
 	if addr == "" {
-		return nil
+		return nil, nil
 	}
-	c := &Console{addr: addr, model: newModel(), changed: make(chan struct{})}
+	tcp, err := net.ResolveTCPAddr("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("--ui=%s: %w", addr, err)
+	}
+	if !tcp.IP.IsLoopback() {
+		return nil, fmt.Errorf("--ui=%s is not a loopback address, and the page asks for no password: use 127.0.0.1", addr)
+	}
+	listener, err := net.ListenTCP("tcp", tcp)
+	if err != nil {
+		return nil, fmt.Errorf("--ui=%s: %w", addr, err)
+	}
+	c := newConsole()
+	c.listener = listener
+	return c, nil
+}
+
+func newConsole() *Console {
+	c := &Console{model: newModel(), changed: make(chan struct{})}
 	c.ended, c.end = context.WithCancel(context.Background())
 	return c
 }
@@ -126,27 +143,14 @@ func (c *Console) change(f func(*model)) {
 	c.changed = make(chan struct{})
 }
 
-// Serve listens. The address must be on loopback: the page shows the messages to anyone who can
-// reach it.
-func (c *Console) Serve(run Run) error {
+// Serve begins to answer.
+func (c *Console) Serve(run Run) {
 	if c == nil {
-		return nil
+		return
 	}
-	tcp, err := net.ResolveTCPAddr("tcp", c.addr)
-	if err != nil {
-		return fmt.Errorf("--ui %s: %w", c.addr, err)
-	}
-	if !tcp.IP.IsLoopback() {
-		return fmt.Errorf("--ui %s is not a loopback address, and the page asks for no password: use 127.0.0.1", c.addr)
-	}
-	listener, err := net.ListenTCP("tcp", tcp)
-	if err != nil {
-		return fmt.Errorf("--ui %s: %w", c.addr, err)
-	}
-	c.run, c.listener = run, listener
+	c.run = run
 	c.http = &http.Server{Handler: guard(c.routes()), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
-	c.served.Go(func() { _ = c.http.Serve(listener) }) // it returns when it is closed
-	return nil
+	c.served.Go(func() { _ = c.http.Serve(c.listener) }) // it returns when it is closed
 }
 
 // URL returns the page's address, "" without a console.
@@ -157,14 +161,14 @@ func (c *Console) URL() string {
 	return "http://" + c.listener.Addr().String() + "/"
 }
 
-// Close ends all requests. It does nothing if the console does not serve.
+// Close ends all requests.
 func (c *Console) Close() error {
 	if c == nil {
 		return nil
 	}
 	c.end()
 	if c.http == nil {
-		return nil
+		return c.listener.Close()
 	}
 	err := c.http.Close()
 	c.served.Wait()

@@ -39,9 +39,9 @@ type world struct {
 // steps.fifo.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	c := New("127.0.0.1:0")
+	c := newConsole()
 	server := sqs.New(sqs.Config{Observe: c.Observe(nil), ObserveCall: c.ObserveCall(nil)})
-	t.Cleanup(func() { _ = c.Close(); _ = server.Close() })
+	t.Cleanup(func() { c.end(); _ = server.Close() })
 	c.run = Run{Server: server}
 	w := &world{t, c, server, server.Client()}
 	w.create("dead", nil)
@@ -99,20 +99,14 @@ func (w *world) hide(queue string, m types.Message, seconds int32) {
 // why is what the page says of a message.
 func (w *world) why(id string) string {
 	w.t.Helper()
-	queues := w.c.look()
+	l := w.c.look()
 	w.c.mu.Lock()
 	defer w.c.mu.Unlock()
 	x := w.c.model.messages[id]
 	if x == nil {
 		w.t.Fatalf("there is no message %s", id)
 	}
-	var policy redrive
-	for _, q := range queues {
-		if q.Name == x.queue {
-			policy = policyOf(q)
-		}
-	}
-	return w.c.model.why(x, policy, time.Now()).Text
+	return w.c.model.why(x, l.policies[x.queue], l.at).Text
 }
 
 func (w *world) says(id, want string) {
@@ -146,7 +140,7 @@ func TestWhy_SaysWhatAMessageWaitsFor(t *testing.T) {
 		w.says(first, "no consumer has called ReceiveMessage on this queue")
 		m := w.receive("orders")[0]
 		w.says(first, "A consumer has it at attempt 1.")
-		w.says(first, "1 attempt left, then SQS moves it to dead.")
+		w.says(first, "1 receive left before SQS moves it to dead.")
 		second := w.send("orders", "b")
 		time.Sleep(2 * time.Second)
 		w.says(second, "no consumer has called ReceiveMessage since")
@@ -175,6 +169,10 @@ func TestWhy_SaysWhatAMessageWaitsFor(t *testing.T) {
 		w.says(other, "no message of its group is ahead of it")
 
 		w.must(w.server.Inject(sqs.Fault{Kind: sqs.Throttled, Operation: "ReceiveMessage", Times: 100}))
+		same := func(in *awssqs.SendMessageInput) { in.MessageGroupId = aws.String("k") }
+		again := w.send("steps.fifo", "same", same)
+		w.send("steps.fifo", "same", same)
+		w.says(again, "no message of its group is ahead of it")
 		fresh := w.send("orders", "e")
 		_, _ = w.client.ReceiveMessage(t.Context(), &awssqs.ReceiveMessageInput{QueueUrl: w.url("orders")})
 		w.says(fresh, "the last ReceiveMessage failed with ")
@@ -196,13 +194,14 @@ func TestWhy_SaysHowAMessageEnded(t *testing.T) {
 		failed := w.send("orders", "b")
 		w.hide("orders", w.receive("orders")[0], 30)
 		w.c.Event(track.Record{MessageID: failed, Attempt: 1, Outcome: track.Retry, Reason: "no stock", Duration: time.Second, Allowed: 9 * time.Second, VisibleIn: 30 * time.Second})
-		w.says(failed, "Attempt 1 failed (retry): no stock. It waits for its backoff. 1 attempt left")
+		w.says(failed, "Attempt 1 ended as retry: no stock. It waits for its backoff. 1 receive left")
 		time.Sleep(31 * time.Second)
 		w.receive("orders")
-		w.says(failed, "This is the last of 2 attempts: if it fails, SQS moves it to dead.")
+		w.says(failed, "This was the last of 2 receives: after a failure SQS moves it to dead.")
 		time.Sleep(time.Minute)
+		w.says(failed, "It has used all 2 receives. The next ReceiveMessage moves it to dead.")
 		w.receive("orders")
-		w.says(failed, "SQS moved it here from queue orders after 2 receives: as often as maxReceiveCount allows. Attempt 1 ended as retry: no stock")
+		w.says(failed, "SQS moved it here from queue orders after 2 receives, as many as maxReceiveCount allows. Attempt 1 ended as retry: no stock.")
 
 		// The toolkit sends a copy, which is a new message.
 		source := w.send("orders", "c")
@@ -220,7 +219,7 @@ func TestWhy_SaysHowAMessageEnded(t *testing.T) {
 				t.Errorf("the dead letters do not have %q:\n%s", want, page)
 			}
 		}
-		if got := w.do("/queues/dead/replay", url.Values{"reason": {"unknown sku …"}, "back": {"/dead-letters"}}); got.Code != http.StatusSeeOther || got.Header().Get("Location") != "/dead-letters" {
+		if got := w.do("/queues/dead/replay", url.Values{"from": {"orders"}, "reason": {"unknown sku …"}, "back": {"/dead-letters"}}); got.Code != http.StatusSeeOther || got.Header().Get("Location") != "/dead-letters" {
 			t.Errorf("a replay answers %d: %s", got.Code, got.Body)
 		}
 		w.says(dead, "A replay moved it to queue orders")
@@ -236,14 +235,97 @@ func TestWhy_SaysHowAMessageEnded(t *testing.T) {
 	})
 }
 
-func TestEarliest_IsTheSumOfTheLeastDelays(t *testing.T) {
-	r := redrive{Max: 4, Delays: []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}}
-	due := time.Unix(100, 0)
-	for received, want := range map[int]int64{0: 0, 1: 106, 2: 104, 3: 100, 4: 100, 5: 0} {
-		if got := r.earliest(due, received); want == 0 && !got.IsZero() || want != 0 && got.Unix() != want {
-			t.Errorf("after %d receives the message is dead at %v, not at %d", received, got, want)
+func TestWhy_CountsReceivesOfTheQueueOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.create("grave", nil)
+		w.create("later", map[string]string{"RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":3}`, w.server.QueueARN("grave")), "VisibilityTimeout": "1"})
+		_, err := w.client.SetQueueAttributes(t.Context(), &awssqs.SetQueueAttributesInput{QueueUrl: w.url("orders"), Attributes: map[string]string{
+			"RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":2}`, w.server.QueueARN("later")), "VisibilityTimeout": "1",
+		}})
+		w.must(err)
+		id := w.send("orders", "a")
+		for range 2 {
+			w.receive("orders")
+			time.Sleep(2 * time.Second)
 		}
-	}
+		w.receive("orders")
+		w.says(id, "SQS moved it here from queue orders after 2 receives")
+		w.receive("later")
+		w.says(id, "2 receives left before SQS moves it to grave.")
+		for range 3 {
+			time.Sleep(2 * time.Second)
+			w.receive("later")
+		}
+		w.says(id, "SQS moved it here from queue later after 3 receives")
+	})
+}
+
+func TestWhy_TellsABackoffFromAHeartbeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		id := w.send("orders", "a")
+		w.hide("orders", w.receive("orders")[0], 60) // a heartbeat
+		w.says(id, "A consumer has it at attempt 1.")
+		w.c.Event(track.Record{MessageID: id, Attempt: 1, Outcome: track.CutOff, Reason: "killed", Duration: -1, Allowed: -1, VisibleIn: -1})
+		w.says(id, "Attempt 1 ended as cut-off: killed. It comes back when its visibility timeout ends.")
+
+		// The outcome of the first attempt comes last, as that of a slow batch does.
+		late := w.send("orders", "b")
+		w.hide("orders", w.receive("orders")[0], 0)
+		w.hide("orders", w.receive("orders")[0], 30)
+		for _, n := range []int{2, 1} {
+			w.c.Event(track.Record{MessageID: late, Invocation: n, Attempt: n, Outcome: track.Retry, Reason: fmt.Sprint("reason\nof ", n), Duration: -1, Allowed: -1, VisibleIn: -1})
+		}
+		w.says(late, "Attempt 2 ended as retry: reason\nof 2. It waits for its backoff. This was the last of 2 receives")
+		if page := w.do("/", nil).Body.String(); !strings.Contains(page, "<td>reason of …</td>") {
+			t.Errorf("the board does not group the reason:\n%s", page)
+		}
+	})
+}
+
+func TestReplay_MovesWhatTheGroupHas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.create("invoices", map[string]string{"RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":2}`, w.server.QueueARN("dead"))})
+		for _, queue := range []string{"orders", "invoices"} {
+			w.send(queue, queue)
+			for range 3 {
+				w.receive(queue)
+				time.Sleep(61 * time.Second)
+			}
+		}
+		if got := w.do("/queues/dead/replay", url.Values{"from": {"invoices"}, "reason": {"the consumer gave no reason"}}); got.Code != http.StatusSeeOther {
+			t.Fatalf("the replay answers %d: %s", got.Code, got.Body)
+		}
+		dead := w.server.Snapshot()[0]
+		if len(dead.Messages) != 1 || dead.Messages[0].Body != "orders" {
+			t.Errorf("the dead-letter queue has %+v", dead.Messages)
+		}
+	})
+}
+
+// Who may only send a message cannot say where dead letters go, or what became of others.
+func TestOrigin_MustBeOfAMessageThatIsKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		other := w.send("orders", "a")
+		for _, o := range []partialfailure.Origin{
+			{Reason: "x", MessageID: "unknown", Queue: w.server.QueueARN("orders")},
+			{Reason: "x", MessageID: other, Queue: "arn:aws:sqs:us-east-1:000000000000:steps.fifo"},
+			{Reason: "x", MessageID: other},
+		} {
+			value, _ := o.Value(1000)
+			id := w.send("dead", "spoofed", func(in *awssqs.SendMessageInput) {
+				in.MessageAttributes = map[string]types.MessageAttributeValue{partialfailure.OriginAttribute: {DataType: aws.String("String"), StringValue: &value}}
+			})
+			w.says(id, "It can be received")
+		}
+		w.says(other, "It can be received")
+		if page := w.do("/dead-letters", nil).Body.String(); !strings.Contains(page, "There are no dead letters.") {
+			t.Errorf("a message that was sent is a dead letter:\n%s", page)
+		}
+	})
 }
 
 // The model has no time of its own: it must agree with the emulator after any history.
@@ -256,7 +338,7 @@ func TestModel_AgreesWithTheEmulator(t *testing.T) {
 				queue := []string{"orders", "steps.fifo", "dead"}[r.IntN(3)]
 				switch r.IntN(8) {
 				case 0, 1, 2:
-					w.send(queue, strconv.Itoa(r.Int()), func(in *awssqs.SendMessageInput) {
+					w.send(queue, strconv.Itoa(r.IntN(50)), func(in *awssqs.SendMessageInput) {
 						if queue == "steps.fifo" {
 							in.MessageGroupId = aws.String(strconv.Itoa(r.IntN(3)))
 						} else {
@@ -281,6 +363,14 @@ func TestModel_AgreesWithTheEmulator(t *testing.T) {
 						_, _ = w.client.PurgeQueue(t.Context(), &awssqs.PurgeQueueInput{QueueUrl: w.url(queue)})
 					case 1:
 						w.do("/queues/dead/replay", url.Values{})
+					case 2:
+						_, _ = w.client.SetQueueAttributes(t.Context(), &awssqs.SetQueueAttributesInput{QueueUrl: w.url(queue), Attributes: map[string]string{"DelaySeconds": strconv.Itoa(r.IntN(2) * 30)}})
+					case 3:
+						if queue == "steps.fifo" {
+							_, _ = w.client.DeleteQueue(t.Context(), &awssqs.DeleteQueueInput{QueueUrl: w.url(queue)})
+							time.Sleep(61 * time.Second) // before it may be created again
+							w.create(queue, map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "true"})
+						}
 					}
 					time.Sleep(time.Duration(r.IntN(40_000)) * time.Millisecond)
 				}
@@ -366,8 +456,8 @@ func TestForms_CheckWhatTheyGet(t *testing.T) {
 			{"/queues/steps.fifo/send", url.Values{"body": {"x"}, "count": {"12"}, "group": {"g{n}"}}, 303, ""},
 			{"/queues/orders/send", url.Values{"body": {"x"}, "count": {"0"}}, 400, "count is &#34;0&#34;; it must be a number from 1 to 10000"},
 			{"/queues/orders/send", url.Values{"body": {"x"}, "delay": {"901"}}, 400, "from 0 to 900"},
-			{"/queues/orders/send", url.Values{"body": {"\x01"}}, 400, "queue orders refuses the message"},
-			{"/queues/none/send", url.Values{"body": {"x"}}, 400, "queue none refuses the message"},
+			{"/queues/orders/send", url.Values{"body": {"\x01"}}, 400, "queue orders refuses a message after 0 were sent"},
+			{"/queues/none/send", url.Values{"body": {"x"}}, 400, "queue none refuses a message after 0 were sent"},
 			{"/queues/none/purge", url.Values{}, 400, "not purged"},
 			{"/queues/none/pause", url.Values{}, 404, "no queue"},
 			{"/queues/orders/pause", url.Values{"paused": {"yes"}}, 303, ""},
@@ -380,7 +470,7 @@ func TestForms_CheckWhatTheyGet(t *testing.T) {
 			{"/kill", url.Values{}, 303, ""},
 			{"/bodies", url.Values{"bodies": {"shown"}, "back": {"//evil.example/"}}, 303, ""},
 			{"/bodies", url.Values{"bodies": {"hidden"}, "back": {`/\evil.example`}}, 303, ""},
-			{"/queues/orders/send", url.Values{"body": {strings.Repeat("x", 3<<20)}}, 400, "too large"},
+			{"/queues/orders/send", url.Values{"body": {strings.Repeat("x", 5<<20)}}, 400, "form is too large"},
 		} {
 			got := w.do(x.path, x.form)
 			if got.Code != x.code || !strings.Contains(got.Body.String(), x.says) {
@@ -397,7 +487,7 @@ func TestForms_CheckWhatTheyGet(t *testing.T) {
 		if got := w.server.Queues(); got[1].Delayed != 25 || got[2].Visible != 12 {
 			t.Errorf("the forms sent %+v", got)
 		}
-		if body := w.server.Snapshot("orders")[0].Messages[24].Body; body != "n 25" {
+		if body := w.server.Snapshot()[1].Messages[24].Body; body != "n 25" {
 			t.Errorf("the last message is %q", body)
 		}
 		if w.c.faults != nil {
@@ -422,12 +512,11 @@ func TestGuard_RefusesOtherPages(t *testing.T) {
 			}
 		}
 	})
-	for addr, want := range map[string]string{"0.0.0.0:0": "not a loopback address", "nonsense": "--ui nonsense", "127.0.0.1:99999": "--ui 127.0.0.1:99999"} {
-		c := New(addr)
-		if err := c.Serve(Run{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("--ui %s gives the error %v", addr, err)
+	for addr, want := range map[string]string{"0.0.0.0:0": "not a loopback address", "nonsense": "--ui=nonsense", "127.0.0.1:99999": "--ui=127.0.0.1:99999"} {
+		if c, err := Listen(addr); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("--ui=%s gives the error %v", addr, err)
+			_ = c.Close()
 		}
-		_ = c.Close()
 	}
 }
 
@@ -496,12 +585,13 @@ func TestSlots_AreThoseOfTheLastMinute(t *testing.T) {
 }
 
 func TestServe_TellsOfChanges(t *testing.T) {
-	c := New("127.0.0.1:0")
-	server := sqs.New(sqs.Config{Observe: c.Observe(nil), ObserveCall: c.ObserveCall(nil)})
-	defer server.Close()
-	if err := c.Serve(Run{Server: server}); err != nil {
+	c, err := Listen("127.0.0.1:0")
+	if err != nil {
 		t.Fatal(err)
 	}
+	server := sqs.New(sqs.Config{Observe: c.Observe(nil), ObserveCall: c.ObserveCall(nil)})
+	defer server.Close()
+	c.Serve(Run{Server: server})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	r, _ := http.NewRequestWithContext(ctx, http.MethodGet, c.URL()+"changes", nil)
@@ -532,9 +622,10 @@ func TestServe_TellsOfChanges(t *testing.T) {
 		t.Error(err)
 	}
 	http.DefaultClient.CloseIdleConnections()
-	var none *Console
+	none, err := Listen("")
 	none.Event(nil)
-	if none.Observe(nil) != nil || none.ObserveCall(nil) != nil || none.Serve(Run{}) != nil || none.Close() != nil || none.URL() != "" || New("") != nil {
+	none.Serve(Run{})
+	if err != nil || none != nil || none.Observe(nil) != nil || none.ObserveCall(nil) != nil || none.Close() != nil || none.URL() != "" {
 		t.Error("no console does something")
 	}
 }

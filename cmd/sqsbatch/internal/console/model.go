@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ const (
 	maxSteps      = 100      // of a message
 	maxAttempts   = 100      // of a message
 	maxBatches    = 200      // invocations
-	maxRecent     = 2_000    // attempts
+	maxRecent     = 2_000    // attempts of the slots
 	maxBatchLines = 200      // of an invocation's output
 	maxLine       = 2_000    // bytes of a line, or of a reason
 	plotSeconds   = 120      // of the plots
@@ -33,8 +34,8 @@ type model struct {
 	gone     []*message          // that have left their queues, the oldest first
 	bytes    int                 // of the bodies in gone
 	batches  []*batch            // the latest
-	recent   []handled           // the latest
 	byNumber map[int]*batch
+	recent   []handled // the latest
 	warnings []warning
 	sequence int         // of messages
 	running  map[int]int // process ids by the numbers of processes
@@ -42,12 +43,11 @@ type model struct {
 
 // A queue has the messages of one queue of the emulator, and what happened in the last seconds.
 type queue struct {
-	name         string
-	messages     map[string]*message
-	sent, left   plot      // sent to it; deleted from it
-	lastReceive  time.Time // the end of the last ReceiveMessage
-	lastError    string    // of that call, "" if it succeeded
-	receivedOnce bool
+	name        string
+	messages    map[string]*message
+	sent, left  plot      // sent to it; deleted from it
+	lastReceive time.Time // the end of the last ReceiveMessage, zero if there was none
+	lastError   string    // of that call, "" if it succeeded
 }
 
 type state int
@@ -61,22 +61,22 @@ const (
 
 // A message is one message of the emulator, with everything that happened to it.
 type message struct {
-	number     int // in the order in which they were sent
-	id, queue  string
-	body       string
-	group      string
-	sequenceNo string
-	sent       time.Time
-	state      state
-	due        time.Time // delayed, inFlight: when it becomes visible; visible: since when it is
-	received   int
-	deadOf     string                 // the queue that it was dead-lettered from
-	origin     *partialfailure.Origin // of a dead letter that the toolkit sent
-	asked      bool                   // whether it has an origin
-	movedTo    string                 // the id of the message that it became
-	steps      []step
-	attempts   []attempt
-	dropped    int // steps that are no longer kept
+	number       int // in the order in which messages came to their queues
+	id, queue    string
+	body         string
+	group        string
+	sequenceNo   string
+	sent         time.Time
+	state        state
+	due          time.Time // delayed, inFlight: when it becomes visible; visible: since when it is
+	received     int       // ApproximateReceiveCount, which counts receives from all queues
+	receivedHere int       // from its queue, whose maxReceiveCount counts these
+	deadOf       string    // the queue that it was dead-lettered from
+	origin       *partialfailure.Origin
+	movedTo      string // the id of the message that it became
+	steps        []step
+	attempts     []attempt // by their numbers
+	dropped      int       // steps that are no longer kept
 }
 
 // A step is one event of a message.
@@ -84,7 +84,7 @@ type step struct {
 	at     time.Time
 	kind   sqs.Kind
 	queue  string
-	count  int
+	count  int // of receives
 	hidden time.Duration
 	to     string // the queue that it was moved to
 }
@@ -92,28 +92,27 @@ type step struct {
 // An attempt is the outcome of a message in one invocation, or in one process.
 type attempt struct {
 	track.Record
-	at time.Time // when the outcome was known
+	at      time.Time // when the outcome was known
+	general string    // the reason without what differs from message to message
 }
 
 // A handled is an attempt with its message.
 type handled struct {
-	*attempt
+	attempt
 	id string
 }
 
 // A batch is one invocation.
 type batch struct {
-	number     int
-	requestID  string
-	began      time.Time
-	coldStart  bool
-	records    []*message
-	ended      *track.Ended
-	at         time.Time // its end
-	lines      []string
-	linesLeft  int // lines that are not kept
-	outcomes   map[string]attempt
-	unknownIDs int
+	number    int
+	began     time.Time
+	coldStart bool
+	records   []string // ids of messages
+	ended     *track.Ended
+	at        time.Time // its end
+	lines     []string
+	linesLeft int                // lines that are not kept
+	outcomes  map[string]attempt // by the ids of messages
 }
 
 // A warning is one of the function's or of the tool's. ID is that of a message, if it is about one.
@@ -126,6 +125,7 @@ func newModel() *model {
 	return &model{queues: map[string]*queue{}, messages: map[string]*message{}, byNumber: map[int]*batch{}, running: map[int]int{}}
 }
 
+// queue returns a queue of the emulator.
 func (m *model) queue(name string) *queue {
 	q := m.queues[name]
 	if q == nil {
@@ -133,6 +133,13 @@ func (m *model) queue(name string) *queue {
 		m.queues[name] = q
 	}
 	return q
+}
+
+// forget removes queues that the emulator no longer has. Their messages left when they were deleted.
+func (m *model) forget(queues []sqs.QueueSnapshot) {
+	maps.DeleteFunc(m.queues, func(name string, q *queue) bool {
+		return len(q.messages) == 0 && !slices.ContainsFunc(queues, func(s sqs.QueueSnapshot) bool { return s.Name == name })
+	})
 }
 
 // event applies an event of the emulator.
@@ -145,21 +152,24 @@ func (m *model) event(e sqs.Event) {
 		}
 		return
 	}
+	s := step{at: e.Time, kind: e.Kind, queue: e.Queue, count: e.ReceiveCount, hidden: e.Visibility}
 	x := m.messages[e.MessageID]
+	if e.Kind == sqs.Duplicate { // has the id of the message that was sent before, which may be gone
+		if x != nil {
+			x.add(s)
+		}
+		return
+	}
 	if x == nil {
-		x = m.add(e)
+		x = m.arrive(e.MessageID, e.Queue, e)
 	}
 	x.received = e.ReceiveCount
-	s := step{at: e.Time, kind: e.Kind, queue: e.Queue, count: e.ReceiveCount, hidden: e.Visibility}
 	switch e.Kind {
 	case sqs.Sent:
-		q.sent.add(e.Time)
-		x.state, x.due = visible, e.Time.Add(e.Visibility)
-		if e.Visibility > 0 {
-			x.state = delayed
-		}
+		m.readOrigin(x, e)
 	case sqs.Received:
 		x.state, x.due = inFlight, e.Time.Add(e.Visibility)
+		x.receivedHere++
 	case sqs.Visibility:
 		x.due = e.Time.Add(e.Visibility)
 		if e.Visibility <= 0 {
@@ -173,29 +183,56 @@ func (m *model) event(e sqs.Event) {
 		}
 		m.leave(x)
 	case sqs.Redriven:
-		s.to = e.DeadLetterQueue
+		s.to, s.count = e.DeadLetterQueue, x.receivedHere
 		delete(q.messages, x.id)
-		x.queue, x.deadOf, x.state, x.due = e.DeadLetterQueue, e.Queue, visible, e.Time
-		m.queue(x.queue).messages[x.id] = x
-		m.queue(x.queue).sent.add(e.Time)
+		m.enter(x, e.DeadLetterQueue, e.Time, 0)
+		x.deadOf = e.Queue
 	case sqs.Moved:
-		s.to = e.MovedTo
-		x.movedTo = e.NewMessageID
+		s.to, x.movedTo = e.MovedTo, e.NewMessageID
 		m.leave(x)
-		n := m.add(sqs.Event{MessageID: e.NewMessageID, Queue: e.MovedTo, Body: e.Body, MessageGroupID: e.MessageGroupID, Time: e.Time})
-		n.due = e.Time
-		n.add(step{at: e.Time, kind: sqs.Sent, queue: e.MovedTo})
-		m.queue(e.MovedTo).sent.add(e.Time)
+		m.arrive(e.NewMessageID, e.MovedTo, e).add(step{at: e.Time, kind: sqs.Sent, queue: e.MovedTo, hidden: e.Visibility})
 	}
 	x.add(s)
 }
 
-func (m *model) add(e sqs.Event) *message {
-	m.sequence++
-	x := &message{number: m.sequence, id: e.MessageID, queue: e.Queue, body: e.Body, group: e.MessageGroupID, sequenceNo: e.SequenceNumber, sent: e.Time}
-	m.messages[x.id] = x
-	m.queue(x.queue).messages[x.id] = x
+// arrive adds a message that is new in a queue.
+func (m *model) arrive(id, queue string, e sqs.Event) *message {
+	x := &message{id: id, body: e.Body, group: e.MessageGroupID, sequenceNo: e.SequenceNumber, sent: e.Time}
+	m.messages[id] = x
+	m.enter(x, queue, e.Time, e.Visibility)
 	return x
+}
+
+// enter puts a message into a queue.
+func (m *model) enter(x *message, queue string, at time.Time, delay time.Duration) {
+	m.sequence++
+	x.number, x.queue, x.receivedHere = m.sequence, queue, 0
+	x.state, x.due = visible, at.Add(delay)
+	if delay > 0 {
+		x.state = delayed
+	}
+	q := m.queue(queue)
+	q.messages[x.id] = x
+	q.sent.add(at)
+}
+
+// readOrigin notes where a dead letter came from that the toolkit sent: it is a new message. Anyone
+// who may send to the queue can write such an attribute, so it must name a message that is known.
+func (m *model) readOrigin(x *message, e sqs.Event) {
+	if e.Attribute == nil {
+		return
+	}
+	a, _ := e.Attribute(partialfailure.OriginAttribute)
+	o, err := partialfailure.ParseOrigin(a.String)
+	if err != nil {
+		return
+	}
+	source := m.messages[o.MessageID]
+	if source == nil || source == x || source.queue == x.queue || source.queue != o.Queue[strings.LastIndex(o.Queue, ":")+1:] {
+		return
+	}
+	o.Reason = cut(o.Reason)
+	x.origin, x.deadOf, source.movedTo = &o, source.queue, x.id
 }
 
 // leave takes a message out of its queue, and forgets the oldest ones that have left theirs.
@@ -225,25 +262,18 @@ func (x *message) add(s step) {
 
 // call notes the receives, which say whether there is a consumer.
 func (m *model) call(c sqs.Call) {
-	if c.Operation != "ReceiveMessage" || c.Queue == "" || m.queues[c.Queue] == nil {
-		return
+	if c.Operation != "ReceiveMessage" || c.Error == "no answer" || c.Error != "" && m.queues[c.Queue] == nil {
+		return // a client that left, or a queue that there may not be
 	}
-	q := m.queues[c.Queue]
-	q.lastReceive, q.lastError, q.receivedOnce = c.Ended, c.Error, true
+	q := m.queue(c.Queue)
+	q.lastReceive, q.lastError = c.Ended, c.Error
 }
 
 // tracked applies an event of the function.
 func (m *model) tracked(e track.Event, at time.Time) {
 	switch e := e.(type) {
 	case track.Started:
-		b := &batch{number: e.Invocation, requestID: e.RequestID, began: at, coldStart: e.ColdStart, outcomes: map[string]attempt{}}
-		for _, id := range e.MessageIDs {
-			if x := m.messages[id]; x != nil {
-				b.records = append(b.records, x)
-			} else {
-				b.unknownIDs++
-			}
-		}
+		b := &batch{number: e.Invocation, began: at, coldStart: e.ColdStart, records: e.MessageIDs, outcomes: map[string]attempt{}}
 		m.batches = append(m.batches, b)
 		m.byNumber[b.number] = b
 		if len(m.batches) > maxBatches {
@@ -254,6 +284,7 @@ func (m *model) tracked(e track.Event, at time.Time) {
 		m.record(e, at)
 	case track.Ended:
 		if b := m.byNumber[e.Invocation]; b != nil {
+			e.Error, e.AllFailed = cut(e.Error), cut(e.AllFailed)
 			b.ended, b.at = &e, at
 			if e.Duration >= 0 {
 				b.at = b.began.Add(e.Duration)
@@ -270,7 +301,7 @@ func (m *model) tracked(e track.Event, at time.Time) {
 			b.linesLeft++
 		}
 	case track.Warning:
-		m.warnings = append(m.warnings, warning{at, cut(e.Text), e.MessageID})
+		m.warnings = append(m.warnings, warning{at, cut(e.Text), cut(e.MessageID)})
 		if len(m.warnings) > maxSteps {
 			m.warnings = slices.Delete(m.warnings, 0, 1)
 		}
@@ -284,8 +315,8 @@ func (m *model) record(r track.Record, at time.Time) {
 	if x == nil {
 		return
 	}
-	r.Reason, r.Body = cut(r.Reason), ""
-	a := attempt{r, at}
+	r.Reason, r.Outcome, r.PanickedAt, r.Body = cut(r.Reason), cut(r.Outcome), cut(r.PanickedAt), ""
+	a := attempt{r, at, general(r.Reason)}
 	i := slices.IndexFunc(x.attempts, func(other attempt) bool {
 		return other.Invocation == r.Invocation && other.Attempt == r.Attempt && other.Process == r.Process
 	})
@@ -298,34 +329,15 @@ func (m *model) record(r track.Record, at time.Time) {
 	default:
 		x.attempts = append(x.attempts, a)
 	}
+	// The outcomes of a batch come when it ends, those of later attempts perhaps before.
+	slices.SortStableFunc(x.attempts, func(a, b attempt) int { return cmp.Compare(a.Attempt, b.Attempt) })
 	if i < 0 && r.Process > 0 && r.Duration >= 0 {
-		if m.recent = append(m.recent, handled{&a, x.id}); len(m.recent) > maxRecent {
+		if m.recent = append(m.recent, handled{a, x.id}); len(m.recent) > maxRecent {
 			m.recent = slices.Delete(m.recent, 0, 1)
 		}
 	}
 	if b := m.byNumber[r.Invocation]; b != nil {
 		b.outcomes[x.id] = a
-	}
-}
-
-// readOrigins notes where dead letters came from that the toolkit sent: they are new messages.
-func (m *model) readOrigins(queues []sqs.QueueSnapshot) {
-	for _, q := range queues {
-		for _, s := range q.Messages {
-			x := m.messages[s.MessageID]
-			if x == nil || x.asked {
-				continue
-			}
-			x.asked = true
-			o, err := partialfailure.ParseOrigin(s.Attributes[partialfailure.OriginAttribute].String)
-			if err != nil || x.deadOf != "" {
-				continue
-			}
-			x.origin, x.deadOf = &o, o.Queue[strings.LastIndex(o.Queue, ":")+1:]
-			if source := m.messages[o.MessageID]; source != nil && source != x {
-				source.movedTo = x.id
-			}
-		}
 	}
 }
 
@@ -355,10 +367,12 @@ func (x *message) now(at time.Time) state {
 	return x.state
 }
 
-// bySent sorts messages by the order in which they were sent.
-func bySent(list []*message) []*message {
-	slices.SortFunc(list, func(a, b *message) int { return cmp.Compare(a.number, b.number) })
-	return list
+var particular = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9]+`)
+
+// general leaves numbers, ids and line breaks out of a reason, so that messages with the same problem
+// have the same one.
+func general(reason string) string {
+	return strings.Join(strings.Fields(particular.ReplaceAllString(reason, "…")), " ")
 }
 
 func cut(text string) string {
@@ -386,7 +400,7 @@ func (p *plot) advance(second int64) {
 	p.second = max(p.second, second)
 }
 
-// values returns the counts of the seconds before at, the oldest first.
+// values returns the counts of the seconds up to a time, the oldest first.
 func (p *plot) values(at time.Time) []int {
 	p.advance(at.Unix())
 	list := make([]int, 0, plotSeconds)

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +17,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/internal/settle"
 )
 
 // A page is what the templates have.
@@ -27,6 +25,7 @@ type page struct {
 	Run     Run
 	Back    string // the path and the query of this page, for forms
 	Bodies  bool   // bodies are shown
+	Still   bool   // the page is about what the user did, and does not change
 	Content any
 }
 
@@ -51,8 +50,8 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, status int, nam
 	if cookie, err := r.Cookie(bodiesCookie); err == nil {
 		p.Bodies = cookie.Value == "shown"
 	}
-	if r.Method != http.MethodGet {
-		p.Back = "/"
+	if p.Still = name == "error.html"; r.Method != http.MethodGet {
+		p.Back = backTo(r)
 	}
 	var out bytes.Buffer
 	if err := templates.ExecuteTemplate(&out, name, p); err != nil {
@@ -66,7 +65,11 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, status int, nam
 
 // fail answers with a page that says what is wrong.
 func (c *Console) fail(w http.ResponseWriter, r *http.Request, status int, err error) {
-	c.render(w, r, status, "error.html", "Not done", err.Error())
+	title := "Error"
+	if status == http.StatusNotFound {
+		title = "Not found"
+	}
+	c.render(w, r, status, "error.html", title, err.Error())
 }
 
 // A queueRow is a queue of the board.
@@ -107,53 +110,47 @@ func (p *plot) view(at time.Time) (v plotView) {
 	return v
 }
 
-// look returns the queues, after it has noted the origins of new dead letters.
-func (c *Console) look() []sqs.QueueSnapshot {
-	queues := c.run.Server.Queues()
-	var names []string
+// A look is what the emulator says of its queues at a time.
+type look struct {
+	queues   []sqs.QueueSnapshot
+	policies map[string]redrive
+	at       time.Time
+}
+
+// look asks the emulator. c must not be locked: the emulator calls Observe with its own lock.
+func (c *Console) look() look {
+	l := look{c.run.Server.Queues(), map[string]redrive{}, time.Now()}
+	for _, q := range l.queues {
+		l.policies[q.Name] = policyOf(q)
+	}
 	c.mu.Lock()
-	for _, q := range queues {
-		dead := policyOf(q).Queue
-		if held := c.model.queues[dead]; held != nil && !slices.Contains(names, dead) {
-			for _, x := range held.messages {
-				if !x.asked {
-					names = append(names, dead)
-					break
-				}
-			}
-		}
-	}
-	c.mu.Unlock()
-	if len(names) > 0 {
-		found := c.run.Server.Snapshot(names...) // without the lock, since the server calls Observe
-		c.mu.Lock()
-		c.model.readOrigins(found)
-		c.mu.Unlock()
-	}
-	return queues
+	defer c.mu.Unlock()
+	c.model.forget(l.queues)
+	return l
 }
 
 // policyOf reads a queue's RedrivePolicy.
 func policyOf(q sqs.QueueSnapshot) redrive {
+	r := redrive{Paused: q.Paused}
 	var policy struct {
 		Target string          `json:"deadLetterTargetArn"`
 		Max    json.RawMessage `json:"maxReceiveCount"` // a number, or a text with one
 	}
-	if json.Unmarshal([]byte(q.Attributes["RedrivePolicy"]), &policy) != nil {
-		return redrive{Paused: q.Paused}
+	if json.Unmarshal([]byte(q.Attributes["RedrivePolicy"]), &policy) == nil {
+		r.Queue = policy.Target[strings.LastIndex(policy.Target, ":")+1:]
+		r.Max, _ = strconv.Atoi(strings.Trim(string(policy.Max), `"`))
 	}
-	n, _ := strconv.Atoi(strings.Trim(string(policy.Max), `"`))
-	return redrive{Queue: policy.Target[strings.LastIndex(policy.Target, ":")+1:], Max: n, Paused: q.Paused}
+	return r
 }
 
 // queueRows lists the queues. c is locked.
-func (c *Console) queueRows(queues []sqs.QueueSnapshot, at time.Time) []queueRow {
-	rows, index := make([]queueRow, len(queues)), map[string]int{}
-	for i, s := range queues {
-		q, policy := c.model.queue(s.Name), policyOf(s)
+func (c *Console) queueRows(l look) []queueRow {
+	rows, index := make([]queueRow, len(l.queues)), map[string]int{}
+	for i, s := range l.queues {
+		q, policy := c.model.queue(s.Name), l.policies[s.Name]
 		rows[i] = queueRow{
 			Name: s.Name, Visible: s.Visible, InFlight: s.InFlight, Delayed: s.Delayed, DeadLetters: policy.Queue, Max: policy.Max,
-			Sent: q.sent.view(at), Left: q.left.view(at), Paused: s.Paused,
+			Sent: q.sent.view(l.at), Left: q.left.view(l.at), Paused: s.Paused,
 		}
 		for _, x := range q.messages {
 			if rows[i].Oldest.IsZero() || x.sent.Before(rows[i].Oldest) {
@@ -173,18 +170,22 @@ func (c *Console) queueRows(queues []sqs.QueueSnapshot, at time.Time) []queueRow
 
 // A row is a message of a list.
 type row struct {
-	ID, Queue, Body, State string
-	Group                  string
-	Sent, Until            time.Time
-	Attempt                int
-	Outcome, Reason        string
+	ID, Queue, Body string
+	State           phase
+	Group           string
+	Sent, Until     time.Time
+	Attempt         int
+	Outcome, Reason string
 }
 
 const shownBody = 120 // characters of a body in a list
 
-func (x *message) row(at time.Time) row {
-	r := row{ID: x.id, Queue: x.queue, Body: show.Brief(show.Body(x.body), shownBody), State: x.stateName(at), Group: x.group, Sent: x.sent, Attempt: x.received}
-	if s := x.now(at); s == inFlight || s == delayed {
+func (x *message) row(l look) row {
+	r := row{
+		ID: x.id, Queue: x.queue, Body: show.Brief(show.Body(x.body), shownBody), State: x.phase(l.policies[x.queue], l.at), Group: x.group,
+		Sent: x.sent, Attempt: x.received,
+	}
+	if s := x.now(l.at); s == inFlight || s == delayed {
 		r.Until = x.due
 	}
 	if a := x.last(); a != nil {
@@ -195,30 +196,22 @@ func (x *message) row(at time.Time) row {
 	return r
 }
 
-func (x *message) stateName(at time.Time) string {
-	switch x.now(at) {
-	case visible:
-		if x.deadOf != "" {
-			return "dead letter"
-		}
-		return "visible"
-	case delayed:
-		return "delayed"
-	case inFlight:
-		if a := x.last(); a != nil && a.Attempt == x.received && !a.Done() {
-			return "backoff"
-		}
-		return "in flight"
+// rows are those of messages. c is not locked.
+func (c *Console) rows(list []*message, l look) (rows []row) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, x := range list {
+		rows = append(rows, x.row(l))
 	}
-	s, _ := x.lastStep(sqs.Deleted, sqs.Expired, sqs.Purged, sqs.Moved)
-	return string(s.kind)
+	return rows
 }
 
-// A failure is what records failed with.
+// A failure is what messages failed with.
 type failure struct {
 	Outcome, Reason string
 	Count           int
 	Latest          row
+	latest          *message
 	at              time.Time
 }
 
@@ -226,8 +219,7 @@ type failure struct {
 const maxShown = 20
 
 func (c *Console) board(w http.ResponseWriter, r *http.Request) {
-	queues, now := c.look(), time.Now()
-	c.mu.Lock()
+	l := c.look()
 	content := struct {
 		Run
 		Endpoint string
@@ -237,108 +229,125 @@ func (c *Console) board(w http.ResponseWriter, r *http.Request) {
 		Failures []failure
 		Warnings []warning
 		Faults   []sqs.Fault
-	}{Run: c.run, Endpoint: c.run.Server.URL(), Queues: c.queueRows(queues, now), Failures: c.failures(now), Faults: c.faults}
-	var held []*message
+	}{Run: c.run, Endpoint: c.run.Server.URL()}
+	type inFlightMessage struct {
+		*message
+		due    time.Time
+		number int
+	}
+	var all []inFlightMessage
+	c.mu.Lock()
+	content.Queues, content.Failures = c.queueRows(l), c.failures(l)
 	for _, q := range c.model.queues {
 		for _, x := range q.messages {
-			if x.now(now) == inFlight {
-				held = append(held, x)
+			if x.now(l.at) == inFlight {
+				all = append(all, inFlightMessage{x, x.due, x.number})
 			}
 		}
 	}
-	slices.SortFunc(held, func(a, b *message) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.number, b.number)) })
-	for _, x := range held[:min(len(held), maxShown)] {
-		content.InFlight = append(content.InFlight, x.row(now))
-	}
-	content.More = len(held) - len(content.InFlight)
-	content.Warnings = slices.Clone(c.model.warnings)
-	slices.Reverse(content.Warnings)
+	content.Warnings, content.Faults = slices.Clone(c.model.warnings), slices.Clone(c.faults)
 	c.mu.Unlock()
+	slices.SortFunc(all, func(a, b inFlightMessage) int { return cmp.Or(a.due.Compare(b.due), a.number-b.number) })
+	var first []*message
+	for _, x := range all[:min(len(all), maxShown)] {
+		first = append(first, x.message)
+	}
+	content.InFlight, content.More = c.rows(first, l), len(all)-len(first)
+	slices.Reverse(content.Warnings)
 	c.render(w, r, http.StatusOK, "board.html", "Board", content)
 }
 
 // failures groups the messages in queues by what they last failed with, the most frequent first.
-func (c *Console) failures(at time.Time) (list []failure) {
+func (c *Console) failures(l look) (list []failure) {
 	index := map[[2]string]int{}
 	for _, q := range c.model.queues {
 		for _, x := range q.messages {
 			a := x.last()
-			if a == nil || a.Done() {
+			if a == nil || a.Done() || x.deadOf != "" {
 				continue
 			}
-			key := [2]string{a.Outcome, general(a.Reason)}
+			key := [2]string{a.Outcome, a.general}
 			i, ok := index[key]
 			if !ok {
 				i = len(list)
 				index[key] = i
-				list = append(list, failure{Outcome: a.Outcome, Reason: key[1]})
+				list = append(list, failure{Outcome: key[0], Reason: key[1]})
 			}
-			if f := &list[i]; f.Count == 0 || a.at.After(f.at) {
-				f.Latest, f.at = x.row(at), a.at
+			f := &list[i]
+			if f.latest == nil || a.at.After(f.at) {
+				f.latest, f.at = x, a.at
 			}
-			list[i].Count++
+			f.Count++
 		}
 	}
 	slices.SortFunc(list, func(a, b failure) int { return cmp.Or(b.Count-a.Count, cmp.Compare(a.Reason, b.Reason)) })
-	return list[:min(len(list), maxShown)]
+	list = list[:min(len(list), maxShown)]
+	for i := range list {
+		list[i].Latest = list[i].latest.row(l)
+	}
+	return list
 }
 
 // pageSize is the number of messages of a page.
 const pageSize = 100
 
 func (c *Console) queuePage(w http.ResponseWriter, r *http.Request) {
-	name, now := r.PathValue("name"), time.Now()
-	queues := c.look()
-	i := slices.IndexFunc(queues, func(q sqs.QueueSnapshot) bool { return q.Name == name })
+	l, name := c.look(), r.PathValue("name")
+	i := slices.IndexFunc(l.queues, func(q sqs.QueueSnapshot) bool { return q.Name == name })
 	if i < 0 {
 		c.fail(w, r, http.StatusNotFound, fmt.Errorf("there is no queue %s", name))
 		return
 	}
 	find, want := strings.TrimSpace(r.URL.Query().Get("find")), r.URL.Query().Get("state")
-	at, _ := strconv.Atoi(r.URL.Query().Get("page"))
-	c.mu.Lock()
+	page, _ := strconv.Atoi(r.URL.Query().Get("page"))
 	content := struct {
 		queueRow
 		URL, Find, State, NextPage, PrevPage string
 		FIFO                                 bool
 		Attributes                           []Setting
 		Rows                                 []row
-		Matching, From                       int
-		States                               []string
-	}{Find: find, State: want, FIFO: strings.HasSuffix(name, ".fifo"), URL: queues[i].URL, States: []string{"visible", "in flight", "backoff", "delayed", "dead letter"}}
-	content.queueRow = c.queueRows(queues, now)[i]
-	var list []*message
-	q := c.model.queue(name)
-	for _, x := range q.messages {
-		if (want == "" || x.stateName(now) == want) && x.has(find) {
-			list = append(list, x)
+		Matching                             int
+		States                               []phase
+	}{Find: find, State: want, FIFO: strings.HasSuffix(name, ".fifo"), URL: l.queues[i].URL, States: phases}
+	type numbered struct {
+		*message
+		number int
+	}
+	var list []numbered
+	c.mu.Lock()
+	content.queueRow = c.queueRows(l)[i]
+	for _, x := range c.model.queue(name).messages {
+		if (want == "" || string(x.phase(l.policies[name], l.at)) == want) && x.has(find) {
+			list = append(list, numbered{x, x.number})
 		}
 	}
 	if want == "" && find != "" { // a message that is looked for may have left
 		for _, x := range c.model.gone {
 			if x.queue == name && x.has(find) {
-				list = append(list, x)
+				list = append(list, numbered{x, x.number})
 			}
 		}
 	}
-	bySent(list)
-	at = max(0, min(at, (len(list)-1)/pageSize))
-	content.Matching, content.From = len(list), at*pageSize+1
-	for _, x := range list[at*pageSize : min(len(list), (at+1)*pageSize)] {
-		content.Rows = append(content.Rows, x.row(now))
-	}
 	c.mu.Unlock()
+	slices.SortFunc(list, func(a, b numbered) int { return a.number - b.number })
+	page = max(0, min(page, (len(list)-1)/pageSize))
+	content.Matching = len(list)
+	var shown []*message
+	for _, x := range list[page*pageSize : min(len(list), (page+1)*pageSize)] {
+		shown = append(shown, x.message)
+	}
+	content.Rows = c.rows(shown, l)
 	link := func(n int) string {
 		return "?" + url.Values{"find": {find}, "state": {want}, "page": {strconv.Itoa(n)}}.Encode()
 	}
-	if at > 0 {
-		content.PrevPage = link(at - 1)
+	if page > 0 {
+		content.PrevPage = link(page - 1)
 	}
-	if (at+1)*pageSize < len(list) {
-		content.NextPage = link(at + 1)
+	if (page+1)*pageSize < len(list) {
+		content.NextPage = link(page + 1)
 	}
-	for _, n := range slices.Sorted(maps.Keys(queues[i].Attributes)) {
-		content.Attributes = append(content.Attributes, Setting{n, queues[i].Attributes[n]})
+	for _, n := range slices.Sorted(maps.Keys(l.queues[i].Attributes)) {
+		content.Attributes = append(content.Attributes, Setting{n, l.queues[i].Attributes[n]})
 	}
 	c.render(w, r, http.StatusOK, "queue.html", "Queue "+name, content)
 }
@@ -350,20 +359,20 @@ func (x *message) has(text string) bool {
 
 // An event is a line of a message's page: what happened to it in a queue, or how an attempt ended.
 type event struct {
-	At                     time.Time
-	What, Queue, Text      string
-	Outcome                string
-	Attempt                int
-	Invocation, Process    int
-	Duration, Allowed      time.Duration // negative if unknown
-	Used                   int           // percent of the time allowed
-	PanickedAt             string
-	Lines                  []string
-	OtherLines, MissingLog int
+	At                  time.Time
+	What, Queue, Text   string
+	Outcome             string
+	Attempt             int
+	Invocation, Process int
+	Duration, Allowed   time.Duration // negative if unknown
+	Used                int           // percent of the time allowed
+	PanickedAt          string
+	Lines               []string
+	OtherLines          int
 }
 
 func (c *Console) messagePage(w http.ResponseWriter, r *http.Request) {
-	queues, now := c.look(), time.Now()
+	l := c.look()
 	c.mu.Lock()
 	x := c.model.messages[r.PathValue("id")]
 	if x == nil {
@@ -371,26 +380,22 @@ func (c *Console) messagePage(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, http.StatusNotFound, fmt.Errorf("there is no message %s: it was never sent, or it has been gone for so long that it is no longer kept", r.PathValue("id")))
 		return
 	}
-	var policy redrive
-	if i := slices.IndexFunc(queues, func(q sqs.QueueSnapshot) bool { return q.Name == x.queue }); i >= 0 {
-		policy = policyOf(queues[i])
-		if c.run.Outage > 0 {
-			policy.Delays, _ = settle.Delays(c.run.Outage, policy.Max)
-		}
-	}
 	content := struct {
 		row
-		Body, SequenceNumber, DeadOf, MovedTo string
-		Size                                  int
-		Why                                   reason
-		About                                 string // the id of the message of Why
-		Dropped                               int
-		Events                                []event
-	}{row: x.row(now), Body: x.body, Size: len(x.body), SequenceNumber: x.sequenceNo, DeadOf: x.deadOf, MovedTo: x.movedTo, Why: c.model.why(x, policy, now), Dropped: x.dropped}
+		Body, SequenceNumber, DeadOf string
+		Received, Size               int
+		Why                          reason
+		About                        string // the id of the message of Why
+		Dropped                      int
+		Replay                       bool
+		Events                       []event
+	}{
+		row: x.row(l), Body: x.body, Size: len(x.body), SequenceNumber: x.sequenceNo, DeadOf: x.deadOf, Received: x.received,
+		Why: c.model.why(x, l.policies[x.queue], l.at), Dropped: x.dropped, Replay: x.deadOf != "" && x.now(l.at) == visible, Events: c.model.events(x),
+	}
 	if content.Why.Message != nil {
 		content.About = content.Why.Message.id
 	}
-	content.Events = c.model.events(x)
 	c.mu.Unlock()
 	c.render(w, r, http.StatusOK, "message.html", "Message "+x.id, content)
 }
@@ -412,6 +417,8 @@ func (m *model) events(x *message) (list []event) {
 			e.Text = "moved to the dead-letter queue " + s.to
 		case s.kind == sqs.Moved:
 			e.Text = "moved to queue " + s.to
+		case s.kind == sqs.Duplicate:
+			e.Text = "sent again with its deduplication id: SQS keeps one"
 		}
 		list = append(list, e)
 	}
@@ -424,14 +431,14 @@ func (m *model) events(x *message) (list []event) {
 			e.Used = int(100 * a.Duration / a.Allowed)
 		}
 		if b := m.byNumber[a.Invocation]; b != nil {
-			for _, l := range b.lines {
-				if strings.Contains(l, x.id) {
-					e.Lines = append(e.Lines, l)
+			e.OtherLines = b.linesLeft
+			for _, text := range b.lines {
+				if strings.Contains(text, x.id) {
+					e.Lines = append(e.Lines, text)
 				} else {
 					e.OtherLines++
 				}
 			}
-			e.MissingLog = b.linesLeft
 		}
 		list = append(list, e)
 	}
@@ -444,33 +451,39 @@ type deadGroup struct {
 	Queue, From, Reason string
 	Count               int
 	Rows                []row
+	first               []*message
 }
 
 func (c *Console) deadPage(w http.ResponseWriter, r *http.Request) {
-	queues, now := c.look(), time.Now()
-	c.mu.Lock()
+	l := c.look()
 	var groups []*deadGroup
 	index, total := map[[3]string]*deadGroup{}, map[string]int{}
-	for _, s := range queues {
-		for _, x := range bySent(slices.Collect(maps.Values(c.model.queue(s.Name).messages))) {
-			if x.deadOf == "" {
-				continue
+	c.mu.Lock()
+	var list []*message
+	for _, q := range c.model.queues {
+		for _, x := range q.messages {
+			if x.deadOf != "" {
+				list = append(list, x)
 			}
-			total[s.Name]++
-			g := deadGroup{Queue: s.Name, From: x.deadOf, Reason: x.deadReason()}
-			key := [3]string{g.Queue, g.From, g.Reason}
-			if index[key] == nil {
-				index[key] = &g
-				groups = append(groups, &g)
-			}
-			at := index[key]
-			if at.Count++; at.Count <= maxShown {
-				at.Rows = append(at.Rows, x.row(now))
-			}
+		}
+	}
+	for _, x := range bySent(list) {
+		total[x.queue]++
+		key := [3]string{x.queue, x.deadOf, x.deadReason()}
+		g := index[key]
+		if g == nil {
+			g = &deadGroup{Queue: key[0], From: key[1], Reason: key[2]}
+			index[key], groups = g, append(groups, g)
+		}
+		if g.Count++; g.Count <= maxShown {
+			g.first = append(g.first, x)
 		}
 	}
 	c.mu.Unlock()
 	slices.SortStableFunc(groups, func(a, b *deadGroup) int { return b.Count - a.Count })
+	for _, g := range groups {
+		g.Rows = c.rows(g.first, l)
+	}
 	c.render(w, r, http.StatusOK, "dead.html", "Dead letters", struct {
 		Groups []*deadGroup
 		Queues map[string]int
@@ -481,30 +494,23 @@ func (c *Console) deadPage(w http.ResponseWriter, r *http.Request) {
 func (x *message) deadReason() string {
 	text := ""
 	if a := x.lastFailure(); x.origin != nil {
-		text = x.origin.Reason
+		text = general(x.origin.Reason)
 	} else if a != nil {
-		text = a.Reason
+		text = a.general
 	}
-	return cmp.Or(general(text), "the consumer gave no reason")
+	return cmp.Or(text, "the consumer gave no reason")
 }
-
-var particular = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9]+`)
-
-// general leaves numbers and ids out of a reason, so that messages with the same problem have
-// the same one.
-func general(reason string) string { return particular.ReplaceAllString(reason, "…") }
 
 // A bar is a record of an invocation in the timeline.
 type bar struct {
-	ID, Outcome, Reason, Label string
-	X, Y, Width                float64
+	ID, Outcome, Label string
+	X, Y, Width        float64
 }
 
 // A batchView is an invocation of the timeline. Its times are in percent of its duration, or of the
 // timeout if that is the scale.
 type batchView struct {
 	Number           int
-	RequestID        string
 	Began            time.Time
 	ColdStart        bool
 	Duration         time.Duration // so far, while it runs
@@ -563,7 +569,7 @@ func (b *batch) starts() (times map[string]time.Duration, cutoff time.Duration) 
 }
 
 func (b *batch) view(scale time.Duration, now time.Time) batchView {
-	v := batchView{Number: b.number, RequestID: b.requestID, Began: b.began, ColdStart: b.coldStart, Records: len(b.records) + b.unknownIDs, Running: b.ended == nil, Lines: b.lines, LinesLeft: b.linesLeft}
+	v := batchView{Number: b.number, Began: b.began, ColdStart: b.coldStart, Records: len(b.records), Running: b.ended == nil, Lines: b.lines, LinesLeft: b.linesLeft}
 	end := now
 	if b.ended != nil {
 		end = b.at
@@ -577,14 +583,14 @@ func (b *batch) view(scale time.Duration, now time.Time) batchView {
 	if scale > 0 && cutoff > 0 && cutoff < whole {
 		v.Cutoff = percent(cutoff)
 	}
-	for i, x := range b.records[:min(len(b.records), maxBars)] {
-		one := bar{ID: x.id, Y: float64(i * (barHeight + 2)), Width: percent(v.Duration), Outcome: "running", Label: "Message " + x.id + ": it has no outcome yet"}
-		if a, ok := b.outcomes[x.id]; ok {
-			one.Outcome, one.Reason = a.Outcome, a.Reason
-			one.Label = fmt.Sprintf("Message %s: %s", x.id, a.Outcome)
+	for i, id := range b.records[:min(len(b.records), maxBars)] {
+		one := bar{ID: id, Y: float64(i * (barHeight + 2)), Width: percent(v.Duration), Outcome: "running", Label: "Message " + id + ": it has no outcome yet"}
+		if a, ok := b.outcomes[id]; ok {
+			one.Outcome = a.Outcome
+			one.Label = fmt.Sprintf("Message %s: %s", id, a.Outcome)
 			one.X, one.Width = max(0, v.End-leastWidth), leastWidth // it was not handled
 			if a.Duration >= 0 {
-				one.X = min(percent(begun[x.id]), 100-leastWidth)
+				one.X = min(percent(begun[id]), 100-leastWidth)
 				one.Width = max(leastWidth, percent(a.Duration))
 				one.Label += " after " + duration(a.Duration)
 			}

@@ -62,15 +62,19 @@ func runWith(ctx context.Context, o options, tio cli.IO, builder build.Builder) 
 		text = view.NewText(stdout, view.Detect(tio.Stdout))
 		v = text
 	}
+	page, err := console.Listen(o.ui)
+	if err != nil {
+		return err
+	}
+	defer page.Close()
 	go tio.EachInterrupt(kill, func(n int) {
 		cancel(errInterrupted)
 		if n > 1 {
 			stopNow()
 		}
 	})
-	r := &run{o: o, builder: builder, stdin: tio.Stdin, stderr: tio.Stderr, view: v, cancel: cancel, kill: kill, stopNow: stopNow, page: console.New(o.ui)}
-	defer r.page.Close()
-	err := r.run(ctx)
+	r := &run{o: o, builder: builder, stdin: tio.Stdin, stderr: tio.Stderr, view: v, cancel: cancel, kill: kill, stopNow: stopNow, page: page}
+	err = r.run(ctx)
 	if errors.Is(err, errInterrupted) && !o.once {
 		err = nil
 	}
@@ -123,9 +127,7 @@ func (r *run) run(ctx context.Context) error {
 	}
 	defer s.close()
 	header := s.header()
-	if err := r.page.Serve(s.shown(header)); err != nil {
-		return err
-	}
+	r.page.Serve(s.shown(header))
 	header.Page = r.page.URL()
 	r.view.Header(header)
 

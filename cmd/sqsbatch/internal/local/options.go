@@ -125,7 +125,7 @@ func (o *options) flags(cmd *cobra.Command) {
 		f.Var(cli.Hosts(&o.hosts), "allow-host", "a name by which clients may reach the endpoint, besides localhost, such as host.docker.internal from a container; may be repeated")
 	})
 	cli.Section(cmd, "While it runs", func(f *pflag.FlagSet) {
-		f.BoolVar(&o.watch, "watch", false, "build the function again when one of its files changes, and go on with it; the queues keep their messages")
+		f.BoolVar(&o.watch, "watch", false, "build the function again when a source file changes, and restart it; messages stay in the queues")
 	})
 	cli.Section(cmd, "How it ends", func(f *pflag.FlagSet) {
 		f.BoolVar(&o.once, "once", false, "end when every message is deleted or dead-lettered")

@@ -269,7 +269,7 @@ func (s *stack) header() view.Header {
 
 // shown returns what the page shows of the function.
 func (s *stack) shown(h view.Header) console.Run {
-	run := console.Run{Server: s.server, Function: h.Function, Timeout: h.Timeout, Lambda: s.o.mode == modeLambda, Outage: s.outage(), Kill: s.killProcesses}
+	run := console.Run{Server: s.server, Function: h.Function, Timeout: h.Timeout, Lambda: s.o.mode == modeLambda, Kill: s.killProcesses}
 	for _, f := range s.found {
 		run.Findings = append(run.Findings, console.Finding{Rule: f.ID, Severity: string(f.Severity), Place: f.Pos.String(), Message: f.Message})
 	}
@@ -281,7 +281,9 @@ func (s *stack) shown(h view.Header) console.Run {
 	if run.Lambda {
 		add("Batch size", strconv.Itoa(h.BatchSize))
 		add("Window", h.Window.String())
-		add("Maximum concurrency", cmp.Or(strings.TrimPrefix(strconv.Itoa(h.MaximumConcurrency), "0"), "none"))
+		if h.MaximumConcurrency > 0 {
+			add("Maximum concurrency", strconv.Itoa(h.MaximumConcurrency))
+		}
 		add("ReportBatchItemFailures", strconv.FormatBool(h.ReportBatchItemFailures))
 	} else {
 		add("Processes", strconv.Itoa(h.Processes))
@@ -291,17 +293,6 @@ func (s *stack) shown(h view.Header) console.Run {
 		add(name, value)
 	}
 	return run
-}
-
-// outage returns the outage that retries are spaced for, 0 if they are spaced otherwise.
-func (s *stack) outage() time.Duration {
-	env := s.configured()
-	s.hasten(env)
-	d, err := time.ParseDuration(env[settings.Outage.Name])
-	if err != nil || env[settings.Backoff.Name] != "" {
-		return 0
-	}
-	return d
 }
 
 // killProcesses kills the function's processes, as if they had crashed, and returns their number.

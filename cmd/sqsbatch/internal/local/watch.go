@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -14,8 +15,12 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// settled is how long the files are left alone before a build: editors write several.
-const settled = 200 * time.Millisecond
+const (
+	// quiet is how long the files are left alone before a build, since editors write several, and
+	// longestWait how long a build waits for that.
+	quiet       = 200 * time.Millisecond
+	longestWait = 2 * time.Second
+)
 
 // A watcher builds the function when a file of its packages changes.
 type watcher struct {
@@ -26,8 +31,7 @@ type watcher struct {
 	rebuilt chan string // the path of the program, which replaces one that was not taken
 }
 
-// newWatcher watches the folders of the function's packages in this module, and those of local
-// modules.
+// newWatcher watches the folders of the function's packages in this module and in local modules.
 func (s *stack) newWatcher(say func(string)) (*watcher, error) {
 	files, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -59,26 +63,62 @@ func (w *watcher) follow() error {
 func (w *watcher) watch(ctx context.Context) {
 	defer w.files.Close()
 	for ctx.Err() == nil {
+		var source, template bool
 		select {
 		case e := <-w.files.Events:
-			if w.isTemplate(e.Name) {
-				w.say(w.template.Path + " has changed: start the command again to use its settings")
-				w.drain(ctx)
-			} else if isSource(e.Name) {
-				w.drain(ctx)
-				w.build(ctx)
-			}
+			source, template = w.changes(ctx, e)
 		case err := <-w.files.Errors:
 			w.say("--watch: " + err.Error())
 		case <-ctx.Done():
 		}
+		if template {
+			w.say(w.template.Path + " has changed: start the command again to use its settings")
+		}
+		if source {
+			w.build(ctx)
+		}
 	}
 }
 
-// isSource reports whether a file may be a part of the program. Editors write others.
-func isSource(path string) bool {
-	name := filepath.Base(path)
-	return !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, "~") && !strings.HasSuffix(name, "_test.go") && name != "4913"
+// changes waits until the files are left alone, and says what has changed.
+func (w *watcher) changes(ctx context.Context, e fsnotify.Event) (source, template bool) {
+	end := time.After(longestWait)
+	for {
+		if e.Op != fsnotify.Chmod {
+			source, template = source || w.isSource(e.Name), template || w.isTemplate(e.Name)
+		}
+		if !source && !template {
+			return false, false
+		}
+		select {
+		case e = <-w.files.Events:
+		case <-time.After(quiet):
+			return source, template
+		case <-end:
+			return source, template
+		case <-ctx.Done():
+			return false, false
+		}
+	}
+}
+
+// isSource reports whether a file is a part of the program. The program, and others, may write other
+// files into the same folders.
+func (w *watcher) isSource(path string) bool {
+	switch name := filepath.Base(path); filepath.Ext(name) {
+	case ".go":
+		return !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_")
+	case ".mod", ".sum", ".work", ".s", ".S", ".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp":
+		return true
+	}
+	if slices.Contains(w.pkg.Embedded, path) {
+		return true
+	}
+	// A new file may be embedded, in a folder that has embedded files only.
+	dir := filepath.Dir(path)
+	embeds := slices.ContainsFunc(w.pkg.Embedded, func(file string) bool { return filepath.Dir(file) == dir })
+	code, _ := filepath.Glob(filepath.Join(dir, "*.go")) // the pattern is right
+	return embeds && len(code) == 0
 }
 
 func (w *watcher) isTemplate(path string) bool {
@@ -87,21 +127,8 @@ func (w *watcher) isTemplate(path string) bool {
 	return err == nil && errTemplate == nil && os.SameFile(a, b)
 }
 
-// drain waits until no file changes any more.
-func (w *watcher) drain(ctx context.Context) {
-	for {
-		select {
-		case <-w.files.Events:
-		case <-time.After(settled):
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 func (w *watcher) build(ctx context.Context) {
-	w.say("building " + w.pkgName + " again")
+	w.say("building " + w.pkgName)
 	pkg, err := w.builder.Find(ctx, w.pkgName)
 	if err == nil {
 		w.pkg = pkg
@@ -116,11 +143,12 @@ func (w *watcher) build(ctx context.Context) {
 		return
 	}
 	if err != nil {
-		w.say(err.Error() + "\nthe function that was built before goes on")
+		w.say(err.Error() + "\nit is built again after the next change")
 		return
 	}
 	select {
-	case <-w.rebuilt:
+	case old := <-w.rebuilt: // was not taken
+		w.discard(old)
 	default:
 	}
 	w.rebuilt <- binary
@@ -139,38 +167,66 @@ func (w *watcher) run(ctx, kill context.Context, run func(ctx, kill context.Cont
 		if ctx.Err() != nil {
 			return err
 		}
-		if binary == "" {
-			w.say(fmt.Sprintf("%v\nit is started again once a file changes", err))
+		switch {
+		case binary == "":
+			w.say(fmt.Sprintf("%v\nit starts again after the next change", err))
 			select {
 			case binary = <-w.rebuilt:
 			case <-ctx.Done():
 				return nil
 			}
+		case err != nil:
+			w.say(err.Error())
 		}
+		old := w.binary
 		w.binary = binary
 		if w.deploy != nil {
 			if err := w.deploy(); err != nil {
 				return err
 			}
 		}
-		w.say("the function that was built now runs")
+		w.discard(old)
+		w.say("the new build takes over")
 	}
 }
 
 // runOnce runs the function until the next build, whose program it returns. It returns "" if the
-// function ends before.
+// function ends before. A build with the same program is none.
 func (w *watcher) runOnce(ctx, kill context.Context, run func(ctx, kill context.Context) error) (binary string, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	var next sync.WaitGroup
 	next.Go(func() {
-		select {
-		case binary = <-w.rebuilt:
-			stop()
-		case <-ctx.Done():
+		for binary == "" {
+			select {
+			case binary = <-w.rebuilt:
+			case <-ctx.Done():
+				return
+			}
+			if same(binary, w.binary) {
+				w.say("nothing has changed in the program")
+				w.discard(binary)
+				binary = ""
+			}
 		}
+		w.say("the build is ready: records in flight are finished first")
+		stop()
 	})
 	err = run(ctx, kill)
 	stop()
 	next.Wait()
 	return binary, err
+}
+
+// discard removes the folder of a program that this watcher built.
+func (w *watcher) discard(binary string) {
+	if dir := filepath.Dir(binary); filepath.Dir(dir) == w.dir {
+		_ = os.RemoveAll(dir)
+	}
+}
+
+// same reports whether two files have the same content.
+func same(a, b string) bool {
+	x, err := os.ReadFile(a)
+	y, errB := os.ReadFile(b)
+	return err == nil && errB == nil && bytes.Equal(x, y)
 }

@@ -62,10 +62,10 @@ func TestWatch_GoesOnWithTheFunctionThatWasBuilt(t *testing.T) {
 				}
 			}
 			s.steps = map[string]func(string){
-				"10 sent · 10 succeeded":                     func(string) { c.write(t, filepath.Join("testdata", "broken")) },
-				"the function that was built before goes on": func(string) { c.write(t, filepath.Join("testdata", "exits")) },
-				"the function that was built now runs":       func(output string) { send(output, "o-11") }, // Lambda starts no process without one
-				"it is started again once a file changes": func(output string) {
+				"10 sent · 10 succeeded":                  func(string) { c.write(t, filepath.Join("testdata", "broken")) },
+				"it is built again after the next change": func(string) { c.write(t, filepath.Join("testdata", "exits")) },
+				"the new build takes over":                func(output string) { send(output, "o-11") }, // Lambda starts no process without one
+				"it starts again after the next change": func(output string) {
 					c.write(t, filepath.Join(root, "examples", "orders"))
 					send(output, "o-12")
 				},
@@ -78,7 +78,7 @@ func TestWatch_GoesOnWithTheFunctionThatWasBuilt(t *testing.T) {
 			err := runWith(ctx, args, cli.IO{Stdout: show.To(s), Stderr: show.To(io.Discard), Interrupts: s.interrupts}, c)
 			s.running.Wait()
 			text := s.text.String()
-			if err != nil || strings.Count(text, "the function that was built now runs") < 2 || !strings.Contains(text, "broken does not build") || len(s.steps) > 1 {
+			if err != nil || strings.Count(text, "the new build takes over") < 2 || !strings.Contains(text, "broken does not build") || len(s.steps) > 1 {
 				t.Errorf("%v, steps %d:\n%s", err, len(s.steps), text)
 			}
 		})

@@ -69,8 +69,9 @@ func Command(tio cli.IO) *cobra.Command {
 		Use:   "event [flags]",
 		Short: "make an event, or messages, for tests",
 		Long:  about,
-		Example: `sqsbatch event --body '{"id":"o-{{n}}","quantity":{{int 1 5}}}' --count 10 > event.json
-sqsbatch event --wrap sns --queue orders.fifo --group 'customer-{{int 1 3}}' --count 6 | sqsbatch local --event - .
+		Example: `sqsbatch event --body '{"id":"o-{{n}}","quantity":{{int 1 5}}}' > one.json
+sqsbatch event --wrap sns --count 6 | sqsbatch local --event - .
+sqsbatch event --queue q.fifo --group 'g{{int 1 3}}' --count 6 > fifo.json
 sqsbatch event --output bodies --count 1000 --rate 50 | sqsbatch local . -`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

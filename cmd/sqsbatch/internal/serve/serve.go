@@ -45,7 +45,11 @@ func run(ctx context.Context, o options, tio cli.IO) (err error) {
 		events = newEventLog(tio.Stdout, o.output)
 		settings.Observe, settings.ObserveCall = events.observe, events.observeCall
 	}
-	page := console.New(o.ui)
+	page, err := console.Listen(o.ui)
+	if err != nil {
+		return err
+	}
+	defer page.Close()
 	settings.Observe, settings.ObserveCall = page.Observe(settings.Observe), page.ObserveCall(settings.ObserveCall)
 	server, err := sqs.Serve(o.addr, settings)
 	if err != nil {
@@ -53,14 +57,12 @@ func run(ctx context.Context, o options, tio cli.IO) (err error) {
 	}
 	defer func() {
 		// The log ends first, so that it has no receives that Close interrupts.
-		err = errors.Join(err, events.end(), page.Close(), server.Close())
+		err = errors.Join(err, events.end(), server.Close())
 	}()
 	if err := create(ctx, server, queues); err != nil {
 		return err
 	}
-	if err := page.Serve(console.Run{Server: server}); err != nil {
-		return err
-	}
+	page.Serve(console.Run{Server: server})
 	if o.readyFile != "" {
 		remove, err := writeReadyFile(o.readyFile, server.URL())
 		if err != nil {

@@ -10,7 +10,7 @@ function say(text, live) {
 }
 
 // key is what makes an element the same one in the old and in the new page.
-const key = (node) => (node.nodeType === 1 && node.id) || "";
+const key = (node) => (node.nodeType === 1 && node.getAttribute("id")) || ""; // form.id may be a field
 
 function morph(old, fresh) {
   if (old.nodeType === 3) {
@@ -25,7 +25,12 @@ function morph(old, fresh) {
     if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
   if (old.tagName === "TEXTAREA" || old.tagName === "INPUT") return;
-  if (old.tagName === "SELECT" && document.activeElement === old) return;
+  if (old.tagName === "SELECT") { // its choice is the user's
+    const chosen = old.value;
+    morphChildren(old, fresh);
+    old.value = chosen;
+    return;
+  }
   if (old.dataset && (old.dataset.until || old.dataset.since)) return; // tick writes its text
   morphChildren(old, fresh);
 }
@@ -67,11 +72,12 @@ hold.hidden = false;
 hold.addEventListener("click", () => {
   held = !held;
   hold.setAttribute("aria-pressed", String(held));
-  hold.textContent = held ? "Go on" : "Hold the page";
+  hold.textContent = held ? "Resume updates" : "Stop updates";
   refresh();
 });
 
 async function refresh() {
+  if ("still" in document.getElementById("main").dataset) return; // the answer to a form
   wanted = true;
   if (getting || held || document.hidden) return;
   getting = true;
