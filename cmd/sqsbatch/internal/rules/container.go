@@ -299,13 +299,13 @@ var Containers = []Rule[Container]{
 	{
 		Info: Info{ID: "SB404", Severity: Warning, Page: taskPage,
 			Title: "The container is killed before its drain is over",
-			Why:   "Amazon ECS and Kubernetes kill a container 30 seconds after the signal to stop, unless stopTimeout or terminationGracePeriodSeconds says otherwise. In Kubernetes a preStop hook takes its time from that. Records that run then are handled again after SQSBATCH_VISIBILITY, and some that have succeeded as well. If code sets the drain limit or the grace, compare those."},
+			Why:   "Amazon ECS and Kubernetes kill a container 30 seconds after the signal to stop, unless stopTimeout or terminationGracePeriodSeconds says otherwise. In Kubernetes a preStop hook takes its time from that. Records that still run are handled again after SQSBATCH_VISIBILITY. So are some that have succeeded, if the kill comes before their deletes. If code sets the drain limit or the grace, compare those."},
 		check: killedEarly,
 	},
 	{
 		Info: Info{ID: "SB405", Severity: Error, Page: taskPage,
 			Title: "stopTimeout is above Fargate's limit",
-			Why:   "Fargate takes up to 120 seconds. A record that takes longer is cancelled at a stop, or handled where a task may stop for longer."},
+			Why:   "Fargate takes up to 120 seconds. A stop cancels records that run for longer, and they come back. On container instances a task may take longer to stop."},
 		check: func(c Container, r *reporter) {
 			in, name := c.kill()
 			if n, ok := r.number(in.Get(name)); ok && c.ecs() && c.fargate() && n > fargateKill {
@@ -332,8 +332,8 @@ var Containers = []Rule[Container]{
 	},
 	{
 		Info: Info{ID: "SB412", Severity: Warning,
-			Title: "The program ends, and is not to end, or the other way round",
-			Why:   "A job whose program does not end is never complete: a CronJob with concurrencyPolicy Forbid starts no other one. A Deployment starts a program that has ended again, later each time. If code sets UntilEmpty, suppress the finding."},
+			Title: "The program ends although it should go on, or the reverse",
+			Why:   "A job is complete when its program ends: if it does not, a CronJob with concurrencyPolicy Forbid never starts the next job. A Deployment restarts a program that has ended, after longer pauses each time. If code sets UntilEmpty, suppress the finding."},
 		check: endless,
 	},
 }

@@ -143,7 +143,7 @@ const maxValue = 80
 var Environments = []Rule[Variables]{
 	{
 		Info: Info{ID: "SB401", Severity: Error,
-			Title: "A variable of the toolkit has a value that is refused",
+			Title: "The toolkit refuses the value of a variable",
 			Why:   "The program ends at its start and names the variable, and a function fails each invocation. A field of handler.Config in code comes before its variable, whose value then does not matter."},
 		check: func(v Variables, r *reporter) {
 			for _, name := range v.ours() {
@@ -177,7 +177,7 @@ var Environments = []Rule[Variables]{
 	},
 	{
 		Info: Info{ID: "SB403", Severity: Note,
-			Title: "A variable has no effect there",
+			Title: "A variable has no effect where the program runs",
 			Why:   "Some settings count only on Lambda, others only in a container. This may be on purpose if both share their variables."},
 		check: func(v Variables, r *reporter) {
 			where := "on Lambda"

@@ -67,7 +67,7 @@ func TestRead_TooLarge(t *testing.T) {
 	}
 }
 
-// A manifest is no template, and each of its objects has a name and a place.
+// Manifests are not mistaken for templates, and each object has a name and a place.
 func TestParseManifest(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
 		"a template":                      {"Metadata: {apiVersion: v1, kind: x}\nResources: {}\n", ""},
