@@ -14,7 +14,8 @@ import (
 // if the role is not in the template.
 func roleOf(st *template.Stack, m Mapping, policies attachments) (Role, error) {
 	f := m.Function.Resource
-	role := Role{Needs: OfFunction, foreign: isForeign(f), ARNs: map[string]string{OnQueue: m.Queue.ARN}, key: keyOf(st, m.Queue)}
+	role := Role{Needs: OfFunction, foreign: isForeign(f), ARNs: map[string]string{OnQueue: m.Queue.ARN}, key: keyOf(st, m.Queue),
+		caller: delivery{service: "lambda.amazonaws.com", st: st}}
 	if m.Queue.DeadLetterARN != "" {
 		role.ARNs[OnDeadLetters] = m.Queue.DeadLetterARN
 	}

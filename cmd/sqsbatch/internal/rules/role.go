@@ -73,6 +73,7 @@ type Role struct {
 	foreign bool              // the function is in another language, so it does not use the toolkit
 	name    string            // how messages call it, if it is not a resource of its own
 	key     *queueKey
+	caller  delivery // the service that assumes it, if that is judged
 }
 
 func (r Role) title() string { return cmp.Or(r.name, r.ID) }
@@ -149,6 +150,35 @@ var Roles = []Rule[Role]{
 			Title: "The role allows more than is called",
 			Why:   "Anyone who takes over the function may do that, too. It is a note if no * is in it, since the function itself may need it. Permissions to read the name and the settings of one queue are no finding: grants of CDK contain them."},
 		check: excess,
+	},
+	{
+		Info: Info{ID: "SB307", Severity: Error, Page: "Defining Lambda function permissions with an execution role",
+			Title: "Lambda may not assume the function's role",
+			Why:   "Lambda refuses the function: the role's trust policy must allow lambda.amazonaws.com sts:AssumeRole."},
+		check: func(role Role, r *reporter) {
+			trust := role.Get("AssumeRolePolicyDocument")
+			statements, err := statementsOf(trust)
+			if role.caller.st == nil || trust.Absent() || !r.known(trust) || err != nil {
+				return
+			}
+			all, why := never, ""
+			for _, s := range statements {
+				effect, unknown := s.Get("Effect").Str()
+				a, says := role.caller.about(s, "sts:AssumeRole")
+				switch {
+				case s.Err != nil || unknown != nil:
+					all = perhaps
+				case effect == "Allow":
+					all, why = all.or(a), cmp.Or(why, says)
+				}
+			}
+			if all == never {
+				f := r.report(trust.Pos, "the trust policy of %s does not let %s assume it", role.title(), role.caller.service)
+				if why != "" {
+					f.Message += ": " + why
+				}
+			}
+		},
 	},
 }
 

@@ -148,6 +148,20 @@ func TestState_WrongSettingsAreFound(t *testing.T) {
 	}
 }
 
+// The regions and accounts of providers differ: a queue is compared with its own.
+func TestState_DeadLetterQueueElsewhere(t *testing.T) {
+	for _, c := range []struct {
+		dead string
+		want []string
+	}{{"us-east-1:123456789012", nil}, {"eu-west-1:123456789012", []string{"SB203 aws_sqs_queue.us.redrive_policy"}}, {"us-east-1:111122223333", []string{"SB203 aws_sqs_queue.us.redrive_policy"}}} {
+		s := orders()
+		s["aws_sqs_queue.us"] = m{"name": "us", "arn": "arn:aws:sqs:us-east-1:123456789012:us", "receive_wait_time_seconds": 20,
+			"redrive_policy": `{"deadLetterTargetArn":"arn:aws:sqs:` + c.dead + `:far","maxReceiveCount":5}`}
+		found, _ := findings(t, s.state())
+		want(t, found, c.want...)
+	}
+}
+
 // What sends to a queue is compared with the source that the queue's policy names, whichever resource says so.
 func TestState_SendersThatPoliciesKeepOut(t *testing.T) {
 	queue := "arn:aws:sqs" + account + "orders"
