@@ -35,14 +35,14 @@ func writeText(out io.Writer, term view.Terminal, o *options, files []*file) err
 
 func (w *writer) file(o *options, f *file) {
 	for _, x := range f.fixed {
-		fmt.Fprintf(w, "%s %s (%s)\n", w.term.Paint(view.Good, "fixed "+f.path+":"), show.Clean(x.Fix.Says), x.ID)
+		fmt.Fprintf(w, "%s %s (%s)\n", w.term.Paint(view.Good, "fixed "+f.name()+":"), show.Clean(x.Fix.Says), x.ID)
 	}
 	notes := f.notes
 	if o.verbose {
 		notes = slices.Concat(notes, f.details)
 	}
 	for _, note := range notes {
-		fmt.Fprintf(w, "%s: %s\n", f.path, show.Clean(note))
+		fmt.Fprintf(w, "%s: %s\n", f.name(), show.Clean(note))
 	}
 	for _, x := range o.shown(f) {
 		w.finding(f, x.Finding)
@@ -51,7 +51,7 @@ func (w *writer) file(o *options, f *file) {
 		return
 	}
 	for _, s := range f.Suppressed {
-		fmt.Fprintf(w, "%s: %s %s %s\n  suppressed on line %d: %s\n", place(s.Pos, f.path, s.Resource, s.Attribute), w.term.Paint(view.Aside, "suppressed"),
+		fmt.Fprintf(w, "%s: %s %s %s\n  suppressed on line %d: %s\n", place(s.Pos, f.name(), s.Resource, s.Attribute), w.term.Paint(view.Aside, "suppressed"),
 			s.ID, show.Clean(s.Message), s.By.Line, show.Clean(s.Reason))
 	}
 	for _, u := range f.Unknown {
@@ -59,7 +59,7 @@ func (w *writer) file(o *options, f *file) {
 		if len(u.Rules) > 0 {
 			ids = " (" + strings.Join(u.Rules, ", ") + ")"
 		}
-		fmt.Fprintf(w, "%s: %s %s%s\n", place(u.Pos, f.path, u.Resource, u.Attribute), w.term.Paint(view.Aside, "unknown"),
+		fmt.Fprintf(w, "%s: %s %s%s\n", place(u.Pos, f.name(), u.Resource, u.Attribute), w.term.Paint(view.Aside, "unknown"),
 			show.Clean(u.Message), w.term.Paint(view.Aside, ids))
 	}
 }
@@ -69,11 +69,11 @@ func (w *writer) file(o *options, f *file) {
 func writeFixed(out io.Writer, files []*file) {
 	for _, f := range files {
 		for _, x := range f.fixed {
-			fmt.Fprintf(out, "fixed %s: %s (%s)\n", f.path, show.Clean(x.Fix.Says), x.ID)
+			fmt.Fprintf(out, "fixed %s: %s (%s)\n", f.name(), show.Clean(x.Fix.Says), x.ID)
 		}
 		for _, note := range f.notes {
 			if strings.HasPrefix(note, notFixed) {
-				fmt.Fprintf(out, "%s: %s\n", f.path, show.Clean(note))
+				fmt.Fprintf(out, "%s: %s\n", f.name(), show.Clean(note))
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func (w *writer) finding(f *file, x rules.Finding) {
 	if f.stack != "" {
 		stack = w.term.Paint(view.Aside, " [stack "+show.Clean(f.stack)+"]")
 	}
-	fmt.Fprintf(w, "%s: %s %s%s\n", place(x.Pos, f.path, x.Resource, x.Attribute),
+	fmt.Fprintf(w, "%s: %s %s%s\n", place(x.Pos, f.name(), x.Resource, x.Attribute),
 		w.term.Paint(colour(x.Severity), string(x.Severity)+" "+x.ID), show.Clean(x.Message), stack)
 	w.excerpt(f, x)
 	w.paragraph("why: ", reason(x.Info))
@@ -167,6 +167,9 @@ func (w *writer) diff(text string) {
 		line = strings.TrimSuffix(line, "\n")
 		if strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ ") {
 			continue
+		}
+		if strings.HasPrefix(strings.TrimSpace(line), "::") {
+			line = strings.Replace(line, ":", `\u003a`, 1) // it would be a command in a workflow of GitHub
 		}
 		colour := ""
 		switch {

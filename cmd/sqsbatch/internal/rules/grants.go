@@ -45,6 +45,9 @@ func roleOf(st *template.Stack, m Mapping, policies attachments) (Role, error) {
 // isForeign reports whether a function has a runtime of another language than Go.
 func isForeign(f template.Resource) bool {
 	runtime, err := f.Get("Runtime").Str()
+	if method, _ := f.Metadata("BuildMethod").Str(); strings.HasPrefix(method, "rust-") { // of SAM
+		return true
+	}
 	return err == nil && runtime != "" && !strings.HasPrefix(runtime, "provided") && !strings.HasPrefix(runtime, "go")
 }
 
