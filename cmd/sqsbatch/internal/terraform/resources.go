@@ -147,7 +147,7 @@ var kinds = map[string]kind{
 
 // attributes are Terraform's names of properties, for texts.
 var attributes = func() map[string]string {
-	names := map[string]string{"RedrivePolicy": "redrive_policy", "ManagedPolicyArns": "managed_policy_arns", "RedriveAllowPolicy": "redrive_allow_policy", "FilterCriteria": "filter_criteria", "KeyPolicy": "policy", "AssumeRolePolicyDocument": "assume_role_policy"}
+	names := map[string]string{"RedrivePolicy": "redrive_policy", "ManagedPolicyArns": "managed_policy_arns", "RedriveAllowPolicy": "redrive_allow_policy", "FilterCriteria": "filter_criteria", "KeyPolicy": "policy", "AssumeRolePolicyDocument": "assume_role_policy", "RoleArn": "role_arn", "SqsParameters": "sqs_target", "MessageGroupId": "message_group_id"}
 	for _, k := range kinds {
 		for attribute, property := range k.properties {
 			from, to := strings.Split(attribute, "."), strings.Split(property, ".")
