@@ -40,6 +40,7 @@ type property struct {
 	name  string
 	value any
 	from  place
+	items []property // of a list that is appended to, in place of value
 }
 
 // set sets a property from an attribute of the resource itself.
@@ -56,7 +57,7 @@ func (m *made) setFrom(from place, name string, value any) {
 		m.properties[i].value, m.properties[i].from = value, from
 		return
 	}
-	m.properties = append(m.properties, property{name, value, from})
+	m.properties = append(m.properties, property{name: name, value: value, from: from})
 }
 
 // append adds to a list.
@@ -68,10 +69,10 @@ func (m *made) append(name string, value any, from string) {
 func (m *made) appendFrom(from place, name string, value any) {
 	i := slices.IndexFunc(m.properties, func(p property) bool { return p.name == name })
 	if i < 0 {
-		m.setFrom(from, name, []any{value})
-	} else if list, ok := m.properties[i].value.([]any); ok {
-		m.properties[i].value = append(list, value)
+		i = len(m.properties)
+		m.properties = append(m.properties, property{name: name, from: from})
 	}
+	m.properties[i].items = append(m.properties[i].items, property{value: value, from: from})
 }
 
 // make returns the resource of the template for one of the plan, or for a part of it.

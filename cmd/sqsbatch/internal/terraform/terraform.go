@@ -107,7 +107,15 @@ func (c *conversion) source() (*Source, error) {
 		add(own, "%s: {", quote(id))
 		add(own, `"Type": %s, "Properties": {`, quote(m.kind))
 		for j, p := range m.properties {
-			add(p.from, "%s: %s%s", quote(p.name), quote(clean(p.value)), comma(j, len(m.properties)))
+			if p.items == nil {
+				add(p.from, "%s: %s%s", quote(p.name), quote(clean(p.value)), comma(j, len(m.properties)))
+				continue
+			}
+			add(p.from, "%s: [", quote(p.name))
+			for k, item := range p.items {
+				add(item.from, "%s%s", quote(clean(item.value)), comma(k, len(p.items)))
+			}
+			add(p.from, "]%s", comma(j, len(m.properties)))
 		}
 		add(own, "}}%s", comma(i, len(c.order)))
 	}

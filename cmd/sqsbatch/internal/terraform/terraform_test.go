@@ -255,10 +255,10 @@ func TestCases(t *testing.T) {
 
 // What is known only after the plan is applied is not judged, and what nobody has set is absent.
 func TestPlan_UnknownValuesAreNotJudged(t *testing.T) {
-	queue := managed("aws_sqs_queue.orders", "aws_sqs_queue", "orders", m{"name": "orders", "receive_wait_time_seconds": 20, "visibility_timeout_seconds": nil},
-		m{"arn": true, "redrive_policy": true, "redrive_allow_policy": true, "policy": true, "visibility_timeout_seconds": true, "kms_master_key_id": true})
+	queue := managed("aws_sqs_queue.orders", "aws_sqs_queue", "orders", m{"name": "orders", "fifo_queue": false, "receive_wait_time_seconds": 20, "visibility_timeout_seconds": nil},
+		m{"arn": true, "redrive_policy": true, "redrive_allow_policy": true, "policy": true, "visibility_timeout_seconds": true, "kms_master_key_id": true, "deduplication_scope": true})
 	set := m{"address": "aws_sqs_queue.orders", "mode": "managed", "type": "aws_sqs_queue", "name": "orders", "expressions": m{
-		"visibility_timeout_seconds": refs("data.external.timeout.result"), "redrive_policy": refs("local.redrive")}}
+		"visibility_timeout_seconds": refs("data.external.timeout.result"), "redrive_policy": refs("local.redrive"), "deduplication_scope": refs("var.scope")}}
 	mapping := managed("aws_lambda_event_source_mapping.orders", "aws_lambda_event_source_mapping", "orders",
 		m{"batch_size": 10, "function_response_types": []any{"ReportBatchItemFailures"}}, m{"event_source_arn": true, "function_name": true})
 	from := m{"address": "aws_lambda_event_source_mapping.orders", "expressions": m{
@@ -271,6 +271,9 @@ func TestPlan_UnknownValuesAreNotJudged(t *testing.T) {
 		"aws_sqs_queue.orders.redrive_policy: ",
 		"aws_lambda_function.orders: the permissions of function aws_lambda_function.orders are not checked: role is known only",
 	} {
+		if strings.Contains(strings.Join(unknown, "\n"), "deduplication_scope") {
+			t.Error("what SQS gives to FIFO queues only is not known of a standard queue")
+		}
 		if !slices.ContainsFunc(unknown, func(u string) bool { return strings.HasPrefix(u, place) }) {
 			t.Errorf("%s is not among the places that were not checked:\n%s", place, strings.Join(unknown, "\n"))
 		}
