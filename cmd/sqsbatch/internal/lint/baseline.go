@@ -46,14 +46,14 @@ type baseline map[string]*accepted
 
 // An accepted finding is one of a baseline.
 type accepted struct {
-	path  string // of its file
+	uri   string // of its file
 	found bool   // there still is such a finding
 }
 
 // maxBaseline bounds the text of a baseline.
 const maxBaseline = 16 << 20
 
-// readBaseline reads a file that --output baseline wrote: fingerprint, rule, path and resource in
+// readBaseline reads a file that --output baseline wrote: fingerprint, rule, URI and resource in
 // each line, and lines that begin with #.
 func readBaseline(path string) (baseline, error) {
 	data, err := template.ReadFile(path, maxBaseline)
@@ -74,7 +74,7 @@ func readBaseline(path string) (baseline, error) {
 		}
 		b[fields[0]] = &accepted{}
 		if len(fields) > 2 {
-			b[fields[0]].path = fields[2]
+			b[fields[0]].uri = fields[2]
 		}
 	}
 	return b, nil
@@ -86,7 +86,7 @@ func writeBaseline(out io.Writer, o *options, files []*file) error {
 	b.WriteString("# Findings that sqsbatch lint --baseline does not report.\n")
 	for _, f := range files {
 		for _, x := range o.shown(f) {
-			fmt.Fprintf(&b, "%s %s %s %s\n", x.fingerprint, x.ID, relative(o.base, f.path), show.Clean(x.Resource))
+			fmt.Fprintf(&b, "%s %s %s %s\n", x.fingerprint, x.ID, artifact(o.base, f.path)["uri"], show.Clean(x.Resource))
 		}
 	}
 	_, err := io.WriteString(out, b.String())
@@ -96,7 +96,7 @@ func writeBaseline(out io.Writer, o *options, files []*file) error {
 // gone is how many findings of the baseline there are no more in the files that were checked.
 func (o *options) gone(files []*file) (n int) {
 	for _, a := range o.known {
-		if !a.found && slices.ContainsFunc(files, func(f *file) bool { return relative(o.base, f.path) == a.path && f.err == nil }) {
+		if !a.found && slices.ContainsFunc(files, func(f *file) bool { return artifact(o.base, f.path)["uri"] == a.uri && f.err == nil }) {
 			n++
 		}
 	}

@@ -350,6 +350,9 @@ const (
 func (o *options) outcome(files []*file) error {
 	var problems []error
 	for _, f := range files {
+		if name := f.name(); f.err != nil && name != f.path {
+			f.err = errors.New(strings.ReplaceAll(f.err.Error(), f.path, name))
+		}
 		problems = append(problems, f.err)
 	}
 	if err := errors.Join(problems...); err != nil {

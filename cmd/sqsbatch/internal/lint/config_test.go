@@ -89,3 +89,17 @@ func TestRules_AreListedAndExplained(t *testing.T) {
 		t.Errorf("status %d, %s", status, stderr)
 	}
 }
+
+// Configurations and baselines of any text end in a result or an error.
+func FuzzConfigAndBaseline(f *testing.F) {
+	f.Add([]byte("severity: warning\nbaseline: b\nrules: {SB215: off}\n"))
+	f.Add([]byte("# a\n0123456789abcdef:1 SB201 t.yaml Q\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		inFolder(t, map[string]string{"in": string(data), "t.yaml": clean})
+		for _, flag := range []string{"--config", "--baseline"} {
+			if status, _, stderr := run(t, flag, "in", "t.yaml"); status != 0 && status != 3 {
+				t.Errorf("%s: status %d: %s", flag, status, stderr)
+			}
+		}
+	})
+}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 )
 
@@ -45,6 +46,14 @@ func inputs(args []string) ([]input, error) {
 	return all, nil
 }
 
+// name is how lines begin that are for people: in one line, and no command in a workflow of GitHub.
+func (in input) name() string {
+	if strings.HasPrefix(in.path, "::") {
+		return "./" + show.Clean(in.path)
+	}
+	return show.Clean(in.path)
+}
+
 func inputsOf(arg string) ([]input, error) {
 	if arg == stdin {
 		return []input{{path: stdin}}, nil
@@ -52,7 +61,7 @@ func inputsOf(arg string) ([]input, error) {
 	info, err := os.Stat(arg)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, fmt.Errorf("there is no %s; it must be a template, a directory with one, or the cdk.out of the CDK", arg)
+		return nil, fmt.Errorf("there is no %s; it must be a template, a directory with one, or the cdk.out of the CDK", show.Clean(arg))
 	case err != nil:
 		return nil, err
 	case !info.IsDir():
@@ -71,7 +80,7 @@ func inputsOf(arg string) ([]input, error) {
 			return found, err
 		}
 	}
-	return nil, fmt.Errorf("%s has no template: neither %s nor a file *.template.json of the CDK (`cdk synth` writes them to cdk.out)", arg, strings.Join(template.Names, ", "))
+	return nil, fmt.Errorf("%s has no template: neither %s nor a file *.template.json of the CDK (`cdk synth` writes them to cdk.out)", show.Clean(arg), strings.Join(template.Names, ", "))
 }
 
 // isGenerated recognizes the files of the CDK and of `sam build` by their places. See

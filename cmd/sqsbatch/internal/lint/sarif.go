@@ -155,7 +155,7 @@ func artifact(base, path string) object {
 		}
 		return object{"uri": (&url.URL{Scheme: "file", Path: name}).String()}
 	}
-	return object{"uri": (&url.URL{Path: name}).EscapedPath(), "uriBaseId": "%SRCROOT%"}
+	return object{"uri": (&url.URL{Path: name}).String(), "uriBaseId": "%SRCROOT%"}
 }
 
 // relative is a path below base, else below the current directory, else the absolute

@@ -44,7 +44,7 @@ func writeText(out io.Writer, term view.Terminal, o *options, files []*file) err
 
 func (w *writer) file(o *options, f *file) {
 	for _, x := range f.fixed {
-		fmt.Fprintf(w, "%s %s (%s)\n", w.term.Paint(view.Good, "fixed "+f.path+":"), show.Clean(x.Fix.Says), x.ID)
+		fmt.Fprintf(w, "%s %s (%s)\n", w.term.Paint(view.Good, "fixed "+f.name()+":"), show.Clean(x.Fix.Says), x.ID)
 	}
 	notes := f.notes
 	if o.verbose {
@@ -54,7 +54,7 @@ func (w *writer) file(o *options, f *file) {
 		w.heading(f)
 	}
 	for _, note := range notes {
-		fmt.Fprintf(w, "%s: %s\n", f.path, show.Clean(note))
+		fmt.Fprintf(w, "%s: %s\n", f.name(), show.Clean(note))
 	}
 	for _, x := range o.shown(f) {
 		w.finding(f, x.Finding)
@@ -81,11 +81,11 @@ func (w *writer) file(o *options, f *file) {
 func writeFixed(out io.Writer, files []*file) {
 	for _, f := range files {
 		for _, x := range f.fixed {
-			fmt.Fprintf(out, "fixed %s: %s (%s)\n", f.path, show.Clean(x.Fix.Says), x.ID)
+			fmt.Fprintf(out, "fixed %s: %s (%s)\n", f.name(), show.Clean(x.Fix.Says), x.ID)
 		}
 		for _, note := range f.notes {
 			if strings.HasPrefix(note, notFixed) {
-				fmt.Fprintf(out, "%s: %s\n", f.path, show.Clean(note))
+				fmt.Fprintf(out, "%s: %s\n", f.name(), show.Clean(note))
 			}
 		}
 	}
@@ -95,16 +95,16 @@ func writeFixed(out io.Writer, files []*file) {
 // Terraform, and "orders.RedrivePolicy" of what is deployed.
 func (f *file) where(p template.Pos, resource, attribute string) string {
 	if p.Line > 0 {
-		return fmt.Sprintf("%s:%d:%d", f.path, p.Line, p.Col)
+		return fmt.Sprintf("%s:%d:%d", f.name(), p.Line, p.Col)
 	}
 	name := show.Clean(strings.TrimSuffix(resource+"."+attribute, "."))
 	switch {
 	case resource == "":
-		return f.path
+		return f.name()
 	case f.live != nil:
 		return name
 	}
-	return f.path + ": " + name
+	return f.name() + ": " + name
 }
 
 func colour(s rules.Severity) string {
@@ -183,6 +183,9 @@ func (w *writer) diff(text string) {
 		line = strings.TrimSuffix(line, "\n")
 		if strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ ") {
 			continue
+		}
+		if strings.HasPrefix(strings.TrimSpace(line), "::") {
+			line = strings.Replace(line, ":", `\u003a`, 1) // it would be a command in a workflow of GitHub
 		}
 		colour := ""
 		switch {

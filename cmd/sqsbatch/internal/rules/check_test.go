@@ -216,7 +216,7 @@ func TestUnknown_IsNotJudged(t *testing.T) {
 		"line 15: Timeout " + free:   {"SB105", "SB106"},
 		"line 22: Threshold " + free: {"SB501"},
 		"line 5: not all permissions of Managed are known: what the policy a allows is not known":       {"SB301", "SB302", "SB303", "SB305"},
-		"line 17: the permissions of function C are not checked: line 20: Fn::ImportValue has no value": {"SB301", "SB302", "SB303", "SB304", "SB305"},
+		"line 17: the permissions of function C are not checked: line 20: Fn::ImportValue has no value": {"SB301", "SB302", "SB303", "SB304", "SB305", "SB307"},
 		"line 21: queue far is not in the template, and its settings are not checked":                   nil,
 	} {
 		if i := slices.IndexFunc(result.Unknown, func(u rules.Unknown) bool { return strings.HasPrefix(u.String(), want) && slices.Equal(u.Rules, ids) }); i < 0 {

@@ -15,7 +15,7 @@ import (
 func roleOf(st *template.Stack, m Mapping, policies attachments) (Role, error) {
 	f := m.Function.Resource
 	role := newRole(st, m.Queue, f.Pos, policies)
-	role.Needs, role.foreign = OfFunction, isForeign(f)
+	role.Needs, role.foreign, role.caller = OfFunction, isForeign(f), delivery{service: "lambda.amazonaws.com", st: st}
 	if f.Type == template.SAMFunction && f.Get("Role").Absent() {
 		role.Resource, role.name = f, "the role of function "+f.ID
 		role.Grants = append(role.Grants, samGrants(st, m)...)
@@ -44,7 +44,8 @@ func (role Role) of(st *template.Stack, v template.Value, policies attachments) 
 
 // newRole returns a role for a queue, with the permissions that do not depend on the role.
 func newRole(st *template.Stack, q template.Queue, at template.Pos, policies attachments) Role {
-	role := Role{ARNs: map[string]string{OnQueue: q.ARN}, key: keyOf(st, q)}
+	region, account := st.Where()
+	role := Role{ARNs: map[string]string{OnQueue: q.ARN}, key: keyOf(st, q), placed: region != "" && account != ""}
 	if q.DeadLetterARN != "" {
 		role.ARNs[OnDeadLetters] = q.DeadLetterARN
 	}
@@ -57,6 +58,9 @@ func newRole(st *template.Stack, q template.Queue, at template.Pos, policies att
 // isForeign reports whether a function has a runtime of another language than Go.
 func isForeign(f template.Resource) bool {
 	runtime, err := f.Get("Runtime").Str()
+	if method, _ := f.Metadata("BuildMethod").Str(); strings.HasPrefix(method, "rust-") { // of SAM
+		return true
+	}
 	return err == nil && runtime != "" && !strings.HasPrefix(runtime, "provided") && !strings.HasPrefix(runtime, "go")
 }
 

@@ -29,7 +29,7 @@ var Policies = []Rule[Policy]{
 				} else if !everyone(principal) {
 					continue
 				}
-				if !restricted(s.Get("Condition"), callers, anyone) && !p.denies(r, actions) {
+				if !restricted(s.Get("Condition"), callers, anyone) && !p.denies(r, actions, callers) {
 					r.report(principal.Pos, "policy %s allows everyone to use the queue (%s); name a principal, or add a Condition such as aws:SourceArn", p.ID, cmp.Or(strings.Join(actions, ", "), "nearly all actions"))
 				}
 			}
@@ -54,7 +54,8 @@ var Policies = []Rule[Policy]{
 		check: func(p Policy, r *reporter) {
 			for _, s := range p.allowing(r) {
 				services, err := texts(s.Get("Principal", "Service"))
-				if err != nil || restricted(s.Get("Condition"), sources, anySource) {
+				actions, _ := texts(s.Get("Action"))
+				if err != nil || restricted(s.Get("Condition"), sources, anySource) || p.denies(r, actions, sources) {
 					continue
 				}
 				for _, service := range services {
@@ -116,10 +117,11 @@ var callers = append([]string{"aws:principalarn", "aws:principalaccount", "aws:p
 // positive are operators of conditions that only a key with one of the values meets.
 var positive = regexp.MustCompile(`(?i)^(forany(value)?:)?(string(equals|equalsignorecase|like)|arn(equals|like)|ipaddress)$`)
 
-// denies reports whether statements of the policy deny the actions to all but some callers.
-func (p Policy) denies(r *reporter, actions []string) bool {
+// denies reports whether a statement of the policy denies the actions to all but some callers, by one of the keys.
+func (p Policy) denies(r *reporter, actions, keys []string) bool {
 	return slices.ContainsFunc(p.statements(r), func(s template.Value) bool {
-		if effect, _ := s.Get("Effect").Str(); effect != "Deny" || len(actions) == 0 {
+		but := !s.Get("NotPrincipal").Absent()
+		if effect, _ := s.Get("Effect").Str(); effect != "Deny" || len(actions) == 0 || !but && !everyone(s.Get("Principal")) {
 			return false
 		}
 		denied, err := texts(s.Get("Action"))
@@ -130,12 +132,10 @@ func (p Policy) denies(r *reporter, actions []string) bool {
 		}
 		for operator, tests := range s.Get("Condition").Entries() {
 			for key := range tests.Entries() {
-				if strings.Contains(strings.ToLower(operator), "not") && slices.Contains(callers, strings.ToLower(key)) {
-					return true
-				}
+				but = but || strings.Contains(strings.ToLower(operator), "not") && slices.Contains(keys, strings.ToLower(key))
 			}
 		}
-		return !s.Get("NotPrincipal").Absent()
+		return but
 	})
 }
 

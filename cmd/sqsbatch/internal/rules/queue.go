@@ -124,7 +124,7 @@ var Queues = []Rule[Source]{
 	{
 		Info: Info{ID: "SB205", Severity: Error, Page: deadPage,
 			Title: "The dead-letter queue does not take the queue's messages",
-			Why:   "SQS refuses the RedrivePolicy if the other queue's RedriveAllowPolicy does not name the queue."},
+			Why:   "SQS refuses the RedrivePolicy if the other queue's RedriveAllowPolicy does not name the queue. It names at most 10 queues: for more, use allowAll."},
 		check: denied,
 	},
 	{
@@ -225,13 +225,26 @@ func otherKind(s Source, r *reporter) {
 	if err != nil || bad != nil {
 		return
 	}
-	if s.region != "" && arn.Region != s.region || s.account != "" && arn.Account != s.account {
-		r.report(policy.Pos, "the dead-letter queue of %s is in %s of account %s, and the stack in %s of account %s", title(s.Queue), arn.Region, arn.Account, s.region, s.account)
+	region, account := s.region, s.account
+	if own := s.Resource.Get("Arn"); !own.Absent() { // of Terraform, whose providers have regions and accounts of their own
+		text, _ := own.Str()
+		at, bad := endpoint.ParseARN(text)
+		if bad != nil {
+			return
+		}
+		region, account = at.Region, at.Account
+	}
+	if region != "" && arn.Region != region || account != "" && arn.Account != account {
+		r.report(policy.Pos, "the dead-letter queue of %s is in %s of account %s, and the queue in %s of account %s", title(s.Queue), arn.Region, arn.Account, cmp.Or(region, arn.Region), cmp.Or(account, arn.Account))
 	}
 }
 
 // denied is the check of SB205.
 func denied(s Source, r *reporter) {
+	own := s.Resource.Get("RedriveAllowPolicy")
+	if list, err := own.Get("sourceQueueArns").List(); err == nil && len(list) > 10 {
+		r.report(own.Pos, "the RedriveAllowPolicy of queue %s names %d queues, and SQS takes 10; use allowAll", title(s.Queue), len(list))
+	}
 	if s.dead == nil || s.dead.LogicalID == "" {
 		return
 	}

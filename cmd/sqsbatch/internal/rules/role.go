@@ -52,13 +52,12 @@ type Grant struct {
 // anything is a grant of whatever a policy allows that is not known.
 func anything(at template.Pos, why error) Grant { return Grant{"*", "*", at, true, why} }
 
-func (g Grant) allows(action, resource string) bool {
-	return matches(g.Action, action) && matches(anywhere(g.Resource), anywhere(resource))
-}
-
-// anywhere returns the ARN of a queue, or a pattern of them, without partition, region and account:
-// those of a stack may not be known, so that a role that names them is not compared with them.
-func anywhere(arn string) string {
+// on returns the ARN of a queue, or a pattern of them, without partition, region and account if those
+// of the stack are not known: a role that names them is not compared with them.
+func (r Role) on(arn string) string {
+	if r.placed {
+		return arn
+	}
 	part := strings.SplitN(arn, ":", 6)
 	if len(part) < 6 || part[0] != "arn" || part[2] != "sqs" {
 		return arn
@@ -84,8 +83,10 @@ type Role struct {
 	foreign bool              // the function is in another language, so it does not use the toolkit
 	// container says that a container has the role.
 	container bool
+	placed    bool   // the region and the account of the stack are known
 	name      string // how messages call it, if it is not a resource of its own
 	key       *queueKey
+	caller    delivery // the service that assumes it, if that is judged
 }
 
 func (r Role) title() string { return cmp.Or(r.name, r.ID) }
@@ -99,7 +100,7 @@ func missing(consequence string, concerns func(Permission) bool) func(Role, *rep
 			if !known || !concerns(p) || r.foreign && (backoff(p) || deadLetters(p)) {
 				continue
 			}
-			if r.allows(out, func(g Grant) bool { return g.allows(p.Action, arn) }) {
+			if r.allows(out, func(g Grant) bool { return matches(g.Action, p.Action) && matches(r.on(g.Resource), r.on(arn)) }) {
 				continue
 			}
 			if r.container && p == attributes {
@@ -168,6 +169,35 @@ var Roles = []Rule[Role]{
 			Why:   "Anyone who takes over the function may do that, too. It is a note if no * is in it, since the function itself may need it. Permissions to read the name and the settings of one queue are no finding: grants of CDK contain them."},
 		check: excess,
 	},
+	{
+		Info: Info{ID: "SB307", Severity: Error, Page: "Defining Lambda function permissions with an execution role",
+			Title: "Lambda may not assume the function's role",
+			Why:   "Lambda refuses the function: the role's trust policy must allow lambda.amazonaws.com sts:AssumeRole."},
+		check: func(role Role, r *reporter) {
+			trust := role.Get("AssumeRolePolicyDocument")
+			statements, err := statementsOf(trust)
+			if role.caller.st == nil || trust.Absent() || !r.known(trust) || err != nil {
+				return
+			}
+			all, why := never, ""
+			for _, s := range statements {
+				effect, unknown := s.Get("Effect").Str()
+				a, says := role.caller.about(s, "sts:AssumeRole")
+				switch {
+				case s.Err != nil || unknown != nil:
+					all = perhaps
+				case effect == "Allow":
+					all, why = all.or(a), cmp.Or(why, says)
+				}
+			}
+			if all == never {
+				f := r.report(trust.Pos, "the trust policy of %s does not let %s assume it", role.title(), role.caller.service)
+				if why != "" {
+					f.Message += ": " + why
+				}
+			}
+		},
+	},
 }
 
 // attributes is needed to learn maxReceiveCount and the dead-letter queue. Lambda needs it, too.
@@ -184,7 +214,7 @@ func (r Role) harmless(g Grant) bool {
 	action := strings.TrimSuffix(strings.ToLower(g.Action), "batch")
 	for on, arn := range r.ARNs {
 		reads := (on == OnQueue || on == OnDeadLetters) && (action == "sqs:getqueueurl" || action == "sqs:getqueueattributes")
-		if anywhere(arn) == anywhere(g.Resource) && (reads || slices.ContainsFunc(r.Needs, func(p Permission) bool { return p.On == on && strings.EqualFold(p.Action, action) })) {
+		if r.on(arn) == r.on(g.Resource) && (reads || slices.ContainsFunc(r.Needs, func(p Permission) bool { return p.On == on && strings.EqualFold(p.Action, action) })) {
 			return true
 		}
 	}
@@ -209,7 +239,7 @@ func excess(r Role, out *reporter) {
 		on := g.Resource
 		judged := strings.HasPrefix(strings.ToLower(g.Action), "sqs:") && strings.Contains(g.Resource, "*") || g.Action == "*"
 		for what, arn := range r.ARNs {
-			if anywhere(g.Resource) == anywhere(arn) {
+			if r.on(g.Resource) == r.on(arn) {
 				on, judged = "the "+what, true
 			}
 		}

@@ -146,7 +146,7 @@ func (d delivery) meets(operator, key string, value template.Value) (answer, str
 			}
 			a := d.isSource(text)
 			if a == never && why == "" {
-				why = "its aws:SourceArn is " + text
+				why = "its aws:SourceArn is " + strings.Trim(text, "${}")
 			}
 			return a
 		})

@@ -44,6 +44,7 @@ func TestSenders_ThatPoliciesKeepOut(t *testing.T) {
 		{topic, sns, "StringEquals: {'aws:Unheard': o-1}", ""},
 		{topic, every, "ArnEquals: {'aws:SourceArn': !Ref T}", ""},
 		{topic + other, sns, "ArnEquals: {'aws:SourceArn': !Ref O}", "its aws:SourceArn is O"},
+		{topic + other, sns, "ArnEquals: {'aws:SourceArn': !GetAtt O.TopicArn}", "its aws:SourceArn is O.TopicArn"},
 		{topic, sns, "ArnLike: {'aws:SourceArn': 'arn:aws:sns:*:*:shopping'}", "its aws:SourceArn is arn:aws:sns:*:*:shopping"},
 		{topic, sns, "ArnLike: {'aws:SourceArn': 'arn:aws:s3:::shop'}", "its aws:SourceArn is arn:aws:s3:::shop"},
 		{topic, sns, "ArnNotEquals: {'aws:SourceArn': !Ref T}", "-"},

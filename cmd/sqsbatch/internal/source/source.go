@@ -58,6 +58,7 @@ type property struct {
 	name  string
 	value any
 	from  Place
+	items []property // of a list that is appended to, in place of value
 }
 
 // A Place is an attribute of a resource, "" for the resource as a whole.
@@ -77,7 +78,7 @@ func (r *Resource) SetFrom(from Place, name string, value any) {
 		r.properties[i].value, r.properties[i].from = value, from
 		return
 	}
-	r.properties = append(r.properties, property{name, value, from})
+	r.properties = append(r.properties, property{name: name, value: value, from: from})
 }
 
 // Append adds to a list.
@@ -87,11 +88,12 @@ func (r *Resource) Append(name string, value any, attribute string) {
 
 // AppendFrom is Append from another place.
 func (r *Resource) AppendFrom(from Place, name string, value any) {
-	if i := r.index(name); i < 0 {
-		r.SetFrom(from, name, []any{value})
-	} else if list, ok := r.properties[i].value.([]any); ok {
-		r.properties[i].value = append(list, value)
+	i := r.index(name)
+	if i < 0 {
+		i = len(r.properties)
+		r.properties = append(r.properties, property{name: name, from: from})
 	}
+	r.properties[i].items = append(r.properties[i].items, property{value: value, from: from})
 }
 
 // Delete takes a property away if it has the value.
@@ -133,6 +135,14 @@ func Write(o template.Options, resources []*Resource) (*Source, error) {
 		add(own, "%s: {", quote(r.ID))
 		add(own, `"Type": %s, "Properties": {`, quote(r.Type))
 		for j, p := range r.properties {
+			if p.items != nil {
+				add(p.from, "%s: [", quote(p.name))
+				for k, item := range p.items {
+					add(item.from, "%s%s", quote(clean(item.value)), comma(k, len(p.items)))
+				}
+				add(p.from, "]%s", comma(j, len(r.properties)))
+				continue
+			}
 			value := clean(p.value)
 			entries, ok := value.(map[string]any)
 			if !ok || !r.Deep {

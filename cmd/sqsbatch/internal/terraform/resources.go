@@ -117,7 +117,7 @@ var kinds = map[string]kind{
 
 // attributes are Terraform's names of properties, for texts.
 var attributes = func() map[string]string {
-	names := map[string]string{"RedrivePolicy": "redrive_policy", "ManagedPolicyArns": "managed_policy_arns", "RedriveAllowPolicy": "redrive_allow_policy", "FilterCriteria": "filter_criteria", "KeyPolicy": "policy"}
+	names := map[string]string{"RedrivePolicy": "redrive_policy", "ManagedPolicyArns": "managed_policy_arns", "RedriveAllowPolicy": "redrive_allow_policy", "FilterCriteria": "filter_criteria", "KeyPolicy": "policy", "AssumeRolePolicyDocument": "assume_role_policy", "RoleArn": "role_arn", "SqsParameters": "sqs_target", "MessageGroupId": "message_group_id"}
 	for _, k := range kinds {
 		for attribute, property := range k.properties {
 			from, to := strings.Split(attribute, "."), strings.Split(property, ".")
@@ -196,6 +196,11 @@ func (c *conversion) convert(r resource) {
 	}
 	switch r.Type {
 	case "aws_sqs_queue":
+		if arn, ok := r.Values["arn"].(string); ok {
+			m.Set("Arn", arn, "arn") // no property of CloudFormation's
+		} else {
+			m.Set("Arn", unknown("arn"+afterApply), "arn")
+		}
 		if c.isOwn(r, "redrive_policy", "") {
 			m.Set("RedrivePolicy", c.redrive(r, r), "redrive_policy")
 		}
@@ -213,6 +218,7 @@ func (c *conversion) convert(r resource) {
 	case "aws_lambda_event_source_mapping":
 		m.Set("FilterCriteria", c.filters(r), "filter_criteria")
 	case "aws_iam_role":
+		m.Set("AssumeRolePolicyDocument", c.json(r, "assume_role_policy"), "assume_role_policy")
 		for i := range blocks(r.Values["inline_policy"]) {
 			name, _ := at(r.Values, "inline_policy", number(i), "name").(string)
 			if !c.isOwn(r, "inline_policy", name) {

@@ -148,6 +148,20 @@ func TestState_WrongSettingsAreFound(t *testing.T) {
 	}
 }
 
+// The regions and accounts of providers differ: a queue is compared with its own.
+func TestState_DeadLetterQueueElsewhere(t *testing.T) {
+	for _, c := range []struct {
+		dead string
+		want []string
+	}{{"us-east-1:123456789012", nil}, {"eu-west-1:123456789012", []string{"SB203 aws_sqs_queue.us.redrive_policy"}}, {"us-east-1:111122223333", []string{"SB203 aws_sqs_queue.us.redrive_policy"}}} {
+		s := orders()
+		s["aws_sqs_queue.us"] = m{"name": "us", "arn": "arn:aws:sqs:us-east-1:123456789012:us", "receive_wait_time_seconds": 20,
+			"redrive_policy": `{"deadLetterTargetArn":"arn:aws:sqs:` + c.dead + `:far","maxReceiveCount":5}`}
+		found, _ := findings(t, s.state())
+		want(t, found, c.want...)
+	}
+}
+
 // What sends to a queue is compared with the source that the queue's policy names, whichever resource says so.
 func TestState_SendersThatPoliciesKeepOut(t *testing.T) {
 	queue := "arn:aws:sqs" + account + "orders"
@@ -241,10 +255,10 @@ func TestCases(t *testing.T) {
 
 // What is known only after the plan is applied is not judged, and what nobody has set is absent.
 func TestPlan_UnknownValuesAreNotJudged(t *testing.T) {
-	queue := managed("aws_sqs_queue.orders", "aws_sqs_queue", "orders", m{"name": "orders", "receive_wait_time_seconds": 20, "visibility_timeout_seconds": nil},
-		m{"arn": true, "redrive_policy": true, "redrive_allow_policy": true, "policy": true, "visibility_timeout_seconds": true, "kms_master_key_id": true})
+	queue := managed("aws_sqs_queue.orders", "aws_sqs_queue", "orders", m{"name": "orders", "fifo_queue": false, "receive_wait_time_seconds": 20, "visibility_timeout_seconds": nil},
+		m{"arn": true, "redrive_policy": true, "redrive_allow_policy": true, "policy": true, "visibility_timeout_seconds": true, "kms_master_key_id": true, "deduplication_scope": true})
 	set := m{"address": "aws_sqs_queue.orders", "mode": "managed", "type": "aws_sqs_queue", "name": "orders", "expressions": m{
-		"visibility_timeout_seconds": refs("data.external.timeout.result"), "redrive_policy": refs("local.redrive")}}
+		"visibility_timeout_seconds": refs("data.external.timeout.result"), "redrive_policy": refs("local.redrive"), "deduplication_scope": refs("var.scope")}}
 	mapping := managed("aws_lambda_event_source_mapping.orders", "aws_lambda_event_source_mapping", "orders",
 		m{"batch_size": 10, "function_response_types": []any{"ReportBatchItemFailures"}}, m{"event_source_arn": true, "function_name": true})
 	from := m{"address": "aws_lambda_event_source_mapping.orders", "expressions": m{
@@ -257,6 +271,9 @@ func TestPlan_UnknownValuesAreNotJudged(t *testing.T) {
 		"aws_sqs_queue.orders.redrive_policy: ",
 		"aws_lambda_function.orders: the permissions of function aws_lambda_function.orders are not checked: role is known only",
 	} {
+		if strings.Contains(strings.Join(unknown, "\n"), "deduplication_scope") {
+			t.Error("what SQS gives to FIFO queues only is not known of a standard queue")
+		}
 		if !slices.ContainsFunc(unknown, func(u string) bool { return strings.HasPrefix(u, place) }) {
 			t.Errorf("%s is not among the places that were not checked:\n%s", place, strings.Join(unknown, "\n"))
 		}
