@@ -173,6 +173,16 @@ func (t *terraform) plan(ctx context.Context, values []value, args ...string) (s
 	return t.stage.Log.Run(t.command(ctx, args...))
 }
 
+// refused fails unless a plan fails, for each of these reasons.
+func (t *terraform) refused(ctx context.Context, values []value, reasons []string, args ...string) {
+	out, err := t.plan(ctx, values, append(args, "-json")...)
+	for _, reason := range reasons {
+		if err == nil || !strings.Contains(out, reason) {
+			must.Failf("a plan with %v %v is not refused with %q: %v", values, args, reason, err)
+		}
+	}
+}
+
 var (
 	bound  = regexp.MustCompile(`var\.(\w+) (>=|<=) (\d+)`)
 	choice = regexp.MustCompile(`contains\(\[.*\], var\.(\w+)\)`)
@@ -193,12 +203,11 @@ func (t *terraform) bounds(ctx context.Context) {
 	}
 	for side, values := range beyond {
 		must.Get(t.plan(ctx, append(at[side], value{"name", strings.Repeat("a", 64)})))
-		out, err := t.plan(ctx, values, "-json")
+		var names []string
 		for _, v := range values {
-			if err == nil || !strings.Contains(out, `variable \"`+v.name+`\"`) {
-				must.Failf("%s is taken for %s: %v", v.text, v.name, err)
-			}
+			names = append(names, `variable \"`+v.name+`\"`)
 		}
+		t.refused(ctx, values, names)
 	}
 	for _, c := range []struct {
 		values []value
@@ -207,9 +216,7 @@ func (t *terraform) bounds(ctx context.Context) {
 		{[]value{{"batch_size", "11"}}, "A batch_size above 10 needs a batch_window"},
 		{[]value{{"batch_size", "11"}, {"batch_window", "1"}, {"fifo", "true"}}, "On a FIFO queue batch_size is at most 10"},
 	} {
-		if _, err := t.plan(ctx, append(c.values, value{"name", "orders"})); err == nil || !strings.Contains(err.Error(), c.want) {
-			must.Failf("%v: %w, want %s", c.values, err, c.want)
-		}
+		t.refused(ctx, append(c.values, value{"name", "orders"}), []string{c.want})
 	}
 	fmt.Printf("%d values beyond bounds are refused, those at bounds are planned\n", len(beyond[">="])+len(beyond["<="]))
 }
@@ -352,13 +359,9 @@ func (t *terraform) changes(ctx context.Context, d *deployment) {
 		}
 	}
 	for _, replace := range [][]value{{{"name", "others"}}, {{"fifo", "true"}}} {
-		if _, err := t.plan(ctx, append(d.values(), replace...), state); err == nil || !strings.Contains(err.Error(), "prevent_destroy") {
-			must.Failf("%v: %w, want that Terraform refuses to replace the queues", replace, err)
-		}
+		t.refused(ctx, append(d.values(), replace...), []string{"prevent_destroy"}, state)
 	}
-	if _, err := t.plan(ctx, d.values(), state, "-destroy"); err == nil || !strings.Contains(err.Error(), "prevent_destroy") {
-		must.Failf("-destroy: %w, want that Terraform refuses to delete the queues", err)
-	}
+	t.refused(ctx, d.values(), []string{"prevent_destroy"}, state, "-destroy")
 	fmt.Println("settings change in place; a plan that would delete a queue is refused")
 }
 
