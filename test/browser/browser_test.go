@@ -229,6 +229,7 @@ func (b *tab) picture(name string) {
 	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}}})
 	b.must(err)
 	do(b, chromedp.EmulateViewport(1000, 700))
+	do(b, chromedp.Evaluate[chromedp.Void](`if (scrollY > 0) window.scrollTo(0, document.body.scrollHeight)`))
 	from, err := png.Decode(bytes.NewReader(do(b, chromedp.CaptureScreenshot())))
 	b.must(err)
 	to := image.NewPaletted(from.Bounds(), palette.Plan9)
@@ -257,6 +258,7 @@ func TestLocal_SaysWhyAnOrderIsADeadLetter(t *testing.T) {
 	b.click(`//button[starts-with(text(), "Replay it")]`, "A replay moved it to queue local-orders")
 	b.click(`//a[text()="Batches"]`, "Invocation 1")
 	b.check("batches")
+	do(b, chromedp.Evaluate[chromedp.Void](`window.scrollTo(0, document.body.scrollHeight)`)) // to the first, which is the largest
 	b.picture("page-batches")
 	b.click(`//a[starts-with(text(), "Make it the timeout")]`, "The width is the timeout of 10s")
 	b.click(`//a[text()="Board"]`, "Kill the processes")
