@@ -3,11 +3,11 @@ package console
 import (
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
@@ -316,7 +316,7 @@ func (m *model) record(r track.Record, at time.Time) {
 		return
 	}
 	r.Reason, r.Outcome, r.PanickedAt, r.Body = cut(r.Reason), cut(r.Outcome), cut(r.PanickedAt), ""
-	a := attempt{r, at, general(r.Reason)}
+	a := attempt{r, at, show.General(r.Reason)}
 	i := slices.IndexFunc(x.attempts, func(other attempt) bool {
 		return other.Invocation == r.Invocation && other.Attempt == r.Attempt && other.Process == r.Process
 	})
@@ -365,14 +365,6 @@ func (x *message) now(at time.Time) state {
 		return visible
 	}
 	return x.state
-}
-
-var particular = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9]+`)
-
-// general leaves numbers, ids and line breaks out of a reason, so that messages with the same problem
-// have the same one.
-func general(reason string) string {
-	return strings.Join(strings.Fields(particular.ReplaceAllString(reason, "…")), " ")
 }
 
 func cut(text string) string {

@@ -494,7 +494,7 @@ func (c *Console) deadPage(w http.ResponseWriter, r *http.Request) {
 func (x *message) deadReason() string {
 	text := ""
 	if a := x.lastFailure(); x.origin != nil {
-		text = general(x.origin.Reason)
+		text = show.General(x.origin.Reason)
 	} else if a != nil {
 		text = a.general
 	}

@@ -62,6 +62,9 @@ func runWith(ctx context.Context, o options, tio cli.IO, builder build.Builder) 
 		text = view.NewText(stdout, view.Detect(tio.Stdout))
 		v = text
 	}
+	if o.verbose {
+		text.ShowAll()
+	}
 	page, err := console.Listen(o.ui)
 	if err != nil {
 		return err

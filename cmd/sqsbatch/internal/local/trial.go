@@ -135,6 +135,7 @@ func (t *Trial) Run(ctx, kill context.Context, tio cli.IO, builder build.Builder
 		return nil, err
 	}
 	text := view.NewText(tio.Stderr, view.Detect(tio.Stderr))
+	text.ShowAll()
 	r := &run{o: o, builder: builder, stderr: tio.Stderr, view: text}
 	c := &trialCourse{
 		messages: messages, text: text, verbose: t.verbose, wake: make(chan struct{}, 1),

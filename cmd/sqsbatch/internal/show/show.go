@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -183,4 +184,12 @@ func Wrap(s string, width int) []string {
 		}
 	}
 	return append(lines, line)
+}
+
+var particular = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9]+`)
+
+// General leaves numbers, ids and line breaks out of a reason, so that messages with the same problem
+// have the same one.
+func General(reason string) string {
+	return strings.Join(strings.Fields(particular.ReplaceAllString(reason, "…")), " ")
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,11 +26,67 @@ type Text struct {
 	times  int    // width of the column "time of deadline": the widest so far
 	status string // the current status line
 	idle   bool   // the wait was shown since the last event
+
+	all    bool // every event has a line of its own
+	lines  int  // of events, since the time of begun
+	begun  time.Time
+	groups []*group // what had no line of its own since then
 }
+
+// A group has events of one kind that had no lines of their own.
+type group struct {
+	key, latest string // the latest line
+	count       int
+}
+
+// mostLines is how many lines of events a terminal shows in a second. There is one line for each
+// group of the others.
+const mostLines = 20
 
 // NewText returns a Text that writes to w, which has the capabilities t.
 func NewText(w io.Writer, t Terminal) *Text {
 	return &Text{w: w, term: t, bodies: 16, times: 13}
+}
+
+// ShowAll gives every event a line of its own, also on a terminal.
+func (t *Text) ShowAll() { t.all = true }
+
+// eventLine writes a line of an event, or adds it to its group if there are too many.
+func (t *Text) eventLine(key, line string) {
+	if !t.term.Redraw || t.all {
+		t.line(line)
+		return
+	}
+	t.regroup()
+	if t.lines++; t.lines <= mostLines {
+		t.line(line)
+		return
+	}
+	i := slices.IndexFunc(t.groups, func(g *group) bool { return g.key == key })
+	if i < 0 {
+		i = len(t.groups)
+		t.groups = append(t.groups, &group{key: key})
+	}
+	t.groups[i].latest = line
+	t.groups[i].count++
+}
+
+// regroup writes the groups of a second that is over.
+func (t *Text) regroup() {
+	if now := time.Now(); now.Sub(t.begun) >= time.Second {
+		t.writeGroups()
+		t.lines, t.begun = 0, now
+	}
+}
+
+func (t *Text) writeGroups() {
+	for _, g := range t.groups {
+		t.line(g.latest)
+		if g.count > 1 {
+			t.line(t.paint(Aside, fmt.Sprintf("     … and %d more like it", g.count-1)))
+		}
+	}
+	t.groups = nil
 }
 
 // Say implements [View].
@@ -126,7 +183,7 @@ func (t *Text) Event(e track.Event) {
 		if e.ColdStart {
 			line += ", cold start"
 		}
-		t.line(t.paint(bold, line))
+		t.eventLine("started", t.paint(bold, line))
 	case track.Record:
 		if !e.Repeats {
 			t.record(e)
@@ -150,7 +207,7 @@ func (t *Text) Event(e track.Event) {
 		if t.term.Width != nil {
 			text = show.Fit(text, longLog)
 		}
-		t.lineAt(7, t.paint(Aside, from+"│ "+text))
+		t.eventLine("log", t.term.wrap(t.paint(Aside, from+"│ "+text), 7))
 	case track.Warning:
 		line := t.paint(Waiting, "warning: ")
 		if e.Serious {
@@ -160,7 +217,7 @@ func (t *Text) Event(e track.Event) {
 		if e.MessageID != "" {
 			line += t.paint(Aside, " ("+cmp.Or(show.Brief(e.Body, longBody), e.MessageID)+")")
 		}
-		t.line(line)
+		t.eventLine("warning"+show.General(e.Text), line)
 	}
 }
 
@@ -186,7 +243,7 @@ func (t *Text) record(r track.Record) {
 	}
 	head := by(r.Invocation, r.Process) + t.paint(colourOf(r.Outcome), pad(r.Outcome, 12)) +
 		pad(fmt.Sprintf("try %d", r.Attempt), 7) + pad(times, t.timesWidth()) + "  "
-	t.line(t.term.Row(head, body, t.bodies, show.Clean(note(r))))
+	t.eventLine(r.Outcome+show.General(r.Reason), t.term.Row(head, body, t.bodies, show.Clean(note(r))))
 }
 
 // widen widens the column of bodies to fit body, up to 40.
@@ -230,7 +287,7 @@ func (t *Text) ended(e track.Ended) {
 	default:
 		line += t.paint(Aside, fmt.Sprintf(": %d deleted, %d to come back", e.Deleted, e.Back))
 	}
-	t.line(line)
+	t.eventLine("ended"+show.General(e.Error+e.AllFailed), line)
 }
 
 // Tick implements [View]. An output that cannot be redrawn shows each wait once.
@@ -243,6 +300,7 @@ func (t *Text) Tick(p track.Progress) {
 		line += "; Ctrl-C ends"
 	}
 	if t.term.Redraw {
+		t.regroup()
 		t.redraw(line)
 		return
 	}
@@ -302,6 +360,7 @@ func progressLine(p track.Progress) string {
 func (t *Text) Summary(s Summary) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.writeGroups()
 	t.redraw("")
 	t.line("")
 	var parts []string

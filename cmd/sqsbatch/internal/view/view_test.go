@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -334,4 +335,35 @@ func TestContainers(t *testing.T) {
 	golden.Check(t, "containers.txt", text.String())
 	playContainers(view.NewJSON(&lines, view.NewText(&aside, view.Terminal{})))
 	golden.Check(t, "containers.json", lines.String())
+}
+
+// A terminal shows the beginning of a flood, and counts the rest.
+func TestTerminal_GroupsWhatIsTooMuch(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			v := view.NewText(&out, terminal(120))
+			if all {
+				v.ShowAll()
+			}
+			for i := range 100 {
+				v.Event(track.Record{Invocation: i, MessageID: fmt.Sprint(i), Body: fmt.Sprintf("b%d", i), Attempt: 1, Outcome: track.Succeeded, Duration: -1, Allowed: -1})
+				v.Event(track.Record{Invocation: i, MessageID: fmt.Sprint(i), Body: fmt.Sprintf("f%d", i), Attempt: 1, Outcome: track.Retry, Reason: fmt.Sprintf("order %d: no stock", i), Duration: -1, Allowed: -1})
+			}
+			time.Sleep(time.Second)
+			v.Tick(track.Progress{})
+			v.Event(track.Warning{Text: "afterwards"})
+			text := out.String()
+			lines := strings.Count(text, "\n")
+			if all && (lines != 201 || strings.Contains(text, "more like it")) {
+				t.Errorf("%d lines:\n%s", lines, text)
+			}
+			if !all && (lines != 25 || strings.Count(text, "… and 89 more like it") != 2 || !strings.Contains(text, "b99") || !strings.Contains(text, "f99") || strings.Contains(text, "b50 ")) {
+				t.Errorf("%d lines:\n%s", lines, text)
+			}
+			if !strings.HasSuffix(strings.TrimRight(text, "\x1b[K\r\n "), "afterwards") && !strings.Contains(text, "warning: afterwards") {
+				t.Errorf("the next second is not shown:\n%s", text)
+			}
+		})
+	}
 }
