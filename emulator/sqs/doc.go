@@ -42,7 +42,8 @@
 // Events report what happened to messages ([Config.Observe], [Server.Events]), and calls
 // report the requests ([Config.ObserveCall], [Server.Calls]). [Server.Snapshot] shows the
 // messages of all queues without receiving them. Faults make calls fail in the ways that
-// consumers must survive: [Fault], [Server.Inject].
+// consumers must survive: [Fault], [Server.Inject]. [Server.Pause] and [Server.Move] are for
+// tools: a queue without consumers, and messages that an operator moves.
 //
 // # Deterministic behavior
 //

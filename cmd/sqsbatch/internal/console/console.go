@@ -59,6 +59,8 @@ type Run struct {
 	Kill     func() int // kills its processes, and returns their number
 	Settings []Setting  // of the function and its event
 	Findings []Finding  // of lint
+	// Sample is a body that the form to send suggests, for the queue Source. "" for none.
+	Sample, Source string
 }
 
 // A Setting is a line of the board.

@@ -303,6 +303,7 @@ func (c *Console) queuePage(w http.ResponseWriter, r *http.Request) {
 	content := struct {
 		queueRow
 		URL, Find, State, NextPage, PrevPage string
+		Sample                               string
 		FIFO                                 bool
 		Attributes                           []Setting
 		Rows                                 []row
@@ -315,6 +316,9 @@ func (c *Console) queuePage(w http.ResponseWriter, r *http.Request) {
 	}
 	var list []numbered
 	c.mu.Lock()
+	if name == c.run.Source {
+		content.Sample = c.run.Sample
+	}
 	content.queueRow = c.queueRows(l)[i]
 	for _, x := range c.model.queue(name).messages {
 		if (want == "" || string(x.phase(l.policies[name], l.at)) == want) && x.has(find) {

@@ -269,7 +269,10 @@ func (s *stack) header() view.Header {
 
 // shown returns what the page shows of the function.
 func (s *stack) shown(h view.Header) console.Run {
-	run := console.Run{Server: s.server, Function: h.Function, Timeout: h.Timeout, Lambda: s.o.mode == modeLambda, Kill: s.killProcesses}
+	run := console.Run{Server: s.server, Function: h.Function, Timeout: h.Timeout, Lambda: s.o.mode == modeLambda, Kill: s.killProcesses, Source: s.deployment.Queue.Name}
+	if len(s.input.messages) > 0 {
+		run.Sample = s.input.messages[0].Body
+	}
 	for _, f := range s.found {
 		run.Findings = append(run.Findings, console.Finding{Rule: f.ID, Severity: string(f.Severity), Place: f.Pos.String(), Message: f.Message})
 	}
