@@ -170,12 +170,24 @@ func do[T any](b *tab, action chromedp.Action[T]) T {
 	return v
 }
 
+// act does what may lead to another page, even before the browser answers.
+func (b *tab) act(action chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if _, err := chromedp.Run(ctx, action); err != nil && !strings.Contains(err.Error(), "navigated or closed") {
+		b.t.Fatal(err)
+	}
+}
+
 func (b *tab) open(url string) { b.t.Helper(); do(b, chromedp.Navigate(url)) }
 
-// click clicks what an XPath finds, and waits until the page has a text.
+// click clicks what an XPath finds, and waits until another page has a text.
 func (b *tab) click(path, shows string) {
 	b.t.Helper()
-	do(b, chromedp.Click(chromedp.Search(path)))
+	do(b, chromedp.Evaluate[chromedp.Void](`document.documentElement.dataset.left = "yes"`))
+	b.act(chromedp.Click(chromedp.Search(path)))
+	b.until("another page", `document.documentElement.dataset.left === undefined && document.readyState === "complete"`)
 	b.shows(shows)
 }
 
@@ -249,7 +261,7 @@ func TestLocal_SaysWhyAnOrderIsADeadLetter(t *testing.T) {
 	b.click(`//a[text()="Dead letters"]`, "Replay all 3 of local-orders-dead")
 	b.click(`//button[text()="Show bodies"]`, "o-7")
 	b.check("dead-letters")
-	b.click(`//tr[td[contains(., "o-6")]]/th/a`, "as often as maxReceiveCount allows")
+	b.click(`//tr[td[contains(., "o-6")]]/th/a`, "as many as maxReceiveCount allows")
 	b.shows("warehouse is busy for 1s")
 	b.check("message")
 	b.picture("page-message")
@@ -293,7 +305,7 @@ func TestSQS_FollowsTheQueues(t *testing.T) {
 	}
 	do(b, chromedp.SetValue(chromedp.CSS(`input[name="count"]`), "150"))
 	do(b, chromedp.Focus(chromedp.CSS(`form[action$="/send"] button`)))
-	do(b, chromedp.KeyEvent(kb.Enter))
+	b.act(chromedp.KeyEvent(kb.Enter))
 	b.shows("151 visible")
 	b.click(`//a[text()="Later ones"]`, "151 messages.")
 	if rows := do(b, chromedp.Evaluate[int](`document.querySelectorAll("tbody tr").length`)); rows != 51 {
@@ -321,7 +333,8 @@ func TestSQS_FollowsTheQueues(t *testing.T) {
 	b.click(`//a[text()="Back"]`, "Queues")
 
 	// A page that is held does not change until it goes on.
-	b.click(`//button[text()="Stop updates"]`, "Resume updates")
+	do(b, chromedp.Click(chromedp.CSS("#hold")))
+	b.shows("Resume updates")
 	post(t, c.page+"queues/orders/send", "body=held")
 	time.Sleep(time.Second) // longer than a change takes
 	if text := do(b, chromedp.Evaluate[string](`document.querySelector("#q-orders td").textContent`)); text != "153" {
