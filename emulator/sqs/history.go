@@ -120,7 +120,7 @@ func (h *history) addEvent(e Event, of *content) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	e.Attribute = nil // it would keep the attributes
+	e.Attributes = nil // they would not count as the history's
 	kept := keptEvent{Event: e}
 	if of != nil {
 		if of.events == nil {
@@ -228,9 +228,9 @@ type Event struct {
 	MessageGroupID  string `json:"messageGroupId,omitempty"`
 	DeduplicationID string `json:"messageDeduplicationId,omitempty"`
 	SequenceNumber  string `json:"sequenceNumber,omitempty"`
-	// Attribute returns a message attribute of a Sent message, in Config.Observe only. Nil for
-	// other events.
-	Attribute func(name string) (MessageAttribute, bool) `json:"-"`
+	// Attributes returns the attributes of a Sent message and its trace header, in Config.Observe
+	// only. Nil for other events, and for a message with neither.
+	Attributes func() (attributes map[string]MessageAttribute, traceHeader string) `json:"-"`
 	// DeadLetterQueue is the name of the queue to which a Redriven message moved.
 	DeadLetterQueue string `json:"deadLetterQueue,omitempty"`
 	// MovedTo is the name of the queue to which a Moved message moved. NewMessageID is the id of
@@ -259,8 +259,8 @@ func (q *queue) event(kind Kind, m *message, now time.Time) Event {
 	if m.receivedHere > 0 {
 		e.ReceiptHandle = q.receiptHandle(m)
 	}
-	if kind == Sent && len(m.content.attributes) > 0 {
-		e.Attribute = m.content.attribute
+	if kind == Sent && (len(m.content.attributes) > 0 || m.content.traceHeader != "") {
+		e.Attributes = func() (map[string]MessageAttribute, string) { return m.content.plain(), m.content.traceHeader }
 	}
 	switch kind {
 	case Sent, Received, Visibility:

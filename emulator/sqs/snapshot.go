@@ -127,16 +127,18 @@ func (m *message) snapshot() MessageSnapshot {
 	if m.state != visible {
 		one.VisibleAt = m.due
 	}
-	if len(c.attributes) > 0 {
-		one.Attributes = make(map[string]MessageAttribute, len(c.attributes))
-	}
-	for name := range c.attributes {
-		one.Attributes[name], _ = c.attribute(name)
-	}
+	one.Attributes = c.plain()
 	return one
 }
 
-func (c *content) attribute(name string) (MessageAttribute, bool) {
-	v, ok := c.attributes[name]
-	return MessageAttribute{DataType: v.DataType, String: aws.ToString(v.StringValue), Binary: slices.Clone(v.BinaryValue)}, ok
+// plain returns the attributes without the SDK's types, nil if there are none.
+func (c *content) plain() map[string]MessageAttribute {
+	if len(c.attributes) == 0 {
+		return nil
+	}
+	plain := make(map[string]MessageAttribute, len(c.attributes))
+	for name, v := range c.attributes {
+		plain[name] = MessageAttribute{DataType: v.DataType, String: aws.ToString(v.StringValue), Binary: slices.Clone(v.BinaryValue)}
+	}
+	return plain
 }

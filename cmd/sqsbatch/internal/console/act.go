@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 const (
@@ -65,61 +67,94 @@ func (c *Console) showBodies(w http.ResponseWriter, r *http.Request) {
 	back(w, r)
 }
 
-// send sends one message, or several copies. In a body and a group, {n} is the number of the copy.
+// copies is what the form to send asks for. In the body and the group, {n} is the number of the copy.
+type copies struct {
+	client      *awssqs.Client
+	name, url   string // of the queue
+	body, group string
+	count       int
+	delay       int // seconds
+	rate        int // a second, 0 for all at once
+}
+
+// send sends one message, or several copies. With a rate it answers at once, and sends meanwhile.
 func (c *Console) send(w http.ResponseWriter, r *http.Request) {
 	if !c.form(w, r) {
 		return
 	}
-	count, err := number(r, "count", 1, maxCopies)
-	delay, delayErr := number(r, "delay", 0, 900)
-	if err = errors.Join(err, delayErr); err != nil {
+	count, errCount := number(r, "count", 1, maxCopies)
+	delay, errDelay := number(r, "delay", 0, 900)
+	rate, errRate := number(r, "rate", 0, 1000)
+	if err := errors.Join(errCount, errDelay, errRate); err != nil {
 		c.fail(w, r, http.StatusBadRequest, err)
 		return
 	}
 	name := r.PathValue("name")
-	fifo := strings.HasSuffix(name, ".fifo")
-	body := strings.ReplaceAll(r.PostFormValue("body"), "\r\n", "\n") // as browsers send line feeds
-	in := &awssqs.SendMessageBatchInput{QueueUrl: aws.String(c.run.Server.QueueURL(name))}
+	o := copies{
+		client: c.run.Server.Client(), name: name, url: c.run.Server.QueueURL(name),
+		body:  strings.ReplaceAll(r.PostFormValue("body"), "\r\n", "\n"), // as browsers send line feeds
+		group: r.PostFormValue("group"), count: count, delay: delay, rate: rate,
+	}
+	if rate > 0 {
+		c.sending.Go(func() {
+			if err := o.send(c.ended); err != nil && c.ended.Err() == nil {
+				c.change(func(m *model) { m.warn(warning{At: time.Now(), Text: cut(err.Error())}) })
+			}
+		})
+	} else if err := o.send(r.Context()); err != nil {
+		c.fail(w, r, http.StatusBadRequest, err)
+		return
+	}
+	back(w, r)
+}
+
+// send sends the copies, ten in a call if there is no rate.
+func (o *copies) send(ctx context.Context) error {
+	var entries []types.SendMessageBatchRequestEntry
 	sent, size := 0, 0
-	flush := func() (err error) {
-		if len(in.Entries) == 0 {
+	flush := func() error {
+		if len(entries) == 0 {
 			return nil
 		}
-		out, err := c.run.Server.Client().SendMessageBatch(r.Context(), in)
+		out, err := o.client.SendMessageBatch(ctx, &awssqs.SendMessageBatchInput{QueueUrl: &o.url, Entries: entries})
 		if err == nil && len(out.Failed) > 0 {
 			err = fmt.Errorf("message %s: %s: %s", aws.ToString(out.Failed[0].Id), aws.ToString(out.Failed[0].Code), aws.ToString(out.Failed[0].Message))
 		}
 		if out != nil {
 			sent += len(out.Successful)
 		}
-		in.Entries, size = nil, 0
-		return err
-	}
-	for n := 1; n <= count && err == nil; n++ {
-		e := types.SendMessageBatchRequestEntry{
-			Id: aws.String(strconv.Itoa(n)), MessageBody: aws.String(strings.ReplaceAll(body, "{n}", strconv.Itoa(n))),
+		if entries, size = nil, 0; err != nil {
+			return fmt.Errorf("queue %s refuses a message after %d were sent: %w", o.name, sent, err)
 		}
-		if group := strings.ReplaceAll(r.PostFormValue("group"), "{n}", strconv.Itoa(n)); group != "" {
-			e.MessageGroupId = &group
-		}
-		if fifo {
-			e.MessageDeduplicationId = aws.String(fmt.Sprintf("console-%d-%d", time.Now().UnixNano(), n))
-		} else if delay > 0 {
-			e.DelaySeconds = int32(delay)
-		}
-		if len(in.Entries) == batchSize || size+len(*e.MessageBody) > maxBatch {
-			err = flush()
-		}
-		in.Entries, size = append(in.Entries, e), size+len(*e.MessageBody)
+		return nil
 	}
-	if err == nil {
-		err = flush()
+	for n := 1; n <= o.count; n++ {
+		e := o.entry(n)
+		if len(entries) == batchSize || size+len(*e.MessageBody) > maxBatch || o.rate > 0 {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		if o.rate > 0 && n > 1 && !sleep.For(ctx, time.Second/time.Duration(o.rate)) {
+			return ctx.Err()
+		}
+		entries, size = append(entries, e), size+len(*e.MessageBody)
 	}
-	if err != nil {
-		c.fail(w, r, http.StatusBadRequest, fmt.Errorf("queue %s refuses a message after %d were sent: %w", name, sent, err))
-		return
+	return flush()
+}
+
+func (o *copies) entry(n int) types.SendMessageBatchRequestEntry {
+	number := strconv.Itoa(n)
+	e := types.SendMessageBatchRequestEntry{Id: &number, MessageBody: aws.String(strings.ReplaceAll(o.body, "{n}", number))}
+	if group := strings.ReplaceAll(o.group, "{n}", number); group != "" {
+		e.MessageGroupId = &group
 	}
-	back(w, r)
+	if strings.HasSuffix(o.name, ".fifo") {
+		e.MessageDeduplicationId = aws.String(fmt.Sprintf("console-%d-%d", time.Now().UnixNano(), n))
+	} else if o.delay > 0 {
+		e.DelaySeconds = int32(o.delay)
+	}
+	return e
 }
 
 // number reads a number of a form, the least one if the field is empty.

@@ -38,6 +38,7 @@ type Console struct {
 	listener net.Listener
 	http     *http.Server
 	served   sync.WaitGroup
+	sending  sync.WaitGroup // of messages at a rate
 	end      context.CancelFunc
 	ended    context.Context
 
@@ -168,12 +169,12 @@ func (c *Console) Close() error {
 	if c == nil {
 		return nil
 	}
-	c.end()
-	if c.http == nil {
+	if c.end(); c.http == nil {
 		return c.listener.Close()
 	}
 	err := c.http.Close()
 	c.served.Wait()
+	c.sending.Wait()
 	return err
 }
 

@@ -441,6 +441,31 @@ func TestPages_HideBodiesAndEscapeEverything(t *testing.T) {
 	})
 }
 
+func TestMessage_HasWhatItCarries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		shown := func(r *http.Request) { r.AddCookie(&http.Cookie{Name: bodiesCookie, Value: "shown"}) }
+		for body, want := range map[string]string{
+			`{"Type":"Notification","TopicArn":"arn:topic","Message":"inner <text>"}`:                                                  "<dt>In the envelope of SNS, arn:topic</dt><dd><pre>inner &lt;text&gt;</pre>",
+			`{"detail-type":"Placed","detail":{"id":1}}`:                                                                               "<dt>In the envelope of EventBridge, Placed</dt><dd><pre>{&#34;id&#34;:1}</pre>",
+			`{"Records":[{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"b"},"object":{"key":"k"}}}]}`: "<dt>In the envelope of S3</dt><dd><pre>ObjectCreated:Put b/k</pre>",
+			`{"Message":"none"}`: "<dt>Attribute tenant (String)</dt><dd>blue</dd>",
+		} {
+			id := w.send("orders", body, func(in *awssqs.SendMessageInput) {
+				in.MessageAttributes = map[string]types.MessageAttributeValue{"tenant": {DataType: aws.String("String"), StringValue: aws.String("blue")}}
+				in.MessageSystemAttributes = map[string]types.MessageSystemAttributeValue{"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("Root=1-5759e988-bd862e3fe1be46a994272793")}}
+			})
+			page := w.do("/messages/"+id, nil, shown).Body.String()
+			if !strings.Contains(page, want) || !strings.Contains(page, "Root=1-5759e988") || strings.Contains(page, "envelope") != strings.Contains(want, "envelope") {
+				t.Errorf("the page of %s does not have %s:\n%s", body, want, page)
+			}
+			if page := w.do("/messages/"+id, nil).Body.String(); strings.Contains(page, "blue") || strings.Contains(page, "inner") {
+				t.Errorf("the page shows what is hidden:\n%s", page)
+			}
+		}
+	})
+}
+
 func TestForms_CheckWhatTheyGet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -456,6 +481,7 @@ func TestForms_CheckWhatTheyGet(t *testing.T) {
 			{"/queues/steps.fifo/send", url.Values{"body": {"x"}, "count": {"12"}, "group": {"g{n}"}}, 303, ""},
 			{"/queues/orders/send", url.Values{"body": {"x"}, "count": {"0"}}, 400, "count is &#34;0&#34;; it must be a number from 1 to 10000"},
 			{"/queues/orders/send", url.Values{"body": {"x"}, "delay": {"901"}}, 400, "from 0 to 900"},
+			{"/queues/orders/send", url.Values{"body": {"x"}, "rate": {"1001"}}, 400, "from 0 to 1000"},
 			{"/queues/orders/send", url.Values{"body": {"\x01"}}, 400, "queue orders refuses a message after 0 were sent"},
 			{"/queues/none/send", url.Values{"body": {"x"}}, 400, "queue none refuses a message after 0 were sent"},
 			{"/queues/none/purge", url.Values{}, 400, "not purged"},
@@ -493,6 +519,26 @@ func TestForms_CheckWhatTheyGet(t *testing.T) {
 		if w.c.faults != nil {
 			t.Errorf("the faults are %v", w.c.faults)
 		}
+	})
+}
+
+func TestSend_KeepsItsRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		if got := w.do("/queues/orders/send", url.Values{"body": {"x"}, "count": {"100"}, "rate": {"10"}}); got.Code != http.StatusSeeOther {
+			t.Fatalf("%d: %s", got.Code, got.Body)
+		}
+		time.Sleep(2*time.Second + time.Millisecond)
+		if n := w.server.Queues()[1].Visible; n != 21 { // the first at once
+			t.Errorf("after two seconds %d messages were sent, 10 a second", n)
+		}
+		w.do("/queues/none/send", url.Values{"body": {"x"}, "rate": {"10"}})
+		synctest.Wait()
+		if page := w.do("/", nil).Body.String(); !strings.Contains(page, "queue none refuses a message after 0 were sent") {
+			t.Errorf("the board does not have the error:\n%s", page)
+		}
+		w.c.end()
+		w.c.sending.Wait()
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 // emulator has them as well.
 const (
 	maxGone       = 10_000   // messages that have left their queues
-	maxGoneBytes  = 64 << 20 // of their bodies
+	maxGoneBytes  = 64 << 20 // of their bodies and attributes
 	maxSteps      = 100      // of a message
 	maxAttempts   = 100      // of a message
 	maxBatches    = 200      // invocations
@@ -32,7 +32,7 @@ type model struct {
 	queues   map[string]*queue
 	messages map[string]*message // by id
 	gone     []*message          // that have left their queues, the oldest first
-	bytes    int                 // of the bodies in gone
+	bytes    int                 // of the messages in gone
 	batches  []*batch            // the latest
 	byNumber map[int]*batch
 	recent   []handled // the latest
@@ -73,6 +73,8 @@ type message struct {
 	receivedHere int       // from its queue, whose maxReceiveCount counts these
 	deadOf       string    // the queue that it was dead-lettered from
 	origin       *partialfailure.Origin
+	attributes   map[string]sqs.MessageAttribute
+	trace        string // AWSTraceHeader
 	movedTo      string // the id of the message that it became
 	steps        []step
 	attempts     []attempt // by their numbers
@@ -166,7 +168,7 @@ func (m *model) event(e sqs.Event) {
 	x.received = e.ReceiveCount
 	switch e.Kind {
 	case sqs.Sent:
-		m.readOrigin(x, e)
+		m.readAttributes(x, e)
 	case sqs.Received:
 		x.state, x.due = inFlight, e.Time.Add(e.Visibility)
 		x.receivedHere++
@@ -216,14 +218,15 @@ func (m *model) enter(x *message, queue string, at time.Time, delay time.Duratio
 	q.sent.add(at)
 }
 
-// readOrigin notes where a dead letter came from that the toolkit sent: it is a new message. Anyone
-// who may send to the queue can write such an attribute, so it must name a message that is known.
-func (m *model) readOrigin(x *message, e sqs.Event) {
-	if e.Attribute == nil {
+// readAttributes keeps the attributes of a message, and notes where a dead letter came from that the
+// toolkit sent: it is a new message. Anyone who may send to the queue can write such an attribute, so
+// it must name a message that is known.
+func (m *model) readAttributes(x *message, e sqs.Event) {
+	if e.Attributes == nil {
 		return
 	}
-	a, _ := e.Attribute(partialfailure.OriginAttribute)
-	o, err := partialfailure.ParseOrigin(a.String)
+	x.attributes, x.trace = e.Attributes()
+	o, err := partialfailure.ParseOrigin(x.attributes[partialfailure.OriginAttribute].String)
 	if err != nil {
 		return
 	}
@@ -242,13 +245,22 @@ func (m *model) leave(x *message) {
 	}
 	delete(m.queue(x.queue).messages, x.id)
 	x.state = gone
-	m.gone, m.bytes = append(m.gone, x), m.bytes+len(x.body)
+	m.gone, m.bytes = append(m.gone, x), m.bytes+x.size()
 	for len(m.gone) > maxGone || m.bytes > maxGoneBytes {
 		old := m.gone[0]
 		m.gone[0] = nil
-		m.gone, m.bytes = m.gone[1:], m.bytes-len(old.body)
+		m.gone, m.bytes = m.gone[1:], m.bytes-old.size()
 		delete(m.messages, old.id)
 	}
+}
+
+// size is that of the message in memory, without what happened to it.
+func (x *message) size() int {
+	n := len(x.body)
+	for name, a := range x.attributes {
+		n += len(name) + len(a.DataType) + len(a.String) + len(a.Binary)
+	}
+	return n
 }
 
 // add keeps the first step, which is the send, and the latest.
@@ -301,10 +313,13 @@ func (m *model) tracked(e track.Event, at time.Time) {
 			b.linesLeft++
 		}
 	case track.Warning:
-		m.warnings = append(m.warnings, warning{at, cut(e.Text), cut(e.MessageID)})
-		if len(m.warnings) > maxSteps {
-			m.warnings = slices.Delete(m.warnings, 0, 1)
-		}
+		m.warn(warning{at, cut(e.Text), cut(e.MessageID)})
+	}
+}
+
+func (m *model) warn(w warning) {
+	if m.warnings = append(m.warnings, w); len(m.warnings) > maxSteps {
+		m.warnings = slices.Delete(m.warnings, 0, 1)
 	}
 }
 

@@ -387,6 +387,8 @@ func (c *Console) messagePage(w http.ResponseWriter, r *http.Request) {
 	content := struct {
 		row
 		Body, SequenceNumber, DeadOf string
+		Inner, InnerOf, Trace        string
+		Attributes                   []Setting
 		Received, Size               int
 		Why                          reason
 		About                        string // the id of the message of Why
@@ -400,8 +402,51 @@ func (c *Console) messagePage(w http.ResponseWriter, r *http.Request) {
 	if content.Why.Message != nil {
 		content.About = content.Why.Message.id
 	}
+	attributes := x.attributes
+	content.Trace = x.trace
 	c.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		a := attributes[name]
+		value := a.String
+		if strings.HasPrefix(a.DataType, "Binary") {
+			value = fmt.Sprintf("%x", a.Binary)
+		}
+		content.Attributes = append(content.Attributes, Setting{name + " (" + a.DataType + ")", value})
+	}
+	content.InnerOf, content.Inner = opened(content.Body)
 	c.render(w, r, http.StatusOK, "message.html", "Message "+x.id, content)
+}
+
+// opened returns what an envelope has, and whose envelope it is, "" if the body is none.
+func opened(body string) (of, inner string) {
+	var e struct {
+		Type, Message, TopicArn *string
+		DetailType              *string `json:"detail-type"`
+		Detail                  json.RawMessage
+		Records                 []struct {
+			EventSource, EventName string
+			S3                     struct {
+				Bucket struct{ Name string }
+				Object struct{ Key string }
+			}
+		}
+	}
+	if json.Unmarshal([]byte(body), &e) != nil {
+		return "", ""
+	}
+	switch {
+	case e.Type != nil && e.Message != nil && e.TopicArn != nil:
+		return "SNS, " + *e.TopicArn, *e.Message
+	case e.DetailType != nil && e.Detail != nil:
+		return "EventBridge, " + *e.DetailType, string(e.Detail)
+	case len(e.Records) > 0 && e.Records[0].EventSource == "aws:s3":
+		var keys []string
+		for _, r := range e.Records {
+			keys = append(keys, r.EventName+" "+r.S3.Bucket.Name+"/"+r.S3.Object.Key)
+		}
+		return "S3", strings.Join(keys, "\n")
+	}
+	return "", ""
 }
 
 // events are the steps and the attempts of a message, in their order.
