@@ -28,17 +28,18 @@ import (
 // A thousand calls share one reply queue. None waits for another, and no more than the
 // queues' own time is added.
 func TestCall_ThousandSideBySide_EachGetsItsOwnAnswer(t *testing.T) {
+	calls := manyCalls(t)
 	withClient(t, func(w *world, c *reply.Client) {
 		var all sync.WaitGroup
-		for i := range 1000 {
+		for i := range calls {
 			all.Go(func() { w.mustCall(c, Request{ID: fmt.Sprint("r-", i)}) })
 		}
 		began := time.Now()
 		all.Wait()
 		w.within(began, time.Second)
 		synctest.Wait()
-		if n := len(w.Server.Calls()); n > 700 {
-			w.Errorf("%d requests for 1,000 calls, want 0.6 for each, and few more", n)
+		if n := len(w.Server.Calls()); n > 6*calls/10+100 {
+			w.Errorf("%d requests for %d calls, want 0.6 for each, and few more", n, calls)
 		}
 		if q := w.replyQueue(); len(q.Messages) != 0 {
 			w.Errorf("%d answers are left", len(q.Messages))
@@ -612,11 +613,12 @@ func TestIdleReplyQueueIsDeleted_TheNextCallHasANewOne(t *testing.T) {
 
 // One receiver would take 2 s for a thousand answers here.
 func TestManyAnswers_AreReceivedSideBySide(t *testing.T) {
+	calls := manyCalls(t)
 	withClient(t, func(w *world, c *reply.Client) {
 		w.inject(sqs.Fault{Kind: sqs.Latency, Latency: 20 * time.Millisecond, Operation: "ReceiveMessage", Queue: w.replyQueue().Name})
 		began := time.Now()
 		var all sync.WaitGroup
-		for i := range 1000 {
+		for i := range calls {
 			all.Go(func() { w.mustCall(c, Request{ID: fmt.Sprint(i)}) })
 		}
 		all.Wait()
