@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/words"
 	"github.com/sqsbatch/sqsbatch/partialfailure"
 )
 
@@ -33,8 +34,8 @@ type model struct {
 	messages map[string]*message // by id
 	gone     []*message          // that have left their queues, the oldest first
 	bytes    int                 // of the messages in gone
-	batches  []*batch            // the latest
-	byNumber map[int]*batch
+	batches  []*invocation       // the latest
+	byNumber map[int]*invocation
 	recent   []handled // the latest
 	warnings []warning
 	sequence int         // of messages
@@ -104,8 +105,8 @@ type handled struct {
 	id string
 }
 
-// A batch is one invocation.
-type batch struct {
+// An invocation is one of the function, with its batch of records.
+type invocation struct {
 	number    int
 	began     time.Time
 	coldStart bool
@@ -124,7 +125,7 @@ type warning struct {
 }
 
 func newModel() *model {
-	return &model{queues: map[string]*queue{}, messages: map[string]*message{}, byNumber: map[int]*batch{}, running: map[int]int{}}
+	return &model{queues: map[string]*queue{}, messages: map[string]*message{}, byNumber: map[int]*invocation{}, running: map[int]int{}}
 }
 
 // queue returns a queue of the emulator.
@@ -231,7 +232,7 @@ func (m *model) readAttributes(x *message, e sqs.Event) {
 		return
 	}
 	source := m.messages[o.MessageID]
-	if source == nil || source == x || source.queue == x.queue || source.queue != o.Queue[strings.LastIndex(o.Queue, ":")+1:] {
+	if source == nil || source == x || source.queue == x.queue || source.queue != batch.QueueName(o.Queue) {
 		return
 	}
 	o.Reason = cut(o.Reason)
@@ -285,7 +286,7 @@ func (m *model) call(c sqs.Call) {
 func (m *model) tracked(e track.Event, at time.Time) {
 	switch e := e.(type) {
 	case track.Started:
-		b := &batch{number: e.Invocation, began: at, coldStart: e.ColdStart, records: e.MessageIDs, outcomes: map[string]attempt{}}
+		b := &invocation{number: e.Invocation, began: at, coldStart: e.ColdStart, records: e.MessageIDs, outcomes: map[string]attempt{}}
 		m.batches = append(m.batches, b)
 		m.byNumber[b.number] = b
 		if len(m.batches) > maxBatches {
@@ -374,7 +375,7 @@ func (x *message) lastStep(kinds ...sqs.Kind) (step, bool) {
 	return step{}, false
 }
 
-// now returns the state at a time: a timeout may be over of which the emulator has not told.
+// now returns the state at a time: a timeout may be over that the emulator has not reported yet.
 func (x *message) now(at time.Time) state {
 	if (x.state == delayed || x.state == inFlight) && !x.due.After(at) {
 		return visible
@@ -384,7 +385,7 @@ func (x *message) now(at time.Time) state {
 
 func cut(text string) string {
 	if len(text) > maxLine {
-		text = strings.ToValidUTF8(text[:maxLine], "") + "…"
+		text = words.Shorten(text, maxLine) + "…"
 	}
 	return text
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -137,7 +138,7 @@ func policyOf(q sqs.QueueSnapshot) redrive {
 		Max    json.RawMessage `json:"maxReceiveCount"` // a number, or a text with one
 	}
 	if json.Unmarshal([]byte(q.Attributes["RedrivePolicy"]), &policy) == nil {
-		r.Queue = policy.Target[strings.LastIndex(policy.Target, ":")+1:]
+		r.Queue = batch.QueueName(policy.Target)
 		r.Max, _ = strconv.Atoi(strings.Trim(string(policy.Max), `"`))
 	}
 	return r
@@ -604,7 +605,7 @@ func (c *Console) batchesPage(w http.ResponseWriter, r *http.Request) {
 // starts are the times after which the handlers of an invocation began, and its cutoff. The log has
 // no such times. But each handler may take what is left until the cutoff, so one that may take less
 // began later, unless a record's own limit is the reason.
-func (b *batch) starts() (times map[string]time.Duration, cutoff time.Duration) {
+func (b *invocation) starts() (times map[string]time.Duration, cutoff time.Duration) {
 	times = map[string]time.Duration{}
 	for _, a := range b.outcomes {
 		cutoff = max(cutoff, a.Allowed)
@@ -617,7 +618,7 @@ func (b *batch) starts() (times map[string]time.Duration, cutoff time.Duration) 
 	return times, cutoff
 }
 
-func (b *batch) view(scale time.Duration, now time.Time) batchView {
+func (b *invocation) view(scale time.Duration, now time.Time) batchView {
 	v := batchView{Number: b.number, Began: b.began, ColdStart: b.coldStart, Records: len(b.records), Running: b.ended == nil, Lines: b.lines, LinesLeft: b.linesLeft}
 	end := now
 	if b.ended != nil {

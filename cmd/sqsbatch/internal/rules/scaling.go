@@ -103,6 +103,14 @@ func scaled(r template.Resource) string {
 	return kind + " " + name
 }
 
+// inFlight reads whether a trigger of KEDA counts messages in flight, and the least number of pods.
+func (s Scaling) inFlight(trigger template.Value) (v template.Value, counts bool, least int, known bool) {
+	v = trigger.Get("metadata", "scaleOnInFlight")
+	counts, err := v.Bool(true)
+	least, bad := s.Get("spec", "minReplicaCount").Int(0)
+	return v, counts, least, err == nil && bad == nil
+}
+
 // Scalings are the rules of what scales containers.
 var Scalings = []Rule[Scaling]{
 	{
@@ -121,10 +129,8 @@ var Scalings = []Rule[Scaling]{
 			Why:   "Records that failed wait for their next attempt in flight. While a dependency is down, thousands of them may wait, and more pods only add load. KEDA counts them unless scaleOnInFlight is \"false\". With minReplicaCount 0 it must count them, or the last pod is removed while it works."},
 		check: func(s Scaling, r *reporter) {
 			for _, trigger := range s.queueTriggers() {
-				v := trigger.Get("metadata", "scaleOnInFlight")
-				counts, err := v.Bool(true)
-				least, bad := s.Get("spec", "minReplicaCount").Int(0)
-				if err == nil && bad == nil && counts && least > 0 {
+				v, counts, least, known := s.inFlight(trigger)
+				if known && counts && least > 0 {
 					at := v.Pos
 					if v.Absent() {
 						at = trigger.Pos
@@ -140,10 +146,8 @@ var Scalings = []Rule[Scaling]{
 			Why:   "With minReplicaCount 0, which is the default, KEDA removes the last pod if no message waits for cooldownPeriod. If messages in flight do not count, the pod may still handle some: those that take longer than the drain are cancelled and come back."},
 		check: func(s Scaling, r *reporter) {
 			for _, trigger := range s.queueTriggers() {
-				v := trigger.Get("metadata", "scaleOnInFlight")
-				counts, err := v.Bool(true)
-				least, bad := s.Get("spec", "minReplicaCount").Int(0)
-				if err == nil && bad == nil && !counts && least == 0 {
+				v, counts, least, known := s.inFlight(trigger)
+				if known && !counts && least == 0 {
 					r.report(v.Pos, "%s has minReplicaCount 0 and does not count messages in flight, so that the last pod may be removed while it works; set one to the other value", s.ID)
 				}
 			}
