@@ -2,6 +2,7 @@
 //
 //	sqsbatch local        run a function against an embedded SQS and Lambda
 //	sqsbatch sqs          serve the embedded SQS by itself
+//	sqsbatch play         show a recorded run on a web page
 //	sqsbatch event        make an event, or messages, for tests
 //	sqsbatch dlq          look into a dead-letter queue, and recover its messages
 //	sqsbatch lint         check a template for settings that lose messages or time
@@ -24,6 +25,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/console"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/lint"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
@@ -56,6 +58,7 @@ func root(tio cli.IO) *cobra.Command {
 	root := cli.Root(tio,
 		local.Command(tio, build.Go{}),
 		serve.Command(tio),
+		console.Play(tio),
 		sample.Command(tio),
 		dlq.Command(tio, build.Go{}),
 		lint.Command(tio, version(info)),

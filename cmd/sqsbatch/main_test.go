@@ -160,7 +160,7 @@ func TestCompletion_KnowsCommandsFlagsAndValues(t *testing.T) {
 		values    []string
 		directive string
 	}{
-		{[]string{""}, []string{"local", "sqs", "event", "dlq", "lint", "reply", "version", "completion", "help"}, none},
+		{[]string{""}, []string{"local", "sqs", "play", "event", "dlq", "lint", "reply", "version", "completion", "help"}, none},
 		{[]string{"l"}, []string{"local", "lint"}, none},
 		{[]string{"help", "s"}, []string{"sqs"}, none},
 		{[]string{"completion", ""}, []string{"bash", "zsh", "fish", "powershell"}, none},

@@ -277,6 +277,31 @@ func TestLocal_SaysWhyAnOrderIsADeadLetter(t *testing.T) {
 	b.click(`//button[text()="Kill the processes"]`, "Board")
 }
 
+func TestPlay_ShowsARecordedRun(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run.jsonl")
+	c := start(t, "local", "--ui", "--record", file)
+	b := open(t)
+	b.open(c.page)
+	b.shows("3 in local-orders-dead")
+	_ = c.Process.Kill() // what it has recorded stays
+	c = start(t, "play", file)
+	b.open(c.page)
+	b.shows("3 in local-orders-dead")
+	b.check("recording")
+	b.click(`//a[text()="Dead letters"]`, "of local-orders")
+	b.click(`//button[text()="First"]`, "There are no dead letters")
+	b.click(`//button[text()="Next"]`, "Event 2 of")
+	b.click(`//button[text()="Play"]`, "Pause")
+	b.until("later events", `!document.body.innerText.includes("Event 2 of")`)
+	b.click(`//button[text()="Pause"]`, "Play")
+	b.click(`//button[text()="Last"]`, "local-orders-dead")
+	b.click(`//a[text()="Dead letters"]`, "of local-orders")
+	b.click(`//tbody/tr/th/a`, "Its event before")
+	b.click(`//button[text()="Its event before"]`, "What happened")
+	b.check("message of a recording")
+	b.picture("page-play")
+}
+
 func TestLocal_ShowsTheSlotsOfProcesses(t *testing.T) {
 	c := start(t, "local", "--ui", "--mode", "poll", "--processes", "2")
 	b := open(t)

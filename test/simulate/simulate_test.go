@@ -1,8 +1,11 @@
 package simulate
 
 import (
+	"bytes"
+	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"reflect"
 	"runtime/debug"
 	"slices"
@@ -17,6 +20,7 @@ import (
 var (
 	lines  = flag.Int("lines", 60, "how many lines to print of a history that goes wrong: those around the moment")
 	shrink = flag.Bool("shrink", true, "make a plan that goes wrong smaller")
+	record = flag.String("record", "", "write each history to this file, the last one stays: sqsbatch play shows it")
 	mode   = flag.String("mode", "", "lambda or poll: only the histories of that mode")
 )
 
@@ -38,7 +42,14 @@ func TestSimulate(t *testing.T) {
 		if err != nil {
 			t.Fatalf("the plan cannot be carried out: %v\n%v", err, p)
 		}
-		if violations := Check(h); len(violations) > 0 {
+		violations := Check(h)
+		if *record != "" {
+			var text bytes.Buffer
+			if err := errors.Join(h.Record(&text, violations...), os.WriteFile(*record, text.Bytes(), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(violations) > 0 {
 			t.Error(explain(t, h, violations[0], Mutant{}))
 		}
 		coverage{seen}.history(h)

@@ -14,6 +14,7 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
@@ -98,7 +99,7 @@ func (c *Console) send(w http.ResponseWriter, r *http.Request) {
 	if rate > 0 {
 		c.sending.Go(func() {
 			if err := o.send(c.ended); err != nil && c.ended.Err() == nil {
-				c.change(func(m *model) { m.warn(warning{At: time.Now(), Text: cut(err.Error())}) })
+				c.Event(track.Warning{Text: err.Error()})
 			}
 		})
 	} else if err := o.send(r.Context()); err != nil {
@@ -228,7 +229,8 @@ func (c *Console) pause(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, http.StatusNotFound, err)
 		return
 	}
-	c.change(func(*model) {})
+	c.change(func() {})
+	c.tellQueues(time.Now())
 	back(w, r)
 }
 
@@ -274,7 +276,7 @@ func (c *Console) inject(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, http.StatusBadRequest, err)
 		return
 	}
-	c.change(func(*model) { c.faults = append(c.faults, f) })
+	c.change(func() { c.faults = append(c.faults, f) })
 	back(w, r)
 }
 
@@ -283,6 +285,6 @@ func (c *Console) clearFaults(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.run.Server.ClearFaults()
-	c.change(func(*model) { c.faults = nil })
+	c.change(func() { c.faults = nil })
 	back(w, r)
 }

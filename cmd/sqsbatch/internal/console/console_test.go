@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,8 +41,18 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	c := newConsole()
+	record, err := newRecorder(filepath.Join(t.TempDir(), "run.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.record = record
 	server := sqs.New(sqs.Config{Observe: c.Observe(nil), ObserveCall: c.ObserveCall(nil)})
-	t.Cleanup(func() { c.end(); _ = server.Close() })
+	t.Cleanup(func() {
+		_ = server.Close()
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	c.run = Run{Server: server}
 	w := &world{t, c, server, server.Client()}
 	w.create("dead", nil)
@@ -376,6 +387,7 @@ func TestModel_AgreesWithTheEmulator(t *testing.T) {
 				}
 				w.agrees(seed)
 			}
+			w.playsBack(seed)
 		})
 	}
 }
@@ -559,7 +571,7 @@ func TestGuard_RefusesOtherPages(t *testing.T) {
 		}
 	})
 	for addr, want := range map[string]string{"0.0.0.0:0": "not a loopback address", "nonsense": "--ui=nonsense", "127.0.0.1:99999": "--ui=127.0.0.1:99999"} {
-		if c, err := Listen(addr); err == nil || !strings.Contains(err.Error(), want) {
+		if c, err := Listen(Options{Addr: addr}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("--ui=%s gives the error %v", addr, err)
 			_ = c.Close()
 		}
@@ -631,7 +643,7 @@ func TestSlots_AreThoseOfTheLastMinute(t *testing.T) {
 }
 
 func TestServe_TellsOfChanges(t *testing.T) {
-	c, err := Listen("127.0.0.1:0")
+	c, err := Listen(Options{Addr: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -668,7 +680,7 @@ func TestServe_TellsOfChanges(t *testing.T) {
 		t.Error(err)
 	}
 	http.DefaultClient.CloseIdleConnections()
-	none, err := Listen("")
+	none, err := Listen(Options{})
 	none.Event(nil)
 	none.Serve(Run{})
 	if err != nil || none != nil || none.Observe(nil) != nil || none.ObserveCall(nil) != nil || none.Close() != nil || none.URL() != "" {

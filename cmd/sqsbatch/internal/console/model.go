@@ -40,6 +40,7 @@ type model struct {
 	warnings []warning
 	sequence int         // of messages
 	running  map[int]int // process ids by the numbers of processes
+	listed   queueList   // of a recording
 }
 
 // A queue has the messages of one queue of the emulator, and what happened in the last seconds.
@@ -143,6 +144,21 @@ func (m *model) forget(queues []sqs.QueueSnapshot) {
 	maps.DeleteFunc(m.queues, func(name string, q *queue) bool {
 		return len(q.messages) == 0 && !slices.ContainsFunc(queues, func(s sqs.QueueSnapshot) bool { return s.Name == name })
 	})
+}
+
+// apply applies an entry.
+func (m *model) apply(e entry) {
+	switch what := e.what.(type) {
+	case sqs.Event:
+		m.event(what)
+	case sqs.Call:
+		m.call(what)
+	case queueList:
+		m.listed = what
+	case About: // the page has it
+	default:
+		m.tracked(what, e.at)
+	}
 }
 
 // event applies an event of the emulator.

@@ -24,9 +24,10 @@ import (
 type page struct {
 	Title   string
 	Run     Run
-	Back    string // the path and the query of this page, for forms
-	Bodies  bool   // bodies are shown
-	Still   bool   // the page is about what the user did, and does not change
+	Play    *playView // nil: what happens now is shown
+	Back    string    // the path and the query of this page, for forms
+	Bodies  bool      // bodies are shown
+	Still   bool      // the page is about what the user did, and does not change
 	Content any
 }
 
@@ -37,6 +38,12 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"count": show.Count,
 	"short": func(id string) string { return id[:min(8, len(id))] },
 	"path":  url.PathEscape,
+	"play": func(p page, id string) any {
+		return struct {
+			Play          *playView
+			Back, Message string
+		}{p.Play, p.Back, id}
+	},
 	"rows": func(p page, list []row) any {
 		return struct {
 			Bodies bool
@@ -47,7 +54,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 
 // render writes a page. The content is made with the lock.
 func (c *Console) render(w http.ResponseWriter, r *http.Request, status int, name, title string, content any) {
-	p := page{Title: title, Run: c.run, Back: r.URL.RequestURI(), Content: content}
+	p := page{Title: title, Run: c.run, Play: c.playView(), Back: r.URL.RequestURI(), Content: content}
 	if cookie, err := r.Cookie(bodiesCookie); err == nil {
 		p.Bodies = cookie.Value == "shown"
 	}
@@ -118,14 +125,22 @@ type look struct {
 	at       time.Time
 }
 
-// look asks the emulator. c must not be locked: the emulator calls Observe with its own lock.
+// look asks the emulator, or the recording. c must not be locked: the emulator calls Observe with its
+// own lock.
 func (c *Console) look() look {
-	l := look{c.run.Server.Queues(), map[string]redrive{}, time.Now()}
-	for _, q := range l.queues {
-		l.policies[q.Name] = policyOf(q)
+	l := look{policies: map[string]redrive{}, at: time.Now()}
+	if c.run.Server != nil {
+		l.queues = c.run.Server.Queues()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.play != nil {
+		l.at = c.play.now()
+		l.queues = c.model.snapshots(l.at)
+	}
+	for _, q := range l.queues {
+		l.policies[q.Name] = policyOf(q)
+	}
 	c.model.forget(l.queues)
 	return l
 }
@@ -230,7 +245,10 @@ func (c *Console) board(w http.ResponseWriter, r *http.Request) {
 		Failures []failure
 		Warnings []warning
 		Faults   []sqs.Fault
-	}{Run: c.run, Endpoint: c.run.Server.URL()}
+	}{Run: c.run}
+	if c.run.Server != nil {
+		content.Endpoint = c.run.Server.URL()
+	}
 	type inFlightMessage struct {
 		*message
 		due    time.Time
@@ -583,11 +601,12 @@ const (
 )
 
 func (c *Console) batchesPage(w http.ResponseWriter, r *http.Request) {
-	now, scale := time.Now(), time.Duration(0)
+	scale := time.Duration(0)
 	if r.URL.Query().Get("scale") == "timeout" {
 		scale = c.run.Timeout
 	}
 	c.mu.Lock()
+	now := c.now()
 	var list []batchView
 	for _, b := range slices.Backward(c.model.batches) {
 		if len(list) < maxShown {
@@ -665,10 +684,10 @@ type slotView struct {
 const window = time.Minute
 
 func (c *Console) slotsPage(w http.ResponseWriter, r *http.Request) {
-	now := time.Now()
 	views := map[int]*slotView{}
 	ends := map[int][]time.Time{} // of the last record of each slot, by process
 	c.mu.Lock()
+	now := c.now()
 	for number, pid := range c.model.running {
 		views[number] = &slotView{Process: number, PID: pid}
 	}

@@ -15,6 +15,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,7 +66,7 @@ func runWith(ctx context.Context, o options, tio cli.IO, builder build.Builder) 
 	if o.verbose {
 		text.ShowAll()
 	}
-	page, err := console.Listen(o.ui)
+	page, err := console.Listen(o.page)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func runWith(ctx context.Context, o options, tio cli.IO, builder build.Builder) 
 	if lines != nil && err == nil {
 		err = lines.Err()
 	}
-	return err
+	return cmp.Or(err, page.Close())
 }
 
 // output is standard output. It ends the run after a failed write.

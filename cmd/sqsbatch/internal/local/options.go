@@ -29,7 +29,7 @@ type options struct {
 	metrics   string // file, or ""
 	watch     bool
 	verbose   bool
-	ui        string // where the page listens, "" for none
+	page      console.Options
 }
 
 // Modes, as in --mode.
@@ -135,7 +135,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	cli.Section(cmd, "What is shown", func(f *pflag.FlagSet) {
 		f.Var(cli.Choice(&o.output, "text", "json"), "output", "the form of the output\ntext: lines to read, without those of metrics (telemetry/emf); on a terminal with a progress line\njson: one JSON object a line")
 		f.BoolVar(&o.verbose, "verbose", false, "a line for each event, also on a terminal: without it a terminal shows at most 20 lines a second, and groups what is like another")
-		console.Flag(f, &o.ui)
+		o.page.Flags(f)
 		f.Var(cli.Text(&o.metrics, "FILE"), "metrics", "also write what was measured to this file, as a JSON object")
 	})
 }

@@ -269,7 +269,8 @@ func (s *stack) header() view.Header {
 
 // shown returns what the page shows of the function.
 func (s *stack) shown(h view.Header) console.Run {
-	run := console.Run{Server: s.server, Function: h.Function, Timeout: h.Timeout, Lambda: s.o.mode == modeLambda, Kill: s.killProcesses, Source: s.deployment.Queue.Name}
+	run := console.Run{Server: s.server, Kill: s.killProcesses, Source: s.deployment.Queue.Name}
+	run.About = console.About{Function: h.Function, Timeout: h.Timeout, Lambda: s.o.mode == modeLambda}
 	if len(s.input.messages) > 0 {
 		run.Sample = s.input.messages[0].Body
 	}

@@ -23,7 +23,7 @@ type options struct {
 	readyFile  string
 	output     string
 	verbose    bool
-	ui         string // where the page listens, "" for none
+	page       console.Options
 	quiet      bool
 }
 
@@ -91,7 +91,7 @@ func (o *options) flags(cmd *cobra.Command) {
 		f.Var(o.parameters, "parameter-overrides", "values for the template's parameters; several may follow: A=1 B=2")
 	})
 	cli.Section(cmd, "What is shown", func(f *pflag.FlagSet) {
-		console.Flag(f, &o.ui)
+		o.page.Flags(f)
 		f.BoolVar(&o.verbose, "verbose", false, "what happens to each message, a line an event, with the beginning of its body; and each call that is refused, with the code and message of the error")
 		f.BoolVar(&o.quiet, "quiet", false, "nothing but warnings and errors")
 		f.Var(cli.Choice(&o.output, "text", "json"), "output", "the form of the output\ntext: the endpoint, the queues, the environment variables by which clients find it, and \"ready\" once it listens\njson: one JSON object a line")

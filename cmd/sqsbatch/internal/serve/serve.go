@@ -45,11 +45,11 @@ func run(ctx context.Context, o options, tio cli.IO) (err error) {
 		events = newEventLog(tio.Stdout, o.output)
 		settings.Observe, settings.ObserveCall = events.observe, events.observeCall
 	}
-	page, err := console.Listen(o.ui)
+	page, err := console.Listen(o.page)
 	if err != nil {
 		return err
 	}
-	defer page.Close()
+	defer func() { err = errors.Join(err, page.Close()) }()
 	settings.Observe, settings.ObserveCall = page.Observe(settings.Observe), page.ObserveCall(settings.ObserveCall)
 	server, err := sqs.Serve(o.addr, settings)
 	if err != nil {

@@ -89,6 +89,21 @@ func (r Record) MarshalJSON() ([]byte, error) {
 	}{"record", fields(r), known(r.Duration), known(r.Allowed), known(r.VisibleIn)})
 }
 
+// UnmarshalJSON reads such a line. Durations that it does not have are negative.
+func (r *Record) UnmarshalJSON(line []byte) error {
+	type fields Record
+	var read struct {
+		fields
+		Duration  *float64 `json:"durationMs"`
+		Allowed   *float64 `json:"allowedMs"`
+		VisibleIn *float64 `json:"visibleInMs"`
+	}
+	err := json.Unmarshal(line, &read)
+	*r = Record(read.fields)
+	r.Duration, r.Allowed, r.VisibleIn, r.Age = duration(read.Duration), duration(read.Allowed), duration(read.VisibleIn), -1
+	return err
+}
+
 // Done reports whether the record has left its queue.
 func (r Record) Done() bool {
 	switch r.Outcome {
@@ -127,6 +142,21 @@ func (e Ended) MarshalJSON() ([]byte, error) {
 		line.Init = known(e.Init)
 	}
 	return marshal(line)
+}
+
+// UnmarshalJSON reads such a line. Durations that it does not have are negative.
+func (e *Ended) UnmarshalJSON(line []byte) error {
+	type fields Ended
+	var read struct {
+		fields
+		Duration *float64 `json:"durationMs"`
+		Timeout  *float64 `json:"timeoutMs"`
+		Init     *float64 `json:"initMs"`
+	}
+	err := json.Unmarshal(line, &read)
+	*e = Ended(read.fields)
+	e.Duration, e.Timeout, e.Init = duration(read.Duration), duration(read.Timeout), duration(read.Init)
+	return err
 }
 
 // Change is the start or end of a process.

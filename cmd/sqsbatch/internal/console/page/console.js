@@ -88,6 +88,7 @@ async function refresh() {
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const main = page.getElementById("main");
       if (main) morphChildren(document.getElementById("main"), main);
+      document.documentElement.dataset.now = page.documentElement.dataset.now || "";
       tick();
     }
   } catch {
@@ -105,7 +106,7 @@ function span(ms) {
 }
 
 function tick() {
-  const now = Date.now();
+  const now = Number(document.documentElement.dataset.now) || Date.now(); // of a recording
   for (const e of document.querySelectorAll("time[data-until]")) {
     const left = Number(e.dataset.until) - now;
     const text = left > 0 ? span(left + 999) : "now";
