@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/console"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
@@ -74,6 +75,33 @@ func TestWarnings(t *testing.T) {
 	out, side, err := once(t, "--quiet", "--template", filepath.Join("testdata", "queues.yaml"))
 	if err != nil || out != "" || !strings.Contains(side, "queues.yaml:5: queue Orders is not created: ") || !strings.Contains(side, "parameter Stage has no default") {
 		t.Errorf("%v\n%s\n%s", err, out, side)
+	}
+}
+
+// TestRecord: the recording has the queues, with and without a page, and sqsbatch play reads it.
+func TestRecord(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run.jsonl")
+	for _, ui := range []string{"--quiet", "--ui"} {
+		_, _, err := once(t, "--queue", "orders", ui, "--record", file)
+		golden.OK(t, err)
+		text, err := os.ReadFile(file)
+		golden.OK(t, err)
+		if !strings.Contains(string(text), `"kind":"queues","value":[{"name":"orders"`) {
+			t.Errorf("%s: the recording has no queues: %s", ui, text)
+		}
+		var out bytes.Buffer
+		interrupts := make(chan os.Signal, 1)
+		interrupts <- os.Interrupt
+		tio := cli.IO{Args: []string{"play", file}, Stdout: show.To(&out), Stderr: show.To(io.Discard), Interrupts: interrupts}
+		if err := cli.Root(tio, console.Play(tio)).ExecuteContext(t.Context()); err != nil || !strings.Contains(out.String(), "The page is on http://127.0.0.1:") {
+			t.Errorf("%s: play ends with %v: %s", ui, err, &out)
+		}
+	}
+	for _, args := range [][]string{{"play"}, {"play", "a", "b"}, {"play", filepath.Join("testdata", "queues.yaml")}, {"play", file + "x"}, {"play", "--ui", "0.0.0.0:0", file}} {
+		tio := cli.IO{Args: args, Stdout: show.To(io.Discard), Stderr: show.To(io.Discard)}
+		if err := cli.Root(tio, console.Play(tio)).ExecuteContext(t.Context()); err == nil {
+			t.Errorf("%q succeeds", args)
+		}
 	}
 }
 
