@@ -160,6 +160,10 @@ func (s *Server) Inject(faults ...Fault) error {
 	return nil
 }
 
+// Faults returns the faults that may still have an effect, in the order of their injection. Their
+// Times are those that are left.
+func (s *Server) Faults() []Fault { return s.faults.left() }
+
 // ClearFaults removes all faults. Calls that hang stay as they are.
 func (s *Server) ClearFaults() { s.faults.clear() }
 

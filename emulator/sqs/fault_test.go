@@ -355,6 +355,26 @@ func TestInjectedErrors(t *testing.T) {
 	}
 }
 
+// The faults that are left do not include those that are used up.
+func TestFaults_AreThoseThatAreLeft(t *testing.T) {
+	withOrders(t, func(b *bench, queue *string) {
+		b.inject(
+			sqs.Fault{Kind: sqs.Throttled, Operation: "SendMessage", Times: 1}, sqs.Fault{Kind: sqs.Failure, Operation: "SendMessage", Times: 3},
+			sqs.Fault{Kind: sqs.Latency, Operation: "PurgeQueue", Latency: time.Second},
+		)
+		for range 2 {
+			_ = b.try(b.ctx, queue, "a")
+		}
+		if left := b.server.Faults(); !slices.Equal(left, []sqs.Fault{
+			{Kind: sqs.Failure, Operation: "SendMessage", Times: 2}, {Kind: sqs.Latency, Operation: "PurgeQueue", Latency: time.Second},
+		}) {
+			b.Errorf("%+v are left", left)
+		}
+		b.server.ClearFaults()
+		equal(b, "the number of faults after all were removed", len(b.server.Faults()), 0)
+	})
+}
+
 // struck returns which of n sends the last of the faults affected.
 func struck(t *testing.T, seed uint64, n int, others bool, faults ...sqs.Fault) string {
 	var seen strings.Builder

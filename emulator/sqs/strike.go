@@ -165,6 +165,21 @@ func (s *faultSet) clear() {
 	s.some.Store(false)
 }
 
+func (s *faultSet) left() (list []Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.list {
+		left := f.Fault
+		if left.Times > 0 {
+			if left.Times -= f.struck; left.Times == 0 {
+				continue
+			}
+		}
+		list = append(list, left)
+	}
+	return list
+}
+
 // draw counts a candidate of the given kinds, and returns the faults that may affect it, in the
 // order of their injection.
 func (s *faultSet) draw(operation, queue string, kinds ...FaultKind) (due []drawn) {

@@ -47,7 +47,6 @@ type Console struct {
 	model   *model
 	record  *recorder     // nil: nothing is recorded
 	play    *player       // nil: what happens now is shown
-	faults  []sqs.Fault   // that the page injected
 	changed chan struct{} // closed at the next change
 	version int           // of the model
 }

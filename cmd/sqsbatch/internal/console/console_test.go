@@ -528,8 +528,8 @@ func TestForms_CheckWhatTheyGet(t *testing.T) {
 		if body := w.server.Snapshot()[1].Messages[24].Body; body != "n 25" {
 			t.Errorf("the last message is %q", body)
 		}
-		if w.c.faults != nil {
-			t.Errorf("the faults are %v", w.c.faults)
+		if left := w.server.Faults(); left != nil {
+			t.Errorf("the faults are %v", left)
 		}
 	})
 }

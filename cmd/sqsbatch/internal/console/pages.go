@@ -247,7 +247,7 @@ func (c *Console) board(w http.ResponseWriter, r *http.Request) {
 		Faults   []sqs.Fault
 	}{Run: c.run}
 	if c.run.Server != nil {
-		content.Endpoint = c.run.Server.URL()
+		content.Endpoint, content.Faults = c.run.Server.URL(), c.run.Server.Faults()
 	}
 	type inFlightMessage struct {
 		*message
@@ -264,7 +264,7 @@ func (c *Console) board(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-	content.Warnings, content.Faults = slices.Clone(c.model.warnings), slices.Clone(c.faults)
+	content.Warnings = slices.Clone(c.model.warnings)
 	c.mu.Unlock()
 	slices.SortFunc(all, func(a, b inFlightMessage) int { return cmp.Or(a.due.Compare(b.due), a.number-b.number) })
 	var first []*message
