@@ -3,7 +3,9 @@ package local
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +29,7 @@ type watcher struct {
 	*stack
 	say     func(line string)
 	files   *fsnotify.Watcher
+	dirs    []string // with the files that matter
 	builds  int
 	rebuilt chan string // the path of the program, which replaces one that was not taken
 }
@@ -45,15 +48,19 @@ func (s *stack) newWatcher(say func(string)) (*watcher, error) {
 	return w, nil
 }
 
-// follow watches the folders that the package has now.
+// follow watches the folders that the package has now, and the folders that have these: one that
+// is deleted and created again, as by git checkout, is watched again.
 func (w *watcher) follow() error {
-	dirs := slices.Clone(w.pkg.Dirs)
+	w.dirs = slices.Clone(w.pkg.Dirs)
 	if path := w.template.Path; path != "" {
-		dirs = append(dirs, filepath.Dir(path))
+		w.dirs = append(w.dirs, filepath.Dir(path))
 	}
-	for _, dir := range dirs {
+	for _, dir := range w.dirs {
 		if err := w.files.Add(dir); err != nil {
 			return fmt.Errorf("--watch: %s: %w", dir, err)
+		}
+		if err := w.files.Add(filepath.Dir(dir)); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return fmt.Errorf("--watch: %s: %w", filepath.Dir(dir), err)
 		}
 	}
 	return nil
@@ -105,6 +112,13 @@ func (w *watcher) changes(ctx context.Context, e fsnotify.Event) (source, templa
 // isSource reports whether a file is a part of the program. The program, and others, may write other
 // files into the same folders.
 func (w *watcher) isSource(path string) bool {
+	if slices.Contains(w.dirs, path) { // deleted, or created again
+		_ = w.files.Add(path) // it fails if the folder was deleted
+		return true
+	}
+	if !slices.Contains(w.dirs, filepath.Dir(path)) {
+		return false
+	}
 	switch name := filepath.Base(path); filepath.Ext(name) {
 	case ".go":
 		return !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_")

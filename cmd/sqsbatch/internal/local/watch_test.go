@@ -62,9 +62,13 @@ func TestWatch_GoesOnWithTheFunctionThatWasBuilt(t *testing.T) {
 				}
 			}
 			s.steps = map[string]func(string){
-				"10 sent · 10 succeeded":                  func(string) { c.write(t, filepath.Join("testdata", "broken")) },
-				"it is built again after the next change": func(string) { c.write(t, filepath.Join("testdata", "exits")) },
-				"the new build takes over":                func(output string) { send(output, "o-11") }, // Lambda starts no process without one
+				"10 sent · 10 succeeded": func(string) { golden.OK(t, os.RemoveAll(c.dir)) },
+				"main.go: no such file": func(string) {
+					golden.OK(t, os.Mkdir(c.dir, 0o755))
+					c.write(t, filepath.Join("testdata", "broken"))
+				},
+				"broken does not build":    func(string) { c.write(t, filepath.Join("testdata", "exits")) },
+				"the new build takes over": func(output string) { send(output, "o-11") }, // Lambda starts no process without one
 				"it starts again after the next change": func(output string) {
 					c.write(t, filepath.Join(root, "examples", "orders"))
 					send(output, "o-12")
