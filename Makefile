@@ -87,6 +87,10 @@ simulate: ## random histories of both modes in virtual time (SEED=1 HISTORIES=10
 	@mkdir -p .ci/failed
 	go test ./test/simulate -run '^TestSimulate$$' -count=1 -v -timeout=0 -args -seed=$${SEED:-1} -histories=$${HISTORIES:-10000} $(KEEP)
 
+.PHONY: mutate
+mutate: ## change the core in one place at a time, and list what no test notices (MUTANTS=200 SEED=1)
+	go run ./test/mutate -sample $${MUTANTS:-200} -seed $${SEED:-1}
+
 .PHONY: conform
 conform: ## compare a server with what AWS documents (ENDPOINT=http://127.0.0.1:9324)
 	go run ./emulator/sqs/conformance -endpoint "$(ENDPOINT)"
@@ -145,7 +149,7 @@ ci: ## everything that a change must pass
 
 .PHONY: nightly
 nightly: ## what is random in it, many times over: histories, fuzz targets, kills (hours)
-	NIGHTLY=1 .ci/run $(or $(STAGES),fuzz windows goreleaser simulate other_go stores chaos deadletters otlp lifecycle outbox)
+	NIGHTLY=1 .ci/run $(or $(STAGES),fuzz windows goreleaser simulate mutate other_go stores chaos deadletters otlp lifecycle outbox)
 
 # What "sam build" calls for OrdersFunction. Everything that decides what comes
 # out is on the line: without CGO_ENABLED=0 the binary would want the build

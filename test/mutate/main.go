@@ -1,0 +1,242 @@
+// Command mutate changes the core in one place at a time, and reports the changes that no test
+// notices:
+//
+//	go run ./test/mutate                         all mutants (about an hour on two processors)
+//	go run ./test/mutate -sample 200 -seed 7     200 of them
+//	go run ./test/mutate -in internal/settle     those of a package
+//	go run ./test/mutate -mutant 412             one
+//
+// All mutants are compiled at once: each place in the source gets a condition that is true for the
+// mutant whose number is in the environment variable MUTANT. So a mutant costs a run of the tests
+// and no build. A mutant runs the tests of its own package, then those of the others, then the
+// simulator's histories, until one fails. A mutant that none fails for has to be in survivors.txt,
+// with the reason. Otherwise the exit status is 1.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// packages are those that are changed, and whose tests run, the quickest first.
+var packages = []string{"batch", "partialfailure", "internal/runner", "internal/settle", "internal/longpoll", "handler"}
+
+// others are packages whose tests run last.
+var others = []string{"bulk", "test/simulate"}
+
+const module = "github.com/sqsbatch/sqsbatch/"
+
+var (
+	sample = flag.Int("sample", 0, "how many mutants, drawn by the seed; 0 for all")
+	seed   = flag.Uint64("seed", 1, "the seed of the sample")
+	in     = flag.String("in", "", "only mutants whose file begins with this")
+	one    = flag.Int("mutant", 0, "only the mutant with this number")
+	list   = flag.Bool("list", false, "list the mutants, and run none")
+	jobs   = flag.Int("jobs", 2, "how many at a time")
+)
+
+//go:embed survivors.txt
+var explained string
+
+func main() {
+	flag.Parse()
+	if err := run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	dir, err := os.MkdirTemp("", "sqsbatch-mutate-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	all, overlay, err := mutate(dir)
+	if err != nil {
+		return err
+	}
+	chosen := choose(all)
+	if *list {
+		for _, m := range chosen {
+			fmt.Println(m)
+		}
+		return nil
+	}
+	suites, err := build(ctx, dir, overlay)
+	if err != nil {
+		return err
+	}
+	return verdict(chosen, try(ctx, suites, chosen))
+}
+
+func choose(all []mutant) (chosen []mutant) {
+	for _, m := range all {
+		if strings.HasPrefix(m.file, *in) && (*one == 0 || m.number == *one) {
+			chosen = append(chosen, m)
+		}
+	}
+	if *sample > 0 && *sample < len(chosen) {
+		r := rand.New(rand.NewPCG(*seed, 0))
+		r.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
+		chosen = chosen[:*sample]
+		slices.SortFunc(chosen, func(a, b mutant) int { return a.number - b.number })
+	}
+	return chosen
+}
+
+// A suite has the tests of a package, compiled.
+type suite struct {
+	pkg, binary string
+	args        []string
+	takes       time.Duration // without a mutant
+}
+
+// build compiles the tests, and runs them without a mutant.
+func build(ctx context.Context, dir, overlay string) (suites []suite, err error) {
+	for _, pkg := range slices.Concat(packages, others) {
+		s := suite{pkg: pkg, binary: filepath.Join(dir, strings.ReplaceAll(pkg, "/", "_")), args: []string{"-test.failfast", "-test.skip=Mutants$|Allocation"}}
+		if pkg == "test/simulate" {
+			s.args = append(s.args, "-test.run=^TestSimulate$", "-histories=150", "-shrink=false")
+		}
+		if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", s.binary, "./"+pkg).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("the mutants of %s do not build: %w\n%s", pkg, err, out)
+		}
+		began := time.Now()
+		if out, err := s.run(ctx, 0, 10*time.Minute); err != nil {
+			return nil, fmt.Errorf("the tests of %s fail without a mutant: %w\n%s", pkg, err, out)
+		}
+		s.takes = time.Since(began)
+		fmt.Printf("%s takes %.1f s\n", pkg, s.takes.Seconds())
+		suites = append(suites, s)
+	}
+	return suites, nil
+}
+
+func (s suite) run(ctx context.Context, mutant int, limit time.Duration) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.binary, append(s.args, "-test.timeout="+limit.String())...)
+	cmd.Dir, cmd.Env = s.pkg, append(os.Environ(), "MUTANT="+strconv.Itoa(mutant))
+	cmd.WaitDelay = time.Second
+	return cmd.CombinedOutput()
+}
+
+// try returns for each mutant the package whose tests fail, "" for none.
+func try(ctx context.Context, suites []suite, mutants []mutant) []string {
+	caught := make([]string, len(mutants))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range *jobs {
+		workers.Go(func() {
+			for i := range next {
+				caught[i] = mutants[i].caughtBy(ctx, suites)
+				fmt.Printf("%s\t%s\n", cmp.Or(caught[i], "SURVIVES"), mutants[i])
+			}
+		})
+	}
+	for i := range mutants {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return caught
+}
+
+func (m mutant) caughtBy(ctx context.Context, suites []suite) string {
+	own := func(s suite) bool { return s.pkg == filepath.ToSlash(filepath.Dir(m.file)) }
+	order := slices.Clone(suites)
+	slices.SortStableFunc(order, func(a, b suite) int {
+		if own(a) != own(b) {
+			return cmp.Compare(btoi(own(b)), btoi(own(a)))
+		}
+		return 0
+	})
+	for _, s := range order {
+		if _, err := s.run(ctx, m.number, 10*s.takes+10*time.Second); err != nil {
+			return s.pkg
+		}
+	}
+	return ""
+}
+
+// verdict prints the share of the mutants that were caught. The error is for survivors without a reason.
+func verdict(mutants []mutant, caught []string) error {
+	known, by := map[string]bool{}, map[string]int{}
+	lines := bufio.NewScanner(strings.NewReader(explained))
+	for lines.Scan() {
+		if key, _, ok := strings.Cut(lines.Text(), "\t"); ok {
+			known[key] = true
+		}
+	}
+	var survivors []string
+	unknown := 0
+	for i, m := range mutants {
+		by[caught[i]]++
+		if caught[i] == "" && known[m.key()] {
+			by["explained"]++
+		} else if caught[i] == "" {
+			survivors = append(survivors, m.String())
+			unknown++
+		}
+	}
+	fmt.Printf("%d mutants, %d caught (%.1f %%), %d of the others have a reason in survivors.txt\n",
+		len(mutants), len(mutants)-by[""], 100*float64(len(mutants)-by[""])/float64(max(1, len(mutants))), by["explained"])
+	for _, pkg := range slices.Concat(packages, others) {
+		fmt.Printf("%6d by %s\n", by[pkg], pkg)
+	}
+	if unknown > 0 {
+		return fmt.Errorf("%d mutants survive without a reason:\n%s", unknown, strings.Join(survivors, "\n"))
+	}
+	return nil
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// A listed package is one as `go list` describes it.
+type listed struct {
+	ImportPath, Dir, Export string
+	GoFiles                 []string
+}
+
+func goList(args ...string) (pkgs []listed, err error) {
+	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Dir,Export,GoFiles"}, args...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(out))
+	for decoder.More() {
+		var p listed
+		if err := decoder.Decode(&p); err != nil {
+			return nil, err
+		}
+		pkgs = append(pkgs, p)
+	}
+	if len(pkgs) == 0 {
+		return nil, errors.New("go list finds no package")
+	}
+	return pkgs, nil
+}
