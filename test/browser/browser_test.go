@@ -296,8 +296,8 @@ func TestPlay_ShowsARecordedRun(t *testing.T) {
 	b.click(`//button[text()="Pause"]`, "Play")
 	b.click(`//button[text()="Last"]`, "local-orders-dead")
 	b.click(`//a[text()="Dead letters"]`, "of local-orders")
-	b.click(`//tbody/tr/th/a`, "Its event before")
-	b.click(`//button[text()="Its event before"]`, "What happened")
+	b.click(`//tbody/tr/th/a`, "Event of this message before")
+	b.click(`//button[text()="Event of this message before"]`, "What happened")
 	b.check("message of a recording")
 	b.picture("page-play")
 }
@@ -351,10 +351,10 @@ func TestSQS_FollowsTheQueues(t *testing.T) {
 	if chosen := do(b, chromedp.Evaluate[string](`document.querySelector('select[name="queue"]').value`)); chosen != "orders" {
 		t.Errorf("after a change the form has the queue %q", chosen)
 	}
-	b.click(`//button[text()="Add fault"]`, `times is "many"; it must be a number`)
+	b.click(`//button[text()="Add fault"]`, `Times is "many"; it must be a number`)
 	post(t, c.page+"queues/orders/send", "body=x")
 	time.Sleep(time.Second) // longer than a change takes
-	b.shows(`times is "many"; it must be a number`)
+	b.shows(`Times is "many"; it must be a number`)
 	b.click(`//a[text()="Back"]`, "Queues")
 
 	// A page that is held does not change until it goes on.

@@ -9,11 +9,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
@@ -40,6 +42,29 @@ func (c *Console) form(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	return true
+}
+
+// noteCookie has what the next page says about the form before it.
+const noteCookie = "note"
+
+// done answers a form with the page that it was on, which says what was done.
+func done(w http.ResponseWriter, r *http.Request, note string) {
+	http.SetCookie(w, &http.Cookie{Name: noteCookie, Value: url.QueryEscape(note), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: 60})
+	back(w, r)
+}
+
+// note is what the page says about the form before it. It is said once.
+func note(w http.ResponseWriter, r *http.Request) string {
+	cookie, err := r.Cookie(noteCookie)
+	if err != nil || r.Header.Get("Sec-Fetch-Dest") == "empty" { // a page that is fetched again keeps its note
+		return ""
+	}
+	http.SetCookie(w, &http.Cookie{Name: noteCookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1})
+	text, err := url.QueryUnescape(cookie.Value)
+	if err != nil {
+		return ""
+	}
+	return cut(text)
 }
 
 // back answers a form with the page that it was on.
@@ -83,10 +108,14 @@ func (c *Console) send(w http.ResponseWriter, r *http.Request) {
 	if !c.form(w, r) {
 		return
 	}
-	count, errCount := number(r, "count", 1, maxCopies)
-	delay, errDelay := number(r, "delay", 0, 900)
-	rate, errRate := number(r, "rate", 0, 1000)
-	if err := errors.Join(errCount, errDelay, errRate); err != nil {
+	count, errCount := number(r, "count", "Copies", 1, 1, maxCopies)
+	delay, errDelay := number(r, "delay", "Delay", 0, 0, 900)
+	rate, errRate := number(r, "rate", "Per second", 0, 1, 1000)
+	err := errors.Join(errCount, errDelay, errRate)
+	if !utf8.ValidString(r.PostFormValue("body") + r.PostFormValue("group")) {
+		err = errors.Join(err, errors.New("the body or the group is not UTF-8"))
+	}
+	if err != nil {
 		c.fail(w, r, http.StatusBadRequest, err)
 		return
 	}
@@ -106,7 +135,11 @@ func (c *Console) send(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, http.StatusBadRequest, err)
 		return
 	}
-	back(w, r)
+	note := fmt.Sprintf("Sent to %s: %s.", name, show.Count(count, "message"))
+	if rate > 0 {
+		note = fmt.Sprintf("Sending to %s: %s, %d per second.", name, show.Count(count, "message"), rate)
+	}
+	done(w, r, note)
 }
 
 // send sends the copies, ten in a call if there is no rate.
@@ -158,15 +191,15 @@ func (o *copies) entry(n int) types.SendMessageBatchRequestEntry {
 	return e
 }
 
-// number reads a number of a form, the least one if the field is empty.
-func number(r *http.Request, field string, least, most int) (int, error) {
+// number reads a number of a form. label is the name of its field on the page.
+func number(r *http.Request, field, label string, empty, least, most int) (int, error) {
 	text := strings.TrimSpace(r.PostFormValue(field))
 	if text == "" {
-		return least, nil
+		return empty, nil
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > most {
-		return 0, fmt.Errorf("%s is %q; it must be a number from %d to %d", field, text, least, most)
+		return 0, fmt.Errorf("%s is %q; it must be a number from %d to %d", label, text, least, most)
 	}
 	return n, nil
 }
@@ -190,18 +223,19 @@ func (c *Console) replay(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name, id, from, reason := r.PathValue("name"), r.PostFormValue("id"), r.PostFormValue("from"), r.PostFormValue("reason")
+	policy := c.look().policies[name]
 	var list []*message
 	c.mu.Lock()
 	if q := c.model.queues[name]; q != nil {
 		for _, x := range q.messages {
-			if x.deadOf != "" && (id == "" || x.id == id) && (from == "" || x.deadOf == from && x.deadReason() == reason) {
+			if source := policy.source(x); source != "" && (id == "" || x.id == id) && (from == "" || source == from && x.deadReason() == reason) {
 				list = append(list, x)
 			}
 		}
 	}
 	to := map[string][]string{}
 	for _, x := range bySent(list) {
-		to[x.deadOf] = append(to[x.deadOf], x.id)
+		to[policy.source(x)] = append(to[policy.source(x)], x.id)
 	}
 	c.mu.Unlock()
 	moved, errs := 0, []error(nil)
@@ -217,7 +251,7 @@ func (c *Console) replay(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, http.StatusBadRequest, err)
 		return
 	}
-	back(w, r)
+	done(w, r, fmt.Sprintf("Replayed from %s: %s.", name, show.Count(moved, "message")))
 }
 
 // pause makes receives of a queue find nothing, or ends that.
@@ -225,7 +259,12 @@ func (c *Console) pause(w http.ResponseWriter, r *http.Request) {
 	if !c.form(w, r) {
 		return
 	}
-	if err := c.run.Server.Pause(r.PathValue("name"), r.PostFormValue("paused") == "yes"); err != nil {
+	paused := r.PostFormValue("paused")
+	if paused != "yes" && paused != "no" {
+		c.fail(w, r, http.StatusBadRequest, fmt.Errorf("paused is %q; it must be yes or no", paused))
+		return
+	}
+	if err := c.run.Server.Pause(r.PathValue("name"), paused == "yes"); err != nil {
 		c.fail(w, r, http.StatusNotFound, err)
 		return
 	}
@@ -239,11 +278,12 @@ func (c *Console) kill(w http.ResponseWriter, r *http.Request) {
 	if !c.form(w, r) {
 		return
 	}
-	if c.run.Kill() == 0 {
+	n := c.run.Kill()
+	if n == 0 {
 		c.fail(w, r, http.StatusBadRequest, errors.New("no process runs now that could be killed"))
 		return
 	}
-	back(w, r)
+	done(w, r, "Killed: "+show.Count(n, "process", "processes")+".")
 }
 
 // faults are those that the page offers.
@@ -261,7 +301,7 @@ func (c *Console) inject(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f, ok := faults[r.PostFormValue("kind")]
-	times, err := number(r, "times", 0, 1_000_000)
+	times, err := number(r, "times", "Times", 0, 1, 1_000_000)
 	if !ok {
 		err = errors.Join(err, fmt.Errorf("kind is %q; it must be one of the list", r.PostFormValue("kind")))
 	}

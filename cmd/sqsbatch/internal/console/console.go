@@ -213,7 +213,7 @@ func (c *Console) Serve(run Run) {
 	c.mu.Lock() // calls may come already
 	c.run = run
 	c.mu.Unlock()
-	if c.record != nil {
+	if c.play == nil {
 		c.tell(entry{time.Now(), run.About})
 		c.tellQueues(time.Now())
 	}

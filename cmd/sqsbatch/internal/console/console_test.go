@@ -173,6 +173,7 @@ func TestWhy_SaysWhatAMessageWaitsFor(t *testing.T) {
 		two := w.send("steps.fifo", "2", group("g"))
 		other := w.send("steps.fifo", "3", group("h"))
 		w.says(two, "behind another message of its group g, which has to be received first")
+		w.shows("/queues/steps.fifo", `<td><span class="state" data-state="behind its group">`)
 		w.receive("steps.fifo")
 		w.says(one, "A consumer has it")
 		w.says(one, "no dead-letter queue")
@@ -306,7 +307,7 @@ func TestReplay_MovesWhatTheGroupHas(t *testing.T) {
 				time.Sleep(61 * time.Second)
 			}
 		}
-		if got := w.do("/queues/dead/replay", url.Values{"from": {"invoices"}, "reason": {"the consumer gave no reason"}}); got.Code != http.StatusSeeOther {
+		if got := w.do("/queues/dead/replay", url.Values{"from": {"invoices"}, "reason": {"no reason is known"}}); got.Code != http.StatusSeeOther {
 			t.Fatalf("the replay answers %d: %s", got.Code, got.Body)
 		}
 		dead := w.server.Snapshot()[0]
@@ -330,11 +331,47 @@ func TestOrigin_MustBeOfAMessageThatIsKnown(t *testing.T) {
 			id := w.send("dead", "spoofed", func(in *awssqs.SendMessageInput) {
 				in.MessageAttributes = map[string]types.MessageAttributeValue{partialfailure.OriginAttribute: {DataType: aws.String("String"), StringValue: &value}}
 			})
-			w.says(id, "It can be received")
+			w.says(id, "nothing in it says where it came from")
 		}
 		w.says(other, "It can be received")
-		if page := w.do("/dead-letters", nil).Body.String(); !strings.Contains(page, "There are no dead letters.") {
-			t.Errorf("a message that was sent is a dead letter:\n%s", page)
+		if page := w.do("/dead-letters", nil).Body.String(); !strings.Contains(page, "<h2>3 of orders: no reason is known</h2>") {
+			t.Errorf("the page believes what a message says:\n%s", page)
+		}
+	})
+}
+
+// A message in a dead-letter queue is a dead letter, also if it does not say where it came from.
+func TestDeadLetters_AreAllOfTheirQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		id := w.send("dead", "by hand")
+		w.says(id, "nothing in it says where it came from")
+		w.shows("/dead-letters", "Replay all 1 of dead")
+		if got := w.do("/queues/dead/replay", url.Values{}); got.Code != http.StatusSeeOther {
+			t.Fatalf("the replay answers %d: %s", got.Code, got.Body)
+		}
+		if got := w.server.Snapshot()[1].Messages; len(got) != 1 || got[0].Body != "by hand" {
+			t.Errorf("queue orders, whose dead-letter queue it is, has %+v", got)
+		}
+		w.create("more", map[string]string{"RedrivePolicy": fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":2}`, w.server.QueueARN("dead"))})
+		w.send("dead", "whose")
+		if page := w.do("/dead-letters", nil).Body.String(); !strings.Contains(page, "<h2>1: no reason is known</h2>") || strings.Contains(page, "<button>Replay") {
+			t.Errorf("the page offers to replay a message to a queue that is not known:\n%s", page)
+		}
+	})
+}
+
+func TestBoard_CountsFaultsAndWarnings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.must(w.server.Inject(sqs.Fault{Kind: sqs.Latency, Latency: time.Second, Operation: "SendMessage", Times: 3}))
+		w.send("orders", "a")
+		w.send("orders", "b")
+		page := w.do("/", nil).Body.String()
+		for _, want := range []string{`SendMessage of queue orders had the fault &#34;latency&#34; <span class="note">2 times</span>`, "SendMessage: latency, 1 time more"} {
+			if !strings.Contains(page, want) {
+				t.Errorf("the board has no %q:\n%s", want, page)
+			}
 		}
 	})
 }
@@ -491,13 +528,16 @@ func TestForms_CheckWhatTheyGet(t *testing.T) {
 		}{
 			{"/queues/orders/send", url.Values{"body": {"n {n}"}, "count": {"25"}, "delay": {"5"}}, 303, ""},
 			{"/queues/steps.fifo/send", url.Values{"body": {"x"}, "count": {"12"}, "group": {"g{n}"}}, 303, ""},
-			{"/queues/orders/send", url.Values{"body": {"x"}, "count": {"0"}}, 400, "count is &#34;0&#34;; it must be a number from 1 to 10000"},
+			{"/queues/orders/send", url.Values{"body": {"x"}, "count": {"0"}}, 400, "Copies is &#34;0&#34;; it must be a number from 1 to 10000"},
 			{"/queues/orders/send", url.Values{"body": {"x"}, "delay": {"901"}}, 400, "from 0 to 900"},
-			{"/queues/orders/send", url.Values{"body": {"x"}, "rate": {"1001"}}, 400, "from 0 to 1000"},
+			{"/queues/orders/send", url.Values{"body": {"x"}, "rate": {"1001"}}, 400, "Per second is &#34;1001&#34;; it must be a number from 1 to 1000"},
 			{"/queues/orders/send", url.Values{"body": {"\x01"}}, 400, "queue orders refuses a message after 0 were sent"},
 			{"/queues/none/send", url.Values{"body": {"x"}}, 400, "queue none refuses a message after 0 were sent"},
 			{"/queues/none/purge", url.Values{}, 400, "not purged"},
-			{"/queues/none/pause", url.Values{}, 404, "no queue"},
+			{"/queues/none/pause", url.Values{"paused": {"yes"}}, 404, "no queue"},
+			{"/queues/orders/pause", url.Values{"paused": {"maybe"}}, 400, "must be yes or no"},
+			{"/queues/orders/send", url.Values{"body": {"\xff"}}, 400, "is not UTF-8"},
+			{"/faults", url.Values{"kind": {"latency"}, "times": {"0"}}, 400, "Times is &#34;0&#34;"},
 			{"/queues/orders/pause", url.Values{"paused": {"yes"}}, 303, ""},
 			{"/queues/orders/pause", url.Values{"paused": {"no"}}, 303, ""},
 			{"/faults", url.Values{"kind": {"nonsense"}}, 400, "kind is"},
@@ -599,7 +639,7 @@ func TestModel_IsBounded(t *testing.T) {
 			}
 			m.tracked(track.Log{Invocation: i, Text: strings.Repeat("z", 10_000)}, at)
 		}
-		m.tracked(track.Warning{Text: "w"}, at)
+		m.tracked(track.Warning{Text: "w", MessageID: id}, at)
 		if i < 4 {
 			x, b := m.messages[id], m.byNumber[i]
 			if len(x.steps) != maxSteps || x.steps[0].kind != sqs.Sent || len(x.attempts) != maxAttempts || len(x.attempts[0].Reason) > maxLine+len("…") {
@@ -628,8 +668,12 @@ func TestSlots_AreThoseOfTheLastMinute(t *testing.T) {
 			time.Sleep(time.Second)
 			w.c.Event(track.Record{MessageID: id, Process: 1 + i/3, Attempt: 1, Outcome: track.Succeeded, Duration: 1500 * time.Millisecond, Allowed: -1, VisibleIn: -1})
 		}
+		w.receive("orders")
+		time.Sleep(time.Second)
+		w.c.Event(track.Record{MessageID: w.server.Snapshot()[1].Messages[0].MessageID, Process: 2, Attempt: 1, Outcome: track.CutOff, Duration: -1, Allowed: -1, VisibleIn: -1})
+		w.shows("/slots", "cut-off after 1s")
 		page := w.do("/slots", nil).Body.String()
-		if n := strings.Count(page, `class="bar"`); n != 4 || !strings.Contains(page, "Process 1, pid 11") || !strings.Contains(page, "Process 2, which has ended") {
+		if n := strings.Count(page, `class="bar"`); n != 5 || !strings.Contains(page, "Process 1, pid 11") || !strings.Contains(page, "Process 2, which has ended") {
 			t.Errorf("the page has %d bars:\n%s", n, page)
 		}
 		if !strings.Contains(page, `viewBox="0 0 100 16"`) { // two overlap at a time
@@ -667,13 +711,13 @@ func TestServe_TellsOfChanges(t *testing.T) {
 		}
 		return -1
 	}
-	if n := next(); n != 0 {
+	if n := next(); n != 1 {
 		t.Errorf("the first event has version %d", n)
 	}
 	for range 5 {
 		c.Event(track.Warning{Text: "w"})
 	}
-	if n := next(); n != 5 {
+	if n := next(); n != 6 {
 		t.Errorf("the event after five changes has version %d", n)
 	}
 	if err := c.Close(); err != nil { // although a browser reads

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -38,9 +39,10 @@ type model struct {
 	byNumber map[int]*invocation
 	recent   []handled // the latest
 	warnings []warning
-	sequence int         // of messages
-	running  map[int]int // process ids by the numbers of processes
-	listed   queueList   // of a recording
+	sequence int           // of messages
+	running  map[int]int   // process ids by the numbers of processes
+	listed   queueList     // of a recording
+	timeout  time.Duration // of the function, 0 if it has none
 }
 
 // A queue has the messages of one queue of the emulator, and what happened in the last seconds.
@@ -123,6 +125,8 @@ type invocation struct {
 type warning struct {
 	At       time.Time
 	Text, ID string
+	Count    int    // how often it came, each time in place of the last one
+	general  string // the text without what differs from time to time
 }
 
 func newModel() *model {
@@ -155,7 +159,8 @@ func (m *model) apply(e entry) {
 		m.call(what)
 	case queueList:
 		m.listed = what
-	case About: // the page has it
+	case About:
+		m.timeout = what.Timeout
 	default:
 		m.tracked(what, e.at)
 	}
@@ -291,6 +296,9 @@ func (x *message) add(s step) {
 
 // call notes the receives, which say whether there is a consumer.
 func (m *model) call(c sqs.Call) {
+	if c.Fault != "" {
+		m.warn(warning{At: c.Ended, Text: fmt.Sprintf("%s of queue %s had the fault %q", c.Operation, c.Queue, c.Fault)})
+	}
 	if c.Operation != "ReceiveMessage" || c.Error == "no answer" || c.Error != "" && m.queues[c.Queue] == nil {
 		return // a client that left, or a queue that there may not be
 	}
@@ -330,11 +338,17 @@ func (m *model) tracked(e track.Event, at time.Time) {
 			b.linesLeft++
 		}
 	case track.Warning:
-		m.warn(warning{at, cut(e.Text), cut(e.MessageID)})
+		m.warn(warning{At: at, Text: cut(e.Text), ID: cut(e.MessageID)})
 	}
 }
 
 func (m *model) warn(w warning) {
+	w.general = show.General(w.Text)
+	if i := slices.IndexFunc(m.warnings, func(other warning) bool { return other.ID == w.ID && other.general == w.general }); i >= 0 {
+		w.Count = m.warnings[i].Count
+		m.warnings = slices.Delete(m.warnings, i, i+1)
+	}
+	w.Count++
 	if m.warnings = append(m.warnings, w); len(m.warnings) > maxSteps {
 		m.warnings = slices.Delete(m.warnings, 0, 1)
 	}
@@ -363,7 +377,10 @@ func (m *model) record(r track.Record, at time.Time) {
 	}
 	// The outcomes of a batch come when it ends, those of later attempts perhaps before.
 	slices.SortStableFunc(x.attempts, func(a, b attempt) int { return cmp.Compare(a.Attempt, b.Attempt) })
-	if i < 0 && r.Process > 0 && r.Duration >= 0 {
+	if received, ok := x.lastStep(sqs.Received); r.Outcome == track.CutOff && ok { // nobody measured it
+		a.Duration = at.Sub(received.at)
+	}
+	if i < 0 && r.Process > 0 && a.Duration >= 0 {
 		if m.recent = append(m.recent, handled{a, x.id}); len(m.recent) > maxRecent {
 			m.recent = slices.Delete(m.recent, 0, 1)
 		}

@@ -25,8 +25,10 @@ type page struct {
 	Title   string
 	Run     Run
 	Play    *playView // nil: what happens now is shown
+	Note    string    // about the form before, "" for none
 	Back    string    // the path and the query of this page, for forms
 	Bodies  bool      // bodies are shown
+	Message string    // the id of the message that the page is about, "" for none
 	Still   bool      // the page is about what the user did, and does not change
 	Content any
 }
@@ -38,12 +40,6 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"count": show.Count,
 	"short": func(id string) string { return id[:min(8, len(id))] },
 	"path":  url.PathEscape,
-	"play": func(p page, id string) any {
-		return struct {
-			Play          *playView
-			Back, Message string
-		}{p.Play, p.Back, id}
-	},
 	"rows": func(p page, list []row) any {
 		return struct {
 			Bodies bool
@@ -58,9 +54,11 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, status int, nam
 	if cookie, err := r.Cookie(bodiesCookie); err == nil {
 		p.Bodies = cookie.Value == "shown"
 	}
+	p.Message = r.PathValue("id")
 	if p.Still = name == "error.html"; r.Method != http.MethodGet {
 		p.Back = backTo(r)
 	}
+	p.Note = note(w, r)
 	var out bytes.Buffer
 	if err := templates.ExecuteTemplate(&out, name, p); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -141,6 +139,12 @@ func (c *Console) look() look {
 	for _, q := range l.queues {
 		l.policies[q.Name] = policyOf(q)
 	}
+	for name, policy := range l.policies {
+		if dead, ok := l.policies[policy.Queue]; ok {
+			dead.Sources = append(dead.Sources, name)
+			l.policies[policy.Queue] = dead
+		}
+	}
 	c.model.forget(l.queues)
 	return l
 }
@@ -194,17 +198,25 @@ type row struct {
 	Outcome, Reason string
 }
 
-const shownBody = 120 // characters of a body in a list
+const (
+	shownBody  = 120 // characters of a body in a list
+	shownGroup = 40  // of a group
+)
 
-func (x *message) row(l look) row {
+func (c *Console) row(x *message, l look) row {
 	r := row{
-		ID: x.id, Queue: x.queue, Body: show.Brief(show.Body(x.body), shownBody), State: x.phase(l.policies[x.queue], l.at), Group: x.group,
+		ID: x.id, Queue: x.queue, Body: show.Brief(show.Body(x.body), shownBody), State: x.phase(l.policies[x.queue], l.at), Group: show.Brief(x.group, shownGroup),
 		Sent: x.sent, Attempt: x.received,
 	}
 	if s := x.now(l.at); s == inFlight || s == delayed {
 		r.Until = x.due
 	}
-	if a := x.last(); a != nil {
+	if q := c.model.queues[x.queue]; r.State == ready && q != nil && q.ahead(x, l.at) != nil {
+		r.State = behind
+	}
+	if b := c.model.runs(x); b != nil && r.State == held {
+		r.Outcome, r.Reason = "running", fmt.Sprintf("invocation %d", b.number)
+	} else if a := x.last(); a != nil {
 		r.Outcome, r.Reason = a.Outcome, a.Reason
 	} else if x.origin != nil {
 		r.Outcome, r.Reason, r.Attempt = track.DeadLetter, x.origin.Reason, x.origin.Attempts
@@ -217,7 +229,7 @@ func (c *Console) rows(list []*message, l look) (rows []row) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, x := range list {
-		rows = append(rows, x.row(l))
+		rows = append(rows, c.row(x, l))
 	}
 	return rows
 }
@@ -282,7 +294,7 @@ func (c *Console) failures(l look) (list []failure) {
 	for _, q := range c.model.queues {
 		for _, x := range q.messages {
 			a := x.last()
-			if a == nil || a.Done() || x.deadOf != "" {
+			if a == nil || a.Done() || l.policies[x.queue].isDead(x) {
 				continue
 			}
 			key := [2]string{a.Outcome, a.general}
@@ -302,7 +314,7 @@ func (c *Console) failures(l look) (list []failure) {
 	slices.SortFunc(list, func(a, b failure) int { return cmp.Or(b.Count-a.Count, cmp.Compare(a.Reason, b.Reason)) })
 	list = list[:min(len(list), maxShown)]
 	for i := range list {
-		list[i].Latest = list[i].latest.row(l)
+		list[i].Latest = c.row(list[i].latest, l)
 	}
 	return list
 }
@@ -399,8 +411,18 @@ func (c *Console) messagePage(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	x := c.model.messages[r.PathValue("id")]
 	if x == nil {
+		next := 0
+		if c.play != nil {
+			if next = c.play.step(1, r.PathValue("id")); next == c.play.at {
+				next = 0
+			}
+		}
 		c.mu.Unlock()
-		c.fail(w, r, http.StatusNotFound, fmt.Errorf("there is no message %s: it was never sent, or it has been gone for so long that it is no longer kept", r.PathValue("id")))
+		err := fmt.Errorf("there is no message %s: it was never sent, or it has been gone for so long that it is no longer kept", r.PathValue("id"))
+		if next > 0 {
+			err = fmt.Errorf("message %s is not sent yet: its next event is %d", r.PathValue("id"), next)
+		}
+		c.fail(w, r, http.StatusNotFound, err)
 		return
 	}
 	content := struct {
@@ -415,8 +437,8 @@ func (c *Console) messagePage(w http.ResponseWriter, r *http.Request) {
 		Replay                       bool
 		Events                       []event
 	}{
-		row: x.row(l), Body: x.body, Size: len(x.body), SequenceNumber: x.sequenceNo, DeadOf: x.deadOf, Received: x.received,
-		Why: c.model.why(x, l.policies[x.queue], l.at), Dropped: x.dropped, Replay: x.deadOf != "" && x.now(l.at) == visible, Events: c.model.events(x),
+		row: c.row(x, l), Body: x.body, Size: len(x.body), SequenceNumber: x.sequenceNo, DeadOf: l.policies[x.queue].source(x), Received: x.received,
+		Why: c.model.why(x, l.policies[x.queue], l.at), Dropped: x.dropped, Replay: l.policies[x.queue].source(x) != "" && x.now(l.at) == visible, Events: c.model.events(x),
 	}
 	if content.Why.Message != nil {
 		content.About = content.Why.Message.id
@@ -530,14 +552,16 @@ func (c *Console) deadPage(w http.ResponseWriter, r *http.Request) {
 	var list []*message
 	for _, q := range c.model.queues {
 		for _, x := range q.messages {
-			if x.deadOf != "" {
+			if l.policies[x.queue].isDead(x) {
 				list = append(list, x)
 			}
 		}
 	}
 	for _, x := range bySent(list) {
-		total[x.queue]++
-		key := [3]string{x.queue, x.deadOf, x.deadReason()}
+		if l.policies[x.queue].source(x) != "" {
+			total[x.queue]++
+		}
+		key := [3]string{x.queue, l.policies[x.queue].source(x), x.deadReason()}
 		g := index[key]
 		if g == nil {
 			g = &deadGroup{Queue: key[0], From: key[1], Reason: key[2]}
@@ -566,7 +590,7 @@ func (x *message) deadReason() string {
 	} else if a != nil {
 		text = a.general
 	}
-	return cmp.Or(text, "the consumer gave no reason")
+	return cmp.Or(text, "no reason is known")
 }
 
 // A bar is a record of an invocation in the timeline.
@@ -584,7 +608,7 @@ type batchView struct {
 	Duration         time.Duration // so far, while it runs
 	Running          bool
 	Records          int
-	Deleted, Back    int
+	Outcomes         []outcomeCount
 	Error, AllFailed string
 	Bars             []bar
 	Height           float64
@@ -637,12 +661,29 @@ func (b *invocation) starts() (times map[string]time.Duration, cutoff time.Durat
 	return times, cutoff
 }
 
+// An outcomeCount is the number of records with an outcome.
+type outcomeCount struct {
+	Name  string
+	Count int
+}
+
+func (b *invocation) counts() (list []outcomeCount) {
+	counts := map[string]int{}
+	for _, id := range b.records {
+		counts[cmp.Or(b.outcomes[id].Outcome, "unknown")]++
+	}
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		list = append(list, outcomeCount{name, counts[name]})
+	}
+	return list
+}
+
 func (b *invocation) view(scale time.Duration, now time.Time) batchView {
 	v := batchView{Number: b.number, Began: b.began, ColdStart: b.coldStart, Records: len(b.records), Running: b.ended == nil, Lines: b.lines, LinesLeft: b.linesLeft}
 	end := now
 	if b.ended != nil {
 		end = b.at
-		v.Deleted, v.Back, v.Error, v.AllFailed = b.ended.Deleted, b.ended.Back, b.ended.Error, b.ended.AllFailed
+		v.Outcomes, v.Error, v.AllFailed = b.counts(), b.ended.Error, b.ended.AllFailed
 	}
 	v.Duration = end.Sub(b.began)
 	whole := max(scale, v.Duration, time.Millisecond)

@@ -79,7 +79,7 @@ func (e entry) describe() (text string, ids []string) {
 			ids = []string{what.MessageID}
 		}
 	case queueList:
-		text = "the queues are created or changed"
+		text = "a queue is created, deleted, changed or paused"
 	case About:
 		text = "the run begins"
 	}
@@ -147,11 +147,11 @@ func (c *Console) playing(w http.ResponseWriter, r *http.Request) {
 		case "pause":
 		case "go":
 			var to int
-			if to, err = number(r, "to", 1, len(p.entries)); err == nil {
+			if to, err = number(r, "to", "Go to event", p.at, 1, len(p.entries)); err == nil {
 				c.seek(to)
 			}
 		case "play":
-			if p.speed, err = number(r, "speed", 1, 1000); err == nil {
+			if p.speed, err = number(r, "speed", "Events per second", 1, 1, 1000); err == nil {
 				ctx, cancel := context.WithCancel(c.ended)
 				p.pause = cancel
 				speed := p.speed

@@ -112,17 +112,17 @@ func TestPlay_ShowsEachMomentOfARun(t *testing.T) {
 		do("/messages/"+id, nil, "Attempt 1 ended as retry: busy")
 		do("/batches", nil, "retry after 500ms: busy")
 		do("/messages/"+id, button("back", "message", id), "Attempt 1 ended as retry: busy") // just after that
-		do("/messages/"+id, button("back", "message", id), "A consumer has it at attempt 1") // the invocation
+		do("/messages/"+id, button("back", "message", id), "Invocation 1 has it since ")     // it has begun
 		do("/messages/"+id, button("back", "message", id), "A consumer has it at attempt 1") // the receive
 		do("/messages/"+id, button("back", "message", id), "It can be received")
 		do("/messages/"+id, button("back", "message", id), "It can be received") // there is no event before
 		do("/queues/orders", nil, "1 visible, 0 in flight")
-		do("/messages/"+id, button("first"), "there is no message")
+		do("/messages/"+id, button("first"), "is not sent yet: its next event is ")
 		do("/messages/"+id, button("next", "message", id), "It can be received")
 		do("/", button("go", "to", "2"), fmt.Sprintf("Event 2 of %d", len(p.play.entries)))
-		do("/", nil, ": the queues are created")
+		do("/", nil, "is created, deleted")
 		do("/", button("go", "to", "9"), ": sent, queue orders, message <a href=")
-		do("/", button("go", "to", "2"), "the queues")
+		do("/", button("go", "to", "2"), "a queue is")
 		do("/", button("play", "speed", "10"), "Pause")
 		time.Sleep(250 * time.Millisecond)
 		do("/", button("pause"), fmt.Sprintf("Event 4 of %d", len(p.play.entries)))

@@ -69,6 +69,9 @@ func (e entry) marshal() ([]byte, error) {
 		v.Bodies = nil // the messages have them
 		what = v
 	case track.Record:
+		if v.Repeats {
+			return nil, nil
+		}
 		l.Kind = "record"
 		v.Body = ""
 		what = v
@@ -134,6 +137,9 @@ func (e *entry) unmarshal(text []byte) error {
 		e.what, err = read[track.Warning](l)
 	default:
 		return fmt.Errorf(`"kind" is %.80q, which is not known: the recording may be of a newer version`, l.Kind)
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("the value of kind %q has a %s where it must not be", l.Kind, wrong.Value)
 	}
 	return err
 }

@@ -16,7 +16,8 @@ type phase string
 
 const (
 	ready     phase = "visible"
-	exhausted phase = "no receive left" // visible; the next receive moves it to the dead-letter queue
+	behind    phase = "behind its group" // visible, but another message of its group is first; of lists only
+	exhausted phase = "no receive left"  // visible; the next receive moves it to the dead-letter queue
 	deadLeft  phase = "dead letter"
 	waiting   phase = "delayed"
 	held      phase = "in flight"
@@ -48,7 +49,7 @@ func (x *message) phase(policy redrive, at time.Time) phase {
 	switch {
 	case policy.Max > 0 && x.receivedHere >= policy.Max:
 		return exhausted
-	case x.deadOf != "":
+	case policy.isDead(x):
 		return deadLeft
 	}
 	return ready
@@ -74,6 +75,13 @@ func (m *model) why(x *message, policy redrive, at time.Time) reason {
 	case waiting:
 		return reason{Text: "It was sent with a delay, and can be received once that is over.", Until: x.due}
 	case held:
+		if b := m.runs(x); b != nil {
+			text := fmt.Sprintf("Invocation %d has it since %s, with %s", b.number, clock(b.began), show.Count(len(b.records)-1, "other record"))
+			if m.timeout > 0 {
+				text += fmt.Sprintf(", and ends by %s at the latest", clock(b.began.Add(m.timeout)))
+			}
+			return reason{Text: text + fmt.Sprintf(". This is attempt %d. %s", x.received, left)}
+		}
 		return reason{Text: fmt.Sprintf("A consumer has it at attempt %d. It comes back if the consumer neither deletes it nor extends its visibility timeout. %s", x.received, left), Until: x.due}
 	case failed, backoff:
 		text := fmt.Sprintf("Attempt %d ended as %s: %s ", x.received, x.last().Outcome, sentence(x.last().Reason))
@@ -91,6 +99,16 @@ func (m *model) why(x *message, policy redrive, at time.Time) reason {
 		return m.whyVisible(x, policy, at)
 	}
 	return m.whyGone(x)
+}
+
+// runs returns the invocation that runs with a message now, nil if there is none.
+func (m *model) runs(x *message) *invocation {
+	for _, b := range slices.Backward(m.batches) {
+		if b.ended == nil && slices.Contains(b.records, x.id) {
+			return b
+		}
+	}
+	return nil
 }
 
 func (m *model) whyGone(x *message) reason {
@@ -121,7 +139,10 @@ func (m *model) whyDead(x *message) reason {
 	if o := x.origin; o != nil {
 		return reason{Text: fmt.Sprintf("The consumer of queue %s sent it here after %s: %s", x.deadOf, show.Count(o.Attempts, "attempt"), sentence(o.Reason)), Message: m.messages[o.MessageID]}
 	}
-	s, _ := x.lastStep(sqs.Redriven)
+	s, moved := x.lastStep(sqs.Redriven)
+	if !moved {
+		return reason{Text: "It is in a dead-letter queue, and nothing in it says where it came from: it was sent here by hand, or the attribute with its origin did not fit."}
+	}
 	text := fmt.Sprintf("SQS moved it here from queue %s after %s, as many as maxReceiveCount allows.", x.deadOf, show.Count(s.count, "receive"))
 	if a := x.lastFailure(); a != nil {
 		text += fmt.Sprintf(" Attempt %d ended as %s: %s", a.Attempt, a.Outcome, sentence(a.Reason))
@@ -214,6 +235,19 @@ type redrive struct {
 	Queue  string // the dead-letter queue's name, "" for none
 	Max    int    // maxReceiveCount, 0 without a dead-letter queue
 	Paused bool
+	// Sources are the queues whose dead-letter queue it is.
+	Sources []string
+}
+
+// isDead reports whether a message of the queue is a dead letter.
+func (r redrive) isDead(x *message) bool { return x.deadOf != "" || len(r.Sources) > 0 }
+
+// source is the queue that a dead letter of the queue belongs to, "" if that is not known.
+func (r redrive) source(x *message) string {
+	if x.deadOf == "" && len(r.Sources) == 1 {
+		return r.Sources[0]
+	}
+	return x.deadOf
 }
 
 // left says what a failure leads to, after a number of receives.

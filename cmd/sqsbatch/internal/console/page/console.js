@@ -73,6 +73,8 @@ hold.addEventListener("click", () => {
   held = !held;
   hold.setAttribute("aria-pressed", String(held));
   hold.textContent = held ? "Resume updates" : "Stop updates";
+  if (held) say("stopped at " + new Date().toLocaleTimeString(), "yes");
+  else connected();
   refresh();
 });
 
@@ -125,6 +127,7 @@ document.addEventListener("visibilitychange", refresh);
 
 say("connecting", "no");
 const stream = new EventSource("/changes");
-stream.onopen = () => say("live", "yes");
+const connected = () => say(document.documentElement.dataset.now ? "a recording" : "live", "yes");
+stream.onopen = connected;
 stream.onmessage = refresh;
 stream.onerror = () => say("not live: the command has ended, or is starting", "no");
