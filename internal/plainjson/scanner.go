@@ -17,6 +17,7 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // Scanner reads one JSON text. When a method returns false, the text is unusual or not
@@ -29,17 +30,30 @@ type Scanner struct {
 	Pos int
 
 	text  string
-	depth int // of what Skip reads
-	// unescaped holds the strings that are not literally in the text. The strings that
-	// were taken from it stay intact when it grows.
-	unescaped strings.Builder
+	own   []byte // the memory of text, if the scanner may write there
+	depth int    // of what Skip reads
 }
 
 // maxDepth is how deep encoding/json reads values in others.
 const maxDepth = 10_000
 
-// NewScanner returns a scanner at the beginning of a text.
+// NewScanner returns a scanner at the beginning of a text. It copies the text if a string has an
+// escape.
 func NewScanner(text string) *Scanner { return &Scanner{text: text} }
+
+// NewOwner returns a scanner at the beginning of a text, in whose memory it unescapes strings: the
+// text must not be used any more.
+func NewOwner(text []byte) *Scanner {
+	s := new(Scanner)
+	s.take(text)
+	return s
+}
+
+// take makes a copy of the text the scanner's own. No string that was read changes later: only
+// what has been read is written to, each place once, before it is part of a string.
+func (s *Scanner) take(text []byte) {
+	s.own, s.text = text, unsafe.String(unsafe.SliceData(text), len(text))
+}
 
 // End reports whether only white space is left.
 func (s *Scanner) End() bool { return s.Peek() == 0 && s.Pos == len(s.text) }
@@ -94,8 +108,8 @@ func (s *Scanner) items(open, end byte, item func() bool) bool {
 	return false
 }
 
-// Text reads a string. The result is a part of the scanner's text, or of a copy without
-// escapes, so it keeps all of that in memory.
+// Text reads a string. The result is a part of the scanner's text, or of its copy, so it keeps all
+// of that in memory.
 func (s *Scanner) Text() (text string, ok bool) {
 	if !s.next('"') {
 		return "", false
@@ -109,9 +123,10 @@ func (s *Scanner) Text() (text string, ok bool) {
 	return s.unplain(start)
 }
 
-// unplain reads on in a string that began at start and has more than plain characters.
+// unplain reads on in a string that began at start and has more than plain characters. Unescaped
+// it is no longer, so it takes the place of what was read.
 func (s *Scanner) unplain(start int) (text string, ok bool) {
-	unescaped := s.unescaped.Len()
+	end := start // of the string in own
 	for from := start; s.Pos < len(s.text); s.Pos = PlainEnd(s.text, s.Pos) {
 		switch c := s.text[s.Pos]; {
 		case c == '"':
@@ -120,15 +135,15 @@ func (s *Scanner) unplain(start int) (text string, ok bool) {
 			if from == start {
 				return rest, true
 			}
-			s.unescaped.WriteString(rest)
-			return s.unescaped.String()[unescaped:], true
+			end += copy(s.own[end:], rest)
+			return s.text[start:end], true
 		case c == '\\':
-			if s.unescaped.Cap() == 0 {
-				s.unescaped.Grow(len(s.text) - start) // unescaping makes nothing longer
+			if s.own == nil {
+				s.take([]byte(s.text))
 			}
-			s.unescaped.WriteString(s.text[from:s.Pos])
+			end += copy(s.own[end:], s.text[from:s.Pos])
 			s.Pos++
-			if !s.escape() {
+			if end = s.escape(end); end < 0 {
 				return "", false
 			}
 			from = s.Pos
@@ -145,30 +160,30 @@ func (s *Scanner) unplain(start int) (text string, ok bool) {
 	return "", false
 }
 
-// escape reads what follows a backslash.
-func (s *Scanner) escape() bool {
+// escape reads what follows a backslash, and writes what it stands for at end. It returns the
+// next place, or -1 if that is no escape.
+func (s *Scanner) escape(end int) int {
 	if s.Pos == len(s.text) {
-		return false
+		return -1
 	}
 	c := s.text[s.Pos]
 	s.Pos++
 	if plain := Unescape(c); plain != 0 {
-		s.unescaped.WriteByte(plain)
-		return true
+		s.own[end] = plain
+		return end + 1
 	}
 	if c != 'u' {
-		return false
+		return -1
 	}
 	r := Hex4(s.text[s.Pos:])
 	if r < 0 {
-		return false
+		return -1
 	}
 	s.Pos += 4
 	if utf16.IsSurrogate(r) {
 		r = s.surrogate(r)
 	}
-	s.unescaped.WriteRune(r)
-	return true
+	return end + utf8.EncodeRune(s.own[end:], r)
 }
 
 // surrogate completes a pair whose first half has been read. Half a pair is U+FFFD, as

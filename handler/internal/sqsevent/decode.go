@@ -8,6 +8,7 @@
 package sqsevent
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -24,12 +25,11 @@ import (
 // valid JSON, is not an SQS event, or has a record that could not be reported as failed
 // (one without messageId). Such an event must fail as a whole.
 func Decode(payload []byte) ([]batch.Record, error) {
-	text := string(payload)
-	d := decoder{Scanner: *plainjson.NewScanner(text), size: len(text)}
+	d := decoder{Scanner: *plainjson.NewOwner(bytes.Clone(payload)), size: len(payload)}
 	ok := d.Members(d.event) && d.End()
 	switch {
-	case !ok && !utf8.ValidString(text): // replace each byte that is not UTF-8 by U+FFFD, like encoding/json
-		return Decode([]byte(string([]rune(text))))
+	case !ok && !utf8.Valid(payload): // replace each byte that is not UTF-8 by U+FFFD, like encoding/json
+		return Decode([]byte(string([]rune(string(payload)))))
 	case d.err != nil:
 		return nil, d.err
 	case ok && d.records != nil:
@@ -37,7 +37,7 @@ func Decode(payload []byte) ([]batch.Record, error) {
 	case ok || json.Valid(payload):
 		return nil, errors.New("it has no Records")
 	default:
-		return nil, fmt.Errorf("it is not valid JSON, at offset %d of %d", d.Pos, len(text))
+		return nil, fmt.Errorf("it is not valid JSON, at offset %d of %d", d.Pos, len(payload))
 	}
 }
 
