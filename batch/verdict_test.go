@@ -143,6 +143,7 @@ func TestVerdictOf(t *testing.T) {
 		"several by As":                   {list{boom, batch.Permanent(boom)}, permanent},
 		"several by As, malformed":        {list{&batch.MalformedError{}}, malformed},
 		"several by As, times":            {list{batch.Abort(2, nil), batch.RetryAfter(9, boom)}, aborts(2)},
+		"several by As, in progress":      {list{boom, batch.ErrInProgress}, batch.Verdict{Outcome: batch.InProgress, Verb: true}},
 		"not retryable":                   {&foreign{}, batch.Verdict{Permanent: true}},
 		"retryable":                       {&foreign{retryable: true}, batch.Verdict{}},
 		"retryable, after":                {&foreign{retryable: true, after: 5}, batch.Verdict{After: 5, HasAfter: true}},

@@ -27,6 +27,7 @@ func TestApart_SeparatesWhatComesBackTogether(t *testing.T) {
 		"first attempts":  {attempts: []int{1, 1, 2, 2}},
 		"one comes back":  {attempts: []int{1, 3, 1, 2}},
 		"several":         {attempts: []int{1, 3, 4, 3}, apart: []int{1, 2, 3}},
+		"two come back":   {attempts: []int{1, 3, 3, 1}, apart: []int{1, 2}},
 		"last attempts":   {attempts: []int{5, 5, 5, 5}},
 		"one FIFO group":  {fifo: true, attempts: []int{3, 3}},
 		"two FIFO groups": {fifo: true, attempts: []int{3, 3, 4}, apart: []int{0, 1, 2}},
