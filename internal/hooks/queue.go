@@ -29,16 +29,17 @@ func (q *Queue) Notify(f func()) {
 	}
 }
 
+var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
 // Last returns a channel that is closed when all functions that wait have been called.
 func (q *Queue) Last() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	done := make(chan struct{})
 	if q.since.IsZero() {
-		close(done)
-	} else {
-		q.add(func() { close(done) })
+		return closed
 	}
+	done := make(chan struct{})
+	q.add(func() { close(done) })
 	return done
 }
 

@@ -25,15 +25,15 @@ func (e *Engine) Run(ctx context.Context, records []batch.Record, o Options) []b
 	}
 	i, results := invocation{e.NewRunner(ctx, o), make([]Delivery, len(records))}, make([]batch.Result, len(records))
 	i.active = make([]*worker, 0, min(len(records), e.cfg.Concurrency))
-	added := make([]*Delivery, len(records))
-	for k := range records {
-		added[k] = &i.list[k]
-		added[k].Record, added[k].Latest, added[k].Result = &records[k], &records[k], &results[k]
-	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.closed, i.paused = true, ctx.Err() != nil
-	i.Add(added...)
+	for k := range records {
+		d := &i.list[k]
+		d.Record, d.Latest, d.Result = &records[k], &records[k], &results[k]
+		i.add(d)
+	}
+	i.addWorker()
 	i.wait()
 	i.end()
 	i.Leave()

@@ -117,14 +117,18 @@ func (r *Runner) Usable(most int) int {
 
 // Add adds deliveries, in order.
 func (r *Runner) Add(list ...*Delivery) {
-	r.counts[Waiting] += len(list)
 	for _, d := range list {
-		d.runner, d.Result.Record = r, d.Record
-		if !d.Record.FIFO() || r.firstOfGroup(d) {
-			r.ready.pushBack(d)
-		}
+		r.add(d)
 	}
 	r.addWorker()
+}
+
+func (r *Runner) add(d *Delivery) {
+	r.counts[Waiting]++
+	d.runner, d.Result.Record = r, d.Record
+	if !d.Record.FIFO() || r.firstOfGroup(d) {
+		r.ready.pushBack(d)
+	}
 }
 
 // firstOfGroup adds d to its FIFO group, and reports whether it is the only one there.

@@ -23,12 +23,16 @@ const (
 
 // Batch is the settler of an invocation. One lock guards the settler and the runner.
 type Batch struct {
+	policy   *Policy
+	ctx      context.Context // of the invocation
+	settleBy time.Time       // zero for no end
+	began    time.Time
+
 	mu         sync.Mutex
-	settler    *Settler
-	cancel     context.CancelFunc // of calls
+	settler    *Settler           // nil until something is to settle, see open
+	cancel     context.CancelFunc // of its calls
 	changed    chan struct{}      // has a value when a call was answered, or one may be due
 	over       bool               // the results stand
-	ctx        context.Context    // of hooks
 	notices    hooks.Queue        // their notifications
 	queue      string             // its name
 	notStarted []*runner.Delivery
@@ -40,18 +44,31 @@ type Batch struct {
 // with settleBy; the end of ctx does not end them, so that a backoff is still set after a handler
 // ran into its deadline.
 func (p *Policy) Begin(ctx context.Context, records []batch.Record, settleBy time.Time) *Batch {
-	ctx = context.WithoutCancel(ctx)
-	b := &Batch{ctx: ctx, queue: batch.QueueName(records[0].QueueARN), changed: make(chan struct{}, 1)}
-	if settleBy.IsZero() {
-		ctx, b.cancel = context.WithCancel(ctx)
-	} else {
-		ctx, b.cancel = context.WithDeadline(ctx, settleBy)
-	}
-	b.settler = p.settler(ctx, Callbacks{
-		Do: b.do, Called: b.called, Warn: b.warn, Deleted: func([]*runner.Delivery, []error) {}, Settled: func(*runner.Delivery) {},
-	}, batchTuning)
+	b := &Batch{policy: p, ctx: ctx, settleBy: settleBy, began: time.Now(), queue: batch.QueueName(records[0].QueueARN)}
 	b.keepApart(records)
 	return b
+}
+
+// open returns the settler. Most batches need none. It needs the lock.
+func (b *Batch) open() *Settler {
+	if b.settler != nil {
+		return b.settler
+	}
+	ctx := context.WithoutCancel(b.ctx)
+	if b.settleBy.IsZero() {
+		ctx, b.cancel = context.WithCancel(ctx)
+	} else {
+		ctx, b.cancel = context.WithDeadline(ctx, b.settleBy)
+	}
+	if b.over { // for an abandoned handler, whose call is not made
+		b.cancel()
+	}
+	b.changed = make(chan struct{}, 1)
+	b.settler = b.policy.settler(ctx, Callbacks{
+		Do: b.do, Called: b.called, Warn: b.warn, Deleted: func([]*runner.Delivery, []error) {}, Settled: func(*runner.Delivery) {},
+	}, batchTuning)
+	b.settler.began = b.began
+	return b.settler
 }
 
 // Options are those of the runner whose failures b settles.
@@ -62,16 +79,19 @@ func (b *Batch) Options(times runner.Times) runner.Options {
 // keepApart is [Policy.Apart]. It asks for the queue's visibility timeout first. Both together
 // take 2 s at most, or half of the time that is left.
 func (b *Batch) keepApart(records []batch.Record) {
-	s, again := b.settler, 0
-	_, known := s.maxReceiveCount(records[0].QueueARN)
+	again := 0
+	_, known := b.policy.maxReceiveCount(records[0].QueueARN)
 	for i := range records {
-		if records[i].Attempt > 1 && (!known || s.suspect(&records[i])) {
+		if records[i].Attempt > 1 && (!known || b.policy.suspect(&records[i])) {
 			again++
 		}
 	}
 	if again < 2 {
 		return
 	}
+	b.mu.Lock()
+	s := b.open()
+	b.mu.Unlock()
 	s.learn(records[0].QueueARN, time.Now())
 	a, _ := s.queues.known(records[0].QueueARN)
 	// An error costs only attempts, after a crash.
@@ -93,13 +113,13 @@ func (b *Batch) finished(d *runner.Delivery) {
 			d.ShownBy = b.apartAt.Add(timeout)
 		}
 	}
-	b.settler.Fail(d)
+	b.open().Fail(d)
 	b.settler.Flush(false)
 }
 
 // decide has a record dead-lettered in place.
 func (b *Batch) decide(d *runner.Delivery) {
-	b.settler.DeadLetter(d)
+	b.open().DeadLetter(d)
 	b.settler.Flush(false)
 }
 
@@ -107,11 +127,13 @@ func (b *Batch) decide(d *runner.Delivery) {
 // delivering it again. If necessary it asks the queue for its RedrivePolicy, and waits for
 // the answer for 1 s at most. It does not ask for a first attempt, which may well succeed.
 func (b *Batch) lastAttempt(r *batch.Record) bool {
-	s := b.settler
-	if r.Attempt > 1 && s.cfg.MaxReceiveCount == 0 {
+	if r.Attempt > 1 && b.policy.cfg.MaxReceiveCount == 0 {
+		b.mu.Lock()
+		s := b.open()
+		b.mu.Unlock()
 		s.learn(r.QueueARN, time.Now())
 	}
-	return s.Policy.LastAttempt(r)
+	return b.policy.LastAttempt(r)
 }
 
 // Settle settles the remaining records, those that were not started last. It writes into
@@ -124,13 +146,17 @@ func (b *Batch) lastAttempt(r *batch.Record) bool {
 //
 // results must be what Engine.Run returned with this Batch's Options.
 func (b *Batch) Settle(results []batch.Result) {
-	s := b.settler
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	defer func() { b.over = true; b.cancel() }()
-	if s.Calls() == 0 && !slices.ContainsFunc(results, func(r batch.Result) bool { return !r.Outcome.OK() }) {
+	defer func() {
+		if b.over = true; b.settler != nil {
+			b.cancel()
+		}
+	}()
+	if (b.settler == nil || b.settler.Calls() == 0) && !slices.ContainsFunc(results, func(r batch.Result) bool { return !r.Outcome.OK() }) {
 		return
 	}
+	s := b.open()
 	if _, ok := s.ctx.Deadline(); !ok {
 		defer time.AfterFunc(batchTimeout, b.cancel).Stop()
 	}
@@ -218,15 +244,15 @@ func (b *Batch) do(f func()) {
 
 // called is [Callbacks].Called.
 func (b *Batch) called(c batch.Call) {
-	if hooks := b.settler.cfg.Hooks; hooks.Calls {
-		b.notices.Notify(func() { hooks.Called(b.ctx, c) })
+	if hooks := b.policy.cfg.Hooks; hooks.Calls {
+		b.notices.Notify(func() { hooks.Called(context.WithoutCancel(b.ctx), c) })
 	}
 }
 
 // warn is [Callbacks].Warn.
 func (b *Batch) warn(w batch.Warning) {
 	w.Queue = b.queue
-	b.notices.Notify(func() { b.settler.cfg.Hooks.Warn(b.ctx, w) })
+	b.notices.Notify(func() { b.policy.cfg.Hooks.Warn(context.WithoutCancel(b.ctx), w) })
 }
 
 // AwaitHooks waits, after [Batch.Settle], until the hooks have been notified of every call and
