@@ -123,6 +123,10 @@ alerts: ## the alerts and Grafana's dashboard under Prometheus' own engine (20 s
 chaos: ## 100,000 messages through kills, stops and network faults
 	cd test/chaos && go run .
 
+.PHONY: soak
+soak: ## one container for two hours under faults: what it uses must not grow (HOURS=2); a plot in soak.svg
+	cd test/chaos && GOTOOLCHAIN=go1.27.4 go run . soak -hours $${HOURS:-2} -plot "$(CURDIR)/soak.svg"
+
 .PHONY: image
 image: ## build the container image of examples/orders (BuildKit)
 	docker build -t orders .
