@@ -149,7 +149,7 @@ ci: ## everything that a change must pass
 
 .PHONY: nightly
 nightly: ## what is random in it, many times over: histories, fuzz targets, kills (hours)
-	NIGHTLY=1 .ci/run $(or $(STAGES),fuzz windows goreleaser simulate other_go stores chaos deadletters otlp lifecycle outbox)
+	NIGHTLY=1 .ci/run $(or $(STAGES),fuzz windows goreleaser vulnerabilities simulate other_go stores chaos deadletters otlp lifecycle outbox)
 
 # What "sam build" calls for OrdersFunction. Everything that decides what comes
 # out is on the line: without CGO_ENABLED=0 the binary would want the build
