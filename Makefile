@@ -127,6 +127,10 @@ alerts: ## the alerts and Grafana's dashboard under Prometheus' own engine (20 s
 chaos: ## 100,000 messages through kills, stops and network faults
 	cd test/chaos && go run .
 
+.PHONY: soak
+soak: ## one container for two hours under faults: what it uses must not grow (HOURS=2); a plot in soak.svg
+	cd test/chaos && GOTOOLCHAIN=go1.27.4 go run . soak -hours $${HOURS:-2} -plot "$(CURDIR)/soak.svg"
+
 .PHONY: image
 image: ## build the container image of examples/orders (BuildKit)
 	docker build -t orders .
@@ -149,7 +153,7 @@ ci: ## everything that a change must pass
 
 .PHONY: nightly
 nightly: ## what is random in it, many times over: histories, fuzz targets, kills (hours)
-	NIGHTLY=1 .ci/run $(or $(STAGES),fuzz windows goreleaser simulate mutate other_go stores chaos deadletters otlp lifecycle outbox)
+	NIGHTLY=1 .ci/run $(or $(STAGES),fuzz windows goreleaser vulnerabilities simulate mutate other_go stores chaos deadletters otlp lifecycle outbox)
 
 # What "sam build" calls for OrdersFunction. Everything that decides what comes
 # out is on the line: without CGO_ENABLED=0 the binary would want the build

@@ -9,6 +9,7 @@
 //	go run . -guarded half of the work is sent twice, to a guarded function
 //	go run . -sender  package sender sends, over a network that fails as well
 //	go run . replay   `sqsbatch dlq replay` is killed: see replay
+//	go run . soak     two hours of one worker: does what it uses grow? See soak.go
 //
 // With -guarded the workers use package idempotency, with a store that they share and that
 // is reached by the same network. Then it asks of all work, rather than of each message,
@@ -42,6 +43,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 )
 
@@ -59,6 +61,8 @@ func main() {
 		if err := replayMain(args[1:]); err != nil {
 			fatal(err)
 		}
+	case len(args) > 0 && args[0] == "soak":
+		soakMain(args[1:])
 	default:
 		chaosMain()
 	}
@@ -120,7 +124,7 @@ func chaos(o options, folder string) (broken bool, err error) {
 	if o.guarded {
 		copies(r.orders, rand.New(rand.NewPCG(o.seed, 2)))
 	}
-	r.server = must.Get(newServer(o, r.ledger))
+	r.server = must.Get(newServer(sqs.Config{Observe: r.ledger.observe, Seed: o.seed, History: max(10_000, o.messages)}, r.ledger))
 	defer r.server.close()
 	r.fleet = &fleet{binary: binary, folder: folder, server: r.server, violations: &r.violations, guarded: o.guarded}
 	for i := range r.fleet.networks {

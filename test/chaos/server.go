@@ -35,8 +35,8 @@ type gate struct {
 	http    *http.Server
 }
 
-func newServer(o options, l *ledger) (*server, error) {
-	s := &server{ledger: l, store: newStore(), state: sqs.New(sqs.Config{Observe: l.observe, Seed: o.seed, History: max(10_000, o.messages)})}
+func newServer(c sqs.Config, l *ledger) (*server, error) {
+	s := &server{ledger: l, store: newStore(), state: sqs.New(c)}
 	s.client = s.state.Client()
 	for i := range s.gates {
 		s.gates[i].address = "127.0.0.1:0"

@@ -37,6 +37,10 @@ func runWorker() {
 			Key: idempotency.KeyOf(func(o task) string { return strconv.Itoa(o.workOf()) }), Prefix: "orders", Hash: idempotency.Plain,
 		}))
 	}
+	if address := os.Getenv("CHAOS_PROBE"); address != "" { // see soak
+		go serveProbe(address)
+		h = leaking(h, os.Getenv("CHAOS_LEAK"))
+	}
 	handler.Run(h)
 }
 

@@ -46,6 +46,7 @@ type fleet struct {
 	networks       [slots + 1]*network // the last one is of package sender
 	violations     *violations
 	guarded        bool
+	settings       []string // of each worker, in addition
 
 	mu        sync.Mutex
 	processes []*process
@@ -84,7 +85,7 @@ func (f *fleet) launch(slot int, visibility time.Duration) (_ *process, err erro
 	p := &process{index: len(f.processes), slot: slot, visibility: visibility, over: make(chan struct{})}
 	p.health = must.Get(harness.FreeAddress())
 	base := "http://" + f.networks[slot].address() + account
-	settings := []string{"SQSBATCH_CONCURRENCY=32", "SQSBATCH_VISIBILITY=" + visibility.String(), "SQSBATCH_HEALTH_ADDR=" + p.health}
+	settings := append([]string{"SQSBATCH_CONCURRENCY=32", "SQSBATCH_VISIBILITY=" + visibility.String(), "SQSBATCH_HEALTH_ADDR=" + p.health}, f.settings...)
 	if f.guarded {
 		settings = append(settings, "CHAOS_STORE=http://"+f.networks[slot].address()+storePath)
 	}

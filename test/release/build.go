@@ -146,7 +146,7 @@ func docsBy(tool, dir string, when time.Time) []string {
 		must.Do(os.WriteFile(filepath.Join(dir, "completions", "sqsbatch."+shell), script, 0o644))
 	}
 	must.Get(ask(tool, when, "man", filepath.Join(dir, "man")))
-	must.Do(os.WriteFile(filepath.Join(dir, thirdParty), must.Get(licences("github.com/sqsbatch/sqsbatch/cmd/sqsbatch")), 0o644))
+	must.Do(os.WriteFile(filepath.Join(dir, thirdParty), must.Get(thirdPartyText()), 0o644))
 	here := os.DirFS(dir)
 	return slices.Concat([]string{thirdParty}, must.Get(fs.Glob(here, "completions/*")), must.Get(fs.Glob(here, "man/*")))
 }

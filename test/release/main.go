@@ -6,6 +6,7 @@
 //	go run ./test/release docs            completions and man pages, into completions and man
 //	go run ./test/release sbom BINARY F   the modules of a binary as CycloneDX, into the file F
 //	go run ./test/release notes v0.1.0    the section of CHANGELOG.md
+//	go run ./test/release licences        those of what the module in this folder uses; one that is not allowed is an error
 package main
 
 import (
@@ -39,6 +40,8 @@ func run(args []string) (err error) {
 		return nil
 	case len(args) == 3 && args[0] == "sbom":
 		return writeSBOM(args[1], args[2])
+	case len(args) == 1 && args[0] == "licences":
+		return printLicences()
 	case len(args) == 2 && args[0] == "notes":
 		text := must.Get(os.ReadFile("CHANGELOG.md"))
 		must.Get(fmt.Print(must.Get(notes(string(text), args[1]))))
@@ -48,7 +51,7 @@ func run(args []string) (err error) {
 	out := flags.String("o", "dist", "the folder to write; it is emptied first")
 	must.Do(flags.Parse(args))
 	if flags.NArg() > 0 {
-		return fmt.Errorf("%q: there are docs, sbom BINARY FILE and notes VERSION", flags.Args())
+		return fmt.Errorf("%q: there are docs, licences, sbom BINARY FILE and notes VERSION", flags.Args())
 	}
 	return release(*out)
 }

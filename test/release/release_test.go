@@ -301,22 +301,6 @@ func TestNotes_OfTheFirstReleaseAreWritten(t *testing.T) {
 	}
 }
 
-// The licences of Go and of each module in the binary go with it.
-func TestThirdParty_HasTheTexts(t *testing.T) {
-	text, err := licences("github.com/sqsbatch/sqsbatch/cmd/sqsbatch")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"\nGo go1", "github.com/aws/smithy-go v", "Apache License", "github.com/spf13/cobra v", "go.yaml.in/yaml/v3 v", "Redistribution and use in source and binary forms"} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("it has no %q", want)
-		}
-	}
-	if len(text) < 100_000 {
-		t.Errorf("it has %d bytes", len(text))
-	}
-}
-
 // Each file of a release is attested, by the identity of its workflow.
 func TestWorkflow_AttestsFilesAndImage(t *testing.T) {
 	var w struct {
