@@ -42,6 +42,8 @@ func TestRunningRecords_AreExtendedInTens(t *testing.T) {
 		// Visibility is 1 min: a third of it is 20 s.
 		if n := len(w.Server().Calls(extension)); n < 4*11 || n > 4*12 {
 			t.Errorf("%d extensions in 4 min, want one in 20 s for each ten of 40", n)
+		} else if counted := w.p.Status().Counts.Extensions; counted != n {
+			t.Errorf("the status counts %d extensions, not %d", counted, n)
 		}
 		for _, e := range w.Events(sqs.Visibility) {
 			if e.Visibility != time.Minute {
