@@ -161,5 +161,5 @@ nightly: ## what is random in it, many times over: histories, fuzz targets, kill
 # lambda.norpc leaves out what only the retired go1.x runtime needed.
 .PHONY: build-OrdersFunction
 build-OrdersFunction:
-	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) GOFLAGS= go build -trimpath -buildvcs=false \
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) GOAMD64= GOARM64= GOFLAGS= go build -trimpath -buildvcs=false \
 		-tags lambda.norpc -ldflags "-s -w" -o "$(ARTIFACTS_DIR)/bootstrap" ./examples/orders
