@@ -65,7 +65,7 @@
 // # Failures
 //
 // A client may repeat a call whose answer was lost: the value names the owner. Errors name the
-// operation, never a key or a result. The package is tested with Redis 7.0 and Valkey 8.0.
+// operation, never a key or a result. The package is tested with Redis 7.0 and Valkey 9.1.
 package redisstore
 
 import (
