@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/idempotency/internal/histories"
@@ -41,7 +42,7 @@ func newRedisNode(program string, settings ...string) (*node, error) {
 func redisSocket(n *node) string { return filepath.Join(n.folder, "redis") }
 
 func (n *node) redis() *redis.Client {
-	return redis.NewClient(&redis.Options{Network: "unix", Addr: redisSocket(n), MaxRetries: -1})
+	return redis.NewClient(&redis.Options{Network: "unix", Addr: redisSocket(n), MaxRetries: -1, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}})
 }
 
 func (n *node) startRedis() error {
@@ -94,6 +95,8 @@ func goRedisClient(t testing.TB, dial func() (net.Conn, error)) *redis.Client {
 	c := redis.NewClient(&redis.Options{
 		Dialer:                func(context.Context, string, string) (net.Conn, error) { return dial() },
 		ContextTimeoutEnabled: true, MaxRetries: -1, ConnMaxIdleTime: 2 * time.Second,
+		// Its goroutines outlive a connection that breaks during its handshake.
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
 	t.Cleanup(func() { _ = c.Close() })
 	return c

@@ -51,6 +51,7 @@ var stops []func() // servers, when all tests are over
 // node is a server in a process and a folder of its own, which a test may kill.
 type node struct {
 	folder string
+	port   string   // of Redis, for a replica
 	args   []string // the command
 	user   *syscall.SysProcAttr
 	cmd    *exec.Cmd     // nil if it does not run
