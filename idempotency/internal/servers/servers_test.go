@@ -34,6 +34,10 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	if task := os.Getenv(taskVariable); task != "" {
+		workAndStop(task)
+		return
+	}
 	flag.Parse()
 	code := m.Run()
 	for _, stop := range stops {
@@ -183,7 +187,11 @@ func eventually(ready func() error) (err error) {
 }
 
 func postgresConfig(folder string) *pgx.ConnConfig {
-	c, err := pgx.ParseConfig("host=" + folder + " user=test dbname=postgres")
+	return parsePostgres("host=" + folder + " user=test dbname=postgres")
+}
+
+func parsePostgres(text string) *pgx.ConnConfig {
+	c, err := pgx.ParseConfig(text)
 	if err != nil {
 		panic(err)
 	}
