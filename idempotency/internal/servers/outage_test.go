@@ -22,8 +22,8 @@ import (
 // lease is that of outages' claims, the shortest that there is.
 const lease = time.Second
 
-// load is messages that are handled during outages of their store. Each is delivered twice at a time, and once more
-// at the end. The work of a message is outside of the store, as a card that is charged.
+// load has messages that are handled during outages of their store. Each is delivered twice at a time, and once more
+// at the end. Their work is outside of the store, like the charge of a card.
 type load struct {
 	t       *testing.T
 	handler batch.Handler
@@ -199,13 +199,15 @@ func (l *load) run(outages func()) {
 const (
 	lost       = "an outage lost the claim or the completion"
 	unanswered = "the completion was not answered"
-	failed     = "its context ended, and it failed"
+	failed     = "its context ended, and its claim was released"
 	ended      = "its claim could not be renewed, and ended"
 	noReason   = "NO REASON"
 )
 
 // judge counts the works that were done again, by reason.
 func (l *load) judge() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	again, longest := map[string]int{}, time.Duration(0)
 	for _, m := range l.messages {
 		var done []*attempt
@@ -247,7 +249,7 @@ func (l *load) why(a, b *attempt) string {
 		return noReason
 	case a.unknown:
 		return unanswered
-	case a.err != nil && !errors.Is(a.err, idempotency.ErrTakenOver):
+	case a.err != nil && !errors.Is(a.err, batch.ErrInProgress):
 		return failed
 	case b.claimed.Sub(a.renewed) >= lease:
 		return ended
@@ -408,8 +410,8 @@ func TestOutage_Mutants(t *testing.T) {
 // has answered.
 func TestOutage_Histories(t *testing.T) {
 	for _, s := range setups() {
-		if !s.restart {
-			continue
+		if !s.restart || s.loses && strings.HasPrefix(s.name, "PostgreSQL") {
+			continue // it loses too little for one history
 		}
 		t.Run(s.name, func(t *testing.T) {
 			c, drawn := s.cluster(t), drawn()
