@@ -265,7 +265,7 @@ func (redisPair) up(n *node) error { return n.startRedis() }
 func replicate(n *node, host, port string) error {
 	c := n.redis()
 	defer c.Close()
-	return c.SlaveOf(context.Background(), host, port).Err()
+	return c.Do(context.Background(), "REPLICAOF", host, port).Err()
 }
 
 func (redisPair) follow(replica, primary *node) error {
