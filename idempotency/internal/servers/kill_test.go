@@ -326,8 +326,10 @@ func TestInTx_Outage(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c, d := newPostgresCluster(t, test.synchronous)
 			w := newWorld(t, d, true)
-			if err := c.protect(); err != nil {
-				t.Fatal(err)
+			if !test.restart {
+				if err := c.protect(); err != nil {
+					t.Fatal(err)
+				}
 			}
 			records := min(*killedRecords, 1000)
 			failed := make(chan error, 1)

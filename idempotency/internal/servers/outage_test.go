@@ -322,8 +322,10 @@ func TestOutage(t *testing.T) {
 	for _, s := range setups() {
 		t.Run(s.name, func(t *testing.T) {
 			c := s.cluster(t)
-			if err := c.protect(); err != nil {
-				t.Fatal(err)
+			if !s.restart {
+				if err := c.protect(); err != nil {
+					t.Fatal(err)
+				}
 			}
 			began := time.Now()
 			l := newLoad(t, c.store(t))
