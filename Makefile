@@ -108,7 +108,7 @@ otlp: ## telemetry/otel over OTLP, in processes that are frozen and stopped (30 
 	cd test/compat/formats && go test .
 
 .PHONY: stores
-stores: ## the stores of idempotency with SQLite, PostgreSQL and Redis (2 min; their servers)
+stores: ## the stores of idempotency with SQLite, PostgreSQL, Redis and Valkey (6 min; their servers)
 	.ci/run stores
 
 .PHONY: lifecycle

@@ -22,10 +22,15 @@
 //
 // Redis answers before a write is on a replica or on the disk. A failover, or a crash, can
 // therefore lose the last claims and completions: work whose completion is lost is done again
-// when its record is delivered again, and two workers may do the same work at a time. WAIT does
-// not prevent this. Choose another store if that must not happen: DynamoDB and PostgreSQL keep
-// confirmed writes. To make it rarer, set appendfsync always, for crashes, and
-// min-replicas-to-write, for failovers.
+// when its record is delivered again, and two workers may do the same work at a time. Choose
+// another store if that must not happen: DynamoDB keeps confirmed writes, and so does PostgreSQL
+// with a synchronous replica.
+//
+// To make it rarer, set appendonly yes, for crashes, and send WAIT 1 500 behind each script, in
+// one pipeline, for failovers: eval must return an error if the answer is 0. No confirmed
+// completion is then lost if the replica that has it takes over. With several replicas,
+// another one may. Without a replica all records are retried. min-replicas-to-write only limits
+// how long writes are lost.
 //
 // The server must never evict keys: set maxmemory-policy to noeviction. Any other policy
 // forgets claims and completions when memory is short.
@@ -65,7 +70,7 @@
 // # Failures
 //
 // A client may repeat a call whose answer was lost: the value names the owner. Errors name the
-// operation, never a key or a result. The package is tested with Redis 7.0 and Valkey 8.0.
+// operation, never a key or a result. The package is tested with Redis 7.0 and Valkey 9.1.
 package redisstore
 
 import (

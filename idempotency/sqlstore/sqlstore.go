@@ -50,9 +50,17 @@
 // database is. With a stricter isolation they could not commit after a renewal of the claim,
 // which changes the row that they complete. Lock the rows on which your work depends (SELECT
 // … FOR UPDATE). If the default is stricter, other statements of the store may fail to
-// serialize, and the record is retried. Commits must reach the disk: with
-// synchronous_commit=off a crash of the server may lose the last completions. After a failover
-// to an asynchronous replica the same is true.
+// serialize, and the record is retried.
+//
+// Commits must reach the disk, and a replica that may take over (synchronous_standby_names).
+// With synchronous_commit=off a crash of the server, and without a synchronous replica a
+// failover, may lose the last commits. Duplicates then do the work again. Work of InTx is lost
+// with its completion, although SQS has deleted the message.
+//
+// The completion of InTx sets idle_in_transaction_session_timeout to 5 s for the rest of its
+// transaction. A worker that is frozen, or whose machine is lost, before the commit therefore
+// keeps the row of its key for 5 s at most. To limit the locks of the work as well, set it for
+// the role.
 //
 // SQLite: give the connections a busy timeout, or a claim fails while another connection
 // writes, and begin transactions with IMMEDIATE. With modernc.org/sqlite:

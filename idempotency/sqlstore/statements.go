@@ -54,6 +54,16 @@ func (d Dialect) txOptions() *sql.TxOptions {
 	return &sql.TxOptions{Isolation: sql.LevelReadCommitted}
 }
 
+// bound returns a condition that is always true. It has PostgreSQL end the session if the commit
+// does not follow within 5 s. If the worker is frozen or its machine is lost, its lock on the
+// row of the key would otherwise stay until TCP notices, which takes two hours by default.
+func (d Dialect) bound() string {
+	if d == SQLite {
+		return ""
+	}
+	return " AND set_config('idle_in_transaction_session_timeout', '5s', TRUE) IS NOT NULL"
+}
+
 // lock returns statements that serialize concurrent migrations: CREATE IF NOT EXISTS alone may
 // fail in PostgreSQL. SQLite has one writer at a time anyway.
 func (d Dialect) lock() []string {
@@ -140,8 +150,9 @@ WHERE key = $1 AND owner = $2 AND NOT done`
 	done = TRUE, ends = {now} + $3, expires = {now} + $3, content = COALESCE($4, content), result = $5
 WHERE key = $1 AND owner = $2`
 
-	// completeFirst refuses a second completion by the same owner.
-	completeFirst = complete + " AND NOT done"
+	// completeFirst refuses a second completion by the same owner. It locks the row until the
+	// transaction ends.
+	completeFirst = complete + " AND NOT done{bound}"
 
 	release = `DELETE FROM {table} WHERE key = $1 AND owner = $2 AND NOT done`
 
@@ -159,7 +170,7 @@ func statementsOf(d Dialect, table string) statements {
 		skip = ""
 	}
 	conditions := strings.NewReplacer("{free}", free, "{own}", own)
-	rest := strings.NewReplacer("{now}", d.now(), "{table}", quoted(table), "{skip}", skip)
+	rest := strings.NewReplacer("{now}", d.now(), "{table}", quoted(table), "{skip}", skip, "{bound}", d.bound())
 	of := func(statement string) string {
 		statement = rest.Replace(conditions.Replace(statement))
 		if d == SQLite {

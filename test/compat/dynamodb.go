@@ -17,9 +17,9 @@ import (
 )
 
 // checkDynamoDB holds idempotency/dynamostore against AWS's DynamoDB Local: the suite for
-// stores, the histories that porcupine checks, and two worker processes with one table, one
-// of which is killed. SQS is `sqsbatch sqs` in a process of its own. Functions with Powertools for
-// AWS Lambda, in Python and TypeScript, share a table with ours.
+// stores, the histories that porcupine checks, and records before, while and after the server is
+// killed. Functions with Powertools for AWS Lambda, in Python and TypeScript, share a table with
+// ours.
 //
 // It needs Java 17 or newer, and on the first use Maven and Maven Central. Powertools needs Python 3
 // with its venv module, and on the first use PyPI and npm's registry.
@@ -27,13 +27,18 @@ import (
 // The error of the start wraps ErrNotRun, because only what this machine
 // does not have can fail there.
 func checkDynamoDB(ctx context.Context, s *tools.Stage) error {
-	local, err := harness.StartDynamoDB(ctx)
+	address, err := harness.FreeAddress() // DynamoDB Local cannot choose a port by itself
+	if err != nil {
+		return err
+	}
+	local, err := harness.StartDynamoDB(ctx, address, "")
 	if err != nil {
 		return fmt.Errorf("%w: %w", tools.ErrNotRun, err)
 	}
 	defer func() { _ = local.Stop() }()
 	w := &world{stage: s, url: local.URL}
 	s.Step("the tests of idempotency/dynamostore", func() error { return w.test(ctx) })
+	s.Step("DynamoDB Local is killed", func() error { return killDynamoDB(ctx, s) })
 	s.Step("Powertools for Python "+powertoolsPython, func() error { return w.shareWithPython(ctx) })
 	s.Step("Powertools for TypeScript "+powertoolsTypeScript, func() error { return w.shareWithTypeScript(ctx) })
 	s.Step("batches of ten, and Powertools for Python", func() error { return w.cost(ctx) })

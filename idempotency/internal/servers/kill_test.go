@@ -188,7 +188,7 @@ func (w *world) judge(records int) (wrong int) {
 		}
 		wrong += records - once
 		if once+others != records {
-			w.t.Errorf("%s: %d records were never done", effects, records-once-others)
+			w.t.Logf("%s: %d records were never done", effects, records-once-others)
 		}
 	}
 	return wrong
@@ -303,6 +303,52 @@ func TestInTx_ServerKilled(t *testing.T) {
 			t.Logf("%d records, the server killed %d times, %d not done exactly once", records, kills, wrong)
 			if wrong != 0 || kills < records/100 {
 				t.Errorf("%d records were not done exactly once, with %d kills", wrong, kills)
+			}
+		})
+	}
+}
+
+// The server is killed and starts again, or a replica takes its place while records are handled: each record is done
+// exactly once. A replica that did not get all loses the work with the completion, and SQS has deleted the message.
+func TestInTx_Outage(t *testing.T) {
+	if *postgresFolder == "" {
+		t.Skip("PostgreSQL is not named")
+	}
+	for _, test := range []struct {
+		name string
+		setup
+		synchronous bool
+	}{
+		{"PostgreSQL killed", setup{restart: true}, false},
+		{"PostgreSQL failed over", setup{loses: true}, false},
+		{"PostgreSQL failed over, synchronous", setup{}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, d := newPostgresCluster(t, test.synchronous)
+			w := newWorld(t, d, true)
+			if !test.restart {
+				if err := c.protect(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			records := min(*killedRecords, 1000)
+			failed := make(chan error, 1)
+			w.handle(records, 8, func(*rand.Rand) fate { return fate{} }, func(id int) {
+				time.Sleep(2 * time.Millisecond) // records are handled until the end of the outage
+				if id == records/4 {
+					go func() {
+						_, err := test.fail(c)
+						failed <- err
+					}()
+				}
+			})
+			if err := <-failed; err != nil {
+				t.Fatal(err)
+			}
+			wrong := w.judge(records)
+			t.Logf("%d records, %d not done exactly once", records, wrong)
+			if test.loses != (wrong > 0) {
+				t.Errorf("%d records were not done exactly once", wrong)
 			}
 		})
 	}

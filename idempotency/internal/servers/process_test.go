@@ -35,6 +35,7 @@ const (
 	killedBefore     // before the statement is sent
 	killedAfter      // after it was done, and before its answer
 	freezes          // before it is sent, until others have gone on
+	stopped          // before it is sent: the real process is sent SIGSTOP
 	losesAnswer      // its connection breaks after the statement was done, and the process goes on
 )
 
@@ -86,6 +87,8 @@ func (c *conn) stepOf(statement func() error, discard func()) error {
 		discard()
 		p.kill()
 		return errKilled
+	case now && how == stopped:
+		stopMyself()
 	case now && how == freezes:
 		close(frozen)
 		<-woken

@@ -7,14 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/idempotency/internal/histories"
@@ -23,64 +22,106 @@ import (
 	"github.com/valkey-io/valkey-go"
 )
 
-// server is a server of Redis or Valkey, started once. It returns its socket.
-var server = sync.OnceValues(func() (socket string, err error) {
-	folder, err := start(func(folder string) (*exec.Cmd, error) {
-		return exec.Command(*redisServer, "--port", "0", "--unixsocket", filepath.Join(folder, "redis"), "--save", "", "--dir", folder), nil
-	})
-	if err != nil {
-		return "", err
+// redisPrograms are the programs of the servers that are named.
+func redisPrograms() []string {
+	if *redisServers == "" {
+		return nil
 	}
-	socket = filepath.Join(folder, "redis")
-	client := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
-	defer client.Close()
-	return socket, eventually(func() error { return client.Ping(context.Background()).Err() })
-})
+	return strings.Split(*redisServers, ",")
+}
 
-// client is a client's package.
+// newRedisNode is a node of Redis or Valkey with more settings. Its socket is redisSocket.
+func newRedisNode(program string, settings ...string) (*node, error) {
+	n, err := newNode(false)
+	if err == nil {
+		n.args = append([]string{program, "--unixsocket", redisSocket(n), "--save", "", "--dir", n.folder}, settings...)
+	}
+	return n, err
+}
+
+func redisSocket(n *node) string { return filepath.Join(n.folder, "redis") }
+
+func (n *node) redis() *redis.Client {
+	return redis.NewClient(&redis.Options{Network: "unix", Addr: redisSocket(n), MaxRetries: -1, MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}})
+}
+
+func (n *node) startRedis() error {
+	client := n.redis()
+	defer client.Close()
+	return n.start(func() error { return client.Ping(context.Background()).Err() })
+}
+
+var redisNodes = map[string]*node{} // by program
+
+// server returns the socket of a server of Redis or Valkey, started once.
+func server(t testing.TB, program string) (socket string) {
+	t.Helper()
+	n := redisNodes[program]
+	if n == nil {
+		var err error
+		if n, err = newRedisNode(program, "--port", "0"); err != nil {
+			t.Fatal(err)
+		}
+		stops = append(stops, n.remove)
+		if err := n.startRedis(); err != nil {
+			t.Fatal(err)
+		}
+		redisNodes[program] = n
+	}
+	return redisSocket(n)
+}
+
+// client is a client's package, with a server.
 type client struct {
-	name string
+	name, socket string
 	// store is a store of a new client.
 	store func(t testing.TB) *redisstore.Store
 }
 
-// servedBy are the clients for the server, if it is named.
-func servedBy(t testing.TB) []client {
+// servedBy are the clients, with each server that is named.
+func servedBy(t testing.TB) (all []client) {
 	t.Helper()
-	if *redisServer == "" {
-		return nil
+	for _, program := range redisPrograms() {
+		socket := server(t, program)
+		dial := func() (net.Conn, error) { return net.Dial("unix", socket) }
+		for name, store := range map[string]func(testing.TB, func() (net.Conn, error)) *redisstore.Store{"go-redis": goRedis, "valkey-go": valkeyGo} {
+			all = append(all, client{filepath.Base(program) + " " + name, socket, func(t testing.TB) *redisstore.Store { return store(t, dial) }})
+		}
 	}
-	socket, err := server()
+	return all
+}
+
+func goRedisClient(t testing.TB, dial func() (net.Conn, error)) *redis.Client {
+	c := redis.NewClient(&redis.Options{
+		Dialer:                func(context.Context, string, string) (net.Conn, error) { return dial() },
+		ContextTimeoutEnabled: true, MaxRetries: -1, ConnMaxIdleTime: 2 * time.Second,
+		// Its goroutines outlive a connection that breaks during its handshake.
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func goRedis(t testing.TB, dial func() (net.Conn, error)) *redisstore.Store {
+	c := goRedisClient(t, dial)
+	return redisstore.New(func(ctx context.Context, script string, keys, args []string) (any, error) {
+		return redis.NewScript(script).Run(ctx, c, keys, args).Result()
+	})
+}
+
+func valkeyGo(t testing.TB, dial func() (net.Conn, error)) *redisstore.Store {
+	c, err := valkey.NewClient(valkey.ClientOption{
+		InitAddress:  []string{"unused:1"},
+		DialCtxFn:    func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return dial() },
+		DisableRetry: true, DisableCache: true, ForceSingleClient: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	dial := func() (net.Conn, error) { return net.Dial("unix", socket) }
-	return []client{
-		{"go-redis", func(t testing.TB) *redisstore.Store {
-			c := redis.NewClient(&redis.Options{
-				Dialer:                func(context.Context, string, string) (net.Conn, error) { return dial() },
-				ContextTimeoutEnabled: true, MaxRetries: -1, ConnMaxIdleTime: 2 * time.Second,
-			})
-			t.Cleanup(func() { _ = c.Close() })
-			return redisstore.New(func(ctx context.Context, script string, keys, args []string) (any, error) {
-				return redis.NewScript(script).Run(ctx, c, keys, args).Result()
-			})
-		}},
-		{"valkey-go", func(t testing.TB) *redisstore.Store {
-			c, err := valkey.NewClient(valkey.ClientOption{
-				InitAddress:  []string{"unused:1"},
-				DialCtxFn:    func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return dial() },
-				DisableRetry: true, DisableCache: true, ForceSingleClient: true,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(c.Close)
-			return redisstore.New(func(ctx context.Context, script string, keys, args []string) (any, error) {
-				return valkey.NewLuaScript(script).Exec(ctx, c, keys, args).ToAny()
-			})
-		}},
-	}
+	t.Cleanup(c.Close)
+	return redisstore.New(func(ctx context.Context, script string, keys, args []string) (any, error) {
+		return valkey.NewLuaScript(script).Exec(ctx, c, keys, args).ToAny()
+	})
 }
 
 // eachClient runs a test with each of servedBy.
@@ -105,16 +146,11 @@ func TestRedis_Histories(t *testing.T) {
 	})
 }
 
-// rawServer is a client that looks at values.
-func rawServer(t *testing.T) *redis.Client {
-	t.Helper()
-	socket, err := server()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
-	t.Cleanup(func() { _ = c.Close() })
-	return c
+// raw is a client that looks at values.
+func (c client) raw(t *testing.T) *redis.Client {
+	raw := redis.NewClient(&redis.Options{Network: "unix", Addr: c.socket})
+	t.Cleanup(func() { _ = raw.Close() })
+	return raw
 }
 
 func claimOf(t *testing.T, owner string) idempotency.Claim {
@@ -124,7 +160,7 @@ func claimOf(t *testing.T, owner string) idempotency.Claim {
 // The values are Powertools', with its names and types. The validation hash is kept.
 func TestRedis_ValuesArePowertools(t *testing.T) {
 	eachClient(t, func(t *testing.T, c client) {
-		ctx, store, raw := t.Context(), c.store(t), rawServer(t)
+		ctx, store, raw := t.Context(), c.store(t), c.raw(t)
 		now := time.Now()
 		claim := claimOf(t, "A")
 		if _, err := store.Claim(ctx, claim); err != nil {
@@ -204,7 +240,7 @@ func TestRedis_ValuesOfPowertools(t *testing.T) {
 			"in progress with a null end": {`{"status": "INPROGRESS", "expiration": 1, "in_progress_expiration": null}`, idempotency.Found{State: idempotency.InProgress, Left: time.Hour}},
 		} {
 			t.Run(c.name+"/"+name, func(t *testing.T) {
-				if err := rawServer(t).Set(t.Context(), t.Name(), test.value, time.Hour).Err(); err != nil {
+				if err := c.raw(t).Set(t.Context(), t.Name(), test.value, time.Hour).Err(); err != nil {
 					t.Fatal(err)
 				}
 				for _, err := range []error{store.Renew(t.Context(), t.Name(), "A", time.Hour), store.Complete(t.Context(), t.Name(), "A", idempotency.Completion{}), store.Release(t.Context(), t.Name(), "A")} {
@@ -228,7 +264,7 @@ func TestRedis_OtherValues(t *testing.T) {
 		store := c.store(t)
 		for _, value := range []string{"", "no JSON", "{}", `{"status":"EXPIRED"}`, "[]", "5"} {
 			t.Run(c.name+"/"+value, func(t *testing.T) {
-				raw := rawServer(t)
+				raw := c.raw(t)
 				if err := raw.Set(t.Context(), t.Name(), value, time.Hour).Err(); err != nil {
 					t.Fatal(err)
 				}
@@ -249,7 +285,7 @@ func TestRedis_OtherValues(t *testing.T) {
 // A server that has lost its scripts, as after a restart, gets them again.
 func TestRedis_ScriptsAreLost(t *testing.T) {
 	eachClient(t, func(t *testing.T, c client) {
-		store, raw := c.store(t), rawServer(t)
+		store, raw := c.store(t), c.raw(t)
 		for range 2 {
 			if err := raw.ScriptFlush(t.Context()).Err(); err != nil {
 				t.Fatal(err)
@@ -265,12 +301,7 @@ func TestRedis_ScriptsAreLost(t *testing.T) {
 // has the key, so the work counts.
 func TestRedis_ClaimIsEvicted_WorkIsDoneOnce(t *testing.T) {
 	eachClient(t, func(t *testing.T, c client) {
-		socket, err := server()
-		if err != nil {
-			t.Fatal(err)
-		}
-		admin := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
-		defer admin.Close()
+		admin := c.raw(t)
 		handled := 0
 		h := batch.Chain(batch.HandlerFunc(func(ctx context.Context, _ batch.Record) error {
 			handled++

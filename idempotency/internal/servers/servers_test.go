@@ -27,13 +27,17 @@ import (
 
 // SQLite is always tested. The others are if their programs are named:
 //
-//	go test ./... -args -postgres /usr/lib/postgresql/15/bin -redis /usr/bin/redis-server
+//	go test ./... -args -postgres /usr/lib/postgresql/15/bin -redis redis-server,valkey-server
 var (
 	postgresFolder = flag.String("postgres", "", "the folder of PostgreSQL's programs, to run the tests with it, too")
-	redisServer    = flag.String("redis", "", "redis-server or valkey-server, to run the tests with it, too")
+	redisServers   = flag.String("redis", "", "redis-server, valkey-server or both with a comma, to run the tests with them, too")
 )
 
 func TestMain(m *testing.M) {
+	if task := os.Getenv(taskVariable); task != "" {
+		workAndStop(task)
+		return
+	}
 	flag.Parse()
 	code := m.Run()
 	for _, stop := range stops {
@@ -48,81 +52,128 @@ func TestMain(m *testing.M) {
 
 var stops []func() // servers, when all tests are over
 
-// start starts a server, in a folder of its own, as a user that is not root.
-func start(command func(folder string) (*exec.Cmd, error)) (folder string, err error) {
-	folder, err = os.MkdirTemp("", "stores")
-	if err != nil {
-		return "", err
-	}
-	stops = append(stops, func() { _ = os.RemoveAll(folder) })
-	if err := unprivileged(folder, nil); err != nil {
-		return "", err
-	}
-	cmd, err := command(folder)
-	if err != nil {
-		return "", err
-	}
-	if err := unprivileged(folder, cmd); err != nil {
-		return "", err
-	}
-	log, err := os.Create(filepath.Join(folder, "log"))
-	if err != nil {
-		return "", err
-	}
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		return "", err
-	}
-	stops = append(stops[:len(stops)-1], func() {
-		_ = cmd.Process.Signal(syscall.SIGINT)
-		_ = cmd.Wait()
-		_ = log.Close()
-		_ = os.RemoveAll(folder)
-	})
-	return folder, nil
+// node is a server in a process and a folder of its own, which a test may kill.
+type node struct {
+	folder string
+	port   string   // of Redis, for a replica
+	args   []string // the command
+	user   *syscall.SysProcAttr
+	cmd    *exec.Cmd     // nil if it does not run
+	ended  chan struct{} // closed when it has ended
 }
 
-// unprivileged has a command run as postgres, and gives it its folder, if the test is root:
-// PostgreSQL refuses root.
-func unprivileged(folder string, cmd *exec.Cmd) error {
-	if os.Geteuid() != 0 || *postgresFolder == "" {
-		return nil
+// newNode makes the folder. PostgreSQL's belongs to the user postgres if the test is root, whom
+// PostgreSQL refuses.
+func newNode(forPostgres bool) (*node, error) {
+	folder, err := os.MkdirTemp("", "stores")
+	if err != nil {
+		return nil, err
+	}
+	n := &node{folder: folder}
+	if !forPostgres || os.Geteuid() != 0 {
+		return n, nil
 	}
 	postgres, err := user.Lookup("postgres")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	uid, errUID := strconv.Atoi(postgres.Uid)
 	gid, errGID := strconv.Atoi(postgres.Gid)
 	if err := errors.Join(errUID, errGID); err != nil {
+		return nil, err
+	}
+	n.user = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	return n, os.Chown(folder, uid, gid)
+}
+
+func (n *node) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir, cmd.SysProcAttr = n.folder, n.user
+	return cmd
+}
+
+// run runs a program to its end.
+func (n *node) run(args ...string) error {
+	if out, err := n.command(args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", args[0], err, out)
+	}
+	return nil
+}
+
+// start starts the server, and returns when ready returns nil. It starts it again if it ends
+// before: after a SIGKILL, PostgreSQL's other processes live on for a moment.
+func (n *node) start(ready func() error) error {
+	return eventually(func() error {
+		select {
+		case <-n.ended:
+			n.cmd = nil
+		default:
+		}
+		if n.cmd == nil {
+			log, err := os.OpenFile(filepath.Join(n.folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+			if err != nil {
+				return err
+			}
+			defer log.Close()
+			cmd := n.command(n.args...)
+			cmd.Stdout, cmd.Stderr = log, log
+			if err := cmd.Start(); err != nil {
+				return err
+			}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_ = cmd.Wait()
+			}()
+			n.cmd, n.ended = cmd, ended
+		}
+		return ready()
+	})
+}
+
+// stop ends the server by a signal.
+func (n *node) stop(s syscall.Signal) {
+	if n.cmd != nil {
+		_ = n.cmd.Process.Signal(s)
+		<-n.ended
+		n.cmd = nil
+	}
+}
+
+func (n *node) remove() {
+	n.stop(syscall.SIGINT)
+	_ = os.RemoveAll(n.folder)
+}
+
+// newPostgresNode is a node without data.
+func newPostgresNode() (*node, error) {
+	n, err := newNode(true)
+	if err == nil {
+		n.args = []string{filepath.Join(*postgresFolder, "postgres"), "-D", n.data(), "-k", n.folder, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=300"}
+	}
+	return n, err
+}
+
+func (n *node) data() string { return filepath.Join(n.folder, "data") }
+
+// initialize makes an empty database and starts the server.
+func (n *node) initialize() error {
+	if err := n.run(filepath.Join(*postgresFolder, "initdb"), "-D", n.data(), "-U", "test", "-A", "trust", "-N", "-E", "UTF8"); err != nil {
 		return err
 	}
-	if cmd != nil {
-		cmd.Dir = folder
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
-	}
-	return os.Chown(folder, uid, gid)
+	db := openPostgres(postgresConfig(n.folder))
+	defer db.Close()
+	return n.start(db.Ping)
 }
 
 // postgres is a server, started once. Its socket is in the folder.
 var postgres = sync.OnceValues(func() (folder string, err error) {
-	folder, err = start(func(folder string) (*exec.Cmd, error) {
-		data := filepath.Join(folder, "data")
-		initialize := exec.Command(filepath.Join(*postgresFolder, "initdb"), "-D", data, "-U", "test", "-A", "trust", "-N", "-E", "UTF8")
-		if err := unprivileged(folder, initialize); err != nil {
-			return nil, err
-		}
-		if out, err := initialize.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("initdb: %w: %s", err, out)
-		}
-		return exec.Command(filepath.Join(*postgresFolder, "postgres"), "-D", data, "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=300"), nil
-	})
+	n, err := newPostgresNode()
 	if err != nil {
 		return "", err
 	}
-	db := openPostgres(postgresConfig(folder))
-	defer db.Close()
-	return folder, eventually(func() error { return db.Ping() })
+	stops = append(stops, n.remove)
+	return n.folder, n.initialize()
 })
 
 // eventually waits for a server to answer.
@@ -136,7 +187,11 @@ func eventually(ready func() error) (err error) {
 }
 
 func postgresConfig(folder string) *pgx.ConnConfig {
-	c, err := pgx.ParseConfig("host=" + folder + " user=test dbname=postgres")
+	return parsePostgres("host=" + folder + " user=test dbname=postgres")
+}
+
+func parsePostgres(text string) *pgx.ConnConfig {
+	c, err := pgx.ParseConfig(text)
 	if err != nil {
 		panic(err)
 	}

@@ -74,6 +74,9 @@ func (s *Server) Stop() error {
 	return nil
 }
 
+// Kill ends the process at once.
+func (s *Server) Kill() { s.process.Kill() }
+
 // StartSQS starts `sqsbatch sqs`, of that program, as users do.
 func StartSQS(ctx context.Context, program string) (*Server, error) {
 	s := &Server{quiet: true}
@@ -128,26 +131,27 @@ func StartElasticMQ(ctx context.Context) (*Server, error) {
 	}.start(ctx)
 }
 
-// StartDynamoDB starts AWS's DynamoDB Local without tables, which are in memory. It needs Java 17 or
-// newer, and for the first use Maven and Maven Central: the error says what to install.
-func StartDynamoDB(ctx context.Context) (*Server, error) {
-	address, err := FreeAddress() // DynamoDB Local cannot choose a port by itself
-	if err != nil {
-		return nil, err
-	}
+// StartDynamoDB starts AWS's DynamoDB Local at an address of FreeAddress. Its tables are in the
+// folder, or in memory if that is "". It needs Java 17 or newer, and for the first use Maven and
+// Maven Central: the error says what to install.
+func StartDynamoDB(ctx context.Context, address, folder string) (*Server, error) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
+	}
+	data := []string{"-inMemory"}
+	if folder != "" {
+		data = []string{"-dbPath", folder}
 	}
 	return javaProgram{
 		id: "dynamodblocal", name: "DynamoDB Local",
 		group: "com.amazonaws", artifact: "DynamoDBLocal", version: "2.6.1",
 		arguments: func(libs string) []string {
-			return []string{
+			return append([]string{
 				"-Djava.library.path=" + libs, "-Dsqlite4java.library.path=" + libs,
 				"-cp", filepath.Join(libs, "*"), "com.amazonaws.services.dynamodbv2.local.main.ServerRunner",
-				"-inMemory", "-sharedDb", "-disableTelemetry", "-port", port,
-			}
+				"-sharedDb", "-disableTelemetry", "-port", port,
+			}, data...)
 		},
 		port: regexp.MustCompile(`^Port:\s+([0-9]+)$`),
 		header: map[string]string{
