@@ -69,7 +69,7 @@ lint: ## check formatting, go vet, staticcheck, go.mod
 compat: ## list the checks with other tools: "make sam" runs one, "make sam rie" runs two
 	go run ./test/compat
 
-COMPAT = sam samlocal samdeploy terraform starter snippets migrating rie containers s3payload dynamodb elasticmq clients
+COMPAT = sam samlocal samdeploy terraform starter snippets migrating rie containers s3payload dynamodb elasticmq emulators clients
 .PHONY: $(COMPAT)
 $(COMPAT):
 	go run ./test/compat $@

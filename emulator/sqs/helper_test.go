@@ -3,7 +3,6 @@ package sqs_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,11 +18,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
-	"github.com/sqsbatch/sqsbatch/test/cases"
 )
 
 func TestMain(m *testing.M) {
-	_ = flag.Set("rapid.checks", strconv.Itoa(cases.Of(25, 100)))
 	goleak.VerifyTestMain(m)
 }
 
@@ -79,6 +76,12 @@ func newServer(t testing.TB, o sqs.Config) *sqs.Server {
 func newBench(t *testing.T, o sqs.Config) *bench {
 	server := newServer(t, o)
 	return &bench{T: t, Client: newClient(server), ctx: t.Context(), server: server}
+}
+
+// withoutEvents takes a server without Config.Observe, for which no timer looks at the queues.
+func (b *bench) withoutEvents() {
+	b.server = newServer(b.T, sqs.Config{})
+	b.Client = newClient(b.server)
 }
 
 func newClient(server *sqs.Server) *awssqs.Client {

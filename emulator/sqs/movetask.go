@@ -134,9 +134,9 @@ func (s *Server) moveDue(t *moveTask, now time.Time) {
 		t.next = now
 		if due := q.hidden.first().due; !due.After(now) {
 			t.next = due
-		} else if now.Before(t.started.Add(moveTaskLimit)) {
+		} else if at.Equal(now) {
 			return
-		}
+		} // otherwise the last message may have expired since at
 	}
 }
 

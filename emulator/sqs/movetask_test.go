@@ -311,3 +311,18 @@ func TestAnAccountHasAHundredActiveMoveTasks(t *testing.T) {
 		b.ok(start(101))
 	})
 }
+
+// The call comes at the instant at which the message expires, sometimes before the queue's timer.
+func TestMoveTaskEndsWhenItsLastMessageExpires(t *testing.T) {
+	for range 20 {
+		virtual(t, func(b *bench) {
+			b.withoutEvents()
+			_, dead := b.deadLetters("", "a")
+			b.ok(b.set(dead, "MessageRetentionPeriod", "60"))
+			b.one(dead, hiddenFor(100))
+			b.mustMove("dead", "", 0)
+			time.Sleep(59 * time.Second) // a was sent a second before
+			b.mustMove("dead", "", 0)    // only one task may run at a time
+		})
+	}
+}

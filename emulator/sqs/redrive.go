@@ -144,6 +144,9 @@ func (s *Server) redrive(q *queue, m *message, target *queue, now time.Time) {
 		renewed.deduplicationID = renewed.id
 		m.content, m.sent = &renewed, now
 	}
+	if target != q {
+		target.advance(now) // messages that became visible there before this one come first
+	}
 	target.add(m, now, 0)
 	s.touched = append(s.touched, target)
 	if q.observer != nil {

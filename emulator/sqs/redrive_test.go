@@ -102,3 +102,18 @@ func TestRedrivePolicies(t *testing.T) {
 		}
 	})
 }
+
+// Nothing but the receive of the source queue looks at the dead-letter queue in between.
+func TestDeadLetterComesAfterMessagesThatWereVisibleBefore(t *testing.T) {
+	virtual(t, func(b *bench) {
+		b.withoutEvents()
+		queue, dead := b.pair("", 1, "VisibilityTimeout", "10")
+		b.send(dead, "first")
+		b.one(dead, hiddenFor(5))
+		b.send(queue, "second")
+		b.one(queue)
+		time.Sleep(10 * time.Second)
+		b.wantReceived(queue, "")
+		b.wantReceived(dead, "first second")
+	})
+}

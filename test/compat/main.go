@@ -43,6 +43,7 @@ var checks = []check{
 	{name: "live", about: "lint --live finds the mistakes of a stack in moto, and its commands fix them", run: checkLive, flags: liveFlags},
 	{name: "dynamodb", about: "idempotency/dynamostore against DynamoDB Local, Powertools on the same table", run: checkDynamoDB},
 	{name: "elasticmq", about: "package sender and the long poll with ElasticMQ as the server", run: checkElasticMQ},
+	{name: "emulators", about: "ElasticMQ and moto compared with emulator/sqs", run: checkEmulators, flags: emulatorFlags},
 	{name: "clients", about: "clients and libraries of others against sqsbatch sqs", run: checkClients, flags: clientFlags},
 	{name: "terraform", about: "deploy/terraform: validate, plan, apply against moto", run: checkTerraform, flags: terraformFlags},
 	{name: "rie", about: "the sample events under AWS's Runtime Interface Emulator (Linux)", run: checkRIE},

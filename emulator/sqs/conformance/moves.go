@@ -76,8 +76,18 @@ var moveChecks = []Check{
 	check("moves/to-source", pageRedrive, "Without a destination a task moves messages back to the queues that they came from.", func(e *env) {
 		source, dead := e.pair(false, 1)
 		other := e.queue("RedrivePolicy", policy(dead.arn(), 1), "VisibilityTimeout", "600")
-		dead.deadLetter(source, "of the first")
-		dead.deadLetter(other, "of the second")
+		var letters []types.Message // they stay in flight until both are there
+		for _, from := range []struct {
+			*queue
+			body string
+		}{{source, "of the first"}, {other, "of the second"}} {
+			from.send(from.body)
+			from.waste(from.body, 1)
+			letters = append(letters, dead.arrives(from.queue))
+		}
+		for _, m := range letters {
+			dead.hide(m, 0)
+		}
 		dead.move()
 		want(e, "in the first queue", *source.one().Body, "of the first")
 		want(e, "in the second queue", *other.one().Body, "of the second")
