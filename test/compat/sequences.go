@@ -322,7 +322,7 @@ func (q *sequence) receive() step {
 		}
 		return "", strings.Join(all, ", ")
 	}
-	return step{label: "ReceiveMessage of a " + q.kind() + " queue" + what, looks: visibility > 0, outcome: outcome, note: func() {
+	return step{label: "ReceiveMessage of a " + q.kind() + " queue" + strings.TrimPrefix(what, inDead), looks: visibility > 0, outcome: outcome, note: func() {
 		for _, r := range came {
 			q.received = append(q.received, r)
 			q.fate[r.body] = map[int]string{0: "visible", 600: "in flight"}[visibility] + map[bool]string{true: inDead}[dead]
@@ -330,7 +330,10 @@ func (q *sequence) receive() step {
 	}}
 }
 
-const inDead = " in the dead-letter queue"
+const (
+	inDead = " in the dead-letter queue"
+	over   = "a receipt handle that is over"
+)
 
 // handle draws a receipt handle of the source queue.
 func (q *sequence) handle() (r receipt, what string) {
@@ -341,11 +344,11 @@ func (q *sequence) handle() (r receipt, what string) {
 	fate, dead := strings.CutSuffix(q.fate[r.body], inDead)
 	switch {
 	case slices.ContainsFunc(q.received, func(other receipt) bool { return other.body == r.body && other.n > r.n }):
-		what = "an older receipt handle"
+		what = over
 	case fate == "in flight":
 		what = "a message in flight"
 	default:
-		what = "a message that is not in flight any more"
+		what = over
 	}
 	return r, what + map[bool]string{true: inDead}[dead]
 }
@@ -357,14 +360,14 @@ func (q *sequence) settle() step {
 	}
 	if q.OneIn(2) {
 		q.settled(r, what, "deleted")
-		return step{label: fmt.Sprintf("DeleteMessage of a %s queue, %s", q.kind(), what), outcome: func(s *side) (refusal, got string) {
+		return step{label: fmt.Sprintf("DeleteMessage of a %s queue, %s", q.kind(), strings.TrimSuffix(what, inDead)), outcome: func(s *side) (refusal, got string) {
 			_, refusal = s.call(q.ctx, "DeleteMessage", map[string]any{"QueueUrl": s.of(what), "ReceiptHandle": s.handles[r]})
 			return refusal, ""
 		}}
 	}
 	seconds := random.Pick(q, 0, 600)
 	q.settled(r, what, map[int]string{0: "visible", 600: "in flight"}[seconds])
-	return step{label: fmt.Sprintf("ChangeMessageVisibility of a %s queue, %s", q.kind(), what), outcome: func(s *side) (refusal, got string) {
+	return step{label: fmt.Sprintf("ChangeMessageVisibility of a %s queue, %s", q.kind(), strings.TrimSuffix(what, inDead)), outcome: func(s *side) (refusal, got string) {
 		_, refusal = s.call(q.ctx, "ChangeMessageVisibility", map[string]any{"QueueUrl": s.of(what), "ReceiptHandle": s.handles[r], "VisibilityTimeout": seconds})
 		return refusal, ""
 	}}
@@ -396,7 +399,7 @@ func (q *sequence) settleBatch() step {
 		}
 		q.settled(r, what, map[bool]string{true: "deleted", false: "visible"}[operation == "DeleteMessageBatch"])
 		if list = append(list, r); what != "a message in flight" {
-			label = "some of them not in flight any more"
+			label = "some receipt handles that are over"
 		}
 	}
 	if len(list) == 0 {
@@ -456,7 +459,7 @@ func (q *sequence) delayed() step {
 		return q.counts()
 	}
 	q.settled(r, what, "visible")
-	return step{label: fmt.Sprintf("ChangeMessageVisibility of a %s queue, %s, to a second that passes", q.kind(), what), outcome: func(s *side) (refusal, got string) {
+	return step{label: fmt.Sprintf("ChangeMessageVisibility of a %s queue to a second that passes", q.kind()), outcome: func(s *side) (refusal, got string) {
 		_, refusal = s.call(q.ctx, "ChangeMessageVisibility", map[string]any{"QueueUrl": s.of(what), "ReceiptHandle": s.handles[r], "VisibilityTimeout": 1})
 		time.Sleep(1500 * time.Millisecond)
 		return refusal, ""
