@@ -360,7 +360,7 @@ func (c *checker) pauses() {
 		}
 		for _, pause := range p.Paused {
 			for _, h := range p.handlings {
-				if pause.From.Before(h.Started) && pause.From.At.Before(h.Started.At) && h.Started.Before(pause.Until) && !c.groupGoesOn(h.delivery, pause) {
+				if h.Started.At.Sub(pause.From.At) > atOnce && h.Started.Before(pause.Until) && !c.groupGoesOn(h.delivery, pause) {
 					c.violated(Quiet, h.Started, "process %d starts message %d, %v after it was paused", p.Number, h.Number, h.Started.At.Sub(pause.From.At))
 				}
 			}

@@ -90,7 +90,7 @@ func most(list []span) (n int, at time.Time) {
 	}
 	var edges []edge
 	for _, s := range list {
-		if s.from.Before(s.to) {
+		if s.to = s.to.Add(-atOnce); s.from.Before(s.to) {
 			edges = append(edges, edge{s.from, 1}, edge{s.to, -1})
 		}
 	}

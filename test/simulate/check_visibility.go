@@ -212,7 +212,7 @@ func (c *checker) waits() {
 				latest(h.Ended.At)
 			}
 		}
-		if !running && i.Answered.At.After(last) {
+		if !running && i.Answered.At.Sub(last) > atOnce {
 			c.violated(Prompt, i.Answered, "invocation %d answers %v after its last handler and its last call were over", i.Number, i.Answered.At.Sub(last))
 		}
 	}

@@ -396,7 +396,6 @@ func TestPollMutants(t *testing.T) {
 func catch(t *testing.T, list []mutantCase, invariants []Invariant, mode func(Plan) bool) {
 	for _, m := range list {
 		t.Run(m.name, func(t *testing.T) {
-			t.Parallel()
 			random.Catch(t, within, func(t *testing.T, seed uint64) string {
 				p := Generate(seed)
 				if !mode(p) {

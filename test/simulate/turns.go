@@ -1,0 +1,102 @@
+package simulate
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
+	"github.com/sqsbatch/sqsbatch/test/random"
+)
+
+// turns has what happens in a history happen one after another. Whatever the simulator sees or
+// does waits for its turn: calls and their answers, handlers, hooks and processes. The next turn
+// comes when every goroutine of the bubble waits, and goes to one of those who asked, drawn from
+// the seed. So neither Go's scheduler nor its order of timers decides what comes first.
+//
+// A turn takes a nanosecond. What begins in different turns therefore has deadlines and timers at
+// different times, which would fire in a random order if they were the same.
+type turns struct {
+	draw random.Rand
+
+	mu      sync.Mutex
+	waiting []*turn
+	asked   chan struct{} // has a value when somebody waits
+	over    bool
+	ended   chan struct{} // closed when run has returned
+}
+
+// atOnce is longer than the turns of a moment take together: what happens within it happens at once.
+const atOnce = 100 * time.Microsecond
+
+type turn struct {
+	who   string
+	comes chan struct{}
+}
+
+func newTurns(seed uint64) *turns {
+	return &turns{draw: random.New(seed, 0x7475_726e), asked: make(chan struct{}, 1), ended: make(chan struct{})}
+}
+
+// wait returns when it is the caller's turn. who tells apart those who may wait at the same time. The
+// caller holds no lock.
+func (t *turns) wait(who string) {
+	mine := &turn{who, make(chan struct{})}
+	t.mu.Lock()
+	if t.over {
+		t.mu.Unlock()
+		return
+	}
+	t.waiting = append(t.waiting, mine)
+	sleep.Wake(t.asked)
+	t.mu.Unlock()
+	<-mine.comes
+}
+
+// run gives turns until end.
+func (t *turns) run() {
+	defer close(t.ended)
+	for range t.asked {
+		for {
+			synctest.Wait()
+			next := t.next()
+			if next == nil {
+				break
+			}
+			time.Sleep(1)
+			synctest.Wait()
+			close(next.comes)
+		}
+	}
+}
+
+func (t *turns) next() *turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.waiting) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(t.waiting, func(a, b *turn) int { return cmp.Compare(a.who, b.who) })
+	k := 0
+	if len(t.waiting) > 1 {
+		k = t.draw.IntN(len(t.waiting))
+	}
+	next := t.waiting[k]
+	t.waiting = slices.Delete(t.waiting, k, k+1)
+	return next
+}
+
+// end lets everyone go on who waits, now and later.
+func (t *turns) end() {
+	t.mu.Lock()
+	t.over = true
+	for _, w := range t.waiting {
+		close(w.comes)
+	}
+	t.waiting = nil
+	close(t.asked)
+	t.mu.Unlock()
+	<-t.ended // time stands still once Run has returned
+}
