@@ -19,7 +19,9 @@ import (
 // A turn takes a nanosecond. What begins in different turns therefore has deadlines and timers at
 // different times, which would fire in a random order if they were the same.
 type turns struct {
-	draw random.Rand
+	draw   random.Rand
+	since  time.Time // the moment of the latest turns
+	atOnce int       // turns that there were in it
 
 	mu      sync.Mutex
 	waiting []*turn
@@ -65,12 +67,27 @@ func (t *turns) run() {
 			if next == nil {
 				break
 			}
-			time.Sleep(1)
+			time.Sleep(t.takes())
 			synctest.Wait()
 			close(next.comes)
 		}
 	}
 }
+
+// takes is how long the next turn takes. A storm, in which no time passes but that of turns, would
+// never end: from time to time one of its turns takes a second, and the history is seen to have too much in it.
+func (t *turns) takes() time.Duration {
+	if now := time.Now(); now.Sub(t.since) > atOnce {
+		t.since, t.atOnce = now, 0
+	}
+	if t.atOnce++; t.atOnce%storm == 0 {
+		return time.Second
+	}
+	return 1
+}
+
+// storm is more turns than any sound history has at one moment.
+const storm = 5_000
 
 func (t *turns) next() *turn {
 	t.mu.Lock()
