@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -69,6 +70,10 @@ func expect[T any](c coverage, format string, names ...T) {
 func (c coverage) history(h *History) {
 	indexed := h.checker()
 	c.Seen["history"]++
+	c.Seen["record"] += len(h.Plan.Messages)
+	if n := len(h.Events); n > 0 {
+		c.Seen["virtual second"] += int(h.Events[n-1].At.Sub(h.Began) / time.Second)
+	}
 	c.Saw("poll: history", h.Plan.Polls())
 	c.plan(h.Plan)
 	for _, g := range h.Handlings {

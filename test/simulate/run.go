@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -31,12 +32,17 @@ const (
 	// tooMany is how many invocations, or records of processes, a history may have until its
 	// troubles end, besides one a second for each message: one with more will never be over.
 	tooMany = 5000
+	// tooManyOfMutant is the same for mutants, some of which have records come back in no time.
+	tooManyOfMutant = 500
 )
 
 // Run carries out a plan and returns what happened. It must be called in a
 // bubble of testing/synctest. The error is for plans that cannot be carried out.
 func Run(p Plan, mutant Mutant) (*History, error) {
 	w := &world{plan: p, mutant: mutant, rec: newRecorder(p), over: make(chan struct{}), turns: newTurns(p.Seed), tooMany: tooMany + len(p.Messages)*int(p.Heal/time.Second)}
+	if !reflect.ValueOf(mutant).IsZero() {
+		w.tooMany = tooManyOfMutant
+	}
 	w.server = sqs.New(sqs.Config{Seed: p.Seed, History: 5000, Observe: w.rec.observe})
 	defer func() { _ = w.server.Close() }() // without a socket it never fails
 	go w.turns.run()
@@ -70,6 +76,7 @@ func Run(p Plan, mutant Mutant) (*History, error) {
 	d.close()
 	w.count()
 	w.readDead()
+	w.rec.h.Turns = w.turns.drawn
 	return w.rec.h, w.sendErr
 }
 

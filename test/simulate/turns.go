@@ -21,7 +21,8 @@ import (
 type turns struct {
 	draw   random.Rand
 	since  time.Time // the moment of the latest turns
-	atOnce int       // turns that there were in it
+	drawn  []byte
+	atOnce int // turns that there were in it
 
 	mu      sync.Mutex
 	waiting []*turn
@@ -99,6 +100,7 @@ func (t *turns) next() *turn {
 	k := 0
 	if len(t.waiting) > 1 {
 		k = t.draw.IntN(len(t.waiting))
+		t.drawn = append(t.drawn, byte(k))
 	}
 	next := t.waiting[k]
 	t.waiting = slices.Delete(t.waiting, k, k+1)
