@@ -123,13 +123,13 @@ func inProcesses(t *testing.T, n int, all Seen) {
 		args = append(args, fmt.Sprint("-seed=", *first+uint64(k)), fmt.Sprint("-histories=", n-k), fmt.Sprint("-step=", processes))
 		running.Go(func() {
 			c := exec.CommandContext(t.Context(), os.Args[0], args...)
-			c.Env = append(os.Environ(), shareFile+"="+file)
+			// Each call of the SDK grows the stack of a new goroutine, which adaptivestackstart saves.
+			c.Env = append(os.Environ(), shareFile+"="+file, "GODEBUG=adaptivestackstart=1,"+os.Getenv("GODEBUG"))
 			output, err := c.CombinedOutput()
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
 				t.Errorf("%v\n%s", err, output)
-				return
 			}
 			all.add(readSeen(t, file))
 		})

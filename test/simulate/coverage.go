@@ -58,6 +58,9 @@ func expected() []string {
 		expect(c, mode+"idempotency: %s", "function", "copy", "copy of another queue", "copy in its group", "work", "work is taken over",
 			"completion by one who lost the claim", "claim is renewed", "handler loses its claim", "permanent failure is kept", "record waits at its last attempt")
 	}
+	for _, s := range states() {
+		c.Saw(s.String(), false)
+	}
 	return slices.Collect(maps.Keys(c.Seen))
 }
 
@@ -102,6 +105,7 @@ func (c coverage) history(h *History) {
 	}
 	c.Saw("lambda: 64 invocations of one process at a time", h.together() >= atATime)
 	c.aborts(indexed)
+	c.states(indexed)
 	c.keys(indexed, mode)
 	for _, d := range h.Dead {
 		c.Seen["message in a dead-letter queue"]++

@@ -31,8 +31,11 @@ type turns struct {
 	ended   chan struct{} // closed when run has returned
 }
 
-// atOnce is longer than the turns of a moment take together: what happens within it happens at once.
-const atOnce = 100 * time.Microsecond
+// anInstant is longer than the turns of a moment take together: what happens within it happens at once.
+const anInstant = 100 * time.Microsecond
+
+// same reports whether what happened at two times happened at once.
+func same(a, b time.Time) bool { return a.Sub(b).Abs() <= anInstant }
 
 type turn struct {
 	who   string
@@ -78,7 +81,7 @@ func (t *turns) run() {
 // takes is how long the next turn takes. A storm, in which no time passes but that of turns, would
 // never end: from time to time one of its turns takes a second, and the history is seen to have too much in it.
 func (t *turns) takes() time.Duration {
-	if now := time.Now(); now.Sub(t.since) > atOnce {
+	if now := time.Now(); now.Sub(t.since) > anInstant {
 		t.since, t.atOnce = now, 0
 	}
 	if t.atOnce++; t.atOnce%storm == 0 {
