@@ -201,7 +201,7 @@ func windows(when []time.Time) (n int) {
 	slices.SortFunc(when, time.Time.Compare)
 	var end time.Time
 	for _, t := range when {
-		if n == 0 || !t.Before(end) {
+		if n == 0 || end.Sub(t) <= anInstant {
 			n++
 			end = t.Add(lingers)
 		}

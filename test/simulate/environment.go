@@ -175,5 +175,5 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// turn is who waits for a turn: somebody of the environment.
+// turn is who waits for a turn: someone of the environment.
 func (e *environment) turn(who string) string { return fmt.Sprintf("%04d %s", e.number, who) }

@@ -55,7 +55,7 @@ func outcomes() (names []string) {
 func states() (list []state) {
 	add := func(s state) {
 		if s.impossible() == "" {
-			list = append(list, s)
+			list = append(list, s.counted())
 		}
 	}
 	for _, mode := range modes {
@@ -83,7 +83,38 @@ func states() (list []state) {
 
 // impossible says why a state cannot be; "" if it can.
 func (s state) impossible() string {
+	unstarted := s.outcome == batch.NotStarted.String() || s.outcome == batch.Skipped.String()
+	switch {
+	case s.mode == "Lambda" && s.stop != "" && s.stop != "dies":
+		return "nobody stops a function"
+	case s.mode == "Lambda" && (s.branch == "waiting, lost" || s.branch == "received again while held"):
+		return "Lambda's own pollers hold the records of an invocation"
+	case s.queue == "standard" && (s.outcome == batch.Skipped.String() || s.branch == "waiting, skipped" || strings.HasPrefix(s.branch, "deciding")):
+		return "nothing waits for a record of a standard queue"
+	case s.stop != "" && s.outcome != "" && unstarted != (s.phase == "waits"):
+		return "a stop starts nothing that waits, and what runs has started"
+	}
 	return ""
+}
+
+// counted is the state as it is counted. Few histories have some outcomes, so that their faults are
+// counted as one, and so are their stops.
+func (s state) counted() state {
+	switch s.outcome {
+	case "", batch.Retry.String(), batch.Skipped.String():
+		return s
+	case batch.Succeeded.String():
+		if s.mode == "poll" { // a function deletes what succeeded only if it must
+			return s
+		}
+	}
+	if s.fault != "" {
+		s.fault = "any"
+	}
+	if s.stop != "" {
+		s.stop, s.phase = "any", ""
+	}
+	return s
 }
 
 // states counts those of a history.
@@ -113,7 +144,7 @@ func (c coverage) delivery(at state, d *delivery, w *Work, later []*delivery) {
 	saw := func(change func(s *state)) {
 		s := at
 		change(&s)
-		c.Seen[s.String()]++
+		c.Seen[s.counted().String()]++
 	}
 	calls := map[string]int{} // about it, by operation
 	var last Moment           // of its calls
@@ -180,7 +211,7 @@ func (c coverage) delivery(at state, d *delivery, w *Work, later []*delivery) {
 	branch("running, given up", o.Outcome == batch.Abandoned)
 	behind := sent != nil && d.queue.FIFO() && slices.ContainsFunc(w.Results, func(other Outcome) bool {
 		b := other.delivery
-		return b != d && b.sent.MessageGroupID == d.sent.MessageGroupID && b.got.Before(sent.Began) && (b.handling == nil || sent.Began.Before(b.handling.Started))
+		return b != d && b.sent.MessageGroupID == d.sent.MessageGroupID && (b.process == nil || b.got.Before(sent.Began)) && (b.handling == nil || sent.Began.Before(b.handling.Started))
 	})
 	branch("deciding, gone", behind && o.Outcome.Done())
 	branch("deciding, failed", behind && !o.Outcome.Done())

@@ -26,7 +26,7 @@ type turns struct {
 
 	mu      sync.Mutex
 	waiting []*turn
-	asked   chan struct{} // has a value when somebody waits
+	asked   chan struct{} // has a value when anyone waits
 	over    bool
 	ended   chan struct{} // closed when run has returned
 }
