@@ -98,8 +98,11 @@ func (s state) impossible() string {
 }
 
 // counted is the state as it is counted. Few histories have some outcomes, so that their faults are
-// counted as one, and so are their stops.
+// counted as one, and so are their stops. Few lose a record that waits.
 func (s state) counted() state {
+	if s.branch == "waiting, lost" {
+		s.queue = "any queue"
+	}
 	switch s.outcome {
 	case "", batch.Retry.String(), batch.Skipped.String():
 		return s
