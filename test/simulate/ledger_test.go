@@ -38,7 +38,7 @@ func (l *ledger) add(seen random.Seen, took time.Duration) {
 		if strings.HasPrefix(what, "killed: ") {
 			l.ProcessesKilled += n
 		}
-		if _, fault, is := strings.Cut(what, "fault: "); is && n > 0 {
+		if _, fault, is := strings.Cut(what, "fault: "); is && n > 0 && !strings.HasPrefix(what, "state: ") {
 			kind, _, _ := strings.Cut(fault, " of ")
 			l.Faults[kind] += n
 		}
