@@ -37,6 +37,7 @@ var (
 // Histories are those of one test.
 type Histories struct {
 	Few, Many int // how many, without and with TEST_MANY
+	AtOnce    int // how many at a time in a process, which mostly wait for a server; 0 for 1
 	// Processes share many histories, one for each processor: what is global in a process, such as a
 	// seed of crypto/rand, is then one history's.
 	Processes bool
@@ -95,11 +96,24 @@ func (h Histories) Check(t *testing.T) Seen {
 	return all
 }
 
-// share carries out histories one after another, each step-th.
+// share carries out histories, each step-th.
 func (h Histories) share(t *testing.T, n int, all Seen) {
-	for i := 0; i < n && (*goOn || !t.Failed()); i += *step {
-		all.add(h.one(t, *first+uint64(i)))
+	var mu sync.Mutex
+	var workers sync.WaitGroup
+	atOnce := max(1, h.AtOnce)
+	for k := range atOnce {
+		workers.Go(func() {
+			t.Run(fmt.Sprint("worker", k), func(t *testing.T) {
+				for i := k * *step; i < n && (*goOn || !t.Failed()); i += atOnce * *step {
+					seen := h.one(t, *first+uint64(i))
+					mu.Lock()
+					all.add(seen)
+					mu.Unlock()
+				}
+			})
+		})
 	}
+	workers.Wait()
 }
 
 // shareFile is the variable with the file for what a process has seen that carries out a share of
