@@ -1,8 +1,9 @@
 package partialfailure
 
 import (
-	"math/rand/v2"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/draw"
 )
 
 // Backoff returns the time after which a failed record is delivered again. attempt is the
@@ -33,6 +34,6 @@ func Exponential(base, limit time.Duration) Backoff {
 		if longest <= minBackoff {
 			return minBackoff
 		}
-		return minBackoff * (1 + time.Duration(rand.Int64N(int64(longest/minBackoff))))
+		return minBackoff * (1 + time.Duration(draw.Rand.Int64N(int64(longest/minBackoff))))
 	}
 }

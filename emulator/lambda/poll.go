@@ -3,7 +3,6 @@ package lambda
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -11,6 +10,7 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/sqsbatch/sqsbatch/internal/draw"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
@@ -178,7 +178,7 @@ func (p *poller) backOff(ctx context.Context, b *batch, err error) {
 		return
 	}
 	pause := min(receiveBackoffBase<<min(p.failures, 10), receiveBackoffCap)
-	pause = pause/2 + rand.N(pause/2)
+	pause = pause/2 + time.Duration(draw.Rand.Int64N(int64(pause/2)))
 	p.failures++
 	p.report(&PollError{Operation: "ReceiveMessage", RetryIn: pause, Err: err})
 	until := time.Now().Add(pause)

@@ -6,10 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/sqsbatch/sqsbatch/internal/draw"
 )
 
 const (
@@ -99,11 +100,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (any, error) {
 	return s.call(r, name, body)
 }
 
-// newID returns a random UUID (version 4) from a fast generator: ids are not secret.
+// newID returns a random UUID (version 4).
 func newID() string {
 	var raw [16]byte
-	binary.BigEndian.PutUint64(raw[:], rand.Uint64())
-	binary.BigEndian.PutUint64(raw[8:], rand.Uint64())
+	binary.BigEndian.PutUint64(raw[:], draw.Rand.Uint64())
+	binary.BigEndian.PutUint64(raw[8:], draw.Rand.Uint64())
 	raw[6], raw[8] = raw[6]&0x0f|0x40, raw[8]&0x3f|0x80
 	digits := hex.EncodeToString(raw[:])
 	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]

@@ -3,11 +3,12 @@ package sqs
 import (
 	"cmp"
 	"maps"
-	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/draw"
 )
 
 // The service requires purgeInterval between two purges of a queue, and recreateInterval
@@ -64,7 +65,7 @@ func (s *Server) createQueue(_ *call, in *createQueueRequest) (any, error) {
 	}
 	q := newQueue(in.QueueName, now)
 	q.url, q.arn, q.fifo = s.QueueURL(q.name), s.QueueARN(q.name), fifo
-	q.uid, q.observer, q.prompt = rand.Uint64(), s.observer(), s.options.Observe != nil
+	q.uid, q.observer, q.prompt = draw.Rand.Uint64(), s.observer(), s.options.Observe != nil
 	attributes, err := merge(initialAttributes(fifo), given, fifo)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package longpoll
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -21,7 +22,8 @@ func (p *Poller) sweep(now time.Time) {
 	p.releaseOld(now)
 }
 
-// extendDue extends the visibility of held messages that are due, ten in a call.
+// extendDue extends the visibility of held messages that are due, ten in a call. Those that SQS
+// would show first go first: while extending fails, no others are tried.
 func (p *Poller) extendDue(now time.Time) {
 	if p.beat.Err() != nil || now.Before(p.load.noExtension) {
 		return
@@ -32,6 +34,9 @@ func (p *Poller) extendDue(now time.Time) {
 			due = append(due, d)
 		}
 	}
+	slices.SortFunc(due, func(a, b *runner.Delivery) int {
+		return cmp.Or(a.HiddenUntil.Compare(b.HiddenUntil), cmp.Compare(a.Record.MessageID, b.Record.MessageID))
+	})
 	if p.trouble.extending.tries > 0 {
 		due = due[:min(len(due), settle.MaxEntries)] // one call shows whether it works again
 	}

@@ -131,6 +131,7 @@ func (p *Poller) Run(ctx context.Context) error {
 	p.phase = starting
 	go p.startPolling(p.base)
 	p.loop()
+	p.countAbandoned() // the last step may have given up some
 	p.end()
 	return p.fatal
 }
@@ -159,10 +160,7 @@ func (p *Poller) step() (over bool) {
 	if p.phase == stopped {
 		return true
 	}
-	if n := p.runner.Count().Abandoned; n > p.cfg.MaxAbandoned {
-		p.fail(fmt.Errorf("%w: %d abandoned handlers still run, more than MaxAbandoned allows (%d; with package handler: SQSBATCH_MAX_ABANDONED). The process ends, so that the platform starts a new one",
-			ErrAbandoned, n, p.cfg.MaxAbandoned))
-	}
+	p.countAbandoned()
 	if p.fatal != nil || p.stopping.Err() != nil {
 		p.beginStop()
 	}
@@ -176,6 +174,14 @@ func (p *Poller) step() (over bool) {
 	p.flush(now)
 	p.timer.Reset(time.Until(p.due(now)))
 	return p.phase == stopped || p.phase == settling && p.settledAll(now)
+}
+
+// countAbandoned ends Run with ErrAbandoned if too many abandoned handlers still run.
+func (p *Poller) countAbandoned() {
+	if n := p.runner.Count().Abandoned; n > p.cfg.MaxAbandoned {
+		p.fail(fmt.Errorf("%w: %d abandoned handlers still run, more than MaxAbandoned allows (%d; with package handler: SQSBATCH_MAX_ABANDONED). The process ends, so that the platform starts a new one",
+			ErrAbandoned, n, p.cfg.MaxAbandoned))
+	}
 }
 
 // due returns the earliest time after now at which something is due, or an hour from now.

@@ -3,6 +3,7 @@ package longpoll
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -122,8 +123,8 @@ func (p *Poller) notifySettled(d *runner.Delivery) {
 // were open at its end.
 func (p *Poller) reportLeft() {
 	var done, back []*runner.Delivery
-	for _, d := range p.load.byID {
-		switch d.State {
+	for _, id := range slices.Sorted(maps.Keys(p.load.byID)) { // sorted: the same text each time
+		switch d := p.load.byID[id]; d.State {
 		case runner.Deleting:
 			done = append(done, d)
 		case runner.Returning:

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
+	"github.com/sqsbatch/sqsbatch/internal/draw"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
 
@@ -56,7 +56,7 @@ func (p *Policy) Apart(ctx context.Context, records []batch.Record, visibility t
 	if len(places) < 2 || visibility == 0 {
 		return nil, nil
 	}
-	first, within := rand.Float64(), min(2*visibility, apartWithin)
+	first, within := draw.Rand.Float64(), min(2*visibility, apartWithin)
 	timeouts = make(map[string]time.Duration, len(records))
 	var list []*batch.Record
 	var durations []time.Duration

@@ -1,5 +1,5 @@
 // Package sleep has waits that end with a context, how long to wait before a call is made
-// again, and how to wake another goroutine. It imports the standard library only, so that
+// again, and how to wake another goroutine. It imports nothing but random numbers, so that
 // every package may use it.
 //
 //	if !sleep.For(ctx, 200*time.Millisecond) {
@@ -9,8 +9,9 @@ package sleep
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/internal/draw"
 )
 
 // For waits for d and returns true. It returns false as soon as ctx ends. If d is zero or
@@ -61,5 +62,5 @@ func Wake(waits chan<- struct{}) {
 // random, so that processes that failed at the same time do not try at the same time.
 func Backoff(failures int, first, most time.Duration) time.Duration {
 	d := min(first<<min(max(failures-1, 0), 16), most)
-	return d/2 + rand.N(d/2+1)
+	return d/2 + time.Duration(draw.Rand.Int64N(int64(d/2+1)))
 }

@@ -13,6 +13,9 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +29,7 @@ import (
 var (
 	first  = flag.Uint64("seed", 1, "the seed of the first history; each has the next")
 	number = flag.Int("histories", 0, "how many histories; 0 for few, or many with TEST_MANY")
+	step   = flag.Int("step", 1, "carry out each history whose number is a multiple")
 	goOn   = flag.Bool("all", false, "go on after a history that goes wrong")
 	search = flag.Bool("search", false, "look for each mutant from the first history on, and note in "+caughtFile+" which one catches it")
 )
@@ -33,7 +37,10 @@ var (
 // Histories are those of one test.
 type Histories struct {
 	Few, Many int // how many, without and with TEST_MANY
-	AtOnce    int // how many at a time; 0 for 1
+	AtOnce    int // how many at a time in a process, which mostly wait for a server; 0 for 1
+	// Processes share many histories, one for each processor: what is global in a process, such as a
+	// seed of crypto/rand, is then one history's.
+	Processes bool
 
 	// Each of Expect, and each name that Run counts with 0, has to occur in Enough histories:
 	// a judge that has seen nothing has found nothing.
@@ -47,6 +54,12 @@ type Histories struct {
 // Seen counts what occurred in a history.
 type Seen map[string]int
 
+func (s Seen) add(more Seen) {
+	for what, times := range more {
+		s[what] += times
+	}
+}
+
 // Saw counts something if it occurred.
 func (s Seen) Saw(what string, is bool) {
 	s[what] += 0
@@ -55,37 +68,106 @@ func (s Seen) Saw(what string, is bool) {
 	}
 }
 
-// Check carries out histories until one goes wrong, and tells its seed. It returns what occurred.
+// Check carries out histories until one goes wrong, and tells its seed. It returns what occurred;
+// nil in a process that carries out a share of them.
 func (h Histories) Check(t *testing.T) Seen {
 	t.Helper()
 	began, n := time.Now(), cmp.Or(*number, cases.Of(h.Few, h.Many))
 	all := Seen{}
+	if file := os.Getenv(shareFile); file != "" {
+		h.share(t, n, all)
+		writeSeen(t, file, all)
+		return nil
+	}
 	for _, what := range h.Expect {
 		all[what] = 0
 	}
+	if h.Processes && n >= 200 && runtime.NumCPU() > 1 {
+		inProcesses(t, n, all)
+	} else {
+		h.share(t, n, all)
+	}
+	t.Logf("%d histories in %v, in which occurred:\n%v", n, time.Since(began).Round(100*time.Millisecond), all)
+	for _, what := range slices.Sorted(maps.Keys(all)) {
+		if all[what] == 0 && h.Enough > 0 && n >= h.Enough {
+			t.Errorf("%s never occurred in %d histories, so its judge has seen nothing", what, n)
+		}
+	}
+	return all
+}
+
+// share carries out histories, each step-th.
+func (h Histories) share(t *testing.T, n int, all Seen) {
 	var mu sync.Mutex
 	var workers sync.WaitGroup
 	atOnce := max(1, h.AtOnce)
-	for k := range min(atOnce, n) {
+	for k := range atOnce {
 		workers.Go(func() {
 			t.Run(fmt.Sprint("worker", k), func(t *testing.T) {
-				for i := k; i < n && (*goOn || !t.Failed()); i += atOnce {
+				for i := k * *step; i < n && (*goOn || !t.Failed()); i += atOnce * *step {
 					seen := h.one(t, *first+uint64(i))
 					mu.Lock()
-					for what, times := range seen {
-						all[what] += times
-					}
+					all.add(seen)
 					mu.Unlock()
 				}
 			})
 		})
 	}
 	workers.Wait()
-	t.Logf("%d histories in %v, in which occurred:\n%v", n, time.Since(began).Round(100*time.Millisecond), all)
-	for _, what := range slices.Sorted(maps.Keys(all)) {
-		if all[what] == 0 && h.Enough > 0 && n >= h.Enough {
-			t.Errorf("%s never occurred in %d histories, so its judge has seen nothing", what, n)
+}
+
+// shareFile is the variable with the file for what a process has seen that carries out a share of
+// another's histories.
+const shareFile = "SQSBATCH_HISTORIES_SEEN"
+
+// inProcesses has processes carry out a share each.
+func inProcesses(t *testing.T, n int, all Seen) {
+	processes := runtime.NumCPU()
+	var given []string
+	flag.Visit(func(f *flag.Flag) {
+		if !strings.HasPrefix(f.Name, "test.") {
+			given = append(given, "-"+f.Name+"="+f.Value.String())
 		}
+	})
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	for k := range processes {
+		file := filepath.Join(t.TempDir(), "seen.json")
+		args := append([]string{"-test.run=^" + t.Name() + "$", "-test.timeout=0"}, given...)
+		args = append(args, fmt.Sprint("-seed=", *first+uint64(k)), fmt.Sprint("-histories=", n-k), fmt.Sprint("-step=", processes))
+		running.Go(func() {
+			c := exec.CommandContext(t.Context(), os.Args[0], args...)
+			// Each call of the SDK grows the stack of a new goroutine, which adaptivestackstart saves.
+			c.Env = append(os.Environ(), shareFile+"="+file, "GODEBUG=adaptivestackstart=1,"+os.Getenv("GODEBUG"))
+			output, err := c.CombinedOutput()
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Errorf("%v\n%s", err, output)
+			}
+			all.add(readSeen(t, file))
+		})
+	}
+	running.Wait()
+}
+
+func writeSeen(t *testing.T, file string, all Seen) {
+	text, err := json.Marshal(all)
+	if err == nil {
+		err = os.WriteFile(file, text, 0o666)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func readSeen(t *testing.T, file string) (all Seen) {
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil {
+		t.Error(err)
 	}
 	return all
 }

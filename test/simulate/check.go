@@ -133,6 +133,14 @@ type entry struct {
 	ok        bool
 }
 
+// lastSet is when the last call to set the visibility of a delivery began.
+func (d *delivery) lastSet() Moment {
+	if len(d.set) == 0 {
+		return Moment{}
+	}
+	return d.last().at
+}
+
 // last is the last one that sets the visibility of a delivery; nil if there is none.
 func (d *delivery) last() *entry {
 	if len(d.set) == 0 {

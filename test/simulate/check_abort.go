@@ -95,7 +95,7 @@ func (c *checker) abortsIn(i *Invocation) (list []*Handling) {
 func (c *checker) startsAfter(i *Invocation, list []*Handling) {
 	for _, abort := range list {
 		for _, h := range i.handlings {
-			if !h.Told && h.Started.At.After(abort.Ended.At) && !c.Blocked[h.Receipt] {
+			if !h.Told && h.Started.At.Sub(abort.Ended.At) > anInstant && !c.Blocked[h.Receipt] {
 				c.violated(Heeded, h.Started, "message %d is started %v after message %d has aborted invocation %d",
 					h.Number, h.Started.At.Sub(abort.Ended.At), abort.Number, i.Number)
 			}
@@ -191,7 +191,7 @@ func (c *checker) aborted(p *Process) bool {
 
 // during: nothing is received or started before an abort is over, and no message is delivered twice for it.
 func (c *checker) during(p *Process, a delay) {
-	within := func(m Moment) bool { return m.At.After(a.from.At) && m.At.Before(a.until) }
+	within := func(m Moment) bool { return m.At.Sub(a.from.At) > anInstant && m.At.Before(a.until) }
 	for _, call := range p.Calls {
 		if call.Operation == "ReceiveMessage" && within(call.Began) {
 			c.violated(Heeded, call.Began, "process %d receives %v after message %d has aborted it for %v",
@@ -219,7 +219,7 @@ func (c *checker) during(p *Process, a delay) {
 		case within(h.Started):
 			c.violated(Heeded, h.Started, "process %d starts message %d, %v after message %d has aborted it for %v",
 				p.Number, h.Number, h.Started.At.Sub(a.from.At), a.Number, a.until.Sub(a.from.At))
-		case h.delivery.got.At.Before(a.from.At) && h.Started.At.After(a.from.At):
+		case h.delivery.got.At.Before(a.from.At) && h.Started.At.Sub(a.from.At) > anInstant:
 			c.violated(Heeded, h.Started, "process %d has held message %d while it was aborted", p.Number, h.Number)
 		}
 	}

@@ -75,7 +75,7 @@ func (c *checker) calls() {
 		by := map[string]*tally{} // operations
 		for _, call := range i.Calls {
 			// At the very end of settling a call may just begin as it is given up.
-			cut := !i.Answered.At.Before(c.settleBy(i)) && call.Began.At.Equal(i.Answered.At)
+			cut := !i.Answered.At.Before(c.settleBy(i)) && same(call.Began.At, i.Answered.At)
 			if i.Answered.Came() && i.Answered.Before(call.Began) && !cut {
 				c.violated(Frugal, call.Began, "invocation %d calls %s after its response", i.Number, call.Operation)
 			}
@@ -191,7 +191,7 @@ func (c *checker) waitsForPolicy(i *Invocation) bool {
 	return slices.ContainsFunc(c.Invocations, func(other *Invocation) bool {
 		return other.Function == i.Function && other.Environment == i.Environment && other.Queue == i.Queue && other.Began.At.Before(i.Answered.At) && !other.Answered.At.Before(i.Began.At) &&
 			slices.ContainsFunc(other.Calls, func(call *Call) bool {
-				return call.Operation == "GetQueueAttributes" && (!call.clean() || call.Ended.At.After(call.Began.At))
+				return call.Operation == "GetQueueAttributes" && (!call.clean() || !same(call.Ended.At, call.Began.At))
 			})
 	})
 }
@@ -201,7 +201,7 @@ func windows(when []time.Time) (n int) {
 	slices.SortFunc(when, time.Time.Compare)
 	var end time.Time
 	for _, t := range when {
-		if n == 0 || !t.Before(end) {
+		if n == 0 || end.Sub(t) <= anInstant {
 			n++
 			end = t.Add(lingers)
 		}
@@ -307,7 +307,7 @@ func (c *checker) hurries() {
 // again at once.
 func besideSuccess(failed, answered []*Call) (n int) {
 	for _, call := range answered {
-		if call.Err == "" && slices.ContainsFunc(failed, func(f *Call) bool { return f.Ended.At.Equal(call.Ended.At) }) {
+		if call.Err == "" && slices.ContainsFunc(failed, func(f *Call) bool { return same(f.Ended.At, call.Ended.At) }) {
 			n++
 		}
 	}
@@ -323,7 +323,7 @@ func (p *Process) troubled(call *Call) bool {
 		if c.Operation != "ReceiveMessage" || !c.Ended.Before(call.Began) || c.GivenUp || c.Ended.At.Before(latest) {
 			continue
 		}
-		failed = c.Err != "" || failed && c.Ended.At.Equal(latest)
+		failed = c.Err != "" || failed && same(c.Ended.At, latest)
 		latest = c.Ended.At
 	}
 	return failed
@@ -360,7 +360,7 @@ func (c *checker) pauses() {
 		}
 		for _, pause := range p.Paused {
 			for _, h := range p.handlings {
-				if pause.From.Before(h.Started) && pause.From.At.Before(h.Started.At) && h.Started.Before(pause.Until) && !c.groupGoesOn(h.delivery, pause) {
+				if h.Started.At.Sub(pause.From.At) > anInstant && h.Started.Before(pause.Until) && !c.groupGoesOn(h.delivery, pause) {
 					c.violated(Quiet, h.Started, "process %d starts message %d, %v after it was paused", p.Number, h.Number, h.Started.At.Sub(pause.From.At))
 				}
 			}

@@ -90,7 +90,7 @@ func most(list []span) (n int, at time.Time) {
 	}
 	var edges []edge
 	for _, s := range list {
-		if s.from.Before(s.to) {
+		if s.to = s.to.Add(-anInstant); s.from.Before(s.to) {
 			edges = append(edges, edge{s.from, 1}, edge{s.to, -1})
 		}
 	}
@@ -280,11 +280,11 @@ func (p *Process) patient() time.Time {
 			open = call.Began.At
 		}
 		switch got := len(call.Got) > 0; {
-		case !call.Ended.Came() || call.GivenUp || call.Ended.At.After(stop) || call.Ended.At.Before(answered):
-		case call.Ended.At.Equal(stop): // the process may have known of it, or not yet
+		case !call.Ended.Came() || call.GivenUp || call.Ended.At.Sub(stop) > anInstant || call.Ended.At.Before(answered):
+		case same(call.Ended.At, stop): // the process may have known of it, or not yet
 			atOnce = atOnce || got
 		default:
-			busy = got || busy && call.Ended.At.Equal(answered)
+			busy = got || busy && same(call.Ended.At, answered)
 			answered = call.Ended.At
 		}
 	}
@@ -298,9 +298,9 @@ func (p *Process) patient() time.Time {
 func (p *Process) instant() bool {
 	return p.clean() && !slices.ContainsFunc(p.Calls, func(c *Call) bool {
 		if c.Operation == "ReceiveMessage" {
-			return c.Ended.At.Sub(c.Began.At) > p.Limits.Wait
+			return c.Ended.At.Sub(c.Began.At) > p.Limits.Wait+anInstant
 		}
-		return c.Ended.At.After(c.Began.At)
+		return !same(c.Ended.At, c.Began.At)
 	})
 }
 

@@ -72,7 +72,7 @@ func (c *checker) done(m *story, when *Handling) bool {
 // overlap reports whether a handling was not over when the next one of its group began.
 func (c *checker) overlap(before, next *Handling) bool {
 	if next.Process != nil {
-		return before.overIn().At.After(next.Started.At)
+		return before.overIn().At.Sub(next.Started.At) > anInstant
 	}
 	return !before.over().Before(next.Started) && !(before.late() && c.buried(before, next.Started))
 }

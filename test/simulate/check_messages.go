@@ -57,7 +57,7 @@ func (c *checker) heldAtLast(m *story, before Moment) bool {
 }
 
 // late reports whether a handler outlasts its time, so that it may be given up.
-func (h *Handling) late() bool { return !h.Ended.Came() || h.Ended.At.After(h.Allowed) }
+func (h *Handling) late() bool { return !h.Ended.Came() || h.Ended.At.Sub(h.Allowed) > anInstant }
 
 // endsBefore reports whether a handler has returned, or may have been given up, before a moment.
 func (h *Handling) endsBefore(m Moment) bool {
@@ -187,7 +187,7 @@ func (c *checker) ownDeletes(i *Invocation) {
 // inTime reports whether the handler returned before its context ended, and before its batch was over.
 func (c *checker) inTime(h *Handling) bool {
 	i := h.Invocation
-	return h.Ended.Came() && h.Ended.At.Before(i.Deadline.Add(-c.reserve(i))) && !h.Ended.At.After(h.Allowed)
+	return h.Ended.Came() && h.Ended.At.Before(i.Deadline.Add(-c.reserve(i))) && h.Ended.At.Sub(h.Allowed) <= anInstant
 }
 
 // handledAgain returns a handling after a success whose message was hidden by this delivery all the time; nil for none.

@@ -67,7 +67,7 @@ func (c *checker) spacing() {
 			if !at.set && !i.abandoned(o) && cleanBut(i.Calls, o.Receipt) && i.Answered.At.Before(c.settleBy(i)) {
 				c.violated(VisibilitySet, i.Answered, "%v is %v, and its visibility was not set, though no call failed", d.story, o.Outcome)
 			}
-			if at.set && o.VisibilitySet && (o.Outcome == batch.Retry || o.Outcome == batch.InProgress || o.Outcome == batch.Abandoned) && !c.shown(d, i.Answered) && !i.heldTwice(o.MessageID) {
+			if at.set && o.VisibilitySet && (o.Outcome == batch.Retry || o.Outcome == batch.InProgress || o.Outcome == batch.Abandoned) && !c.shown(d, earliest(i.Answered, d.lastSet())) && !i.heldTwice(o.MessageID) {
 				c.spaced(d, o, at)
 			}
 		}
@@ -78,7 +78,7 @@ func (c *checker) spacing() {
 func (c *checker) spaced(d *delivery, o Outcome, at appearance) {
 	i := d.invocation
 	due := o.FailedAt.Add(o.VisibleIn)
-	if at.hidden && !at.appears.Before(due.Add(time.Second)) {
+	if at.hidden && !at.appears.Before(due.Add(time.Second+anInstant)) {
 		c.violated(Spaced, i.Answered, "%v failed and is due after %v, but appears %v after its failure", d.story, o.VisibleIn, at.appears.Sub(o.FailedAt))
 	}
 	for _, later := range d.story.deliveries {
@@ -212,7 +212,7 @@ func (c *checker) waits() {
 				latest(h.Ended.At)
 			}
 		}
-		if !running && i.Answered.At.After(last) {
+		if !running && i.Answered.At.Sub(last) > anInstant {
 			c.violated(Prompt, i.Answered, "invocation %d answers %v after its last handler and its last call were over", i.Number, i.Answered.At.Sub(last))
 		}
 	}
@@ -292,7 +292,7 @@ func (c *checker) mayHide(d *delivery, until time.Time) bool {
 	h := d.handling
 	given := h.overIn()
 	switch {
-	case !h.Ended.Came() || h.Ended.At.After(given.At), h.Canceled.Came() && h.Ended.At.Equal(given.At): // given up
+	case !h.Ended.Came() || h.Ended.At.After(given.At), h.Canceled.Came() && same(h.Ended.At, given.At): // given up
 		return true
 	case h.End.done():
 		return h.Canceled.Came() // it may have been given up at that very moment

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing/iotest"
@@ -189,7 +190,9 @@ func (c *connection) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := e.rec.invocation(requestID(r.Context()))
+	invocation := requestID(r.Context())
+	c.w.turns.wait(e.turn(call.about(invocation)))
+	i := e.rec.invocation(invocation)
 	var work *Work
 	switch {
 	case e.process != nil:
@@ -226,13 +229,19 @@ func (c *connection) RoundTrip(r *http.Request) (*http.Response, error) {
 		defer context.AfterFunc(e.ctx, cancel)() // its connections end with it
 	}
 	response, err := c.w.carry(call, r.WithContext(ctx))
+	c.w.turns.wait(e.turn(fmt.Sprintf("call %d is answered", call.Began.Seq)))
 	if kill == AfterCall {
 		e.killAt(kill, call.Operation)
 	}
 	if e.isDead() {
 		return nil, errReset
 	}
-	return e.rec.note(call, response, err, r.Context().Err())
+	ended := r.Context().Err()
+	if at, ok := r.Context().Deadline(); ended != nil && ok && !time.Now().Before(at) {
+		// It may have been canceled at the same time. Which came first is left to chance.
+		ended, err = context.DeadlineExceeded, context.DeadlineExceeded
+	}
+	return e.rec.note(call, response, err, ended)
 }
 
 // note writes down the answer and returns it unchanged; ended is why the call was given up, if it was.
@@ -283,6 +292,34 @@ func (r *recorder) note(call *Call, response *http.Response, err, ended error) (
 		}
 	}
 	return response, nil
+}
+
+// about tells a call from others of its process that wait at the same time.
+func (c *Call) about(invocation string) string {
+	who := invocation + c.Operation + c.Queue + strconv.Itoa(c.Most)
+	for _, e := range c.Entries {
+		who += " " + e.Receipt + e.Body
+	}
+	return who
+}
+
+// inTurn is a way to the server of what is no part of the toolkit.
+func (w *world) inTurn(name string) http.RoundTripper {
+	next := w.server.HTTPClient().Transport
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		call, err := readCall(r)
+		if err != nil {
+			return nil, err
+		}
+		who := name + call.about("")
+		w.turns.wait(who)
+		if err := r.Context().Err(); err != nil {
+			return nil, err
+		}
+		response, err := next.RoundTrip(r)
+		w.turns.wait(who + " is answered")
+		return response, err
+	})
 }
 
 // readCall reads what is asked for, and leaves the request as it was.

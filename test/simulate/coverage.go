@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -57,6 +58,9 @@ func expected() []string {
 		expect(c, mode+"idempotency: %s", "function", "copy", "copy of another queue", "copy in its group", "work", "work is taken over",
 			"completion by one who lost the claim", "claim is renewed", "handler loses its claim", "permanent failure is kept", "record waits at its last attempt")
 	}
+	for _, s := range states() {
+		c.Saw(s.String(), false)
+	}
 	return slices.Collect(maps.Keys(c.Seen))
 }
 
@@ -69,6 +73,10 @@ func expect[T any](c coverage, format string, names ...T) {
 func (c coverage) history(h *History) {
 	indexed := h.checker()
 	c.Seen["history"]++
+	c.Seen["record"] += len(h.Plan.Messages)
+	if n := len(h.Events); n > 0 {
+		c.Seen["virtual second"] += int(h.Events[n-1].At.Sub(h.Began) / time.Second)
+	}
 	c.Saw("poll: history", h.Plan.Polls())
 	c.plan(h.Plan)
 	for _, g := range h.Handlings {
@@ -97,6 +105,7 @@ func (c coverage) history(h *History) {
 	}
 	c.Saw("lambda: 64 invocations of one process at a time", h.together() >= atATime)
 	c.aborts(indexed)
+	c.states(indexed)
 	c.keys(indexed, mode)
 	for _, d := range h.Dead {
 		c.Seen["message in a dead-letter queue"]++

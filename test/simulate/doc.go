@@ -20,19 +20,17 @@
 // [Shrink] makes the plan of a history that went wrong smaller, so that what
 // is printed fits on a screen.
 //
-// A seed gives one plan, but not always one history. Left to chance are the
-// order in which goroutines run at one time (what a call has in it, which of
-// two receivers gets a message), the waits of emulator/lambda and of longpoll
-// between receives that fail, and the toolkit's own backoff in the plans that
-// have it ("default"; the others draw theirs from the seed, as the SDK's
-// retries do). A failure that does not come again at once does so in some tens of
-// runs of its seed.
+// A seed gives one history, byte for byte ([History.Text]), with each version of Go. The
+// simulator lets one thing happen at a time (turns.go), and all that is random in the toolkit and
+// in the emulators is drawn from crypto/rand, which a run seeds. So a process runs one history at a
+// time. It has one processor: with several the toolkit's own goroutines could overtake each other
+// between two turns.
 //
 // That the checks see what they should is shown by mutants: handlers,
 // connections and pollers with one thing broken, each of which must be caught
 // by the invariant that it violates (mutants_test.go).
 //
-// Read in this order: plan.go, connection.go and guard.go, run.go, environment.go, lambda.go
+// Read in this order: plan.go, connection.go and guard.go, run.go, turns.go, environment.go, lambda.go
 // and poll.go (what is done), history.go (what is known of it), check.go and check_*.go. Where
 // the modes differ, a check has a function for each.
 package simulate

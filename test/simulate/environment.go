@@ -20,7 +20,8 @@ import (
 // calls fail, and what its handlers do is not noted.
 type environment struct {
 	rec     *recorder
-	number  int
+	turns   *turns
+	number  int // from 1; of Lambda and of the long poll
 	invoke  Invoke
 	ctx     context.Context // ends with it
 	end     context.CancelFunc
@@ -31,7 +32,11 @@ type environment struct {
 }
 
 func (w *world) newEnvironment() *environment {
-	e := &environment{rec: w.rec}
+	e := &environment{rec: w.rec, turns: w.turns}
+	w.rec.locked(func() {
+		w.environments++
+		e.number = w.environments
+	})
 	e.ctx, e.end = context.WithCancel(context.Background())
 	return e
 }
@@ -88,9 +93,13 @@ func (e *environment) run(ctx context.Context, i *Invocation, kill *Kill, payloa
 			}
 		}()
 		response, err = e.invoke(ctx, payload)
+		e.turns.wait(e.turn(i.ID + "answers"))
 	}()
 	if kill != nil && (kill.How == Crash || kill.How == Freeze) {
-		defer time.AfterFunc(kill.After, func() { e.kill(kill.How) }).Stop()
+		defer time.AfterFunc(kill.After, func() {
+			e.turns.wait(e.turn("kill"))
+			e.kill(kill.How)
+		}).Stop()
 	}
 	select {
 	case <-answered:
@@ -102,6 +111,7 @@ func (e *environment) run(ctx context.Context, i *Invocation, kill *Kill, payloa
 			return response, err
 		}
 	case <-e.ctx.Done():
+		e.turns.wait(e.turn(i.ID + " dies"))
 	}
 	if e.how == Freeze {
 		<-ctx.Done()
@@ -164,3 +174,6 @@ func requestID(ctx context.Context) string {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// turn is who waits for a turn: someone of the environment.
+func (e *environment) turn(who string) string { return fmt.Sprintf("%04d %s", e.number, who) }

@@ -75,6 +75,7 @@ func (u *user) worked(next batch.Handler) batch.Handler {
 			return errDead
 		}
 		defer context.AfterFunc(ctx, func() {
+			u.w.turns.wait(u.env.turn(r.ReceiptHandle + "cancel task"))
 			u.locked(func() {
 				if !t.Ended.Came() {
 					t.Canceled = u.moment()
@@ -83,6 +84,7 @@ func (u *user) worked(next batch.Handler) batch.Handler {
 			})
 		})()
 		return handle(ctx, r, next, func(end End, _ error) {
+			u.w.turns.wait(u.env.turn(r.ReceiptHandle + "has worked"))
 			u.env.alive(func() {
 				t.Ended, t.End = u.moment(), end
 				if end == Failed && errors.Is(context.Cause(ctx), idempotency.ErrTakenOver) { // it may have returned first
@@ -208,13 +210,15 @@ var errStore = errors.New("the store is down")
 // wayToStore is an environment's way to the store: calls may break on it, and the environment may die in them.
 func (w *world) wayToStore(env *environment) idempotency.Store {
 	return &random.Around{Store: w.store, Call: func(ctx context.Context, c random.StoreCall, do func(context.Context) (idempotency.Found, error)) (none idempotency.Found, err error) {
+		r, _ := batch.RecordFrom(ctx)
+		who := env.turn(c.Operation + c.Key + " " + r.ReceiptHandle)
+		w.turns.wait(who)
 		if err := ctx.Err(); err != nil {
 			return none, err
 		}
 		if env.isDead() {
 			return none, errDead
 		}
-		r, _ := batch.RecordFrom(ctx)
 		call := &StoreCall{Operation: c.Operation, Key: c.Key, Owner: c.Owner, Lease: c.Lease, Receipt: r.ReceiptHandle}
 		fault := strike(w, w.plan.StoreFaults, w.storeFaults, func(f StoreFault) (skip, times int, may bool) {
 			return f.Skip, f.Times, f.Operation == call.Operation
@@ -238,6 +242,7 @@ func (w *world) wayToStore(env *environment) idempotency.Store {
 			})
 			return err
 		})
+		w.turns.wait(who + " is answered")
 		if env.isDead() {
 			return none, errDead
 		}
@@ -251,8 +256,12 @@ func (w *world) wayToStore(env *environment) idempotency.Store {
 
 // broken has a call go its way as a fault has it.
 func (e *environment) broken(ctx context.Context, call *StoreCall, fault StoreFault, takes time.Duration, do func() error) error {
-	if !sleep.For(ctx, takes) {
-		return ctx.Err()
+	if takes > 0 {
+		sleep.For(ctx, takes)
+		e.turns.wait(e.turn(call.Operation + call.Key + call.Receipt + "arrives"))
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 	}
 	switch fault.Kind {
 	case StoreRefuses:
@@ -262,7 +271,10 @@ func (e *environment) broken(ctx context.Context, call *StoreCall, fault StoreFa
 		return ctx.Err()
 	case ArrivesLate:
 		done := make(chan error, 1)
-		time.AfterFunc(fault.Takes, func() { done <- do() })
+		time.AfterFunc(fault.Takes, func() {
+			e.turns.wait(e.turn(call.Operation + call.Key + call.Receipt + "arrives late"))
+			done <- do()
+		})
 		select {
 		case err := <-done:
 			return err

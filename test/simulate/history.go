@@ -40,6 +40,8 @@ type History struct {
 	Healed Moment
 	// Panicked holds what Invoke panicked with.
 	Panicked []string
+	// Turns are the choices between those who could have had the next turn, see turns.go.
+	Turns []byte
 	// Leaked is what synctest said of goroutines that were left.
 	Leaked string
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
 	"sync"
 	"time"
 
@@ -14,12 +13,11 @@ import (
 
 // onLambda runs the toolkit's Lambda handler under emulated event source mappings.
 type onLambda struct {
-	w            *world
-	mappings     []lambda.Mapping
-	deployed     []*lambda.Deployment
-	stop         context.CancelFunc
-	polling      sync.WaitGroup
-	environments int // how many there were; guarded by the recorder's lock
+	w        *world
+	mappings []lambda.Mapping
+	deployed []*lambda.Deployment
+	stop     context.CancelFunc
+	polling  sync.WaitGroup
 }
 
 func newOnLambda(w *world) (*onLambda, error) {
@@ -33,7 +31,7 @@ func newOnLambda(w *world) (*onLambda, error) {
 		d.deployed = append(d.deployed, fn)
 	}
 	// A call of Lambda's pollers that is not answered ends by itself.
-	client := w.client(&http.Client{Transport: w.server.HTTPClient().Transport, Timeout: 40 * time.Second})
+	client := w.client(w.inTurn("Lambda"), 40*time.Second)
 	for _, q := range w.plan.Queues {
 		d.mappings = append(d.mappings, lambda.Mapping{
 			Function: d.deployed[q.Function], SQS: client, QueueURL: w.server.QueueURL(q.Name),
@@ -63,10 +61,11 @@ func (d *onLambda) deploy(number int) (*lambda.Deployment, error) {
 		Concurrency: f.Environments * f.PerEnvironment,
 		Handler: func(ctx context.Context, payload []byte) ([]byte, error) {
 			i := d.w.rec.invocation(requestID(ctx))
+			d.w.turns.wait(i.ID + " begins")
 			e := environments.take()
 			defer environments.giveBack(e)
 			d.w.rec.locked(func() {
-				i.Environment = e.number
+				i.Began, i.Environment = d.w.rec.moment(), e.number
 				i.Deadline, _ = ctx.Deadline()
 			})
 			return e.run(ctx, i, d.kill(i), payload)
@@ -100,17 +99,12 @@ func (d *onLambda) kills(i *Invocation, number int, operation string) Ending {
 // environment starts one with a handler of its own, as a process would.
 func (d *onLambda) environment(f Function) (*environment, error) {
 	e := d.w.newEnvironment()
-	d.w.rec.locked(func() {
-		d.environments++
-		e.number = d.environments
-	})
-
 	connect := d.w.connect(e, d.kills)
 	told := &hooks{recorder: d.w.rec, world: d.w, env: e, function: f}
 	cfg := f.config(d.w)
 	cfg.Hooks = told.hooks()
 	cfg.Logger = slog.New(logs{told})
-	cfg.SQS = d.w.client(&http.Client{Transport: connect})
+	cfg.SQS = d.w.client(connect, 0)
 	if d.w.mutant.Config != nil {
 		d.w.mutant.Config(&cfg)
 	}

@@ -2,7 +2,7 @@ package simulate
 
 import (
 	"context"
-	"net/http"
+	"fmt"
 	"sync"
 	"time"
 
@@ -41,6 +41,7 @@ func (d *onPoll) enable() {
 			if d.lives[i] == 0 && !sleep.For(ctx, r.Starts) {
 				return
 			}
+			d.w.turns.wait(fmt.Sprint("replica ", i))
 			d.keep(ctx, i)
 		})
 	}
@@ -90,6 +91,7 @@ func (d *onPoll) keep(ctx context.Context, number int) {
 			<-gone
 		}
 		sleep.For(ctx, restartAfter)
+		d.w.turns.wait(fmt.Sprint("replica ", number))
 	}
 }
 
@@ -108,6 +110,7 @@ func (p *process) live(ctx context.Context, life Life, stopped chan<- struct{}) 
 	go func() {
 		defer close(over)
 		err := p.poller.Run(runCtx)
+		p.env.turns.wait(p.env.turn("returns"))
 		p.rec.locked(func() {
 			p.is.Returned, p.is.Err = p.rec.moment(), err
 			p.env.end() // what its handlers still do has no effect
@@ -126,20 +129,22 @@ func (p *process) live(ctx context.Context, life Life, stopped chan<- struct{}) 
 	}
 	select {
 	case <-due:
-		if end == Crash || end.inCall() {
-			end = Crash
-			if p.driver.w.healed.Load() {
-				end = Shutdown
-			}
-		}
 	case <-ctx.Done():
 		end = Shutdown
 	case <-p.env.ctx.Done(): // killed, or Run has returned
+	}
+	p.env.turns.wait(p.env.turn("ends"))
+	switch {
+	case p.env.isDead():
 		p.rec.locked(func() {
 			if end = ""; p.is.Killed.Came() {
 				end = Crash
 			}
 		})
+	case end == Crash, end.inCall():
+		if end = Crash; p.driver.w.healed.Load() {
+			end = Shutdown
+		}
 	}
 	told()
 	close(stopped)
@@ -173,7 +178,9 @@ func (p *process) end(how Ending, patience time.Duration, cancel context.CancelF
 func (p *process) pause(ctx context.Context, list []Pause) {
 	began := time.Now()
 	for _, pause := range list {
-		if !sleep.Until(ctx, began.Add(pause.At)) {
+		came := sleep.Until(ctx, began.Add(pause.At))
+		p.env.turns.wait(p.env.turn("pauses"))
+		if !came || ctx.Err() != nil {
 			return
 		}
 		is := &Paused{}
@@ -183,6 +190,7 @@ func (p *process) pause(ctx context.Context, list []Pause) {
 		})
 		p.poller.Pause()
 		resumed := sleep.Until(ctx, began.Add(pause.At+pause.For))
+		p.env.turns.wait(p.env.turn("resumes"))
 		p.rec.locked(func() { is.Until = p.rec.moment() })
 		if !resumed {
 			return
@@ -227,7 +235,7 @@ func (d *onPoll) process(replica int) (*process, error) {
 	p.env.process = p.is
 	connect := d.w.connect(p.env, p.kills)
 	cfg := r.config(d.w, f, q)
-	cfg.SQS = d.w.client(&http.Client{Transport: connect})
+	cfg.SQS = d.w.client(connect, 0)
 	told := &hooks{recorder: d.w.rec, world: d.w, env: p.env, function: f}
 	cfg.Hooks = told.hooks()
 	p.is.limits(cfg, q)

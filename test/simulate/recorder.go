@@ -107,13 +107,13 @@ func (r *recorder) numberOf(e Entry) int {
 	return n
 }
 
-// began notes an invocation of the mapping of a queue.
+// began notes an invocation of the mapping of a queue, which begins when its handler has its turn.
 func (r *recorder) began(queue Queue, told lambda.Invocation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	i := &Invocation{
 		ID: told.RequestID, Function: queue.Function, Records: told.Records,
-		Work: Work{Number: len(r.h.Invocations), Queue: queue.Name, Began: r.moment(), Finished: map[string]int{}},
+		Work: Work{Number: len(r.h.Invocations), Queue: queue.Name, Finished: map[string]int{}},
 	}
 	r.h.Invocations = append(r.h.Invocations, i)
 	r.byID[i.ID] = i
@@ -179,6 +179,7 @@ func (h *hooks) block(hook, receipt string) {
 	})
 	h.env.blocked.Add(1)
 	defer h.env.blocked.Add(-1)
+	defer h.world.turns.wait(h.env.turn("hook" + receipt))
 	timer := time.NewTimer(f.HookTakes)
 	defer timer.Stop()
 	select {
@@ -219,6 +220,7 @@ func (h *hooks) RecordFinished(ctx context.Context, r batch.Result) {
 }
 
 func (h *hooks) BatchSettled(ctx context.Context, b batch.BatchInfo, results []batch.Result) {
+	h.world.turns.wait(h.env.turn("BatchSettled" + requestID(ctx) + results[0].Record.ReceiptHandle))
 	list := make([]Outcome, len(results))
 	for k, r := range results {
 		list[k] = Outcome{

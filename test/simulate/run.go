@@ -4,14 +4,15 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/cryptotest"
 	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
@@ -19,7 +20,6 @@ import (
 	"github.com/sqsbatch/sqsbatch/idempotency"
 	"github.com/sqsbatch/sqsbatch/internal/longpoll"
 	"github.com/sqsbatch/sqsbatch/test/internal/harness"
-	"github.com/sqsbatch/sqsbatch/test/random"
 )
 
 const (
@@ -32,16 +32,23 @@ const (
 	// tooMany is how many invocations, or records of processes, a history may have until its
 	// troubles end, besides one a second for each message: one with more will never be over.
 	tooMany = 5000
+	// tooManyOfMutant is the same for mutants, some of which have records come back in no time.
+	tooManyOfMutant = 500
 )
 
 // Run carries out a plan and returns what happened. It must be called in a
 // bubble of testing/synctest. The error is for plans that cannot be carried out.
 func Run(p Plan, mutant Mutant) (*History, error) {
-	w := &world{plan: p, mutant: mutant, rec: newRecorder(p), over: make(chan struct{}), tooMany: tooMany + len(p.Messages)*int(p.Heal/time.Second)}
+	w := &world{plan: p, mutant: mutant, rec: newRecorder(p), over: make(chan struct{}), turns: newTurns(p.Seed), tooMany: tooMany + len(p.Messages)*int(p.Heal/time.Second)}
+	if !reflect.ValueOf(mutant).IsZero() {
+		w.tooMany = tooManyOfMutant
+	}
 	w.server = sqs.New(sqs.Config{Seed: p.Seed, History: 5000, Observe: w.rec.observe})
 	defer func() { _ = w.server.Close() }() // without a socket it never fails
+	go w.turns.run()
+	defer w.turns.end()
 	w.store = mutated[idempotency.Store](mutant.Store, idempotency.NewMemory())
-	w.own = w.client(w.server.HTTPClient())
+	w.own = w.client(w.inTurn("the simulator"), 0)
 	w.breaks, w.storeFaults, w.kills = make([]int, len(p.Breaks)), make([]int, len(p.StoreFaults)), make([]int, len(p.Kills))
 	if err := w.createQueues(); err != nil {
 		return nil, err
@@ -65,42 +72,33 @@ func Run(p Plan, mutant Mutant) (*History, error) {
 	}
 	// What handlers that were given up on still do must change nothing.
 	time.Sleep(2*15*time.Minute + time.Second)
+	w.turns.wait("end")
 	d.close()
 	w.count()
 	w.readDead()
+	w.rec.h.Turns = w.turns.drawn
 	return w.rec.h, w.sendErr
 }
 
 // world is what a plan is carried out in.
 type world struct {
-	plan    Plan
-	mutant  Mutant
-	rec     *recorder
-	server  *sqs.Server
-	own     *awssqs.Client // the simulator's
-	healed  atomic.Bool
-	over    chan struct{} // closed when everything is healed, or at the end
-	sent    atomic.Bool
-	sendErr error
-	store   idempotency.Store
-	tooMany int // as the constant; some more than there were once it has healed
+	plan         Plan
+	mutant       Mutant
+	rec          *recorder
+	server       *sqs.Server
+	own          *awssqs.Client // the simulator's
+	healed       atomic.Bool
+	turns        *turns
+	over         chan struct{} // closed when everything is healed, or at the end
+	sent         atomic.Bool
+	sendErr      error
+	store        idempotency.Store
+	environments int // how many there were; guarded by the recorder's lock
+	tooMany      int // as the constant; some more than there were once it has healed
 
 	// Calls that each of the plan's breaks, store faults and kills could have struck; guarded
 	// by the recorder's lock.
 	breaks, storeFaults, kills []int
-}
-
-// client returns an SQS client that uses an HTTP client. Its waits between
-// tries are drawn by the plan's seed, since the SDK's own are no part of it.
-func (w *world) client(c *http.Client) *awssqs.Client {
-	return w.server.Client(func(o *awssqs.Options) {
-		o.HTTPClient = c
-		o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) {
-			s.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
-				return time.Duration(random.Mix(w.plan.Seed+uint64(attempt)) % uint64(time.Second<<min(attempt, 4))), nil
-			})
-		})
-	})
 }
 
 func (w *world) createQueues() error {
@@ -133,6 +131,7 @@ func (w *world) live(d driver) {
 	d.enable()
 	defer d.disable()
 	for begin := time.Now(); ; time.Sleep(time.Second) {
+		w.turns.wait("live")
 		heal := begin.Add(w.plan.Heal)
 		if !w.healed.Load() && !time.Now().Before(heal) {
 			w.healed.Store(true)
@@ -251,7 +250,10 @@ func RunInBubble(t *testing.T, p Plan, mutant Mutant) (h *History, err error) {
 			panic(v)
 		}
 	}()
-	synctest.Test(t, func(*testing.T) { h, err = Run(p, mutant) })
+	synctest.Test(t, func(t *testing.T) {
+		cryptotest.SetGlobalRandom(t, p.Seed)
+		h, err = Run(p, mutant)
+	})
 	return h, err
 }
 

@@ -11,14 +11,14 @@ import (
 )
 
 // Shrink makes a plan smaller as long as it still goes wrong: fails carries a
-// plan out, some times since the order of goroutines is not in the plan, and
-// reports whether it does. It is called budget times at most.
+// plan out and reports whether it does. It is called budget times at most.
 func Shrink(p Plan, budget int, fails func(Plan) bool) Plan {
 	s := shrinker{plan: p, budget: budget, fails: fails}
 	for before := -1; before != s.steps && s.budget > 0; {
 		before = s.steps
 		s.simpler(func(p *Plan) reflect.Value { return reflect.ValueOf(p).Elem() })
 		s.queues()
+		s.functions()
 		s.usual()
 	}
 	return s.plan
@@ -79,9 +79,23 @@ func (s *shrinker) simpler(part func(*Plan) reflect.Value) {
 		for f := range v.NumField() {
 			field := func(p *Plan) reflect.Value { return part(p).Field(f) }
 			if slices.Contains(strings.Fields(needed[v.Type()]), v.Type().Field(f).Name) || !s.try(func(p *Plan) { field(p).SetZero() }) {
-				s.simpler(field)
+				if s.simpler(field); v.Type() != reflect.TypeFor[Queue]() && v.Type() != reflect.TypeFor[Function]() {
+					s.sooner(field)
+				}
 			}
 		}
+	}
+}
+
+// sooner halves a time of the plan, to whole milliseconds, as often as it still goes wrong.
+func (s *shrinker) sooner(field func(*Plan) reflect.Value) {
+	v := field(&s.plan)
+	if v.Type() != reflect.TypeFor[time.Duration]() {
+		return
+	}
+	half := func(p *Plan) { field(p).SetInt(int64(time.Duration(v.Int() / 2).Truncate(time.Millisecond))) }
+	for time.Duration(v.Int()) > time.Millisecond && s.try(half) {
+		v = field(&s.plan)
 	}
 }
 
@@ -117,6 +131,23 @@ func (s *shrinker) queues() {
 			for i := range p.Replicas {
 				if p.Replicas[i].Queue > q {
 					p.Replicas[i].Queue--
+				}
+			}
+		})
+	}
+}
+
+// functions leaves out those that no queue invokes.
+func (s *shrinker) functions() {
+	for f := len(s.plan.Functions) - 1; f >= 0; f-- {
+		s.try(func(p *Plan) {
+			if slices.ContainsFunc(p.Queues, func(q Queue) bool { return q.Function == f }) {
+				return
+			}
+			p.Functions = slices.Delete(p.Functions, f, f+1)
+			for i := range p.Queues {
+				if p.Queues[i].Function > f {
+					p.Queues[i].Function--
 				}
 			}
 		})

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -25,7 +27,9 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // a fifth of the processor time
+	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(300 << 20)
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/sqsbatch/sqsbatch/test/simulate.leftBehind"))
 }
 
@@ -33,7 +37,8 @@ func TestMain(m *testing.M) {
 //
 //	go test ./test/simulate -run '^TestSimulate$' -count=1 -v -args -seed=1 -histories=10000
 func TestSimulate(t *testing.T) {
-	random.Histories{Few: 60, Many: 60, AtOnce: 2, Expect: expected(), Enough: 5000, Run: func(t *testing.T, seed uint64, seen random.Seen) {
+	began := time.Now()
+	seen := random.Histories{Few: 60, Many: 60, Processes: true, Expect: expected(), Enough: 5000, Run: func(t *testing.T, seed uint64, seen random.Seen) {
 		p := Generate(seed)
 		if *mode != "" && (*mode == "poll") != p.Polls() {
 			return
@@ -54,40 +59,37 @@ func TestSimulate(t *testing.T) {
 		}
 		coverage{seen}.history(h)
 	}}.Check(t)
+	if seen != nil && *ledgerFile != "" && !t.Failed() {
+		addTo(t, *ledgerFile, seen, time.Since(began))
+	}
 }
 
-const (
-	// shrinkRuns is how often a smaller plan is carried out before it counts
-	// as good, and shrinkTries how many smaller plans are tried.
-	shrinkRuns  = 3
-	shrinkTries = 300
-)
+// shrinkTries is how many smaller plans are tried.
+const shrinkTries = 500
 
-// explain shrinks a plan that went wrong, and tells what is left.
+// explain shrinks a plan that went wrong, keeps its history in a file, and tells what is left.
 func explain(t *testing.T, h *History, v Violation, mutant Mutant) string {
 	tries := shrinkTries
 	if !*shrink {
 		tries = 0
 	}
+	seed := h.Plan.Seed
 	smaller := Shrink(h.Plan, tries, func(p Plan) bool {
-		for range shrinkRuns {
-			again, err := RunInBubble(t, p, mutant)
-			if err != nil {
-				return false // it makes no sense
-			}
-			for _, w := range Check(again) {
-				if w.Invariant == v.Invariant {
-					h, v = again, w
-					return true
-				}
-			}
+		again, err := RunInBubble(t, p, mutant)
+		if err != nil {
+			return false // it makes no sense
 		}
-		return false
+		violations := Check(again)
+		k := slices.IndexFunc(violations, func(w Violation) bool { return w.Invariant == v.Invariant })
+		if k >= 0 {
+			h, v = again, violations[k]
+		}
+		return k >= 0
 	})
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, %s: %s (at %s)\n\n", smaller.Seed, v.Invariant, v.Text, since(h.Began, v.At))
+	fmt.Fprintf(&b, "seed %d, %s: %s (at %s)\n\n", seed, v.Invariant, v.Text, since(h.Began, v.At))
 	fmt.Fprintf(&b, "The smallest plan that was found:\n%v\nWhat happened:\n%s\n", smaller, h.Timeline(v.At, *lines))
-	fmt.Fprintf(&b, "Again: make simulate SEED=%d HISTORIES=1\n", smaller.Seed)
+	fmt.Fprintf(&b, "Again: make simulate SEED=%d HISTORIES=1\nAll of it: %s\n", seed, keep(t, seed, h, v))
 	return b.String()
 }
 
@@ -105,8 +107,10 @@ func TestASeedGivesOnePlan(t *testing.T) {
 
 // What is printed of a history that went wrong names the invariant, the message and the command, and is short.
 func TestExplain(t *testing.T) {
+	defer func(folder string) { *failed = folder }(*failed)
+	*failed = t.TempDir()
 	broken := respond(func(report, event) report { return report{BatchItemFailures: []failure{}} })
-	for seed := range uint64(within) {
+	for seed := uint64(8); seed < within; seed++ { // the one before has many messages
 		h, err := RunInBubble(t, Generate(seed), broken)
 		if err != nil {
 			t.Fatal(err)
@@ -117,7 +121,7 @@ func TestExplain(t *testing.T) {
 			continue
 		}
 		text := explain(t, h, violations[k], broken)
-		for _, want := range []string{string(DeletedOnlyWhenDone), "event deleted:", "handling started:", "make simulate SEED="} {
+		for _, want := range []string{string(DeletedOnlyWhenDone), " deletes record ", "handler starts record ", "make simulate SEED="} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%q is missing in\n%s", want, text)
 			}
@@ -125,6 +129,15 @@ func TestExplain(t *testing.T) {
 		if n := strings.Count(text, "\n"); n > *lines+20 {
 			t.Errorf("%d lines:\n%s", n, text)
 		}
+		// The file has all that it takes to have it again.
+		_, file, _ := strings.Cut(strings.TrimSpace(text), "All of it: ")
+		if h, err = RunInBubble(t, kept(t, file), broken); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(Check(h), func(v Violation) bool { return v.Invariant == DeletedOnlyWhenDone }) {
+			t.Errorf("%s does not go wrong again", file)
+		}
+		t.Log(text)
 		return
 	}
 	t.Error("nothing went wrong")

@@ -3,38 +3,56 @@ package simulate
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 )
 
-// Timeline prints a history, a line for each moment of what is in it, most of them at most:
-// those around a time, three quarters of them before it.
+// Timeline tells a history, a line for each moment, most of them at most: those around a time,
+// three quarters of them before it. Records have the numbers of the plan's messages.
 func (h *History) Timeline(around time.Time, most int) string {
 	t := timeline{}
-	value := reflect.ValueOf(*h)
-	for i := range value.NumField() {
-		name, part := value.Type().Field(i).Name, value.Field(i)
-		switch {
-		case name == "Healed" && h.Healed.Came():
-			t.lines = append(t.lines, line{h.Healed, "healed: faults end, handlers succeed"})
-		case part.Kind() == reflect.Slice && name != "Dead" && name != "Panicked":
-			for k := range part.Len() {
-				of := reflect.Indirect(part.Index(k))
-				t.add(strings.ToLower(of.Type().Name()), of)
-			}
-		}
+	t.at(h.Healed, "faults end, and handlers succeed from now on")
+	for _, e := range h.Events {
+		t.at(e.Moment, "SQS     %s", eventText(e))
 	}
-	for _, w := range h.works() {
-		for _, call := range w.Calls {
-			t.add("call", reflect.ValueOf(*call))
+	for _, g := range h.Handlings {
+		who := worker(g.Process, g.Invocation)
+		t.at(g.Started, "%s handler starts record %d, attempt %d", who, g.Number, g.Attempt)
+		t.at(g.Canceled, "%s context of record %d ends, and its handler still runs", who, g.Number)
+		t.at(g.Ended, "%s handler of record %d ends: %s%s", who, g.Number, g.End, because(g.Err))
+	}
+	for _, k := range h.Tasks {
+		t.at(k.Started, "%s guard lets record %d work on key %s", worker(k.Process, k.Invocation), k.Number, k.Key)
+		t.at(k.Ended, "%s work of record %d on key %s ends: %s", worker(k.Process, k.Invocation), k.Number, k.Key, k.End)
+	}
+	for _, c := range h.StoreCalls {
+		t.at(c.Began, "store   %s of key %s for %s%s", c.Operation, c.Key, c.Receipt, struck(string(c.Struck)))
+		t.at(c.Ended, "store   %s of key %s for %s is answered: %v%s", c.Operation, c.Key, c.Receipt, c.State, because(c.Err))
+	}
+	for _, i := range h.Invocations {
+		who := worker(nil, i)
+		var records []string
+		for _, r := range i.Records {
+			records = append(records, r.ReceiptHandle)
 		}
+		t.at(i.Began, "%s begins in environment %d, with %s", who, i.Environment, strings.Join(records, ", "))
+		t.at(i.Answered, "%s answers %s%s", who, i.Response, because(i.Err))
+		t.at(i.Ended, "Lambda  has settled what invocation %d answered", i.Number)
+		t.end(&i.Work, who, i.How)
 	}
 	for _, p := range h.Processes {
+		who := worker(p, nil)
+		t.at(p.Began, "%s starts, of replica %d, for queue %s", who, p.Replica, p.Queue)
+		t.at(p.Stopping, "%s is asked to stop: %s", who, p.How)
+		t.at(p.Returned, "%s has stopped%s", who, because(p.Err))
 		for _, pause := range p.Paused {
-			t.add(fmt.Sprintf("process %d paused", p.Number), reflect.ValueOf(*pause))
+			t.at(pause.From, "%s is paused", who)
+			t.at(pause.Until, "%s is resumed", who)
 		}
+		t.end(&p.Work, who, Crash)
 	}
 	slices.SortStableFunc(t.lines, func(a, b line) int { return cmp.Compare(a.Seq, b.Seq) })
 	at := 0
@@ -57,6 +75,43 @@ func (h *History) Timeline(around time.Time, most int) string {
 // since is a time of a history, to the microsecond.
 func since(began, at time.Time) string { return at.Sub(began).Round(time.Microsecond).String() }
 
+// worker names a process or an invocation.
+func worker(p *Process, i *Invocation) string {
+	if p != nil {
+		return fmt.Sprintf("process %d:", p.Number)
+	}
+	return fmt.Sprintf("invocation %d:", i.Number)
+}
+
+func because(err error) string {
+	if err == nil {
+		return ""
+	}
+	return " (" + text(err) + ")"
+}
+
+func struck(by string) string {
+	if by == "" {
+		return ""
+	}
+	return ", struck by " + by
+}
+
+// eventText says what happened to a message in SQS.
+func eventText(e Event) string {
+	switch e.Kind {
+	case sqs.Sent:
+		return fmt.Sprintf("has %s in %s", e.Body, e.Queue)
+	case sqs.Received:
+		return fmt.Sprintf("delivers %s of %s, receive %d, hidden for %v", e.Body, e.Queue, e.ReceiveCount, e.Visibility)
+	case sqs.Deleted:
+		return fmt.Sprintf("deletes %s of %s", e.Body, e.Queue)
+	case sqs.Redriven:
+		return fmt.Sprintf("moves %s of %s to its dead-letter queue", e.Body, e.Queue)
+	}
+	return fmt.Sprintf("%s of %s of %s: %v", e.Kind, e.Body, e.Queue, e.Visibility)
+}
+
 // names has numbers in place of the bodies, ids and receipt handles of messages.
 func (h *History) names() *strings.Replacer {
 	numbers := map[string]int{}
@@ -67,7 +122,7 @@ func (h *History) names() *strings.Replacer {
 	for _, e := range h.Events {
 		for _, of := range []string{e.Body, e.MessageID, e.ReceiptHandle} {
 			if of != "" {
-				pairs = append(pairs, of, fmt.Sprint("message ", numbers[e.Body]))
+				pairs = append(pairs, of, fmt.Sprint("record ", numbers[e.Body]))
 			}
 		}
 	}
@@ -81,36 +136,37 @@ type line struct {
 	text string
 }
 
-// obvious are fields that other fields or other lines have.
-const obvious = "QueueURL MessageID DeduplicationID SequenceNumber Seq ID Owner"
+// at adds a line for a moment, if it came.
+func (t *timeline) at(m Moment, format string, args ...any) {
+	if m.Came() {
+		t.lines = append(t.lines, line{m, fmt.Sprintf(format, args...)})
+	}
+}
 
-// add has a line for each moment of a part of the history, with its other fields.
-func (t *timeline) add(kind string, part reflect.Value) {
-	var moments []line
-	text := ""
-	for _, f := range reflect.VisibleFields(part.Type()) {
-		v, err := part.FieldByIndexErr(f.Index)
-		if err != nil || !f.IsExported() || v.IsZero() || slices.Contains(strings.Fields(obvious), f.Name) {
-			continue
-		}
-		switch of := v.Interface().(type) {
-		case Moment:
-			moments = append(moments, line{of, f.Name})
-		case []byte:
-			text += fmt.Sprintf(" %s=%s", f.Name, of)
-		case []Entry, []string, error:
-			text += fmt.Sprintf(" %s=%v", f.Name, of)
-		default:
-			if k := v.Kind(); k < reflect.Array || k == reflect.String {
-				text += fmt.Sprintf(" %s=%v", f.Name, of)
+// end adds the death, the calls and the outcomes of a process or an invocation.
+func (t *timeline) end(w *Work, who string, how Ending) {
+	t.at(w.Killed, "%s dies: %s", who, how)
+	for _, c := range w.Calls {
+		about := c.Queue
+		for _, e := range c.Entries {
+			about += ", " + cmp.Or(e.Body, e.Receipt)
+			if c.Operation == "ChangeMessageVisibilityBatch" {
+				about += fmt.Sprintf(" for %d s", e.Seconds)
 			}
 		}
-	}
-	for _, m := range moments {
-		what := strings.ToLower(m.text)
-		if e, is := part.Interface().(Event); is {
-			what = string(e.Kind)
+		t.at(c.Began, "%s calls %s of %s%s", who, c.Operation, about, struck(string(c.Broken)))
+		answer := cmp.Or(c.Err, "ok")
+		for _, receipt := range c.Got {
+			answer += ", " + receipt
 		}
-		t.lines = append(t.lines, line{m.Moment, kind + " " + what + ":" + text})
+		for _, e := range c.Entries {
+			if e.Code != "" {
+				answer += fmt.Sprintf(", %s: %s", cmp.Or(e.Body, e.Receipt), e.Code)
+			}
+		}
+		t.at(c.Ended, "%s %s is answered: %s", who, c.Operation, answer)
+	}
+	for _, o := range w.Results {
+		t.at(o.Settled, "%s reports %s of %s", who, o.Outcome, o.Receipt)
 	}
 }

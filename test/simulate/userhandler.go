@@ -57,12 +57,14 @@ func (u *user) watch(next batch.Handler) batch.Handler {
 		if _, own := runner.From(ctx); !own {
 			return u.watchBehind(ctx, r, next)
 		}
+		u.w.turns.wait(u.env.turn(r.ReceiptHandle + "starts"))
 		h := u.start(ctx, r)
 		if h == nil {
 			return errDead
 		}
 		if h.Process != nil {
 			defer context.AfterFunc(ctx, func() {
+				u.w.turns.wait(u.env.turn(r.ReceiptHandle + "cancel"))
 				u.env.alive(func() {
 					if !h.Ended.Came() {
 						h.Canceled = u.moment()
@@ -73,6 +75,7 @@ func (u *user) watch(next batch.Handler) batch.Handler {
 		before := 0
 		u.locked(func() { before = u.acts[r.MessageID] })
 		err := handle(context.WithValue(ctx, handlingKey{}, h), r, next, func(end End, err error) {
+			u.w.turns.wait(u.env.turn(h.Receipt + "returns"))
 			u.locked(func() { delete(u.running, h.Receipt) })
 			u.env.alive(func() { h.Ended, h.End, h.Err = u.moment(), end, err })
 		})
@@ -92,6 +95,7 @@ func (u *user) watchBehind(ctx context.Context, r batch.Record, next batch.Handl
 	if u.locked(func() { written = u.acts[r.MessageID] > 0 }); !written || fmt.Sprint(err) == "bulk: the record was only decoded, since its turn did not come" { // an error's own method may panic
 		return err
 	}
+	u.w.turns.wait(u.env.turn(r.ReceiptHandle + "starts behind"))
 	h := u.start(ctx, r)
 	if h == nil {
 		return errDead
@@ -180,11 +184,15 @@ func (u *user) do(ctx context.Context, number, attempt int) error {
 		select {
 		case <-timer.C:
 		case <-u.env.ctx.Done():
-			return errDead
 		case <-done:
-			if a.Verb == Late {
-				return nil
-			}
+		}
+		u.w.turns.wait(u.env.turn(fmt.Sprint(number, "acts")))
+		switch {
+		case u.env.isDead():
+			return errDead
+		case a.Heeds && ctx.Err() != nil && a.Verb == Late:
+			return nil
+		case a.Heeds && ctx.Err() != nil:
 			return fmt.Errorf("gave up: %w", ctx.Err())
 		}
 	}
