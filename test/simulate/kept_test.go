@@ -1,7 +1,9 @@
 package simulate
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -39,12 +41,18 @@ func keep(t *testing.T, seed uint64, h *History, v Violation) string {
 		err = os.MkdirAll(*failed, 0o777)
 	}
 	if err == nil {
-		err = os.WriteFile(name, []byte(text), 0o666)
+		err = errors.Join(os.WriteFile(name, []byte(text), 0o666), writeRecord(strings.TrimSuffix(name, "txt")+"jsonl", h, v))
 	}
 	if err != nil {
 		t.Error(err)
 	}
 	return name
+}
+
+// writeRecord writes what sqsbatch play shows.
+func writeRecord(name string, h *History, violations ...Violation) error {
+	var text bytes.Buffer
+	return errors.Join(h.Record(&text, violations...), os.WriteFile(name, text.Bytes(), 0o666))
 }
 
 // TestAgain carries out the plan of a history that was kept:

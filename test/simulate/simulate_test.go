@@ -1,8 +1,6 @@
 package simulate
 
 import (
-	"bytes"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -49,8 +47,7 @@ func TestSimulate(t *testing.T) {
 		}
 		violations := Check(h)
 		if *record != "" {
-			var text bytes.Buffer
-			if err := errors.Join(h.Record(&text, violations...), os.WriteFile(*record, text.Bytes(), 0o644)); err != nil {
+			if err := writeRecord(*record, h, violations...); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -131,6 +128,9 @@ func TestExplain(t *testing.T) {
 		}
 		// The file has all that it takes to have it again.
 		_, file, _ := strings.Cut(strings.TrimSpace(text), "All of it: ")
+		if record, err := os.ReadFile(strings.TrimSuffix(file, "txt") + "jsonl"); err != nil || !strings.Contains(string(record), string(DeletedOnlyWhenDone)) {
+			t.Errorf("the recording is %.200s, %v", record, err)
+		}
 		if h, err = RunInBubble(t, kept(t, file), broken); err != nil {
 			t.Fatal(err)
 		}
