@@ -35,7 +35,7 @@ var emulatorOptions struct {
 
 func emulatorFlags(f *flag.FlagSet) {
 	f.Uint64Var(&emulatorOptions.seed, "seed", 1, "the seed of the first sequence of calls")
-	f.IntVar(&emulatorOptions.sequences, "sequences", 100, "how many sequences of calls each server gets")
+	f.IntVar(&emulatorOptions.sequences, "sequences", 40, "how many sequences of calls each server gets")
 	f.BoolVar(&emulatorOptions.update, "update", false, "write the differences that were found to the page")
 }
 
