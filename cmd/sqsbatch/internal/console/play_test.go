@@ -152,7 +152,7 @@ func TestPlay_ShowsEachMomentOfARun(t *testing.T) {
 
 // A history of the simulator can be looked at: what it has of each message is on the pages.
 func TestPlay_ShowsAHistoryOfTheSimulator(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(6) {
 		h, err := simulate.RunInBubble(t, simulate.Generate(seed), simulate.Mutant{})
 		if err != nil {
 			t.Fatal(err)
