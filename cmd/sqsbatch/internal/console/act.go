@@ -235,7 +235,8 @@ func (c *Console) replay(w http.ResponseWriter, r *http.Request) {
 	}
 	to := map[string][]string{}
 	for _, x := range bySent(list) {
-		to[policy.source(x)] = append(to[policy.source(x)], x.id)
+		source := policy.source(x)
+		to[source] = append(to[source], x.id)
 	}
 	c.mu.Unlock()
 	moved, errs := 0, []error(nil)

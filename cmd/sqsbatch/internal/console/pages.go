@@ -558,10 +558,11 @@ func (c *Console) deadPage(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	for _, x := range bySent(list) {
-		if l.policies[x.queue].source(x) != "" {
+		source := l.policies[x.queue].source(x)
+		if source != "" {
 			total[x.queue]++
 		}
-		key := [3]string{x.queue, l.policies[x.queue].source(x), x.deadReason()}
+		key := [3]string{x.queue, source, x.deadReason()}
 		g := index[key]
 		if g == nil {
 			g = &deadGroup{Queue: key[0], From: key[1], Reason: key[2]}

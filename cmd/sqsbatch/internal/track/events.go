@@ -77,29 +77,27 @@ type Record struct {
 	Repeats     bool `json:"-"`
 }
 
+// A recordLine is a Record in JSON.
+type recordLine struct {
+	Type string `json:"type"` // "record"
+	recordFields
+	Duration  *float64 `json:"durationMs"` // null if unknown
+	Allowed   *float64 `json:"allowedMs"`
+	VisibleIn *float64 `json:"visibleInMs"` // null if the record does not come back
+}
+
+type recordFields Record // without its methods
+
 // MarshalJSON writes a line of type "record".
 func (r Record) MarshalJSON() ([]byte, error) {
-	type fields Record // without this method
-	return marshal(struct {
-		Type string `json:"type"`
-		fields
-		Duration  *float64 `json:"durationMs"` // null if unknown
-		Allowed   *float64 `json:"allowedMs"`
-		VisibleIn *float64 `json:"visibleInMs"` // null if the record does not come back
-	}{"record", fields(r), known(r.Duration), known(r.Allowed), known(r.VisibleIn)})
+	return marshal(recordLine{"record", recordFields(r), known(r.Duration), known(r.Allowed), known(r.VisibleIn)})
 }
 
 // UnmarshalJSON reads such a line. Durations that it does not have are negative.
 func (r *Record) UnmarshalJSON(line []byte) error {
-	type fields Record
-	var read struct {
-		fields
-		Duration  *float64 `json:"durationMs"`
-		Allowed   *float64 `json:"allowedMs"`
-		VisibleIn *float64 `json:"visibleInMs"`
-	}
+	var read recordLine
 	err := json.Unmarshal(line, &read)
-	*r = Record(read.fields)
+	*r = Record(read.recordFields)
 	r.Duration, r.Allowed, r.VisibleIn, r.Age = duration(read.Duration), duration(read.Allowed), duration(read.VisibleIn), -1
 	return err
 }
@@ -128,16 +126,20 @@ type Ended struct {
 	AllFailed  string        `json:"allFailed,omitempty"` // the reason for which all records count as failed, though the function answered
 }
 
+// An endedLine is an Ended in JSON.
+type endedLine struct {
+	Type string `json:"type"` // "invocation"
+	endedFields
+	Duration *float64 `json:"durationMs"`
+	Timeout  *float64 `json:"timeoutMs"`
+	Init     *float64 `json:"initMs,omitempty"`
+}
+
+type endedFields Ended // without its methods
+
 // MarshalJSON writes a line of type "invocation".
 func (e Ended) MarshalJSON() ([]byte, error) {
-	type fields Ended // without this method
-	line := struct {
-		Type string `json:"type"`
-		fields
-		Duration *float64 `json:"durationMs"`
-		Timeout  *float64 `json:"timeoutMs"`
-		Init     *float64 `json:"initMs,omitempty"`
-	}{"invocation", fields(e), known(e.Duration), known(e.Timeout), nil}
+	line := endedLine{"invocation", endedFields(e), known(e.Duration), known(e.Timeout), nil}
 	if e.ColdStart {
 		line.Init = known(e.Init)
 	}
@@ -146,15 +148,9 @@ func (e Ended) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads such a line. Durations that it does not have are negative.
 func (e *Ended) UnmarshalJSON(line []byte) error {
-	type fields Ended
-	var read struct {
-		fields
-		Duration *float64 `json:"durationMs"`
-		Timeout  *float64 `json:"timeoutMs"`
-		Init     *float64 `json:"initMs"`
-	}
+	var read endedLine
 	err := json.Unmarshal(line, &read)
-	*e = Ended(read.fields)
+	*e = Ended(read.endedFields)
 	e.Duration, e.Timeout, e.Init = duration(read.Duration), duration(read.Timeout), duration(read.Init)
 	return err
 }
