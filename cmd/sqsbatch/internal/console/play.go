@@ -47,23 +47,40 @@ func (c *Console) seek(to int) {
 	}
 }
 
-// describe says what an entry is, and which messages it is about.
-func (e entry) describe() (text string, ids []string) {
+// messages are the ids of those that an entry is about.
+func (e entry) messages() []string {
 	switch what := e.what.(type) {
 	case sqs.Event:
-		text, ids = fmt.Sprintf("%s, queue %s", what.Kind, what.Queue), []string{what.MessageID}
 		if what.NewMessageID != "" {
-			ids = append(ids, what.NewMessageID)
+			return []string{what.MessageID, what.NewMessageID}
 		}
+		return []string{what.MessageID}
+	case track.Started:
+		return what.MessageIDs
+	case track.Record:
+		return []string{what.MessageID}
+	case track.Warning:
+		if what.MessageID != "" {
+			return []string{what.MessageID}
+		}
+	}
+	return nil
+}
+
+// describe says what an entry is.
+func (e entry) describe() (text string) {
+	switch what := e.what.(type) {
+	case sqs.Event:
+		text = fmt.Sprintf("%s, queue %s", what.Kind, what.Queue)
 	case sqs.Call:
 		text = fmt.Sprintf("call of %s, queue %s", what.Operation, what.Queue)
 		if what.Error != "" {
 			text += ": " + what.Error
 		}
 	case track.Started:
-		text, ids = fmt.Sprintf("invocation %d begins, with %s", what.Invocation, show.Count(len(what.MessageIDs), "record")), what.MessageIDs
+		text = fmt.Sprintf("invocation %d begins, with %s", what.Invocation, show.Count(len(what.MessageIDs), "record"))
 	case track.Record:
-		text, ids = fmt.Sprintf("outcome %s at attempt %d", what.Outcome, what.Attempt), []string{what.MessageID}
+		text = fmt.Sprintf("outcome %s at attempt %d", what.Outcome, what.Attempt)
 	case track.Ended:
 		text = fmt.Sprintf("invocation %d ends", what.Invocation)
 	case track.Process:
@@ -75,22 +92,19 @@ func (e entry) describe() (text string, ids []string) {
 		text = "a line of the log"
 	case track.Warning:
 		text = "warning: " + what.Text
-		if what.MessageID != "" {
-			ids = []string{what.MessageID}
-		}
 	case queueList:
 		text = "a queue is created, deleted, changed or paused"
 	case About:
 		text = "the run begins"
 	}
-	return cut(text), ids
+	return cut(text)
 }
 
 // step is the place of the next entry, or of the one before with -1. With an id only entries about
 // that message count. It is the place that it is given if there is none.
 func (p *player) step(way int, id string) int {
 	for to := p.at + way; to >= 1 && to <= len(p.entries); to += way {
-		if _, ids := p.entries[to-1].describe(); id == "" || slices.Contains(ids, id) {
+		if id == "" || slices.Contains(p.entries[to-1].messages(), id) {
 			return to
 		}
 	}
@@ -115,9 +129,9 @@ func (c *Console) playView() *playView {
 	if c.play == nil {
 		return nil
 	}
-	v := playView{At: c.play.at, Of: len(c.play.entries), Speed: c.play.speed, Time: c.play.now(), Speeds: speeds}
-	var ids []string
-	if v.What, ids = c.play.entries[c.play.at-1].describe(); len(ids) == 1 {
+	last := c.play.entries[c.play.at-1]
+	v := playView{At: c.play.at, Of: len(c.play.entries), Speed: c.play.speed, Time: last.at, What: last.describe(), Speeds: speeds}
+	if ids := last.messages(); len(ids) == 1 {
 		v.ID = ids[0]
 	}
 	return &v
