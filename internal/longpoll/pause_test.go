@@ -140,6 +140,25 @@ func TestPauseOfAMoment(t *testing.T) {
 	})
 }
 
+// A Resume soon after the receives of a pause were given up waits until SQS has noticed that: it
+// would hand messages to them otherwise.
+func TestResumeJustAfterAPause(t *testing.T) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
+		w.start()
+		w.after(5 * time.Second)
+		w.p.Pause()
+		w.after(210 * time.Millisecond)
+		calls := w.count(receiving)
+		w.p.Resume()
+		for _, want := range []int{0, 1} {
+			w.after(30 * time.Millisecond)
+			if n := w.count(receiving) - calls; n != want {
+				t.Errorf("%d receives began, want %d", n, want)
+			}
+		}
+	})
+}
+
 // However pauses follow each other, the last one ends all receives, as a stop does, and after the
 // last Resume there are as many as before.
 func TestPausesOneAfterAnother(t *testing.T) {

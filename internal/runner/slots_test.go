@@ -92,6 +92,9 @@ func TestSlots_AreSharedEqually(t *testing.T) {
 				if int(s.most.Load()) != test.slots {
 					t.Errorf("%d ran at a time, want %d", s.most.Load(), test.slots)
 				}
+				if u, half := one.r.Usable(50), (test.slots+1)/2; u != half {
+					t.Errorf("the one may count on %d slots, want %d", u, half)
+				}
 				one.Withdraw(batch.ErrStopped)
 				other.Withdraw(batch.ErrStopped)
 				time.Sleep(time.Minute)
@@ -225,4 +228,25 @@ func TestSlots_SlowQueues_QuickOneKeepsItsSlots(t *testing.T) {
 			time.Sleep(time.Minute)
 		})
 	}
+}
+
+// A slot that another runner leaves is not used by one that has been limited to fewer meanwhile.
+func TestSlots_LimitedWhileItWaits_SlotGoesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSharing(2)
+		one := s.add(t, "one", 1, 1, constant(time.Minute))
+		other := s.add(t, "other", 1, 1, constant(time.Second))
+		one.Add(many(5)...) // and waits for a slot
+		synctest.Wait()
+		one.Resume(1)
+		time.Sleep(2 * time.Second)
+		if n := one.Count().Running; n != 1 {
+			t.Errorf("%d run on one slot", n)
+		}
+		if other.r.Usable(50) == 0 {
+			t.Error("the other slot is not free")
+		}
+		one.Withdraw(batch.ErrStopped)
+		time.Sleep(time.Hour)
+	})
 }

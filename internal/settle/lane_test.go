@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -258,6 +259,59 @@ func TestSendsGivenUp_NoVisibilityIsSetOnceTheyAreShown(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		if n := late.Load(); n > 0 {
 			t.Errorf("%d calls after SQS has shown the records", n)
+		}
+	})
+}
+
+// When the owner hurries, tries follow each other closely, and a release is not postponed.
+func TestHurry_ShortPausesAndNothingPostponed(t *testing.T) {
+	inOwner(t, standardQueue, func(t *testing.T, q *testqueue.Queue, o *owner) {
+		q.Send("deleted", "released")
+		records := q.Receive(2)
+		if err := q.Server().Inject(emulator.Fault{Kind: emulator.Refused, Operation: opDelete}); err != nil {
+			t.Fatal(err)
+		}
+		o.do(func() {
+			o.Postpone(time.Now().Add(time.Hour))
+			o.Hurry()
+			o.Delete(failure(&records[0], batch.Verdict{}, time.Time{}))
+			o.Release(failure(&records[1], batch.Verdict{}, time.Time{}))
+		})
+		time.Sleep(10 * time.Second)
+		if !slices.ContainsFunc(q.Events(emulator.Returned), func(e emulator.Event) bool { return e.Body == "released" }) {
+			t.Error("the release was postponed")
+		}
+		tries := 0
+		for _, c := range q.Server().Calls() {
+			if c.Operation == opDelete {
+				tries++
+			}
+		}
+		if tries < 15 {
+			t.Errorf("%d tries in 10 s, want one in half a second at least", tries)
+		}
+		q.Server().ClearFaults()
+		time.Sleep(time.Second)
+	})
+}
+
+// Calls that SQS does not answer do not count as tries: when it answers again, a failure has all of them.
+func TestTries_CallsWithoutAnAnswerDoNotCount(t *testing.T) {
+	inOwner(t, standardQueue, func(t *testing.T, q *testqueue.Queue, o *owner) {
+		q.Send("fails")
+		record := q.Receive(1)[0]
+		if err := q.Server().Inject(
+			emulator.Fault{Kind: emulator.Refused, Operation: opVisibility, Times: 5},
+			emulator.Fault{Kind: emulator.EntryFailure, Operation: opVisibility, Times: 2, Code: "RequestThrottled"},
+		); err != nil {
+			t.Fatal(err)
+		}
+		o.do(func() {
+			o.Fail(failure(&record, batch.Verdict{}, time.Now().Add(time.Hour)))
+		})
+		time.Sleep(time.Minute)
+		if set := q.Events(emulator.Visibility); len(set) != 1 {
+			t.Errorf("its visibility was set %d times, want once", len(set))
 		}
 	})
 }
