@@ -120,12 +120,14 @@ type owned struct {
 	mu                 sync.Mutex
 	r                  *runner.Runner
 	finished, deciding []*runner.Delivery
+	wake               chan struct{}
 }
 
 func own(ctx context.Context, e *runner.Engine) *owned {
-	o := &owned{}
+	o := &owned{wake: make(chan struct{}, 1)}
 	o.r = e.NewRunner(ctx, runner.Options{
 		Lock:     &o.mu,
+		Wake:     o.wake,
 		Finished: func(d *runner.Delivery) { o.finished = append(o.finished, d) },
 		Decide:   func(d *runner.Delivery) { o.deciding = append(o.deciding, d) },
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -361,5 +362,96 @@ func TestRun_NoticesAHookThatReturnsLate(t *testing.T) {
 		if took := time.Since(began); took > 3400*time.Millisecond {
 			t.Errorf("Run took %v, want no longer than the hook", took)
 		}
+	})
+}
+
+// A record that was decided is over for its owner when its hook has returned.
+func TestResolve_OwnerIsWokenAfterASlowHook(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		slow := onFinish(func(context.Context, batch.Result) { time.Sleep(time.Second) })
+		e := newEngine(t, config{Concurrency: 1, Hooks: testhooks.Of(slow)}, func(context.Context, batch.Record) error {
+			return batch.Permanent(errors.New("no"))
+		})
+		o := own(t.Context(), e)
+		o.Add(chain("a", "b")...)
+		time.Sleep(time.Minute)
+		deciding := locked(o, func() []*runner.Delivery { return o.deciding })
+		if len(deciding) != 1 {
+			t.Fatalf("%d records wait for a decision, want one", len(deciding))
+		}
+		o.Withdraw(batch.ErrStopped)
+		o.Resolve(deciding[0], true)
+		for !o.Idle() {
+			select {
+			case <-o.wake:
+			case <-time.After(time.Minute):
+				t.Fatal("the owner is not woken")
+			}
+		}
+	})
+}
+
+// What a view says of a record comes from its owner.
+func TestView_LastAttemptAndHiddenFor(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		var last bool
+		var hidden time.Duration
+		e := newEngine(t, config{}, func(ctx context.Context, _ batch.Record) error {
+			view, ok := runner.From(ctx)
+			last, hidden = ok && view.LastAttempt(), view.HiddenFor()
+			return nil
+		})
+		for _, want := range []bool{true, false} {
+			var mu sync.Mutex
+			r := e.NewRunner(t.Context(), runner.Options{Lock: &mu, LastAttempt: func(*batch.Record) bool { return want }})
+			d := many(1)[0]
+			if want {
+				d.HiddenUntil = time.Now().Add(time.Minute)
+			}
+			mu.Lock()
+			r.Add(d)
+			mu.Unlock()
+			synctest.Wait()
+			if last != want || (hidden == time.Minute) != want || !want && hidden != 0 {
+				t.Errorf("the view says %v and %v, want %v", last, hidden, want)
+			}
+		}
+	})
+}
+
+// waiters are handlers that wait until no other record will join them.
+type waiters struct{ list []chan struct{} }
+
+func (w *waiters) Waiting() int { return len(w.list) }
+
+func (w *waiters) Idle() {
+	for _, end := range w.list {
+		close(end)
+	}
+	w.list = nil
+}
+
+// Handlers that wait for others go on when all slots wait, although more records are ready.
+func TestShared_IdleWhenAllSlotsWait(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		var mu sync.Mutex
+		engine := newEngine(t, config{Concurrency: 2}, func(ctx context.Context, _ batch.Record) error {
+			view, _ := runner.From(ctx)
+			end := make(chan struct{})
+			w := view.Shared("key", func() runner.Shared { return &waiters{} }).(*waiters)
+			mu.Lock()
+			w.list = append(w.list, end)
+			mu.Unlock()
+			view.Joined()
+			select {
+			case <-end:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		wantOutcomes(t, engine.Run(ctx, standard(3), runner.Options{Times: engine.Times(ctx), Lock: &mu}), batch.Succeeded, batch.Succeeded, batch.Succeeded)
 	})
 }

@@ -257,7 +257,6 @@ func (r *Runner) GiveUp() {
 	for _, d := range slices.Clone(r.deciding) {
 		d.Resolve(false)
 	}
-	r.checkIdle()
 }
 
 // Resolve ends the decision about d, if d is still Deciding. If the record is gone, the caller has set
@@ -276,5 +275,4 @@ func (d *Delivery) Resolve(gone bool) {
 	}
 	r.notifyAside(d)
 	r.addWorker()
-	r.checkIdle()
 }

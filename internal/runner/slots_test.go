@@ -250,3 +250,17 @@ func TestSlots_LimitedWhileItWaits_SlotGoesBack(t *testing.T) {
 		time.Sleep(time.Hour)
 	})
 }
+
+// A slot that another uses cannot be counted on, also if no record waits for it there.
+func TestSlots_UsableWhileTheOtherHasNoBacklog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSharing(4)
+		one := s.add(t, "one", 1, 0, random)
+		s.add(t, "other", 1, 1, constant(time.Minute))
+		synctest.Wait()
+		if u := one.r.Usable(50); u != 3 {
+			t.Errorf("the one may count on %d slots, want the three that are free", u)
+		}
+		time.Sleep(2 * time.Minute)
+	})
+}

@@ -163,7 +163,6 @@ func (b *Batch) Settle(results []batch.Result) {
 	s.lastTry = sooner(s.lastTry, time.Now().Add(patience))
 	defer time.AfterFunc(patience, s.stopAsks).Stop()
 	b.delete(results, batch.Outcome.OK)
-	s.Flush(true)
 	b.release(len(b.notStarted) == len(results))
 	b.wait()
 	// Dead letters, whose sends have ended. Even if there is no time left: a record that is not

@@ -11,6 +11,8 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
+	"github.com/sqsbatch/sqsbatch/internal/runner"
+	"github.com/sqsbatch/sqsbatch/internal/settle"
 	"github.com/sqsbatch/sqsbatch/test/testqueue"
 )
 
@@ -40,6 +42,7 @@ func TestAbandonedRecord_VisibilityIsNotShortened(t *testing.T) {
 	}{
 		"the visibility timeout is longer":       {10 * time.Second, false, 0},
 		"the backoff ends before it":             {4*time.Minute + 31*time.Second, false, 0},
+		"the backoff ends after it":              {4*time.Minute + 45*time.Second, false, 4*time.Minute + 45*time.Second},
 		"the backoff is longer":                  {6 * time.Minute, false, 6 * time.Minute},
 		"the visibility timeout is not known":    {10 * time.Second, true, 0},
 		"even where the backoff would be longer": {6 * time.Minute, true, 0},
@@ -194,5 +197,46 @@ func TestNoTimeToDeleteDeadLetter_ResultSaysSo(t *testing.T) {
 			}
 		}
 		f.warnedOnce("there was no time left", "will be delivered again")
+	})
+}
+
+// A function that knows nothing of its queue yet asks before it says that an attempt is the last.
+func TestLastAttempt_FirstInvocationAsks(t *testing.T) {
+	inBubble(t, standardQueue, func(f *fixture) {
+		f.set("RedrivePolicy", `{"maxReceiveCount":2,"deadLetterTargetArn":"`+f.DeadLetterARN+`"}`)
+		f.Send("a")
+		f.Receive(1)
+		time.Sleep(time.Hour)
+		cfg := f.settling
+		cfg.Client = clientOf(f)
+		records := f.Receive(1)
+		b := settle.New(cfg).Begin(context.Background(), records, time.Time{})
+		if !b.Options(runner.Times{}).LastAttempt(&records[0]) {
+			t.Error("attempt 2 of 2 is not the last one")
+		}
+		b.Settle([]batch.Result{{Record: &records[0], Outcome: batch.Succeeded}})
+	})
+}
+
+// After a crash, handlers wait for SQS for a quarter of the time that is left, while it does not answer
+// the call that lets their records come back at different times.
+func TestApart_WaitsForAQuarterOfTheTime(t *testing.T) {
+	inBubble(t, standardQueue, func(f *fixture) {
+		f.settling.MaxReceiveCount = 5
+		cfg := f.settling
+		cfg.Client = clientOf(f)
+		f.Send("a", "b")
+		for range 2 {
+			f.Receive(2)
+			time.Sleep(time.Hour)
+		}
+		f.Fault = hanging(opVisibility)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		began := time.Now()
+		_, err := settle.New(cfg).Apart(ctx, f.Receive(2), time.Minute, func(batch.Call) {})
+		if took := time.Since(began); err == nil || took != 500*time.Millisecond {
+			t.Errorf("it took %v, %v", took, err)
+		}
 	})
 }

@@ -38,7 +38,7 @@ import (
 var packages = []string{"batch", "partialfailure", "internal/runner", "internal/settle", "internal/longpoll", "handler"}
 
 // others are packages whose tests run last.
-var others = []string{"bulk", "test/simulate"}
+var others = []string{"bulk", "idempotency", "test/simulate"}
 
 const module = "github.com/sqsbatch/sqsbatch/"
 
