@@ -2,6 +2,7 @@ package longpoll_test
 
 import (
 	"context"
+	"net/http"
 	"strconv"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/emulator/sqs"
 	"github.com/sqsbatch/sqsbatch/internal/longpoll"
+	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
 
 // brief is how long a stop may take in addition to running handlers.
@@ -41,6 +43,41 @@ func TestStopWhenIdle_DoesNotWaitForTheReceive(t *testing.T) {
 			w.after(7 * time.Second)
 			w.stopWithin(brief)
 		})
+	}
+}
+
+// After a full receive the next one may be about to return messages. A stop waits for it ten times as
+// long as the full one took, within limits, and no message is hidden from others.
+func TestStopAfterAFullReceive(t *testing.T) {
+	for _, test := range []struct{ takes, least, most time.Duration }{
+		{5 * time.Millisecond, 300 * time.Millisecond, 500 * time.Millisecond},
+		{100 * time.Millisecond, 800 * time.Millisecond, time.Second},
+		{400 * time.Millisecond, 1400 * time.Millisecond, 2 * time.Second},
+	} {
+		for _, more := range []int{0, 10} {
+			inWorld(t, standardQueue, ok, nil, func(w *world) {
+				w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
+					if operation != receiving {
+						return nil, nil
+					}
+					answer, err := w.Server().HTTPClient().Transport.RoundTrip(r) // carried out, also if the client leaves now
+					if !sleep.For(r.Context(), test.takes) {
+						return nil, r.Context().Err()
+					}
+					return answer, err
+				}
+				w.Send(numbered(10+more, "")...)
+				w.start()
+				w.after(test.takes + 10*time.Millisecond) // the next receive is open
+				took := w.stop()
+				if n := w.visible() + w.deleted(); n != 10+more {
+					t.Errorf("receives take %v: %d of %d messages are deleted or visible", test.takes, n, 10+more)
+				}
+				if more == 0 && (took < test.least || took > test.most) {
+					t.Errorf("receives take %v: the stop took %v, want %v to %v", test.takes, took, test.least, test.most)
+				}
+			})
+		}
 	}
 }
 

@@ -13,14 +13,15 @@ import (
 type intake struct {
 	ctx        context.Context // context of the open receives
 	abandon    context.CancelFunc
-	calls      int       // open receives
-	reserved   int       // messages that they may return
-	parallel   int       // how many may be open; it grows while they come back full
-	unanswered []attempt // attempts to make again
-	notBefore  time.Time // no receive may begin before
-	answered   time.Time // when the latest one was answered
-	begun      time.Time // when the latest one began
-	full       bool      // the latest answer had as many messages as were asked for, so there are more
+	calls      int           // open receives
+	reserved   int           // messages that they may return
+	parallel   int           // how many may be open; it grows while they come back full
+	unanswered []attempt     // attempts to make again
+	notBefore  time.Time     // no receive may begin before
+	answered   time.Time     // when the latest one was answered
+	begun      time.Time     // when the latest one began
+	full       bool          // the latest answer had as many messages as were asked for, so there are more
+	took       time.Duration // from the beginning of that receive to its answer
 	// endBy is when open receives are abandoned, and after that, when SQS has noticed it.
 	// It is zero as long as receives may begin.
 	endBy time.Time
@@ -60,8 +61,11 @@ const (
 	// pause.
 	receiveGrace = 200 * time.Millisecond
 	// fullGrace is how long after its start a receive may be answered after a stop or a
-	// pause, if the answer before it was full: it may be about to return messages.
-	fullGrace = 2 * time.Second
+	// pause, if the answer before it was full: it may be about to return messages. It is ten
+	// times what that answer took, within these limits: SQS answers in "tens or low hundreds of
+	// milliseconds" ("Amazon SQS FAQs").
+	leastFullGrace = 500 * time.Millisecond
+	mostFullGrace  = 2 * time.Second
 	// noticeTime is how long SQS may take to notice that the client of a receive is gone.
 	noticeTime = 50 * time.Millisecond
 )
@@ -73,7 +77,14 @@ func (in *intake) endSoon(now time.Time) {
 		return
 	}
 	in.endBy = now.Add(receiveGrace)
-	if late := in.begun.Add(fullGrace); late.After(in.endBy) && (in.full || in.answered.IsZero()) {
+	grace := time.Duration(0)
+	switch {
+	case in.answered.IsZero():
+		grace = mostFullGrace
+	case in.full:
+		grace = min(max(leastFullGrace, 10*in.took), mostFullGrace)
+	}
+	if late := in.begun.Add(grace); late.After(in.endBy) {
 		in.endBy = late
 	}
 }

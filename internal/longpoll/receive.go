@@ -131,7 +131,7 @@ func (p *Poller) receive(ctx context.Context, input *sqs.ReceiveMessageInput, a 
 			p.receiveFailed(ctx, a, err)
 			return
 		}
-		p.received(messages, n, now, hidden)
+		p.received(messages, n, began, now, hidden)
 		if len(messages) == 0 && wait > 0 {
 			p.intake.notBefore = began.Add(emptyInterval)
 			if p.cfg.UntilEmpty && len(p.load.byID) == 0 && p.intake.calls == 0 {
@@ -168,12 +168,12 @@ const attemptAttribute = string(types.MessageSystemAttributeNameApproximateRecei
 
 // received handles the messages of a receive that asked for n. Some of them are hidden for
 // longer than the others.
-func (p *Poller) received(messages []types.Message, n int, now time.Time, a apart) {
+func (p *Poller) received(messages []types.Message, n int, began, now time.Time, a apart) {
 	in := &p.intake
 	if in.answered.IsZero() {
 		close(p.started)
 	}
-	in.answered, in.full, in.notBefore = now, len(messages) == n, time.Time{}
+	in.answered, in.took, in.full, in.notBefore = now, now.Sub(began), len(messages) == n, time.Time{}
 	p.works(&p.trouble.receiving, "receiving")
 	if !in.full { // the queue is empty, or SQS did not query all of its servers
 		in.parallel = max(1, in.parallel/2)
