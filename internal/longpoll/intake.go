@@ -62,8 +62,7 @@ const (
 	receiveGrace = 200 * time.Millisecond
 	// fullGrace is how long after its start a receive may be answered after a stop or a
 	// pause, if the answer before it was full: it may be about to return messages. It is ten
-	// times what that answer took, within these limits: SQS answers in "tens or low hundreds of
-	// milliseconds" ("Amazon SQS FAQs").
+	// times what that answer took, within these limits.
 	leastFullGrace = 500 * time.Millisecond
 	mostFullGrace  = 2 * time.Second
 	// noticeTime is how long SQS may take to notice that the client of a receive is gone.
