@@ -219,14 +219,15 @@ func TestQueueThatDoesNotSayItsAttributes_DelaysACallOnce(t *testing.T) {
 	})
 }
 
-// aged are records of which the first fails, at an age and attempt.
+// aged are records of which two fail, at an attempt; the older one is of that age.
 func (f *fixture) aged(age time.Duration, attempt int) []batch.Record {
 	f.t.Helper()
-	f.Send("fail", "ok")
+	f.Send("fail", "fail", "ok")
 	records := f.Receive(10)
 	for i := range records {
 		records[i].SentAt, records[i].Attempt = time.Now().Add(-age), attempt
 	}
+	records[0].SentAt = records[0].SentAt.Add(time.Second) // the second is the oldest
 	return records
 }
 

@@ -28,6 +28,8 @@ type owner struct {
 	events chan func()
 	end    context.CancelFunc
 	ended  sync.WaitGroup
+	// deleted are the errors of the deletes that SQS has answered.
+	deleted []error
 }
 
 func newOwner(t *testing.T, q *testqueue.Queue, cfg settle.Config) *owner {
@@ -43,7 +45,8 @@ func newOwner(t *testing.T, q *testqueue.Queue, cfg settle.Config) *owner {
 			case <-ctx.Done():
 			}
 		},
-		Called: func(batch.Call) {}, Warn: func(batch.Warning) {}, Deleted: func([]*runner.Delivery, []error) {}, Settled: func(*runner.Delivery) {},
+		Called: func(batch.Call) {}, Warn: func(batch.Warning) {}, Deleted: func(_ []*runner.Delivery, errs []error) { o.deleted = append(o.deleted, errs...) },
+		Settled: func(*runner.Delivery) {},
 	})
 	o.ended.Go(func() {
 		for {
@@ -313,5 +316,32 @@ func TestTries_CallsWithoutAnAnswerDoNotCount(t *testing.T) {
 		if set := q.Events(emulator.Visibility); len(set) != 1 {
 			t.Errorf("its visibility was set %d times, want once", len(set))
 		}
+	})
+}
+
+// A record is delivered again before SQS answers its delete, and refuses the handle, which is an old
+// one now: it is deleted with the new one, and no delete has failed.
+func TestDelete_OldHandleRefusedIsNoFailure(t *testing.T) {
+	inOwner(t, standardQueue, func(t *testing.T, q *testqueue.Queue, o *owner) {
+		q.Send("a")
+		first := q.Receive(1)[0]
+		time.Sleep(time.Hour)
+		again := q.Receive(1)[0]
+		if err := q.Server().Inject(
+			emulator.Fault{Kind: emulator.Latency, Operation: opDelete, Latency: time.Second},
+			emulator.Fault{Kind: emulator.EntryFailure, Operation: opDelete, Times: 1, Code: "ReceiptHandleIsInvalid"},
+		); err != nil {
+			t.Fatal(err)
+		}
+		d := failure(&first, batch.Verdict{}, time.Time{})
+		o.do(func() { o.Delete(d) })
+		time.Sleep(500 * time.Millisecond)
+		o.do(func() { d.Latest = &again })
+		time.Sleep(10 * time.Second)
+		o.do(func() {
+			if !slices.Equal(o.deleted, []error{nil, nil}) || len(q.Events(emulator.Deleted)) != 1 {
+				t.Errorf("deletes ended with %v", o.deleted)
+			}
+		})
 	})
 }

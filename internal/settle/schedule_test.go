@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -49,6 +50,32 @@ func draws(s *settle.Policy, attempt int) []time.Duration {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// Receives that were no attempts have used up attempts of the schedule, but not its time: before the
+// last attempt a record waits until the outage is over, counted from its first receive.
+func TestBackoff_BeforeTheLastAttemptIsTheRestOfTheOutage(t *testing.T) {
+	s := newSettler(t, time.Hour, 5)
+	now := time.Now()
+	for _, c := range []struct {
+		attempt     int
+		first       time.Time
+		least, most time.Duration
+	}{
+		{4, now, time.Hour, 90 * time.Minute},
+		{4, now.Add(-time.Minute), 59 * time.Minute, 89 * time.Minute},
+		{4, now.Add(time.Minute), time.Hour, 90 * time.Minute}, // clocks differ
+		{4, time.Time{}, 30 * time.Minute, 59 * time.Minute},   // it is not known
+		{3, now, time.Minute, 20 * time.Minute},
+	} {
+		shortest := time.Duration(math.MaxInt64)
+		for i := range 400 {
+			shortest = min(shortest, s.Backoff(&batch.Record{MessageID: fmt.Sprint(i), Attempt: c.attempt, FirstReceivedAt: c.first, QueueARN: standardARN}, now))
+		}
+		if shortest < c.least || shortest > c.most {
+			t.Errorf("attempt %d, first received at %v: %v, want %v to %v", c.attempt, c.first.Sub(now), shortest, c.least, c.most)
+		}
+	}
 }
 
 func TestDelays_AddUpToTheOutage(t *testing.T) {
