@@ -119,6 +119,39 @@ func TestAbortWhileAReceiveIsOpen(t *testing.T) {
 	})
 }
 
+// A record that is tried and succeeds ends the trial: the others start then, and not at the trial's end.
+// A success of a record that was started before the abort says nothing.
+func TestTrialEndsWithItsRecord(t *testing.T) {
+	h := func(_ context.Context, r batch.Record) error {
+		switch {
+		case r.Body == "aborts" && r.Attempt == 1:
+			return batch.Abort(time.Minute, errors.New("down")) // until 61 s, the trial until 71 s
+		case r.Body == "slow":
+			time.Sleep(65 * time.Second) // until 65 s
+		default:
+			time.Sleep(3 * time.Second) // one is tried until 68 s, when no other runs
+		}
+		return nil
+	}
+	inWorld(t, standardQueue, h, nil, func(w *world) {
+		w.Send("slow")
+		w.start()
+		w.after(time.Second)
+		w.Send("aborts")
+		w.after(time.Second)
+		w.Send(numbered(5, "")...)
+		for _, test := range []struct {
+			at      float64
+			handled int
+		}{{60, 2}, {67, 3}, {69, 3 + 5}} {
+			w.after(time.Duration(test.at-w.seconds()) * time.Second)
+			if n := len(w.bodies()); n != test.handled {
+				t.Errorf("after %.0f s %d were started, want %d", test.at, n, test.handled)
+			}
+		}
+	})
+}
+
 // After the time of an abort one record is tried. What waits for the end of an
 // outage keeps its attempts.
 func TestAbortIsFollowedByAProbe(t *testing.T) {

@@ -34,8 +34,6 @@ func (p *Poller) beginStop() {
 	p.stop() // handlers see it, see batch.Stopping
 	now := time.Now()
 	p.phase, p.phaseEnds = draining, now.Add(p.cfg.DrainLimit)
-	p.startOrPause(now)
-	p.releaseWaiting(now)
 	p.settler.Hurry() // settle now, since there is no time later
 }
 

@@ -2,6 +2,7 @@ package longpoll_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"sync"
@@ -46,6 +47,20 @@ func TestStopWhenIdle_DoesNotWaitForTheReceive(t *testing.T) {
 	}
 }
 
+// answersLate has receives carried out, and answered after d. Their clients may have left then.
+func answersLate(w *world, d time.Duration) func(string, *http.Request) (*http.Response, error) {
+	return func(operation string, r *http.Request) (*http.Response, error) {
+		if operation != receiving {
+			return nil, nil
+		}
+		answer, err := w.Server().HTTPClient().Transport.RoundTrip(r)
+		if !sleep.For(r.Context(), d) {
+			return nil, r.Context().Err()
+		}
+		return answer, err
+	}
+}
+
 // After a full receive the next one may be about to return messages. A stop waits for it ten times as
 // long as the full one took, within limits, and no message is hidden from others.
 func TestStopAfterAFullReceive(t *testing.T) {
@@ -56,16 +71,7 @@ func TestStopAfterAFullReceive(t *testing.T) {
 	} {
 		for _, more := range []int{0, 10} {
 			inWorld(t, standardQueue, ok, nil, func(w *world) {
-				w.Fault = func(operation string, r *http.Request) (*http.Response, error) {
-					if operation != receiving {
-						return nil, nil
-					}
-					answer, err := w.Server().HTTPClient().Transport.RoundTrip(r) // carried out, also if the client leaves now
-					if !sleep.For(r.Context(), test.takes) {
-						return nil, r.Context().Err()
-					}
-					return answer, err
-				}
+				w.Fault = answersLate(w, test.takes)
 				w.Send(numbered(10+more, "")...)
 				w.start()
 				w.after(test.takes + 10*time.Millisecond) // the next receive is open
@@ -274,6 +280,7 @@ func TestShutdownBeforeRun_RunReceivesNothing(t *testing.T) {
 		if calls := w.Calls(); len(calls) != 0 {
 			t.Errorf("Run by a context that has ended called %v", calls)
 		}
+		w.wantState("stopped")
 	})
 }
 
@@ -290,5 +297,44 @@ func TestShutdownWhileStarting_IsFast(t *testing.T) {
 		w.start()
 		w.after(time.Second)
 		w.stopWithin(brief)
+	})
+}
+
+// The first receive may be about to return messages when a stop begins.
+func TestStopDuringTheFirstReceive_HidesNothing(t *testing.T) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
+		w.Fault = answersLate(w, 800*time.Millisecond)
+		w.Send(numbered(10, "")...)
+		w.start()
+		w.after(100 * time.Millisecond)
+		w.stopWithin(2 * time.Second)
+		if n := w.visible(); n != 10 {
+			t.Errorf("%d of 10 messages are visible after the stop", n)
+		}
+	})
+}
+
+// A stop does not wait for calls that SQS does not answer: they end a second before its time is over.
+func TestStopWithoutAnswers_EndsItsCalls(t *testing.T) {
+	inWorld(t, standardQueue, ok, nil, func(w *world) {
+		w.inject(sqs.Fault{Kind: sqs.Hang, Operation: "DeleteMessageBatch"})
+		w.Send("a")
+		w.start()
+		w.after(time.Second)
+		w.stopWithin(3*time.Second + brief)
+	})
+}
+
+// A handler that is given up in the last step of a stop counts as well.
+func TestStopThatAbandonsTooMany_IsAnError(t *testing.T) {
+	hang := func(context.Context, batch.Record) error { time.Sleep(time.Hour); return nil }
+	inWorld(t, standardQueue, hang, func(c *longpoll.Config) { c.MaxAbandoned, c.DrainLimit = 1, time.Second }, func(w *world) {
+		w.Send("a", "b")
+		w.start()
+		w.after(time.Second)
+		_ = w.p.Shutdown(context.Background())
+		if err := <-w.err; !errors.Is(err, longpoll.ErrAbandoned) {
+			t.Errorf("Run: %v", err)
+		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -400,6 +401,29 @@ func TestFailureAfterExtensions_BackoffCountsFromFailure(t *testing.T) {
 		w.after(2 * time.Minute)
 		if got := w.returned("a"); len(got) != 1 || got[0] < 96.9 || got[0] > 98.1 {
 			t.Errorf("came back at %v s, want 7 s after the failure at 90 s", got)
+		}
+	})
+}
+
+// While extending fails, those that SQS would show first are tried, and extended first.
+func TestExtendingWorksAgain_TheMostUrgentFirst(t *testing.T) {
+	inWorld(t, standardQueue, lasting(5*time.Minute), func(c *longpoll.Config) { c.Engine.Concurrency = 20 }, func(w *world) {
+		w.Send(numbered(10, " first")...)
+		w.start()
+		w.after(2 * time.Second)
+		w.Send(numbered(10, " second")...)
+		w.inject(sqs.Fault{Kind: sqs.Refused, Operation: extension})
+		w.after(30 * time.Second) // all are due
+		w.Server().ClearFaults()
+		w.after(20 * time.Second)
+		events := w.Events(sqs.Visibility)
+		if len(events) < 20 {
+			t.Fatalf("%d extensions, want 20", len(events))
+		}
+		for _, e := range events[:10] {
+			if !strings.HasSuffix(e.Body, " first") {
+				t.Errorf("%q was extended before others", e.Body)
+			}
 		}
 	})
 }

@@ -7,10 +7,11 @@
 //	go run ./test/mutate -mutant 412             one
 //
 // All mutants are compiled at once: each place in the source gets a condition that is true for the
-// mutant whose number is in the environment variable MUTANT. So a mutant costs a run of the tests
-// and no build. A mutant runs the tests of its own package, then those of the others, then the
-// simulator's histories, until one fails. A mutant that none fails for has to be in survivors.txt,
-// with the reason. Otherwise the exit status is 1.
+// mutant whose number is in the environment variable MUTANT. So a mutant costs a run of tests and no
+// build. Before that each test runs by itself, to see which mutants it reaches and how long it takes.
+// A mutant runs the tests that reach it, quick ones first: those of its own package, then those of the
+// others, then the simulator's histories, until one fails. A mutant that none fails for has to be in
+// survivors.txt, with the reason. Otherwise the exit status is 1.
 package main
 
 import (
@@ -105,37 +106,104 @@ func choose(all []mutant) (chosen []mutant) {
 type suite struct {
 	pkg, binary string
 	args        []string
-	takes       time.Duration // without a mutant
+	tests       []test // the quickest first
 }
 
-// build compiles the tests, and runs them without a mutant.
+type test struct {
+	name    string
+	takes   time.Duration
+	reaches map[int]bool // mutants
+}
+
+// build compiles the tests, and runs each of them without a mutant.
 func build(ctx context.Context, dir, overlay string) (suites []suite, err error) {
 	for _, pkg := range slices.Concat(packages, others) {
-		s := suite{pkg: pkg, binary: filepath.Join(dir, strings.ReplaceAll(pkg, "/", "_")), args: []string{"-test.failfast", "-test.skip=Mutants$|Allocation"}}
+		s := suite{pkg: pkg, binary: filepath.Join(dir, strings.ReplaceAll(pkg, "/", "_")), args: []string{"-test.failfast"}}
 		if pkg == "test/simulate" {
-			s.args = append(s.args, "-test.run=^TestSimulate$", "-histories=150", "-shrink=false")
+			s.args = append(s.args, "-histories=150", "-shrink=false")
 		}
 		if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", s.binary, "./"+pkg).CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("the mutants of %s do not build: %w\n%s", pkg, err, out)
 		}
-		began := time.Now()
-		if out, err := s.run(ctx, 0, 10*time.Minute); err != nil {
-			return nil, fmt.Errorf("the tests of %s fail without a mutant: %w\n%s", pkg, err, out)
+		list := exec.CommandContext(ctx, s.binary, "-test.list=^(Test|Example|Fuzz)")
+		list.Dir = pkg
+		names, err := list.Output()
+		if err != nil {
+			return nil, fmt.Errorf("the tests of %s cannot be listed: %w", pkg, err)
 		}
-		s.takes = time.Since(began)
-		fmt.Printf("%s takes %.1f s\n", pkg, s.takes.Seconds())
+		began := time.Now()
+		for name := range strings.FieldsSeq(string(names)) {
+			if pkg == "test/simulate" && name != "TestSimulate" || strings.HasSuffix(name, "Mutants") || strings.Contains(name, "Allocation") {
+				continue
+			}
+			t, err := s.look(ctx, name, filepath.Join(dir, "seen"))
+			if err != nil {
+				return nil, err
+			}
+			s.tests = append(s.tests, t)
+		}
+		slices.SortFunc(s.tests, func(a, b test) int { return cmp.Compare(a.takes, b.takes) })
+		fmt.Printf("%s: %d tests, %.1f s\n", pkg, len(s.tests), time.Since(began).Seconds())
 		suites = append(suites, s)
 	}
 	return suites, nil
 }
 
-func (s suite) run(ctx context.Context, mutant int, limit time.Duration) ([]byte, error) {
+// look runs a test without a mutant.
+func (s suite) look(ctx context.Context, name, file string) (test, error) {
+	t := test{name: name, reaches: map[int]bool{}}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		return t, err
+	}
+	began := time.Now()
+	if out, err := s.run(ctx, 0, []test{t}, 10*time.Minute, "MUTANT_SEEN="+file); err != nil {
+		return t, fmt.Errorf("%s of %s fails without a mutant: %w\n%s", name, s.pkg, err, out)
+	}
+	t.takes = time.Since(began)
+	seen, err := os.ReadFile(file)
+	for number := range strings.FieldsSeq(string(seen)) {
+		n, _ := strconv.Atoi(number)
+		t.reaches[n] = true
+	}
+	return t, err
+}
+
+func (s suite) run(ctx context.Context, mutant int, tests []test, limit time.Duration, env ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, s.binary, append(s.args, "-test.timeout="+limit.String())...)
-	cmd.Dir, cmd.Env = s.pkg, append(os.Environ(), "MUTANT="+strconv.Itoa(mutant))
+	var names []string
+	for _, t := range tests {
+		names = append(names, t.name)
+	}
+	cmd := exec.CommandContext(ctx, s.binary, append(s.args, "-test.run=^("+strings.Join(names, "|")+")$", "-test.timeout="+limit.String())...)
+	cmd.Dir, cmd.Env = s.pkg, append(append(os.Environ(), "MUTANT="+strconv.Itoa(mutant)), env...)
 	cmd.WaitDelay = time.Second
 	return cmd.CombinedOutput()
+}
+
+// catches reports whether a test fails for a mutant. The tests that reach it run in two groups, the quick ones first.
+func (s suite) catches(ctx context.Context, mutant int) bool {
+	var groups [2][]test
+	var takes [2]time.Duration
+	for _, t := range s.tests {
+		if !t.reaches[mutant] {
+			continue
+		}
+		k := 0
+		if takes[0]+t.takes > 2*time.Second {
+			k = 1
+		}
+		groups[k], takes[k] = append(groups[k], t), takes[k]+t.takes
+	}
+	for k, group := range groups {
+		if len(group) == 0 {
+			continue
+		}
+		if _, err := s.run(ctx, mutant, group, 10*takes[k]+10*time.Second); err != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // try returns for each mutant the package whose tests fail, "" for none.
@@ -169,7 +237,7 @@ func (m mutant) caughtBy(ctx context.Context, suites []suite) string {
 		return 0
 	})
 	for _, s := range order {
-		if _, err := s.run(ctx, m.number, 10*s.takes+10*time.Second); err != nil {
+		if s.catches(ctx, m.number) {
 			return s.pkg
 		}
 	}

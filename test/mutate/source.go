@@ -40,15 +40,30 @@ func (m mutant) key() string {
 	return key
 }
 
-// helpers is a file of each package. A mutant's conditions compare with MUTANT, which is read once.
+// helpers is a file of each package. The number of the mutant is in MUTANT. If MUTANT_SEEN is set, each
+// mutant that is reached is noted in that file.
 const helpers = `package %s
 
 import (
 	mutantOS "os"
 	mutantStrconv "strconv"
+	mutantSync "sync"
 )
 
-var mutant_, _ = mutantStrconv.Atoi(mutantOS.Getenv("MUTANT"))
+var (
+	mutantChosen, _ = mutantStrconv.Atoi(mutantOS.Getenv("MUTANT"))
+	mutantSeen, _   = mutantOS.OpenFile(mutantOS.Getenv("MUTANT_SEEN"), mutantOS.O_APPEND|mutantOS.O_WRONLY, 0)
+	mutantNoted     mutantSync.Map
+)
+
+func mutantIs(number int) bool {
+	if mutantSeen != nil {
+		if _, again := mutantNoted.LoadOrStore(number, true); !again {
+			_, _ = mutantSeen.WriteString(mutantStrconv.Itoa(number) + "\n")
+		}
+	}
+	return number == mutantChosen
+}
 
 type mutantNumber interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
@@ -56,7 +71,7 @@ type mutantNumber interface {
 
 // mutantPlus is v for a mutant, and 0 for others. like gives v its type.
 func mutantPlus[T mutantNumber](number int, like, v T) (zero T) {
-	if mutant_ == number {
+	if mutantIs(number) {
 		return v
 	}
 	return zero
@@ -215,7 +230,7 @@ func (s *source) visit(n ast.Node) bool {
 	case *ast.ReturnStmt:
 		for _, r := range n.Results {
 			if id, ok := r.(*ast.Ident); ok && (id.Name == "true" || id.Name == "false") {
-				s.around(r, "(", " != (mutant_ == #))", "return not "+id.Name)
+				s.around(r, "(", " != mutantIs(#))", "return not "+id.Name)
 			}
 		}
 	case *ast.BlockStmt:
@@ -254,7 +269,7 @@ func (s *source) condition(e ast.Expr) {
 		return
 	}
 	if t := s.info.Types[e]; t.Value == nil && boolean(t.Type) {
-		s.around(e, "((", ") != (mutant_ == #))", "not: "+s.short(e))
+		s.around(e, "((", ") != mutantIs(#))", "not: "+s.short(e))
 	}
 }
 
@@ -266,7 +281,7 @@ func (s *source) binary(b *ast.BinaryExpr) {
 		s.condition(b.Y)
 	case token.LSS, token.LEQ, token.GTR, token.GEQ:
 		if plain(b.X) && plain(b.Y) {
-			s.around(b, "((", fmt.Sprintf(") != (mutant_ == # && (%s) == (%s)))", s.of(b.X), s.of(b.Y)), "with or without equality: "+s.short(b))
+			s.around(b, "((", fmt.Sprintf(") != (mutantIs(#) && (%s) == (%s)))", s.of(b.X), s.of(b.Y)), "with or without equality: "+s.short(b))
 		}
 	case token.ADD, token.SUB:
 		whole := s.info.Types[b]
@@ -324,7 +339,7 @@ func (s *source) statements(list []ast.Stmt) {
 		default:
 			continue
 		}
-		s.around(n, "if mutant_ != # { ", " }", "without: "+s.short(n))
+		s.around(n, "if !mutantIs(#) { ", " }", "without: "+s.short(n))
 	}
 }
 
