@@ -311,6 +311,9 @@ func TestStopDuringTheFirstReceive_HidesNothing(t *testing.T) {
 		if n := w.visible(); n != 10 {
 			t.Errorf("%d of 10 messages are visible after the stop", n)
 		}
+		if c := w.p.Status().Counts; c.Receives != 1 || c.Received != 10 {
+			t.Errorf("%d receives of %d messages are counted, want 1 of 10", c.Receives, c.Received)
+		}
 	})
 }
 
