@@ -101,6 +101,9 @@ func (w *world) wantEachSettledOnce() {
 	w.t.Helper()
 	handled := 0
 	for _, r := range w.results {
+		if r.Record == nil {
+			w.t.Errorf("hooks were notified of an outcome without a record: %+v", r)
+		}
 		if !r.Started.IsZero() {
 			handled++
 		}

@@ -33,6 +33,9 @@ func health(t *testing.T, pollers ...*longpoll.Poller) (live, ready int) {
 		if (bad > 0) != (answer.Code == http.StatusServiceUnavailable) || strings.Count(said, "\n") != len(pollers) {
 			t.Errorf("%s answers %d and says %q", path, answer.Code, said)
 		}
+		if kind := answer.Header().Get("Content-Type"); kind != "text/plain; charset=utf-8" {
+			t.Errorf("%s answers with %q", path, kind)
+		}
 		return answer.Code
 	}
 	return ask("/livez"), ask("/readyz")

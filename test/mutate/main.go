@@ -47,7 +47,7 @@ var (
 	sample = flag.Int("sample", 0, "how many mutants, drawn by the seed; 0 for all")
 	seed   = flag.Uint64("seed", 1, "the seed of the sample")
 	in     = flag.String("in", "", "only mutants whose file begins with this")
-	one    = flag.Int("mutant", 0, "only the mutant with this number")
+	some   = flag.String("mutant", "", "only the mutants with these numbers, as in 412,413")
 	list   = flag.Bool("list", false, "list the mutants, and run none")
 	jobs   = flag.Int("jobs", 2, "how many at a time")
 )
@@ -89,7 +89,7 @@ func run(ctx context.Context) error {
 
 func choose(all []mutant) (chosen []mutant) {
 	for _, m := range all {
-		if strings.HasPrefix(m.file, *in) && (*one == 0 || m.number == *one) {
+		if strings.HasPrefix(m.file, *in) && (*some == "" || slices.Contains(strings.Split(*some, ","), strconv.Itoa(m.number))) {
 			chosen = append(chosen, m)
 		}
 	}
