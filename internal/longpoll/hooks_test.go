@@ -310,9 +310,12 @@ func TestHooksAreToldOfEachCall(t *testing.T) {
 		if _, _, failed, _ := o.of("ChangeMessageVisibilityBatch"); failed != refused || refused != 2 {
 			t.Errorf("the hook got %d entries that failed, %d did", failed, refused)
 		}
-		throttled := 0
+		throttled, longest := 0, time.Duration(0)
 		for _, c := range o.calls {
-			throttled += c.Throttled
+			throttled, longest = throttled+c.Throttled, max(longest, c.Duration)
+		}
+		if longest != 20*time.Second {
+			t.Errorf("the longest call took %v, want a long poll's 20 s", longest)
 		}
 		if throttled != 1 {
 			t.Errorf("the hook got %d entries that were throttled, one was", throttled)

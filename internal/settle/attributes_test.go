@@ -94,6 +94,13 @@ func TestMaxReceiveCountConfigured_NeedsNoCall(t *testing.T) {
 		}
 		f.warnedOnce("2 records near maxReceiveCount; the closest: no attempt left before the dead-letter queue (7 of 7 used)")
 	})
+	inBubble(t, standardQueue, func(f *fixture) {
+		f.settling.MaxReceiveCount = 7
+		records := f.failures(1)
+		records[0].Attempt = 6
+		f.invoke(records, byBody)
+		f.warnedOnce("1 attempt left before the dead-letter queue (6 of 7 used)")
+	})
 }
 
 func TestMaxReceiveCountAsString_IsRead(t *testing.T) {

@@ -70,7 +70,8 @@ func TestHooksAreToldOfCalls(t *testing.T) {
 		f.Send("ok", "1:fail", "2:fail", "never")
 		f.settling.DeleteIfOthersFail = true
 		if err := f.Server().Inject(emulator.Fault{Kind: emulator.EntryFailure, Operation: "ChangeMessageVisibilityBatch", Times: 1},
-			emulator.Fault{Kind: emulator.Failure, Operation: "DeleteMessageBatch", Code: "AccessDenied"}); err != nil {
+			emulator.Fault{Kind: emulator.Failure, Operation: "DeleteMessageBatch", Code: "AccessDenied"},
+			emulator.Fault{Kind: emulator.Latency, Latency: time.Millisecond}); err != nil {
 			t.Fatal(err)
 		}
 		l := &listener{}
@@ -91,8 +92,8 @@ func TestHooksAreToldOfCalls(t *testing.T) {
 			t.Errorf("called for\n%s\nwant one to the dead-letter queue", strings.Join(got, "\n"))
 		}
 		for _, c := range l.calls {
-			if c.Started.IsZero() || c.Started.After(time.Now()) {
-				t.Errorf("%s was made at %v", c.Operation, c.Started)
+			if c.Started.IsZero() || c.Started.After(time.Now()) || c.Duration != time.Millisecond {
+				t.Errorf("%s was made at %v and took %v", c.Operation, c.Started, c.Duration)
 			}
 		}
 	})
