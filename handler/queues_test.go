@@ -56,7 +56,9 @@ func TestQueuesInContainer_EachHasItsHandlerAndSettings(t *testing.T) {
 			}},
 		}
 		var visible [2]time.Duration
-		err := polled(t, h, handler.Config{SQS: client, Logger: book.logger(), Failures: partialfailure.Config{Outage: time.Second}}, func() {
+		var finished atomic.Int32
+		hooks := batch.Hooks{RecordFinished: func(context.Context, batch.Result) { finished.Add(1) }}
+		err := polled(t, h, handler.Config{SQS: client, Logger: book.logger(), Hooks: hooks, Failures: partialfailure.Config{Outage: time.Second}}, func() {
 			send(t, client, server.QueueURL("orders"), "1", "fail")
 			send(t, client, server.QueueURL("mails"), "2", "fail")
 			time.Sleep(900 * time.Millisecond) // the first backoff is 1 s or more
@@ -66,6 +68,9 @@ func TestQueuesInContainer_EachHasItsHandlerAndSettings(t *testing.T) {
 		}
 		if want := []string{"mail 2", "mail fail", "ship 1", "ship fail"}; err != nil || !slices.Equal(got.sorted(), want) {
 			t.Errorf("handled %q, want %q; error %v", got.sorted(), want, err)
+		}
+		if finished.Load() != 4 {
+			t.Errorf("the hook got %d results, want those of both queues", finished.Load())
 		}
 		if visible[0] > 10*time.Second || visible[1] < time.Minute {
 			t.Errorf("failures are hidden for %v, want the second to have an outage of its own", visible)
@@ -77,6 +82,21 @@ func TestQueuesInContainer_EachHasItsHandlerAndSettings(t *testing.T) {
 			t.Errorf("the log begins with %v, want one line for both queues", lines)
 		}
 	})
+}
+
+// Queues are a handler themselves, as middleware sees them.
+func TestQueues_Handle(t *testing.T) {
+	var got seen
+	q := handler.Queues{{URL: "orders", Handler: got.by("ship")}, {URL: "mails", Handler: got.by("mail")}}
+	for name, known := range map[string]bool{"orders": true, "mails": true, "others": false} {
+		err := q.Handle(t.Context(), batch.Record{Body: name, QueueARN: "arn:aws:sqs:eu-west-1:123456789012:" + name})
+		if (err == nil) != known {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if want := []string{"mail mails", "ship orders"}; !slices.Equal(got.sorted(), want) {
+		t.Errorf("handled %q, want %q", got.sorted(), want)
+	}
 }
 
 func TestQueuesOnLambda_EachHasItsHandler(t *testing.T) {
