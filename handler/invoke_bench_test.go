@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -96,16 +97,25 @@ func look(body string) error {
 	return nil
 }
 
+// benchInvoke also reports the time of the quickest tenth of the latest invocations: on a busy machine the
+// mean is mostly what other processes take.
 func benchInvoke(b *testing.B, h lambda.Handler, payload []byte, records int) {
 	b.SetBytes(int64(len(payload)))
 	b.ReportAllocs()
-	for b.Loop() {
+	var latest [1024]time.Duration
+	n := 0
+	for ; b.Loop(); n++ {
+		began := time.Now()
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		if _, err := h.Invoke(ctx, payload); err != nil {
 			b.Fatal(err)
 		}
 		cancel()
+		latest[n%len(latest)] = time.Since(began)
 	}
+	quick := latest[:min(n, len(latest))]
+	slices.Sort(quick)
+	b.ReportMetric(float64(quick[len(quick)/10].Nanoseconds()), "p10-ns/op")
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(records), "ns/record")
 }
 
