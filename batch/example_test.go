@@ -75,8 +75,13 @@ func ExampleStopping() {
 			return batch.ErrStopped
 		}
 	})
-	go func() { fmt.Println(<-jobs) }()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		fmt.Println(<-jobs)
+	}()
 	fmt.Println(h.Handle(context.Background(), batch.Record{Body: "resize"}))
+	<-done
 	// Unordered output:
 	// resize
 	// <nil>

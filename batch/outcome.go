@@ -59,6 +59,11 @@ type Result struct {
 	// Record is the record. It is shared with the handler: read it only.
 	Record  *Record
 	Outcome Outcome
+	// Deleted is true if sqsbatch deleted the record. Otherwise Lambda deletes it. Like VisibilitySet and
+	// the fields after Allowed, it is set when the record is settled.
+	Deleted bool
+	// VisibilitySet is true if VisibleIn is valid. Otherwise the queue's own visibility timeout decides.
+	VisibilitySet bool
 	// Err is why the record failed. It is nil if [Outcome.OK] is true.
 	Err error
 	// Started is the time of the handler's call. Zero if it was not called.
@@ -68,15 +73,9 @@ type Result struct {
 	// Allowed is the time that the handler had. 0 if it had no deadline.
 	Allowed time.Duration
 
-	// The fields below are set when the record is settled.
-
 	// VisibleIn is the time until SQS shows the record again, counted from its failure: the
-	// end of its handler, or of the handler whose failure skipped it. It is valid only if
-	// VisibilitySet is true. Otherwise the queue's own visibility timeout decides.
-	VisibleIn     time.Duration
-	VisibilitySet bool
-	// Deleted is true if sqsbatch deleted the record. Otherwise Lambda deletes it.
-	Deleted bool
+	// end of its handler, or of the handler whose failure skipped it.
+	VisibleIn time.Duration
 	// DeleteErr is why sqsbatch could not delete a finished record, which may therefore be
 	// delivered again.
 	DeleteErr error

@@ -2,6 +2,7 @@ package plainjson_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -49,6 +50,25 @@ func takes(text string, o *scannertest.Thing) bool {
 func TestTakes(t *testing.T)   { scannertest.Takes(t, takes) }
 func TestLeaves(t *testing.T)  { scannertest.Leaves(t, takes) }
 func FuzzScanner(f *testing.F) { scannertest.Fuzz(f, takes) }
+
+func TestNamesThatComeAgain_AreReadAgain(t *testing.T) {
+	var many strings.Builder // more than a scanner remembers
+	for i := range 50 {
+		fmt.Fprintf(&many, `,"n%d":%d`, i, i)
+	}
+	all := many.String()[1:]
+	scannertest.Takes(t, takes,
+		`{"Many":[{"Text":"a","Kept":"b"},{"Text":"c","Kept":"d"},{"Kept":"e","Text":"f"},{"Text":"g"},{},{"Text":"h","Kept":"i"}]}`,
+		`{"Many":[ { "Text" : "a" , "Inner":{"Text":"x"}}, { "Text" : "b" , "Inner":{"Text":"y"}},{"Text":"c"}]}`,
+		`{"Many":[{"T\u0065xt":"a"},{"T\u0065xt":"b"},{"Text":"c"}]}`,
+		`{"Value":[{`+all+`},{`+all+`}],"Many":[{"Text":"a"},{"Text":"b"}]}`,
+	)
+	scannertest.Leaves(t, takes,
+		`{"Many":[{"T\u0065xt":"a"},{"T\u0065xt":"b"},{"Text065xt":"c"}]}`, // what is left in the memory where the escape was read
+		`{"Many":[{"Text":"a"},{"Text"}]}`, `{"Many":[{"Text":"a"},{"Text":}]}`, `{"Many":[{"Text":"a","Kept":"b"},{"Text":"c" "Kept":"d"}]}`,
+		`{"Many":[{"Text":"a"},{"Text" "b"}]}`, `{"Many":[{"Text":"a"},{"Textual":"b"}]}`,
+	)
+}
 
 // Values are as deep as encoding/json reads them; a thing is one of the levels.
 func TestSkip_GoesAsDeepAsEncodingJSON(t *testing.T) {

@@ -32,6 +32,15 @@ type Scanner struct {
 	text  string
 	own   []byte // the memory of text, if the scanner may write there
 	depth int    // of what Skip reads
+
+	heads  [32]head // that were read; the first is empty, and so is the rest
+	latest int      // among heads
+}
+
+// head is the beginning of a member: its name and the colon, with the white space around them.
+type head struct {
+	text, name string
+	next       int // the head that came after it, among Scanner.heads; 0 if that is not known
 }
 
 // maxDepth is how deep encoding/json reads values in others.
@@ -79,9 +88,43 @@ func (s *Scanner) next(c byte) bool {
 // Members reads an object, calling member at each value.
 func (s *Scanner) Members(member func(name string) bool) bool {
 	return s.items('{', '}', func() bool {
-		name, ok := s.Text()
-		return ok && s.next(':') && member(name)
+		name, ok := s.name()
+		return ok && member(name)
 	})
+}
+
+// name reads the head of a member. The objects of a list usually have the same members in the same order.
+// So it first compares the text with the head that came after the latest one before.
+func (s *Scanner) name() (name string, ok bool) {
+	next := s.heads[s.latest].next
+	if h := &s.heads[next]; next != 0 && strings.HasPrefix(s.text[s.Pos:], h.text) {
+		s.Pos += len(h.text)
+		s.latest = next
+		return h.name, true
+	}
+	start, quote := s.Pos, SpaceEnd(s.text, s.Pos)
+	name, ok = s.Text()
+	plain := s.Pos == quote+len(`"`)+len(name)+len(`"`) // an escape takes more, and changes the text
+	if ok = ok && s.next(':'); ok && plain {
+		s.learn(head{text: s.text[start:s.Pos], name: name})
+	}
+	return name, ok
+}
+
+// learn remembers h as the head that comes after the latest one, if there is room.
+func (s *Scanner) learn(h head) {
+	i := 1
+	for i < len(s.heads) && s.heads[i].text != "" && s.heads[i].text != h.text {
+		i++
+	}
+	if i == len(s.heads) {
+		return
+	}
+	if s.heads[i].text == "" {
+		s.heads[i] = h
+	}
+	s.heads[s.latest].next = i
+	s.latest = i
 }
 
 // List reads an array, calling element at each value.

@@ -1,6 +1,7 @@
 package plainjson
 
 import (
+	"math/bits"
 	"strconv"
 	"unicode/utf8"
 )
@@ -8,7 +9,7 @@ import (
 // SpaceEnd returns the first position from i on that is not white space; len(s)
 // when there is none.
 func SpaceEnd(s string, i int) int {
-	for i < len(s) && (s[i] == ' ' || s[i] == '\n' || s[i] == '\t' || s[i] == '\r') {
+	for i < len(s) && s[i] <= ' ' && (s[i] == ' ' || s[i] == '\n' || s[i] == '\t' || s[i] == '\r') {
 		i++
 	}
 	return i
@@ -18,31 +19,33 @@ func SpaceEnd(s string, i int) int {
 // control character or a byte above ASCII; len(s) when there is none. It looks
 // at eight bytes at a time.
 func PlainEnd(s string, i int) int {
-	const highs = 0x8080808080808080
-	for ; i+32 <= len(s); i += 32 {
-		if (special(s[i:])|special(s[i+8:])|special(s[i+16:])|special(s[i+24:]))&highs != 0 {
-			break
+	rest := s[i:]
+	for ; len(rest) >= 8; rest = rest[8:] {
+		if found := special(word(rest)); found != 0 {
+			return len(s) - len(rest) + bits.TrailingZeros64(found)/8
 		}
 	}
-	for ; i+8 <= len(s) && special(s[i:])&highs == 0; i += 8 {
+	for len(rest) > 0 && rest[0] >= ' ' && rest[0] != '"' && rest[0] != '\\' && rest[0] < utf8.RuneSelf {
+		rest = rest[1:]
 	}
-	for ; i < len(s); i++ {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			break
-		}
-	}
-	return i
+	return len(s) - len(rest)
 }
 
-// special has the high bit of a byte set if one of the first eight bytes of s is not plain.
-func special(s string) uint64 {
+// special has the high bit set of the first byte of w that is not plain, perhaps those of bytes after it,
+// and none before it.
+func special(w uint64) uint64 {
 	const ones = 0x0101010101010101
-	_ = s[7]
-	w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-	quote, slash := w^(ones*'"'), w^(ones*'\\')
 	// A byte's high bit is set where the byte is too small for its subtraction, or above ASCII anyway.
-	return w | (w - ones*' ') | (quote - ones) | (slash - ones)
+	// Without its second bit a quote is a space, and control characters stay below that.
+	small, slash := (w^ones*2)-ones*(' '+1), (w^ones*'\\')-ones
+	return (w | small | slash) & (ones << 7)
+}
+
+// word returns the first eight bytes of s. The compiler makes one load of it.
+func word(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
 // Unescape returns the character that c stands for after a backslash. It returns 0 if c is

@@ -15,10 +15,10 @@ import (
 type recordContext Delivery
 
 func (c *recordContext) Deadline() (time.Time, bool) {
-	if c.deadline.IsZero() {
+	if c.deadline == 0 {
 		return c.runner.parent.Deadline()
 	}
-	return c.deadline, true
+	return c.runner.began.Add(c.deadline), true
 }
 
 func (c *recordContext) Done() <-chan struct{} { return c.asked().Done() }
@@ -51,7 +51,7 @@ func (c *recordContext) Err() error {
 	if err := c.runner.parent.Err(); err != nil {
 		return c.end(err)
 	}
-	if !c.deadline.IsZero() && !time.Now().Before(c.deadline) {
+	if c.deadline != 0 && time.Since(c.runner.began) >= c.deadline {
 		return c.end(context.DeadlineExceeded)
 	}
 	return nil
@@ -70,15 +70,15 @@ func (c *recordContext) Value(key any) any {
 // inherited is where values come from that are not the record's own.
 func (c *recordContext) inherited() context.Context {
 	if values := c.values.Load(); values != nil {
-		return *values
+		return values.record
 	}
-	return (*Delivery)(c).BatchContext()
+	return c.runner.parent
 }
 
 // BatchContext returns the context that has the values of d's batch.
 func (d *Delivery) BatchContext() context.Context {
-	if values := d.batch.Load(); values != nil {
-		return *values
+	if values := d.values.Load(); values != nil {
+		return values.batch
 	}
 	return d.runner.parent
 }

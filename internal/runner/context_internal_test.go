@@ -74,6 +74,9 @@ func TestContextAfterFunc(t *testing.T) {
 
 // within is the context of a record of a runner with a parent.
 func within(parent context.Context, deadline time.Time) *recordContext {
-	d := &Delivery{runner: &Runner{parent: parent}, deadline: deadline}
+	d := &Delivery{runner: &Runner{parent: parent, began: time.Now().Add(-time.Second)}}
+	if !deadline.IsZero() {
+		d.deadline = deadline.Sub(d.runner.began)
+	}
 	return (*recordContext)(d)
 }

@@ -15,7 +15,7 @@ import (
 // then on the owner's lock guards it. The runner writes Result and Verdict until the delivery is
 // Finished, and the settler writes Result after that.
 //
-// There is one for each record in flight, so keep it small.
+// There is one for each record in flight, so keep it small; bools stand together.
 type Delivery struct {
 	Record *batch.Record
 	// Latest is the record as SQS delivered it last. Calls use its receipt handle, and count the
@@ -29,7 +29,6 @@ type Delivery struct {
 	Result *batch.Result
 	// Verdict is what Result.Err asks for.
 	Verdict Verdict
-	State   State
 	// Within limits the handler to this time after Record.ReceivedAt. Zero if
 	// only the runner's cutoff counts.
 	Within time.Duration
@@ -39,6 +38,7 @@ type Delivery struct {
 	// ShownBy is when SQS shows the record at the latest: HiddenUntil, or the end of an extension
 	// that SQS has not confirmed. Zero if that is not known.
 	ShownBy time.Time
+	State   State
 	// Lost means that others may have the record: it is not started.
 	Lost bool
 	// Extending is true while a call that extends its visibility is open. The settler then makes
@@ -48,12 +48,12 @@ type Delivery struct {
 	Notified bool
 	// Last is true if SQS gives up on the record after this delivery. Its deadline then leaves
 	// time for the records behind it. The runner sets Last if the owner has not.
-	Last bool
+	Last    bool
+	follows bool // it was handled together with the one before it, see View.Next
+	alone   bool // after Withdraw: deliveries behind it start only if View.Next begins them
 	// Settling is nil until a settler has the delivery.
 	Settling *Settling
 
-	follows  bool // it was handled together with the one before it, see View.Next
-	alone    bool // after Withdraw: deliveries behind it start only if View.Next begins them
 	runner   *Runner
 	next     *Delivery // behind it in its FIFO group
 	together int       // number of deliveries behind it that its handler may handle as well
@@ -61,12 +61,14 @@ type Delivery struct {
 
 	// Used by its handler's context, see recordContext, which reads them without the
 	// owner's lock.
-	deadline time.Time                       // set before the handler is called; zero: the parent's
-	batch    atomic.Pointer[context.Context] // values from BatchContext; nil: the parent's
-	values   atomic.Pointer[context.Context] // from RecordContext; nil: the batch's
-	err      atomic.Pointer[error]           // of the context; nil before its end
-	ending   atomic.Pointer[ending]          // nil until someone asks for it
+	deadline time.Duration          // after Runner.began, set before the handler is called; 0: the parent's
+	values   atomic.Pointer[values] // from hooks; nil: there are none
+	err      atomic.Pointer[error]  // of the context; nil before its end
+	ending   atomic.Pointer[ending] // nil until someone asks for it
 }
+
+// values are contexts with the values that hooks added.
+type values struct{ batch, record context.Context }
 
 // Settling is the settler's state of a delivery.
 type Settling struct {

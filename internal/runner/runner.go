@@ -63,6 +63,7 @@ type Runner struct {
 	*Engine
 	options  Options
 	contexts bool // hooks add values to the contexts of records
+	began    time.Time
 	parent   context.Context
 
 	mu        *sync.Mutex
@@ -89,7 +90,7 @@ type Runner struct {
 // ctx does.
 func (e *Engine) NewRunner(ctx context.Context, o Options) *Runner {
 	r := &Runner{
-		Engine: e, options: o, contexts: e.Hooks.Contexts || e.Hooks.Batches && o.Single, parent: ctx,
+		Engine: e, options: o, contexts: e.Hooks.Contexts || e.Hooks.Batches && o.Single, parent: ctx, began: time.Now(),
 		mu: cmp.Or(o.Lock, new(sync.Mutex)), slots: e.cfg.Concurrency,
 	}
 	r.options.Wake = cmp.Or(o.Wake, make(chan struct{}, 1))

@@ -38,13 +38,18 @@ func judge(err error) failure {
 
 // call calls the handler. A panic becomes a failure; a Goexit passes.
 func (e *Engine) call(ctx *recordContext) (f failure) {
+	succeeded := false
 	defer func() {
+		if succeeded { // recover takes more stack than a goroutine begins with
+			return
+		}
 		if v := recover(); v != nil {
 			f = panicked(v, debug.Stack())
 		}
 	}()
 	err := e.handle(ctx, *ctx.Record)
 	if err == nil {
+		succeeded = true
 		return failure{}
 	}
 	return judge(e.classify(ctx, err))

@@ -131,13 +131,14 @@ func (w *worker) run(d *Delivery, now time.Time) {
 	if r.contexts {
 		w.inHook = now
 	}
-	d.deadline = r.deadlineOf(d, now)
-	if d.deadline.IsZero() {
+	deadline := r.deadlineOf(d, now)
+	if deadline.IsZero() {
 		return
 	}
-	d.Result.Allowed = max(0, d.deadline.Sub(now)) // less for one that follows another
-	if !d.deadline.Equal(r.options.Times.Cutoff) {
-		w.setDue(d.deadline)
+	d.deadline = deadline.Sub(r.began)
+	d.Result.Allowed = max(0, deadline.Sub(now)) // less for one that follows another
+	if !deadline.Equal(r.options.Times.Cutoff) {
+		w.setDue(deadline)
 	}
 }
 
@@ -163,17 +164,19 @@ func (r *Runner) admit(d *Delivery, now time.Time) bool {
 // addValues calls the hooks that add values to the context of a record.
 func (w *worker) addValues(ctx *recordContext) {
 	r := w.runner
+	own := values{r.parent, r.parent}
 	if r.Hooks.Batches && r.options.Single {
 		info := batch.BatchInfo{Records: 1, QueueARN: ctx.Record.QueueARN, Started: ctx.Result.Started}
-		values := r.Hooks.BatchContext(r.parent, info, []batch.Record{*ctx.Record})
-		ctx.batch.Store(&values)
+		own.batch = r.Hooks.BatchContext(r.parent, info, []batch.Record{*ctx.Record})
+		own.record = own.batch
+		ctx.values.Store(new(own))
 		if ctx.Err() != nil { // meanwhile
 			return
 		}
 	}
 	if r.Hooks.Contexts {
-		values := r.Hooks.RecordContext(ctx, ctx.inherited(), ctx.Record)
-		ctx.values.Store(&values)
+		own.record = r.Hooks.RecordContext(ctx, own.batch, ctx.Record)
+		ctx.values.Store(&own)
 	}
 }
 

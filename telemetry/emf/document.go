@@ -1,14 +1,15 @@
 package emf
 
 import (
-	"bytes"
-	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/internal/plainjson"
 	"github.com/sqsbatch/sqsbatch/telemetry/metric"
 )
 
@@ -31,62 +32,43 @@ type about struct {
 }
 
 type documents struct {
-	namespace  string
-	dimensions []string       // the names of all except Queue
-	constant   map[string]any // members that are in every document
-	resolution int            // StorageResolution; 0 leaves it out
-	level      string         // "" if lines need no level
-	fixed      int            // largest size of a document without metrics, in bytes
+	directive  []byte // its beginning, up to the names of the dimensions except Queue
+	constant   []byte // members that are in every document, each after a comma
+	resolution int    // StorageResolution; 0 leaves it out
+	level      string // "" if lines need no level
+	fixed      int    // largest size of a document without metrics, in bytes
 }
 
-// metadata is the member _aws.
-type metadata struct {
-	Timestamp         int64
-	CloudWatchMetrics [1]directive
-}
-
-type directive struct {
-	Namespace  string
-	Dimensions [1][]string
-	Metrics    []definition
-}
-
-type definition struct {
-	Name              string
-	Unit              metric.Unit
-	StorageResolution int `json:",omitempty"`
-}
-
-// piece is a metric's member in a document: a number, or some of its values.
+// piece is a metric's member in a document: a number, or some of its values, as JSON.
 type piece struct {
-	definition
-	value json.RawMessage
-	layer int // its index among the pieces of its metric: a document has each metric once
+	metric *metric.Metric
+	value  []byte
+	layer  int // its index among the pieces of its metric: a document has each metric once
 }
 
 // size returns the largest size of a piece in a document, in bytes.
 func (p *piece) size() int {
-	return len(`{"Name":"","Unit":"","StorageResolution":1},`+`,"":`) + 2*len(p.Name) + len(p.Unit) + len(p.value)
+	return len(`{"Name":"","Unit":"","StorageResolution":1},`+`,"":`) + 2*len(p.metric.Name) + len(p.metric.Unit) + len(p.value)
 }
 
 func newDocuments(o *Config) *documents {
-	d := &documents{namespace: o.Namespace, dimensions: []string{"Service"}, constant: map[string]any{"Service": o.Service}, level: logLevel()}
+	d := &documents{level: logLevel()}
 	if o.HighResolution {
 		d.resolution = 1
 	}
+	members := map[string]string{"functionName": os.Getenv("AWS_LAMBDA_FUNCTION_NAME"), "functionVersion": os.Getenv("AWS_LAMBDA_FUNCTION_VERSION")}
+	if members["functionName"] == "" {
+		members["hostname"], _ = os.Hostname()
+	}
+	maps.Copy(members, o.Properties)
+	maps.DeleteFunc(members, func(_, value string) bool { return value == "" })
+	maps.Copy(members, o.Dimensions)
+	members["Service"] = o.Service
+	d.constant = appendMembers(nil, members)
+	d.directive = text([]byte(`,"CloudWatchMetrics":[{"Namespace":`), o.Namespace)
+	d.directive = append(d.directive, `,"Dimensions":[["Service"`...)
 	for _, name := range slices.Sorted(maps.Keys(o.Dimensions)) {
-		d.dimensions = append(d.dimensions, name)
-		d.constant[name] = o.Dimensions[name]
-	}
-	properties := map[string]string{"functionName": os.Getenv("AWS_LAMBDA_FUNCTION_NAME"), "functionVersion": os.Getenv("AWS_LAMBDA_FUNCTION_VERSION")}
-	if properties["functionName"] == "" {
-		properties["hostname"], _ = os.Hostname()
-	}
-	maps.Copy(properties, o.Properties)
-	for name, value := range properties {
-		if value != "" {
-			d.constant[name] = value
-		}
+		d.directive = text(append(d.directive, ','), name)
 	}
 	d.fixed = len(d.encode(about{}, "", nil)) + maxHead
 	return d
@@ -113,14 +95,11 @@ func (d *documents) write(a about, queue string, s *metric.Summary, line func([]
 
 // cut makes pieces of a summary, ordered by layer.
 func (d *documents) cut(s *metric.Summary) (pieces []piece) {
-	add := func(m *metric.Metric, value any, layer int) {
-		pieces = append(pieces, piece{definition{m.Name, m.Unit, d.resolution}, encoded(value), layer})
-	}
-	s.Counts(func(m *metric.Metric, value float64) { add(m, value, 0) })
+	s.Counts(func(m *metric.Metric, value float64) { pieces = append(pieces, piece{m, number(nil, value), 0}) })
 	s.Distributions(func(m *metric.Metric, v *metric.Values) {
 		layer := 0
 		for some := range slices.Chunk(v.Append(nil), maxValues) {
-			add(m, distribution(some), layer)
+			pieces = append(pieces, piece{m, distribution(some), layer})
 			layer++
 		}
 	})
@@ -142,65 +121,84 @@ func (d *documents) fit(left []piece) (n int) {
 
 // encode returns a document: the metadata first, then the other members.
 func (d *documents) encode(a about, queue string, pieces []piece) []byte {
-	members, dimensions := maps.Clone(d.constant), d.dimensions
-	if queue != "" {
-		members["Queue"], dimensions = queue, append(slices.Clip(dimensions), "Queue")
+	size := d.fixed
+	for i := range pieces {
+		size += pieces[i].size()
 	}
-	definitions := make([]definition, len(pieces))
+	b := append(make([]byte, 0, size), `{"_aws":{"Timestamp":`...)
+	b = append(strconv.AppendInt(b, a.at.UnixMilli(), 10), d.directive...)
+	if queue != "" {
+		b = append(b, `,"Queue"`...)
+	}
+	b = append(b, `]],"Metrics":[`...)
 	for i, p := range pieces {
-		definitions[i], members[p.Name] = p.definition, p.value
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(append(b, `{"Name":"`...), p.metric.Name...), `","Unit":"`...), p.metric.Unit...)
+		if b = append(b, '"'); d.resolution > 0 {
+			b = strconv.AppendInt(append(b, `,"StorageResolution":`...), int64(d.resolution), 10)
+		}
+		b = append(b, '}')
+	}
+	b = append(append(b, `]}]}`...), d.constant...)
+	if queue != "" {
+		b = text(append(b, `,"Queue":`...), queue)
 	}
 	if d.level != "" {
-		members["level"], members["timestamp"] = d.level, a.now.UTC().Format("2006-01-02T15:04:05.000Z")
+		b = text(append(b, `,"level":`...), d.level)
+		b = a.now.UTC().AppendFormat(append(b, `,"timestamp":"`...), `2006-01-02T15:04:05.000Z"`)
 	}
 	if a.requestID != "" {
-		members["requestId"] = a.requestID
+		b = text(append(b, `,"requestId":`...), a.requestID)
 	}
 	if a.cold {
-		members["coldStart"] = true
+		b = append(b, `,"coldStart":true`...)
 	}
 	if a.dropped > 0 {
-		members["droppedLines"] = a.dropped
+		b = strconv.AppendInt(append(b, `,"droppedLines":`...), int64(a.dropped), 10)
 	}
-	meta := metadata{a.at.UnixMilli(), [1]directive{{d.namespace, [1][]string{dimensions}, definitions}}}
-	line := append([]byte(`{"_aws":`), encoded(meta)...)
-	line = append(append(line, ','), encoded(members)[1:]...)
-	return append(line, '\n')
+	for _, p := range pieces {
+		b = append(append(append(append(b, `,"`...), p.metric.Name...), `":`...), p.value...)
+	}
+	return append(b, '}', '\n')
 }
 
 // distribution returns a metric's value: a list of numbers for up to a hundred observations,
 // or values and counts with statistics for more. The specification does not mention the second
 // form, but CloudWatch accepts it: AWS's OpenTelemetry exporter for this format (awsemf) writes
 // histograms in it.
-func distribution(some []metric.Value) any {
-	var all struct {
-		Values   []float64
-		Counts   []int
-		Min, Max float64
-		Count    int
-		Sum      float64
-	}
-	all.Min, all.Max = some[0].Value, some[len(some)-1].Value
+func distribution(some []metric.Value) []byte {
+	count, sum := 0, 0.0
 	for _, v := range some {
-		all.Values, all.Counts = append(all.Values, v.Value), append(all.Counts, v.Count)
-		all.Count += v.Count
-		all.Sum += v.Value * float64(v.Count)
+		count += v.Count
+		sum += v.Value * float64(v.Count)
 	}
-	if all.Count > maxValues {
-		return all
-	}
-	list := make([]float64, 0, all.Count)
+	var values, counts []byte // each element after a comma
 	for _, v := range some {
-		list = append(list, slices.Repeat([]float64{v.Value}, v.Count)...)
+		times := v.Count
+		if count > maxValues {
+			times, counts = 1, strconv.AppendInt(append(counts, ','), int64(v.Count), 10)
+		}
+		for range times {
+			values = number(append(values, ','), v.Value)
+		}
 	}
-	return list
+	if count <= maxValues {
+		return append(append([]byte{'['}, values[1:]...), ']')
+	}
+	return fmt.Appendf(nil, `{"Values":[%s],"Counts":[%s],"Min":%s,"Max":%s,"Count":%d,"Sum":%s}`,
+		values[1:], counts[1:], number(nil, some[0].Value), number(nil, some[len(some)-1].Value), count, number(nil, sum))
 }
 
-// encoded returns v, of numbers and texts, in JSON.
-func encoded(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // never fails for such values
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+func number(b []byte, n float64) []byte { return strconv.AppendFloat(b, n, 'f', -1, 64) }
+
+func text(b []byte, s string) []byte { return plainjson.AppendString(b, s) }
+
+// appendMembers appends members of an object in order of their names, each after a comma.
+func appendMembers(b []byte, members map[string]string) []byte {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		b = text(append(text(append(b, ','), name), ':'), members[name])
+	}
+	return b
 }

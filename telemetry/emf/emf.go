@@ -214,7 +214,7 @@ func (o *Config) validate() error {
 	members := map[string]string{}
 	maps.Copy(members, o.Dimensions)
 	maps.Copy(members, o.Properties)
-	if size := len(encoded(members)) - len("{}"); size > maxConstant {
+	if size := len(appendMembers(nil, members)) - len(","); size > maxConstant {
 		errs = append(errs, fmt.Errorf("emf: Dimensions and Properties have %d bytes, must be at most %d, since they are in every line", size, maxConstant))
 	}
 	return errors.Join(errs...)

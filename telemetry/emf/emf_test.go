@@ -76,8 +76,8 @@ func TestADocument(t *testing.T) {
 		want := `{"_aws":{"Timestamp":946684800000,"CloudWatchMetrics":[{"Namespace":"sqsbatch","Dimensions":[["Service","Stage","Queue"]],"Metrics":[` +
 			`{"Name":"RecordsSucceeded","Unit":"Count"},{"Name":"RecordsRetried","Unit":"Count"},{"Name":"ColdStarts","Unit":"Count"},` +
 			`{"Name":"RecordDuration","Unit":"Milliseconds"},{"Name":"DeadlineUsed","Unit":"Percent"},{"Name":"Attempts","Unit":"Count"},{"Name":"BatchSize","Unit":"Count"}]}]},` +
-			`"Attempts":[1,1,1],"BatchSize":[3],"ColdStarts":1,"DeadlineUsed":[1,2,50],"Queue":"orders","RecordDuration":[10,20,500],"RecordsRetried":1,"RecordsSucceeded":2,` +
-			`"Service":"orders","Stage":"prod","coldStart":true,"functionName":"ship","functionVersion":"$LATEST","version":"<1> \"é\""}` + "\n"
+			`"Service":"orders","Stage":"prod","functionName":"ship","functionVersion":"$LATEST","version":"<1> \"é\"","Queue":"orders","coldStart":true,` +
+			`"RecordsSucceeded":2,"RecordsRetried":1,"ColdStarts":1,"RecordDuration":[10,20,500],"DeadlineUsed":[1,2,50],"Attempts":[1,1,1],"BatchSize":[3]}` + "\n"
 		if got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}

@@ -14,16 +14,18 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/events"
-	"github.com/sqsbatch/sqsbatch/test/internal/harness"
 	"github.com/sqsbatch/sqsbatch/test/internal/must"
 	"github.com/sqsbatch/sqsbatch/test/internal/tools"
 )
 
 // coldPrograms are what is measured; the first is compared with the others.
-var coldPrograms = []struct{ name, pkg string }{
-	{"orders", "./examples/orders"},
-	{"client", "./test/bench/client"},
-	{"hello", "./test/bench/hello"},
+var coldPrograms = []sizeProgram{
+	{"orders", "./examples/orders", ""},
+	{"client", "./test/bench/client", ""},
+	{"hello", "./test/bench/hello", ""},
+	{"silent", "log/slog", `_ = h
+	handler.RunWith(batch.JSON(func(context.Context, struct{ ID, SKU string }) error { return nil }),
+		handler.Config{Logger: slog.New(slog.DiscardHandler)})`},
 }
 
 // coldStartTimes is what one took, in the order of measures.
@@ -36,7 +38,8 @@ var measures = [4]struct{ name, unit string }{{"init", "ms"}, {"first invocation
 // for an invocation), the first invocation, both together as the caller sees
 // them, and the most memory the process has had. examples/orders is run in turns
 // with two functions that do without sqsbatch: hello, with aws-lambda-go alone,
-// and client, which also makes a client of SQS as functions do that call it.
+// and client, which also makes a client of SQS as functions do that call it. silent
+// uses sqsbatch and does what client does: it writes no line of log or metrics.
 //
 // With -limit it fails when the median of orders is above that many times
 // the median of client, in any of the four.
@@ -46,13 +49,13 @@ func coldstart(ctx context.Context, args []string) (err error) {
 	rounds := flags.Int("rounds", 60, "cold starts of each program, at least 1")
 	limit := flags.Float64("limit", 0, "the most that orders may be of client; 0 for no limit")
 	_ = flags.Parse(args) // it exits at an error
-	dir := must.Get(os.MkdirTemp("", "coldstart"))
+	dir := must.Get(buildDir())
 	defer func() { _ = os.RemoveAll(dir) }()
 	payload := must.Get(events.FS.ReadFile("one.json"))
 	cli := must.Get(tools.InstallSAM(ctx))
 	runtime := must.Get(cli.RIE(ctx))
 	for _, p := range coldPrograms {
-		must.Do(harness.BuildFunction(ctx, filepath.Join(dir, p.name), p.pkg, goruntime.GOARCH))
+		must.Do(p.build(ctx, dir, goruntime.GOARCH, filepath.Join(dir, p.name)))
 	}
 
 	results := make([][]coldStartTimes, len(coldPrograms))

@@ -50,7 +50,7 @@ func (p sizeProgram) source() string {
 	var b strings.Builder
 	b.WriteString("package main\n\nimport (\n\t\"context\"\n")
 	for path := range strings.FieldsSeq("batch handler " + p.imports) {
-		if first, _, _ := strings.Cut(path, "/"); !strings.Contains(first, ".") && first != "net" {
+		if first, _, _ := strings.Cut(path, "/"); !strings.Contains(first, ".") && first != "net" && first != "log" {
 			path = ownModule + path
 		}
 		fmt.Fprintf(&b, "\t%q\n", path)
@@ -64,7 +64,7 @@ func (p sizeProgram) source() string {
 // (client), and a function that uses one adapter, envelope or the like with one
 // that uses none (plain).
 func size(ctx context.Context, _ []string) error {
-	dir, err := os.MkdirTemp("test/bench", "_build") // in the module, and in no package pattern
+	dir, err := buildDir()
 	if err != nil {
 		return err
 	}
@@ -78,6 +78,9 @@ func size(ctx context.Context, _ []string) error {
 	}
 	return nil
 }
+
+// buildDir makes a folder for sources of this module that are in no package pattern.
+func buildDir() (string, error) { return os.MkdirTemp("test/bench", "_build") }
 
 // compareSizes builds programs in dir, and prints the size of each next to that of the first.
 func compareSizes(ctx context.Context, dir, arch string, list []sizeProgram) error {
@@ -97,14 +100,8 @@ func compareSizes(ctx context.Context, dir, arch string, list []sizeProgram) err
 }
 
 func (p sizeProgram) size(ctx context.Context, dir, arch string) (int64, error) {
-	pkg, out := p.imports, filepath.Join(dir, "bootstrap")
-	if p.statement != "" {
-		pkg = filepath.Join(dir, "main.go")
-		if err := os.WriteFile(pkg, []byte(p.source()), 0o600); err != nil {
-			return 0, err
-		}
-	}
-	if err := harness.BuildFunction(ctx, out, pkg, arch); err != nil {
+	out := filepath.Join(dir, "bootstrap")
+	if err := p.build(ctx, dir, arch, out); err != nil {
 		return 0, err
 	}
 	info, err := os.Stat(out)
@@ -112,4 +109,16 @@ func (p sizeProgram) size(ctx context.Context, dir, arch string) (int64, error) 
 		return 0, err
 	}
 	return info.Size(), nil
+}
+
+// build writes the program to out. dir is for its source.
+func (p sizeProgram) build(ctx context.Context, dir, arch, out string) error {
+	pkg := p.imports
+	if p.statement != "" {
+		pkg = filepath.Join(dir, "main.go")
+		if err := os.WriteFile(pkg, []byte(p.source()), 0o600); err != nil {
+			return err
+		}
+	}
+	return harness.BuildFunction(ctx, out, pkg, arch)
 }

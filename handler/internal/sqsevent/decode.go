@@ -114,7 +114,11 @@ func (d *decoder) record() bool {
 		return d.fail("Records[%d] comes from %q, not from aws:sqs", n, source)
 	case r.MessageID == "":
 		return d.fail("Records[%d] has no messageId", n)
-	case n == 0:
+	case n > 0:
+		if first := d.records[0].QueueARN; r.QueueARN == first {
+			r.QueueARN = first // of all records: this one is in the cache
+		}
+	default:
 		// Records of a batch have similar sizes: make room for all of them at once.
 		d.records = slices.Grow(d.records, min((d.size-d.Pos)/(d.Pos-start), 10_000))
 	}

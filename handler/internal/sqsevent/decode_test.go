@@ -135,6 +135,8 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add([]byte(`{"Records":[{"messageId":"\ud800\u0041\udc00x\ud83d\ude00","body":"\b\f\/"}]}`))
 	f.Add([]byte("{\"Records\":[{\"messageId\":\"a\xffb\\\"\xc3\xa9\"}],\"Records\":[]}"))
+	f.Add([]byte(`{"Records":[{"messageId":"a","body":"{\"x\":1}","attributes":{"SenderId":"s","ApproximateReceiveCount":"1"}},
+{"messageId":"b","body":"","attributes":{"SenderId":"s","ApproximateReceiveCount":"2"}},{"body":"\\n","messageId":"c"}]}`))
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		records, err := Decode(payload)
 		var event events.SQSEvent

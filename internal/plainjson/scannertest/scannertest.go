@@ -79,6 +79,7 @@ func Fuzz(f *testing.F, read Reader, further ...string) {
 	for _, seed := range append(further,
 		`{"Text":"a","Kept":"b\"\\\u0041","Value":10,"Texts":["a"],"Inner":{},"Many":[{"Value":1},{}]}`,
 		`{"Value":{"a":["]}\""]},"Value":1}`, `{"Value":1.5,"Value":[{}]}`,
+		`{"Many":[{"Text":"a","Kept":"b"},{"Text":"c","Kept":"d"},{"Kept":"e\\n","Text":"f"}]}`,
 		`{"Many":[{"Text":"a"}],"Many":[{}]}`, `{"Inner":{"Value":1},"Inner":{}}`, `{"text":"ä","Value":-0}`,
 	) {
 		f.Add(seed)
