@@ -66,9 +66,11 @@ func (s *sim) begin(list []delivery, done func(result)) *invocation {
 	i := &invocation{sim: s, list: make([]held, len(list)), began: s.now, aborted: -1, ended: done}
 	deadline := s.time(s.now + s.s.Function.Timeout)
 	i.times = runner.TimesBefore(deadline, s.s.Toolkit.Reserve, s.s.Function.Timeout)
-	i.visibility = lane{sim: s, linger: settle.BatchLinger, call: s.changeVisibility}
-	i.sends = lane{sim: s, linger: settle.BatchLinger, call: i.sendDeadLetters}
-	tails := map[*group]*held{}
+	i.visibility, i.sends = lane{sim: s, linger: settle.BatchLinger}, lane{sim: s, linger: settle.BatchLinger}
+	var tails map[*group]*held
+	if s.s.Queue.FIFO {
+		tails = map[*group]*held{}
+	}
 	for k := range list {
 		h := &i.list[k]
 		h.delivery = list[k]
@@ -84,7 +86,6 @@ func (s *sim) begin(list []delivery, done func(result)) *invocation {
 		tails[h.group] = h
 	}
 	s.keepApart(i.list, s.s.Queue.Visibility)
-	s.at(s.since(i.times.Cutoff), i.cutoff)
 	i.start()
 	return i
 }
@@ -167,11 +168,11 @@ func (i *invocation) run(h *held) {
 		deadline = min(deadline, i.now+left)
 	}
 	i.until(h, deadline, func() { i.finish(h) })
-	switch {
-	case h.verdict.outcome == crashes:
+	switch h.verdict.outcome {
+	case crashes:
 		i.at(h.began+h.verdict.takes, i.crash)
-	case h.verdict.outcome == hangs && deadline < cutoff:
-		i.at(deadline+i.s.Toolkit.Grace, func() { i.abandon(h) })
+	case hangs:
+		i.at(min(deadline+i.s.Toolkit.Grace, cutoff+i.times.Grace(i.s.Toolkit.Grace)), func() { i.abandon(h) })
 	}
 }
 
@@ -277,7 +278,7 @@ func (i *invocation) fail(h *held) {
 	}
 	h.state = failed
 	if h.verdict.outcome == isPermanent && i.s.Toolkit.OnPermanent == partialfailure.DeadLetter && i.s.Queue.MaxReceiveCount > 0 {
-		i.sends.add(h)
+		i.sends.add(h, i.sendDeadLetters)
 		return
 	}
 	i.comeBack(h, i.waitOf(h))
@@ -307,7 +308,7 @@ func (i *invocation) comeBack(h *held, after time.Duration) {
 	for ; h != nil; h = h.next {
 		if h.state == failed {
 			h.comesIn = after
-			i.visibility.add(h)
+			i.visibility.add(h, i.changeVisibility)
 		}
 	}
 }
@@ -322,25 +323,10 @@ func (i *invocation) sendDeadLetters(list []*held) {
 		for behind := h.next; behind != nil; behind = behind.next {
 			if behind.state == failed { // it was skipped: it comes back at once
 				behind.comesIn = 0
-				i.visibility.add(behind)
+				i.visibility.add(behind, i.changeVisibility)
 			}
 		}
 	}
-}
-
-// cutoff ends the contexts of all handlers, and later gives up those that hang.
-func (i *invocation) cutoff() {
-	if i.over {
-		return
-	}
-	i.paused = true
-	i.after(i.times.Grace(i.s.Toolkit.Grace), func() {
-		for k := range i.list {
-			if h := &i.list[k]; h.state == runs {
-				i.abandon(h)
-			}
-		}
-	})
 }
 
 // abandon gives up a handler that ignores the end of its context.
@@ -427,7 +413,7 @@ func (i *invocation) release(list []*held) {
 		if i.aborted >= 0 || len(list) == len(i.list) && h.receive > 1 {
 			h.comesIn = i.waitOf(h)
 		}
-		i.visibility.add(h)
+		i.visibility.add(h, i.changeVisibility)
 	}
 }
 
@@ -457,8 +443,8 @@ type lane struct {
 }
 
 // add adds a record. Its call is made when there are ten, or after linger.
-func (l *lane) add(h *held) {
-	l.list = append(l.list, h)
+func (l *lane) add(h *held, call func([]*held)) {
+	l.list, l.call = append(l.list, h), call
 	if len(l.list) == settle.MaxEntries {
 		l.flush()
 	} else if len(l.list) == 1 {

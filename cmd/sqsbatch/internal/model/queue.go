@@ -93,7 +93,7 @@ func (q *queue) send(number int) {
 	}
 	m.state, m.due = delayed, q.now+q.s.Queue.Delay
 	q.delayed++
-	q.sim.add(event{at: m.due, shows: m})
+	q.add(q.s.Queue.Delay, event{shows: m})
 }
 
 // show makes a message receivable.
@@ -181,7 +181,7 @@ func (q *queue) age() time.Duration {
 func (q *queue) changeVisibility(d *delivery, timeout time.Duration) {
 	if d.latest() && d.state == inFlight {
 		d.due = q.now + timeout
-		q.sim.add(event{at: d.due, shows: d.message})
+		q.add(timeout, event{shows: d.message})
 	}
 }
 
@@ -249,7 +249,7 @@ func (q *queue) dequeue(r *receiver) (got []delivery) {
 		q.visible--
 		q.inFlight++
 		q.r.Totals.Deliveries++
-		q.sim.add(event{at: m.due, shows: m})
+		q.add(r.visibility, event{shows: m})
 		got = append(got, delivery{m, m.received, q.now})
 	}
 	full := func() bool { return len(got) == r.most || q.inFlight >= q.rules.quota }

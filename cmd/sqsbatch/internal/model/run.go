@@ -34,9 +34,8 @@ type sim struct {
 	rules  rules
 	r      *Report
 	now    time.Duration
-	agenda heap[event]
-	events uint64 // added so far
-	sent   int    // messages so far
+	agenda agenda
+	sent   int // messages so far
 
 	arn    string
 	ids    []string // of messages; made up beyond its end
@@ -92,6 +91,7 @@ func newSim(scenario Scenario) (*sim, error) {
 const eventsBetween = 10_000
 
 func (s *sim) run(ctx context.Context) (*Report, error) {
+	s.agenda.delays(0, s.rules.longPoll, s.s.Queue.Visibility, settle.BatchLinger)
 	s.arrive()
 	s.startSamples()
 	if s.s.Mapping != nil {
@@ -99,12 +99,12 @@ func (s *sim) run(ctx context.Context) (*Report, error) {
 	} else {
 		s.startTasks()
 	}
-	for n := 0; len(s.agenda) > 0; n++ {
+	for n := 0; ; n++ {
 		if n%eventsBetween == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		e := s.agenda.pop()
-		if e.at > s.s.For {
+		e, ok := s.agenda.next()
+		if !ok || e.at > s.s.For {
 			break
 		}
 		s.now = e.at
