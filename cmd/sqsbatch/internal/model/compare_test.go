@@ -28,9 +28,6 @@ func drawScenario(seed uint64) Scenario {
 	if chance(0.8) {
 		s.Queue.MaxReceiveCount = between(1, 6)
 	}
-	if chance(0.1) {
-		s.Queue.Retention = seconds(60, 300)
-	}
 	s.Queue.FIFO = chance(0.25)
 	s.Load.Groups = between(1, 30)
 	m := &Mapping{BatchSize: between(1, 10), Pollers: between(1, 5), ReportBatchItemFailures: chance(0.8)}
@@ -40,6 +37,9 @@ func drawScenario(seed uint64) Scenario {
 	if s.Mapping = m; chance(0.4) {
 		s.Mapping = nil
 		s.Containers = &Containers{Tasks: between(1, 3), Slots: between(1, 12), Visibility: seconds(3, 60), Prefetch: []int{0, 0, -1, between(1, 30)}[between(0, 3)]}
+	}
+	if s.Mapping != nil && chance(0.1) {
+		s.Queue.Retention = seconds(60, 300)
 	}
 	if chance(0.3) && !s.Queue.FIFO {
 		m.Window = seconds(1, 8)

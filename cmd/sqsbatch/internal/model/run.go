@@ -136,7 +136,7 @@ func (s *sim) startKills() {
 			} else if s.tasks.count() > 0 {
 				s.tasks.polling[0].crash()
 			}
-			s.after(t.Every, kill)
+			s.after(time.Duration(float64(t.Every)*(0.75+s.random.Float64()/2)), kill)
 		}
 		s.at(t.From, kill)
 	}

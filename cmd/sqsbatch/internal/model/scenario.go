@@ -264,7 +264,7 @@ type Trouble struct {
 	// After of Aborts, 0 to 12 h.
 	After time.Duration
 
-	// Every of Kills, at least 1 s.
+	// Every of Kills, at least 1 s, is the time between two on average.
 	Every time.Duration
 
 	// Concurrency of Throttle, 0 or more.

@@ -440,10 +440,14 @@ func (t *task) abandon(h *held) {
 	t.running--
 	t.endAttempt(h)
 	t.r.Totals.Abandoned++
-	if t.abandoned++; t.abandoned > t.cfg.MaxAbandoned {
+	if t.abandoned++; t.abandoned > t.cfg.MaxAbandoned && !t.stopped {
 		t.drain(t.start)
 	}
-	t.fail(h)
+	if h.settled { // others may have it: it is left alone
+		t.lose(h)
+	} else {
+		t.fail(h)
+	}
 	t.step()
 }
 
@@ -486,6 +490,38 @@ func (t *task) sendOne(h *held) {
 	t.deadLetter(h.message)
 }
 
+// revoke gives up a record that SQS does not extend, because the message has expired or others have received
+// it: its handler is cancelled, or not started. Those behind it are released.
+func (t *task) revoke(h *held) {
+	switch {
+	case h.settled:
+		return
+	case h.state == runs && h.verdict.outcome == hangs:
+		h.settled = true
+		t.after(t.cfg.Engine.Grace, func() { t.abandon(h) })
+		return
+	case h.state == runs:
+		t.running--
+		t.endAttempt(h)
+	case h.state == waits && t.ready.len() > 0:
+		t.ready.remove(func(other *held) bool { return other == h })
+	default:
+		return
+	}
+	t.lose(h)
+}
+
+// lose drops a record that others may have, and releases those behind it.
+func (t *task) lose(h *held) {
+	h.state, h.settled = failed, true
+	t.held--
+	for behind := h.next; behind != nil; behind = behind.next {
+		behind.state, behind.failed, behind.comesIn = unused, t.now, 0
+		t.held--
+		t.visibility.add(behind, t.changeTen)
+	}
+}
+
 // sweepLater schedules the next sweep.
 func (t *task) sweepLater() {
 	if t.now < t.sweepAt || t.over {
@@ -504,10 +540,15 @@ func (t *task) sweepLater() {
 func (t *task) sweep() {
 	n := 0
 	for _, h := range t.holds {
-		if !h.settled && h.state != failed && h.state != unused && h.shownBy-t.now <= longpoll.ExtendBelow(t.cfg.Visibility) && h.latest() {
-			n++
+		if h.settled || h.state == failed || h.state == unused || h.shownBy-t.now > longpoll.ExtendBelow(t.cfg.Visibility) {
+			continue
+		}
+		n++
+		if h.latest() {
 			h.shownBy = max(h.shownBy, t.now+t.cfg.Visibility)
 			t.queue.changeVisibility(&h.delivery, h.shownBy-t.now)
+		} else {
+			t.revoke(h)
 		}
 	}
 	t.countVisibility(n)
