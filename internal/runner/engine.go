@@ -82,11 +82,21 @@ func (e *Engine) Times(ctx context.Context) Times {
 	if !ok {
 		return Times{}
 	}
-	remaining := max(0, time.Until(deadline))
-	reserve := Reserve(e.cfg.Reserve, remaining)
+	return TimesBefore(deadline, e.cfg.Reserve, max(0, time.Until(deadline)))
+}
+
+// TimesBefore returns the time limits of an invocation with a deadline, see [Engine.Times].
+func TimesBefore(deadline time.Time, configured, remaining time.Duration) Times {
+	reserve := Reserve(configured, remaining)
 	return Times{
 		Deadline: deadline,
 		Cutoff:   deadline.Add(-reserve),
 		SettleBy: deadline.Add(-reserve / 4),
 	}
+}
+
+// Grace returns how long after the cutoff handlers may still return. It is taken from the reserve,
+// and at most what is configured.
+func (t Times) Grace(configured time.Duration) time.Duration {
+	return max(0, min(configured, t.Deadline.Sub(t.Cutoff)/4))
 }
