@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -221,5 +222,45 @@ func TestLint_IsSaidFirst(t *testing.T) {
 	_, stdout, stderr := simulated(t, "--rate", "1/s", path)
 	if !strings.HasPrefix(stdout, "lint error") || !strings.Contains(stdout, "(SB101)") || !strings.Contains(stdout, "sqsbatch lint "+filepath.Dir(path)) {
 		t.Errorf("%s%s", stdout, stderr)
+	}
+}
+
+// The JSON has a report for each run, and the same seed gives the same bytes.
+func TestJSON_IsTheSameForASeed(t *testing.T) {
+	args := []string{"--rate", "5/s", "--fail", "5%", "--outage", "5m@10m", "--output", "json"}
+	_, first, stderr := simulated(t, args...)
+	_, second, _ := simulated(t, args...)
+	_, other, _ := simulated(t, append(args, "--seed", "2")...)
+	if first != second || first == other || stderr != "" {
+		t.Errorf("the same: %v, another seed the same: %v, %s", first == second, first == other, stderr)
+	}
+	var out struct {
+		Runs []struct {
+			Settings map[string]string
+			Totals   struct{ Sent, Handled int }
+			Samples  []json.RawMessage
+		}
+		Best *int
+	}
+	golden.OK(t, json.Unmarshal([]byte(first), &out))
+	if len(out.Runs) != 1 || out.Runs[0].Totals.Sent < 17_000 || len(out.Runs[0].Samples) == 0 || out.Best != nil {
+		t.Errorf("%.1000s", first)
+	}
+	_, varied, _ := simulated(t, append(args, "--vary", "BatchSize=1,10", "--find", "--dead", "1000")...)
+	golden.OK(t, json.Unmarshal([]byte(varied), &out))
+	if len(out.Runs) != 2 || out.Runs[1].Settings["BatchSize"] != "10" || out.Best == nil || *out.Best != 1 {
+		t.Errorf("%.1000s", varied)
+	}
+}
+
+// Two templates are two rows of a table.
+func TestTwoTemplates_AreCompared(t *testing.T) {
+	text, err := os.ReadFile(own)
+	golden.OK(t, err)
+	slow := golden.File(t, "slow.yaml", strings.Replace(string(text), "MaximumConcurrency: !Ref MaximumConcurrency", "MaximumConcurrency: 2", 1))
+	status, stdout, stderr := simulated(t, "--burst", "2000", "--for", "5m", own, slow)
+	golden.Says(t, "the table", stdout, "run ", "age at most", "\n"+own+" ", "\n"+slow+" ")
+	if status != 0 {
+		t.Error(stderr)
 	}
 }
