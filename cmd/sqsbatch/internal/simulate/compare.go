@@ -107,9 +107,10 @@ func (c *comparison) choose() {
 	}
 }
 
-// keeps reports whether a run keeps the bounds of --find.
+// keeps reports whether a run keeps the bounds of --find. One that leaves more than 1 % of the
+// messages does not: it is cheap because it does not do its work.
 func (c *comparison) keeps(r *model.Report) bool {
-	return (c.o.age == 0 || r.Peaks.Age.Value <= c.o.age.Seconds()) && (!c.o.bounded || r.Totals.Healthy <= c.o.dead)
+	return r.Totals.Left*100 <= r.Totals.Sent && (c.o.age == 0 || r.Peaks.Age.Value <= c.o.age.Seconds()) && (!c.o.bounded || r.Totals.Healthy <= c.o.dead)
 }
 
 // columns are those of the table of runs, after their titles.
@@ -151,6 +152,13 @@ func (c *comparison) varied() string {
 		return s[0].name
 	}
 	return "run"
+}
+
+// enough reports whether the runs of --find that follow r are the same: each has a higher limit of
+// invocations, and r did not reach its own.
+func (c *comparison) enough(r *run) bool {
+	return c.o.find && len(c.o.vary) == 0 && r.variant.scenario.Mapping != nil &&
+		int(r.report.Peaks.Concurrency.Value) < r.variant.scenario.Mapping.MaximumConcurrency
 }
 
 // short returns a run's title without the name of the only setting.

@@ -105,7 +105,7 @@ A setting that the template sets by a parameter is better varied by that paramet
 
 ## Comparing and finding
 
---vary tries each value of a setting, and prints a table. Several --vary try all combinations, at most 100. --find looks among them for the cheapest that keeps the bounds --age and --dead. Without --vary, it tries ` + "`MaximumConcurrency`" + ` from 2 to 1000 on Lambda, and Tasks from 1 to 100 with --mode poll.
+--vary tries each value of a setting, and prints a table. Several --vary try all combinations, at most 100. --find looks among them for the cheapest that keeps the bounds --age and --dead, and leaves at most 1 % of the messages in the queue. Without --vary, it tries MaximumConcurrency from 2 up to where the limit is not reached on Lambda, and Tasks from 1 to 100 with --mode poll.
 
 ## Findings
 
@@ -301,6 +301,10 @@ func (o *options) run(ctx context.Context, tio cli.IO) error {
 		status.Status(fmt.Sprintf("run %d of %d %s", i+1, len(c.runs), r.title))
 		if r.report, err = model.Run(ctx, r.variant.scenario); err != nil {
 			return fmt.Errorf("%s: %w", cmp.Or(r.title, r.stack.name()), err)
+		}
+		if c.enough(r) {
+			c.runs = c.runs[:i+1]
+			break
 		}
 	}
 	status.Status("")
