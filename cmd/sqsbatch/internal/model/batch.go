@@ -127,7 +127,7 @@ func (s *sim) keepApart(list []held, visibility time.Duration) {
 func (s *sim) record(h *held) batch.Record {
 	r := batch.Record{
 		MessageID: s.id(h.number), ReceiptHandle: strconv.Itoa(h.number), Attempt: h.receive,
-		FirstReceivedAt: s.time(h.first), ReceivedAt: s.time(h.at), QueueARN: s.arn,
+		FirstReceivedAt: s.time(h.first.Truncate(time.Millisecond)), ReceivedAt: s.time(h.at), QueueARN: s.arn,
 	}
 	if h.group != nil {
 		r.GroupID = groupName(h.group.number)
@@ -232,7 +232,7 @@ func (i *invocation) finish(h *held) {
 		h.done = true
 		i.pace.Add(i.now - h.began)
 		i.handled(h, handled)
-	case v.outcome == isDropped, v.outcome == isPermanent && i.s.Toolkit.OnPermanent == partialfailure.Drop:
+	case v.outcome == isPermanent && i.s.Toolkit.OnPermanent == partialfailure.Drop:
 		i.handled(h, handled)
 	default:
 		i.failOrDecide(h)

@@ -57,7 +57,6 @@ const (
 	succeeds outcome = iota
 	retries
 	isPermanent
-	isDropped
 	hangs
 	crashes
 	aborts
@@ -68,7 +67,7 @@ func (s *Shares) of(p float64) outcome {
 	for _, part := range [...]struct {
 		share float64
 		outcome
-	}{{s.Retry, retries}, {s.Permanent, isPermanent}, {s.Drop, isDropped}, {s.Hang, hangs}, {s.Crash, crashes}} {
+	}{{s.Retry, retries}, {s.Permanent, isPermanent}, {s.Hang, hangs}, {s.Crash, crashes}} {
 		if p < part.share {
 			return part.outcome
 		}

@@ -83,18 +83,26 @@ func (s *sim) arrive() {
 	for _, b := range s.s.Load.Bursts {
 		s.at(b.At, func() { s.send(b.Messages) })
 	}
-	random, points := rand.New(rand.NewPCG(s.s.Seed, 1)), rates(s.s.Load.Points)
-	var next func()
-	schedule := func() {
-		if at := points.arrival(s.now, random.ExpFloat64()); at < s.s.For {
-			s.at(at, next)
+	next := s.s.arrivals()
+	var schedule func()
+	schedule = func() {
+		if at, ok := next(); ok {
+			s.at(at, func() {
+				s.send(1)
+				schedule()
+			})
 		}
 	}
-	next = func() {
-		s.send(1)
-		schedule()
-	}
 	schedule()
+}
+
+// arrivals returns the times of the messages that arrive one by one.
+func (s *Scenario) arrivals() func() (at time.Duration, ok bool) {
+	random, points, at := rand.New(rand.NewPCG(s.Seed, 1)), rates(s.Load.Points), time.Duration(0)
+	return func() (time.Duration, bool) {
+		at = points.arrival(at, random.ExpFloat64())
+		return at, at < s.For
+	}
 }
 
 // send sends messages at once.

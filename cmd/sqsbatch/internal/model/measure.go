@@ -15,13 +15,19 @@ var steps = []time.Duration{
 // mostSamples is the most samples of a report, but for the first.
 const mostSamples = 600
 
-func (s *sim) startSamples() {
+// sampleEvery returns the time between two samples of a run.
+func sampleEvery(run time.Duration) time.Duration {
 	every := steps[len(steps)-1]
 	for _, step := range slices.Backward(steps) {
-		if s.s.For/step <= mostSamples {
+		if run/step <= mostSamples {
 			every = step
 		}
 	}
+	return every
+}
+
+func (s *sim) startSamples() {
+	every := sampleEvery(s.s.For)
 	s.r.Every = round(every)
 	var next func()
 	next = func() {

@@ -200,7 +200,6 @@ func (q *queue) delete(d *delivery) bool {
 // began.
 func (q *queue) receive(most int, visibility, wait time.Duration, got func([]delivery)) {
 	r := &receiver{most: most, visibility: visibility, got: got}
-	q.r.Totals.Requests.Receive++
 	q.receivers.push(r)
 	q.serve()
 	if !r.over {
@@ -212,6 +211,7 @@ func (q *queue) receive(most int, visibility, wait time.Duration, got func([]del
 func (q *queue) end(r *receiver) {
 	if !r.over {
 		r.over = true
+		q.r.Totals.Requests.Receive++
 		q.r.Totals.Requests.Billed++
 		q.receivers.remove(func(other *receiver) bool { return other == r })
 		r.got(nil)
@@ -228,6 +228,7 @@ func (q *queue) serve() {
 		}
 		q.receivers.pop()
 		r.over = true
+		q.r.Totals.Requests.Receive++
 		q.r.Totals.Requests.Billed += q.chunks(len(got))
 		q.after(0, func() { r.got(got) })
 	}

@@ -189,8 +189,8 @@ type Durations struct {
 
 // Shares are numbers from 0 to 1. Together they are at most 1; the rest succeeds.
 type Shares struct {
-	// Retry is an ordinary error, Permanent is batch.Permanent, Drop is batch.Drop.
-	Retry, Permanent, Drop float64
+	// Retry is an ordinary error, Permanent is batch.Permanent.
+	Retry, Permanent float64
 
 	// Hang ignores its context. On Lambda it is abandoned at the cutoff, in a container a
 	// grace after its record timeout.

@@ -171,10 +171,10 @@ func (s *Shares) validate(c *checks, field string) {
 	for _, share := range []struct {
 		name  string
 		value float64
-	}{{"Retry", s.Retry}, {"Permanent", s.Permanent}, {"Drop", s.Drop}, {"Hang", s.Hang}, {"Crash", s.Crash}} {
+	}{{"Retry", s.Retry}, {"Permanent", s.Permanent}, {"Hang", s.Hang}, {"Crash", s.Crash}} {
 		within(c, field+"."+share.name, share.value, 0, 1)
 	}
-	if sum := s.Retry + s.Permanent + s.Drop + s.Hang + s.Crash; sum > 1+1e-9 {
+	if sum := s.Retry + s.Permanent + s.Hang + s.Crash; sum > 1+1e-9 {
 		c.fail("%s adds up to %v: need at most 1", field, sum)
 	}
 }
