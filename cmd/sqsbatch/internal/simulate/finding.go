@@ -306,6 +306,6 @@ func (a analysis) silent() *finding {
 	if t.DeadLetters+t.Expired == 0 || len(a.is.Rings) > 0 {
 		return nil
 	}
-	return &finding{Text: fmt.Sprintf("No alarm rang, although there were %s. The template has %s on this queue and its dead-letter queue; docs/deploying/queues.md has those that it needs.",
+	return &finding{Text: fmt.Sprintf("No alarm rang, although there were %s. The template has %s on this queue and its dead-letter queue; template.yaml and deploy/queue.yaml of sqsbatch have those that it needs.",
 		counted(t.DeadLetters+t.Expired, "dead or expired message"), counted(len(a.s.Alarms), "alarm"))}
 }

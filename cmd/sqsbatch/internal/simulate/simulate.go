@@ -95,7 +95,7 @@ const details = `## Load
   kills=5m     a consumer is killed every 5 minutes
   throttle=2   the function's reserved concurrency is 2
 
---fail has the shares of attempts that fail at any time: 1%, or retry=1%,permanent=0.1%,drop=0.1%,hang=0.01%,crash=0.001%. poison=0.01% is a share of messages that fail at every attempt, and poison-crash=0.01% one of messages that crash at each.
+--fail has the shares of attempts that fail at any time: 1%, or retry=1%,permanent=0.1%,hang=0.01%,crash=0.001%. poison=0.01% is a share of messages that fail at every attempt, and poison-crash=0.01% one of messages that crash at each.
 
 ## Settings
 

@@ -57,7 +57,7 @@ func TestBadInput_IsNamedWithWhatIsAllowed(t *testing.T) {
 		"--rate 1/s --duration " + falling:          "the percentiles must rise",
 		"--rate 1/s --duration " + empty:            "it is not a file that --metrics of `sqsbatch local` wrote",
 		"--rate 1/s --fail 101%":                    `--fail is "101%"; "101%" is not a share; it must be from 0% to 100%`,
-		"--rate 1/s --fail broken=1%":               `there is no share "broken"; there are retry, permanent, drop, hang, crash, poison`,
+		"--rate 1/s --fail broken=1%":               `there is no share "broken"; there are retry, permanent, hang, crash, poison`,
 		"--rate 1/s --fail retry=60%,hang=60%":      "the shares add up to 120%",
 		"--rate 1/s --outage 20m":                   `--outage is "20m"; "20m" must be a length and a start, like 20m@30m`,
 		"--rate 1/s --outage fire:20m@30m":          `there is no kind "fire"; there are errors, hangs, permanents, crashes, slow, aborts, kills, throttle`,

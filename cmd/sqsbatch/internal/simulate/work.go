@@ -98,7 +98,7 @@ const poison = "poison"
 
 // verbs are the names of shares in --fail. Those with "poison-" before them are of messages that
 // end so at every attempt; "poison" alone is of those that fail.
-var verbs = []string{"retry", "permanent", "drop", "hang", "crash"}
+var verbs = []string{"retry", "permanent", "hang", "crash"}
 
 // share returns the share of a name, nil if there is none.
 func share(w *model.Work, name string) *float64 {
@@ -114,8 +114,6 @@ func share(w *model.Work, name string) *float64 {
 		return &of.Retry
 	case "permanent":
 		return &of.Permanent
-	case "drop":
-		return &of.Drop
 	case "hang":
 		return &of.Hang
 	case "crash":
@@ -145,7 +143,7 @@ func parseShares(w *model.Work, text string) error {
 		*p = n
 	}
 	for _, of := range []model.Shares{w.Outcomes, w.Poison} {
-		if sum := of.Retry + of.Permanent + of.Drop + of.Hang + of.Crash; sum > 1 {
+		if sum := of.Retry + of.Permanent + of.Hang + of.Crash; sum > 1 {
 			return fmt.Errorf("the shares add up to %g%%; at most 100%% can fail", sum*100)
 		}
 	}
