@@ -231,7 +231,7 @@ func TestPages_ShowWhatIsPrinted(t *testing.T) {
 // simulations are the commands of docs/simulating.md, by the names of their sections.
 var simulations = map[string]string{
 	"outage":   "--rate 200/s --duration lognormal:50ms,500ms --outage 20m@30m --for 90m",
-	"burst":    "--burst 1000000 --duration lognormal:50ms,500ms --for 2h --vary MaximumConcurrency=10,50,250",
+	"burst":    "--burst 1000000 --duration lognormal:50ms,500ms --for 1h --vary MaximumConcurrency=10,50,250",
 	"reserved": "--burst 2000@5m --duration 8s --set MaximumConcurrency=none --set ReservedConcurrentExecutions=1",
 	"maximum":  "--burst 2000@5m --duration 8s --set MaximumConcurrency=2 --set BatchSize=5",
 }

@@ -39,7 +39,7 @@ func axis(length time.Duration, width int) string {
 	line := []byte(strings.Repeat(" ", width))
 	const parts = 4
 	for i := range parts + 1 {
-		text := brief(length * time.Duration(i) / parts)
+		text := clock((length * time.Duration(i) / parts).Seconds())
 		at := min(i*width/parts, width-len(text))
 		copy(line[at:], text)
 	}

@@ -118,22 +118,43 @@ func unknown(name string, parameters []string) error {
 	return fmt.Errorf("there is no setting %s; `sqsbatch help simulate` lists them", name)
 }
 
-// A toolkit is what the toolkit's variables say, with their defaults.
-type toolkit struct{ env map[string]string }
-
-// check returns an error that names a variable that the toolkit does not know, or whose value it
-// refuses.
-func (t toolkit) check() error {
-	for name, text := range t.env {
-		if !isVariable(name) || text == "" {
-			continue
-		}
-		i := slices.IndexFunc(settings.All, func(s *settings.Setting) bool { return s.Name == name })
-		if i < 0 {
+// known returns an error for a variable of the command line that the toolkit does not know.
+func known(env map[string]string) error {
+	for name := range env {
+		if isVariable(name) && !slices.ContainsFunc(settings.All, func(s *settings.Setting) bool { return s.Name == name }) {
 			return unknown(name, nil)
 		}
-		if _, err := settings.All[i].Read(text); err != nil {
-			return fmt.Errorf("%s is %q: it %w", name, text, err)
+	}
+	return nil
+}
+
+// A toolkit has the toolkit's variables.
+type toolkit struct{ env map[string]string }
+
+// inScenario are the settings that a scenario has.
+var inScenario = []*settings.Setting{
+	&settings.Concurrency, &settings.Reserve, &settings.RecordTimeout, &settings.MinRemaining, &settings.Grace,
+	&settings.Outage, &settings.Backoff, &settings.BackoffBase, &settings.BackoffCap, &settings.OnPermanent,
+	&settings.Visibility, &settings.Prefetch,
+}
+
+// used lists the variables that a scenario has, as NAME=VALUE.
+func (t toolkit) used() (list []string) {
+	for _, s := range inScenario {
+		if text := t.env[s.Name]; text != "" {
+			list = append(list, s.Name+"="+text)
+		}
+	}
+	return list
+}
+
+// check returns an error that names a variable whose value the toolkit refuses.
+func (t toolkit) check() error {
+	for _, s := range inScenario {
+		if text := t.env[s.Name]; text != "" {
+			if _, err := s.Read(text); err != nil {
+				return fmt.Errorf("%s is %q: it %w", s.Name, text, err)
+			}
 		}
 	}
 	if t.env[settings.Outage.Name] != "" && t.env[settings.Backoff.Name] != "" {

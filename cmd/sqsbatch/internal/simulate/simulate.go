@@ -295,7 +295,7 @@ func (o *options) run(ctx context.Context, tio cli.IO) error {
 		notes = tio.Stderr
 	}
 	p := printer{w: notes, term: view.Detect(notes)}
-	p.lint(c.runs[0])
+	p.notes(c.runs[0])
 	status := view.NewText(tio.Stderr, view.Detect(tio.Stderr))
 	for i, r := range c.runs {
 		status.Status(fmt.Sprintf("run %d of %d %s", i+1, len(c.runs), r.title))

@@ -64,6 +64,7 @@ type variant struct {
 	deployment *template.Deployment
 	lint       []rules.Finding
 	warnings   []string
+	variables  []string // of the toolkit, as NAME=VALUE, that the scenario has
 }
 
 // with returns the scenario of the stack with more settings.
@@ -98,9 +99,16 @@ func (s *stack) with(more ...assignment) (*variant, error) {
 	for _, f := range d.Findings {
 		v.warnings = append(v.warnings, f.String())
 	}
+	if err := known(env); err != nil {
+		return nil, usagef("%v", err)
+	}
 	of := toolkit{merged(d.Function.Environment, env)}
 	if err := of.check(); err != nil {
 		return nil, err
+	}
+	v.variables = of.used()
+	if s.o.mode == modeLambda {
+		v.warnings = append(v.warnings, notModelled(d.Event, of)...)
 	}
 	if err := s.scenario(&v.scenario, st, d, of); err != nil {
 		return nil, err
@@ -111,6 +119,17 @@ func (s *stack) with(more ...assignment) (*variant, error) {
 		}
 	}
 	return v, nil
+}
+
+// notModelled says what the model does not take of an event.
+func notModelled(e template.Event, t toolkit) (list []string) {
+	if len(e.Filters) > 0 {
+		list = append(list, fmt.Sprintf("%s: FilterCriteria are left out: the load is what passes them", e.Pos))
+	}
+	if !e.ReportBatchItemFailures && !of[bool](t, settings.DeleteSucceeded) {
+		list = append(list, fmt.Sprintf("%s: the model has %s=true. Without it and without ReportBatchItemFailures, Lambda deletes records that fail", e.Pos, settings.DeleteSucceeded.Name))
+	}
+	return list
 }
 
 // merged returns a map with all entries; a later map replaces values of an earlier one.

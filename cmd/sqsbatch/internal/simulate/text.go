@@ -65,6 +65,9 @@ func (r *run) about() (rows []row) {
 		queue += ", without a dead-letter queue"
 	}
 	add("queue", "%s", queue)
+	if len(r.variant.variables) > 0 {
+		add("variables", "%s", strings.Join(r.variant.variables, " "))
+	}
 	var sent []string
 	for _, text := range []string{o.rate, o.load} {
 		if text != "" {
@@ -263,11 +266,8 @@ func (p printer) rows(rows []row) {
 	}
 }
 
-// lint writes what is wrong with the settings, before the run.
-func (p printer) lint(r *run) {
-	for _, w := range r.variant.warnings {
-		p.indented("note", w)
-	}
+// notes writes what is wrong with the settings, and what is left out, before the run.
+func (p printer) notes(r *run) {
 	for _, f := range r.variant.lint {
 		name := "lint warning"
 		if f.Severity == rules.Error {
@@ -279,6 +279,9 @@ func (p printer) lint(r *run) {
 	if n := len(r.variant.lint); n > 0 {
 		p.indented("", fmt.Sprintf("`sqsbatch lint %s` has the reasons and fixes.", r.stack.name()))
 	}
+	for _, w := range r.variant.warnings {
+		p.indented("note", w)
+	}
 }
 
 // comparison writes a run, or the table of several.
@@ -288,7 +291,9 @@ func (p printer) comparison(c *comparison) {
 		return
 	}
 	p.rows([]row{{"template", []string{c.runs[0].stack.name()}}})
-	p.rows(c.runs[0].about()[2:]) // function and queue differ
+	p.rows(slices.DeleteFunc(c.runs[0].about(), func(r row) bool { // these may differ
+		return slices.Contains([]string{"function", "queue", "variables"}, r.Name)
+	}))
 	p.line("")
 	titles, rows := c.table()
 	widths := make([]int, len(titles))
