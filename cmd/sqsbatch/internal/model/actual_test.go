@@ -63,7 +63,7 @@ func runActual(t *testing.T, s Scenario) (r *Report, ids []string) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { a.sample(); close(sampled) }()
 		go a.send(ctx)
-		stop := a.startMapping(ctx)
+		stop := a.start(ctx)
 		<-sampled
 		r, ids = &a.r, a.ids
 		copied := a.r
@@ -357,6 +357,44 @@ func (a *actual) invoke(ctx context.Context, payload []byte) (answer []byte, err
 		return answer, err
 	case <-p.ended.Done():
 		return nil, errCrashed
+	}
+}
+
+// start starts the consumers. stop waits for their end.
+func (a *actual) start(ctx context.Context) (stop func()) {
+	if a.s.Mapping != nil {
+		return a.startMapping(ctx)
+	}
+	var over sync.WaitGroup
+	for range a.s.Containers.Tasks {
+		over.Go(func() {
+			for ctx.Err() == nil {
+				a.poll(ctx)
+			}
+		})
+	}
+	return over.Wait
+}
+
+// poll runs a container until it crashes, or until the end.
+func (a *actual) poll(ctx context.Context) {
+	p := a.newProcess()
+	c, cfg := p.config(), a.s.Containers
+	c.Concurrency = cfg.Slots
+	c.Poll = handler.PollConfig{Queues: []string{a.url}, Visibility: cfg.Visibility, Prefetch: cfg.Prefetch}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = handler.Poll(ctx, batch.HandlerFunc(p.handle), c)
+	}()
+	select {
+	case <-ended:
+	case <-p.ended.Done():
+		a.mu.Lock()
+		a.r.Totals.Errors++
+		a.mu.Unlock()
 	}
 }
 

@@ -22,6 +22,7 @@ type held struct {
 	next    *held         // behind it in its FIFO group
 	last    bool          // it has others behind it, and SQS would not deliver it again
 	state   heldState
+	settled bool // container: it is deleted or given back
 }
 
 type heldState uint8
@@ -315,8 +316,7 @@ func (i *invocation) comeBack(h *held, after time.Duration) {
 
 // sendDeadLetters sends records to the dead-letter queue, in one call. They are deleted at the end.
 func (i *invocation) sendDeadLetters(list []*held) {
-	i.r.Totals.Requests.DeadLetter++
-	i.r.Totals.Requests.Billed += i.chunks(len(list))
+	i.countDeadLetters(len(list))
 	for _, h := range list {
 		h.state = sentOff
 		i.deadLetter(h.message)
@@ -365,15 +365,16 @@ func (i *invocation) answer() result {
 	if i.s.Mapping.ReportBatchItemFailures || !slices.ContainsFunc(i.list, func(h held) bool { return h.state == failed || h.state == unused }) {
 		return answered
 	}
-	i.deleteDone(i.list)
+	i.deleteDone(i.list, func(h *held) bool { return h.done })
+	i.deleteDone(i.list, func(h *held) bool { return !h.done })
 	return errored
 }
 
-// deleteDone deletes the records that are done, ten in a call.
-func (s *sim) deleteDone(list []held) {
+// deleteDone deletes the records that are done, ten in a call: those that the filter passes.
+func (s *sim) deleteDone(list []held, such func(*held) bool) {
 	n := 0
 	for k := range list {
-		if h := &list[k]; h.state == handled || h.state == sentOff {
+		if h := &list[k]; (h.state == handled || h.state == sentOff) && such(h) {
 			n++
 			s.delete(h)
 		}
@@ -474,6 +475,12 @@ func (s *sim) changeVisibility(list []*held) {
 		timeout, _ := settle.Timeout(h.comesIn, s.now-h.failed, s.now-h.at)
 		s.queue.changeVisibility(&h.delivery, timeout)
 	}
+}
+
+// countDeadLetters counts a call that sends n messages to the dead-letter queue.
+func (s *sim) countDeadLetters(n int) {
+	s.r.Totals.Requests.DeadLetter++
+	s.r.Totals.Requests.Billed += s.chunks(n)
 }
 
 // countVisibility counts the calls that change the visibility of n messages.

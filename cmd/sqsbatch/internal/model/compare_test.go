@@ -20,7 +20,7 @@ func drawScenario(seed uint64) Scenario {
 	seconds := func(least, most int) time.Duration { return time.Duration(between(least, most)) * time.Second }
 	s := Scenario{Seed: seed, For: time.Duration(between(2, 15))*time.Minute + 500*time.Millisecond}
 	s.Function.Timeout = seconds(2, 20)
-	s.Queue.Visibility = s.Function.Timeout*time.Duration(between(1, 6)) + time.Second
+	s.Queue.Visibility = s.Function.Timeout*time.Duration(between(1, 6)) + 10*time.Second // more than any window
 	if chance(0.3) {
 		s.Queue.Delay = seconds(1, 30)
 	}
@@ -30,9 +30,17 @@ func drawScenario(seed uint64) Scenario {
 	if chance(0.1) {
 		s.Queue.Retention = seconds(60, 300)
 	}
+	s.Queue.FIFO = chance(0.25)
+	s.Load.Groups = between(1, 30)
 	m := &Mapping{BatchSize: between(1, 10), Pollers: between(1, 5), ReportBatchItemFailures: chance(0.8)}
-	s.Mapping = m
-	if chance(0.3) {
+	if s.Queue.FIFO {
+		m.Pollers = 1
+	}
+	if s.Mapping = m; chance(0.4) {
+		s.Mapping = nil
+		s.Containers = &Containers{Tasks: between(1, 3), Slots: between(1, 12), Visibility: seconds(3, 60), Prefetch: []int{0, 0, -1, between(1, 30)}[between(0, 3)]}
+	}
+	if chance(0.3) && !s.Queue.FIFO {
 		m.Window = seconds(1, 8)
 		m.BatchSize = between(1, 40)
 	}

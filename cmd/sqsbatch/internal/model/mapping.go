@@ -242,7 +242,7 @@ func (m *mapping) ended(r *running, how result) {
 			m.environments = append(m.environments, m.now)
 		}
 		if how == answered {
-			m.deleteDone(r.list)
+			m.deleteDone(r.list, func(*held) bool { return true })
 		} else {
 			m.r.Totals.Errors++
 		}

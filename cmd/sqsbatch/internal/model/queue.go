@@ -39,6 +39,7 @@ type queue struct {
 	fresh     ring[*message] // the same for ApproximateAgeOfOldestMessage
 
 	visible, delayed, inFlight int
+	serves                     bool // serve is scheduled
 	expiring                   bool // the end of the retention period is scheduled
 }
 
@@ -63,6 +64,7 @@ type receiver struct {
 	visibility time.Duration
 	got        func([]delivery) // without deliveries the wait is over
 	over       bool
+	gone       *bool // if true, the client has ended the call
 }
 
 // delivery is one receive of a message.
@@ -116,7 +118,13 @@ func (q *queue) due(m *message) {
 	}
 	q.unhide(m)
 	q.show(m)
-	q.serve()
+	if !q.serves { // a receive gets all messages that become visible at the same time
+		q.serves = true
+		q.after(0, func() {
+			q.serves = false
+			q.serve()
+		})
+	}
 }
 
 func (q *queue) unhide(m *message) {
@@ -198,13 +206,14 @@ func (q *queue) delete(d *delivery) bool {
 
 // receive begins a receive that waits for up to wait. Several are served in the order in which they
 // began.
-func (q *queue) receive(most int, visibility, wait time.Duration, got func([]delivery)) {
+func (q *queue) receive(most int, visibility, wait time.Duration, got func([]delivery)) *receiver {
 	r := &receiver{most: most, visibility: visibility, got: got}
 	q.receivers.push(r)
 	q.serve()
 	if !r.over {
 		q.after(wait, func() { q.end(r) })
 	}
+	return r
 }
 
 // end ends a receive without messages.
@@ -222,6 +231,11 @@ func (q *queue) end(r *receiver) {
 func (q *queue) serve() {
 	for q.receivers.len() > 0 && q.visible > 0 && q.inFlight < q.rules.quota {
 		r := q.receivers.first()
+		if r.gone != nil && *r.gone {
+			q.receivers.pop()
+			r.over = true
+			continue
+		}
 		got := q.dequeue(r)
 		if len(got) == 0 {
 			break

@@ -91,7 +91,7 @@ func newSim(scenario Scenario) (*sim, error) {
 const eventsBetween = 10_000
 
 func (s *sim) run(ctx context.Context) (*Report, error) {
-	s.agenda.delays(0, s.rules.longPoll, s.s.Queue.Visibility, settle.BatchLinger)
+	s.agenda.delays(0, s.rules.longPoll, s.s.Queue.Visibility, settle.BatchLinger, settle.PollLinger)
 	s.arrive()
 	s.startSamples()
 	if s.s.Mapping != nil {
