@@ -129,3 +129,33 @@ func TestChoosing_Costs(t *testing.T) {
 		}
 	}
 }
+
+// slots in use = messages a second × time of a message: 500 × 0.1 = 50. Three tasks with 25 slots
+// each, half more than that, keep up; with 15 each they do not.
+func TestChoosing_Slots(t *testing.T) {
+	for slots, grows := range map[int]bool{15: true, 25: false} {
+		s := stackOf(5*time.Minute, 500, 0, 100*time.Millisecond)
+		s.Mapping, s.Containers = nil, &model.Containers{Tasks: 3, Slots: slots}
+		r := reported(t, s)
+		if (r.Totals.Left > 5_000) != grows {
+			t.Errorf("%d slots: %d messages are left", slots, r.Totals.Left)
+		}
+		busy := 0
+		for _, sample := range r.Samples {
+			busy += sample.Concurrency
+		}
+		near(t, fmt.Sprint("busy of ", 3*slots), float64(busy)/float64(len(r.Samples)), float64(min(50, 3*slots)), 0.1)
+	}
+}
+
+// heartbeats of a message = time of a message ÷ (SQSBATCH_VISIBILITY ÷ 3), rounded up, less 1: 29 for
+// 10 minutes with 1 minute.
+func TestChoosing_Heartbeats(t *testing.T) {
+	for visibility, want := range map[time.Duration]int{30 * time.Second: 59, time.Minute: 29, 10 * time.Minute: 2} {
+		s := stackOf(20*time.Minute, 0, 1, 10*time.Minute)
+		s.Mapping, s.Containers = nil, &model.Containers{Visibility: visibility}
+		if r := reported(t, s); r.Totals.Requests.Visibility != want || r.Totals.Handled != 1 {
+			t.Errorf("visibility %s: %d heartbeats, want %d; %+v", visibility, r.Totals.Requests.Visibility, want, r.Totals)
+		}
+	}
+}

@@ -101,10 +101,19 @@ func (c *comparison) choose() {
 		return
 	}
 	for i, r := range c.runs {
-		if c.keeps(r.report) && (c.best < 0 || r.report.Cost.Total < c.runs[c.best].report.Cost.Total) {
+		if c.keeps(r.report) && (c.best < 0 || cheaper(r.report, c.runs[c.best].report)) {
 			c.best = i
 		}
 	}
+}
+
+// cheaper reports whether a costs less than b. Hours of containers come first, because they cost more
+// than requests.
+func cheaper(a, b *model.Report) bool {
+	if a.Totals.TaskHours != b.Totals.TaskHours {
+		return a.Totals.TaskHours < b.Totals.TaskHours
+	}
+	return a.Cost.Total < b.Cost.Total
 }
 
 // keeps reports whether a run keeps the bounds of --find. One that leaves more than 1 % of the
@@ -154,11 +163,11 @@ func (c *comparison) varied() string {
 	return "run"
 }
 
-// enough reports whether the runs of --find that follow r are the same: each has a higher limit of
-// invocations, and r did not reach its own.
+// enough reports whether the runs of --find that follow r are the same: each has a higher limit, and r
+// did not reach its own.
 func (c *comparison) enough(r *run) bool {
-	return c.o.find && len(c.o.vary) == 0 && r.variant.scenario.Mapping != nil &&
-		int(r.report.Peaks.Concurrency.Value) < r.variant.scenario.Mapping.MaximumConcurrency
+	limit, _, _ := analysis{r, &r.variant.scenario, r.report}.limit()
+	return c.o.find && len(c.o.vary) == 0 && int(r.report.Peaks.Concurrency.Value) < limit
 }
 
 // short returns a run's title without the name of the only setting.

@@ -105,7 +105,7 @@ A setting that the template sets by a parameter is better varied by that paramet
 
 ## Comparing and finding
 
---vary tries each value of a setting, and prints a table. Several --vary try all combinations, at most 100. --find looks among them for the cheapest that keeps the bounds --age and --dead, and leaves at most 1 % of the messages in the queue. Without --vary, it tries MaximumConcurrency from 2 up to where the limit is not reached on Lambda, and Tasks from 1 to 100 with --mode poll.
+--vary tries each value of a setting, and prints a table. Several --vary try all combinations, at most 100. --find looks among them for the cheapest that keeps the bounds --age and --dead, and leaves at most 1 % of the messages in the queue. Without --vary, it tries MaximumConcurrency from 2, or with --mode poll Tasks from 1, up to where more are not used.
 
 ## Findings
 

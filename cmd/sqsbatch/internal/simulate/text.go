@@ -220,6 +220,9 @@ func (r *run) cost() string {
 	if r.variant.scenario.Mapping != nil {
 		text += fmt.Sprintf(", invocations %s, %s GB-seconds %s", dollars(c.Invocations), count(int(t.GBSeconds)), dollars(c.GBSeconds))
 	}
+	if t.TaskHours > 0 && c.Tasks == 0 {
+		text += fmt.Sprintf(", %.1f hours of containers without a price", t.TaskHours)
+	}
 	if t.Sent > 0 {
 		text += fmt.Sprintf("; %s a million messages", dollars(c.Total/float64(t.Sent)*1e6))
 	}
