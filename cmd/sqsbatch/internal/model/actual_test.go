@@ -116,6 +116,7 @@ func (a *actual) called(c sqs.Call) {
 	defer a.mu.Unlock()
 	t := &a.r.Totals
 	switch {
+	case c.Error != "": // a process that has crashed
 	case c.Operation == "ReceiveMessage":
 		t.Requests.Receive++
 	case c.Operation == "DeleteMessageBatch":
@@ -192,6 +193,7 @@ func (a *actual) sendTen(n int) {
 // sample takes the samples until the end of the run.
 func (a *actual) sample() {
 	every := sampleEvery(a.s.For)
+	a.r.Every = round(every)
 	for at := time.Duration(0); at <= a.s.For; at += every {
 		time.Sleep(time.Until(a.began.Add(at)))
 		synctest.Wait()
@@ -244,7 +246,10 @@ func (p *process) Do(r *http.Request) (*http.Response, error) {
 	if p.ended.Err() != nil {
 		return nil, errCrashed
 	}
-	return p.client.Do(r)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(p.ended, cancel)()
+	return p.client.Do(r.WithContext(ctx))
 }
 
 // handle is the handler of a record.
@@ -273,13 +278,12 @@ func (p *process) act(ctx context.Context, v attempt) error {
 	}
 	timer := time.NewTimer(v.takes)
 	defer timer.Stop()
-	if v.outcome == crashes {
-		ctx = context.Background()
-	}
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
-		return ctx.Err()
+		if v.outcome != crashes {
+			return ctx.Err()
+		}
 	case <-p.ended.Done():
 		return errCrashed
 	}

@@ -171,7 +171,7 @@ func (i *invocation) run(h *held) {
 	i.until(h, deadline, func() { i.finish(h) })
 	switch h.verdict.outcome {
 	case crashes:
-		i.at(h.began+h.verdict.takes, i.crash)
+		i.at(min(h.began+h.verdict.takes, deadline), i.crash)
 	case hangs:
 		i.at(min(deadline+i.s.Toolkit.Grace, cutoff+i.times.Grace(i.s.Toolkit.Grace)), func() { i.abandon(h) })
 	}

@@ -252,6 +252,16 @@ func (m *mapping) ended(r *running, how result) {
 	})
 }
 
+// kill ends the environment of the invocation that began first.
+func (m *mapping) kill() {
+	for _, r := range m.running.items() {
+		if !r.over {
+			r.crash()
+			return
+		}
+	}
+}
+
 // retry begins throttled batches.
 func (m *mapping) retry() {
 	for m.throttled.len() > 0 && (m.throttled.first().begun || m.reserve(m.throttled.first())) {

@@ -99,6 +99,7 @@ func (s *sim) run(ctx context.Context) (*Report, error) {
 	} else {
 		s.startTasks()
 	}
+	s.startKills()
 	for n := 0; ; n++ {
 		if n%eventsBetween == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -117,6 +118,28 @@ func (s *sim) run(ctx context.Context) (*Report, error) {
 	s.now = s.s.For
 	s.finishReport()
 	return s.r, nil
+}
+
+// startKills kills a consumer again and again in the time of a trouble: the one that began first.
+func (s *sim) startKills() {
+	for _, t := range s.s.Troubles {
+		if t.Kind != Kills {
+			continue
+		}
+		var kill func()
+		kill = func() {
+			if s.now >= t.Until {
+				return
+			}
+			if s.mapping != nil {
+				s.mapping.kill()
+			} else if s.tasks.count() > 0 {
+				s.tasks.polling[0].crash()
+			}
+			s.after(t.Every, kill)
+		}
+		s.at(t.From, kill)
+	}
 }
 
 // epoch is the beginning of a run, for functions that take times.

@@ -35,6 +35,7 @@ type task struct {
 	pace     longpoll.Pace
 	stopped  bool // receives and starts nothing more
 	over     bool // its process has ended
+	drained  func()
 
 	sweepAt      time.Duration
 	abandoned    int
@@ -132,7 +133,7 @@ func (t *tasks) scale() {
 			t.after(cfg.Start, t.start)
 		}
 		for range n - want {
-			t.polling[len(t.polling)-1].drain()
+			t.polling[len(t.polling)-1].drain(func() {})
 		}
 	}
 	t.after(cfg.Every, t.scale)
@@ -169,25 +170,41 @@ func (t *task) crash() {
 	t.start()
 }
 
-// drain stops a task: records that wait are released, those that run have the drain limit.
-func (t *task) drain() {
-	t.stopped = true
+// drain stops a task: records that wait are released, those that run have the drain limit. then is called
+// when the process has ended.
+func (t *task) drain(then func()) {
+	t.stopped, t.drained = true, then
 	t.polling = slices.DeleteFunc(t.polling, func(other *task) bool { return other == t })
 	t.releaseWaiting(func(*held) bool { return true })
-	t.step()
-	t.after(t.cfg.DrainLimit, func() {
-		for _, h := range t.holds {
-			if h.state == runs && h.verdict.outcome != hangs {
+	t.after(t.cfg.DrainLimit, t.cancelAll)
+	t.after(0, t.step)
+}
+
+// cancelAll ends the contexts of the handlers of a task that drains: their records are released. Those that
+// hang are left alone after a grace.
+func (t *task) cancelAll() {
+	if t.over {
+		return
+	}
+	for _, h := range t.holds {
+		for behind := h; h.state == runs && h.verdict.outcome != hangs && behind != nil; behind = behind.next {
+			if behind == h {
 				t.endAttempt(h)
 				t.running--
-				t.held--
-				h.state, h.failed, h.comesIn = failed, t.now, 0
-				t.visibility.add(h, t.changeVisibility)
 			}
+			t.held--
+			behind.failed, behind.comesIn = t.now, 0
+			t.visibility.add(behind, t.changeTen)
 		}
-		t.flush(true)
-		t.over = true
+		if h.verdict.outcome != hangs && h.state == runs {
+			h.state = failed
+		}
+	}
+	t.after(t.cfg.Engine.Grace, func() {
+		t.running = 0
+		t.step()
 	})
+	t.step()
 }
 
 // mayStart reports whether records may be received and started.
@@ -203,7 +220,11 @@ func (t *task) step() {
 	}
 	t.receiveMore()
 	t.run()
-	t.flush(t.held == 0)
+	t.flush(t.held == 0 || t.stopped && t.running == 0)
+	if t.stopped && t.running == 0 {
+		t.over = true
+		t.drained()
+	}
 }
 
 // flush makes the calls that wait, all or those that are due by themselves.
@@ -292,7 +313,7 @@ func (t *task) run() {
 		t.until(h, deadline, func() { t.finish(h) })
 		switch h.verdict.outcome {
 		case crashes:
-			t.at(h.began+h.verdict.takes, t.crash)
+			t.at(min(h.began+h.verdict.takes, deadline), t.crash)
 		case hangs:
 			t.at(deadline+t.cfg.Engine.Grace, func() { t.abandon(h) })
 		}
@@ -420,8 +441,7 @@ func (t *task) abandon(h *held) {
 	t.endAttempt(h)
 	t.r.Totals.Abandoned++
 	if t.abandoned++; t.abandoned > t.cfg.MaxAbandoned {
-		t.drain()
-		t.start()
+		t.drain(t.start)
 	}
 	t.fail(h)
 	t.step()
