@@ -233,6 +233,7 @@ var simulations = map[string]string{
 	"outage":   "--rate 200/s --duration lognormal:50ms,500ms --outage 20m@30m --for 90m",
 	"burst":    "--burst 1000000 --duration lognormal:50ms,500ms --for 1h --vary MaximumConcurrency=10,50,250",
 	"reserved": "--burst 2000@5m --duration 8s --set MaximumConcurrency=none --set ReservedConcurrentExecutions=1",
+	"find":     "--rate 100/s --duration 1s --for 20m --mode poll --find --age 1m",
 	"maximum":  "--burst 2000@5m --duration 8s --set MaximumConcurrency=2 --set BatchSize=5",
 }
 

@@ -34,7 +34,7 @@ const quota = 120_000
 func findings(ctx context.Context, r *run) (list []finding, err error) {
 	a := analysis{r, &r.variant.scenario, r.report}
 	for _, check := range []func() *finding{
-		a.quota, a.outage, a.throttled, a.slow, a.late, a.hanging, a.expired, a.duplicates, a.silent,
+		a.quota, a.outage, a.waits, a.throttled, a.slow, a.late, a.hanging, a.expired, a.duplicates, a.silent,
 	} {
 		f := check()
 		if f == nil {
@@ -134,11 +134,8 @@ func (a analysis) outage() *finding {
 		return nil
 	}
 	f := &finding{Text: fmt.Sprintf("%s became dead letters.", counted(a.is.Totals.Healthy, "healthy message"))}
-	longest := time.Duration(0)
+	longest := a.longest(model.Errors, model.Aborts, model.Hangs, model.Crashes)
 	for _, t := range a.s.Troubles {
-		if t.Kind == model.Errors || t.Kind == model.Aborts || t.Kind == model.Hangs || t.Kind == model.Crashes {
-			longest = max(longest, t.Until-t.From)
-		}
 		if t.Kind == model.Permanents {
 			f.Text += " The function returned batch.Permanent for them. Return a plain error unless no retry can help, and replay them from the dead-letter queue."
 			return f
@@ -157,6 +154,32 @@ func (a analysis) outage() *finding {
 		f.Text += fmt.Sprintf(" Each used up its %s: raise maxReceiveCount.", counted(a.s.Queue.MaxReceiveCount, "receive"))
 		f.try = []assignment{{"maxReceiveCount", strconv.Itoa(min(1000, 2*a.s.Queue.MaxReceiveCount))}}
 	}
+	return f
+}
+
+// longest returns the length of the longest trouble of some kinds.
+func (a analysis) longest(kinds ...model.Kind) (d time.Duration) {
+	for _, t := range a.s.Troubles {
+		if slices.Contains(kinds, t.Kind) {
+			d = max(d, t.Until-t.From)
+		}
+	}
+	return d
+}
+
+// waits: an outage is over, and messages wait for their next attempt for much longer than it took.
+func (a analysis) waits() *finding {
+	lasts, oldest := a.longest(model.Errors), time.Duration(a.is.Peaks.Age.Value)*time.Second
+	if lasts == 0 || !a.spaced() || a.is.Totals.Healthy > 0 || a.outageOf() < 2*lasts || oldest < 2*lasts {
+		return nil
+	}
+	f := &finding{Text: fmt.Sprintf("The outage took %s, and messages waited for up to %s, because %s of %s spaces their attempts.",
+		brief(lasts), brief(oldest), settings.Outage.Name, brief(a.outageOf()))}
+	if a.s.Queue.FIFO {
+		f.Text += " The rest of their FIFO groups waited with them."
+	}
+	f.Text += " A shorter one brings them back sooner, and makes dead letters in longer outages."
+	f.try = []assignment{{settings.Outage.Name, brief((lasts + time.Minute - 1).Truncate(time.Minute))}}
 	return f
 }
 

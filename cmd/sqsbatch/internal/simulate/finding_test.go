@@ -54,6 +54,18 @@ func TestFindings_FollowFromTheRun(t *testing.T) {
 			r:     model.Report{Totals: model.Totals{Healthy: 5}},
 			check: analysis.outage, want: "Each used up its 5 receives: raise maxReceiveCount.", tries: "[maxReceiveCount=10]",
 		},
+		"waits after an outage": {
+			s: func(s *model.Scenario) {
+				s.Queue.FIFO, s.Troubles = true, []model.Trouble{{Kind: model.Errors, Until: 270 * time.Second}}
+			},
+			r:     model.Report{Peaks: model.Peaks{Age: model.Peak{Value: 1200}}},
+			check: analysis.waits, want: "The outage took 4m30s, and messages waited for up to 20m, because SQSBATCH_OUTAGE of 15m spaces their attempts. The rest of their FIFO groups waited with them. A shorter one", tries: "[SQSBATCH_OUTAGE=5m]",
+		},
+		"a wait as long as the outage": {
+			s:     func(s *model.Scenario) { s.Troubles = []model.Trouble{down} },
+			r:     model.Report{Peaks: model.Peaks{Age: model.Peak{Value: 2500}}},
+			check: analysis.waits,
+		},
 		"no dead letters": {s: func(s *model.Scenario) { s.Troubles = []model.Trouble{down} }, check: analysis.outage},
 		"throttles": {
 			s:     func(s *model.Scenario) { s.Mapping.MaximumConcurrency, s.Function.Reserved = 0, 7 },

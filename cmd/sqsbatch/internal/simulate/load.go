@@ -71,6 +71,9 @@ func (o *options) readLoad() (l model.Load, err error) {
 			return l, fmt.Errorf("--load: %w", err)
 		}
 	}
+	for i := 1; i < len(l.Points); i++ { // the model has one rate at a time
+		l.Points[i].At = max(l.Points[i].At, l.Points[i-1].At+1)
+	}
 	if n := messages(l, o.length); n > maxMessages {
 		return l, usagef("%s messages would be sent in %s; at most %s are simulated: give a shorter --for, or a lower rate", count(int(n)), brief(o.length), count(maxMessages))
 	}

@@ -2,6 +2,8 @@ package simulate
 
 import (
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +93,26 @@ func TestRates_HavePointsInOrder(t *testing.T) {
 	}
 	if n := messages(model.Load{Points: day}, 24*time.Hour); math.Abs(n-110*86400) > 1 {
 		t.Errorf("a day from 20/s to 200/s has %f messages", n)
+	}
+}
+
+// Files and steps of a rate can be simulated: 900 messages, and none before the step.
+func TestLoad_IsSimulated(t *testing.T) {
+	for _, args := range [][]string{
+		{"--load", golden.File(t, "sent.json", statistics)},
+		{"--load", golden.File(t, "sent.csv", "0s,300\n5m,600\n")},
+		{"--rate", "1/s,1/s@5m,2/s@5m,2/s@10m,0/s@10m"},
+		{"--rate", "1.5/s@50m"},
+	} {
+		status, stdout, stderr := simulated(t, args...)
+		sent := regexp.MustCompile(`result +(\d+) messages sent`).FindStringSubmatch(stdout)
+		if status != 0 || sent == nil {
+			t.Errorf("%q: status %d %s%s", args, status, stdout, stderr)
+			continue
+		}
+		n, err := strconv.Atoi(sent[1])
+		golden.OK(t, err)
+		near(t, strings.Join(args, " "), float64(n), 900, 0.15)
 	}
 }
 
