@@ -200,6 +200,7 @@ func (m *mapping) reserve(g *gathered) bool {
 		return false
 	}
 	m.busy++
+	m.peak(&m.r.Peaks.Concurrency, float64(m.busy))
 	g.begun = true
 	init := time.Duration(0)
 	if n := len(m.environments); n > 0 && m.now-m.environments[n-1] < m.rules.keptWarm {
