@@ -105,3 +105,9 @@ func (p *Pace) median() time.Duration {
 	slices.Sort(sorted[:n])
 	return sorted[n/2]
 }
+
+// Grace returns how long after the cutoff handlers may still return. It is taken from the reserve,
+// and at most what is configured.
+func (t Times) Grace(configured time.Duration) time.Duration {
+	return max(0, min(configured, t.Deadline.Sub(t.Cutoff)/4))
+}

@@ -94,9 +94,3 @@ func TimesBefore(deadline time.Time, configured, remaining time.Duration) Times 
 		SettleBy: deadline.Add(-reserve / 4),
 	}
 }
-
-// Grace returns how long after the cutoff handlers may still return. It is taken from the reserve,
-// and at most what is configured.
-func (t Times) Grace(configured time.Duration) time.Duration {
-	return max(0, min(configured, t.Deadline.Sub(t.Cutoff)/4))
-}
