@@ -82,7 +82,7 @@ func TestChoosing_TimeOfAnInvocation(t *testing.T) {
 // too long, because jitter lengthens the waits.
 func TestChoosing_OutageKeepsBelowTheQuota(t *testing.T) {
 	for outage, over := range map[time.Duration]bool{200 * time.Second: false, 300 * time.Second: true} {
-		s := stackOf(6*time.Minute, 400, 0, 50*time.Millisecond, assignment{"MaximumConcurrency", "100"})
+		s := stackOf(6*time.Minute, 400, 0, 10*time.Millisecond, assignment{"MaximumConcurrency", "20"})
 		s.Toolkit.Outage = outage
 		s.Troubles = []model.Trouble{{Kind: model.Errors, Until: 6 * time.Minute}}
 		if r := reported(t, s); (r.Peaks.AtQuota > 0) != over {

@@ -111,6 +111,10 @@ A setting that the template sets by a parameter is better varied by that paramet
 
 Before it runs, the command prints errors and warnings of 'sqsbatch lint' about the function, its queue and its event. After it, findings say what to change. Each is computed from the run.
 
+## JSON output
+
+With --output json, standard output has one object. Its field "runs" has one entry for each run: title, settings (those of --vary), keeps (with --find: whether it keeps the bounds), findings (text, try, then), seconds (the length), totals, peaks, cost, rings (of alarms), samples with one each "every" seconds, and assumptions. "best" is the index of the run that --find found. Times are in seconds from the beginning, costs in US dollars.
+
 ## Exit status
 
 The exit status is 0 when the simulation ran, 1 when something could not be read or run, or no setting keeps the bounds of --find, and 2 for a wrong command line.`
