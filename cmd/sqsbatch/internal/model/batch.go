@@ -424,6 +424,8 @@ func (i *invocation) crash() {
 		return
 	}
 	i.over = true
+	i.visibility.drop()
+	i.sends.drop()
 	for k := range i.list {
 		if h := &i.list[k]; h.state == runs {
 			h.state = failed
@@ -457,6 +459,12 @@ func (l *lane) add(h *held, call func([]*held)) {
 			}
 		})
 	}
+}
+
+// drop forgets the records: their process has ended.
+func (l *lane) drop() {
+	l.timers++
+	l.list = nil
 }
 
 // flush makes the call now.

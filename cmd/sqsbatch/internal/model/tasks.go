@@ -160,6 +160,9 @@ func (t *task) crash() {
 		return
 	}
 	t.end()
+	for _, l := range []*lane{&t.deletes, &t.visibility, &t.sends} {
+		l.drop()
+	}
 	t.r.Totals.Errors++
 	for _, h := range t.holds {
 		if h.state == runs {
@@ -175,7 +178,7 @@ func (t *task) crash() {
 func (t *task) drain(then func()) {
 	t.stopped, t.drained = true, then
 	t.polling = slices.DeleteFunc(t.polling, func(other *task) bool { return other == t })
-	t.releaseWaiting(func(*held) bool { return true })
+	t.releaseAll()
 	t.after(t.cfg.DrainLimit, t.cancelAll)
 	t.after(0, t.step)
 }
@@ -290,7 +293,7 @@ func (t *task) received(list []delivery, n int) {
 		t.keepApart(all, t.cfg.Visibility)
 	}
 	if t.stopped || t.now < t.abortedUntil {
-		t.releaseWaiting(func(*held) bool { return true })
+		t.releaseAll()
 	}
 	t.sweepLater()
 	t.step()
@@ -406,7 +409,7 @@ func (t *task) abort(h *held) {
 		return
 	}
 	t.abortedUntil, t.trialUntil = until, until+min(after, longpoll.MaxTrial)
-	t.releaseWaiting(func(*held) bool { return true })
+	t.releaseAll()
 	t.at(until, t.step)
 	t.at(t.trialUntil, t.step)
 }
@@ -417,19 +420,34 @@ func (t *task) releaseWaiting(such func(*held) bool) {
 		if !such(h) {
 			return false
 		}
-		for ; h != nil; h = h.next {
-			h.state, h.failed, h.comesIn = unused, t.now, 0
-			t.held--
-			t.r.Totals.NotStarted++
-			if t.abortedUntil > t.now { // no sooner than after a failure
-				wait := t.policy.Backoff
-				r := t.record(h)
-				h.comesIn = settle.WholeSeconds(max(t.abortedUntil-t.now, wait(&r, t.time(t.now))))
-			}
-			t.visibility.add(h, t.changeTen)
-		}
+		t.release(h)
 		return true
 	})
+}
+
+// releaseAll releases all records that were not started, those behind running ones as well.
+func (t *task) releaseAll() {
+	t.releaseWaiting(func(*held) bool { return true })
+	for _, h := range t.holds {
+		if h.state == runs {
+			t.release(h.next)
+			h.next = nil
+		}
+	}
+}
+
+// release has a record that was not started, and those behind it, come back: at once, or after an abort.
+func (t *task) release(h *held) {
+	for ; h != nil; h = h.next {
+		h.state, h.failed, h.comesIn = unused, t.now, 0
+		t.held--
+		t.r.Totals.NotStarted++
+		if t.abortedUntil > t.now { // no sooner than after a failure
+			r := t.record(h)
+			h.comesIn = settle.WholeSeconds(max(t.abortedUntil-t.now, t.policy.Backoff(&r, t.time(t.now))))
+		}
+		t.visibility.add(h, t.changeTen)
+	}
 }
 
 // abandon gives up a handler that ignores the end of its context.
@@ -553,7 +571,7 @@ func (t *task) sweep() {
 	}
 	t.countVisibility(n)
 	if !t.s.Queue.FIFO && t.ready.len() > 0 {
-		t.releaseWaiting(func(h *held) bool { return h.at < t.now-longpoll.MaxWaiting })
+		t.releaseWaiting(func(h *held) bool { return h.at <= t.now-longpoll.MaxWaiting })
 	}
 	t.step()
 }
