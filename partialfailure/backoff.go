@@ -12,10 +12,7 @@ import (
 // Backoff does not adapt to the queue's maxReceiveCount.
 type Backoff func(attempt int) time.Duration
 
-const (
-	minBackoff    = time.Second    // a shorter backoff would overload a dependency that is down
-	maxVisibility = 12 * time.Hour // the longest time for which SQS hides a message
-)
+const maxVisibility = 12 * time.Hour // the longest time for which SQS hides a message
 
 // Exponential returns a Backoff of a random number of whole seconds, from 1 s to
 // base × 2^(attempt−1), but at most limit. Records that failed together do not come back
@@ -24,16 +21,7 @@ const (
 // A record survives an outage that is not longer than the sum of its waits. With a base of
 // 2 s, a limit of 15 min and a maxReceiveCount of 5, that is half a minute at most.
 func Exponential(base, limit time.Duration) Backoff {
-	limit = min(limit, maxVisibility)
 	return func(attempt int) time.Duration {
-		longest := base
-		for i := 1; i < attempt && longest < limit; i++ {
-			longest *= 2
-		}
-		longest = min(longest, limit)
-		if longest <= minBackoff {
-			return minBackoff
-		}
-		return minBackoff * (1 + time.Duration(draw.Rand.Int64N(int64(longest/minBackoff))))
+		return draw.FullJitter(draw.Rand, base, min(limit, maxVisibility), attempt)
 	}
 }

@@ -228,6 +228,35 @@ func TestPages_ShowWhatIsPrinted(t *testing.T) {
 	shows(t, emulators, "sqs", regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(out.String(), "127.0.0.1:9324"))
 }
 
+// simulations are the commands of docs/simulating.md, by the names of their sections.
+var simulations = map[string]string{
+	"outage":   "--rate 200/s --duration lognormal:50ms,500ms --outage 20m@30m --for 90m",
+	"burst":    "--burst 1000000 --duration lognormal:50ms,500ms --for 1h --vary MaximumConcurrency=10,50,250",
+	"reserved": "--burst 2000@5m --duration 8s --set MaximumConcurrency=none --set ReservedConcurrentExecutions=1",
+	"find":     "--rate 100/s --duration 1s --for 20m --mode poll --find --age 1m",
+	"maximum":  "--burst 2000@5m --duration 8s --set MaximumConcurrency=2 --set BatchSize=5",
+}
+
+// The page has what `sqsbatch simulate` prints, but for what is assumed, which it has once.
+func TestPages_ShowSimulations(t *testing.T) {
+	t.Parallel()
+	const page = "../../docs/simulating.md"
+	for name, args := range simulations {
+		cmd := command(t, t.TempDir(), append([]string{"simulate"}, strings.Fields(args)...)...)
+		cmd.Stderr = os.Stderr
+		printed, err := cmd.Output()
+		golden.OK(t, err)
+		result, assumed, ok := strings.Cut(string(printed), "\nassumed ")
+		if !ok {
+			t.Errorf("%s: nothing is assumed", args)
+		}
+		docpage.RequireSection(t, page, "simulate "+name, "```sh\nsqsbatch simulate "+args+"\n```\n\n```text\n"+result+"```\n", *golden.Update)
+		if name == "outage" {
+			docpage.RequireSection(t, page, "assumed", "```text\n"+strings.ReplaceAll("     "+assumed, "\n             ", "\n")+"```\n", *golden.Update)
+		}
+	}
+}
+
 // shows wants the facts of an output in a page.
 func shows(t *testing.T, page, name, output string) {
 	t.Helper()

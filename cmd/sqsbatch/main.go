@@ -6,6 +6,7 @@
 //	sqsbatch event        make an event, or messages, for tests
 //	sqsbatch dlq          look into a dead-letter queue, and recover its messages
 //	sqsbatch lint         check a template for settings that lose messages or time
+//	sqsbatch simulate     simulate hours of a queue and its function
 //	sqsbatch reply        delete the reply queues of processes that were killed
 //	sqsbatch version      print the version or the commit
 //	sqsbatch help         explain a command and its flags
@@ -33,6 +34,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/sample"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/serve"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/simulate"
 )
 
 func main() {
@@ -62,6 +64,7 @@ func root(tio cli.IO) *cobra.Command {
 		sample.Command(tio),
 		dlq.Command(tio, build.Go{}),
 		lint.Command(tio, version(info)),
+		simulate.Command(tio),
 		reply.Command(tio),
 		&cobra.Command{Use: "version", Short: about, Args: cobra.NoArgs, RunE: printVersion},
 	)

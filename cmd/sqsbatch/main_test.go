@@ -160,9 +160,9 @@ func TestCompletion_KnowsCommandsFlagsAndValues(t *testing.T) {
 		values    []string
 		directive string
 	}{
-		{[]string{""}, []string{"local", "sqs", "play", "event", "dlq", "lint", "reply", "version", "completion", "help"}, none},
+		{[]string{""}, []string{"simulate", "local", "sqs", "play", "event", "dlq", "lint", "reply", "version", "completion", "help"}, none},
 		{[]string{"l"}, []string{"local", "lint"}, none},
-		{[]string{"help", "s"}, []string{"sqs"}, none},
+		{[]string{"help", "s"}, []string{"sqs", "simulate"}, none},
 		{[]string{"completion", ""}, []string{"bash", "zsh", "fish", "powershell"}, none},
 		{[]string{"local", "--mode", ""}, []string{"lambda", "poll"}, none},
 		{[]string{"local", "--mode="}, []string{"lambda", "poll"}, none},
@@ -177,6 +177,8 @@ func TestCompletion_KnowsCommandsFlagsAndValues(t *testing.T) {
 		{[]string{"lint", "--output", ""}, []string{"text", "json", "sarif", "github", "gitlab", "baseline"}, none},
 		{[]string{"lint", "--severity", ""}, []string{"error", "warning", "note"}, none},
 		{[]string{"lint", ""}, nil, files},
+		{[]string{"simulate", ""}, nil, files},
+		{[]string{"simulate", "--load", ""}, nil, files},
 		{[]string{"sqs", ""}, nil, none},
 		{[]string{"dlq", ""}, []string{"stats", "show", "export", "import", "try", "replay", "move", "delete"}, none},
 		{[]string{"dlq", "replay", ""}, nil, none},

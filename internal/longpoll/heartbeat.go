@@ -17,10 +17,16 @@ func (p *Poller) sweep(now time.Time) {
 	if p.phase < polling || now.Before(p.sweepAt) {
 		return
 	}
-	p.sweepAt = now.Add(min(time.Second, p.queue.visibility/12))
+	p.sweepAt = now.Add(SweepEvery(p.queue.visibility))
 	p.extendDue(now)
 	p.releaseOld(now)
 }
+
+// SweepEvery returns how often messages are looked at for extensions and releases.
+func SweepEvery(visibility time.Duration) time.Duration { return min(time.Second, visibility/12) }
+
+// ExtendBelow returns the remaining visibility at which a message is due to be extended.
+func ExtendBelow(visibility time.Duration) time.Duration { return visibility * 2 / 3 }
 
 // extendDue extends the visibility of held messages that are due, ten in a call. Those that SQS
 // would show first go first: while extending fails, no others are tried.
@@ -51,7 +57,7 @@ func (p *Poller) extension(d *runner.Delivery, now time.Time) time.Duration {
 	left := d.Latest.ReceivedAt.Add(settle.MaxVisibility - settleMargin).Sub(now)
 	longest := settle.WholeSeconds(d.ShownBy.Sub(now)) // after an answer that is missing
 	timeout := min(max(p.queue.visibility, longest), left.Truncate(time.Second))
-	if d.HiddenUntil.Sub(now) > p.queue.visibility*2/3 || !now.Add(timeout).After(d.HiddenUntil) {
+	if d.HiddenUntil.Sub(now) > ExtendBelow(p.queue.visibility) || !now.Add(timeout).After(d.HiddenUntil) {
 		return 0
 	}
 	return timeout

@@ -23,8 +23,13 @@ type load struct {
 	// noExtension is the time until which extending waits after a failure.
 	noExtension time.Time
 
+	pace Pace
+}
+
+// Pace is how fast records are handled. The zero value has seen none.
+type Pace struct {
 	handled []time.Time   // when the latest records were handled, for ahead
-	pace    time.Duration // how long their handlers took on average
+	took    time.Duration // how long their handlers took on average
 }
 
 // Prefetching: records are received ahead if slots will soon be free for them, judged by
@@ -35,38 +40,42 @@ const (
 )
 
 // ahead returns how many records may wait for a slot.
-func (l *load) ahead(now time.Time, slots, most int) int {
-	l.handled = l.handled[l.handledBefore(now.Add(-horizon)):]
-	n := min(len(l.handled), max(slots, maxReceive))
-	lately := len(l.handled) - l.handledBefore(now.Add(-slowReceive))
-	if l.pace > 0 { // slow records, too, may finish all at the same time
-		n = min(n, int(time.Duration(slots)*horizon/l.pace))
-		lately = min(lately, int(time.Duration(slots)*slowReceive/l.pace))
+func (p *Pace) ahead(now time.Time, slots, most int) int {
+	p.handled = p.handled[p.handledBefore(now.Add(-horizon)):]
+	n := min(len(p.handled), max(slots, maxReceive))
+	lately := len(p.handled) - p.handledBefore(now.Add(-slowReceive))
+	if p.took > 0 { // slow records, too, may finish all at the same time
+		n = min(n, int(time.Duration(slots)*horizon/p.took))
+		lately = min(lately, int(time.Duration(slots)*slowReceive/p.took))
 	}
 	return min(most, max(n, lately))
 }
 
 // handledBefore returns the number of records in handled that are older than t.
-func (l *load) handledBefore(t time.Time) int {
-	n, _ := slices.BinarySearchFunc(l.handled, t, time.Time.Compare)
+func (p *Pace) handledBefore(t time.Time) int {
+	n, _ := slices.BinarySearchFunc(p.handled, t, time.Time.Compare)
 	return n
 }
 
-// done counts n messages that the runner has finished. took is the duration of the first
-// one's handler.
+// Done counts n messages that are finished now. took is the duration of the first one's handler. At
+// most the latest most are kept.
+func (p *Pace) Done(now time.Time, n, most int, took time.Duration) {
+	if p.took == 0 {
+		p.took = took
+	}
+	p.took += (took - p.took) / 16
+	for range n {
+		p.handled = append(p.handled, now)
+	}
+	if extra := len(p.handled) - most; extra > 0 {
+		p.handled = p.handled[extra:]
+	}
+}
+
+// done counts n messages that the runner has finished.
 func (l *load) done(n, most int, took time.Duration) {
 	l.held -= n
-	if l.pace == 0 {
-		l.pace = took
-	}
-	l.pace += (took - l.pace) / 16
-	now := time.Now()
-	for range n {
-		l.handled = append(l.handled, now)
-	}
-	if extra := len(l.handled) - most; extra > 0 {
-		l.handled = l.handled[extra:]
-	}
+	l.pace.Done(time.Now(), n, most, took)
 }
 
 // repeats handles a message that is already held, or was handled here. It returns false for
@@ -200,15 +209,15 @@ func (p *Poller) checkLapsed(d *runner.Delivery, now time.Time) bool {
 	return d.Lost
 }
 
-// maxWaiting is how long a record of a standard queue may wait for a slot.
-const maxWaiting = 20 * time.Second
+// MaxWaiting is how long a record of a standard queue may wait for a slot.
+const MaxWaiting = 20 * time.Second
 
 // releaseOld releases records that have waited too long behind slow ones, since another
 // task may have a free slot. Records of FIFO queues stay, because running records lock
 // their groups.
 func (p *Poller) releaseOld(now time.Time) {
 	if !p.fifo() && p.runner.Count().Ready > 0 {
-		p.releaseUnstarted(p.runner.WithdrawOlder(now.Add(-maxWaiting)), batch.ErrStopped)
+		p.releaseUnstarted(p.runner.WithdrawOlder(now.Add(-MaxWaiting)), batch.ErrStopped)
 	}
 }
 
@@ -232,9 +241,9 @@ func (p *Poller) revoke(d *runner.Delivery) {
 // its group was lost.
 var errGroupLost = fmt.Errorf("%w: others may have received it, or an earlier record of its group", batch.ErrNotStarted)
 
-// maxTrial is the longest time for which one record is tried alone. A record that takes
+// MaxTrial is the longest time for which one record is tried alone. A record that takes
 // longer does not show that a dependency is down.
-const maxTrial = 10 * time.Second
+const MaxTrial = 10 * time.Second
 
 // applyAbort applies the abort of a record, if its handler asked for one. Until the time that it
 // asked for, nothing is received, and waiting records are released. Running handlers go on.
@@ -256,7 +265,7 @@ func (p *Poller) applyAbort(d *runner.Delivery) {
 		p.warn(batch.Warning{Err: r.Err, Message: fmt.Sprintf(
 			"queue %s: a handler asks to wait (batch.Abort): nothing is received or started for %v", p.cfg.Queue, after)})
 	}
-	a.until, a.trialUntil = until, until.Add(min(after, maxTrial))
+	a.until, a.trialUntil = until, until.Add(min(after, MaxTrial))
 	p.settler.Postpone(until)
 	a.why = fmt.Errorf("%w: %w: %w", batch.ErrNotStarted, batch.ErrAborted, batch.Abort(after, r.Err))
 }

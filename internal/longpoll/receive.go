@@ -59,14 +59,33 @@ func (p *Poller) requested() int {
 	case p.aborts.trial(now):
 		return max(0, 1-p.load.held-p.intake.calls)
 	}
-	slots, l := p.runner.Usable(p.most), p.runner.Count()
-	space := slots - p.load.held - p.intake.reserved
-	idle := slots - l.Running - l.Ready
-	more := idle > p.intake.reserved // the open receives cannot fill all idle slots
-	if more && p.fifo() {
-		return p.requestedFIFO(space+p.cfg.Prefetch, idle)
+	l := p.runner.Count()
+	return p.load.pace.Requested(now, Demand{
+		FIFO: p.fifo(), Slots: p.runner.Usable(p.most), Busy: l.Running + l.Ready, Held: p.load.held,
+		Reserved: p.intake.reserved, Calls: p.intake.calls, Prefetch: p.cfg.Prefetch,
+	})
+}
+
+// Demand is what the size of the next receive depends on.
+type Demand struct {
+	FIFO     bool
+	Slots    int
+	Busy     int // records, or FIFO groups, that run or could
+	Held     int // records
+	Reserved int // records that the open receives may return
+	Calls    int // open receives
+	Prefetch int
+}
+
+// Requested returns how many messages the next receive asks for, 0 if it is to wait.
+func (p *Pace) Requested(now time.Time, d Demand) int {
+	space := d.Slots - d.Held - d.Reserved
+	idle := d.Slots - d.Busy
+	more := idle > d.Reserved // the open receives cannot fill all idle slots
+	if more && d.FIFO {
+		return p.requestedFIFO(now, d, space+d.Prefetch, idle)
 	}
-	space += p.load.ahead(now, slots, p.cfg.Prefetch)
+	space += p.ahead(now, d.Slots, d.Prefetch)
 	if space >= maxReceive || more {
 		return max(0, min(space, maxReceive))
 	}
@@ -77,11 +96,11 @@ func (p *Poller) requested() int {
 // receive returns may be of one group, which uses only one slot, so it leaves space for one
 // message for each of the other idle slots. Other consumers could not have the messages
 // that wait here, since their groups are locked.
-func (p *Poller) requestedFIFO(space, idle int) int {
-	if p.quick() {
+func (p *Pace) requestedFIFO(now time.Time, d Demand, space, idle int) int {
+	if p.quick(now, d) {
 		return min(space, maxReceive) / maxReceive * maxReceive // ten or none
 	}
-	others := idle - p.intake.calls - 1
+	others := idle - d.Calls - 1
 	return max(0, min(space, maxReceive, max(1, space-others)))
 }
 
@@ -91,9 +110,8 @@ const quickPace = 20 * time.Millisecond
 
 // quick reports whether all slots were free at some time in the last second, and will be
 // again soon.
-func (p *Poller) quick() bool {
-	slots := p.runner.Usable(p.most)
-	return p.load.pace <= quickPace && p.cfg.Prefetch >= max(maxReceive, slots) && p.load.ahead(time.Now(), slots, slots) >= slots
+func (p *Pace) quick(now time.Time, d Demand) bool {
+	return p.took <= quickPace && d.Prefetch >= max(maxReceive, d.Slots) && p.ahead(now, d.Slots, d.Slots) >= d.Slots
 }
 
 func (p *Poller) input(n int, wait time.Duration, a attempt) *sqs.ReceiveMessageInput {
@@ -175,11 +193,7 @@ func (p *Poller) received(messages []types.Message, n int, began, now time.Time,
 	}
 	in.answered, in.took, in.full, in.notBefore = now, now.Sub(began), len(messages) == n, time.Time{}
 	p.works(&p.trouble.receiving, "receiving")
-	if !in.full { // the queue is empty, or SQS did not query all of its servers
-		in.parallel = max(1, in.parallel/2)
-	} else if in.calls+1 >= in.parallel {
-		in.parallel = min(in.parallel+1, maxReceives)
-	}
+	in.parallel = Parallel(in.parallel, in.calls, in.full)
 	p.counts.Received += len(messages)
 	for _, together := range p.grouped(messages) {
 		fresh := slices.DeleteFunc(together, func(m types.Message) bool { return p.repeats(m, now, a) })
@@ -187,6 +201,17 @@ func (p *Poller) received(messages []types.Message, n int, began, now time.Time,
 			p.hold(p.deliveriesOf(fresh, now, a))
 		}
 	}
+}
+
+// Parallel returns how many receives may be open after an answer, of which calls still are.
+func Parallel(parallel, calls int, full bool) int {
+	switch {
+	case !full: // the queue is empty, or SQS did not query all of its servers
+		return max(1, parallel/2)
+	case calls+1 >= parallel:
+		return min(parallel+1, maxReceives)
+	}
+	return parallel
 }
 
 // grouped splits the messages of a receive into those that are handled together, in order:

@@ -28,7 +28,11 @@ func (r *Runner) deadlineOf(d *Delivery, now time.Time) time.Time {
 		allowed = remaining
 	}
 	if d.Last && d.next != nil {
-		allowed = min(allowed, r.leaving(remaining, d))
+		behind := 0
+		for next := d.next; next != nil; next = next.next {
+			behind++
+		}
+		allowed = min(allowed, Leaving(remaining, r.pace.Expected(r.cfg.MinRemaining), r.cfg.Grace, behind))
 	}
 	if allowed < remaining {
 		return now.Add(allowed)
@@ -39,33 +43,29 @@ func (r *Runner) deadlineOf(d *Delivery, now time.Time) time.Time {
 // sendTime is what a send to the dead-letter queue may take.
 const sendTime = 250 * time.Millisecond
 
-// leaving is how much of the remaining time a record may have at its last attempt while
-// others of its FIFO group wait behind it: so much that each of those can still be
-// handled when it has failed or hung, and was sent to the dead-letter queue, since they
-// would be moved there unhandled. But it may have half of what remains, and twice what a
-// record is expected to take, at least.
-func (r *Runner) leaving(remaining time.Duration, d *Delivery) time.Duration {
-	behind := 0
-	for next := d.next; next != nil; next = next.next {
-		behind++
-	}
-	each := r.pace.expected(r.cfg.MinRemaining)
-	most := remaining - time.Duration(behind)*each - r.cfg.Grace - sendTime
+// Leaving is how much of the remaining time a record may have at its last attempt while
+// a number of others of its FIFO group wait behind it: so much that each of those can still be
+// handled, in the time that Expected returned, when it has failed or hung, and was sent to the
+// dead-letter queue, since they would be moved there unhandled. But it may have half of what
+// remains, and twice what a record is expected to take, at least.
+func Leaving(remaining, each, grace time.Duration, behind int) time.Duration {
+	most := remaining - time.Duration(behind)*each - grace - sendTime
 	return min(remaining, max(most, remaining/2, 2*each))
 }
 
 // minStart is the least time with which a record is started when nothing is configured.
 const minStart = 50 * time.Millisecond
 
-// pace remembers how long the latest successes took, to decide whether another record is
-// worth starting.
-type pace struct {
+// Pace remembers how long the latest successes took, to decide whether another record is
+// worth starting. The zero value has none.
+type Pace struct {
 	latest  *[64]time.Duration // nil before the first
 	n       int
 	longest time.Duration
 }
 
-func (p *pace) add(d time.Duration) {
+// Add adds a success that took d.
+func (p *Pace) Add(d time.Duration) {
 	if p.latest == nil {
 		p.latest = new([64]time.Duration)
 	}
@@ -74,19 +74,19 @@ func (p *pace) add(d time.Duration) {
 	p.longest = max(p.longest, d)
 }
 
-// enough reports whether the remaining time is enough to start a record: at least the
+// Enough reports whether the remaining time is enough to start a record: at least the
 // configured minimum, or else the median of the latest successes and minStart. It computes
 // the median only near the end, where it can matter.
-func (p *pace) enough(remaining, configured time.Duration) bool {
+func (p *Pace) Enough(remaining, configured time.Duration) bool {
 	if configured > 0 {
 		return remaining >= configured
 	}
 	return remaining >= minStart && (remaining >= p.longest || remaining >= p.median())
 }
 
-// expected is what a record that has not been started is expected to take: the least
+// Expected is what a record that has not been started is expected to take: the least
 // with which it would be, and 1 s while nothing has succeeded.
-func (p *pace) expected(configured time.Duration) time.Duration {
+func (p *Pace) Expected(configured time.Duration) time.Duration {
 	switch {
 	case configured > 0:
 		return configured
@@ -96,7 +96,7 @@ func (p *pace) expected(configured time.Duration) time.Duration {
 	return max(minStart, p.median())
 }
 
-func (p *pace) median() time.Duration {
+func (p *Pace) median() time.Duration {
 	if p.latest == nil {
 		return 0
 	}
@@ -104,4 +104,10 @@ func (p *pace) median() time.Duration {
 	sorted := *p.latest
 	slices.Sort(sorted[:n])
 	return sorted[n/2]
+}
+
+// Grace returns how long after the cutoff handlers may still return. It is taken from the reserve,
+// and at most what is configured.
+func (t Times) Grace(configured time.Duration) time.Duration {
+	return max(0, min(configured, t.Deadline.Sub(t.Cutoff)/4))
 }

@@ -82,8 +82,12 @@ func (e *Engine) Times(ctx context.Context) Times {
 	if !ok {
 		return Times{}
 	}
-	remaining := max(0, time.Until(deadline))
-	reserve := Reserve(e.cfg.Reserve, remaining)
+	return TimesBefore(deadline, e.cfg.Reserve, max(0, time.Until(deadline)))
+}
+
+// TimesBefore returns the time limits of an invocation with a deadline, see [Engine.Times].
+func TimesBefore(deadline time.Time, configured, remaining time.Duration) Times {
+	reserve := Reserve(configured, remaining)
 	return Times{
 		Deadline: deadline,
 		Cutoff:   deadline.Add(-reserve),

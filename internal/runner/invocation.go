@@ -79,15 +79,13 @@ func (i *invocation) waitIdle(late <-chan time.Time, ended <-chan struct{}) (idl
 	return i.Idle()
 }
 
-// cutoffGrace is how long after the cutoff handlers may still return. It is
-// taken from the reserve.
+// cutoffGrace is how long from now on handlers may still return.
 func (i *invocation) cutoffGrace() time.Duration {
 	times := i.options.Times
 	if times.Cutoff.IsZero() {
 		return i.cfg.Grace
 	}
-	reserve := times.Deadline.Sub(times.Cutoff)
-	return max(0, min(i.cfg.Grace, reserve/4, time.Until(times.SettleBy)))
+	return max(0, min(times.Grace(i.cfg.Grace), time.Until(times.SettleBy)))
 }
 
 // end finishes the records that were not started. It waits for hooks, but not beyond SettleBy,

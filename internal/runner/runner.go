@@ -81,7 +81,7 @@ type Runner struct {
 	deciding  []*Delivery
 	notifying int // calls of hooks about deliveries that are finished
 	abandoned int // handlers that were given up and still run
-	pace      pace
+	pace      Pace
 	shared    map[any]Shared // see View.Shared
 	withdrawn error          // of the latest Withdraw
 }

@@ -150,7 +150,7 @@ func (r *Runner) admit(d *Delivery, now time.Time) bool {
 	case d.Lapsed(now):
 		d.Result.Outcome, d.Result.Err, d.Verdict = batch.Retry, expired.err, expired.verdict
 		r.fail(d)
-	case cutoff.IsZero(), r.pace.enough(cutoff.Sub(now), r.cfg.MinRemaining):
+	case cutoff.IsZero(), r.pace.Enough(cutoff.Sub(now), r.cfg.MinRemaining):
 		return true
 	case d.Within == 0: // time only gets shorter
 		r.ready.pushFront(d)
@@ -243,7 +243,7 @@ func (w *worker) done(d *Delivery, outcome batch.Outcome, now time.Time) {
 	r := w.runner
 	d.Result.Outcome, d.Result.Duration = outcome, now.Sub(d.Result.Started)
 	if outcome == batch.Succeeded && !d.follows && !r.cutoff(d).IsZero() {
-		r.pace.add(d.Result.Duration)
+		r.pace.Add(d.Result.Duration)
 	}
 	r.advance(d)
 	if !r.closed { // on Lambda, Run returns the successes

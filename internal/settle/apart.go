@@ -36,13 +36,41 @@ func (p *Policy) suspect(r *batch.Record) bool {
 }
 
 // Apart gives the suspects among records, which were received together, different visibility
-// timeouts, longer than visibility. The records of a FIFO group get the same. It makes one call
-// for ten records, and none if fewer than two would come back. It returns the timeouts that it
-// asked for, counted from now, by receipt handle. After an error SQS may have set them or not.
+// timeouts, see [Policy.ApartBy]. It makes one call for ten records, and none if fewer than two
+// would come back. It returns the timeouts that it asked for, counted from now, by receipt
+// handle. After an error SQS may have set them or not.
 func (p *Policy) Apart(ctx context.Context, records []batch.Record, visibility time.Duration, called func(batch.Call)) (timeouts map[string]time.Duration, err error) {
-	arn := records[0].QueueARN
+	list, durations := p.ApartBy(records, visibility, draw.Rand.Float64)
+	if len(list) == 0 {
+		return nil, nil
+	}
+	timeouts = make(map[string]time.Duration, len(records))
+	for k, r := range list {
+		timeouts[r.ReceiptHandle] = durations[k]
+	}
+	wait := apartTimeout
+	if end, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(end)/4)
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	for k, callErr := range p.SetVisibility(ctx, records[0].QueueARN, list, durations, called) {
+		if _, refused := errors.AsType[*sqserror.EntryError](callErr); refused {
+			delete(timeouts, list[k].ReceiptHandle)
+		} else {
+			err = cmp.Or(err, callErr)
+		}
+	}
+	return timeouts, err
+}
+
+// ApartBy returns the suspects among records and the visibility timeout that each gets, longer than
+// visibility. The records of a FIFO group get the same. Both are nil if fewer than two would come
+// back. random draws a number from 0 to 1.
+func (p *Policy) ApartBy(records []batch.Record, visibility time.Duration, random func() float64) (list []*batch.Record, timeouts []time.Duration) {
+	fifo := strings.HasSuffix(records[0].QueueARN, ".fifo")
 	alone := func(i int) string {
-		if strings.HasSuffix(arn, ".fifo") {
+		if fifo {
 			return records[i].GroupID
 		}
 		return strconv.Itoa(i)
@@ -56,30 +84,13 @@ func (p *Policy) Apart(ctx context.Context, records []batch.Record, visibility t
 	if len(places) < 2 || visibility == 0 {
 		return nil, nil
 	}
-	first, within := draw.Rand.Float64(), min(2*visibility, apartWithin)
-	timeouts = make(map[string]time.Duration, len(records))
-	var list []*batch.Record
-	var durations []time.Duration
+	first, within := random(), min(2*visibility, apartWithin)
 	for i := range records {
 		if place, ok := places[alone(i)]; ok {
 			longer := time.Duration((float64(place) + first) / float64(len(places)) * float64(within))
-			timeout := min(visibility+longer, MaxVisibility-time.Minute).Truncate(time.Second)
-			timeouts[records[i].ReceiptHandle] = timeout
-			list, durations = append(list, &records[i]), append(durations, timeout)
+			list = append(list, &records[i])
+			timeouts = append(timeouts, min(visibility+longer, MaxVisibility-time.Minute).Truncate(time.Second))
 		}
 	}
-	wait := apartTimeout
-	if end, ok := ctx.Deadline(); ok {
-		wait = min(wait, time.Until(end)/4)
-	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	for k, callErr := range p.SetVisibility(ctx, arn, list, durations, called) {
-		if _, refused := errors.AsType[*sqserror.EntryError](callErr); refused {
-			delete(timeouts, list[k].ReceiptHandle)
-		} else {
-			err = cmp.Or(err, callErr)
-		}
-	}
-	return timeouts, err
+	return list, timeouts
 }

@@ -19,11 +19,11 @@ const (
 	unknownReceive = 5 // maxReceiveCount, where the queue's is not known: what AWS recommends at least
 )
 
-// backoff returns the time from a record's failure until it comes back, in whole seconds as
+// Wait returns the time from a record's failure until it comes back, in whole seconds as
 // SQS counts them: the time that its error asks for, or else [Policy.Backoff]. An abort
 // that asks for less than that gets that, since a dependency that is down must not use up
 // the record's attempts. Exception: 0 stays 0.
-func (p *Policy) backoff(r *batch.Record, verdict batch.Verdict, failedAt time.Time) time.Duration {
+func (p *Policy) Wait(r *batch.Record, verdict batch.Verdict, failedAt time.Time) time.Duration {
 	if verdict.HasAfter && (!verdict.Aborts || verdict.After == 0) {
 		return WholeSeconds(verdict.After)
 	}
@@ -210,10 +210,18 @@ const callMargin = 5 * time.Second
 // timeout returns the visibility timeout that makes a record visible at the right time: SQS
 // counts it from the call, the backoff counts from the failure.
 func (j *job) timeout(now time.Time) time.Duration {
-	elapsed := now.Sub(j.failedAt)
-	left := WholeSeconds(max(0, j.visibleIn-elapsed))
-	if most := max(0, (MaxVisibility - now.Sub(j.received) - callMargin).Truncate(time.Second)); left > most {
-		left, j.visibleIn = most, most+elapsed.Truncate(time.Second)
+	left, limited := Timeout(j.visibleIn, now.Sub(j.failedAt), now.Sub(j.received))
+	if limited {
+		j.visibleIn = left + now.Sub(j.failedAt).Truncate(time.Second)
 	}
 	return left
+}
+
+// Timeout returns the visibility timeout, counted from now, of a record that comes back at a time
+// counted from its failure. It also reports whether SQS's limit, counted from the receipt, made it
+// shorter.
+func Timeout(visibleIn, sinceFailure, sinceReceipt time.Duration) (left time.Duration, limited bool) {
+	left = WholeSeconds(max(0, visibleIn-sinceFailure))
+	most := max(0, (MaxVisibility - sinceReceipt - callMargin).Truncate(time.Second))
+	return min(left, most), left > most
 }

@@ -60,15 +60,21 @@ type tuning struct {
 	reports    bool          // of each call's records; a batch's are reported together, at its end
 }
 
+// For which a delivery waits for nine others: on Lambda, while handlers run, and in a container.
+const (
+	BatchLinger = 50 * time.Millisecond
+	PollLinger  = 100 * time.Millisecond
+)
+
 // batchTuning makes no call of an operation that was refused. It has so many calls that
 // 10,000 records are released within the reserve of a long function.
-var batchTuning = tuning{linger: 50 * time.Millisecond, maxCalls: 16, refusedFor: MaxVisibility, placeFor: 12 * time.Second}
+var batchTuning = tuning{linger: BatchLinger, maxCalls: 16, refusedFor: MaxVisibility, placeFor: 12 * time.Second}
 
 // failureTimeout limits how long a poller retries calls about a failure.
 const failureTimeout = 10 * time.Second
 
 var pollTuning = tuning{
-	linger: 100 * time.Millisecond, maxCalls: 32, refusedFor: 5 * time.Second, placeFor: failureTimeout, failureFor: failureTimeout, reports: true,
+	linger: PollLinger, maxCalls: 32, refusedFor: 5 * time.Second, placeFor: failureTimeout, failureFor: failureTimeout, reports: true,
 }
 
 // NewSettler returns the settler of a poller, whose calls end with ctx.
@@ -167,7 +173,7 @@ func (s *Settler) comeBack(head *runner.Delivery, backoff bool) {
 	r, abandoned := head.Result.Record, head.Result.Outcome == batch.Abandoned
 	show := func() {
 		if backoff {
-			head.Settling.VisibleIn = s.backoff(r, head.Verdict.Verdict, head.Settling.FailedAt)
+			head.Settling.VisibleIn = s.Wait(r, head.Verdict.Verdict, head.Settling.FailedAt)
 		}
 		if abandoned && s.hiddenAnyway(head) {
 			s.Leave(slices.Collect(head.Group())...)

@@ -1,5 +1,5 @@
-// Package browser opens the page of `sqsbatch sqs --ui` and of `sqsbatch local --ui` in a real
-// browser: it needs chromium-headless-shell (or Chromium), and npm for axe-core.
+// Package browser opens the pages of `sqsbatch sqs --ui`, `sqsbatch local --ui` and
+// `sqsbatch simulate --html` in a real browser: it needs chromium-headless-shell (or Chromium), and npm for axe-core.
 package browser
 
 import (
@@ -300,6 +300,30 @@ func TestPlay_ShowsARecordedRun(t *testing.T) {
 	b.click(`//button[text()="Event of this message before"]`, "What happened")
 	b.check("message of a recording")
 	b.picture("page-play")
+}
+
+// The page of `sqsbatch simulate --html` is a file: it makes no request, and has all its plots.
+func TestSimulate_WritesAPageWithPlots(t *testing.T) {
+	for name, args := range map[string][]string{
+		"run":    {"--rate", "20/s", "--fail", "1%", "--outage", "20m@30m"},
+		"varied": {"--rate", "20/s", "--vary", "MaximumConcurrency=2,5,10", "--find", "--age", "1h"},
+	} {
+		file := filepath.Join(t.TempDir(), "report.html")
+		c := exec.Command(tool, append([]string{"simulate", "--for", "2h", "--html", file}, args...)...)
+		c.Dir = "../.."
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		b := open(t)
+		b.open("file://" + file)
+		b.until("a plot in each figure", `document.querySelectorAll("figure").length > 0 &&
+			[...document.querySelectorAll("figure")].every(f => f.querySelector("canvas").width > 300)`)
+		b.check(name)
+		if requests := do(b, chromedp.Evaluate[int](`performance.getEntriesByType("resource").length`)); requests > 0 {
+			t.Errorf("%s: the page makes %d requests", name, requests)
+		}
+		b.picture("page-simulate-" + name)
+	}
 }
 
 func TestLocal_ShowsTheSlotsOfProcesses(t *testing.T) {

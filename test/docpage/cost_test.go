@@ -8,19 +8,24 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqsbatch/sqsbatch/internal/prices"
 	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 var update = flag.Bool("update", false, "write the tables of costs into docs/choosing-settings.md")
 
-// Prices in dollars and sizes, as docs/deploying/cost.md says them.
+var (
+	table         = prices.USEast1()
+	perRequest    = table.Requests / 1e6
+	perInvocation = table.Invocations / 1e6
+	perGBSecond   = table.GBSecond
+)
+
+// Sizes, as docs/deploying/cost.md says them.
 const (
-	perRequest    = 0.40 / 1e6
-	perInvocation = 0.20 / 1e6
-	perGBSecond   = 0.0000133334
-	messages      = 1e6
-	recordTime    = 0.1  // seconds
-	memory        = 0.25 // GB
+	messages   = 1e6
+	recordTime = 0.1  // seconds
+	memory     = 0.25 // GB
 )
 
 // A bill is what so many messages cost on Lambda.
@@ -144,7 +149,8 @@ func TestCost_IsThatOfThePrices(t *testing.T) {
 		return fmt.Sprintf("| %s | %s | %.3f |\n", name, grouped(count), count*price)
 	}
 	for _, say := range []string{
-		"$0.40 a million SQS requests", "$0.20 a million invocations", "$0.0000133334 a GB-second",
+		fmt.Sprintf("$%.2f a million SQS requests ($%.2f FIFO)", table.Requests, table.FIFORequests),
+		fmt.Sprintf("$%.2f a million invocations", table.Invocations), fmt.Sprintf("$%.10f a GB-second", table.GBSecond),
 		row("receives, ten at a time", b.requests/2, perRequest),
 		row("deletes, ten at a time", b.requests/2, perRequest),
 		row("invocations", b.invocations, perInvocation),

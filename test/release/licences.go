@@ -23,6 +23,9 @@ const thirdParty = "THIRD_PARTY.txt"
 
 const tool = "github.com/sqsbatch/sqsbatch/cmd/sqsbatch"
 
+// uPlot is the folder with the script that is in the pages of sqsbatch simulate.
+const uPlot = "cmd/sqsbatch/internal/simulate/page/uplot"
+
 // A listed package is what go list says of one.
 type listed struct {
 	ImportPath, Dir string
@@ -108,6 +111,7 @@ func thirdPartyText() (text []byte, err error) {
 		}
 		add(path, all[path])
 	}
+	add("uPlot", licensed{"1.6.32", filepath.Join(packages[tool].Module.Dir, uPlot), map[string]bool{"LICENSE": true}})
 	return out.Bytes(), nil
 }
 

@@ -77,7 +77,7 @@ func TestThirdParty_HasTheTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"\nGo go1", "github.com/aws/smithy-go v", "Apache License", "github.com/spf13/cobra v", "go.yaml.in/yaml/v3 v",
-		"Redistribution and use in source and binary forms", ", internal/sync/singleflight/LICENSE\n"} {
+		"Redistribution and use in source and binary forms", ", internal/sync/singleflight/LICENSE\n", "\nuPlot 1.6.32, LICENSE\n"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("it has no %q", want)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/samconfig"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/source"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
@@ -204,11 +205,11 @@ func (f *file) undecided() (notes []string) {
 // the template says. SAM ignores those of samconfig.toml that the template does not have.
 func (o *options) choose(f *file, t *template.Template) error {
 	f.parameters = map[string]string{}
-	path, set, err := samParameters(filepath.Dir(f.path), o.configEnv)
+	path, set, err := samconfig.Parameters(command, filepath.Dir(f.path), o.configEnv)
 	if err != nil {
 		return err
 	}
-	if path == "" && o.configEnv != defaultEnv {
+	if path == "" && o.configEnv != samconfig.DefaultEnv {
 		f.notes = append(f.notes, "--config-env is not used: there is no samconfig.toml next to the template")
 	}
 	var used []string

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/samconfig"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
@@ -45,7 +46,7 @@ func few(f *file) bool {
 }
 
 func defaults() *options {
-	return &options{severity: "warning", configEnv: defaultEnv, used: map[string]bool{}}
+	return &options{severity: "warning", configEnv: samconfig.DefaultEnv, used: map[string]bool{}}
 }
 
 // A fix is written if its finding is gone afterwards, and never otherwise.

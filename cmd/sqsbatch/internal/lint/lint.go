@@ -22,6 +22,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/live"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/samconfig"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 )
 
@@ -103,7 +104,7 @@ The exit status is 0 when nothing was found, 1 when there are findings of the se
 // Command is `sqsbatch lint`, of a program of the given version.
 func Command(tio cli.IO, version string) *cobra.Command {
 	o := options{
-		parameters: cli.Assignments{}, used: map[string]bool{}, configEnv: defaultEnv,
+		parameters: cli.Assignments{}, used: map[string]bool{}, configEnv: samconfig.DefaultEnv,
 		severity: "warning", output: "text", version: version, base: os.Getenv("GITHUB_WORKSPACE"),
 		stdin: tio.Stdin,
 	}

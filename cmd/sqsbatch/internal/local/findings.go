@@ -2,7 +2,6 @@ package local
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
@@ -15,41 +14,10 @@ import (
 const maxFindings = 4
 
 // lint returns the findings about the settings that the run uses, errors first. --env counts as
-// the function's environment. A template that cannot be checked has no findings.
-func (p *plan) lint() (found []rules.Finding) {
-	st, err := p.template.Stack(template.Options{Parameters: p.o.parameters, Environment: p.o.env})
-	if err != nil {
-		return nil
-	}
-	result, err := rules.Check(st)
-	if err != nil {
-		return nil
-	}
-	for _, f := range result.Findings {
-		if p.uses(f) {
-			found = append(found, f)
-		}
-	}
-	isError := func(f rules.Finding) bool { return f.Severity == rules.Error }
-	errors := slices.DeleteFunc(slices.Clone(found), func(f rules.Finding) bool { return !isError(f) })
-	return append(errors, slices.DeleteFunc(found, isError)...)
-}
-
-// uses reports whether the run prints a finding: an error or a warning about the function,
-// a queue that feeds it, or its event. Alarms, permissions and encryption have no effect in
-// a run, and settings of events have none with --mode poll.
-func (p *plan) uses(f rules.Finding) bool {
-	const encryption, variables, permissions = "SB214", "SB119", "SB3"
-	if f.Severity == rules.Note || f.ID == encryption || strings.HasPrefix(f.ID, permissions) || p.o.mode == modePoll && strings.HasPrefix(f.ID, "SB1") && f.ID != variables {
-		return false
-	}
-	d := p.deployment
-	return slices.ContainsFunc(f.About, func(s rules.Subject) bool {
-		if s.Function != "" || s.Event != "" {
-			return s.Function == d.Function.LogicalID && (s.Event == "" || s.Event == d.Event.Name)
-		}
-		return s.Queue != "" && slices.ContainsFunc(p.polled(), func(q template.Queue) bool { return q.LogicalID == s.Queue })
-	})
+// the function's environment.
+func (p *plan) lint() []rules.Finding {
+	o := template.Options{Parameters: p.o.parameters, Environment: p.o.env}
+	return rules.OfDeployment(p.template, o, p.deployment, p.o.mode == modePoll)
 }
 
 // warn prints the template's warnings and findings before the run.

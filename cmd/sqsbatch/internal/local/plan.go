@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	_ "embed" // for defaults
 	"errors"
 	"fmt"
 	"os"
@@ -73,11 +72,6 @@ func readTemplate(o options) (t *template.Template, settings string, err error) 
 	return t, path, err
 }
 
-// defaults is the template of a function without one.
-//
-//go:embed defaults.yaml
-var defaults []byte
-
 // defaultTemplate returns the template of a package without one in dirs. It returns an error if
 // the command line names no package, or a resource or parameter of a template.
 func defaultTemplate(o options, dirs []string) (t *template.Template, settings string, err error) {
@@ -90,7 +84,7 @@ func defaultTemplate(o options, dirs []string) (t *template.Template, settings s
 		return nil, "", fmt.Errorf("no %s in %s; name one with --template FILE, or name the function's package, as in `%s .`, to run it with default settings",
 			template.Names[0], where, o.command())
 	}
-	t, err = template.Parse(defaults)
+	t, err = template.Defaults()
 	return t, fmt.Sprintf("defaults, because there is no %s in %s; --template FILE names one", template.Names[0], where), err
 }
 

@@ -22,7 +22,7 @@ const (
 
 // queue returns the queue in the alarm's dimensions, nil when it is not the template's.
 func (a Alarm) queue() *Source {
-	name, _ := queueOf(a.Get("Dimensions"))
+	name, _ := QueueOf(a.Get("Dimensions"))
 	for _, s := range a.sources {
 		if name != "" && s.Name == name {
 			return s
@@ -31,8 +31,8 @@ func (a Alarm) queue() *Source {
 	return nil
 }
 
-// queueOf is the QueueName in dimensions, false if it is not known whether there is one.
-func queueOf(dimensions template.Value) (name string, known bool) {
+// QueueOf is the QueueName in dimensions, false if it is not known whether there is one.
+func QueueOf(dimensions template.Value) (name string, known bool) {
 	list, err := dimensions.List()
 	known = err == nil
 	for _, d := range list {
@@ -59,7 +59,7 @@ func alarmsOf(st *template.Stack, list []template.Resource) *alarms {
 	w := &alarms{metrics: map[[2]string]bool{}, unsure: st.Unsure("AWS::CloudWatch::Alarm")}
 	watch := func(metric template.Value) {
 		name, err := metric.Get("MetricName").Str()
-		queue, known := queueOf(metric.Get("Dimensions"))
+		queue, known := QueueOf(metric.Get("Dimensions"))
 		w.unsure = w.unsure || err != nil || !known
 		w.metrics[[2]string{name, queue}] = true
 	}

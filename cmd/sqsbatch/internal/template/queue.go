@@ -88,6 +88,9 @@ func (st *Stack) redrive(q *Queue) error {
 // Visibility returns the queue's visibility timeout.
 func (q *Queue) Visibility() time.Duration { return q.seconds("VisibilityTimeout", 30) }
 
+// Delay returns how long the queue hides a new message.
+func (q *Queue) Delay() time.Duration { return q.seconds("DelaySeconds", 0) }
+
 // Retention returns how long the queue keeps a message.
 func (q *Queue) Retention() time.Duration { return q.seconds("MessageRetentionPeriod", 345600) }
 

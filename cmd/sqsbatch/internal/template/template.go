@@ -24,6 +24,7 @@ package template
 
 import (
 	"bytes"
+	_ "embed" // for defaults
 	"errors"
 	"fmt"
 	"io"
@@ -133,6 +134,15 @@ func Parse(data []byte) (*Template, error) {
 	text := sync.OnceValue(func() *Text { return newText(root, data) })
 	return &Template{root: root, source: data, text: text}, nil
 }
+
+// defaults is the template of a function without one.
+//
+//go:embed defaults.yaml
+var defaults []byte
+
+// Defaults returns the template of a function without one, with the settings of the
+// repository's template.
+func Defaults() (*Template, error) { return Parse(defaults) }
 
 // document parses the only document of a text.
 func document(data []byte) (*yaml.Node, error) {

@@ -1,4 +1,4 @@
-package lint
+package samconfig
 
 import (
 	"maps"
@@ -35,7 +35,7 @@ func TestSamconfig_EveryForm(t *testing.T) {
 		if !tt.yaml {
 			text = "version = 0.1\n[prod.deploy.parameters]\n" + text
 		}
-		got, err := parseSamconfig([]byte(text), !tt.yaml, "prod")
+		got, err := parse([]byte(text), !tt.yaml, "lint", "prod")
 		if err != nil || !maps.Equal(got, tt.want) {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, tt.want)
 		}
@@ -52,7 +52,7 @@ func TestSamconfig_Errors(t *testing.T) {
 		`parameter_overrides = "file://parameters.json"`: "names the file parameters.json",
 		`parameter_overrides = `:                         "expected value",
 	} {
-		_, err := parseSamconfig([]byte("[prod.deploy.parameters]\n"+text), true, "prod")
+		_, err := parse([]byte("[prod.deploy.parameters]\n"+text), true, "lint", "prod")
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}

@@ -1,4 +1,5 @@
-package lint
+// Package samconfig reads the parameters of templates that SAM's configuration file sets.
+package samconfig
 
 import (
 	"errors"
@@ -16,18 +17,18 @@ import (
 	"github.com/sqsbatch/sqsbatch/internal/words"
 )
 
-// samconfigs are the names of SAM's configuration file, in SAM's order of preference
+// files are the names of SAM's configuration file, in SAM's order of preference
 // ("AWS SAM CLI configuration file").
-var samconfigs = []string{"samconfig.toml", "samconfig.yaml", "samconfig.yml"}
+var files = []string{"samconfig.toml", "samconfig.yaml", "samconfig.yml"}
 
-// defaultEnv is the environment of SAM's commands without --config-env.
-const defaultEnv = "default"
+// DefaultEnv is the environment of SAM's commands without --config-env.
+const DefaultEnv = "default"
 
-// samParameters reads the parameters that `sam deploy --config-env env` would set from
-// the configuration file in dir. It returns the file's path, "" without one. An
-// environment that the file does not have is a usage error, except for the default one.
-func samParameters(dir, env string) (path string, parameters map[string]string, err error) {
-	for _, name := range samconfigs {
+// Parameters reads the parameters that `sam deploy --config-env env` would set from the
+// configuration file in dir. It returns the file's path, "" without one. An environment that
+// the file does not have is a usage error of command, except for the default one.
+func Parameters(command, dir, env string) (path string, parameters map[string]string, err error) {
+	for _, name := range files {
 		path = filepath.Join(dir, name)
 		data, err := os.ReadFile(path)
 		if errors.Is(err, os.ErrNotExist) {
@@ -36,7 +37,7 @@ func samParameters(dir, env string) (path string, parameters map[string]string, 
 		if err != nil {
 			return path, nil, err
 		}
-		if parameters, err = parseSamconfig(data, filepath.Ext(name) == ".toml", env); err != nil {
+		if parameters, err = parse(data, filepath.Ext(name) == ".toml", command, env); err != nil {
 			return path, nil, fmt.Errorf("%s: %w", path, err)
 		}
 		return path, parameters, nil
@@ -44,17 +45,17 @@ func samParameters(dir, env string) (path string, parameters map[string]string, 
 	return "", nil, nil
 }
 
-func parseSamconfig(data []byte, isTOML bool, env string) (map[string]string, error) {
+func parse(data []byte, isTOML bool, command, env string) (map[string]string, error) {
 	var all map[string]any
-	parse := yaml.Unmarshal
+	unmarshal := yaml.Unmarshal
 	if isTOML {
-		parse = toml.Unmarshal
+		unmarshal = toml.Unmarshal
 	}
-	if err := parse(data, &all); err != nil {
+	if err := unmarshal(data, &all); err != nil {
 		return nil, err
 	}
 	chosen, ok := all[env].(map[string]any)
-	if !ok && env != defaultEnv {
+	if !ok && env != DefaultEnv {
 		names := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return name == "version" })
 		meant := ""
 		if nearest := words.Nearest(env, names); nearest != "" {
@@ -62,8 +63,8 @@ func parseSamconfig(data []byte, isTOML bool, env string) (map[string]string, er
 		}
 		return nil, cli.Usagef(command, "--config-env is %q, and the file has %s%s", env, strings.Join(names, ", "), meant)
 	}
-	for _, command := range []string{"deploy", "global"} {
-		section, _ := chosen[command].(map[string]any)
+	for _, of := range []string{"deploy", "global"} {
+		section, _ := chosen[of].(map[string]any)
 		set, _ := section["parameters"].(map[string]any)
 		if overrides, ok := set["parameter_overrides"]; ok {
 			return parameterOverrides(overrides)
