@@ -155,11 +155,11 @@ func TestBacklog_MakesLambdaAdd300Minute(t *testing.T) {
 	}
 }
 
-// An outage at 300 messages a second fills the quota in flight, and its alarms ring.
+// An outage at 200 messages a second fills the quota in flight, and its alarms ring.
 func TestOutage_FillsTheQuotaAndRings(t *testing.T) {
 	s := small()
 	s.For = 35 * time.Minute
-	s.Load.Points[0].PerSecond = 300
+	s.Load.Points[0].PerSecond = 200
 	s.Mapping.MaximumConcurrency = 200
 	s.Work.Durations = model.Durations{Constant: 50 * time.Millisecond}
 	s.Troubles = []model.Trouble{{Kind: model.Errors, From: 5 * time.Minute, Until: 20 * time.Minute}}
