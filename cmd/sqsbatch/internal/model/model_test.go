@@ -3,14 +3,18 @@ package model_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"flag"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/model"
+	"github.com/sqsbatch/sqsbatch/test/docpage"
 )
 
 // small has a message a second for ten minutes.
@@ -34,12 +38,21 @@ func run(t *testing.T, s model.Scenario) *model.Report {
 	return r
 }
 
+var update = flag.Bool("update", false, "write testdata/reports.txt")
+
+// The hashes of the reports are kept, so that the tests with both versions of Go compare them.
 func TestSameScenario_GivesTheSameBytes(t *testing.T) {
-	for name, change := range map[string]func(*model.Scenario){
-		"Lambda":     func(*model.Scenario) {},
-		"containers": func(s *model.Scenario) { s.Mapping, s.Containers = nil, &model.Containers{Tasks: 3} },
-		"FIFO":       func(s *model.Scenario) { s.Queue.FIFO = true },
+	const kept = "testdata/reports.txt"
+	hashes := ""
+	for _, c := range []struct {
+		name   string
+		change func(*model.Scenario)
+	}{
+		{"Lambda", func(*model.Scenario) {}},
+		{"containers", func(s *model.Scenario) { s.Mapping, s.Containers = nil, &model.Containers{Tasks: 3} }},
+		{"FIFO", func(s *model.Scenario) { s.Queue.FIFO = true }},
 	} {
+		name, change := c.name, c.change
 		var texts [2][]byte
 		for i := range texts {
 			s := small()
@@ -56,7 +69,9 @@ func TestSameScenario_GivesTheSameBytes(t *testing.T) {
 		if !bytes.Equal(texts[0], texts[1]) {
 			t.Errorf("%s: %s\nand then\n%s", name, texts[0], texts[1])
 		}
+		hashes += fmt.Sprintf("%s %x\n", name, sha256.Sum256(texts[0]))
 	}
+	docpage.RequireCurrent(t, kept, docpage.Read(t, kept), hashes, *update)
 }
 
 func TestOtherSeed_GivesOtherArrivals(t *testing.T) {
@@ -140,11 +155,11 @@ func TestBacklog_MakesLambdaAdd300Minute(t *testing.T) {
 	}
 }
 
-// An outage at 300 messages a second fills the quota in flight, and its alarms ring.
+// An outage at 200 messages a second fills the quota in flight, and its alarms ring.
 func TestOutage_FillsTheQuotaAndRings(t *testing.T) {
 	s := small()
 	s.For = 35 * time.Minute
-	s.Load.Points[0].PerSecond = 300
+	s.Load.Points[0].PerSecond = 200
 	s.Mapping.MaximumConcurrency = 200
 	s.Work.Durations = model.Durations{Constant: 50 * time.Millisecond}
 	s.Troubles = []model.Trouble{{Kind: model.Errors, From: 5 * time.Minute, Until: 20 * time.Minute}}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/partialfailure"
+	"github.com/sqsbatch/sqsbatch/test/cases"
 )
 
 // mutants are models of which a rule is broken: a number of AWS, or a setting that has another effect.
@@ -82,8 +83,11 @@ func without(kind Kind) func(*Scenario, *rules) {
 	}
 }
 
-// Each mutant differs from the real thing in a history that the model gets right.
+// Each mutant differs from the real thing in a history that the model gets right. make nightly runs it.
 func TestMutants_AreCaught(t *testing.T) {
+	if cases.Of(0, 1) == 0 {
+		t.Skip("TEST_MANY=1 runs it")
+	}
 	left := map[string]bool{}
 	for name := range mutants {
 		left[name] = true
