@@ -14,6 +14,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -138,6 +139,7 @@ sqsbatch simulate --rate 500/s --mode poll --tasks 3 template.yaml`,
 			if err := o.arguments(args); err != nil {
 				return err
 			}
+			debug.SetGCPercent(200) // a run drops most of what it allocates at once
 			return o.run(cmd.Context(), tio)
 		},
 	}
