@@ -56,6 +56,7 @@ type turn struct {
 	shown uint64
 }
 
+//lint:ignore U1000 heap calls it
 func (t turn) before(other turn) bool { return t.shown < other.shown }
 
 // receiver is a ReceiveMessage call that waits.

@@ -15,8 +15,7 @@ import (
 type tasks struct {
 	*sim
 	cfg     longpoll.Config
-	polling []*task // oldest first
-	changed time.Duration
+	polling []*task       // oldest first
 	wanted  time.Duration // since when another number is wanted; -1 if it is not
 	grows   bool
 }
