@@ -345,20 +345,24 @@ func (p *process) settled(_ context.Context, _ batch.BatchInfo, results []batch.
 }
 
 // invoke runs an invocation in a process of its own, which ends with a crash.
-func (a *actual) invoke(ctx context.Context, payload []byte) (answer []byte, err error) {
+func (a *actual) invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	p := a.newProcess()
 	l, err := handler.New(batch.HandlerFunc(p.handle), p.config())
 	if err != nil {
 		return nil, err
 	}
-	answered := make(chan struct{})
+	type answer struct {
+		response []byte
+		err      error
+	}
+	answered := make(chan answer, 1)
 	go func() {
-		defer close(answered)
-		answer, err = l.Invoke(ctx, payload)
+		response, err := l.Invoke(ctx, payload)
+		answered <- answer{response, err}
 	}()
 	select {
-	case <-answered:
-		return answer, err
+	case a := <-answered:
+		return a.response, a.err
 	case <-p.ended.Done():
 		return nil, errCrashed
 	}
