@@ -156,7 +156,7 @@ func TestBacklog_MakesLambdaAdd300Minute(t *testing.T) {
 }
 
 // An outage at 200 messages a second fills the quota in flight, and its alarms ring.
-func TestOutage_FillsTheQuotaAndRings(t *testing.T) {
+func TestOutage_FillsTheQuotaAtFullSize(t *testing.T) {
 	s := small()
 	s.For = 35 * time.Minute
 	s.Load.Points[0].PerSecond = 200

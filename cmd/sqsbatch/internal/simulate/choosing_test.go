@@ -80,7 +80,7 @@ func TestChoosing_TimeOfAnInvocation(t *testing.T) {
 
 // SQSBATCH_OUTAGE ≤ 80,000 ÷ messages a second that fail: 80,000 ÷ 400 = 200 s. 120,000 ÷ 400 = 300 s is
 // too long, because jitter lengthens the waits.
-func TestChoosing_OutageKeepsBelowTheQuota(t *testing.T) {
+func TestChoosing_OutageBelowTheQuotaAtFullSize(t *testing.T) {
 	for outage, over := range map[time.Duration]bool{200 * time.Second: false, 300 * time.Second: true} {
 		s := stackOf(6*time.Minute, 400, 0, 10*time.Millisecond, assignment{"MaximumConcurrency", "20"})
 		s.Toolkit.Outage = outage
