@@ -260,9 +260,12 @@ func (a analysis) slow() *finding {
 	}
 	lasts := float64(behind) * a.is.Every
 	most, sent := float64(done)/lasts, float64(a.is.Totals.Sent)/a.is.Seconds
-	all := "The only " + unit + " was"
-	if limit > 1 {
-		all = "All " + counted(limit, unit) + " were"
+	all := "All " + counted(limit, unit) + " were"
+	switch limit {
+	case 1:
+		all = "The only " + unit + " was"
+	case 2:
+		all = "Both " + unit + "s were"
 	}
 	f := &finding{Text: fmt.Sprintf("%s busy while messages waited, for %s, first at %s. %.3g records a second were handled then, and %.3g a second are sent on average.",
 		all, age(lasts), clock(first), most, sent)}
