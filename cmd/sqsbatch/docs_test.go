@@ -238,7 +238,7 @@ var simulations = map[string]string{
 }
 
 // The page has what `sqsbatch simulate` prints, but for what is assumed, which it has once.
-func TestPages_ShowSimulations(t *testing.T) {
+func TestPages_ShowSimulationsAtFullSize(t *testing.T) {
 	t.Parallel()
 	const page = "../../docs/simulating.md"
 	for name, args := range simulations {
