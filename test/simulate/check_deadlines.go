@@ -273,7 +273,7 @@ func (p *Process) patient() time.Time {
 	stop, busy, atOnce := p.Stopping.At, true, false
 	var answered, open time.Time
 	for _, call := range p.Calls {
-		if call.Operation != "ReceiveMessage" || call.Began.At.After(stop) {
+		if call.Operation != "ReceiveMessage" || call.Began.At.Sub(stop) > anInstant { // the process may not have known of the stop
 			continue
 		}
 		if call.Began.At.After(open) {
