@@ -14,6 +14,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 func deleteCommand(tio cli.IO) *cobra.Command {
@@ -59,7 +60,7 @@ func (s *session) delete(path string) (err error) {
 	s.scan = s.newScan(s.workers)
 	err = s.receive(func(ctx context.Context, letters []letter.Letter) error { return s.deleteChosen(ctx, letters, saved) },
 		s.looked(func(c counts) string {
-			return fmt.Sprintf("%s selected, %s deleted", number(c.Selected), number(c.Deleted))
+			return fmt.Sprintf("%s selected, %s deleted", show.Number(c.Selected), show.Number(c.Deleted))
 		}))
 	if saved != nil {
 		err = cmp.Or(err, saved.close())

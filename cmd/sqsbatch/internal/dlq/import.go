@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 // importSettings are what a journal keeps.
@@ -67,7 +68,7 @@ func (i *importer) run(path string) error {
 	}
 	i.status.begin(func() (int, int, string) {
 		sent := i.result.now().Sent
-		return sent, 0, number(sent) + " sent"
+		return sent, 0, show.Number(sent) + " sent"
 	})
 	err = i.read(in)
 	i.status.end()

@@ -17,6 +17,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/cli"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 	"github.com/sqsbatch/sqsbatch/internal/s3body"
@@ -89,7 +90,7 @@ func (s *session) stats(by string) error {
 		return e
 	}
 	if s.output == "text" {
-		s.print("%s: about %s, %s in flight, %s delayed; kept for %s", s.queue.Name(), count(visible), number(inFlight), number(delayed), days(s.queue.Retention))
+		s.print("%s: about %s, %s in flight, %s delayed; kept for %s", s.queue.Name(), count(visible), show.Number(inFlight), show.Number(delayed), days(s.queue.Retention))
 		report.Text(s.tio.Stdout, view.Detect(s.tio.Stdout))
 		s.rows(c)
 	}

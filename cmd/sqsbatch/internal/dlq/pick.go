@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 // A verdict says whether a verb acts on a message.
@@ -135,7 +136,7 @@ type failure struct {
 // ids lists the examples.
 func (f failure) ids() string {
 	if more := f.Count - len(f.Examples); more > 0 {
-		return fmt.Sprintf("%s and %s more", strings.Join(f.Examples, ", "), number(more))
+		return fmt.Sprintf("%s and %s more", strings.Join(f.Examples, ", "), show.Number(more))
 	}
 	return strings.Join(f.Examples, ", ")
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/journal"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/queue"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
 )
 
@@ -257,7 +258,7 @@ func (t *transfer) destination() string {
 func (t *transfer) plan() {
 	text := fmt.Sprintf("%s: about %s", t.queue.Name(), count(t.queue.Visible))
 	if t.queue.InFlight > 0 {
-		text += fmt.Sprintf(", %s in flight", number(t.queue.InFlight))
+		text += fmt.Sprintf(", %s in flight", show.Number(t.queue.InFlight))
 	}
 	t.print("%s", text)
 	which, pace, all := "those that are selected", "as fast as SQS takes them", t.Criteria.All()
@@ -265,10 +266,10 @@ func (t *transfer) plan() {
 		which = "all of them"
 	}
 	if t.Limit > 0 {
-		which += fmt.Sprintf(", at most %s,", number(t.Limit))
+		which += fmt.Sprintf(", at most %s,", show.Number(t.Limit))
 	}
 	if t.rate > 0 {
-		pace = fmt.Sprintf("at most %s a second", number(t.rate))
+		pace = fmt.Sprintf("at most %s a second", show.Number(t.rate))
 		if limited := t.Limit > 0 && t.Limit < t.queue.Visible; limited {
 			pace += t.about(t.Limit)
 		} else if all {
@@ -278,7 +279,7 @@ func (t *transfer) plan() {
 	t.print("%s %s to %s, %s", t.cmd.Name(), which, t.destination(), pace)
 	if t.state != nil {
 		undeleted := t.undeleted()
-		t.print("going on: %s were sent; %s of them are to be deleted still, and for %s more only the attempt is known", number(t.state.Sent), number(undeleted), number(len(t.pending)-undeleted))
+		t.print("going on: %s were sent; %s of them are to be deleted still, and for %s more only the attempt is known", show.Number(t.state.Sent), show.Number(undeleted), show.Number(len(t.pending)-undeleted))
 	}
 }
 
@@ -291,15 +292,15 @@ func (t *transfer) about(n int) string {
 func (t *transfer) progress() func(c counts) (done, of int, text string) {
 	total := t.queue.Visible
 	return func(c counts) (done, of int, text string) {
-		text = fmt.Sprintf("%s %s", number(c.Deleted), t.did())
+		text = fmt.Sprintf("%s %s", show.Number(c.Deleted), t.did())
 		if t.dryRun() {
-			text = number(c.Selected) + " selected"
+			text = show.Number(c.Selected) + " selected"
 		}
 		if c.NotSelected > 0 {
-			text += fmt.Sprintf(", %s not selected", number(c.NotSelected))
+			text += fmt.Sprintf(", %s not selected", show.Number(c.NotSelected))
 		}
 		if c.Failed > 0 {
-			text += fmt.Sprintf(", %s failed (%s)", number(c.Failed), c.Failures[0].Error)
+			text += fmt.Sprintf(", %s failed (%s)", show.Number(c.Failed), c.Failures[0].Error)
 		}
 		if t.Limit > 0 && t.Limit < total && c.NotSelected == 0 {
 			return c.Selected, t.Limit, text

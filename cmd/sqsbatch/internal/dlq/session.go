@@ -161,7 +161,7 @@ func (s *session) json(v any) error {
 
 func (s *session) row(n int, format string, args ...any) {
 	if n > 0 {
-		s.print("  %8s  %s", number(n), show.Clean(fmt.Sprintf(format, args...)))
+		s.print("  %8s  %s", show.Number(n), show.Clean(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -185,7 +185,7 @@ func unseen(q *queue.Queue) string {
 	if q.FIFO() {
 		return "SQS shows no more of a group while its first messages are held"
 	}
-	return fmt.Sprintf("SQS allows %s messages in flight", number(queue.MaxInFlight))
+	return fmt.Sprintf("SQS allows %s messages in flight", show.Number(queue.MaxInFlight))
 }
 
 // rowOfTwice names messages that may have been sent twice.

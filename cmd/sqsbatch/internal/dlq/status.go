@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/view"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 )
@@ -94,19 +95,10 @@ func short(d time.Duration) string {
 	return text
 }
 
-// number writes a number with commas.
-func number(n int) string {
-	text := fmt.Sprint(n)
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
-
 // count is a number of messages.
 func count(n int) string {
 	if n == 1 {
 		return "1 message"
 	}
-	return number(n) + " messages"
+	return show.Number(n) + " messages"
 }

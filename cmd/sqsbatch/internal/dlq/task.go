@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/queue"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/internal/sleep"
 	"github.com/sqsbatch/sqsbatch/internal/sqserror"
 )
@@ -102,7 +103,7 @@ func (t *transfer) followTask(handle string, last *queue.Task) (ended *queue.Tas
 	total := t.queue.Visible
 	t.status.begin(func() (done, of int, text string) {
 		n := int(moved.Load())
-		return n, total, number(n) + " moved by SQS"
+		return n, total, show.Number(n) + " moved by SQS"
 	})
 	defer t.status.end()
 	for ctx := t.soft; ; {
@@ -139,7 +140,7 @@ func (t *transfer) taskPlan(last *queue.Task) error {
 		selected = t.queue.Visible
 		pace := "as fast as SQS finds right"
 		if t.rate > 0 {
-			pace = number(t.rate) + " a second" + t.about(selected)
+			pace = show.Number(t.rate) + " a second" + t.about(selected)
 		}
 		t.print("%s all of them to %s by a message move task of SQS, %s", t.cmd.Name(), t.destination(), pace)
 		if t.routes.to == nil {

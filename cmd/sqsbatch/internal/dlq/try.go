@@ -13,6 +13,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/letter"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/local"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 )
 
@@ -77,7 +78,7 @@ func (s *session) try(trial *local.Trial, builder build.Builder) error {
 		return asInterrupted(err)
 	}
 	if failing > 0 {
-		return partly("%s of %s would fail", number(failing), count(len(results)))
+		return partly("%s of %s would fail", show.Number(failing), count(len(results)))
 	}
 	return nil
 }

@@ -1,26 +1,9 @@
 package live
 
 import (
-	"os/exec"
 	"strings"
 	"testing"
 )
-
-// A shell reads a quoted argument as it was.
-func TestQuoted(t *testing.T) {
-	for _, arg := range []string{"orders", "", "a b", `{"RedrivePolicy":"{\"maxReceiveCount\":\"5\"}"}`, "'", "$(id)`id`\\", "a\nb", "*", "~", "#", "é"} {
-		out, err := exec.Command("sh", "-c", "printf %s "+quoted(arg)).Output()
-		if err != nil {
-			t.Skip("there is no sh: ", err)
-		}
-		if string(out) != arg {
-			t.Errorf("%q: a shell reads %q", quoted(arg), out)
-		}
-	}
-	if got := quoted("https://sqs.eu-west-1.amazonaws.com/1/orders"); strings.Contains(got, "'") {
-		t.Error(got)
-	}
-}
 
 func TestParseFunction(t *testing.T) {
 	for text, want := range map[string]functionName{

@@ -11,6 +11,7 @@ import (
 	"github.com/sqsbatch/sqsbatch/batch"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/dlq/queue"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/rules"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/source"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
@@ -228,20 +229,9 @@ func (b *builder) command(service, operation string, args ...string) string {
 		args = append(args, "--endpoint-url", b.settings.Endpoint)
 	}
 	for i, arg := range args {
-		args[i] = quoted(arg)
+		args[i] = show.Quote(arg)
 	}
 	return strings.Join(args, " ")
-}
-
-// quoted quotes an argument for a POSIX shell, if it must be.
-func quoted(arg string) string {
-	special := strings.ContainsFunc(arg, func(r rune) bool {
-		return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./:=,@+", r)
-	})
-	if arg != "" && !special {
-		return arg
-	}
-	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
 // local is a queue's ARN as the template has it: another region or account may have one of the name.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/build"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/message"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"github.com/sqsbatch/sqsbatch/internal/attribute"
 	"github.com/sqsbatch/sqsbatch/internal/endpoint"
@@ -331,18 +332,18 @@ func samples(pkg *build.Package) (in input, found bool, err error) {
 func (p *plan) nothingToSend() error {
 	command := "sqsbatch local"
 	for _, arg := range p.o.args {
-		command += " " + quote(arg)
+		command += " " + show.Quote(arg)
 	}
 	beside := filepath.Dir(p.template.Path)
 	file, dir := "FILE", "DIRECTORY"
 	for _, pattern := range []string{"events/event.json", "event.json", "events/one.json", "events/*.json"} {
 		if files, _ := filepath.Glob(filepath.Join(beside, filepath.FromSlash(pattern))); len(files) > 0 { // the patterns are valid
-			file = quote(files[0])
+			file = show.Quote(files[0])
 			break
 		}
 	}
 	if events := filepath.Join(beside, "events"); isDir(events) {
-		dir = quote(events)
+		dir = show.Quote(events)
 	}
 	ways := []struct{ command, sends string }{
 		{command + " --event " + file, "an SQS event, what `aws sqs receive-message` prints, or one body"},
@@ -365,14 +366,6 @@ func (p *plan) nothingToSend() error {
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
-}
-
-// quote returns arg as one word of a shell.
-func quote(arg string) string {
-	if arg != "" && !strings.ContainsAny(arg, " \t\n'\"\\$&|;<>()*?[]{}~#!`") {
-		return arg
-	}
-	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
 // sourceNote returns a note on changes of the records' eventSourceARN, "" if there are none.

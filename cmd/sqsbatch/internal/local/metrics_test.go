@@ -2,13 +2,14 @@ package local_test
 
 import (
 	"encoding/json"
-	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/track"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/golden"
 )

@@ -152,6 +152,27 @@ func Count(n int, noun string, plural ...string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
+// Number returns a number with commas between thousands.
+func Number(n int) string {
+	text := strconv.Itoa(n)
+	sign := strings.TrimRight(text, "0123456789")
+	for i := len(text) - 3; i > len(sign); i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// Quote returns arg as one word of a POSIX shell, in quotes if it must be.
+func Quote(arg string) string {
+	special := strings.ContainsFunc(arg, func(r rune) bool {
+		return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_./:=,@+%", r)
+	})
+	if arg != "" && !special {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}
+
 // Fit returns s, cut to at most width characters, or whole for width 0. It cuts between
 // words, unless less than half of the width would remain.
 func Fit(s string, width int) string {

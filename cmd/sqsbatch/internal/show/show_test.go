@@ -1,6 +1,7 @@
 package show_test
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -68,4 +69,28 @@ func FuzzBody(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A shell reads a quoted argument as it was.
+func TestQuote(t *testing.T) {
+	for _, arg := range []string{"orders", "", "a b", `{"RedrivePolicy":"{\"maxReceiveCount\":\"5\"}"}`, "'", "$(id)`id`\\", "a\nb", "*", "~", "#", "é"} {
+		out, err := exec.Command("sh", "-c", "printf %s "+show.Quote(arg)).Output()
+		if err != nil {
+			t.Skip("there is no sh: ", err)
+		}
+		if string(out) != arg {
+			t.Errorf("%q: a shell reads %q", show.Quote(arg), out)
+		}
+	}
+	if got := show.Quote("https://sqs.eu-west-1.amazonaws.com/1/orders"); strings.Contains(got, "'") {
+		t.Error(got)
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for n, want := range map[int]string{0: "0", 7: "7", -123: "-123", 999: "999", 1000: "1,000", -1000: "-1,000", 123456: "123,456", 1234567: "1,234,567"} {
+		if got := show.Number(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
 }

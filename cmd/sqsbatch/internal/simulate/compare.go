@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/model"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 // maxRuns bounds the runs of one command.
@@ -129,13 +130,13 @@ var columns = []struct {
 }{
 	{"age at most", func(r *model.Report) string { return age(r.Peaks.Age.Value) }},
 	{"latency p99", func(r *model.Report) string { return age(r.Totals.Latency.P99) }},
-	{"backlog at most", func(r *model.Report) string { return count(int(r.Peaks.Backlog.Value)) }},
-	{"left", func(r *model.Report) string { return count(r.Totals.Left) }},
+	{"backlog at most", func(r *model.Report) string { return show.Number(int(r.Peaks.Backlog.Value)) }},
+	{"left", func(r *model.Report) string { return show.Number(r.Totals.Left) }},
 	{"dead (healthy)", func(r *model.Report) string {
-		return count(r.Totals.DeadLetters) + " (" + count(r.Totals.Healthy) + ")"
+		return show.Number(r.Totals.DeadLetters) + " (" + show.Number(r.Totals.Healthy) + ")"
 	}},
-	{"throttles", func(r *model.Report) string { return count(r.Totals.Throttles) }},
-	{"busy at most", func(r *model.Report) string { return count(int(r.Peaks.Concurrency.Value)) }},
+	{"throttles", func(r *model.Report) string { return show.Number(r.Totals.Throttles) }},
+	{"busy at most", func(r *model.Report) string { return show.Number(int(r.Peaks.Concurrency.Value)) }},
 	{"cost", func(r *model.Report) string { return dollars(r.Cost.Total) }},
 }
 

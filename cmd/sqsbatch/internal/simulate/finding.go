@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/model"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/internal/runner"
 	"github.com/sqsbatch/sqsbatch/internal/settings"
 	"github.com/sqsbatch/sqsbatch/internal/settle"
@@ -70,7 +71,7 @@ type analysis struct {
 func (a analysis) difference(then *model.Report) string {
 	return fmt.Sprintf("the age peaks at %s instead of %s, %s instead of %s, %s instead of %s",
 		age(then.Peaks.Age.Value), age(a.is.Peaks.Age.Value),
-		counted(then.Totals.Healthy, "healthy dead letter"), count(a.is.Totals.Healthy),
+		counted(then.Totals.Healthy, "healthy dead letter"), show.Number(a.is.Totals.Healthy),
 		dollars(then.Cost.Total), dollars(a.is.Cost.Total))
 }
 
@@ -102,7 +103,7 @@ func (a analysis) quota() *finding {
 		return nil
 	}
 	f := &finding{Text: fmt.Sprintf("From %s to %s the quota of %s messages in flight held back receives, for %s in all. Healthy messages waited, too.",
-		clock(p.QuotaFrom), clock(p.QuotaUntil), count(quota), age(p.AtQuota))}
+		clock(p.QuotaFrom), clock(p.QuotaUntil), show.Number(quota), age(p.AtQuota))}
 	var worst *model.Trouble
 	for i, t := range a.s.Troubles {
 		if t.Kind == model.Errors && (worst == nil || t.Until-t.From > worst.Until-worst.From) {

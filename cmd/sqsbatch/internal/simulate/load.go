@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/model"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/template"
 )
 
@@ -75,7 +76,7 @@ func (o *options) readLoad() (l model.Load, err error) {
 		l.Points[i].At = max(l.Points[i].At, l.Points[i-1].At+1)
 	}
 	if n := messages(l, o.length); n > maxMessages {
-		return l, usagef("%s messages would be sent in %s; at most %s are simulated: give a shorter --for, or a lower rate", count(int(n)), brief(o.length), count(maxMessages))
+		return l, usagef("%s messages would be sent in %s; at most %s are simulated: give a shorter --for, or a lower rate", show.Number(int(n)), brief(o.length), show.Number(maxMessages))
 	}
 	return l, nil
 }
@@ -157,7 +158,7 @@ func parseRate(text string) (float64, error) {
 		return 0, fmt.Errorf("%q is not a rate; write it as 500/s, 30000/m or 1000/h", text)
 	}
 	if n /= per; !(n >= 0 && n <= maxRate) {
-		return 0, fmt.Errorf("%q must be from 0 to %s a second", text, count(maxRate))
+		return 0, fmt.Errorf("%q must be from 0 to %s a second", text, show.Number(maxRate))
 	}
 	return n, nil
 }
@@ -241,7 +242,7 @@ func parseLoad(data []byte, length time.Duration) ([]model.Point, error) {
 		}
 		rate := s.sent / lasts.Seconds()
 		if rate > maxRate {
-			return nil, fmt.Errorf("the sample at %s has %g messages in %s; at most %s a second are simulated", s.at.Format(time.RFC3339), s.sent, brief(lasts), count(maxRate))
+			return nil, fmt.Errorf("the sample at %s has %g messages in %s; at most %s a second are simulated", s.at.Format(time.RFC3339), s.sent, brief(lasts), show.Number(maxRate))
 		}
 		at := s.at.Sub(samples[0].at)
 		points = append(points, model.Point{At: at, PerSecond: rate}, model.Point{At: at + lasts, PerSecond: rate})
@@ -291,7 +292,7 @@ func parseCloudWatch(data []byte) (samples []sample, err error) {
 func negative(samples []sample) error {
 	for _, s := range samples {
 		if !(s.sent >= 0 && s.sent <= maxMessages) {
-			return fmt.Errorf("the sample at %s has %g messages; it must be from 0 to %s", s.at.Format(time.RFC3339), s.sent, count(maxMessages))
+			return fmt.Errorf("the sample at %s has %g messages; it must be from 0 to %s", s.at.Format(time.RFC3339), s.sent, show.Number(maxMessages))
 		}
 	}
 	return nil

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"html/template"
 	"os"
-	"strings"
 
 	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/model"
+	"github.com/sqsbatch/sqsbatch/cmd/sqsbatch/internal/show"
 )
 
 // page has the page's own files, and uPlot's.
@@ -91,10 +91,14 @@ func (c *comparison) writePage(path string, args []string) error {
 }
 
 func (c *comparison) page(args []string) ([]byte, error) {
+	typed := "sqsbatch"
+	for _, arg := range args {
+		typed += " " + show.Quote(arg)
+	}
 	style := file("uplot/uPlot.min.css") + "\n" + file("page.css")
 	script := file("uplot/uPlot.iife.min.js") + "\n" + file("page.js")
 	v := pageView{
-		Title: c.runs[0].stack.name(), Command: "sqsbatch " + strings.Join(quoted(args), " "), Licence: file("uplot/LICENSE"),
+		Title: c.runs[0].stack.name(), Command: typed, Licence: file("uplot/LICENSE"),
 		Policy: "default-src 'none'; style-src " + hash(style) + "; script-src " + hash(script) + "; base-uri 'none'; form-action 'none'",
 		Style:  template.CSS(style), Script: template.JS(script),
 		Assumptions: c.runs[0].report.Assumptions,
@@ -122,17 +126,6 @@ func (c *comparison) page(args []string) ([]byte, error) {
 	var out bytes.Buffer
 	err := pageTemplate.Execute(&out, v)
 	return out.Bytes(), err
-}
-
-// quoted returns arguments as a shell takes them.
-func quoted(args []string) []string {
-	list := make([]string, len(args))
-	for i, a := range args {
-		if list[i] = a; a == "" || strings.ContainsAny(a, " \t\n'\"$&;|<>()*?!`\\#~") {
-			list[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-	}
-	return list
 }
 
 // The plots of a run, each with the series that are read together. Those that are 0 all the time

@@ -46,25 +46,10 @@ func axis(length time.Duration, width int) string {
 	return strings.TrimRight(string(line), " ")
 }
 
-// count returns a number with commas between thousands.
-func count(n int) string {
-	text := strconv.Itoa(n)
-	digits := len(strings.TrimPrefix(text, "-"))
-	var out strings.Builder
-	for i, r := range text {
-		if left := len(text) - i; i > len(text)-digits && left%3 == 0 {
-			out.WriteByte(',')
-		}
-		out.WriteRune(r)
-	}
-	return out.String()
-}
-
 // counted returns a number with commas, and a noun. The plural is noun with an s if it is not
 // given.
 func counted(n int, noun string, plural ...string) string {
-	text := show.Count(n, noun, plural...)
-	return count(n) + strings.TrimLeft(text, "-0123456789")
+	return show.Number(n) + strings.TrimPrefix(show.Count(n, noun, plural...), strconv.Itoa(n))
 }
 
 // brief returns a duration without parts that are zero, in whole seconds from a minute on: 1h30m

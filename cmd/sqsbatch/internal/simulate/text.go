@@ -75,7 +75,7 @@ func (r *run) about() (rows []row) {
 		}
 	}
 	for _, b := range o.given.load.Bursts {
-		sent = append(sent, fmt.Sprintf("%s at once at %s", count(b.Messages), clock(b.At.Seconds())))
+		sent = append(sent, fmt.Sprintf("%s at once at %s", show.Number(b.Messages), clock(b.At.Seconds())))
 	}
 	add("load", "%s; messages of %s, for %s", strings.Join(sent, ", "), o.size, brief(o.length))
 	work := o.duration
@@ -139,16 +139,16 @@ func peak(p model.Peak, value string) string {
 // summary returns what became of the messages.
 func (r *run) summary() string {
 	t := r.report.Totals
-	text := fmt.Sprintf("%s messages sent: %s handled", count(t.Sent), count(t.Handled))
+	text := fmt.Sprintf("%s messages sent: %s handled", show.Number(t.Sent), show.Number(t.Handled))
 	if t.DeadLetters > 0 {
-		text += fmt.Sprintf(", %s dead letters (%s of them healthy)", count(t.DeadLetters), count(t.Healthy))
+		text += fmt.Sprintf(", %s dead letters (%s of them healthy)", show.Number(t.DeadLetters), show.Number(t.Healthy))
 	}
 	for _, part := range []struct {
 		n    int
 		what string
 	}{{t.Dropped, "dropped"}, {t.Expired, "expired"}, {t.Left, "left in the queue"}} {
 		if part.n > 0 {
-			text += fmt.Sprintf(", %s %s", count(part.n), part.what)
+			text += fmt.Sprintf(", %s %s", show.Number(part.n), part.what)
 		}
 	}
 	return text
@@ -159,22 +159,22 @@ func most(v float64, unit string) string {
 	if unit == "s" {
 		return age(v)
 	}
-	return count(int(v+0.5)) + unit
+	return show.Number(int(v+0.5)) + unit
 }
 
 // rows returns what happened.
 func (r *run) rows() (rows []row) {
 	add := func(name string, lines ...string) { rows = append(rows, row{name, lines}) }
 	t, p := r.report.Totals, r.report.Peaks
-	add("backlog", peak(p.Backlog, count(int(p.Backlog.Value))+" visible"))
+	add("backlog", peak(p.Backlog, show.Number(int(p.Backlog.Value))+" visible"))
 	add("age", peak(p.Age, age(p.Age.Value)))
-	flight := peak(p.InFlight, fmt.Sprintf("%s of %s", count(int(p.InFlight.Value)), count(quota)))
+	flight := peak(p.InFlight, fmt.Sprintf("%s of %s", show.Number(int(p.InFlight.Value)), show.Number(quota)))
 	if p.AtQuota > 0 {
 		flight += fmt.Sprintf("; the quota held back receives for %s, from %s to %s", age(p.AtQuota), clock(p.QuotaFrom), clock(p.QuotaUntil))
 	}
 	add("in flight", flight)
 	if r.variant.scenario.Mapping != nil {
-		add("invocations", fmt.Sprintf("%s, at most %s at a time, at %s; %s failed, %s throttled", count(t.Invocations), count(int(p.Concurrency.Value)), clock(p.Concurrency.At), count(t.Errors), count(t.Throttles)))
+		add("invocations", fmt.Sprintf("%s, at most %s at a time, at %s; %s failed, %s throttled", show.Number(t.Invocations), show.Number(int(p.Concurrency.Value)), clock(p.Concurrency.At), show.Number(t.Errors), show.Number(t.Throttles)))
 	} else {
 		add("containers", fmt.Sprintf("at most %s, with %s busy at %s", counted(int(p.Tasks.Value), "task"), counted(int(p.Concurrency.Value), "slot"), clock(p.Concurrency.At)))
 	}
@@ -202,13 +202,13 @@ func (r *run) rows() (rows []row) {
 
 func (r *run) attempts() string {
 	t := r.report.Totals
-	text := fmt.Sprintf("%s, %s retries", count(t.Attempts), count(t.Retries))
+	text := fmt.Sprintf("%s, %s retries", show.Number(t.Attempts), show.Number(t.Retries))
 	for _, part := range []struct {
 		n    int
 		what string
 	}{{t.NotStarted, "not started"}, {t.Skipped, "skipped"}, {t.Abandoned, "abandoned"}, {t.Throttled, "throttled"}, {t.Duplicates, "duplicates"}} {
 		if part.n > 0 {
-			text += fmt.Sprintf(", %s %s", count(part.n), part.what)
+			text += fmt.Sprintf(", %s %s", show.Number(part.n), part.what)
 		}
 	}
 	return text
@@ -216,9 +216,9 @@ func (r *run) attempts() string {
 
 func (r *run) cost() string {
 	c, t := r.report.Cost, r.report.Totals
-	text := fmt.Sprintf("%s: %s requests %s", dollars(c.Total), count(t.Requests.Billed), dollars(c.Requests))
+	text := fmt.Sprintf("%s: %s requests %s", dollars(c.Total), show.Number(t.Requests.Billed), dollars(c.Requests))
 	if r.variant.scenario.Mapping != nil {
-		text += fmt.Sprintf(", invocations %s, %s GB-seconds %s", dollars(c.Invocations), count(int(t.GBSeconds)), dollars(c.GBSeconds))
+		text += fmt.Sprintf(", invocations %s, %s GB-seconds %s", dollars(c.Invocations), show.Number(int(t.GBSeconds)), dollars(c.GBSeconds))
 	}
 	if t.TaskHours > 0 && c.Tasks == 0 {
 		text += fmt.Sprintf(", %.1f hours of containers without a price", t.TaskHours)
